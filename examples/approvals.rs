@@ -1,7 +1,7 @@
-//! Deciding on calls: `cargo run --example approvals`.
+//! Approving calls: `cargo run --example approvals`.
 //!
-//! The agent asks before anything is changed. Here a script plays the model, and the user is a
-//! function: it allows to write notes and denies everything else.
+//! The agent asks before it changes anything. Here a script plays the model, and the user is a function: it
+//! allows writing notes and denies everything else.
 
 #![allow(
     clippy::print_stdout,
@@ -17,7 +17,7 @@ use tau::agent::protocol::approval::{ApprovalAnswer, ApprovalRequest, Permission
 use tau::agent::protocol::event::{QuestionEvent, RunEvent};
 use tau::agent::provider::scripted::{Scripted, calls, says};
 
-/// What a user would decide at a prompt.
+/// The user's decision at a prompt.
 fn decide(request: &ApprovalRequest) -> ApprovalAnswer {
     let is_note = |path: &std::path::PathBuf| path.extension().is_some_and(|end| end == "md");
     if !request.access.writes.is_empty() && request.access.writes.iter().all(is_note) {

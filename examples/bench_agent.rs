@@ -1,15 +1,15 @@
-//! Figures of the agent: decoding, the cost of a delta, the same for an editor, a headless turn, a hundred calls.
+//! Figures of the agent: decoding, the cost of a delta, also for an editor, a headless turn, a hundred
+//! calls.
 //!
 //! ```text
 //! cargo build --release && cargo run --release --example bench_agent
 //! PEER='pi -p --no-session hello' cargo run --release --example bench_agent
 //! ```
 //!
-//! `decode`, `delta`, `acp`, `turn` and `calls` name parts; all are measured when none is named.
+//! `decode`, `delta`, `acp`, `turn` and `calls` name parts; all are measured if none is named.
 //!
-//! A turn is measured as whole processes against a server in this program that answers at once;
-//! beside it, a program that does nothing, and `PEER`, a shell command in which `{url}` stands for
-//! the server's address.
+//! A turn is measured as whole processes against a server in this program that answers at once; beside it, a
+//! program that does nothing, and `PEER`, a shell command in which `{url}` stands for the server's address.
 
 #![allow(
     clippy::print_stdout,
@@ -38,16 +38,16 @@ use tau::agent::provider::{StreamEvent, wire_format};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// Bytes of a body that is decoded, a long answer, and how often.
+/// The size of the decoded body, a long answer, in bytes.
 const BODY: usize = 1 << 20;
 const ANSWERS: usize = 64;
-/// Bytes a read brings.
+/// The number of bytes per read.
 const READ: usize = 16 << 10;
-/// The best of so many runs counts; of processes, the median.
+/// The best of this many runs counts; for processes, the median.
 const RUNS: usize = 5;
 const PROCESSES: usize = 31;
 
-/// A piece of text as providers send it, and what is around it in each format.
+/// A piece of text as providers send it, and its surroundings in each format.
 const WORDS: &str = " and the parser reads on";
 
 #[tokio::main(flavor = "current_thread")]
@@ -85,7 +85,7 @@ fn row(figure: &str, value: String) {
     println!("{figure:<44} {value:>20}");
 }
 
-/// One event of the body of an answer, with all that the provider of the format sends beside the text.
+/// One event of an answer's body, with everything that the format's provider sends beside the text.
 fn chunk(api: Api) -> String {
     let (name, data) = match api {
         Api::AnthropicMessages => {
@@ -121,7 +121,7 @@ fn chunk(api: Api) -> String {
     format!("{name}data: {data}\n\n")
 }
 
-/// What has to come before the first piece of text.
+/// The text that must precede the first piece.
 fn opening(api: Api) -> &'static str {
     match api {
         Api::AnthropicMessages => {
@@ -137,7 +137,7 @@ fn opening(api: Api) -> &'static str {
     }
 }
 
-/// Bytes of text that an event brings.
+/// The number of bytes of text in an event.
 fn text_of(event: &StreamEvent) -> usize {
     match event {
         StreamEvent::Delta(Delta::TextDelta { delta, .. }) => delta.len(),
@@ -145,7 +145,7 @@ fn text_of(event: &StreamEvent) -> usize {
     }
 }
 
-/// Body that one core reads and decodes, in 10^6 bytes a second.
+/// The body that one core reads and decodes, in 10^6 bytes per second.
 fn decoding(api: Api) -> Outcome<f64> {
     let chunk = chunk(api);
     let body = [opening(api), &chunk.repeat(BODY / chunk.len())].concat().into_bytes();
@@ -169,7 +169,7 @@ fn decoding(api: Api) -> Outcome<f64> {
     Ok((body.len() * ANSWERS) as f64 / 1e6 / best.as_secs_f64())
 }
 
-/// Seconds that a delta takes from the transport to a subscriber, in a message of so many.
+/// The seconds that a delta takes from the transport to a subscriber, in a message of this many.
 async fn delta_cost(deltas: usize) -> Outcome<f64> {
     let mut best = Duration::MAX;
     for _ in 0..RUNS {
@@ -214,8 +214,8 @@ async fn hundred_calls() -> Outcome<Duration> {
     Ok(best)
 }
 
-/// Seconds from the bytes of a provider to the line that an editor reads, for each delta of an answer of so
-/// many: `tau acp` as a process.
+/// The seconds from the bytes of a provider to the line read by an editor, for each delta of an answer with
+/// this many: `tau acp` as a process.
 fn acp_delta_cost(deltas: usize) -> Outcome<f64> {
     let url = server(deltas)?;
     let home = Home::new()?;
@@ -259,7 +259,7 @@ fn acp_delta_cost(deltas: usize) -> Outcome<f64> {
     Ok(best.as_secs_f64() / deltas as f64)
 }
 
-/// A folder as home, without any configuration of the user's, so that runs compare.
+/// A folder as home, without any of the user's configuration, so that runs are comparable.
 struct Home(PathBuf);
 
 impl Home {
@@ -290,13 +290,14 @@ fn tau(home: &Home) -> Outcome<Command> {
     Ok(command)
 }
 
-/// Answers chat completions of so many pieces at once, a connection after the other, for as long as we run.
+/// Answers chat completions of this many pieces at once, one connection after the other, for as long as we
+/// run.
 fn server(pieces: usize) -> Outcome<String> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let url = format!("http://{}/v1", listener.local_addr()?);
     std::thread::spawn(move || {
         for connection in listener.incoming().flatten() {
-            // A client that leaves in the middle is no matter of the server's.
+            // A client may disconnect in the middle.
             std::thread::spawn(move || drop(answer(connection, pieces)));
         }
     });

@@ -1,14 +1,14 @@
-//! Figures of `tau serve`: how late events reach clients, and what a session costs.
+//! Figures of `tau serve`: the latency of events, and the cost of a session.
 //!
 //! ```text
 //! cargo build --release && cargo run --release --example bench_serve
 //! cargo run --release --example bench_serve -- --sessions 20 --clients 40 --seconds 5
 //! ```
 //!
-//! The server is a process of its own, and so is its memory. Models are served by this program: each
-//! answers with pieces of text at a steady pace, and each piece says when it was sent. The latency of an
-//! event is the time from there to when a client here has read it, through the provider's stream, the
-//! agent, the session file, the log of events and the client's stream.
+//! The server is a separate process, with its own memory. Models are served by this program: each answers
+//! with pieces of text at a steady pace, and each piece contains its time of sending. The latency of an
+//! event is the time from there until a client here has read it, through the provider's stream, the agent,
+//! the session file, the log of events and the client's stream.
 
 #![allow(
     clippy::print_stdout,
@@ -29,13 +29,13 @@ use tokio::process::{Child, Command};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// What the bench is to do.
+/// The parameters of the benchmark.
 #[derive(Clone, Copy)]
 struct Load {
     sessions: usize,
     clients: usize,
     seconds: u64,
-    /// Pieces a second in each session.
+    /// The number of pieces per second in each session.
     pace: u64,
 }
 
@@ -113,12 +113,12 @@ async fn bench() -> Outcome<()> {
     Ok(())
 }
 
-/// Pieces of text in each session.
+/// The number of pieces of text in each session.
 fn expected(load: Load) -> u64 {
     load.seconds * load.pace
 }
 
-/// The server, with the model at `url`; its address.
+/// Starts the server, with the model at `url`, and returns its address.
 async fn serve(url: &str, home: &std::path::Path, load: Load) -> Outcome<(Child, String)> {
     let program = std::env::current_exe()?;
     let dir = program.parent().and_then(|dir| dir.parent()).ok_or("no directory")?;
@@ -183,7 +183,7 @@ async fn follow(server: &str, id: &str) -> Outcome<BufReader<TcpStream>> {
     Ok(reader)
 }
 
-/// Reads events up to the end of the run; how late each piece came, in microseconds.
+/// Reads events up to the end of the run; returns the latency of each piece, in microseconds.
 async fn read(mut stream: BufReader<TcpStream>, start: Instant) -> Outcome<Vec<u64>> {
     let (mut latencies, mut line) = (Vec::new(), String::new());
     loop {
@@ -193,7 +193,7 @@ async fn read(mut stream: BufReader<TcpStream>, start: Instant) -> Outcome<Vec<u
         }
         let now = micros(start);
         if line.contains("\"text_delta\"") {
-            // A piece may be several that were joined on the way.
+            // Several pieces may have been joined on the way.
             let pieces = line.split('@').skip(1).filter_map(|piece| piece.split(';').next());
             latencies.extend(pieces.filter_map(|at| Some(now.saturating_sub(at.parse().ok()?))));
         }
@@ -204,11 +204,11 @@ fn micros(start: Instant) -> u64 {
     u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Answers every request with pieces of text that say when they were sent.
+/// Answers every request with pieces of text that contain their time of sending.
 async fn answer_all(listener: TcpListener, load: Load, start: Instant) {
     while let Ok((socket, _)) = listener.accept().await {
         tokio::spawn(async move {
-            // A connection that breaks is an event that is lost.
+            // A broken connection is a lost event.
             let _ = answer(socket, load, start).await;
         });
     }

@@ -1,8 +1,8 @@
-//! Figures of the tools, each beside what it is measured against.
+//! Figures of the tools, each beside its baseline.
 //!
-//! `cargo run --release --example bench_tools -- PART…`; `rg` in the path, or at `RG`, is measured too.
-//! The parts are `output`, `judge`, `sandbox`, `files`, `search` and `undo`; without one, all. Every figure is the
-//! best of several runs. Makes about 1.5 GB of files in the temporary folder and removes them.
+//! `cargo run --release --example bench_tools -- PART…`; `rg` in the path, or at `RG`, is measured too. The
+//! parts are `output`, `judge`, `sandbox`, `files`, `search` and `undo`; without one, all. Every figure is
+//! the best of several runs. Creates about 1.5 GB of files in the temporary folder and removes them.
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a program that measures and prints")]
 
@@ -29,16 +29,16 @@ use tokio_util::sync::CancellationToken;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// Folders of the tree and files in each.
+/// The number of folders in the tree, and of files in each.
 const TREE: (usize, usize) = (1_000, 100);
 const RUNS: usize = 7;
 const SCANS: u32 = 20;
-/// Commands that are run with and without the sandbox.
+/// The number of commands run with and without the sandbox.
 const COMMANDS: usize = 300;
 
 /// How often a call is judged.
 const JUDGEMENTS: usize = 2_000;
-/// Calls that are judged, of those that models make all day: most read, some write.
+/// Typical calls of models: most read, some write.
 const JUDGED: [&str; 10] = [
     "ls -la",
     "cat src/main.rs | head -50",
@@ -84,7 +84,7 @@ impl Bench {
         Ok(Bench { context, tools: Toolbox::all() })
     }
 
-    /// How long a call takes.
+    /// The time that a call takes.
     async fn call(&self, tool: &str, args: Value) -> Outcome<Duration> {
         let tool = self.tools.get(tool).ok_or("no such tool")?;
         let started = Instant::now();
@@ -101,7 +101,7 @@ impl Bench {
     }
 }
 
-/// How long another program takes, at best; `None` where it is missing.
+/// The best time of another program; `None` if it is missing.
 fn other(program: &str, args: &[&str], folder: &Path, runs: usize) -> Option<Duration> {
     let run = |_| {
         let started = Instant::now();
@@ -113,7 +113,7 @@ fn other(program: &str, args: &[&str], folder: &Path, runs: usize) -> Option<Dur
     (0..runs).map(run).collect::<Option<Vec<_>>>()?.into_iter().min()
 }
 
-/// Memory of this process at its highest, in MB; 0 where that cannot be known.
+/// The peak memory of this process, in MB; 0 if unknown.
 fn peak() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -131,7 +131,7 @@ fn tell(what: &str, ours: Duration, beside: Option<(&str, Duration)>, promised: 
     println!("{what:<44} {:>11}   {beside} (promised: {promised})", ms(ours));
 }
 
-/// CPU time of this process so far, in steps of 10 ms; zero where that cannot be known.
+/// The CPU time of this process so far, in steps of 10 ms; zero if unknown.
 fn cpu() -> Duration {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after = stat.rsplit(") ").next().unwrap_or_default();
@@ -157,7 +157,7 @@ fn make_tree(folder: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// Looking at the tree, as undo does before and after each command.
+/// Scanning the tree, as undo does before and after each command.
 fn scanning(folder: &Path) -> Outcome<()> {
     let scanner = Scanner::new(folder, None);
     let mut best = Duration::MAX;
@@ -274,7 +274,8 @@ async fn output(bench: &Bench, folder: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// The same command with and without the sandbox, by turns, in a repository; then as one that nobody was asked about.
+/// The same command with and without the sandbox, alternately, in a repository; then as one without
+/// approval.
 async fn sandboxed(folder: &Path) -> Outcome<()> {
     let work = folder.join("repository");
     for part in ["hooks", "objects"] {
@@ -324,7 +325,7 @@ async fn sandboxed(folder: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// What judging a call costs, from its text to the verdict.
+/// The cost of judging a call, from its text to the verdict.
 fn judging(folder: &Path) -> Outcome<()> {
     let (work, home) = (folder.join("judged"), folder.join("home"));
     for part in ["src", "plain", "migrations", ".git"] {
@@ -372,7 +373,7 @@ async fn main() -> Outcome<()> {
     let folder = tempfile::tempdir()?;
     let bench = Bench::new(folder.path())?;
     let tree = folder.path().join("tree");
-    // What is measured for memory comes first: the rest makes large texts of its own.
+    // Memory measurements come first: the rest creates large texts of its own.
     if is_wanted("output") {
         output(&bench, folder.path()).await?;
     }

@@ -1,7 +1,7 @@
 //! A custom tool: `cargo run --example custom_tool [provider/model]`.
 //!
-//! Arguments are a type: their JSON schema and their checking are derived from it. Without a
-//! model a script plays one that calls the tool.
+//! Arguments are a type, from which their JSON schema and validation are derived. Without a model a script
+//! plays one that calls the tool.
 
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
@@ -24,7 +24,7 @@ struct Roll {
     sides: u32,
 }
 
-/// Throws dice.
+/// A tool that rolls dice.
 struct Dice {
     spec: ToolSpec,
 }
@@ -40,12 +40,12 @@ impl Tool for Dice {
         format!("roll {}d{}", args["dice"], args["sides"])
     }
 
-    // What is wrong with a call is said here; nothing has happened yet.
+    // Invalid calls are reported here; nothing has happened yet.
     async fn prepare(&self, roll: Roll, _context: ToolContext) -> Result<Prepared<'_>, ToolError> {
         if roll.sides == 0 || roll.dice > 100 {
             return Err(ToolError::refused("dice have at least one side, and 100 of them are enough"));
         }
-        // A throw touches nothing.
+        // A roll touches nothing.
         Ok(Prepared::new(Access::default(), move |_| async move {
             // Loaded, so that the example always prints the same.
             let sum: u32 = (0..roll.dice).map(|n| n * 7 % roll.sides + 1).sum();

@@ -1,7 +1,7 @@
-//! A transport of one's own: `cargo run --example custom_transport`.
+//! A custom transport: `cargo run --example custom_transport`.
 //!
-//! A transport turns a request into a stream of events. This one wraps another, counts what goes
-//! through it, and answers one kind of question by itself.
+//! A transport turns a request into a stream of events. This one wraps another, counts the traffic, and
+//! answers one kind of question itself.
 
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 #![allow(clippy::disallowed_types, reason = "a transport serves several agents at once")]
@@ -30,7 +30,7 @@ impl<T: Transport> Transport for Counting<T> {
             _ => String::new(),
         };
         let answer: EventStream = if asked == "ping" {
-            // Dropping a stream ends it, so nothing need look at the token here.
+            // Dropping a stream ends it, so there is no need to check the token here.
             Box::pin(stream::iter(says("pong")))
         } else {
             self.inner.stream(request, cancel)

@@ -1,4 +1,4 @@
-//! An agent whose requests go through `tau proxy`, where `tau proxy add me` has made the token:
+//! An agent whose requests go through `tau proxy`, with a token created by `tau proxy add me`:
 //! `TAU_PROXY_TOKEN=TOKEN cargo run --example proxy_client [prompt] [provider/model] [address]`.
 //!
 //! The loop and the tools run here; only requests to the model go through the server.

@@ -1,4 +1,4 @@
-//! A conversation that is stored, and continued later: `cargo run --example restore_session [provider/model]`;
+//! A stored conversation that is continued later: `cargo run --example restore_session [provider/model]`;
 //! without a model the scripted demo answers.
 
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     restored(&model, &file, |line| println!("{line}")).await
 }
 
-/// Continues the conversation of a file. Another process would begin here: the file is all it needs.
+/// Continues the conversation in a file. Another process would start here: the file is all it needs.
 pub(crate) async fn restored(
     model: &str,
     file: &Path,
@@ -30,7 +30,7 @@ pub(crate) async fn restored(
         .with(|agent| agent.model_named(model))?
         .agent(|agent| agent.session(session))
         .start();
-    // The end of a long conversation is there at once; this loads the rest of it.
+    // The end of a long conversation is available at once; this loads the rest of it.
     for message in agent.load_history().await? {
         match message.as_ref() {
             Message::User(user) => say(format!("you: {}", user.content.text())),
@@ -44,7 +44,7 @@ pub(crate) async fn restored(
     Ok(())
 }
 
-/// A first conversation; the file it is stored in.
+/// A first conversation; returns the file that stores it.
 pub(crate) async fn first(model: &str, folder: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
     let agent = CodingAgent::builder(folder)
         .with(|agent| agent.model_named(model))?

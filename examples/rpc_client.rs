@@ -1,5 +1,5 @@
-//! A client of `tau --mode rpc` in some sixty lines: asks one question, prints the answer as it comes
-//! and what is run meanwhile. `cargo run --example rpc_client -- target/debug/tau --model demo`
+//! A client of `tau --mode rpc` in some sixty lines: asks one question, prints the answer as it arrives and
+//! the calls run meanwhile. `cargo run --example rpc_client -- target/debug/tau --model demo`
 
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 #![allow(clippy::disallowed_methods, reason = "the agent is another process")]

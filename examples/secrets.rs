@@ -1,5 +1,5 @@
-//! What would be masked in files, and how fast: `cargo run --release --example secrets -- FILE…`.
-//! Without files it measures text of its own: a megabyte without secrets, and hostile text.
+//! Shows what would be masked in files, and how fast: `cargo run --release --example secrets -- FILE…`.
+//! Without files it measures its own text: a megabyte without secrets, and hostile text.
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a program that measures and prints")]
 
@@ -26,7 +26,7 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// How long a megabyte takes at best of several times.
+/// The best time for a megabyte of several runs.
 fn measure() {
     let code =
         "    let key = self.keys.get(&token.name).map(|pass| pass.value()); // see the author's notes\n";

@@ -1,8 +1,8 @@
 //! Events of an agent over HTTP: `cargo run --example sse_server [address]`, then
 //! `curl -N -d 'help' http://127.0.0.1:8301/prompt`.
 //!
-//! Every request gets an agent of its own. The agent lives in the stream of the answer: when the
-//! client leaves, the stream is dropped, and with it the agent and all that it has started.
+//! Every request gets a separate agent. The agent lives in the stream of the answer: when the client
+//! disconnects, the stream is dropped, and with it the agent and everything it started.
 
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
@@ -19,7 +19,7 @@ use tau::agent::AgentEvent;
 use tau::agent::api::Agent;
 use tau::agent::protocol::event::RunEvent;
 
-/// Makes the agent of a request.
+/// Creates the agent of a request.
 pub type MakeAgent = Arc<dyn Fn() -> Agent + Send + Sync>;
 
 /// The routes of the server.

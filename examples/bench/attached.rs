@@ -9,7 +9,7 @@ use super::{Subject, echo};
 
 const TOKEN: &str = "bench-token-0123456789";
 
-/// A server of its own on loopback.
+/// A separate server on loopback.
 struct Server {
     child: Child,
     url: String,
@@ -43,7 +43,7 @@ impl Drop for Server {
     }
 }
 
-/// The attached one; the plain one is measured by itself.
+/// Measures the attached screen; the plain one is measured separately.
 pub fn measure(tau: &Subject, keys: usize) {
     let server = Server::start(tau);
     let mut token = tempfile::NamedTempFile::new().unwrap();

@@ -1,5 +1,5 @@
-//! An answer of 20,000 tokens that a server sends as fast as it can, in chunks of eight events (1.6 kB), as
-//! servers do: time and CPU, on the screen and in print mode.
+//! An answer of 20,000 tokens sent by a server as fast as possible, in typical chunks of eight events (1.6
+//! kB): time and CPU, on the screen and in print mode.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -11,9 +11,9 @@ use super::process::Usage;
 use super::terminal::Terminal;
 use super::{Subject, TIMEOUT, milliseconds, percentile, pipes, row, stream, submit, wait_ready};
 
-/// Tokens of the answer.
+/// The number of tokens in the answer.
 const TOKENS: usize = 20_000;
-/// Events in a chunk.
+/// The number of events in a chunk.
 const TOGETHER: usize = 8;
 /// The last word of the answer.
 const END: &str = "finis";
@@ -65,14 +65,14 @@ fn serve() -> SocketAddr {
     let chunks = chunks();
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
-            // A client that leaves is no concern of the others.
+            // A client that disconnects does not affect the others.
             let _ = answer(stream, &chunks);
         }
     });
     address
 }
 
-/// The answer, as HTTP sends it in chunks.
+/// The answer in HTTP chunks.
 fn chunks() -> Vec<String> {
     let text = include_str!("stream_markdown.md");
     let tokens = std::iter::repeat(text).flat_map(stream::tokens).take(TOKENS).chain([END]);

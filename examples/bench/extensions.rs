@@ -1,5 +1,5 @@
-//! What extensions cost: the first frame with many of them, a call of an MCP tool, the list of them all,
-//! and servers that wait.
+//! The cost of extensions: the first frame with many of them, a call of an MCP tool, the list of all, and
+//! idle servers.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
@@ -14,16 +14,16 @@ use super::process::Usage;
 use super::terminal::Terminal;
 use super::{Subject, milliseconds, percentile, pipes, row};
 
-/// Calls of the tool that echoes.
+/// The number of calls of the echo tool.
 const CALLS: usize = 100;
-/// Servers and skills of somebody who has many.
+/// Many servers and skills, as a heavy user might have.
 const MANY: (usize, usize) = (20, 200);
-/// Servers that wait.
+/// The number of idle servers.
 const WAITING: usize = 10;
-/// Templates and as many skills that are listed.
+/// The number of templates, and of skills, that are listed.
 const LISTED: usize = 500;
 
-/// Measures all of it. `runs` starts count, and servers wait for `idle`.
+/// Measures everything. `runs` starts count, and servers idle for `idle`.
 pub fn measure(subject: &Subject, runs: usize, idle: Duration) {
     measure_start(subject, runs);
     measure_calls(subject);
@@ -31,7 +31,7 @@ pub fn measure(subject: &Subject, runs: usize, idle: Duration) {
     measure_waiting(subject, idle);
 }
 
-/// A home with that many servers, skills and templates. The servers are this program.
+/// A home with this many servers, skills and templates. The servers are this program.
 fn home(servers: usize, skills: usize, templates: usize) -> TempDir {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("tau");
@@ -61,7 +61,7 @@ fn home(servers: usize, skills: usize, templates: usize) -> TempDir {
     home
 }
 
-/// The first frame, with and without, in turns.
+/// The first frame, with and without, alternately.
 fn measure_start(subject: &Subject, runs: usize) {
     let (mut without, mut with) = (Vec::new(), Vec::new());
     for _ in 0..runs.max(1) {
@@ -71,7 +71,7 @@ fn measure_start(subject: &Subject, runs: usize) {
             if terminal.wait_until(Duration::from_secs(30), |screen| !screen.contents().trim().is_empty()) {
                 times.push(start.elapsed());
             }
-            // The servers of one run must not be in the way of the next.
+            // The servers of one run must not slow down the next.
             terminal.type_keys("\x04");
             terminal.wait_until(Duration::from_secs(5), |_| false);
         }
@@ -83,7 +83,7 @@ fn measure_start(subject: &Subject, runs: usize) {
     row(&subject.name, &figure, milliseconds(with));
 }
 
-/// Calls of a tool that echoes, one after another, next to the same messages over plain pipes.
+/// Calls of an echo tool, one after another, next to the same messages over plain pipes.
 fn measure_calls(subject: &Subject) {
     let floor = plain_calls();
     row("floor", "an echo over pipes", milliseconds(floor));
@@ -120,7 +120,7 @@ fn measure_calls(subject: &Subject) {
     row(&subject.name, "a call above the echo", milliseconds(each.saturating_sub(floor)));
 }
 
-/// How long an echo takes when nothing else is done.
+/// The time of an echo when nothing else is done.
 fn plain_calls() -> Duration {
     let mut server = Command::new(std::env::current_exe().unwrap())
         .arg("--mcp-server")
@@ -147,7 +147,7 @@ fn plain_calls() -> Duration {
     took
 }
 
-/// The whole program that lists templates and skills, from exec to the end.
+/// The whole program that lists templates and skills, from exec to exit.
 fn measure_list(subject: &Subject, runs: usize) {
     let home = home(0, LISTED, LISTED);
     let mut times = Vec::new();
@@ -165,7 +165,7 @@ fn measure_list(subject: &Subject, runs: usize) {
     row(&subject.name, &figure, milliseconds(percentile(&mut times, 50)));
 }
 
-/// What is used while servers wait, once all of them are ready.
+/// Resource use while servers are idle, once all of them are ready.
 fn measure_waiting(subject: &Subject, idle: Duration) {
     let mut terminal = Terminal::start_in(home(WAITING, 0, 0), &subject.path, &subject.args);
     terminal.wait_quiet(Duration::from_secs(3), Duration::from_secs(20));
@@ -186,7 +186,7 @@ fn measure_waiting(subject: &Subject, idle: Duration) {
     }
 }
 
-/// Is an MCP server with one tool, which echoes, until its input ends.
+/// Runs as an MCP server with one echo tool, until its input ends.
 pub fn mcp_server() {
     let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lines().map_while(Result::ok) {
@@ -221,7 +221,7 @@ fn serve() -> SocketAddr {
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         for (number, stream) in listener.incoming().map_while(Result::ok).enumerate() {
-            // A client that leaves is no concern of the others.
+            // A client that disconnects does not affect the others.
             let _ = answer(stream, number == 0);
         }
     });

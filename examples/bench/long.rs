@@ -1,5 +1,5 @@
-//! Very long sessions: opening one, going to its start, finding what is far away, and the memory that
-//! takes. The same is asked of short ones, so that what grows with the length is seen.
+//! Very long sessions: opening one, going to its start, finding a distant match, and memory. The same for
+//! short ones, to show what grows with the length.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -12,11 +12,11 @@ use crate::process::{self, Usage};
 use crate::terminal::Terminal;
 use crate::{Subject, changes, echo, milliseconds, percentile, row};
 
-/// Entries of the sessions that are measured.
+/// The numbers of entries of the measured sessions.
 const COUNTS: [usize; 3] = [10, 1_000, 100_000];
-/// Keys that are measured in each.
+/// The number of keys measured in each.
 const KEYS: usize = 200;
-/// Messages from a prompt to the next.
+/// The number of messages from one prompt to the next.
 const RUN: usize = 20;
 const TOP: &str = "\x1b[1;5H";
 const TAIL: &str = "\x1b[1;5F";
@@ -34,7 +34,7 @@ pub fn measure(tau: &Subject) {
     }
 }
 
-/// Writes a session of that many messages: runs of calls, whose results are most of it.
+/// Writes a session with this many messages: runs of calls, whose results are most of it.
 pub fn write(path: &Path, count: usize) {
     let mut file = BufWriter::new(File::create(path).unwrap());
     let cwd = std::env::temp_dir();

@@ -1,5 +1,5 @@
-//! Measures what a person waits for: start, echo of a key, a long answer, memory, idling, sessions; and
-//! what a script waits for.
+//! Measures user-visible waits: start, echo of a key, a long answer, memory, idling, sessions; and waits of
+//! scripts.
 //!
 //! ```text
 //! cargo build --release && cargo run --release --example bench
@@ -7,9 +7,9 @@
 //! cargo run --release --example bench -- soak --protocol rpc,acp --minutes 60
 //! ```
 //!
-//! Programs run in a terminal of their own (120x40) that answers the usual questions. Other
-//! agents are measured beside tau when they are on the path; without a model of theirs only
-//! start, echo, memory and idling can be. The floor is a program that does nothing, or only echoes.
+//! Programs run in a terminal of their own (120x40) that answers the usual queries. Other agents are
+//! measured beside tau if they are on the path; without a model of theirs only start, echo, memory and
+//! idling can be. The baseline is a program that does nothing, or only echoes.
 
 #![allow(
     clippy::disallowed_methods,
@@ -39,9 +39,9 @@ use clap::{Parser, ValueEnum};
 use process::Usage;
 use terminal::Terminal;
 
-/// Rows at the bottom of the screen in which a key may be echoed.
+/// The rows at the bottom of the screen in which a key may be echoed.
 const COMPOSER: usize = 12;
-/// How long a program may take for what it does at once on a real processor.
+/// The time limit for operations that are immediate on a real processor.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What is measured.
@@ -126,7 +126,7 @@ struct Options {
     alone: bool,
 }
 
-/// A program that is measured.
+/// A program under measurement.
 struct Subject {
     name: String,
     path: PathBuf,
@@ -193,7 +193,7 @@ fn main() {
     }
 }
 
-/// What the screen of a program costs.
+/// Measures the cost of a program's screen.
 fn measure_screen(subject: &Subject, options: &Options, wanted: impl Fn(Part) -> bool) {
     if wanted(Part::Start) {
         measure_start(subject, options.runs);
@@ -242,14 +242,14 @@ fn milliseconds(duration: Duration) -> String {
     format!("{:.2} ms", duration.as_secs_f64() * 1e3)
 }
 
-/// The smallest of the values that `percent` of them do not exceed (nearest rank).
+/// The smallest value not exceeded by `percent` of the values (nearest rank).
 fn percentile(values: &mut [Duration], percent: usize) -> Duration {
     values.sort();
     let rank = (values.len() * percent).div_ceil(100);
     values.get(rank.saturating_sub(1)).copied().unwrap_or_default()
 }
 
-/// What the system needs to run a program in a terminal and carry one byte.
+/// The system's minimum for running a program in a terminal and carrying one byte.
 fn measure_floor(runs: usize) {
     let floor = Subject { name: "floor".to_owned(), path: "/usr/bin/printf".into(), args: vec!["x"] };
     measure_start(&floor, runs);
@@ -271,7 +271,7 @@ fn measure_start(subject: &Subject, runs: usize) {
     row(&subject.name, "exec to first frame, p90", milliseconds(percentile(&mut times, 90)));
 }
 
-/// What a key needs at least: it is read, and written.
+/// The minimum for a key: it is read, and written.
 fn write_typed() {
     let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
     let mut modes = rustix::termios::tcgetattr(stdin).unwrap();
@@ -295,7 +295,7 @@ fn ready(subject: &Subject) -> Terminal {
 }
 
 /// Types a prompt and, once it is shown, Enter: before a program has the terminal, Enter is another byte.
-/// When that was.
+/// Returns the time of Enter.
 fn submit(terminal: &mut Terminal, prompt: &str) -> Instant {
     terminal.type_keys(prompt);
     terminal.wait_until(TIMEOUT, |screen| screen.contents().contains(prompt));
@@ -323,7 +323,7 @@ fn echo(terminal: &mut Terminal, subject: &Subject, keys: usize, when: &str) {
     terminal.wait_quiet(Duration::from_millis(300), Duration::from_secs(5));
 }
 
-/// How long each key takes to change the screen.
+/// The time that each key takes to change the screen.
 fn changes(terminal: &mut Terminal, subject: &Subject, keys: &[&str], figure: &str) {
     let mut times = Vec::new();
     for key in keys {
@@ -338,8 +338,8 @@ fn changes(terminal: &mut Terminal, subject: &Subject, keys: &[&str], figure: &s
     times_row(subject, keys.len(), times, figure);
 }
 
-/// How long each key takes to be echoed at the bottom of a screen on which everything moves: an echo is
-/// what was typed so far.
+/// The time that each key takes to be echoed at the bottom of a screen on which everything moves: an echo is
+/// the text typed so far.
 fn echo_of(terminal: &mut Terminal, subject: &Subject, keys: usize, when: &str) {
     let mut typed = String::new();
     let mut times = Vec::new();
@@ -361,7 +361,7 @@ fn echo_of(terminal: &mut Terminal, subject: &Subject, keys: usize, when: &str) 
         if terminal.wait_until(Duration::from_secs(2), shown) {
             times.push(start.elapsed());
         }
-        // At no fixed distance from what else is drawn.
+        // At varying distances from other output.
         terminal.wait_until(Duration::from_millis(20 + (index as u64 * 7) % 13), |_| false);
     }
     times_row(subject, keys, times, &format!("key to echo, {when}"));
@@ -378,7 +378,7 @@ fn times_row(subject: &Subject, keys: usize, mut times: Vec<Duration>, figure: &
     }
 }
 
-/// A long answer of the demo model, as fast as it comes.
+/// A long answer of the demo model at full speed.
 fn measure_reply(subject: &Subject, keys: usize) {
     let mut terminal = ready(subject);
     let before = Usage::of(terminal.pid());
@@ -400,7 +400,7 @@ fn measure_reply(subject: &Subject, keys: usize) {
     changes(&mut terminal, subject, &pages, "page up or down");
 }
 
-/// A run of the demo model that reads, edits and runs, as fast as it comes.
+/// A run of the demo model that reads, edits and runs, at full speed.
 fn measure_tour(subject: &Subject) {
     let mut terminal = ready(subject);
     let before = Usage::of(terminal.pid());

@@ -1,5 +1,5 @@
-//! Without a terminal: `--help`, `--version`, and one turn of print mode against a server on
-//! loopback; each beside a program that does as little as can be done.
+//! Without a terminal: `--help`, `--version`, and one turn of print mode against a loopback server; each
+//! beside a minimal program.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ const ANSWER: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconn
     data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hello\"}}]}\n\n\
     data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
-/// Measures all of it.
+/// Measures everything.
 pub fn measure(tau: &Path, runs: usize) {
     let floor = median(runs, || Command::new("/bin/true"));
     row("floor", "a program that does nothing", milliseconds(floor));
@@ -54,7 +54,7 @@ pub fn measure(tau: &Path, runs: usize) {
     let _ = std::fs::remove_dir_all(&home);
 }
 
-/// The floor of a turn: one request, whose answer is read to its end.
+/// The baseline of a turn: one request, whose answer is read to its end.
 pub fn ask(address: &str) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}").unwrap();
@@ -83,7 +83,7 @@ fn serve() -> SocketAddr {
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
-            // A client that leaves is no concern of the others.
+            // A client that disconnects does not affect the others.
             let _ = answer(stream);
         }
     });
@@ -95,7 +95,7 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
     stream.write_all(ANSWER.as_bytes())
 }
 
-/// Reads a request to its end; its head.
+/// Reads a request to its end and returns its head.
 pub fn read_request(stream: &mut TcpStream) -> std::io::Result<String> {
     let mut request = Vec::new();
     let mut piece = [0; 1 << 16];

@@ -1,4 +1,4 @@
-//! The screen under pressure: keys while a command floods it, and memory over a long day.
+//! The screen under pressure: keys during a flood of output, and memory over a long day.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use super::process::Usage;
 use super::{Subject, echo_of, ready, row};
 
-/// Bytes that the flood writes a second.
+/// The number of bytes that the flood writes per second.
 const FLOOD: usize = 10_000_000;
-/// Keys of the day that are one round of work: a prompt, a command, looking back, a list, a new session.
+/// The keys of one round of work: a prompt, a command, looking back, a list, a new session.
 const ROUND: [&str; 12] = [
     "show me\r",
     "\x1b[5~\x1b[5~",
@@ -24,7 +24,7 @@ const ROUND: [&str; 12] = [
     "\x1b",
 ];
 
-/// Writes lines at a steady rate until nobody reads them.
+/// Writes lines at a steady rate until there is no reader.
 pub fn flood() {
     let line = format!("{}\n", "x".repeat(79));
     let block = line.repeat(FLOOD / 100 / line.len());
@@ -35,7 +35,7 @@ pub fn flood() {
     }
 }
 
-/// Keys while a command of the user writes ten megabytes a second.
+/// Keys while a user command writes ten megabytes per second.
 pub fn measure_flood(subject: &Subject, keys: usize) {
     let mut terminal = ready(subject);
     let program = std::env::current_exe().unwrap();
@@ -50,7 +50,7 @@ pub fn measure_flood(subject: &Subject, keys: usize) {
     row(&subject.name, "resident, 10 MB/s of output", after.resident());
 }
 
-/// Memory over many rounds of use, each in a session of its own.
+/// Memory over many rounds of use, each in a separate session.
 pub fn measure_day(subject: &Subject, rounds: usize) {
     let mut terminal = ready(subject);
     for round in 1..=rounds {

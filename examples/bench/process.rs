@@ -1,22 +1,22 @@
-//! What a process uses, from `/proc` (Linux).
+//! A process's resource use, from `/proc` (Linux).
 
 use std::time::Duration;
 
-/// What a process has used so far.
+/// The resources used so far by a process.
 #[derive(Default)]
 pub struct Usage {
-    /// Resident memory now, in kilobytes.
+    /// The current resident memory, in kilobytes.
     pub resident: u64,
-    /// CPU time of all threads there ever were, in steps of a clock tick.
+    /// The CPU time of all threads ever, in clock ticks.
     pub cpu: Duration,
-    /// CPU time of the threads there are, exact.
+    /// The exact CPU time of the existing threads.
     pub running: Duration,
-    /// How often these threads gave up the CPU to wait.
+    /// How often these threads yielded the CPU to wait.
     pub waits: u64,
 }
 
 impl Usage {
-    /// The usage of a process; zero where it is not known.
+    /// The usage of a process; zero if it is unknown.
     pub fn of(pid: u32) -> Self {
         let folder = format!("/proc/{pid}");
         let mut usage = Usage {
@@ -34,7 +34,7 @@ impl Usage {
         usage
     }
 
-    /// Resident memory for people.
+    /// The resident memory in readable form.
     pub fn resident(&self) -> String {
         format!("{:.1} MB", self.resident as f64 / 1024.0)
     }
@@ -45,24 +45,24 @@ impl Usage {
     }
 }
 
-/// The number behind `name` in a file of lines.
+/// The number after `name` in a file of lines.
 fn field(path: &str, name: &str) -> u64 {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// User and system time from `stat`, fields 14 and 15; a tick is 10 ms on every Linux there is.
+/// User and system time from `stat`, fields 14 and 15; a tick is 10 ms on every existing Linux.
 fn cpu(path: &str) -> Duration {
     let text = std::fs::read_to_string(path).unwrap_or_default();
-    // The name, in parentheses, may hold anything.
+    // The name, in parentheses, may contain anything.
     let fields = text.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks: u64 =
         fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * 10)
 }
 
-/// The most memory that a process has had resident, in kilobytes.
+/// The peak resident memory of a process, in kilobytes.
 pub fn peak(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,4 +1,4 @@
-//! Sessions: lists of many, the opening of a large one, appending.
+//! Sessions: lists of many, opening a large one, appending.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use tau::agent::session::list::list_known;
 use crate::terminal::Terminal;
 use crate::{Subject, milliseconds, percentile, process, row};
 
-/// Sessions in the list.
+/// The number of sessions in the list.
 const MANY: usize = 10_000;
-/// Bytes of the large session.
+/// The size of the large session, in bytes.
 const LARGE: usize = 100 * 1024 * 1024;
 
-/// All figures on sessions.
+/// All session figures.
 pub fn measure(tau: &Subject) {
     let dir = tempfile::tempdir().unwrap();
     append(dir.path());

@@ -1,5 +1,5 @@
-//! An answer that streams at 200 tokens a second from a server on loopback: CPU time, bytes written
-//! to the terminal, and the echo of keys meanwhile.
+//! An answer that streams at 200 tokens per second from a loopback server: CPU time, bytes written to the
+//! terminal, and the echo of keys meanwhile.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,19 +11,19 @@ use super::process::Usage;
 use super::terminal::Terminal;
 use super::{Subject, TIMEOUT, echo_of, pipes, row, submit, wait_ready};
 
-/// Time between two tokens.
+/// The time between two tokens.
 const TOKEN: Duration = Duration::from_millis(5);
-/// Time that is measured, after the answer has filled the screen.
+/// The measured time, after the answer has filled the screen.
 const MEASURED: Duration = Duration::from_secs(10);
 
-/// What streams: its name, and a piece that is repeated.
+/// The streamed texts: a name, and a piece that is repeated.
 const ANSWERS: [(&str, &str, &str); 3] = [
     ("text", "", include_str!("stream_text.md")),
     ("markdown", "", include_str!("stream_markdown.md")),
     ("code", "```rust\n", include_str!("stream_code.rs.txt")),
 ];
 
-/// Measures what the screen costs while an answer streams.
+/// Measures the cost of the screen while an answer streams.
 pub fn measure(subject: &Subject, keys: usize) {
     for (name, head, piece) in ANSWERS {
         let (address, asked) = serve(head, piece);
@@ -55,17 +55,17 @@ pub fn measure(subject: &Subject, keys: usize) {
         row(&subject.name, &format!("stream of {name}, bytes per token"), format!("{written:.0}"));
         let waits = after.wakes_since(&before) / elapsed.as_secs_f64();
         row(&subject.name, &format!("stream of {name}, wake-ups a second"), format!("{waits:.0}"));
-        // Frames of the stream are few, so it takes many keys to meet them.
+        // The stream's frames are few, so it takes many keys to coincide with them.
         echo_of(&mut terminal, subject, 5 * keys, &format!("streaming {name}"));
     }
 }
 
-/// Whether it is known how to point a program at the server.
+/// True if there is a known way to point a program at the server.
 pub fn can_stream(name: &str) -> bool {
     matches!(name, "tau" | "zerostack")
 }
 
-/// The arguments that make a program ask the server.
+/// The arguments that make a program use the server.
 pub fn arguments(subject: &Subject, home: &Path, base: &str) -> Vec<String> {
     if subject.name == "tau" {
         return ["--base-url", base, "--api-key", "x", "--model", "m"].map(str::to_owned).to_vec();
@@ -74,7 +74,7 @@ pub fn arguments(subject: &Subject, home: &Path, base: &str) -> Vec<String> {
     Vec::new()
 }
 
-/// Writes the configuration that makes zerostack ask the server.
+/// Writes the configuration that makes zerostack use the server.
 fn configure_zerostack(home: &Path, base: &str) {
     let folder = home.join(".local/share/zerostack");
     std::fs::create_dir_all(&folder).unwrap();
@@ -83,11 +83,12 @@ fn configure_zerostack(home: &Path, base: &str) {
          base_url = \"{base}\"\napi_key_env = \"BENCH_KEY\"\napi_style = \"completions\"\nmodel = \"m\"\n"
     );
     std::fs::write(folder.join("config.toml"), config).unwrap();
-    // Without it the program asks whether it shall write one.
+    // Without it the program asks whether to write one.
     std::fs::write(home.join("ARCHITECTURE.md"), "Nothing.\n").unwrap();
 }
 
-/// A server whose answer to every prompt is an endless stream of tokens, and what says that one was asked for.
+/// A server whose answer to every prompt is an endless stream of tokens, and a channel that reports
+/// requests.
 fn serve(head: &'static str, piece: &'static str) -> (SocketAddr, mpsc::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -95,7 +96,7 @@ fn serve(head: &'static str, piece: &'static str) -> (SocketAddr, mpsc::Receiver
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let asks = asks.clone();
-            // The client that is measured leaves in the middle.
+            // The measured client disconnects in the middle.
             std::thread::spawn(move || drop(answer(stream, head, piece, &asks)));
         }
     });
@@ -122,7 +123,7 @@ fn answer(mut stream: TcpStream, head: &str, piece: &str, asks: &mpsc::Sender<()
     Ok(())
 }
 
-/// Answers which models there are.
+/// Answers with the list of models.
 pub fn list_models(stream: &mut TcpStream) -> std::io::Result<()> {
     let models = r#"{"object":"list","data":[{"id":"m","object":"model","created":1,"owned_by":"bench"}]}"#;
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ";

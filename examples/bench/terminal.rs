@@ -1,7 +1,7 @@
-//! A terminal for measuring: one thread, so that no hand-over is measured along.
+//! A terminal for measuring: single-threaded, so that no hand-over is measured.
 //!
-//! It answers what programs ask at start (device attributes, cursor, colours, keyboard), since
-//! some wait for that before they paint.
+//! It answers the queries of programs at start (device attributes, cursor, colours, keyboard), since some
+//! wait for that before they paint.
 
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
@@ -17,9 +17,9 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 /// Columns and rows.
 const SIZE: (u16, u16) = (120, 40);
 
-/// Where the cursor is. The answer depends on it.
+/// The query for the cursor's position. The answer depends on it.
 const CURSOR: &str = "\x1b[6n";
-/// Questions and the answers of a plain modern terminal.
+/// Queries and the answers of a plain modern terminal.
 const ANSWERS: [(&str, &str); 7] = [
     ("\x1b[c", "\x1b[?62;22c"),
     ("\x1b[0c", "\x1b[?62;22c"),
@@ -41,12 +41,12 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Starts a program with a home of its own and the demo model at full speed.
+    /// Starts a program with a separate home and the demo model at full speed.
     pub fn start(program: &Path, args: &[&str]) -> Self {
         Self::start_in(tempfile::tempdir().unwrap(), program, args)
     }
 
-    /// Starts a program in that home.
+    /// Starts a program in this home.
     pub fn start_in(home: tempfile::TempDir, program: &Path, args: &[&str]) -> Self {
         let (pty, pts) = pty_process::blocking::open().unwrap();
         let (columns, rows) = SIZE;
@@ -73,7 +73,7 @@ impl Terminal {
         self.child.id()
     }
 
-    /// Bytes the program has written.
+    /// The number of bytes the program has written.
     pub fn received(&self) -> usize {
         self.received
     }
@@ -88,7 +88,7 @@ impl Terminal {
         self.pty.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits until the screen satisfies `ready`; whether it did in time.
+    /// Waits until the screen satisfies `ready`; true if it did in time.
     pub fn wait_until(&mut self, patience: Duration, mut ready: impl FnMut(&vt100::Screen) -> bool) -> bool {
         let end = Instant::now() + patience;
         loop {
@@ -109,7 +109,7 @@ impl Terminal {
         while self.open && Instant::now() < end && self.take(quiet) {}
     }
 
-    /// Reads what comes within `patience`; whether something came.
+    /// Reads output within `patience`; true if there was any.
     fn take(&mut self, patience: Duration) -> bool {
         let timeout = Timespec::try_from(patience).unwrap();
         let fd = self.pty.as_fd();
@@ -125,7 +125,7 @@ impl Terminal {
         true
     }
 
-    /// Takes what was written onto the screen, and answers each question when it comes to it.
+    /// Processes output for the screen, and answers each query when it occurs.
     fn show(&mut self, mut bytes: &[u8]) {
         while let Some((end, question, answer)) = first_question(bytes) {
             self.screen.process(&bytes[..end]);
@@ -139,7 +139,7 @@ impl Terminal {
     }
 }
 
-/// The first question in what was written: where it ends, the question and its answer.
+/// The first query in the output: its end, the query and its answer.
 fn first_question(bytes: &[u8]) -> Option<(usize, &'static str, &'static str)> {
     let asked = ANSWERS.iter().filter_map(|(question, answer)| {
         let end = memmem::find(bytes, question.as_bytes())? + question.len();

@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 use super::pipes::Pipes;
 use super::{Dice, Place, TIMEOUT, Talk};
 
-/// Sessions that are open, at most.
+/// The maximum number of open sessions.
 const SESSIONS: usize = 5;
-/// Requests that wait for their answers, at most.
+/// The maximum number of requests that wait for their answers.
 const AT_ONCE: usize = 16;
 
 struct Acp {
     pipes: Pipes,
     work: PathBuf,
-    /// Requests without an answer: their methods, and their sessions.
+    /// Unanswered requests: their methods, and their sessions.
     waiting: HashMap<u64, (String, Value, Instant)>,
     next: u64,
     answered: usize,
@@ -93,8 +93,8 @@ impl Acp {
         Ok(())
     }
 
-    /// Takes what has come, and waits until no more than `most` requests wait. A prompt may wait for the user
-    /// or for a provider that says nothing, so prompts are cancelled then.
+    /// Reads pending messages, and waits until at most `most` requests are unanswered. A prompt may wait for
+    /// the user or for a silent provider, so prompts are cancelled then.
     fn catch_up(&mut self, most: usize) -> Result<(), String> {
         let mut quiet = Instant::now();
         loop {

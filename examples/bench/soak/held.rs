@@ -1,26 +1,26 @@
-//! What a process holds, from `/proc` (Linux).
+//! Resources held by a process, from `/proc` (Linux).
 
 use std::path::Path;
 
 use super::super::process::Usage;
 
-/// What a process holds at a moment.
+/// The resources held by a process at a moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Held {
-    /// Memory, in kilobytes.
+    /// Resident memory, in kilobytes.
     pub resident: u64,
     pub threads: usize,
     /// Open files, sockets and pipes.
     pub descriptors: usize,
-    /// Other processes in its folders: what it started and what that started.
+    /// Other processes in its folders: its children and their descendants.
     pub processes: usize,
-    /// Entries in its folder for temporary files. How much is in each of them is bounded, and named in sessions:
-    /// the output of commands that was too long for them.
+    /// Entries in its temporary folder. Their sizes are bounded, and sessions refer to them: output of
+    /// commands that was too long.
     pub temporary: usize,
 }
 
 impl Held {
-    /// What `pid` holds, whose folders are in `place`.
+    /// The resources held by `pid`, whose folders are in `place`.
     pub fn of(pid: u32, place: &Path, temporary: &Path) -> Result<Self, String> {
         let count = |name: &str| std::fs::read_dir(format!("/proc/{pid}/{name}")).map(Iterator::count);
         let threads = count("task").map_err(|error| format!("the process has ended: {error}"))?;
@@ -34,7 +34,7 @@ impl Held {
     }
 }
 
-/// Processes that work in `place`, but for `pid`.
+/// The number of processes that work in `place`, except `pid`.
 fn others(pid: u32, place: &Path) -> usize {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -43,8 +43,8 @@ fn others(pid: u32, place: &Path) -> usize {
     ids.filter(|id| *id != pid).filter(is_there).count()
 }
 
-/// Whether the last round holds no more than is usual: the most of the first half, and a little. Sessions that are
-/// open have `session_files` at most.
+/// Checks that the last round holds no more than usual: the maximum of the first half, and a little. Open
+/// sessions have at most `session_files`.
 pub fn check(rounds: &[Held], with_memory: bool, session_files: u64) -> Result<(), String> {
     let (first, Some(last)) = (rounds.get(..rounds.len() / 2).unwrap_or_default(), rounds.last()) else {
         return Err("nothing was read".to_owned());

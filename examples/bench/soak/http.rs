@@ -14,19 +14,19 @@ pub struct Server {
     child: Child,
     pub address: String,
     pub token: String,
-    /// Requests that were answered.
+    /// The number of answered requests.
     pub answered: usize,
 }
 
 impl Server {
-    /// Starts it, and waits until it says where it listens.
+    /// Starts it, and waits until it prints its address.
     pub fn start(command: &mut Command, token: &str) -> Result<Self, String> {
         let mut child = command.spawn().map_err(|error| error.to_string())?;
         let mut lines = BufReader::new(child.stdout.take().ok_or("it has no output")?);
         let mut line = String::new();
         lines.read_line(&mut line).map_err(|error| error.to_string())?;
         let address = line.trim().rsplit_once("http://").map(|(_, address)| address.to_owned());
-        // The rest of what it says is nothing to wait for.
+        // Its further output is not waited for.
         std::thread::spawn(move || lines.read_to_end(&mut Vec::new()));
         match address {
             Some(address) => Ok(Server { child, address, token: token.to_owned(), answered: 0 }),
@@ -41,7 +41,7 @@ impl Server {
         self.child.id()
     }
 
-    /// Sends a request; the connection, on which the answer comes.
+    /// Sends a request and returns the connection, on which the answer arrives.
     pub fn open(&self, method: &str, path: &str, body: &[u8]) -> Result<TcpStream, String> {
         let mut stream =
             TcpStream::connect(&self.address).map_err(|error| format!("no connection: {error}"))?;
@@ -73,7 +73,7 @@ impl Server {
         Ok((status, serde_json::from_str(body).unwrap_or(Value::Null)))
     }
 
-    /// Sends bytes that need not be a request; whatever comes back is fine.
+    /// Sends bytes that need not be a request; any answer is fine.
     pub fn throw(&self, bytes: &[u8]) -> Result<(), String> {
         let mut stream =
             TcpStream::connect(&self.address).map_err(|error| format!("no connection: {error}"))?;
@@ -84,12 +84,12 @@ impl Server {
     }
 }
 
-/// All that comes, as text.
+/// Everything received, as text.
 fn read(stream: &mut TcpStream) -> Result<String, String> {
     let mut bytes = Vec::new();
     match stream.read_to_end(&mut bytes) {
         Ok(_) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        // The server closed while a body that it did not want was on its way.
+        // The server closed while an unwanted body was in transit.
         Err(_) if !bytes.is_empty() => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Err(error) => Err(format!("no answer: {error}")),
     }

@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use super::pipes::Pipes;
 use super::{Dice, Place, TIMEOUT, Talk};
 
-/// Prompts that wait, at most.
+/// The maximum number of waiting prompts.
 const AT_ONCE: usize = 4;
-/// An id that nothing has.
+/// An id that does not exist.
 const NOBODY: &str = "none";
 
 struct JsonLines {
     pipes: Pipes,
     sessions: PathBuf,
-    /// Sent, and how many of them were answered: prompts, interrupts, lines that are no command.
+    /// The numbers sent and answered: prompts, interrupts, lines that are not commands.
     prompts: (usize, usize),
     interrupts: (usize, usize),
     mistakes: (usize, usize),
@@ -28,7 +28,7 @@ pub fn start(place: &Place, tau: &Path) -> Result<Box<dyn Talk>, String> {
     println!("\njson: tau --json");
     let arguments = ["--json", "--model", "own/m", "--permission-mode", "ask"];
     let mut pipes = Pipes::start(&mut place.tau(tau, &arguments))?;
-    // The first line decides that lines follow.
+    // The first line determines that lines follow.
     pipes.write(br#"{"type":"message","content":"go"}"#)?;
     let (interrupts, mistakes, approvals) = ((0, 0), (0, 0), Vec::new());
     let sessions = place.path("home").join("sessions");
@@ -57,7 +57,7 @@ impl JsonLines {
         self.send(&json!({"type": "interrupt"}))
     }
 
-    /// Waits until no more than `most` prompts wait, ending those that take long.
+    /// Waits until at most `most` prompts are unanswered, ending slow ones.
     fn catch_up(&mut self, most: usize) -> Result<(), String> {
         let (since, mut quiet) = (Instant::now(), Instant::now());
         loop {
@@ -143,13 +143,13 @@ impl Talk for JsonLines {
     }
 }
 
-/// Whether a decision came when its call had ended already.
+/// True if a decision came after its call had ended.
 fn is_late(record: &Value) -> bool {
     let error = record["error"].as_str().unwrap_or_default();
     error.starts_with("no call with the id") && !error.contains(NOBODY)
 }
 
-/// Bytes of all files in a folder.
+/// The total size of the files in a folder, in bytes.
 fn size(folder: &Path) -> u64 {
     let inside = std::fs::read_dir(folder).into_iter().flatten().flatten();
     inside

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::pipes::Pipes;
 use super::{Dice, Place, TIMEOUT, Talk};
 
-/// Sessions that the server keeps open, at most.
+/// The maximum number of sessions that the server keeps open.
 const SESSIONS: usize = 4;
-/// Requests that wait for their answers, at most.
+/// The maximum number of requests that wait for their answers.
 const AT_ONCE: usize = 8;
 
 struct Mcp {
@@ -21,7 +21,7 @@ struct Mcp {
     next: u64,
     answered: usize,
     sessions: Vec<String>,
-    /// Calls that wait for a decision, with their sessions.
+    /// Calls waiting for a decision, with their sessions.
     approvals: Vec<(String, String)>,
 }
 
@@ -148,7 +148,7 @@ impl Talk for Mcp {
         Ok(())
     }
 
-    /// The session and the journal of its changes; nothing closes a session but a new one.
+    /// The session and the journal of its changes; only a new session closes one.
     fn session_files(&self) -> u64 {
         2 * SESSIONS as u64
     }

@@ -1,9 +1,9 @@
 //! An hour of random commands on each protocol, as fast as they are answered: every request is answered, and
-//! what the process holds does not grow.
+//! resource use does not grow.
 //!
 //! Commands come in rounds. After each round everything is brought to rest (nothing runs, nothing waits, no
-//! session is open that need not be), and what the process holds is read. The first half of the rounds
-//! says what is usual; the last one must not be above it. `cargo test` does a few hundred commands of it.
+//! unnecessary session is open), and the process's resources are read. The first half of the rounds sets the
+//! usual level; the last one must not exceed it. `cargo test` runs a few hundred commands of it.
 
 mod acp;
 mod held;
@@ -23,12 +23,12 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use held::Held;
 
-/// Commands of a client in a minute in which much happens: about seven a second.
+/// The commands of a busy client per minute: about seven per second.
 const PER_MINUTE: usize = 400;
-/// How long threads for blocking work wait for more of it before they end (tokio's default), and a little. Until then
-/// there are as many as once were needed at the same time.
+/// The time after which idle threads for blocking work end (tokio's default), and a little. Until then there
+/// are as many as were once needed at the same time.
 pub const IDLE_THREADS: Duration = Duration::from_secs(11);
-/// How long an answer may take. What is asked for takes milliseconds.
+/// The time limit for an answer. Usual ones take milliseconds.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How tau is spoken to.
@@ -56,19 +56,19 @@ trait Talk {
     fn rest(&mut self) -> Result<(), String>;
     /// The process.
     fn pid(&self) -> u32;
-    /// Requests that were answered so far.
+    /// The number of requests answered so far.
     fn answered(&self) -> usize;
-    /// Kilobytes of memory that it is meant to hold: the entries of a session that never ends.
+    /// The memory it is meant to hold, in kilobytes: the entries of a session that never ends.
     fn kept(&self) -> u64 {
         0
     }
-    /// Files of sessions that it may hold open, as chance has it.
+    /// The number of session files that it may hold open, depending on chance.
     fn session_files(&self) -> u64 {
         0
     }
 }
 
-/// Numbers that look random and are the same for the same seed.
+/// A deterministic random number generator.
 pub struct Dice(u64);
 
 impl Dice {
@@ -85,7 +85,7 @@ impl Dice {
         of.get(self.below(of.len()))
     }
 
-    /// Bytes that are no command of any protocol, on one line.
+    /// Bytes that are not a command of any protocol, on one line.
     fn nonsense(&mut self, whole: &[u8]) -> Vec<u8> {
         match self.below(3) {
             0 => whole.get(..self.below(whole.len())).unwrap_or_default().to_vec(),
@@ -95,7 +95,7 @@ impl Dice {
     }
 }
 
-/// Folders of a process: a home, a place to work in, and one for temporary files.
+/// The folders of a process: a home, a working directory, and one for temporary files.
 pub struct Place {
     dir: tempfile::TempDir,
     upstream: std::net::SocketAddr,
@@ -140,20 +140,20 @@ impl Place {
     }
 }
 
-/// How many commands are sent, and how what the process holds is judged.
+/// The number of commands, and how resource use is judged.
 pub struct Extent {
     pub commands: usize,
-    /// After how many of them what the process holds is read.
+    /// The number of commands after which resource use is read.
     pub rounds: usize,
-    /// What ended has to be gone soon, but not at once.
+    /// The time that ended parts may take to disappear.
     pub settling: Duration,
-    /// How much longer it may take after the last round, at most.
+    /// The maximum additional time after the last round.
     pub patience: Duration,
-    /// Whether memory counts, too. It says little before a process has done much.
+    /// True if memory counts, too. It says little before a process has done much.
     pub with_memory: bool,
 }
 
-/// Runs `minutes` worth of commands on each protocol; whether all of them held.
+/// Runs `minutes` worth of commands on each protocol; true if all of them passed.
 pub fn run(tau: &Path, protocols: &[Protocol], minutes: usize, seed: u64) -> bool {
     let all = Protocol::value_variants();
     let extent = Extent {
@@ -176,7 +176,7 @@ pub fn run(tau: &Path, protocols: &[Protocol], minutes: usize, seed: u64) -> boo
 /// Sends random commands on one protocol.
 ///
 /// # Errors
-/// When something is not answered, or what the process holds grows.
+/// If something is not answered, or resource use grows.
 pub fn soak(tau: &Path, protocol: Protocol, extent: &Extent, seed: u64) -> Result<(), String> {
     let place = Place::new(seed);
     let started = match protocol {
@@ -234,7 +234,7 @@ fn in_rounds(talk: &mut dyn Talk, place: &Place, extent: &Extent, seed: u64) -> 
     }
 }
 
-/// What the process holds now, without what it is meant to hold.
+/// The resources currently held, without those it is meant to hold.
 fn held(talk: &dyn Talk, place: &Place) -> Result<Held, String> {
     let held = Held::of(talk.pid(), place.dir.path(), &place.path("tmp"))?;
     Ok(Held { resident: held.resident.saturating_sub(talk.kept()), ..held })

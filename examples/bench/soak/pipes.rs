@@ -15,7 +15,7 @@ pub struct Pipes {
 }
 
 impl Pipes {
-    /// Starts it. A thread reads what it writes, so that it never has to wait.
+    /// Starts it. A thread reads its output, so that it never has to wait.
     pub fn start(command: &mut Command) -> Result<Self, String> {
         let mut child = command.spawn().map_err(|error| error.to_string())?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
@@ -24,7 +24,7 @@ impl Pipes {
         let (sender, lines) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                // What is not JSON is found by whoever waits for an answer.
+                // Invalid JSON is noticed by the code that waits for an answer.
                 let value = serde_json::from_str(&line).unwrap_or(Value::String(line));
                 if sender.send(value).is_err() {
                     return;
@@ -44,7 +44,7 @@ impl Pipes {
         self.input.write_all(&line).map_err(|error| format!("it does not read any more: {error}"))
     }
 
-    /// The next line within that time.
+    /// The next line, if it arrives in time.
     pub fn next(&mut self, patience: Duration) -> Result<Option<Value>, String> {
         match self.lines.recv_timeout(patience) {
             Ok(Value::String(line)) => Err(format!("not a line of JSON: {line}")),

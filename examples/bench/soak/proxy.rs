@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::http::Server;
 use super::{Dice, Place, Talk};
 
-/// Answers that are on their way at the same time.
+/// The maximum number of simultaneous answers.
 const STREAMS: usize = 8;
 
 struct Proxy {
@@ -18,7 +18,7 @@ struct Proxy {
     streams: Vec<TcpStream>,
 }
 
-/// Makes a token and starts the server.
+/// Creates a token and starts the server.
 pub fn start(place: &Place, tau: &Path) -> Result<Box<dyn Talk>, String> {
     println!("\nproxy: tau proxy");
     let made = place.tau(tau, &["proxy", "add", "soak"]).stdin(Stdio::null()).output();
@@ -44,7 +44,7 @@ impl Talk for Proxy {
                 let body = call(dice.pick(&["m", "n"]).unwrap_or(&"")).to_string();
                 let mut stream = self.server.open("POST", "/api/stream", body.as_bytes())?;
                 match dice.below(3) {
-                    // Left at once, or after the first bytes.
+                    // Abandoned at once, or after the first bytes.
                     0 => return Ok(()),
                     1 => drop(stream.read(&mut [0; 256])),
                     _ => {}

@@ -38,18 +38,18 @@ const PLAIN: [&str; 26] = [
     "clone",
     "nonsense",
 ];
-/// Commands that wait for their answers at the same time, at most.
+/// The maximum number of commands that wait for their answers.
 const AT_ONCE: usize = 16;
 
 struct Rpc {
     pipes: Pipes,
-    /// Commands without an answer, by their ids.
+    /// Unanswered commands, by id.
     waiting: HashMap<u64, (String, Instant)>,
     next: u64,
     answered: usize,
-    /// Calls that wait for a decision.
+    /// Calls waiting for a decision.
     approvals: Vec<String>,
-    /// Entries of prompts, and files of sessions, that were seen.
+    /// The entries of prompts, and files of sessions, seen so far.
     entries: Vec<String>,
     files: Vec<String>,
     is_streaming: bool,
@@ -102,7 +102,7 @@ impl Rpc {
         }
     }
 
-    /// Takes what has come, and waits until no more than `most` commands wait for their answers.
+    /// Reads pending messages, and waits until at most `most` commands are unanswered.
     fn catch_up(&mut self, most: usize) -> Result<(), String> {
         loop {
             let patience = if self.waiting.len() > most { TIMEOUT } else { Duration::ZERO };

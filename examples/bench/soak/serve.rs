@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use super::http::Server;
 use super::{Dice, Place, Talk};
 
-/// Sessions that are used at the same time.
+/// The number of sessions used at the same time.
 const SESSIONS: usize = 5;
-/// Streams that are open at the same time.
+/// The number of streams open at the same time.
 const STREAMS: usize = 8;
 const TOKEN: &str = "a-token-for-the-soak";
 
@@ -18,7 +18,7 @@ struct Serve {
     server: Server,
     work: PathBuf,
     sessions: Vec<String>,
-    /// Streams of events, which nobody reads.
+    /// Event streams without a reader.
     streams: Vec<TcpStream>,
 }
 
@@ -39,7 +39,7 @@ impl Serve {
         self.server.ask(method, path, &body).map(|(_, body)| body)
     }
 
-    /// Decides on a call that waits.
+    /// Decides a waiting call.
     fn decide(&mut self, session: &str, dice: &mut Dice) -> Result<(), String> {
         let shown = self.ask("GET", &format!("/api/sessions/{session}"), Value::Null)?;
         let calls = shown["approvals"].as_array().cloned().unwrap_or_default();
@@ -79,7 +79,7 @@ impl Talk for Serve {
             12 | 13 => {
                 let prompt = json!({"prompt": "go", "streaming": "steer"}).to_string();
                 let stream = self.server.open("POST", &format!("{path}/prompt"), prompt.as_bytes())?;
-                // Those that are left at once end their run.
+                // Abandoned ones end their run.
                 if dice.below(2) == 0 {
                     self.follow(stream);
                 }
@@ -126,7 +126,7 @@ impl Talk for Serve {
     fn rest(&mut self) -> Result<(), String> {
         self.streams.clear();
         for session in std::mem::take(&mut self.sessions) {
-            // One that was closed already is refused, which is as good.
+            // Closing it twice is refused, which is just as good.
             self.server.ask("POST", &format!("/api/sessions/{session}/close"), &json!({}))?;
         }
         Ok(())

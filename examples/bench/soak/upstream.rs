@@ -1,4 +1,4 @@
-//! A provider that answers at random: texts, calls of tools, slow and endless streams, errors.
+//! A provider with random answers: texts, tool calls, slow and endless streams, errors.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::Dice;
 
-/// How long a stream that says nothing stays open, unless the client leaves.
+/// How long a silent stream stays open, unless the client disconnects.
 const STALL: Duration = Duration::from_secs(20);
 
 /// Starts it on loopback; it ends with this program.
@@ -62,7 +62,7 @@ fn answer(mut stream: TcpStream, mut dice: Dice, number: usize) -> std::io::Resu
     write!(stream, "data: {end}\n\ndata: [DONE]\n\n")
 }
 
-/// Reads a request; the bytes of its body.
+/// Reads a request and returns the size of its body in bytes.
 fn read(stream: &mut TcpStream) -> std::io::Result<usize> {
     let (mut seen, mut chunk) = (Vec::new(), [0; 16 * 1024]);
     loop {
@@ -90,7 +90,7 @@ fn text(text: &str) -> String {
     events
 }
 
-/// A call of a tool, each a little different from the others.
+/// A tool call, each a little different from the others.
 fn call(dice: &mut Dice, number: usize) -> String {
     let (name, arguments): (&str, Value) = match dice.below(6) {
         0 => ("bash", json!({"command": format!("echo {number}")})),
