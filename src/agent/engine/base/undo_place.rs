@@ -134,7 +134,7 @@ pub(crate) struct Undo {
 }
 
 impl Undo {
-    /// Replaces the undo when the session changes.
+    /// The undo of another session.
     pub(crate) fn of(place: Option<UndoPlace>) -> Self {
         Undo { place: place.map(Arc::new), ..Undo::default() }
     }
