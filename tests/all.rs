@@ -50,6 +50,7 @@ mod laws;
 mod leader;
 mod library;
 mod links;
+mod list_keys;
 mod mcp;
 mod model_cycle;
 mod models;

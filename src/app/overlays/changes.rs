@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::list_keys::{ListFilter, ListKey, moved};
 use crate::key::{Key, KeyCode, Mods};
 use crate::outcome::KeyOutcome;
 use crate::request::Ticket;
@@ -19,6 +20,7 @@ pub struct ChangesView {
     pub changes: Option<SessionChanges>,
     /// Paths whose hunks are shown.
     open: BTreeSet<String>,
+    query: ListFilter,
     /// The selected file or hunk.
     selected: ChangeItem,
 }
@@ -83,7 +85,7 @@ impl ChangesView {
     /// All selectable items, from top to bottom.
     fn items(&self) -> Vec<ChangeItem> {
         let files = self.changes.iter().flat_map(|changes| &changes.files).enumerate();
-        let items = files.flat_map(|(index, file)| {
+        let items = files.filter(|(_, file)| self.is_shown(file)).flat_map(|(index, file)| {
             let hunks = if self.is_open(file) { file.diff.hunks.len() } else { 0 };
             let whole = ChangeItem { file: index, hunk: None };
             std::iter::once(whole).chain((0..hunks).map(move |hunk| ChangeItem { hunk: Some(hunk), ..whole }))
@@ -91,17 +93,41 @@ impl ChangesView {
         items.collect()
     }
 
+    fn selected_file(&self) -> Option<&ChangedFile> {
+        self.file(self.selected.file).filter(|file| self.is_shown(file))
+    }
+
     fn step(&mut self, by: isize) {
         let items = self.items();
         let at = items.iter().position(|item| *item == self.selected).unwrap_or(0);
-        let at = at.saturating_add_signed(by).min(items.len().saturating_sub(1));
-        self.selected = items.get(at).copied().unwrap_or_default();
+        self.select(moved(at, by, items.len()));
+    }
+
+    fn select(&mut self, at: usize) {
+        let items = self.items();
+        self.selected = items.get(at).or(items.last()).copied().unwrap_or_default();
+    }
+
+    /// What has been typed to filter the list; `None` while nothing is.
+    pub fn query(&self) -> Option<&str> {
+        self.query.is_typed().then(|| self.query.text())
+    }
+
+    /// Whether the file matches the filter.
+    pub fn is_shown(&self, file: &ChangedFile) -> bool {
+        self.query.matches(&[&file.path])
+    }
+
+    /// Adds pasted text to the filter.
+    pub(crate) fn paste(&mut self, text: &str) {
+        self.query.paste(text);
+        self.select(0);
     }
 
     /// Folds or unfolds the selected file.
     fn fold(&mut self) {
         let file = self.selected.file;
-        let Some(path) = self.file(file).map(|file| file.path.clone()) else { return };
+        let Some(path) = self.selected_file().map(|file| file.path.clone()) else { return };
         if !self.open.remove(&path) {
             self.open.insert(path);
         }
@@ -109,13 +135,13 @@ impl ChangesView {
     }
 
     fn revert(&self) -> Option<ChangesChoice> {
-        let file = self.file(self.selected.file)?;
+        let file = self.selected_file()?;
         let (path, version) = (file.path.clone(), file.version.clone());
         Some(ChangesChoice::Revert(RevertOrder { path, version, hunk: self.selected.hunk }))
     }
 
     fn edit(&self) -> Option<ChangesChoice> {
-        let file = self.file(self.selected.file)?;
+        let file = self.selected_file()?;
         let line = match self.selected.hunk {
             Some(hunk) => file.diff.hunks.get(hunk).map(|hunk| {
                 let context = hunk.lines.iter().take_while(|line| line.starts_with(' ')).count();
@@ -128,43 +154,33 @@ impl ChangesView {
 
     /// Handles a key; `page` is the number of rows on the screen.
     pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<ChangesChoice> {
-        let page = isize::try_from(page.max(1)).unwrap_or(isize::MAX);
+        let types = self.query.is_typed();
         let choice = match (key.code, key.mods) {
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) | (KeyCode::Char('q'), Mods::NONE) => {
-                return KeyOutcome::Closed;
-            }
-            (KeyCode::Char('r'), Mods::NONE) => self.revert(),
-            (KeyCode::Char('e'), Mods::NONE) | (KeyCode::Char('g'), Mods::CTRL) => self.edit(),
-            (KeyCode::Enter | KeyCode::Tab | KeyCode::Char(' '), _) => {
+            (KeyCode::Char('r'), Mods::NONE) if !types => self.revert(),
+            (KeyCode::Char('e'), Mods::NONE) if !types => self.edit(),
+            (KeyCode::Char('g'), Mods::CTRL) => self.edit(),
+            (KeyCode::Char(' '), _) if !types => {
                 self.fold();
                 None
             }
-            (KeyCode::Up | KeyCode::Char('k'), _) => {
-                self.step(-1);
+            (KeyCode::Enter | KeyCode::Tab, _) => {
+                self.fold();
                 None
             }
-            (KeyCode::Down | KeyCode::Char('j'), _) => {
-                self.step(1);
-                None
-            }
-            (KeyCode::PageUp, _) => {
-                self.step(-page);
-                None
-            }
-            (KeyCode::PageDown, _) => {
-                self.step(page);
-                None
-            }
-            (KeyCode::Home, _) => {
-                self.step(isize::MIN);
-                None
-            }
-            (KeyCode::End, _) => {
-                self.step(isize::MAX);
-                None
-            }
-            _ => return KeyOutcome::Ignored,
+            _ => return self.list_key(key, page),
         };
         choice.map_or(KeyOutcome::Handled, KeyOutcome::Done)
+    }
+
+    fn list_key(&mut self, key: Key, page: usize) -> KeyOutcome<ChangesChoice> {
+        match self.query.list_key(key, page) {
+            Some(ListKey::Close) => return KeyOutcome::Closed,
+            Some(ListKey::Move(by)) => self.step(by),
+            Some(ListKey::Row(row)) => self.select(row),
+            Some(ListKey::Filter) => self.query.begin(),
+            None if self.query.key(key) => self.select(0),
+            None => return KeyOutcome::Ignored,
+        }
+        KeyOutcome::Handled
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::list_keys::{ListKey, list_key, moved};
+use super::list_keys::{ListFilter, ListKey, moved};
 use crate::key::{Key, KeyCode, Mods};
 use crate::outcome::KeyOutcome;
 use crate::printable::Printable;
@@ -14,8 +14,10 @@ use tau_protocol::extension::{ExtensionRow, ExtensionState};
 pub struct ExtensionsView {
     /// By kind and name; `None` until they are known.
     pub rows: Option<Vec<ExtensionRow>>,
+    /// Index among those that match the filter.
     pub selected: usize,
-    /// The result of the last change, or its failure.
+    pub(crate) query: ListFilter,
+    /// The result of the last change, or why it failed.
     pub said: Option<Result<Printable, Printable>>,
     /// The query that fills the list.
     pub(crate) ticket: Option<Ticket>,
@@ -33,45 +35,71 @@ pub(crate) enum ExtensionChoice {
 }
 
 impl ExtensionsView {
+    /// What has been typed to filter the list; `None` while nothing is.
+    pub fn query(&self) -> Option<&str> {
+        self.query.is_typed().then(|| self.query.text())
+    }
+
+    /// The extensions that match the filter.
+    pub fn shown(&self) -> Vec<&ExtensionRow> {
+        let texts =
+            |row: &&ExtensionRow| self.query.matches(&[&row.name, &row.description, row.kind.heading()]);
+        self.rows.iter().flatten().filter(texts).collect()
+    }
+
     /// The selected extension.
     pub fn row(&self) -> Option<&ExtensionRow> {
-        self.rows.as_ref()?.get(self.selected)
+        self.shown().get(self.selected).copied()
+    }
+
+    /// Adds pasted text to the filter.
+    pub(crate) fn paste(&mut self, text: &str) {
+        self.query.paste(text);
+        self.selected = 0;
     }
 
     /// Fills in the current extensions; the selection stays on its row.
     pub(crate) fn fill(&mut self, rows: Vec<ExtensionRow>) {
         let key = |row: &ExtensionRow| (row.id(), row.path.clone());
         let kept = self.row().map(key);
-        let same = kept.and_then(|kept| rows.iter().position(|row| key(row) == kept));
-        self.selected = same.unwrap_or(self.selected).min(rows.len().saturating_sub(1));
         self.rows = Some(rows);
+        let shown = self.shown();
+        let same = kept.and_then(|kept| shown.iter().position(|row| key(row) == kept));
+        self.selected = same.unwrap_or(self.selected).min(shown.len().saturating_sub(1));
         self.ticket = None;
     }
 
     /// Handles a key; `page` is the number of rows on the screen.
     pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<ExtensionChoice> {
+        let types = self.query.is_typed();
         match (key.code, key.mods) {
-            (KeyCode::Char('q'), Mods::NONE) => return KeyOutcome::Closed,
-            (KeyCode::Char(' ') | KeyCode::Enter, _) if self.change.is_none() => return self.turn(),
-            (KeyCode::Char('e'), Mods::NONE) | (KeyCode::Char('g'), Mods::CTRL) => {
-                return match self.row().and_then(|row| row.path.clone()) {
-                    Some(path) => KeyOutcome::Done(ExtensionChoice::Edit { path }),
-                    None => KeyOutcome::Handled,
-                };
-            }
-            _ => match list_key(key, page) {
-                Some(ListKey::Close) => return KeyOutcome::Closed,
-                Some(ListKey::Move(by)) => {
-                    self.selected = moved(self.selected, by, self.rows.as_ref().map_or(0, Vec::len));
-                    self.said = None;
-                }
-                None => return KeyOutcome::Ignored,
-            },
+            (KeyCode::Enter, _) if self.change.is_none() => return self.turn(),
+            (KeyCode::Char(' '), _) if self.change.is_none() && !types => return self.turn(),
+            (KeyCode::Char('e'), Mods::NONE) if !types => return self.edit(),
+            (KeyCode::Char('g'), Mods::CTRL) => return self.edit(),
+            _ => {}
         }
+        let count = self.shown().len();
+        match self.query.list_key(key, page) {
+            Some(ListKey::Close) => return KeyOutcome::Closed,
+            Some(ListKey::Move(by)) => self.selected = moved(self.selected, by, count),
+            Some(ListKey::Row(row)) => self.selected = row.min(count.saturating_sub(1)),
+            Some(ListKey::Filter) => self.query.begin(),
+            None if self.query.key(key) => self.selected = 0,
+            None => return KeyOutcome::Ignored,
+        }
+        self.said = None;
         KeyOutcome::Handled
     }
 
-    /// Another extension of the same name may take over, so the file counts, too.
+    fn edit(&self) -> KeyOutcome<ExtensionChoice> {
+        match self.row().and_then(|row| row.path.clone()) {
+            Some(path) => KeyOutcome::Done(ExtensionChoice::Edit { path }),
+            None => KeyOutcome::Handled,
+        }
+    }
+
+    /// Another one of the same name may be used in its place, so the file counts, too.
     fn turn(&mut self) -> KeyOutcome<ExtensionChoice> {
         let Some(row) = self.row() else { return KeyOutcome::Handled };
         let others = self.rows.iter().flatten().filter(|other| other.id() == row.id());

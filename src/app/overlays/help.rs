@@ -1,15 +1,14 @@
 //! The help overlay: its filter, its scroll position, and actions in a few words.
 
-use super::list_keys::{ListKey, list_key};
+use super::list_keys::{ListFilter, ListKey};
 use crate::action::Action;
 use crate::key::{Key, KeyCode};
-use crate::line_edit::LineEdit;
 use crate::outcome::KeyOutcome;
 
 /// The state of the help overlay.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HelpView {
-    query: LineEdit,
+    query: ListFilter,
     /// The first row shown.
     pub scroll: usize,
 }
@@ -27,10 +26,15 @@ impl HelpView {
 
     /// Handles a key; `page` is the number of rows on the screen.
     pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<()> {
-        self.scroll = match (key.code, list_key(key, page)) {
+        self.scroll = match (key.code, self.query.list_key(key, page)) {
             (KeyCode::Enter | KeyCode::F(1), _) | (_, Some(ListKey::Close)) => return KeyOutcome::Closed,
             (KeyCode::Char('?'), _) if self.query.text().is_empty() => return KeyOutcome::Closed,
             (_, Some(ListKey::Move(by))) => self.scroll.saturating_add_signed(by),
+            (_, Some(ListKey::Row(row))) => row,
+            (_, Some(ListKey::Filter)) => {
+                self.query.begin();
+                self.scroll
+            }
             (_, None) if self.query.key(key) => 0,
             (_, None) => return KeyOutcome::Ignored,
         };

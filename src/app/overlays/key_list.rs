@@ -1,10 +1,9 @@
 //! The list of actions with their keys: an action gets the pressed key.
 
-use super::list_keys::{ListKey, list_key, moved};
+use super::list_keys::{ListFilter, ListKey, moved};
 use crate::action::{Action, ActionRow, KeyContext, TABLE};
 use crate::key::{Key, KeyCode, Mods};
 use crate::keymap::Keymap;
-use crate::line_edit::LineEdit;
 use crate::outcome::KeyOutcome;
 use crate::printable::Printable;
 use crate::request::{KeyChanges, Ticket};
@@ -15,8 +14,8 @@ const ESSENTIAL: [Action; 4] = [Action::Send, Action::Cancel, Action::Clear, Act
 /// The list on the screen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KeysView {
-    query: LineEdit,
-    /// Index among the matching rows.
+    query: ListFilter,
+    /// Place among the rows that match.
     pub selected: usize,
     pub step: KeyStep,
     /// The result of the last change, or the reason why it is impossible.
@@ -94,13 +93,15 @@ impl KeysView {
 
     fn choose(&mut self, key: Key, keymap: &Keymap, page: usize) -> KeyOutcome<KeyChanges> {
         self.said = None;
-        match list_key(key, page) {
-            Some(ListKey::Close) => return KeyOutcome::Closed,
-            Some(ListKey::Move(by)) => {
-                self.selected = moved(self.selected, by, self.rows(keymap).len());
-                return KeyOutcome::Handled;
+        if let Some(meant) = self.query.list_key(key, page) {
+            let count = self.rows(keymap).len();
+            match meant {
+                ListKey::Close => return KeyOutcome::Closed,
+                ListKey::Move(by) => self.selected = moved(self.selected, by, count),
+                ListKey::Row(row) => self.selected = row.min(count.saturating_sub(1)),
+                ListKey::Filter => self.query.begin(),
             }
-            None => {}
+            return KeyOutcome::Handled;
         }
         match (key.code, key.mods) {
             _ if self.ticket.is_some() => {}

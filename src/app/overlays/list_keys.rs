@@ -1,17 +1,79 @@
-//! The keys that all lists share: moving the selection, closing the list.
+//! The keys and the filter that all lists share.
 
 use crate::key::{Key, KeyCode, Mods};
+use crate::line_edit::LineEdit;
 
-/// The meaning of such a key.
+/// A key that means the same in every list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListKey {
     Close,
-    /// Moves down by this many rows, or up if negative; stops at the first and last row.
+    /// Rows down, or up if negative; beyond an end, to the last or the first row.
     Move(isize),
+    /// A digit: the row at this index.
+    Row(usize),
+    /// The filter is to be typed.
+    Filter,
 }
 
-/// The meaning of a key in any list; `page` is the number of rows on the screen. `None`: the list decides.
+/// The filter of a list. As long as nothing is typed, letters and digits are keys of the list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ListFilter {
+    line: LineEdit,
+    typing: bool,
+}
+
+impl ListFilter {
+    /// A filter that is already being typed.
+    pub(crate) fn typed(text: &str) -> Self {
+        ListFilter { line: LineEdit::new(text), typing: true }
+    }
+
+    /// The text so far.
+    pub(crate) fn text(&self) -> &str {
+        self.line.text()
+    }
+
+    /// Whether its words all occur in these texts; capitals do not matter.
+    pub(crate) fn matches(&self, texts: &[&str]) -> bool {
+        self.line.matches(texts)
+    }
+
+    /// Whether letters belong to the filter.
+    pub(crate) fn is_typed(&self) -> bool {
+        self.typing
+    }
+
+    /// Makes letters belong to the filter.
+    pub(crate) fn begin(&mut self) {
+        self.typing = true;
+    }
+
+    /// Takes a key; true when the text has changed. Backspace in an empty filter ends typing.
+    pub(crate) fn key(&mut self, key: Key) -> bool {
+        let changed = self.line.key(key);
+        self.typing = changed || (self.typing && key.code != KeyCode::Backspace);
+        changed
+    }
+
+    /// Adds pasted text.
+    pub(crate) fn paste(&mut self, text: &str) {
+        self.line.paste(text);
+        self.typing = true;
+    }
+
+    /// What a key means in the list; `page` is the number of rows on the screen. `None`: it is up to the list.
+    pub(crate) fn list_key(&self, key: Key, page: usize) -> Option<ListKey> {
+        move_key(key, page).or_else(|| if self.typing { None } else { letter_key(key) })
+    }
+}
+
+/// The keys of a list without a filter.
 pub(crate) fn list_key(key: Key, page: usize) -> Option<ListKey> {
+    ListFilter::default().list_key(key, page)
+}
+
+/// The keys that mean the same while text is typed.
+pub(crate) fn move_key(key: Key, page: usize) -> Option<ListKey> {
     let page = isize::try_from(page.max(1)).unwrap_or(isize::MAX);
     let by = match (key.code, key.mods) {
         (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return Some(ListKey::Close),
@@ -26,7 +88,18 @@ pub(crate) fn list_key(key: Key, page: usize) -> Option<ListKey> {
     Some(ListKey::Move(by))
 }
 
-/// The selected row after a move, among `count` rows.
+fn letter_key(key: Key) -> Option<ListKey> {
+    Some(match key.typed()? {
+        'j' => ListKey::Move(1),
+        'k' => ListKey::Move(-1),
+        'q' => ListKey::Close,
+        '/' => ListKey::Filter,
+        digit @ '1'..='9' => ListKey::Row(digit as usize - '1' as usize),
+        _ => return None,
+    })
+}
+
+/// The row that is selected after a move, of `count` rows.
 pub(crate) fn moved(selected: usize, by: isize, count: usize) -> usize {
     selected.saturating_add_signed(by).min(count.saturating_sub(1))
 }
@@ -35,16 +108,43 @@ pub(crate) fn moved(selected: usize, by: isize, count: usize) -> usize {
 mod tests {
     use super::*;
 
+    fn key(name: &str) -> Key {
+        name.parse().unwrap()
+    }
+
     #[test]
     fn keys_move_within_the_list() {
-        let after = |name: &str| match list_key(name.parse().unwrap(), 5) {
+        let after = |name: &str| match list_key(key(name), 5) {
             Some(ListKey::Move(by)) => moved(7, by, 10),
             other => panic!("{name}: {other:?}"),
         };
-        let keys = ["up", "ctrl+p", "down", "ctrl+n", "pageup", "pagedown", "home", "end"];
-        assert_eq!(keys.map(after), [6, 6, 8, 8, 2, 9, 0, 9]);
+        let keys = ["up", "ctrl+p", "k", "down", "ctrl+n", "j", "pageup", "pagedown", "home", "end"];
+        assert_eq!(keys.map(after), [6, 6, 6, 8, 8, 8, 2, 9, 0, 9]);
         assert_eq!(moved(0, 1, 0), 0);
-        assert_eq!(list_key("ctrl+c".parse().unwrap(), 5), Some(ListKey::Close));
-        assert_eq!(list_key("x".parse().unwrap(), 5), None);
+        for name in ["esc", "ctrl+c", "q"] {
+            assert_eq!(list_key(key(name), 5), Some(ListKey::Close), "{name}");
+        }
+        assert_eq!(list_key(key("1"), 5), Some(ListKey::Row(0)));
+        assert_eq!(list_key(key("9"), 5), Some(ListKey::Row(8)));
+        assert_eq!(list_key(key("/"), 5), Some(ListKey::Filter));
+        assert_eq!(["x", "0", "Q"].map(|name| list_key(key(name), 5)), [None; 3]);
+    }
+
+    #[test]
+    fn letters_belong_to_a_filter_that_is_typed() {
+        let mut filter = ListFilter::default();
+        assert!(filter.key(key("x")));
+        for name in ["j", "k", "q", "/", "1"] {
+            assert_eq!(filter.list_key(key(name), 5), None, "{name}");
+            assert!(filter.key(key(name)));
+        }
+        assert_eq!(filter.text(), "xjkq/1");
+        assert_eq!(filter.list_key(key("down"), 5), Some(ListKey::Move(1)));
+        assert!(filter.key(key("ctrl+u")));
+        assert_eq!(filter.list_key(key("q"), 5), None, "still typed");
+        assert!(!filter.key(key("backspace")));
+        assert_eq!(filter.list_key(key("q"), 5), Some(ListKey::Close));
+        filter.begin();
+        assert_eq!(filter.list_key(key("q"), 5), None);
     }
 }

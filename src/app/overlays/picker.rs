@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::list_keys::{ListKey, list_key, moved};
+use super::list_keys::{ListFilter, ListKey, moved};
 use crate::fuzzy;
 use crate::fuzzy::FuzzyMatch;
 use crate::key::{Key, KeyCode, Mods};
@@ -86,7 +86,7 @@ pub struct Picker {
     browsing: bool,
     /// The text for an empty list.
     pub empty: &'static str,
-    query: LineEdit,
+    query: ListFilter,
     rows: Vec<PickerRow>,
     shown: Vec<FuzzyMatch>,
     selected: usize,
@@ -114,7 +114,11 @@ impl Picker {
             entered: false,
             browsing: false,
             empty,
-            query: LineEdit::default(),
+            // These are opened to search.
+            query: match kind {
+                PickerKind::Palette | PickerKind::Prompts => ListFilter::typed(""),
+                _ => ListFilter::default(),
+            },
             rows: Vec::new(),
             shown: Vec::new(),
             selected: 0,
@@ -129,7 +133,9 @@ impl Picker {
 
     /// Starts with this query.
     pub(crate) fn with_query(mut self, query: &str) -> Self {
-        self.query = LineEdit::new(query);
+        if !query.is_empty() {
+            self.query = ListFilter::typed(query);
+        }
         self
     }
 
@@ -280,12 +286,21 @@ impl Picker {
                 self.filter();
                 self.select(&keep.unwrap_or_default());
             }
-            _ => match list_key(key, page) {
+            _ => match self.query.list_key(key, page) {
                 Some(ListKey::Close) => return KeyOutcome::Closed,
                 Some(ListKey::Move(by)) => {
                     self.selected = moved(self.selected, by, self.shown.len());
                     self.browsing = true;
                 }
+                Some(ListKey::Row(row)) => {
+                    if row < self.shown.len() {
+                        self.selected = row;
+                        let key = self.selected_key().map(str::to_owned);
+                        return key
+                            .map_or(KeyOutcome::Handled, |key| KeyOutcome::Done(PickerChoice::Pick(key)));
+                    }
+                }
+                Some(ListKey::Filter) => self.query.begin(),
                 None if self.query.key(key) => self.refilter(),
                 None => return KeyOutcome::Ignored,
             },

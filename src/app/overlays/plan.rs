@@ -1,6 +1,6 @@
 //! The dialog of a plan: the decision on a proposed one, or the progress of the accepted one.
 
-use super::list_keys::{ListKey, list_key, moved};
+use super::list_keys::{ListKey, move_key, moved};
 use crate::approval::QUIET;
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
@@ -173,9 +173,11 @@ impl PlanView {
                 self.selected = digit.unwrap_or(1) - 1;
                 return self.chosen();
             }
-            _ => match list_key(key, ANSWERS.len()) {
+            _ => match move_key(key, ANSWERS.len()) {
                 Some(ListKey::Move(by)) => self.selected = moved(self.selected, by, ANSWERS.len()),
-                Some(ListKey::Close) | None => return KeyOutcome::Ignored,
+                Some(ListKey::Close | ListKey::Row(_) | ListKey::Filter) | None => {
+                    return KeyOutcome::Ignored;
+                }
             },
         }
         KeyOutcome::Handled

@@ -89,19 +89,21 @@ impl QueueView {
                 return change(QueueChange::Requeue { queue });
             }
             (KeyCode::Char('s'), Mods::NONE) => return change(QueueChange::SendNow),
-            (KeyCode::Char('k'), _) => self.step(status, -1),
-            (KeyCode::Char('j'), _) => self.step(status, 1),
             _ => match list_key(key, page) {
                 Some(ListKey::Close) => return KeyOutcome::Closed,
                 Some(ListKey::Move(by)) => self.step(status, by),
-                None => return KeyOutcome::Ignored,
+                Some(ListKey::Row(row)) => self.select(status, row),
+                Some(ListKey::Filter) | None => return KeyOutcome::Ignored,
             },
         }
         KeyOutcome::Handled
     }
 
     fn step(&mut self, status: &Status, by: isize) {
-        let place = moved(self.place(status), by, status.queued());
+        self.select(status, moved(self.place(status), by, status.queued()));
+    }
+
+    fn select(&mut self, status: &Status, place: usize) {
         if let Some((name, _)) = all(status).nth(place) {
             self.selected = name;
         }

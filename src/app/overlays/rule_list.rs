@@ -1,6 +1,6 @@
 //! The list of permission rules: filtering, and adding, changing or removing a rule.
 
-use super::list_keys::{ListKey, list_key, moved};
+use super::list_keys::{ListFilter, ListKey, moved};
 use crate::approval::{Coverage, SCOPES};
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
@@ -13,8 +13,8 @@ use tau_protocol::rules::{BuiltInRule, ListedRule, NewRule, PermissionRules, Rul
 /// The list on the screen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RulesView {
-    query: LineEdit,
-    /// Index among the matching rows.
+    query: ListFilter,
+    /// Place among the rows that match.
     pub selected: usize,
     /// The rules, once they are known.
     rules: Option<PermissionRules>,
@@ -193,13 +193,15 @@ impl RulesView {
 
     fn choose(&mut self, key: Key, page: usize) -> KeyOutcome<RuleChoice> {
         self.said = None;
-        match list_key(key, page) {
-            Some(ListKey::Close) => return KeyOutcome::Closed,
-            Some(ListKey::Move(by)) => {
-                self.selected = moved(self.selected, by, self.rows().len());
-                return KeyOutcome::Done(RuleChoice::Look);
+        if let Some(meant) = self.query.list_key(key, page) {
+            let count = self.rows().len();
+            match meant {
+                ListKey::Close => return KeyOutcome::Closed,
+                ListKey::Move(by) => self.selected = moved(self.selected, by, count),
+                ListKey::Row(row) => self.selected = row.min(count.saturating_sub(1)),
+                ListKey::Filter => self.query.begin(),
             }
-            None => {}
+            return KeyOutcome::Done(RuleChoice::Look);
         }
         match (key.code, key.mods) {
             _ if self.is_busy() => return KeyOutcome::Handled,

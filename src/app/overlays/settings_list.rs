@@ -1,6 +1,6 @@
 //! The list of settings: their values, the origin of these, and changing them.
 
-use super::list_keys::{ListKey, list_key, moved};
+use super::list_keys::{ListFilter, ListKey, moved};
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
 use crate::outcome::KeyOutcome;
@@ -11,8 +11,8 @@ use crate::request::{SettingShown, Ticket};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SettingsView {
     pub rows: Vec<SettingShown>,
-    pub(crate) query: LineEdit,
-    /// Index among the settings that match the query.
+    pub(crate) query: ListFilter,
+    /// Index among those that match the query.
     pub selected: usize,
     /// The new value, while being typed.
     pub editing: Option<LineEdit>,
@@ -73,14 +73,16 @@ impl SettingsView {
         if let Some(line) = self.editing.take() {
             return self.type_key(line, key);
         }
-        match list_key(key, page) {
-            Some(ListKey::Close) => return KeyOutcome::Closed,
-            Some(ListKey::Move(by)) => {
-                self.selected = moved(self.selected, by, self.shown().count());
-                self.said = None;
-                return KeyOutcome::Handled;
+        if let Some(meant) = self.query.list_key(key, page) {
+            let count = self.shown().count();
+            match meant {
+                ListKey::Close => return KeyOutcome::Closed,
+                ListKey::Move(by) => self.selected = moved(self.selected, by, count),
+                ListKey::Row(row) => self.selected = row.min(count.saturating_sub(1)),
+                ListKey::Filter => self.query.begin(),
             }
-            None => {}
+            self.said = None;
+            return KeyOutcome::Handled;
         }
         match (key.code, key.mods) {
             _ if self.ticket.is_some() => {}

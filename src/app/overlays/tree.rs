@@ -8,7 +8,7 @@ mod layout;
 
 use std::collections::BTreeSet;
 
-use super::list_keys::{ListKey, list_key, moved};
+use super::list_keys::{ListFilter, ListKey, moved};
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
 use crate::outcome::KeyOutcome;
@@ -78,8 +78,8 @@ pub struct TreeView {
     lost: Option<usize>,
     pub filter: TreeFilter,
     folded: BTreeSet<String>,
-    query: LineEdit,
-    /// The display of the rows' times.
+    query: ListFilter,
+    /// When rows were written is shown so.
     pub times: Times,
     pub step: TreeStep,
 }
@@ -94,7 +94,7 @@ impl Default for TreeView {
             lost: None,
             filter: TreeFilter::default(),
             folded: BTreeSet::new(),
-            query: LineEdit::default(),
+            query: ListFilter::default(),
             times: Times::default(),
             step: TreeStep::Browse,
         }
@@ -163,7 +163,7 @@ impl TreeView {
     fn browse(&mut self, key: Key, page: usize) -> KeyOutcome<TreeChoice> {
         match (key.code, key.mods) {
             (KeyCode::Esc, _) if !self.query.text().is_empty() => {
-                self.query = LineEdit::default();
+                self.query = ListFilter::default();
                 self.relay();
             }
             (KeyCode::Enter, _) => return self.enter(),
@@ -185,9 +185,11 @@ impl TreeView {
                     None => KeyOutcome::Handled,
                 };
             }
-            _ => match list_key(key, page) {
+            _ => match self.query.list_key(key, page) {
                 Some(ListKey::Close) => return KeyOutcome::Closed,
                 Some(ListKey::Move(by)) => self.step_by(by),
+                Some(ListKey::Row(row)) => self.selected = row.min(self.shown.len().saturating_sub(1)),
+                Some(ListKey::Filter) => self.query.begin(),
                 None if self.query.key(key) => self.relay(),
                 None => return KeyOutcome::Ignored,
             },

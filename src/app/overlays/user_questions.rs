@@ -1,6 +1,6 @@
 //! Questions of the model: choices, several choices, text; one after another.
 
-use super::list_keys::{ListKey, list_key, moved};
+use super::list_keys::{ListKey, move_key, moved};
 use crate::approval::QUIET;
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
@@ -167,9 +167,11 @@ impl QuestionsView {
                 shown.selected = rows - 1;
                 shown.text.key(key);
             }
-            _ => match list_key(key, rows) {
+            _ => match move_key(key, rows) {
                 Some(ListKey::Move(by)) => shown.selected = moved(shown.selected, by, rows),
-                Some(ListKey::Close) | None => return KeyOutcome::Ignored,
+                Some(ListKey::Close | ListKey::Row(_) | ListKey::Filter) | None => {
+                    return KeyOutcome::Ignored;
+                }
             },
         }
         KeyOutcome::Handled

@@ -243,6 +243,8 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         Some(Overlay::Help(view)) => view.paste(text),
         Some(Overlay::Settings(view)) => view.paste(text),
         Some(Overlay::Keys(view)) => view.paste(text),
+        Some(Overlay::Extensions(view)) => view.paste(text),
+        Some(Overlay::Changes(view)) => view.paste(text),
         Some(Overlay::Rules(_)) => rule_list::paste(model, text, effects),
         Some(Overlay::Plan(view)) => view.paste(text),
         Some(Overlay::Form(form)) => form.paste(text),
@@ -252,8 +254,6 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
             | Overlay::Queue(_)
             | Overlay::Mode(_)
             | Overlay::Offer(_)
-            | Overlay::Changes(_)
-            | Overlay::Extensions(_)
             | Overlay::Asked { .. },
         )
         | None => {}

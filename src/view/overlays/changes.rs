@@ -6,6 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, frame, inner_width};
+use super::list;
 use crate::diff;
 use crate::highlight::Highlighter;
 use crate::panel::both_ends;
@@ -42,8 +43,9 @@ pub(crate) fn draw(
         Some(changes) => title(changes),
         None => "Changes".to_owned(),
     };
-    let height = u16::try_from(rows.len()).unwrap_or(u16::MAX);
+    let height = u16::try_from(rows.len() + usize::from(view.query().is_some())).unwrap_or(u16::MAX);
     let inner = frame(&title, hint, height, theme, area, buffer);
+    let (cursor, inner) = list::draw_optional_filter(view.query(), theme, inner, buffer);
     let height = usize::from(inner.height);
     let selected = view.selected();
     let is_selected = |row: &Listed| row.item == Some(selected);
@@ -60,7 +62,7 @@ pub(crate) fn draw(
             buffer.set_style(bar, theme.style(ThemeToken::OverlaySelected));
         }
     }
-    (None, inner.height)
+    (cursor, inner.height)
 }
 
 fn title(changes: &SessionChanges) -> String {
@@ -83,8 +85,10 @@ fn rows(view: &ChangesView, width: u16, theme: &Theme, highlighter: &mut Highlig
     let mut rows = Vec::new();
     if changes.files.is_empty() {
         rows.push(text("no files changed", ThemeToken::Muted));
+    } else if !changes.files.iter().any(|file| view.is_shown(file)) {
+        rows.push(text("no matches", ThemeToken::Muted));
     }
-    for (index, file) in changes.files.iter().enumerate() {
+    for (index, file) in changes.files.iter().enumerate().filter(|(_, file)| view.is_shown(file)) {
         let whole = ChangeItem { file: index, hunk: None };
         rows.push(Listed { line: file_line(view, file, width, theme), item: Some(whole), head: true });
         if !view.is_open(file) || rows.len() > MAX_ROWS && view.selected().file != index {

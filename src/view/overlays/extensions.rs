@@ -22,16 +22,22 @@ const BELOW: usize = 7;
 /// Draws the list and returns how many of its rows fit.
 pub(crate) fn draw(view: &ExtensionsView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let width = inner_width(area);
-    let rows = view.rows.as_deref().unwrap_or_default();
-    let listed = listed(rows, width, theme);
+    let rows = view.shown();
+    let listed = listed(&rows, width, theme);
     let below = below(view, theme, width);
-    let count = listed.len().max(1).saturating_add(below.len());
-    let hint = "space on/off · e editor · esc closes";
+    let filtered = view.query().is_some();
+    let count = listed.len().max(1).saturating_add(below.len() + usize::from(filtered));
+    let hint = "space on/off · e editor · / filters · esc closes";
     let inner = frame("Extensions", hint, u16::try_from(count).unwrap_or(u16::MAX), theme, area, buffer);
+    let (cursor, inner) = list::draw_optional_filter(view.query(), theme, inner, buffer);
     if rows.is_empty() {
-        let text = if view.rows.is_some() { "no extensions" } else { "loading…" };
+        let text = match view.rows.as_ref().map(Vec::is_empty) {
+            None => "loading…",
+            Some(true) => "no extensions",
+            Some(false) => "no matches",
+        };
         buffer.set_line(inner.x, inner.y, &Line::styled(text, theme.style(ThemeToken::Muted)), inner.width);
-        return (None, 0);
+        return (cursor, 0);
     }
     let under = below.len().min(usize::from(inner.height) / 2);
     let height = usize::from(inner.height).saturating_sub(under);
@@ -47,11 +53,11 @@ pub(crate) fn draw(view: &ExtensionsView, theme: &Theme, area: Rect, buffer: &mu
     for (y, line) in (top..inner.bottom()).zip(&below) {
         buffer.set_line(inner.x, y, line, inner.width);
     }
-    (None, u16::try_from(height).unwrap_or(u16::MAX))
+    (cursor, u16::try_from(height).unwrap_or(u16::MAX))
 }
 
-/// The rows with headings between them, and the extension that each belongs to.
-fn listed(rows: &[ExtensionRow], width: u16, theme: &Theme) -> Vec<(Option<usize>, Line<'static>)> {
+/// The rows with headings between them, and which extension each is of.
+fn listed(rows: &[&ExtensionRow], width: u16, theme: &Theme) -> Vec<(Option<usize>, Line<'static>)> {
     let mut listed = Vec::new();
     let mut last = None;
     for (index, row) in rows.iter().enumerate() {

@@ -26,7 +26,19 @@ pub(crate) fn draw_filter(
     (inner.x + column.min(inner.width.saturating_sub(1)), inner.y)
 }
 
-/// The first of `count` rows to show, of which `fit` have room, so that the selected one is in the middle.
+/// Draws the filter of a list that shows it only while it is typed; where the cursor is, and the rows that are left.
+pub(crate) fn draw_optional_filter(
+    query: Option<&str>,
+    theme: &Theme,
+    inner: Rect,
+    buffer: &mut Buffer,
+) -> (Option<(u16, u16)>, Rect) {
+    let Some(query) = query.filter(|_| inner.height > 1) else { return (None, inner) };
+    let cursor = draw_filter(query, String::new(), theme, inner, buffer);
+    (Some(cursor), Rect { y: inner.y + 1, height: inner.height - 1, ..inner })
+}
+
+/// The first row to show of `count`, where `fit` have room, so that the selected one is in the middle.
 pub(crate) fn first_shown(selected: usize, fit: usize, count: usize) -> usize {
     selected.saturating_sub(fit / 2).min(count.saturating_sub(fit))
 }
