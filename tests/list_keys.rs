@@ -99,5 +99,9 @@ fn a_digit_chooses_where_there_is_something_to_choose() {
     open(&screen, "/resume");
     screen.type_keys("2");
     screen.wait_until("chosen", |cells| !is_open(cells));
-    screen.wait_for("▌ one");
+    let end = std::time::Instant::now() + crate::screen::TIMEOUT;
+    while !String::from_utf8_lossy(&screen.bytes()).contains("\x1b]2;tau · one") {
+        assert!(std::time::Instant::now() < end, "another session was opened:\n{}", screen.text());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
 }

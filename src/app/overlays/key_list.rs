@@ -104,7 +104,7 @@ impl KeysView {
             return KeyOutcome::Handled;
         }
         match (key.code, key.mods) {
-            _ if self.ticket.is_some() => {}
+            (KeyCode::Enter | KeyCode::Delete, _) if self.ticket.is_some() => {}
             (KeyCode::Enter, _) if self.row(keymap).is_some() => self.step = KeyStep::Pressing,
             (KeyCode::Delete, _) => match self.row(keymap).map(|row| reset(keymap, row)) {
                 Some(Ok(changes)) => return KeyOutcome::Done(changes),

@@ -20,12 +20,16 @@ pub(crate) enum ListKey {
 pub(crate) struct ListFilter {
     line: LineEdit,
     typing: bool,
+    /// A key was pressed.
+    touched: bool,
+    /// The first key, if it was a letter that moved: it is part of the filter if more letters follow.
+    first: Option<Key>,
 }
 
 impl ListFilter {
     /// A filter that is already being typed.
     pub(crate) fn typed(text: &str) -> Self {
-        ListFilter { line: LineEdit::new(text), typing: true }
+        ListFilter { line: LineEdit::new(text), typing: true, ..ListFilter::default() }
     }
 
     /// The text so far.
@@ -50,6 +54,9 @@ impl ListFilter {
 
     /// Takes a key; true when the text has changed. Backspace in an empty filter ends typing.
     pub(crate) fn key(&mut self, key: Key) -> bool {
+        if let Some(first) = self.first.take().filter(|_| key.typed().is_some()) {
+            self.line.key(first);
+        }
         let changed = self.line.key(key);
         self.typing = changed || (self.typing && key.code != KeyCode::Backspace);
         changed
@@ -62,8 +69,15 @@ impl ListFilter {
     }
 
     /// What a key means in the list; `page` is the number of rows on the screen. `None`: it is up to the list.
-    pub(crate) fn list_key(&self, key: Key, page: usize) -> Option<ListKey> {
-        move_key(key, page).or_else(|| if self.typing { None } else { letter_key(key) })
+    pub(crate) fn list_key(&mut self, key: Key, page: usize) -> Option<ListKey> {
+        let moved = move_key(key, page);
+        let meant = moved.or_else(|| if self.typing { None } else { letter_key(key) });
+        if meant.is_some() {
+            let is_first = !self.touched && moved.is_none();
+            self.first = matches!(meant, Some(ListKey::Move(_)) if is_first).then_some(key);
+        }
+        self.touched = true;
+        meant
     }
 }
 
@@ -128,6 +142,24 @@ mod tests {
         assert_eq!(list_key(key("9"), 5), Some(ListKey::Row(8)));
         assert_eq!(list_key(key("/"), 5), Some(ListKey::Filter));
         assert_eq!(["x", "0", "Q"].map(|name| list_key(key(name), 5)), [None; 3]);
+    }
+
+    #[test]
+    fn a_word_may_begin_with_a_letter_that_moves() {
+        let typed = |keys: &[&str]| {
+            let mut filter = ListFilter::default();
+            for name in keys {
+                if filter.list_key(key(name), 5).is_none() {
+                    filter.key(key(name));
+                }
+            }
+            filter.text().to_owned()
+        };
+        assert_eq!(typed(&["k", "e", "y", "s"]), "keys");
+        assert_eq!(typed(&["j", "s"]), "js");
+        assert_eq!(typed(&["j", "j", "s"]), "s", "it was moved");
+        assert_eq!(typed(&["down", "k", "e"]), "e");
+        assert_eq!(typed(&["k", "backspace", "e"]), "e");
     }
 
     #[test]

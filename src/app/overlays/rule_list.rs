@@ -204,7 +204,7 @@ impl RulesView {
             return KeyOutcome::Done(RuleChoice::Look);
         }
         match (key.code, key.mods) {
-            _ if self.is_busy() => return KeyOutcome::Handled,
+            (KeyCode::Enter | KeyCode::Delete, _) if self.is_busy() => return KeyOutcome::Handled,
             (KeyCode::Enter, _) => return self.open(),
             (KeyCode::Delete, _) => self.ask_to_remove(),
             _ if self.query.key(key) => self.filtered(),

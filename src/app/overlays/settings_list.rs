@@ -85,7 +85,8 @@ impl SettingsView {
             return KeyOutcome::Handled;
         }
         match (key.code, key.mods) {
-            _ if self.ticket.is_some() => {}
+            (KeyCode::Enter | KeyCode::Delete | KeyCode::Left | KeyCode::Right, _)
+                if self.ticket.is_some() => {}
             (KeyCode::Enter | KeyCode::Right, _) => return self.change(1),
             (KeyCode::Left, _) => return self.change(-1),
             (KeyCode::Delete, _) => {
