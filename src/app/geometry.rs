@@ -28,9 +28,9 @@ pub enum Motion {
 }
 
 impl Motion {
-    /// From the setting.
-    pub fn new(animations: Option<bool>) -> Self {
-        if animations.unwrap_or(true) { Motion::Animated } else { Motion::Still }
+    /// As the setting says.
+    pub fn new(animations: bool) -> Self {
+        if animations { Motion::Animated } else { Motion::Still }
     }
 }
 

@@ -21,7 +21,7 @@ pub fn markdown_table() -> String {
         let cells = [
             if columns.in_files { format!("`{}`", row.key) } else { String::new() },
             row.kind.name(),
-            columns.default.to_owned(),
+            row.default_markdown(),
             env,
             flag,
             yes(columns.project).to_owned(),

@@ -27,7 +27,7 @@ use tau_tools::sandbox::SandboxLevel;
 /// The properties of a setting besides its name, its type and its help.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns {
-    /// The value if it is not set, as markdown; empty for none.
+    /// What holds when it is not set, as markdown, where that is no value of the row; empty for nothing.
     pub default: &'static str,
     /// The environment variable that sets it.
     pub env: Option<&'static str>,
@@ -75,6 +75,8 @@ pub struct SettingRow {
     help: &'static str,
     /// The other properties.
     pub columns: Columns,
+    /// The value that holds when it is not set, as it is typed.
+    typed_default: Option<fn() -> String>,
     set: fn(&mut Settings, &OsStr) -> Result<(), String>,
     same: fn(&Settings, &Settings) -> bool,
     text: fn(&Settings) -> Option<String>,
@@ -112,7 +114,12 @@ impl SettingRow {
 
     /// Its default, as it is typed or in words; empty for none.
     pub fn default(&self) -> String {
-        self.columns.default.replace('`', "")
+        self.typed_default.map_or_else(|| self.columns.default.replace('`', ""), |show| show())
+    }
+
+    /// The default as markdown.
+    pub(super) fn default_markdown(&self) -> String {
+        self.typed_default.map_or_else(|| self.columns.default.to_owned(), |show| format!("`{}`", show()))
     }
 
     /// Whether both have the same effective value: setting the default is the same as not setting it.
@@ -124,12 +131,13 @@ impl SettingRow {
 
 /// A row of the table; `$field` is the path of fields to the value.
 macro_rules! row {
-    ($key:expr, $type:ty, $help:literal, $columns:expr, $($field:ident).+) => {
+    ($key:expr, $type:ty, ($($default:expr)?), $help:literal, $columns:expr, $($field:ident).+) => {
         SettingRow {
             key: $key,
             kind: <$type as SettingValue>::KIND,
             help: $help,
             columns: $columns,
+            typed_default: row!(@default $type $(, $default)?),
             set: |settings, value| {
                 settings.$($field).+ = Some(<$type as SettingValue>::parse(value)?);
                 Ok(())
@@ -139,6 +147,31 @@ macro_rules! row {
             secret: <$type as SettingValue>::SECRET,
         }
     };
+    (@default $type:ty) => {
+        None
+    };
+    (@default $type:ty, $default:expr) => {
+        Some(|| {
+            let default: $type = $default;
+            SettingValue::show(&default)
+        })
+    };
+}
+
+/// The methods that read settings with a default.
+macro_rules! with_defaults {
+    ($($help:literal $key:ident: $type:ty, ($($default:expr)?);)*) => {
+        $(with_defaults!(@method $help, $key, $type $(, $default)?);)*
+    };
+    (@method $help:literal, $key:ident, $type:ty) => {};
+    (@method $help:literal, $key:ident, $type:ty, $default:expr) => {
+        #[doc = $help]
+        #[doc = ""]
+        #[doc = "Its default if nothing sets it."]
+        pub fn $key(&self) -> $type {
+            self.$key.as_ref().map_or_else(|| $default, <$type>::clone)
+        }
+    };
 }
 
 macro_rules! settings {
@@ -146,12 +179,12 @@ macro_rules! settings {
         not_in_files
         $(#[doc = $run_help:literal] $run:ident: $run_type:ty, $run_columns:expr;)*
         end
-        $(#[doc = $help:literal] $key:ident: $type:ty, $columns:expr;)*
+        $(#[doc = $help:literal] $key:ident: $type:ty $(= $default:expr)?, $columns:expr;)*
         tables
         $(
             #[doc = $about:literal]
             [$group:ident]: $group_type:ident,
-            $(#[doc = $inner_help:literal] $inner:ident: $inner_type:ty, $inner_columns:expr;)*
+            $(#[doc = $inner_help:literal] $inner:ident: $inner_type:ty $(= $inner_default:expr)?, $inner_columns:expr;)*
             end
         )*
     ) => {
@@ -173,10 +206,16 @@ macro_rules! settings {
             pub struct $group_type {
                 $(#[doc = $inner_help] #[serde(deserialize_with = "value::read")] pub $inner: Option<$inner_type>,)*
             }
+
+            impl $group_type {
+                with_defaults! { $($inner_help $inner: $inner_type, ($($inner_default)?);)* }
+            }
         )*
 
         impl Settings {
-            /// Overrides these settings by those that are set in `over`.
+            with_defaults! { $($help $key: $type, ($($default)?);)* }
+
+            /// These settings, with those that `over` sets in their place.
             pub fn overlaid(self, over: Settings) -> Settings {
                 Settings {
                     $($run: over.$run.or(self.$run),)*
@@ -188,11 +227,11 @@ macro_rules! settings {
 
         /// All settings.
         pub const TABLE: &[SettingRow] = &[
-            $(row!(stringify!($run), $run_type, $run_help, Columns { in_files: false, ..$run_columns }, $run),)*
-            $(row!(stringify!($key), $type, $help, $columns, $key),)*
+            $(row!(stringify!($run), $run_type, (), $run_help, Columns { in_files: false, ..$run_columns }, $run),)*
+            $(row!(stringify!($key), $type, ($($default)?), $help, $columns, $key),)*
             $($(row!(
                 concat!(stringify!($group), ".", stringify!($inner)),
-                $inner_type, $inner_help, $inner_columns, $group.$inner
+                $inner_type, ($($inner_default)?), $inner_help, $inner_columns, $group.$inner
             ),)*)*
         ];
 
@@ -227,7 +266,7 @@ settings! {
         flag: flag("model", "MODEL", "Model"), project: true, live: true, ..COLUMNS
     };
     /// Look for model servers on the usual ports of this machine when no model is configured
-    local_servers: bool, Columns { default: "`true`", env: Some("TAU_LOCAL_SERVERS"), ..COLUMNS };
+    local_servers: bool = true, Columns { env: Some("TAU_LOCAL_SERVERS"), ..COLUMNS };
     /// Thinking level
     thinking: ThinkingLevel, Columns {
         default: "`off`", env: Some("TAU_THINKING"), flag: flag("thinking", "LEVEL", "Model"),
@@ -246,13 +285,13 @@ settings! {
         project: true, live: true, ..COLUMNS
     };
     /// The model may fetch web pages; the screen asks if it is not set
-    web_fetch: bool, Columns {
-        default: "`false`", flag: rare_flag("web-fetch", "BOOL"), live: true, ..COLUMNS
+    web_fetch: bool = false, Columns {
+        flag: rare_flag("web-fetch", "BOOL"), live: true, ..COLUMNS
     };
     /// Hosts outside the public internet that may be fetched: names, addresses and ranges such as 10.0.0.0/8
     web_allow_private: PrivateHosts, Columns { live: true, ..COLUMNS };
     /// Service that searches the web for the model
-    web_search: WebSearch, Columns { default: "`off`", flag: rare_flag("web-search", "SERVICE"), live: true, ..COLUMNS };
+    web_search: WebSearch = WebSearch::default(), Columns { flag: rare_flag("web-search", "SERVICE"), live: true, ..COLUMNS };
     /// Address of the search service; required for SearXNG
     web_search_url: BaseUrl, Columns { live: true, ..COLUMNS };
     /// MCP servers: a table for each, as `[mcp.NAME]`
@@ -260,50 +299,50 @@ settings! {
     /// Your commands that run on events: a list for each, as `[[hooks.PreToolUse]]`
     hooks: HookTable, Columns { project: true, live: true, ..COLUMNS };
     /// Also run the hooks in `~/.claude/settings.json`, and in `.claude/settings*.json` of trusted projects; the screen asks if it is not set
-    claude_hooks: bool, Columns { default: "`false`", live: true, ..COLUMNS };
+    claude_hooks: bool = false, Columns { live: true, ..COLUMNS };
     /// Folder for session files
     session_dir: PathBuf, Columns {
         default: "`sessions/` in the data folder", env: Some("TAU_SESSION_DIR"),
         flag: rare_flag("session-dir", "DIR"), ..COLUMNS
     };
     /// auto, a name (`/theme` shows all), or a file
-    theme: String, Columns {
-        default: "`auto`", env: Some("TAU_THEME"), flag: flag("theme", "THEME", "Other"),
+    theme: String = "auto".to_owned(), Columns {
+        env: Some("TAU_THEME"), flag: flag("theme", "THEME", "Other"),
         project: true, live: true, ..COLUMNS
     };
     /// `false` leaves the mouse to the terminal
-    mouse: bool, Columns { default: "`true`", live: true, ..COLUMNS };
+    mouse: bool = true, Columns { live: true, ..COLUMNS };
     /// Start with thinking blocks hidden
-    hide_thinking: bool, Columns { default: "`false`", project: true, live: true, ..COLUMNS };
+    hide_thinking: bool = false, Columns { project: true, live: true, ..COLUMNS };
     /// Widest prose, in columns; 0 for no limit
-    prose_width: u64, Columns { default: "`100`", project: true, live: true, ..COLUMNS };
+    prose_width: u64 = 100, Columns { project: true, live: true, ..COLUMNS };
     /// Diffs: split (side by side), unified, or by window width
-    diff: DiffLayout, Columns { default: "`auto`", project: true, live: true, ..COLUMNS };
+    diff: DiffLayout = DiffLayout::Auto, Columns { project: true, live: true, ..COLUMNS };
     /// Hide the addresses of links; the terminal opens them (OSC 8)
-    hyperlinks: Support, Columns { default: "`auto`", live: true, ..COLUMNS };
+    hyperlinks: Support = Support::Auto, Columns { live: true, ..COLUMNS };
     /// Pictures: by the terminal's protocol, as half blocks, or off
-    images: ImageProtocol, Columns { default: "`auto`", live: true, ..COLUMNS };
+    images: ImageProtocol = ImageProtocol::Auto, Columns { live: true, ..COLUMNS };
     /// How tau notifies you when a run finishes or waits for you and the window has no focus
-    notify: Notify, Columns { default: "`auto`", live: true, ..COLUMNS };
+    notify: Notify = Notify::Auto, Columns { live: true, ..COLUMNS };
     /// Show progress in the terminal's tab or taskbar during a run (OSC 9;4)
-    progress: Support, Columns { default: "`auto`", live: true, ..COLUMNS };
+    progress: Support = Support::Auto, Columns { live: true, ..COLUMNS };
     /// `false` turns animations off
-    animations: bool, Columns {
-        default: "`true`", flag: rare_flag("animations", "BOOL"), live: true, ..COLUMNS
+    animations: bool = true, Columns {
+        flag: rare_flag("animations", "BOOL"), live: true, ..COLUMNS
     };
     /// Editing keys: readline or vim
-    editing_mode: EditingMode, Columns { default: "`emacs`", live: true, ..COLUMNS };
+    editing_mode: EditingMode = EditingMode::Emacs, Columns { live: true, ..COLUMNS };
     /// Stay in the normal screen buffer; output scrolls into the scrollback
-    inline: bool, Columns {
-        default: "`false`", flag: flag("inline", "BOOL", "Other"), ..COLUMNS
+    inline: bool = false, Columns {
+        flag: flag("inline", "BOOL", "Other"), ..COLUMNS
     };
     /// Template of the status line
     status_line: StatusTemplate, Columns { live: true, ..COLUMNS };
     /// Command whose first line of output is shown as `command` in the status line
     status_command: String, Columns { live: true, ..COLUMNS };
     /// Plain lines for a screen reader
-    screen_reader: bool, Columns {
-        default: "`false`", flag: flag("screen-reader", "BOOL", "Other"), ..COLUMNS
+    screen_reader: bool = false, Columns {
+        flag: flag("screen-reader", "BOOL", "Other"), ..COLUMNS
     };
     /// Skills and other extensions to turn off, as `skill:name`
     extensions_off: Vec<String>, Columns { live: true, ..COLUMNS };
@@ -319,13 +358,13 @@ settings! {
     /// Environment variables to pass to commands although their names look secret
     pass_env: Vec<String>, Columns { ..COLUMNS };
     /// `false` stops masking secrets in the output of tools and commands
-    mask_secrets: bool, Columns {
-        default: "`true`", flag: rare_flag("mask-secrets", "BOOL"), live: true, ..COLUMNS
+    mask_secrets: bool = true, Columns {
+        flag: rare_flag("mask-secrets", "BOOL"), live: true, ..COLUMNS
     };
     /// Summarize the earlier conversation when the context window fills up
-    auto_compact: bool, Columns { default: "`true`", project: true, live: true, ..COLUMNS };
+    auto_compact: bool = true, Columns { project: true, live: true, ..COLUMNS };
     /// Megabytes kept for undo, over all sessions; 0 turns undo off
-    undo_quota: u64, Columns { default: "`512`", ..COLUMNS };
+    undo_quota: u64 = 512, Columns { ..COLUMNS };
     /// Certificates (PEM) to trust besides those of the system
     ca_file: PathBuf, Columns { env: Some("TAU_CA_FILE"), ..COLUMNS };
     /// Proxy URL, or `none`
@@ -338,21 +377,21 @@ settings! {
     /// Sandbox for commands; see docs/sandbox.md
     [sandbox]: SandboxSettings,
     /// What commands may change: anything, the workspace, or nothing
-    level: SandboxLevel, Columns {
-        default: "`off`", env: Some("TAU_SANDBOX"), flag: flag("sandbox", "LEVEL", "Other"), live: true, ..COLUMNS
+    level: SandboxLevel = SandboxLevel::Off, Columns {
+        env: Some("TAU_SANDBOX"), flag: flag("sandbox", "LEVEL", "Other"), live: true, ..COLUMNS
     };
     /// Whether commands can use the network
-    network: NetworkAccess, Columns {
-        default: "`on`", env: Some("TAU_NETWORK"), flag: flag("network", "ON|OFF", "Other"), live: true, ..COLUMNS
+    network: NetworkAccess = NetworkAccess::On, Columns {
+        env: Some("TAU_NETWORK"), flag: flag("network", "ON|OFF", "Other"), live: true, ..COLUMNS
     };
     /// More files and directories that sandboxed commands may change
     writable: Vec<String>, Columns { live: true, ..COLUMNS };
     /// Also sandbox your own `!` commands
-    user_commands: bool, Columns { default: "`false`", live: true, ..COLUMNS };
+    user_commands: bool = false, Columns { live: true, ..COLUMNS };
     /// Also sandbox hooks
-    hooks: bool, Columns { default: "`false`", live: true, ..COLUMNS };
+    hooks: bool = false, Columns { live: true, ..COLUMNS };
     /// Also sandbox MCP servers, unless their own settings say otherwise
-    mcp: bool, Columns { default: "`false`", ..COLUMNS };
+    mcp: bool = false, Columns { ..COLUMNS };
     end
 
     /// Timeouts for model servers

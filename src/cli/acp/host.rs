@@ -91,7 +91,7 @@ impl AcpHost {
         let setup = setup.continuing(&session).with_model().map_err(no_model)?;
         has_key(&setup)?;
         let mut agent = setup.agent(session).map_err(failed)?;
-        let sandboxed = setup.settings.sandbox.mcp.unwrap_or(false).then_some(true);
+        let sandboxed = setup.settings.sandbox.mcp().then_some(true);
         let servers = servers.into_iter().map(|server| ConfiguredServer {
             server: McpServer { sandbox: sandboxed, ..server },
             path: cwd.clone(),

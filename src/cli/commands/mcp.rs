@@ -172,7 +172,7 @@ fn test(server: ConfiguredServer, environment: &Environment, cwd: &Path) -> Resu
     let name = server.server.name.clone();
     let mut server = server;
     server.server.enabled = true;
-    let sandboxed = settings.sandbox.mcp.unwrap_or(false);
+    let sandboxed = settings.sandbox.mcp();
     server.server.sandbox = server.server.sandbox.or(sandboxed.then_some(true));
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Refusal::config)?;

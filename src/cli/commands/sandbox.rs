@@ -82,7 +82,7 @@ fn confine(command: &mut Command, policy: &SandboxPolicy) -> Result<Option<Confi
 
 /// The settings, overridden by the flags.
 fn with_flags(mut settings: Settings, args: &SandboxArgs) -> Result<Settings, String> {
-    if settings.sandbox.level.unwrap_or_default() == SandboxLevel::Off {
+    if settings.sandbox.level() == SandboxLevel::Off {
         settings.sandbox.level = Some(SandboxLevel::WorkspaceWrite);
     }
     for (key, value) in [("sandbox.level", &args.sandbox), ("sandbox.network", &args.network)] {

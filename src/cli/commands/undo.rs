@@ -46,7 +46,7 @@ fn find(of: &SessionArgs) -> Result<Finished, Refusal> {
     let options = environment::undo_options(&environment.settings, &environment.paths);
     let undo = SessionUndo::of_finished(&options, &session.info().id);
     let own = export::secrets(&environment.keys);
-    let masking = Masking::new(Vault::new(environment.settings.mask_secrets.unwrap_or(true), &own));
+    let masking = Masking::new(Vault::new(environment.settings.mask_secrets(), &own));
     Ok(Finished { masking, prompts: prompts(session.tree()), undo })
 }
 

@@ -194,7 +194,7 @@ impl Setup {
     fn masking(&self) -> Masking {
         let keys = self.keys.known_values().into_iter().map(|key| key.expose().to_owned());
         let own: Vec<String> = keys.chain(own_secrets()).collect();
-        Masking::new(Vault::new(self.settings.mask_secrets.unwrap_or(true), &own))
+        Masking::new(Vault::new(self.settings.mask_secrets(), &own))
     }
 
     /// Whether a file configures MCP servers.
@@ -211,9 +211,8 @@ impl Setup {
         let only: Option<Vec<String>> = if self.args.no_tools { Some(Vec::new()) } else { named.map(others) };
         let is_wanted = only.as_ref().is_none_or(|only| only.iter().any(|name| is_mcp(name)));
         McpBehavior {
-            read: is_wanted.then(|| {
-                mcp_servers::reading(&self.args, &self.paths, self.settings.sandbox.mcp.unwrap_or(false))
-            }),
+            read: is_wanted
+                .then(|| mcp_servers::reading(&self.args, &self.paths, self.settings.sandbox.mcp())),
             wait: MCP_WAIT,
             only,
             network: self.settings.network(),

@@ -28,9 +28,7 @@ use tau_agent::undo::UndoOptions;
 use tau_app::keymap::{KeyFault, Keymap};
 use tau_protocol::model::Model;
 
-/// Default quota of undo, in megabytes.
-const UNDO_QUOTA: u64 = 512;
-/// Time limit for an app server's list of models.
+/// How long an app server may take to list its models.
 const LISTING: Duration = Duration::from_secs(2);
 
 /// The treatment of an unreadable settings file.
@@ -314,7 +312,7 @@ pub(crate) fn ask_served(
 
 /// The place and quota of undo data, from the settings.
 pub fn undo_options(settings: &Settings, paths: &Paths) -> UndoOptions {
-    let megabytes = settings.undo_quota.unwrap_or(UNDO_QUOTA);
+    let megabytes = settings.undo_quota();
     UndoOptions { dir: paths.undo(), quota: megabytes.saturating_mul(1024 * 1024) }
 }
 

@@ -223,24 +223,24 @@ impl Setup {
     /// The layout of text: the width of prose, the display of diffs and pictures, and the place of link
     /// addresses.
     pub fn text_layout(&self) -> TextLayout {
-        let prose = self.settings.prose_width.unwrap_or(100);
+        let prose = self.settings.prose_width();
         let lookup = |name: &str| std::env::var(name).ok();
         let opens_links = || link_support::opens_links(lookup);
-        let linked = self.settings.hyperlinks.unwrap_or_default().uses(opens_links);
+        let linked = self.settings.hyperlinks().uses(opens_links);
         TextLayout {
-            pictures: image_support::pictures(self.settings.images.unwrap_or_default(), lookup),
+            pictures: image_support::pictures(self.settings.images(), lookup),
             addresses: if linked { Addresses::Linked } else { Addresses::Printed },
             prose_width: u16::try_from(prose).unwrap_or(u16::MAX),
-            diff: self.settings.diff.unwrap_or_default(),
+            diff: self.settings.diff(),
         }
     }
 
     /// The use of the terminal.
     pub(crate) fn terminal_use(&self) -> TerminalUse {
         TerminalUse {
-            mouse: self.settings.mouse.unwrap_or(true),
-            notify: self.settings.notify.unwrap_or_default(),
-            progress: self.settings.progress.unwrap_or_default(),
+            mouse: self.settings.mouse(),
+            notify: self.settings.notify(),
+            progress: self.settings.progress(),
         }
     }
 

@@ -207,8 +207,8 @@ fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {
         let words = if now.auto { "auto_compact on" } else { "auto_compact off" };
         tune(Tuning::AutoCompaction { enabled: now.auto }, words.to_owned());
     }
-    let enabled = new.settings.mask_secrets.unwrap_or(true);
-    if old.settings.mask_secrets.unwrap_or(true) != enabled {
+    let enabled = new.settings.mask_secrets();
+    if old.settings.mask_secrets() != enabled {
         tune(Tuning::MaskSecrets { enabled }, format!("mask_secrets {enabled}"));
     }
     let temperature = new.settings.temperature.map(|temperature| temperature.0);
@@ -251,7 +251,7 @@ fn sandbox(old: &Setup, new: &Setup, changes: &mut Changes) {
 
 fn screen(old: &Setup, new: &Setup, changes: &mut Changes) {
     if old.settings.hide_thinking != new.settings.hide_thinking {
-        let hidden = new.settings.hide_thinking.unwrap_or(false);
+        let hidden = new.settings.hide_thinking();
         changes.applied.hide_thinking = Some(hidden);
         changes.now.push(format!("hide_thinking {hidden}"));
     }
@@ -265,17 +265,17 @@ fn screen(old: &Setup, new: &Setup, changes: &mut Changes) {
             changes.now.push(format!("diff {}", now.diff.name()));
         }
         if before.pictures != now.pictures {
-            let images = new.settings.images.unwrap_or_default();
+            let images = new.settings.images();
             changes.now.push(format!("images {}", images.name()));
         }
         if before.addresses != now.addresses {
-            let hyperlinks = new.settings.hyperlinks.unwrap_or_default();
+            let hyperlinks = new.settings.hyperlinks();
             changes.now.push(format!("hyperlinks {}", hyperlinks.name()));
         }
     }
     terminal(old, new, changes);
     if old.settings.animations != new.settings.animations {
-        let motion = Motion::new(new.settings.animations);
+        let motion = Motion::new(new.settings.animations());
         changes.applied.motion = Some(motion);
         changes.now.push(format!("animations {}", motion == Motion::Animated));
     }
@@ -285,8 +285,8 @@ fn screen(old: &Setup, new: &Setup, changes: &mut Changes) {
         changes.applied.status_line = Some((template.unwrap_or_default(), command.is_some()));
         changes.now.push("the status line".to_owned());
     }
-    let mode = new.settings.editing_mode.unwrap_or_default();
-    if old.settings.editing_mode.unwrap_or_default() != mode {
+    let mode = new.settings.editing_mode();
+    if old.settings.editing_mode() != mode {
         changes.applied.editing_mode = Some(mode);
         changes.now.push(format!("editing_mode {}", mode.name()));
     }

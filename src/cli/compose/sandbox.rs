@@ -20,8 +20,8 @@ pub(crate) fn policy(settings: &Settings, paths: &Paths, cwd: &Path) -> SandboxP
     own.sort();
     own.dedup();
     SandboxPolicy {
-        level: settings.sandbox.level.unwrap_or_default(),
-        network: settings.sandbox.network.unwrap_or_default() == NetworkAccess::On,
+        level: settings.sandbox.level(),
+        network: settings.sandbox.network() == NetworkAccess::On,
         workspace: cwd.to_path_buf(),
         home: std::env::home_dir().filter(|home| home.is_absolute()),
         temporary: vec![std::env::temp_dir(), PathBuf::from("/tmp")],
@@ -55,9 +55,9 @@ pub(crate) fn is_offered(settings: &Settings, paths: &Paths, cwd: &Path) -> bool
 pub(crate) fn sandboxing(settings: &Settings, paths: &Paths, cwd: &Path) -> Sandboxing {
     Sandboxing {
         policy: policy(settings, paths, cwd).into(),
-        user_commands: settings.sandbox.user_commands.unwrap_or(false),
+        user_commands: settings.sandbox.user_commands(),
         granted: Vec::new(),
-        hooks: settings.sandbox.hooks.unwrap_or(false),
+        hooks: settings.sandbox.hooks(),
         save_writable: Some(save_writable(paths.clone())),
     }
 }

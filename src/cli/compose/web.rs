@@ -15,9 +15,9 @@ pub(super) fn of(settings: &Settings, keys: &Arc<Keys>) -> Web {
 /// The options of the web tools, from the settings.
 pub(super) fn options(settings: &Settings) -> WebOptions {
     WebOptions {
-        fetch: settings.web_fetch.unwrap_or(false),
+        fetch: settings.web_fetch(),
         allow_private: settings.web_allow_private.clone().unwrap_or_default(),
-        search: settings.web_search.unwrap_or_default(),
+        search: settings.web_search(),
         search_url: settings.web_search_url.clone(),
     }
 }

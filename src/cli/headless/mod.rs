@@ -70,7 +70,7 @@ pub fn print(mut args: CliArgs) -> Exit {
             return refusal.fail();
         }
         let agent = task::spawn(agent.config);
-        let streams = print::PrintStreams::standard(Motion::new(setup.settings.animations));
+        let streams = print::PrintStreams::standard(Motion::new(setup.settings.animations()));
         print::run(agent, options, streams, async || signals.next().await).await
     })
 }

@@ -141,7 +141,7 @@ impl PerformRequest for Services {
     }
 
     async fn servers(self: &Arc<Self>, _: &Call) -> Result<Vec<LocalModelServer>, String> {
-        if self.setup.lock().settings.local_servers == Some(false) {
+        if !self.setup.lock().settings.local_servers() {
             return Ok(Vec::new());
         }
         Ok(self.find_servers().await)

@@ -64,7 +64,7 @@ fn servers(environment: &Environment, section: &mut Section) -> bool {
     let mut addresses: Vec<String> = configured.map(|endpoint| endpoint.base_url).collect();
     addresses.extend(settings.base_url.as_ref().map(|url| url.as_str().to_owned()));
     addresses.retain(|address| is_loopback(address));
-    let looks = settings.local_servers != Some(false);
+    let looks = settings.local_servers();
     let mut asked: Vec<(&str, u16)> = if looks { LOCAL_SERVERS.to_vec() } else { Vec::new() };
     for port in addresses.iter().filter_map(|address| port_of(address)) {
         if !asked.iter().any(|(_, known)| *known == port) {
