@@ -1,6 +1,6 @@
 //! An agent that works on code: coding tools, their system prompt, a directory, a session.
 //!
-//! The same agent that tau itself starts, for use by other programs. The user's settings files are not read;
+//! This is the agent that tau itself starts, for use by other programs. The user's settings files are not read;
 //! the project's instruction files are.
 
 use std::ops::Deref;

@@ -27,7 +27,7 @@ use tau_tools::sandbox::SandboxLevel;
 /// The properties of a setting besides its name, its type and its help.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns {
-    /// What holds when it is not set, as markdown, where that is no value of the row; empty for nothing.
+    /// The value if it is not set, as markdown, unless the row has a default; empty for none.
     pub default: &'static str,
     /// The environment variable that sets it.
     pub env: Option<&'static str>,
