@@ -120,3 +120,39 @@ fn the_rule_about_words_sees_what_it_should() {
         assert_eq!(holds(line, phrase), expected, "{line}");
     }
 }
+
+/// How the documentation of an item does not begin: it says what the item is or does.
+const BEGINNINGS: [&str; 9] =
+    ["What ", "Who ", "Whoever ", "Whatever ", "The same ", "The same,", "As [", "Those that ", "That of "];
+
+/// Documentation here is shown to users, by `--help` or in a schema.
+const READ_BY_USERS: [&str; 2] = ["src/cli/args/", "src/cli/serve/mcp_tools.rs"];
+
+#[test]
+fn documentation_says_what_a_thing_is_or_does() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    collect(&root.join("src"), true, &mut files);
+    let mut faults = Vec::new();
+    let mut seen = 0;
+    for path in files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs")) {
+        let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
+        if READ_BY_USERS.iter().any(|known| name.starts_with(known)) {
+            continue;
+        }
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut before = "";
+        for (index, line) in text.lines().map(str::trim_start).enumerate() {
+            let is_doc = |line: &str| line.starts_with("///") || line.starts_with("//!");
+            let begins = is_doc(line) && !is_doc(before);
+            before = line;
+            seen += usize::from(begins);
+            let said = line.get(3..).unwrap_or_default().trim_start();
+            if begins && BEGINNINGS.iter().any(|beginning| said.starts_with(beginning)) {
+                faults.push(format!("{name}:{}: {said}", index + 1));
+            }
+        }
+    }
+    assert!(seen > 5_000, "only {seen} were seen");
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
