@@ -126,7 +126,8 @@ const BEGINNINGS: [&str; 9] =
     ["What ", "Who ", "Whoever ", "Whatever ", "The same ", "The same,", "As [", "Those that ", "That of "];
 
 /// Documentation here is shown to users, by `--help` or in a schema.
-const READ_BY_USERS: [&str; 2] = ["src/cli/args/", "src/cli/serve/mcp_tools.rs"];
+const READ_BY_USERS: [&str; 4] =
+    ["src/cli/args/", "src/cli/serve/mcp_tools.rs", "src/agent/web/search.rs", "src/agent/settings/table.rs"];
 
 #[test]
 fn documentation_says_what_a_thing_is_or_does() {

@@ -108,7 +108,7 @@ impl ChangesView {
         self.selected = items.get(at).or(items.last()).copied().unwrap_or_default();
     }
 
-    /// What has been typed to filter the list; `None` while nothing is.
+    /// The filter that is typed; `None` while none is.
     pub fn query(&self) -> Option<&str> {
         self.query.is_typed().then(|| self.query.text())
     }

@@ -35,7 +35,7 @@ pub(crate) enum ExtensionChoice {
 }
 
 impl ExtensionsView {
-    /// What has been typed to filter the list; `None` while nothing is.
+    /// The filter that is typed; `None` while none is.
     pub fn query(&self) -> Option<&str> {
         self.query.is_typed().then(|| self.query.text())
     }

@@ -68,7 +68,7 @@ impl ListFilter {
         self.typing = true;
     }
 
-    /// What a key means in the list; `page` is the number of rows on the screen. `None`: it is up to the list.
+    /// The meaning of a key in any list; `None` leaves it to the list. `page` is the number of rows on the screen.
     pub(crate) fn list_key(&mut self, key: Key, page: usize) -> Option<ListKey> {
         let moved = move_key(key, page);
         let meant = moved.or_else(|| if self.typing { None } else { letter_key(key) });
