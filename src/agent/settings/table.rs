@@ -39,6 +39,9 @@ pub struct Columns {
     pub project: bool,
     /// Whether a change applies while tau is running.
     pub live: bool,
+    /// Whether it is about the screen and its connection, and not about the agent: a screen that is attached to a
+    /// server has its own.
+    pub screen: bool,
 }
 
 /// A flag for a setting.
@@ -52,8 +55,15 @@ pub struct SettingFlag {
     pub heading: Option<&'static str>,
 }
 
-const COLUMNS: Columns =
-    Columns { default: "", env: None, flag: None, in_files: true, project: false, live: false };
+const COLUMNS: Columns = Columns {
+    default: "",
+    env: None,
+    flag: None,
+    in_files: true,
+    project: false,
+    live: false,
+    screen: false,
+};
 
 const fn flag(name: &'static str, value: &'static str, heading: &'static str) -> Option<SettingFlag> {
     Some(SettingFlag { name, value, heading: Some(heading) })
@@ -308,41 +318,41 @@ settings! {
     /// auto, a name (`/theme` shows all), or a file
     theme: String = "auto".to_owned(), Columns {
         env: Some("TAU_THEME"), flag: flag("theme", "THEME", "Other"),
-        project: true, live: true, ..COLUMNS
+        project: true, live: true, screen: true, ..COLUMNS
     };
     /// `false` leaves the mouse to the terminal
-    mouse: bool = true, Columns { live: true, ..COLUMNS };
+    mouse: bool = true, Columns { live: true, screen: true, ..COLUMNS };
     /// Start with thinking blocks hidden
-    hide_thinking: bool = false, Columns { project: true, live: true, ..COLUMNS };
+    hide_thinking: bool = false, Columns { project: true, live: true, screen: true, ..COLUMNS };
     /// Widest prose, in columns; 0 for no limit
-    prose_width: u64 = 100, Columns { project: true, live: true, ..COLUMNS };
+    prose_width: u64 = 100, Columns { project: true, live: true, screen: true, ..COLUMNS };
     /// Diffs: split (side by side), unified, or by window width
-    diff: DiffLayout = DiffLayout::Auto, Columns { project: true, live: true, ..COLUMNS };
+    diff: DiffLayout = DiffLayout::Auto, Columns { project: true, live: true, screen: true, ..COLUMNS };
     /// Hide the addresses of links; the terminal opens them (OSC 8)
-    hyperlinks: Support = Support::Auto, Columns { live: true, ..COLUMNS };
+    hyperlinks: Support = Support::Auto, Columns { live: true, screen: true, ..COLUMNS };
     /// Pictures: by the terminal's protocol, as half blocks, or off
-    images: ImageProtocol = ImageProtocol::Auto, Columns { live: true, ..COLUMNS };
+    images: ImageProtocol = ImageProtocol::Auto, Columns { live: true, screen: true, ..COLUMNS };
     /// How tau notifies you when a run finishes or waits for you and the window has no focus
-    notify: Notify = Notify::Auto, Columns { live: true, ..COLUMNS };
+    notify: Notify = Notify::Auto, Columns { live: true, screen: true, ..COLUMNS };
     /// Show progress in the terminal's tab or taskbar during a run (OSC 9;4)
-    progress: Support = Support::Auto, Columns { live: true, ..COLUMNS };
+    progress: Support = Support::Auto, Columns { live: true, screen: true, ..COLUMNS };
     /// `false` turns animations off
     animations: bool = true, Columns {
-        flag: rare_flag("animations", "BOOL"), live: true, ..COLUMNS
+        flag: rare_flag("animations", "BOOL"), live: true, screen: true, ..COLUMNS
     };
     /// Editing keys: readline or vim
-    editing_mode: EditingMode = EditingMode::Emacs, Columns { live: true, ..COLUMNS };
+    editing_mode: EditingMode = EditingMode::Emacs, Columns { live: true, screen: true, ..COLUMNS };
     /// Stay in the normal screen buffer; output scrolls into the scrollback
     inline: bool = false, Columns {
-        flag: flag("inline", "BOOL", "Other"), ..COLUMNS
+        flag: flag("inline", "BOOL", "Other"), screen: true, ..COLUMNS
     };
     /// Template of the status line
-    status_line: StatusTemplate, Columns { live: true, ..COLUMNS };
+    status_line: StatusTemplate, Columns { live: true, screen: true, ..COLUMNS };
     /// Command whose first line of output is shown as `command` in the status line
-    status_command: String, Columns { live: true, ..COLUMNS };
+    status_command: String, Columns { live: true, screen: true, ..COLUMNS };
     /// Plain lines for a screen reader
     screen_reader: bool = false, Columns {
-        flag: flag("screen-reader", "BOOL", "Other"), ..COLUMNS
+        flag: flag("screen-reader", "BOOL", "Other"), screen: true, ..COLUMNS
     };
     /// Skills and other extensions to turn off, as `skill:name`
     extensions_off: Vec<String>, Columns { live: true, ..COLUMNS };
@@ -366,11 +376,11 @@ settings! {
     /// Megabytes kept for undo, over all sessions; 0 turns undo off
     undo_quota: u64 = 512, Columns { ..COLUMNS };
     /// Certificates (PEM) to trust besides those of the system
-    ca_file: PathBuf, Columns { env: Some("TAU_CA_FILE"), ..COLUMNS };
+    ca_file: PathBuf, Columns { env: Some("TAU_CA_FILE"), screen: true, ..COLUMNS };
     /// Proxy URL, or `none`
-    proxy: String, Columns { default: "`HTTPS_PROXY`, `HTTP_PROXY`", env: Some("TAU_PROXY"), ..COLUMNS };
+    proxy: String, Columns { default: "`HTTPS_PROXY`, `HTTP_PROXY`", env: Some("TAU_PROXY"), screen: true, ..COLUMNS };
     /// Action name to list of keys
-    keys: BTreeMap<String, Vec<String>>, Columns { live: true, ..COLUMNS };
+    keys: BTreeMap<String, Vec<String>>, Columns { live: true, screen: true, ..COLUMNS };
 
     tables
 

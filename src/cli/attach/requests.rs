@@ -11,6 +11,7 @@ use crate::tui::call::Call;
 use crate::tui::services::Services;
 use tau_agent::settings::chosen_models;
 use tau_agent::settings::private_files::write_private;
+use tau_agent::settings::table;
 use tau_app::request::{
     Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, LocalModelServer,
     LoggedIn, LoginProvider, ModelList, ModelsFor, Pasted, PerformRequest, Picture, SessionRows, SettingList,
@@ -66,27 +67,7 @@ fn without_commands(applied: Applied) -> Applied {
 
 /// Whether a setting affects the screen rather than the agent.
 fn is_of_screen(key: &str) -> bool {
-    const OF_SCREEN: [&str; 18] = [
-        "theme",
-        "keys",
-        "hide_thinking",
-        "prose_width",
-        "diff",
-        "animations",
-        "editing_mode",
-        "status_line",
-        "status_command",
-        "inline",
-        "screen_reader",
-        "mouse",
-        "notify",
-        "progress",
-        "hyperlinks",
-        "images",
-        "ca_file",
-        "proxy",
-    ];
-    OF_SCREEN.contains(&key)
+    table::row(key).is_some_and(|row| row.columns.screen)
 }
 
 fn in_words(trouble: &Trouble) -> String {
