@@ -176,8 +176,8 @@ macro_rules! with_defaults {
     (@method $help:literal, $key:ident, $type:ty) => {};
     (@method $help:literal, $key:ident, $type:ty, $default:expr) => {
         #[doc = $help]
-        #[doc = ""]
-        #[doc = "Its default if nothing sets it."]
+        ///
+        /// Its default if nothing sets it.
         pub fn $key(&self) -> $type {
             self.$key.as_ref().map_or_else(|| $default, <$type>::clone)
         }
