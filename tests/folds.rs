@@ -13,8 +13,7 @@ use tau::agent::protocol::event::{
 use tau::agent::protocol::message::{BashExecution, Message, StopReason};
 use tau::agent::protocol::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::protocol::query::{HistoryPage, Query, QueryAnswer};
-use tau::agent::protocol::session_row::SessionRow;
-use tau::agent::protocol::session_row::{FoundSession, LastExchange};
+use tau::agent::protocol::session_row::{FoundSession, LastExchange, SessionOrigin, SessionRow};
 use tau::app::geometry::Size;
 use tau::app::request::{FileMatches, FoundSessions, SessionRows, ShellReply, ShellRequest, Ticket};
 use tau::app::{Effect, Msg};
@@ -552,7 +551,7 @@ fn sessions_are_renamed_in_the_list() {
     );
     assert!(text(&screen.draw()).contains("new name"));
     screen.keys("<ctrl+r>x<esc><enter>");
-    let offer = SessionChange::Offer { path: "/s/beta".into() };
+    let offer = SessionChange::Offer { path: "/s/beta".into(), source: SessionOrigin::Tau };
     assert_eq!(commands(&screen.take_effects()), [AgentCommand::Session(SessionCommand::Change(offer))]);
 }
 

@@ -2,6 +2,9 @@
 //! are the same here, wherever the conversation stands, and nothing is lost. Text written in other formats
 //! is found, too.
 
+mod continued;
+mod listed;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -13,6 +16,7 @@ use tau::agent::protocol::command::TaskCommand;
 use tau::agent::protocol::event::TaskEvent;
 use tau::agent::protocol::message::{Block, Message, UserContent};
 use tau::agent::protocol::query::{Query, QueryAnswer};
+use tau::agent::session::foreign::places::ForeignPlaces;
 use tau::agent::session::search::{last_exchange, search};
 use tau::agent::session::{ForkRange, Session};
 use tau::tools::Content;
@@ -148,7 +152,7 @@ fn what_was_said_is_found_however_it_is_written() {
     let path = folder.file([header, person, model, result].join("\n") + "\n");
     for (query, expected) in [("needle", 1), ("haystack", 1), ("thread", 0), ("stop", 0)] {
         let mut found = 0;
-        search(folder.path(), None, query, &mut |path| {
+        search(folder.path(), &ForeignPlaces::default(), None, query, &mut |path| {
             found += path.into_iter().count();
             true
         });

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::json;
 use tau::agent::protocol::model::ThinkingLevel;
 use tau::agent::protocol::session_row::SessionRow;
+use tau::agent::session::foreign::places::ForeignPlaces;
 use tau::agent::session::index::SessionIndex;
 use tau::agent::session::list::list_known;
 use tau::agent::session::search::{last_exchange, search};
@@ -176,7 +177,7 @@ fn what_was_said_is_found_and_shown() {
         .unwrap();
     let check = |query: &str, cwd: Option<&str>, expected: usize| {
         let mut found = Vec::new();
-        search(folder.path(), cwd.map(Path::new), query, &mut |path| {
+        search(folder.path(), &ForeignPlaces::default(), cwd.map(Path::new), query, &mut |path| {
             found.extend(path);
             true
         });

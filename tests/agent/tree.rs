@@ -9,6 +9,7 @@ use tau::agent::protocol::event::{
 use tau::agent::protocol::message::Usage;
 use tau::agent::protocol::outline::{Outline, RowKind};
 use tau::agent::protocol::query::{ContextUsage, Query, QueryAnswer};
+use tau::agent::protocol::session_row::SessionOrigin;
 use tau::agent::provider::StreamEvent;
 use tau::agent::provider::scripted::{Scripted, says};
 use tau::agent::session::{Access, Session};
@@ -206,7 +207,12 @@ fn other(bench: &Bench, cwd: &std::path::Path) -> Session {
 }
 
 async fn offered(bench: &mut Bench, path: &std::path::Path, choice: &str) -> String {
-    bench.send(SessionCommand::Change(SessionChange::Offer { path: path.to_owned() })).await;
+    bench
+        .send(SessionCommand::Change(SessionChange::Offer {
+            path: path.to_owned(),
+            source: SessionOrigin::Tau,
+        }))
+        .await;
     let asked =
         bench.until(|event| matches!(event, AgentEvent::Questions(QuestionEvent::Asked { .. }))).await;
     let Some(AgentEvent::Questions(QuestionEvent::Asked {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tau::agent::catalogue::Catalogue;
 use tau::agent::protocol::message::Message;
+use tau::agent::session::foreign::places::ForeignPlaces;
 use tau::agent::session::outline::outline;
 use tau::agent::session::search::{last_exchange, search};
 use tau::agent::session::{Access, Session, list};
@@ -100,7 +101,7 @@ fn check_session(input: &[u8]) -> u64 {
         assert_eq!(std::fs::read(&path).unwrap(), input, "looking at a file changes nothing");
         let _ = last_exchange(&path);
         list::list(folder.path(), None, &mut |_| true);
-        search(folder.path(), None, "hi again", &mut |_| true);
+        search(folder.path(), &ForeignPlaces::default(), None, "hi again", &mut |_| true);
         let Ok(looked_at) = looked_at else {
             assert!(Session::open(&path).is_err(), "what cannot be read cannot be written to");
             return behavior("no session");

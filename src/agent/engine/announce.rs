@@ -55,6 +55,9 @@ pub(crate) fn session_opened(engine: &mut Engine) {
         let text = format!("skipped {skipped} unreadable {lines} of the session file");
         engine.notice(NoticeLevel::Warning, text, Some("the file itself was not changed"));
     }
+    for (level, text) in engine.config.session.take_notes() {
+        engine.notice(level, text, None);
+    }
 }
 
 /// Reports that a session could not be opened.

@@ -14,6 +14,7 @@ use super::model::{Model, ThinkingBudgets, ThinkingLevel};
 use super::query::Query;
 use super::rules::RuleChange;
 use super::run::{QueueMode, RunLimits, SteerMode};
+use super::session_row::SessionOrigin;
 use super::subject::subjects;
 use super::undo::{RevertOrder, UndoOrder};
 use tau_tools::sandbox::SandboxPolicy;
@@ -294,8 +295,13 @@ pub enum SessionChange {
     Clone,
     /// Open the file.
     Open { path: PathBuf },
-    /// Open the file; if it is in use or its directory is gone, ask the user how.
-    Offer { path: PathBuf },
+    /// Open the file; if it is in use or its directory is gone, ask the user how. If another program wrote it, it
+    /// is continued in a copy.
+    Offer {
+        path: PathBuf,
+        #[serde(default)]
+        source: SessionOrigin,
+    },
     /// Start a session here with everything in the session file at `path`, which may be relative to the working
     /// directory or begin with `~`. The file itself is not changed.
     Import { path: PathBuf },

@@ -6,12 +6,55 @@ use serde::{Deserialize, Serialize};
 
 use super::title;
 
+/// The program that wrote a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionOrigin {
+    #[default]
+    Tau,
+    /// Claude Code.
+    Claude,
+    Codex,
+    Opencode,
+    Pi,
+}
+
+impl SessionOrigin {
+    /// As lists and JSON have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            SessionOrigin::Tau => "tau",
+            SessionOrigin::Claude => "claude",
+            SessionOrigin::Codex => "codex",
+            SessionOrigin::Opencode => "opencode",
+            SessionOrigin::Pi => "pi",
+        }
+    }
+
+    /// The program in a sentence.
+    pub fn program(self) -> &'static str {
+        match self {
+            SessionOrigin::Claude => "Claude Code",
+            SessionOrigin::Codex => "Codex",
+            other => other.name(),
+        }
+    }
+
+    /// Whether another program than tau wrote it: it is read, and continued in a copy.
+    pub fn is_foreign(self) -> bool {
+        self != SessionOrigin::Tau
+    }
+}
+
 /// One session in a list. Times are milliseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRow {
     pub path: PathBuf,
     pub id: String,
+    /// The program that wrote it.
+    #[serde(default)]
+    pub source: SessionOrigin,
     pub cwd: PathBuf,
     /// The given name.
     pub name: Option<String>,
@@ -19,7 +62,8 @@ pub struct SessionRow {
     pub first_prompt: String,
     pub created: i64,
     pub modified: i64,
-    /// The number of user and assistant messages.
+    /// The number of user and assistant messages; 0 if they were not counted, as in large sessions of other
+    /// programs.
     pub messages: u64,
     /// The size of the file, in bytes.
     pub size: u64,

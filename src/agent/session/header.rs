@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::millis;
 use crate::settings::paths::hexadecimal;
+use tau_protocol::session_row::SessionOrigin;
 
 /// A header to be written.
 #[derive(Serialize)]
@@ -31,6 +32,19 @@ struct NewHeader<'a> {
     printed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     parent_session: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_source: Option<&'static str>,
+}
+
+/// How a session begins.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Beginning<'a> {
+    /// The file that it continues.
+    pub(super) parent: Option<&'a Path>,
+    /// The program that wrote that file.
+    pub(super) source: SessionOrigin,
+    /// No user is present.
+    pub(super) printed: bool,
 }
 
 /// The inode of a directory, which survives a rename.
@@ -38,9 +52,9 @@ pub(super) fn inode(directory: &Path) -> Option<u64> {
     std::fs::metadata(directory).ok().map(|metadata| metadata.ino())
 }
 
-/// The header of a new session, without a line end. `printed` means that no user is present.
-pub(super) fn line(id: &str, timestamp: &str, cwd: &Path, parent: Option<&Path>, printed: bool) -> String {
-    let parent = parent.map(Path::to_string_lossy);
+/// The header of a new session, without a line end.
+pub(super) fn line(id: &str, timestamp: &str, cwd: &Path, beginning: Beginning<'_>) -> String {
+    let parent = beginning.parent.map(Path::to_string_lossy);
     let header = NewHeader {
         r#type: "session",
         version: 3,
@@ -49,8 +63,9 @@ pub(super) fn line(id: &str, timestamp: &str, cwd: &Path, parent: Option<&Path>,
         cwd: &cwd.to_string_lossy(),
         cwd_bytes: cwd.to_str().is_none().then(|| hexadecimal(cwd.as_os_str().as_bytes())),
         cwd_inode: inode(cwd),
-        printed,
+        printed: beginning.printed,
         parent_session: parent.as_deref(),
+        parent_source: beginning.source.is_foreign().then(|| beginning.source.name()),
     };
     // Strings and numbers always become JSON.
     serde_json::to_string(&header).unwrap_or_default()
@@ -155,7 +170,7 @@ mod tests {
     fn every_directory_comes_back() {
         for bytes in [&b"/srv/web"[..], b"/srv/\xff\xfe/x", "/srv/\u{e9}\u{fffd}".as_bytes(), b"/a\xc3"] {
             let cwd = PathBuf::from(OsString::from_vec(bytes.to_vec()));
-            let line = line("id", "2026-01-02T03:04:05.678Z", &cwd, None, false);
+            let line = line("id", "2026-01-02T03:04:05.678Z", &cwd, Beginning::default());
             assert_eq!(Header::parse(line.as_bytes()).map(|header| header.cwd), Some(cwd.clone()), "{line}");
             assert_eq!(line.contains("cwdBytes"), cwd.to_str().is_none(), "{line}");
         }

@@ -10,12 +10,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::row::ListedFile;
+use super::row::{Listed, ListedFile};
 use crate::settings::private_files::{read_capped, write_private};
 use tau_protocol::session_row::SessionRow;
 
 /// The first line of an index: its version. The index is ignored if it differs.
-const VERSION: &str = "tau sessions 2";
+const VERSION: &str = "tau sessions 3";
 /// The size limit of an index, in bytes: some hundred thousand sessions.
 const MAX_SIZE: u64 = 256 * 1024 * 1024;
 
@@ -98,11 +98,11 @@ impl SessionIndex {
     }
 
     /// Removes missing files under `root`, if `all` of it was listed.
-    pub(super) fn keep(&mut self, root: &Path, all: bool, listed: &[ListedFile]) {
+    pub(super) fn keep(&mut self, root: &Path, all: bool, listed: &[Listed]) {
         if !all {
             return;
         }
-        let here: HashSet<&Path> = listed.iter().map(|file| file.path.as_path()).collect();
+        let here: HashSet<&Path> = listed.iter().map(|listed| listed.file.path.as_path()).collect();
         let before = self.files.len();
         self.files.retain(|path, _| !path.starts_with(root) || here.contains(path.as_path()));
         self.changed |= self.files.len() < before;

@@ -15,11 +15,11 @@ use super::entry::{Body, Entry, millis};
 use super::header::{self, Header};
 use super::index::SessionIndex;
 use super::read;
-use super::row::ListedFile;
+use super::row::{Listed, ListedFile};
 use crate::settings::paths::cwd_name;
 use crate::settings::private_files::open_regular;
 use tau_protocol::message::Message;
-use tau_protocol::session_row::SessionRow;
+use tau_protocol::session_row::{SessionOrigin, SessionRow};
 use tau_protocol::title;
 
 /// Lists the sessions under `root` (the folder with one subfolder per directory, or a folder of session
@@ -36,23 +36,37 @@ pub fn list_known(
     known: &mut SessionIndex,
     emit: &mut dyn FnMut(SessionRow) -> bool,
 ) {
+    let listed = || files(root, cwd).into_iter().map(|file| Listed::new(file, SessionOrigin::Tau)).collect();
+    list_listed(&[root], listed, |listed| row(&listed.file), cwd, known, emit);
+}
+
+/// Lists what `listed` finds in these folders; `row` reads one of them.
+pub(super) fn list_listed(
+    roots: &[&Path],
+    listed: impl FnOnce() -> Vec<Listed> + Send,
+    row: impl Fn(&Listed) -> Option<SessionRow>,
+    cwd: Option<&Path>,
+    known: &mut SessionIndex,
+    emit: &mut dyn FnMut(SessionRow) -> bool,
+) {
     // Scanning many files takes as long as reading the index, so both run at once.
-    let files = std::thread::scope(|scope| {
-        let files = scope.spawn(|| files(root, cwd));
+    let mut files = std::thread::scope(|scope| {
+        let files = scope.spawn(listed);
         known.read();
         files.join().unwrap_or_default()
     });
-    known.keep(root, cwd.is_none(), &files);
-    for file in files {
-        let row = match known.row(&file) {
-            Some(row) => Some(row.clone()),
-            None => {
-                let row = row(&file);
-                known.learn(&file, row.clone());
+    roots.iter().for_each(|root| known.keep(root, cwd.is_none(), &files));
+    for listed in &mut files {
+        let found = match (listed.row.take(), known.row(&listed.file)) {
+            (Some(row), _) => Some(row),
+            (None, Some(row)) => Some(row.clone()),
+            (None, None) => {
+                let row = row(listed);
+                known.learn(&listed.file, row.clone());
                 row
             }
         };
-        let Some(row) = row else { continue };
+        let Some(row) = found else { continue };
         if cwd.is_none_or(|cwd| cwd == row.cwd) && !emit(row) {
             return;
         }
@@ -162,7 +176,7 @@ fn header(path: &Path) -> Option<Header> {
     read::header(&mut open_regular(path).ok()?).ok()?
 }
 
-fn row(file: &ListedFile) -> Option<SessionRow> {
+pub(super) fn row(file: &ListedFile) -> Option<SessionRow> {
     let mut reader = BufReader::with_capacity(64 * 1024, open_regular(&file.path).ok()?);
     let mut line = Vec::new();
     let header = loop {
@@ -197,6 +211,7 @@ fn row(file: &ListedFile) -> Option<SessionRow> {
         size: file.size,
         printed: header.printed && !scan.adopted && scan.name.as_ref().is_none_or(String::is_empty),
         id: header.id,
+        source: SessionOrigin::Tau,
         cwd: header.cwd,
     })
 }

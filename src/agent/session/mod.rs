@@ -6,10 +6,12 @@
 
 pub mod prompt_history;
 
+pub mod all;
 mod appender;
 pub mod disk;
 pub mod entry;
 mod file;
+pub mod foreign;
 mod fork;
 mod header;
 pub(crate) mod history;
@@ -30,18 +32,20 @@ pub mod tail;
 pub mod tree;
 mod unread;
 pub(crate) mod usage;
+mod words;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::protocol::event::{CompactionResult, SessionInfo};
+use super::protocol::event::{CompactionResult, NoticeLevel, SessionInfo};
 use super::protocol::message::Message;
 use super::protocol::model::ThinkingLevel;
 use entry::{Body, Entry};
 pub use file::Access;
 use file::{Flush, SessionFile};
 pub use fork::ForkRange;
+use header::Beginning;
 pub use lock::Owner;
 use tau_tools::paths::reason;
 use tree::Tree;
@@ -84,6 +88,8 @@ pub struct Session {
     header: Box<str>,
     /// The state of the unread part of the file.
     unread: Option<UnreadPart>,
+    /// Notices for the user about how it was opened.
+    notes: Vec<(NoticeLevel, String)>,
 }
 
 /// Whether a caller may use this session id: letters, digits, `.`, `_` and `-`, of which the last three come
@@ -103,7 +109,7 @@ impl Session {
 
     /// Like [`Session::begin`], for a run whose answers are printed.
     pub fn begin_printed(dir: Option<&Path>, cwd: &Path, id: Option<String>) -> Self {
-        Self::new(dir, cwd, id, None, true)
+        Self::new(dir, cwd, id, Beginning { printed: true, ..Beginning::default() })
     }
 
     /// Marks it as continued on the screen: lists show it, even if it was begun by a run whose answers are
@@ -118,19 +124,20 @@ impl Session {
     }
 
     fn fresh(dir: Option<&Path>, cwd: &Path, id: Option<String>, parent: Option<&Path>) -> Self {
-        Self::new(dir, cwd, id, parent, false)
+        Self::new(dir, cwd, id, Beginning { parent, ..Beginning::default() })
     }
 
-    fn new(dir: Option<&Path>, cwd: &Path, id: Option<String>, parent: Option<&Path>, printed: bool) -> Self {
+    fn new(dir: Option<&Path>, cwd: &Path, id: Option<String>, beginning: Beginning<'_>) -> Self {
         let id = id.filter(|id| is_session_id(id)).unwrap_or_else(|| tau_tools::ids::id().to_string());
         let timestamp = entry::iso(entry::now());
         let name = format!("{}_{id}.jsonl", timestamp.replace([':', '.'], "-"));
-        let header = header::line(&id, &timestamp, cwd, parent, printed);
+        let header = header::line(&id, &timestamp, cwd, beginning);
         let line = [header.as_bytes(), b"\n"].concat();
         let file = dir.map(|dir| SessionFile::absent(dir.join(name), [line]));
         let path = file.as_ref().map(|file| file.path().to_owned());
         let info = SessionInfo { id, file: path, name: None, cwd: cwd.to_owned(), resumed: false };
-        Session { info, tree: Tree::default(), file, skipped: 0, header: header.into(), unread: None }
+        let notes = Vec::new();
+        Session { info, tree: Tree::default(), file, skipped: 0, header: header.into(), unread: None, notes }
     }
 
     /// Like [`Session::begin`], for a session that continues the one in `parent`.
@@ -174,7 +181,12 @@ impl Session {
         self.file.as_mut().map(SessionFile::take_warnings).unwrap_or_default()
     }
 
-    /// Whether some of it could not be written and is only in memory.
+    /// Notices for the user about how it was opened; each is returned once.
+    pub fn take_notes(&mut self) -> Vec<(NoticeLevel, String)> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Whether some of it could not be written and is in memory only.
     pub fn has_unsaved(&self) -> bool {
         self.file.as_ref().is_some_and(SessionFile::has_unsaved)
     }

@@ -4,13 +4,15 @@ use std::path::Path;
 
 use super::entry::Entry;
 use super::file::{Access, Opened, SessionFile};
-use super::header::{Form, Header};
+use super::foreign::sniff::sniff;
+use super::header::{Beginning, Form, Header};
 use super::read::{self, Contents};
 use super::tree::Tree;
 use super::{Session, SessionError, migrate};
 use crate::settings::private_files::{open_regular, write_private};
 use tau_protocol::event::SessionInfo;
 use tau_protocol::model::ThinkingLevel;
+use tau_protocol::session_row::SessionOrigin;
 
 impl Session {
     /// Opens a session file for appending and locks it. Files of versions 1 and 2 are rewritten as version 3;
@@ -56,13 +58,26 @@ impl Session {
         }
     }
 
-    /// A new session with all entries of `path`, which is neither locked nor changed: for a session that
-    /// another tau has open, or one to continue elsewhere. Its file is created, in `dir`, with the first
-    /// message.
+    /// A new session with all entries of `path`, which is not locked and not changed: for a
+    /// session that another tau has open, or one to continue elsewhere. Its file is created, in
+    /// `dir`, with the first message. What another agent wrote is recognised.
     ///
     /// # Errors
     /// See [`SessionError`].
     pub fn copy(path: &Path, dir: Option<&Path>, cwd: Option<&Path>) -> Result<Self, SessionError> {
+        match sniff(path) {
+            Some(origin) => Self::begin_from(path, origin, dir, cwd),
+            None => Self::copied(path, SessionOrigin::Tau, dir, cwd),
+        }
+    }
+
+    /// Like [`Session::copy`], for a file in tau's format; `source` is the program that wrote it.
+    pub(super) fn copied(
+        path: &Path,
+        source: SessionOrigin,
+        dir: Option<&Path>,
+        cwd: Option<&Path>,
+    ) -> Result<Self, SessionError> {
         let failed = |source| SessionError::Io { path: path.to_owned(), source };
         let mut file = open_regular(path).map_err(failed)?;
         let mut bytes = Vec::new();
@@ -70,7 +85,8 @@ impl Session {
         let not_a_session = || SessionError::NotASession(path.to_owned());
         let header = read::header(&mut bytes.as_slice()).map_err(failed)?.ok_or_else(not_a_session)?;
         let cwd = cwd.unwrap_or(&header.cwd);
-        let mut session = Self::fresh(dir, cwd, None, Some(path));
+        let beginning = Beginning { parent: Some(path), source, printed: false };
+        let mut session = Self::new(dir, cwd, None, beginning);
         if header.form() == Form::Document {
             session.take_all(migrate::import(&bytes));
             return Ok(session);
@@ -104,7 +120,8 @@ impl Session {
         };
         let tree = tree_of(&contents.header, contents.entries);
         let skipped = contents.skipped;
-        let mut session = Session { info, tree, file: Some(file), skipped, header: line, unread: None };
+        let mut session =
+            Session { info, tree, file: Some(file), skipped, header: line, unread: None, notes: Vec::new() };
         session.info.name = session.tree.name().map(str::to_owned);
         session
     }

@@ -3,10 +3,27 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use tau_protocol::session_row::{SessionOrigin, SessionRow};
+
 /// A session file before it is opened.
 #[derive(Debug)]
 pub(super) struct ListedFile {
     pub(super) path: PathBuf,
     pub(super) modified: SystemTime,
     pub(super) size: u64,
+}
+
+/// A session before it is opened, and the program that wrote it.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) file: ListedFile,
+    pub(super) origin: SessionOrigin,
+    /// Its row, if that is known already.
+    pub(super) row: Option<SessionRow>,
+}
+
+impl Listed {
+    pub(super) fn new(file: ListedFile, origin: SessionOrigin) -> Self {
+        Listed { file, origin, row: None }
+    }
 }

@@ -14,7 +14,7 @@ use crate::line_edit::LineEdit;
 use crate::outcome::KeyOutcome;
 use crate::printable::Printable;
 use crate::request::Ticket;
-use tau_protocol::session_row::LastExchange;
+use tau_protocol::session_row::{LastExchange, SessionOrigin};
 
 /// The kind of the rows, which gives a choice its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,8 @@ pub struct PickerRow {
     pub dimmed: bool,
     /// Shown only on request.
     pub hidden: bool,
+    /// Of a session: the program that wrote it.
+    pub source: SessionOrigin,
 }
 
 /// The action on a row.
@@ -173,6 +175,11 @@ impl Picker {
     pub fn selected_key(&self) -> Option<&str> {
         let found = self.shown.get(self.selected)?;
         self.rows.get(found.index).map(|row| row.key.as_str())
+    }
+
+    /// The program that wrote the session of this key.
+    pub fn source(&self, key: &str) -> SessionOrigin {
+        self.rows.iter().find(|row| row.key == key).map(|row| row.source).unwrap_or_default()
     }
 
     /// The row whose deletion waits for a second press.

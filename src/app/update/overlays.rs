@@ -273,27 +273,36 @@ fn chosen(
         PickerChoice::Pick(key) => {
             model.forget(picker.search.take(), effects);
             model.forget(ticket, effects);
-            picked(model, picker.kind, &key, effects);
+            match picker.kind {
+                PickerKind::Sessions { .. } => sessions::picked(&key, picker.source(&key), effects),
+                kind => picked(model, kind, &key, effects),
+            }
         }
         PickerChoice::Scope => sessions::open_other_scope(model, picker, ticket, effects),
         PickerChoice::Rename(key, name) => {
+            let source = picker.source(&key);
             pickers::reopen(model, picker, ticket);
-            sessions::rename(model, &key, &name, effects);
+            if !sessions::is_refused(model, source) {
+                sessions::rename(model, &key, &name, effects);
+            }
         }
         PickerChoice::Mark(key) => {
             pickers::reopen(model, picker, ticket);
             models::mark(model, &key, effects);
         }
         PickerChoice::Delete(key) => {
+            let source = picker.source(&key);
             pickers::reopen(model, picker, ticket);
-            sessions::delete(model, &key, effects);
+            if !sessions::is_refused(model, source) {
+                sessions::delete(model, &key, effects);
+            }
         }
     }
 }
 
 fn picked(model: &mut Model, kind: PickerKind, key: &str, effects: &mut Vec<Effect>) {
     match kind {
-        PickerKind::Sessions { .. } => sessions::picked(key, effects),
+        PickerKind::Sessions { .. } => {}
         PickerKind::Forks => tree::fork(key, effects),
         PickerKind::Models => models::picked(model, key, effects),
         PickerKind::Thinking => thinking::picked(model, key, effects),

@@ -16,8 +16,8 @@ use crate::request::{FoundSessions, SessionRows, ShellRequest, Ticket};
 use crate::time_format::age;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{SessionChange, SessionCommand};
-use tau_protocol::session_row::SessionRow;
-use tau_protocol::session_row::{FoundSession, LastExchange};
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::session_row::{FoundSession, LastExchange, SessionOrigin, SessionRow};
 use tau_tools::counted::counted;
 
 /// Minimum number of letters for a search in messages.
@@ -51,9 +51,10 @@ pub(super) fn open_other_scope(
 }
 
 /// Opens the picked session.
-pub(super) fn picked(key: &str, effects: &mut Vec<Effect>) {
+pub(super) fn picked(key: &str, source: SessionOrigin, effects: &mut Vec<Effect>) {
     let path = PathBuf::from(key);
-    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(SessionChange::Offer { path }))));
+    let offer = SessionChange::Offer { path, source };
+    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(offer))));
 }
 
 /// Adds rows to the list.
@@ -175,6 +176,15 @@ pub(super) fn deleted(model: &mut Model, path: &Path, effects: &mut Vec<Effect>)
     follow(model, &before, effects);
 }
 
+/// Says that a session of another program is not changed; whether it is one.
+pub(super) fn is_refused(model: &mut Model, source: SessionOrigin) -> bool {
+    if source.is_foreign() {
+        let text = format!("this session is of {}, whose files are not changed", source.program());
+        model.transcript.notice(NoticeLevel::Warning, &text, Some("Enter continues it in a copy"));
+    }
+    source.is_foreign()
+}
+
 /// Renames a session: the open one through the agent, any other in its file.
 pub(super) fn rename(model: &mut Model, key: &str, name: &str, effects: &mut Vec<Effect>) {
     if let Some(picker) = top_mut(model) {
@@ -195,8 +205,16 @@ pub(super) fn delete(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
 }
 
 fn session_row(row: &SessionRow, all: bool, now: Millis, open: Option<&Path>) -> PickerRow {
-    let mut note =
-        format!("{} · {} · {}", age(now - row.modified), counted(row.messages, "message"), size(row.size));
+    let messages = match row.messages {
+        // In large sessions of other programs they are not counted.
+        0 if row.source.is_foreign() => "–".to_owned(),
+        messages => counted(messages, "message"),
+    };
+    let mut note = format!("{} · {messages}", age(now - row.modified));
+    // One of many in a database has no size of its own.
+    if row.size > 0 || !row.source.is_foreign() {
+        note = format!("{note} · {}", size(row.size));
+    }
     if all {
         note = format!("{} · {note}", row.cwd.display());
     }
@@ -207,6 +225,7 @@ fn session_row(row: &SessionRow, all: bool, now: Millis, open: Option<&Path>) ->
         note: Printable::line(&note),
         current: open == Some(row.path.as_path()),
         hidden: row.printed && open != Some(row.path.as_path()),
+        source: row.source,
         ..PickerRow::default()
     }
 }

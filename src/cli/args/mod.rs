@@ -136,7 +136,7 @@ pub struct CliArgs {
     /// Choose a session to continue
     #[arg(short, long, help_heading = "Session", conflicts_with_all = ["session", "no_session"])]
     pub resume: bool,
-    /// Continue this session
+    /// Continue this session, tau's or another agent's
     #[arg(long, value_name = "ID|PATH", help_heading = "Session", conflicts_with = "no_session")]
     pub session: Option<String>,
     /// Continue in a copy of this session, here

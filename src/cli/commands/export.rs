@@ -12,6 +12,7 @@ use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
 use tau_agent::catalogue::keys::Keys;
 use tau_agent::export::{Document, Format, coloured_document, file_stem, own_secrets};
+use tau_agent::session::foreign::sniff::sniff;
 use tau_agent::session::{Access, Session};
 use tau_agent::settings::private_files::write_private;
 use tau_protocol::query::SessionSource;
@@ -31,7 +32,7 @@ fn work(args: &ExportArgs) -> Result<Exit, Refusal> {
     flags.settings.0.session_dir.clone_from(&args.session_dir);
     let environment = Environment::read(&flags, OnBadConfig::Refuse)?;
     let root = environment.settings.session_root(&environment.paths);
-    let session = session_lookup::file_of(&root, &args.session)?;
+    let (session, _) = session_lookup::find(&root, &args.session)?;
     let secrets = secrets(&environment.keys);
     let source = SessionSource::File(session);
     if args.file.as_deref() == Some(Path::new("-")) {
@@ -96,6 +97,7 @@ fn made(session: &Session, format: Format, secrets: &[String]) -> Document {
 
 fn read(source: &SessionSource) -> Result<Session, String> {
     let session = match source {
+        SessionSource::File(path) if sniff(path).is_some() => Session::copy(path, None, None),
         SessionSource::File(path) => Session::open_as(path, Access::Read),
         SessionSource::Lines(lines) => Session::from_lines(lines),
     };

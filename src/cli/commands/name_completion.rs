@@ -15,14 +15,15 @@ use crate::args::CliArgs;
 use crate::compose;
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::compose::mcp_servers;
-use crate::compose::session_lookup::short_ids;
+use crate::compose::session_lookup::{places, short_ids};
 use crate::process::exit::{Exit, say};
 use crate::process::plain;
 use crate::proxy::tokens::{TOKENS_FILE, TokenTable};
 use crate::tui::theme_files::ThemeFiles;
 use tau_agent::catalogue::search_services::SERVICES;
+use tau_agent::session::all::list_all;
 use tau_agent::session::index::SessionIndex;
-use tau_agent::session::list;
+
 use tau_agent::settings::Paths;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
 use tau_protocol::session_row::SessionRow;
@@ -313,7 +314,7 @@ fn sessions(environment: &Environment, here: &Path, start: &str) -> Vec<(String,
     let mut known = SessionIndex::load(&environment.paths.session_index());
     let mut of = |cwd: Option<&Path>| {
         let mut rows: Vec<SessionRow> = Vec::new();
-        list::list_known(&root, cwd, &mut known, &mut |row| {
+        list_all(&root, &places(&root), cwd, &mut known, &mut |row| {
             rows.push(row);
             true
         });

@@ -7,9 +7,10 @@ use crate::args::CliArgs;
 use crate::commands::table;
 use crate::process::exit::Refusal;
 use crate::process::plain;
+use tau_agent::session::foreign::places::{self, ForeignPlaces};
 use tau_agent::session::list;
 use tau_app::time_format;
-use tau_protocol::session_row::SessionRow;
+use tau_protocol::session_row::{SessionOrigin, SessionRow};
 
 /// The directory of the session named by the arguments, if it exists. A missing session is refused later.
 pub fn directory(args: &CliArgs, on_bad_config: OnBadConfig) -> Option<PathBuf> {
@@ -18,12 +19,17 @@ pub fn directory(args: &CliArgs, on_bad_config: OnBadConfig) -> Option<PathBuf> 
     }
     let environment = Environment::read(args, on_bad_config).ok()?;
     let root = environment.settings.session_root(&environment.paths);
-    let path = match (&args.session, &args.session_id) {
-        (Some(wanted), _) => file_of(&root, wanted).ok()?,
-        (None, Some(id)) if !args.no_session => list::of_id(&root, id)?,
+    let (path, source) = match (&args.session, &args.session_id) {
+        (Some(wanted), _) => find(&root, wanted).ok()?,
+        (None, Some(id)) if !args.no_session => (list::of_id(&root, id)?, SessionOrigin::Tau),
         (None, _) => return None,
     };
-    list::directory(&path).filter(|dir| dir.is_dir())
+    places::directory(&path, source).filter(|dir| dir.is_dir())
+}
+
+/// Where other agents keep their sessions; `root` is the folder of tau's own.
+pub(crate) fn places(root: &Path) -> ForeignPlaces {
+    ForeignPlaces::of(std::env::home_dir().as_deref(), &|name| std::env::var_os(name), root)
 }
 
 /// Minimum number of an ID's digits in lists.
@@ -48,13 +54,16 @@ pub(crate) fn short_ids(rows: &[SessionRow]) -> Vec<String> {
     rows.iter().map(short).collect()
 }
 
-/// The sessions as a table: short name, age, messages, title, and the directory if `all` is set.
+/// The sessions as a table: short name, whose it is, age, messages, title, and the directory if `all` are meant.
 pub(crate) fn rows_as_table(rows: &[SessionRow], all: bool) -> String {
     let now = jiff::Timestamp::now().as_millisecond();
     let lines = rows.iter().zip(short_ids(rows)).map(|(row, id)| {
         let directory = if all { plain::line(&row.cwd.display().to_string()) } else { String::new() };
         let age = time_format::age(now.saturating_sub(row.modified));
-        [plain::line(&id), age, row.messages.to_string(), plain::line(&cut(&row.title())), directory]
+        let is_counted = row.messages > 0 || !row.source.is_foreign();
+        let messages = if is_counted { row.messages.to_string() } else { String::new() };
+        let source = row.source.name().to_owned();
+        [plain::line(&id), source, age, messages, plain::line(&cut(&row.title())), directory]
     });
     table::columns(&lines.collect::<Vec<_>>())
 }
@@ -70,24 +79,47 @@ fn cut(title: &str) -> String {
 /// Maximum number of characters of a title.
 const MAX_TITLE: usize = 60;
 
-/// The file of the session named by `wanted`: a path, an id, its beginning or its last digits.
+/// The file of the session of tau named by `wanted`: a path, an id, its beginning or its last digits.
 ///
 /// # Errors
 /// When there is no such session, or more than one.
 pub(crate) fn file_of(root: &Path, wanted: &str) -> Result<PathBuf, Refusal> {
+    found(root, &ForeignPlaces::default(), wanted).map(|(path, _)| path)
+}
+
+/// Like [`file_of`], for sessions of all agents; and the program that wrote it.
+///
+/// # Errors
+/// When there is no such session, or more than one.
+pub(crate) fn find(root: &Path, wanted: &str) -> Result<(PathBuf, SessionOrigin), Refusal> {
+    found(root, &places(root), wanted)
+}
+
+fn found(root: &Path, places: &ForeignPlaces, wanted: &str) -> Result<(PathBuf, SessionOrigin), Refusal> {
     let path = Path::new(wanted);
     if wanted.contains('/') || wanted.ends_with(".jsonl") {
-        return Ok(path.to_owned());
+        return Ok((path.to_owned(), places.origin(path)));
     }
-    match list::with_id(root, wanted).as_slice() {
+    let own = list::with_id(root, wanted).into_iter().map(|path| (path, SessionOrigin::Tau));
+    let several: Vec<_> = own.chain(places.with_id(wanted)).collect();
+    let row_of = |(path, source): &(PathBuf, SessionOrigin)| match source {
+        SessionOrigin::Tau => list::row_of(path),
+        source => places::row_of(path, *source),
+    };
+    match several.as_slice() {
         [only] => Ok(only.clone()),
         [] => Err(Refusal::config(format!("no session \"{wanted}\"; `tau sessions --all` lists them"))),
         several => {
-            let rows: Vec<SessionRow> = several.iter().filter_map(|path| list::row_of(path)).collect();
+            let rows: Vec<SessionRow> = several.iter().filter_map(row_of).collect();
+            if let Some(exact) =
+                several.iter().find(|found| row_of(found).is_some_and(|row| row.id == wanted))
+            {
+                return Ok(exact.clone());
+            }
             let table = rows_as_table(&rows, true);
             Err(Refusal::config(format!(
                 "{} sessions have an ID that begins or ends with \"{wanted}\"; give one of these:\n{}",
-                several.len(),
+                rows.len(),
                 table.trim_end()
             )))
         }

@@ -6,18 +6,20 @@
 use std::path::{Path, PathBuf};
 
 use super::environment::{Environment, OnBadConfig};
-use super::session_lookup::{file_of, rows_as_table, short_ids};
+use super::session_lookup::{find, places, rows_as_table, short_ids};
 use crate::args::CliArgs;
 use crate::args::front_end::{FrontEnd, StandardStreams};
 use crate::args::sessions::SessionsArgs;
 use crate::compose::Setup;
 use crate::process::exit::{Exit, Refusal, say, warn};
+use tau_agent::session::all::list_all;
+use tau_agent::session::entry::iso;
 use tau_agent::session::index::SessionIndex;
 use tau_agent::session::lock::{self, Life};
 use tau_agent::session::tail::TAIL;
 use tau_agent::session::{Access, Session, SessionError, list};
 use tau_agent::settings::private_files::LockFile;
-use tau_protocol::session_row::SessionRow;
+use tau_protocol::session_row::{SessionOrigin, SessionRow};
 use tau_tools::paths;
 
 /// Held while a session with a user's ID is begun.
@@ -30,7 +32,9 @@ enum Wanted {
     /// This file.
     Open(PathBuf),
     /// A copy of this file, here.
-    Copy(PathBuf),
+    Copy(PathBuf, SessionOrigin),
+    /// A copy of a file of another agent, where that ran.
+    Continue(PathBuf, SessionOrigin),
 }
 
 /// The session requested by the arguments, an earlier one or a new one, for a front end without a user to
@@ -72,11 +76,21 @@ fn is_printed(setup: &Setup) -> bool {
 ///
 /// # Errors
 /// When there is no such session.
-pub(crate) fn open_or_offer(setup: &Setup) -> Result<(Session, Option<PathBuf>), Refusal> {
+pub(crate) fn open_or_offer(setup: &Setup) -> Result<(Session, Option<(PathBuf, SessionOrigin)>), Refusal> {
     let path = match wanted(setup)? {
         Wanted::Open(path) => path,
+        Wanted::Continue(path, source) => {
+            let session = begin_from(setup, &path, source)?;
+            return Ok(match session.info().cwd.is_dir() {
+                true => (named(setup, session)?, None),
+                false => {
+                    (Session::begin(setup.session_dir().as_deref(), &setup.cwd, None), Some((path, source)))
+                }
+            });
+        }
         other => {
             let earlier = earlier(setup).filter(|_| matches!(other, Wanted::New(_)));
+            let earlier = earlier.map(|path| (path, SessionOrigin::Tau));
             return Ok((named(setup, begin(setup, other)?)?, earlier));
         }
     };
@@ -86,7 +100,8 @@ pub(crate) fn open_or_offer(setup: &Setup) -> Result<(Session, Option<PathBuf>),
             Ok((named(setup, session)?, None))
         }
         Ok(_) | Err(SessionError::Locked { .. }) => {
-            Ok((Session::begin(setup.session_dir().as_deref(), &setup.cwd, None), Some(path)))
+            let offer = Some((path, SessionOrigin::Tau));
+            Ok((Session::begin(setup.session_dir().as_deref(), &setup.cwd, None), offer))
         }
         Err(error) => Err(Refusal::config(error)),
     }
@@ -96,8 +111,14 @@ fn wanted(setup: &Setup) -> Result<Wanted, Refusal> {
     let root = setup.settings.session_root(&setup.paths);
     let args = &setup.args;
     Ok(match (&args.session, &args.fork, &args.session_id) {
-        (Some(wanted), ..) => Wanted::Open(file_of(&root, wanted)?),
-        (_, Some(wanted), _) => Wanted::Copy(file_of(&root, wanted)?),
+        (Some(wanted), ..) => match find(&root, wanted)? {
+            (path, SessionOrigin::Tau) => Wanted::Open(path),
+            (path, source) => Wanted::Continue(path, source),
+        },
+        (_, Some(wanted), _) => {
+            let (path, source) = find(&root, wanted)?;
+            Wanted::Copy(path, source)
+        }
         (_, _, Some(id)) if !args.no_session => match list::of_id(&root, id) {
             Some(path) => Wanted::Open(path),
             None => Wanted::New(Some(id.clone())),
@@ -116,8 +137,19 @@ fn begin(setup: &Setup, wanted: Wanted) -> Result<Session, Refusal> {
         Wanted::New(id) if is_printed(setup) => Ok(Session::begin_printed(dir.as_deref(), &setup.cwd, id)),
         Wanted::New(id) => Ok(Session::begin(dir.as_deref(), &setup.cwd, id)),
         Wanted::Open(path) => open_file(&path),
-        Wanted::Copy(path) => Session::copy(&path, dir.as_deref(), Some(&setup.cwd)).map_err(Refusal::config),
+        Wanted::Copy(path, source) => {
+            Session::begin_from(&path, source, dir.as_deref(), Some(&setup.cwd)).map_err(Refusal::config)
+        }
+        Wanted::Continue(path, source) => {
+            let session = begin_from(setup, &path, source)?;
+            if session.info().cwd.is_dir() { Ok(session) } else { Err(gone(&session, &path)) }
+        }
     }
+}
+
+/// A session that continues one of another agent.
+fn begin_from(setup: &Setup, path: &Path, source: SessionOrigin) -> Result<Session, Refusal> {
+    Session::begin_from(path, source, setup.session_dir().as_deref(), None).map_err(Refusal::config)
 }
 
 /// A new session with this ID. Of several programs that start with it at the same time, one begins the
@@ -150,15 +182,15 @@ fn open_file(path: &Path) -> Result<Session, Refusal> {
         }
         _ => Refusal::config(error),
     })?;
-    let cwd = &session.info().cwd;
-    if cwd.is_dir() {
-        return Ok(session);
-    }
-    Err(Refusal::config(format!(
+    if session.info().cwd.is_dir() { Ok(session) } else { Err(gone(&session, path)) }
+}
+
+fn gone(session: &Session, path: &Path) -> Refusal {
+    Refusal::config(format!(
         "cannot continue this session: its directory {} is gone; --fork {} continues here, in a copy",
-        cwd.display(),
+        session.info().cwd.display(),
         path.display()
-    )))
+    ))
 }
 
 fn named(setup: &Setup, mut session: Session) -> Result<Session, Refusal> {
@@ -181,7 +213,8 @@ fn listed(args: &SessionsArgs) -> Result<Exit, Refusal> {
     let here = std::env::current_dir().map_err(Refusal::config)?;
     let index = environment.paths.session_index();
     let (mut known, mut rows) = (SessionIndex::load(&index), Vec::new());
-    list::list_known(&root, Some(here.as_path()).filter(|_| !args.all), &mut known, &mut |row| {
+    let cwd = Some(here.as_path()).filter(|_| !args.all);
+    list_all(&root, &places(&root), cwd, &mut known, &mut |row| {
         rows.push(row);
         true
     });
@@ -209,6 +242,9 @@ fn as_json(rows: &[SessionRow]) -> String {
         if let Some(fields) = line.as_object_mut() {
             fields.insert("shortId".to_owned(), short.into());
             fields.insert("title".to_owned(), row.title().into());
+            fields.insert("directory".to_owned(), row.cwd.to_string_lossy().into());
+            fields.insert("updated".to_owned(), iso(row.modified).into());
+            fields.insert("state".to_owned(), "idle".into());
         }
         line.to_string()
     });

@@ -22,6 +22,7 @@ use tau_protocol::command::{
     TaskCommand,
 };
 use tau_protocol::model::Model;
+use tau_protocol::session_row::SessionOrigin::{Claude, Codex, Opencode, Pi, Tau};
 use tau_protocol::session_row::SessionRow;
 
 /// Maximum number of suggestions for an unknown name.
@@ -210,7 +211,12 @@ pub(super) async fn leave(
     let parent = match command {
         SessionChange::New => None,
         SessionChange::Continued { parent } => Some(parent),
-        SessionChange::Open { path } | SessionChange::Offer { path } => {
+        SessionChange::Import { path }
+        | SessionChange::Offer { path, source: Claude | Codex | Opencode | Pi } => {
+            let copy = hub.import(&*live.ok_or_else(gone)?, path).await?;
+            return Ok(Left { id: copy.id.clone(), text: None });
+        }
+        SessionChange::Open { path } | SessionChange::Offer { path, source: Tau } => {
             let rows = hub.saved(None).await?;
             let row = rows.into_iter().find(|row| row.path == path);
             let row = row.ok_or_else(|| Problem::not_found("the session is no longer in the list"))?;
@@ -224,10 +230,6 @@ pub(super) async fn leave(
         SessionChange::Clone => {
             let (fork, _) = hub.fork(&*live.ok_or_else(gone)?, None).await?;
             return Ok(Left { id: fork.id.clone(), text: None });
-        }
-        SessionChange::Import { path } => {
-            let copy = hub.import(&*live.ok_or_else(gone)?, path).await?;
-            return Ok(Left { id: copy.id.clone(), text: None });
         }
         SessionChange::GoTo { .. } | SessionChange::Name { .. } => {
             return Err(Problem::refused("this stays in the session; send it as a command"));

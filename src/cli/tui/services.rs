@@ -111,7 +111,8 @@ impl PerformRequest for Services {
         path: PathBuf,
         name: String,
     ) -> Result<String, String> {
-        blocking(move || session_files::rename(&path, &name)).await
+        let sessions = self.sessions.clone();
+        blocking(move || session_files::rename(&sessions, &path, &name)).await
     }
 
     async fn delete_session(self: &Arc<Self>, _: &Call, path: PathBuf) -> Result<String, String> {

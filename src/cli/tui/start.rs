@@ -55,6 +55,7 @@ use tau_protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
 use tau_protocol::query::Query;
 use tau_protocol::run::RetryMode;
 use tau_protocol::run::{OnRepeat, SteerMode};
+use tau_protocol::session_row::SessionOrigin;
 use tau_protocol::trust::Folder;
 use tau_tools::regular_files::read_text;
 use tau_view::Memo;
@@ -207,8 +208,8 @@ async fn connect(
         let notice = AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Warning, text, hint: None });
         screen.fold(Msg::Agent(notice)).map_err(io)?;
     }
-    if let Some(path) = offer {
-        let command = AgentCommand::Session(SessionCommand::Change(SessionChange::Offer { path }));
+    if let Some((path, source)) = offer {
+        let command = AgentCommand::Session(SessionCommand::Change(SessionChange::Offer { path, source }));
         screen.effects.push_back(tau_app::Effect::Agent(command));
     }
     // The commands of prompt templates and skills, which were loaded with the system prompt.
@@ -262,7 +263,7 @@ async fn for_session(setup: &Setup, session: &Session) -> (Setup, Vec<String>) {
 
 /// The requested session; when it cannot be opened, a new one, and the file to offer or the reason. The user
 /// is at the screen and can choose another.
-fn open_session(setup: &Setup) -> (Session, Option<PathBuf>, Option<String>) {
+fn open_session(setup: &Setup) -> (Session, Option<(PathBuf, SessionOrigin)>, Option<String>) {
     match sessions::open_or_offer(setup) {
         Ok((session, offer)) => (session, offer, None),
         Err(refusal) => {

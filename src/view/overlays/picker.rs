@@ -2,6 +2,8 @@
 
 mod preview;
 
+use std::borrow::Cow;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -78,7 +80,7 @@ pub fn draw(
         buffer.set_line(inner.x, inner.y + 1, &line, if height > 0 { inner.width } else { 0 });
     }
     let first = list::first_shown(picker.selected(), height, picker.count());
-    let columns = note_columns(picker, inner.width);
+    let notes = Notes::of(picker, inner.width);
     for (offset, (row, marks)) in picker.shown().skip(first).take(height).enumerate() {
         let y = inner.y + 1 + offset as u16;
         let selected = first + offset == picker.selected();
@@ -92,7 +94,7 @@ pub fn draw(
             (None, true) => Note::TextMatch,
             (None, false) => Note::Plain,
         };
-        let line = list_row(row, marks, &note, &columns, theme, inner.width);
+        let line = list_row(row, marks, &note, &notes, theme, inner.width);
         buffer.set_line(inner.x, y, &line, inner.width);
     }
     (Some(cursor), height as u16)
@@ -145,47 +147,67 @@ fn preview(
     list
 }
 
-/// The widths of the columns of the notes, for alignment. If notes would take more than half of a row, the
-/// last columns are left out.
-fn note_columns(picker: &Picker, width: u16) -> Vec<usize> {
-    let mut columns: Vec<usize> = Vec::new();
-    // A note with one part has no columns.
-    for (row, _) in picker.shown().filter(|(row, _)| row.note.contains(COLUMN)) {
-        for (at, part) in row.note.split(COLUMN).enumerate() {
-            let cells = wrap::cells(part);
-            match columns.get_mut(at) {
-                Some(most) => *most = cells.max(*most),
-                None => columns.push(cells),
+/// The columns of the notes. If notes would take more than half of a row, the last columns are left out.
+struct Notes {
+    widths: Vec<usize>,
+    /// The first column says which program wrote the session: some are of others.
+    has_source: bool,
+}
+
+impl Notes {
+    fn of(picker: &Picker, width: u16) -> Self {
+        let has_source = picker.rows().iter().any(|row| row.source.is_foreign());
+        let mut notes = Notes { widths: Vec::new(), has_source };
+        let mut columns: Vec<usize> = Vec::new();
+        for (row, _) in picker.shown() {
+            let note = notes.text(row);
+            // A note with one part has no columns.
+            for (at, part) in note.split(COLUMN).enumerate().filter(|_| note.contains(COLUMN)) {
+                let cells = wrap::cells(part);
+                match columns.get_mut(at) {
+                    Some(most) => *most = cells.max(*most),
+                    None => columns.push(cells),
+                }
             }
         }
+        let taken =
+            |columns: &[usize]| columns.iter().map(|cells| cells + wrap::cells(COLUMN)).sum::<usize>();
+        while columns.len() > 1 && taken(&columns) > usize::from(width / 2) {
+            columns.pop();
+        }
+        notes.widths = columns;
+        notes
     }
-    let taken = |columns: &[usize]| columns.iter().map(|cells| cells + wrap::cells(COLUMN)).sum::<usize>();
-    while columns.len() > 1 && taken(&columns) > usize::from(width / 2) {
-        columns.pop();
+
+    fn text<'a>(&self, row: &'a PickerRow) -> Cow<'a, str> {
+        match self.has_source {
+            true => Cow::Owned(format!("{}{COLUMN}{}", row.source.name(), &*row.note)),
+            false => Cow::Borrowed(&row.note),
+        }
     }
-    columns
+
+    /// A note in its columns.
+    fn aligned(&self, row: &PickerRow) -> String {
+        let note = self.text(row);
+        let parts: Vec<&str> = note.split(COLUMN).collect();
+        if parts.len() < 2 {
+            return note.into_owned();
+        }
+        let part = |(part, width): (&&str, &usize)| {
+            format!("{}{part}", " ".repeat(width.saturating_sub(wrap::cells(part))))
+        };
+        parts.iter().zip(&self.widths).map(part).collect::<Vec<_>>().join(COLUMN)
+    }
 }
 
 /// The separator of a note's columns.
 const COLUMN: &str = " · ";
 
-/// A note in its columns.
-fn aligned(note: &str, columns: &[usize]) -> String {
-    let parts: Vec<&str> = note.split(COLUMN).collect();
-    if parts.len() < 2 {
-        return note.to_owned();
-    }
-    let part = |(part, width): (&&str, &usize)| {
-        format!("{}{part}", " ".repeat(width.saturating_sub(wrap::cells(part))))
-    };
-    parts.iter().zip(columns).map(part).collect::<Vec<_>>().join(COLUMN)
-}
-
 fn list_row(
     row: &PickerRow,
     marks: &[usize],
     note: &Note,
-    columns: &[usize],
+    notes: &Notes,
     theme: &Theme,
     width: u16,
 ) -> Line<'static> {
@@ -207,13 +229,10 @@ fn list_row(
     let title = wrap::spans_cells(&left);
     let right = match note {
         Note::ConfirmDelete => Span::styled(CONFIRM_DELETE, theme.style(ThemeToken::Error)),
-        Note::TextMatch => Span::styled(
-            format!("text match · {}", aligned(&row.note, columns)),
-            theme.style(ThemeToken::Muted),
-        ),
-        Note::Plain | Note::Renaming(_) => {
-            Span::styled(aligned(&row.note, columns), theme.style(ThemeToken::Muted))
+        Note::TextMatch => {
+            Span::styled(format!("text match · {}", notes.aligned(row)), theme.style(ThemeToken::Muted))
         }
+        Note::Plain | Note::Renaming(_) => Span::styled(notes.aligned(row), theme.style(ThemeToken::Muted)),
     };
     both_ends(left, vec![beside_title(right, title, width)], width)
 }

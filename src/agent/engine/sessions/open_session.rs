@@ -16,6 +16,7 @@ use crate::session::tail::TAIL;
 use crate::session::{Access, ForkRange, Owner, Session, SessionError};
 use tau_protocol::command::{AgentCommand, QuestionAnswer, RunCommand};
 use tau_protocol::event::{NoticeLevel, Question};
+use tau_protocol::session_row::SessionOrigin;
 
 const READ_ONLY: &str = "Open read-only; what you send continues in a copy";
 const FORK: &str = "Fork: continue in a copy now";
@@ -40,14 +41,21 @@ pub(crate) async fn open(engine: &mut Engine, path: &Path) -> Result<Session, Se
 }
 
 /// Opens the file, after asking the user how if necessary. `None` if the user cancels or the file cannot be
-/// opened, which is reported.
-pub(crate) async fn open_or_ask(engine: &mut Engine, path: &Path) -> Option<Session> {
-    let session = match open(engine, path).await {
+/// opened, which is reported. A file of another program is copied.
+pub(crate) async fn open_or_ask(engine: &mut Engine, path: &Path, source: SessionOrigin) -> Option<Session> {
+    let opened = match source.is_foreign() {
+        true => Session::begin_from(path, source, engine.config.place.dir.as_deref(), None),
+        false => open(engine, path).await,
+    };
+    let session = match opened {
         Err(SessionError::Locked { owner, .. }) => in_use(engine, path, &owner).await?,
         Err(error) => return refused(engine, &error),
         Ok(session) => session,
     };
-    if session.info().cwd.is_dir() { Some(session) } else { directory_gone(engine, path, session).await }
+    match session.info().cwd.is_dir() {
+        true => Some(session),
+        false => directory_gone(engine, path, source, session).await,
+    }
 }
 
 fn refused(engine: &mut Engine, error: &SessionError) -> Option<Session> {
@@ -70,7 +78,12 @@ async fn in_use(engine: &mut Engine, path: &Path, owner: &Owner) -> Option<Sessi
     session.map_or_else(|error| refused(engine, &error), Some)
 }
 
-async fn directory_gone(engine: &mut Engine, path: &Path, session: Session) -> Option<Session> {
+async fn directory_gone(
+    engine: &mut Engine,
+    path: &Path,
+    source: SessionOrigin,
+    session: Session,
+) -> Option<Session> {
     let here = engine.config.place.cwd.clone();
     let run_here = format!("Continue, running commands in {}", here.display());
     let fork = format!("Fork: a new session in {}", here.display());
@@ -79,7 +92,7 @@ async fn directory_gone(engine: &mut Engine, path: &Path, session: Session) -> O
         choice if choice == run_here => Some(session),
         choice if choice == fork => {
             drop(session);
-            let copy = Session::copy(path, engine.config.place.dir.as_deref(), Some(&here));
+            let copy = Session::begin_from(path, source, engine.config.place.dir.as_deref(), Some(&here));
             copy.map_or_else(|error| refused(engine, &error), Some)
         }
         _ => None,

@@ -61,10 +61,11 @@ pub(crate) async fn session(engine: &mut Engine, command: SessionChange) {
                 Err(error) => return announce::session_refused(engine, &error),
             }
         }
-        SessionChange::Open { path } | SessionChange::Offer { path } if is_open(engine, path) => {
+        SessionChange::Open { path } | SessionChange::Offer { path, .. } if is_open(engine, path) => {
             return announce::session_opened(engine);
         }
-        SessionChange::Offer { path } => match open_session::open_or_ask(engine, path).await {
+        SessionChange::Offer { path, source } => match open_session::open_or_ask(engine, path, *source).await
+        {
             Some(mut session) => {
                 // A failed write is tried again with the first message.
                 session.continue_on_screen().unwrap_or_default();

@@ -5,10 +5,12 @@ use std::path::Path;
 use super::super::call::Call;
 use super::Services;
 use crate::commands::export;
+use crate::compose::session_lookup::places;
 use crate::compose::sessions;
+use tau_agent::session::all::list_all;
 use tau_agent::session::index::SessionIndex;
 use tau_agent::session::tail::TAIL;
-use tau_agent::session::{Access, Session, list, search};
+use tau_agent::session::{Access, Session, search};
 use tau_app::request::{FoundSessions, SessionRows, ShellReply};
 use tau_protocol::query::SessionSource;
 use tau_tools::counted::counted;
@@ -16,7 +18,14 @@ use tau_tools::counted::counted;
 /// Number of session rows sent together.
 const BATCH: usize = 64;
 
-pub(super) fn rename(path: &Path, name: &str) -> Result<String, String> {
+pub(super) fn rename(sessions: &Path, path: &Path, name: &str) -> Result<String, String> {
+    let source = places(sessions).origin(path);
+    if source.is_foreign() {
+        return Err(format!(
+            "not renamed: the session is of {}, whose files are not changed",
+            source.program()
+        ));
+    }
     let named = Session::open_tail(path, Access::Write, TAIL).and_then(|mut session| {
         session.set_name(name)?;
         session.flush()
@@ -33,7 +42,7 @@ impl Services {
         let mut rows = Vec::with_capacity(BATCH);
         let cwd = (!all).then_some(self.cwd.as_path());
         let mut known = SessionIndex::load(&self.index);
-        list::list_known(&self.sessions, cwd, &mut known, &mut |row| {
+        list_all(&self.sessions, &places(&self.sessions), cwd, &mut known, &mut |row| {
             rows.push(row);
             if rows.len() == BATCH {
                 let rows = std::mem::take(&mut rows);
@@ -50,7 +59,7 @@ impl Services {
     /// Searches the messages of sessions; sends each file as it is found.
     pub(super) fn search(&self, call: &Call, query: &str, all: bool) -> FoundSessions {
         let cwd = (!all).then_some(self.cwd.as_path());
-        search::search(&self.sessions, cwd, query, &mut |found| {
+        search::search(&self.sessions, &places(&self.sessions), cwd, query, &mut |found| {
             let reply = |found| ShellReply::Found(FoundSessions { found: vec![found], done: false });
             found.is_none_or(|found| call.send_partial(reply(found))) && !call.is_cancelled()
         });

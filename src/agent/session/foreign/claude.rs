@@ -1,0 +1,371 @@
+//! Sessions of Claude Code: `~/.claude/projects/DIRECTORY/ID.jsonl`, a tree of lines.
+//!
+//! An answer is written as one line for each block, with one message id; here it is one entry. The
+//! results of its calls hang on their lines; here they follow each other, as all of them are sent.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::calls::call;
+use super::content::{number_of, text_of};
+use super::draft::{At, CallResult, Conversation, Draft, empty_answer};
+use super::scan;
+use crate::session::entry::{Body, millis};
+use tau_protocol::message::{BashExecution, Block, Message, StopReason, Usage, UserContent};
+use tau_protocol::model::Api;
+use tau_tools::Content;
+
+/// The fields of a line that lists need, and by which it is recognised.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Glance<'a> {
+    #[serde(borrow, rename = "type")]
+    pub kind: Option<std::borrow::Cow<'a, str>>,
+    pub session_id: Option<String>,
+    pub cwd: Option<PathBuf>,
+    #[serde(borrow)]
+    pub timestamp: Option<std::borrow::Cow<'a, str>>,
+    pub is_sidechain: bool,
+    pub is_meta: bool,
+    pub is_compact_summary: bool,
+    pub custom_title: Option<String>,
+    pub ai_title: Option<String>,
+    #[serde(borrow)]
+    pub message: Option<&'a serde_json::value::RawValue>,
+}
+
+impl<'a> Glance<'a> {
+    /// The line; `None` if it is not of Claude Code.
+    pub(super) fn of(line: &'a [u8]) -> Option<Self> {
+        serde_json::from_slice::<Glance<'a>>(line).ok().filter(|glance| glance.kind.is_some())
+    }
+
+    /// The text of a user message; `None` for other lines.
+    pub(super) fn prompt(&self) -> Option<String> {
+        if self.kind.as_deref() != Some("user")
+            || self.is_meta
+            || self.is_sidechain
+            || self.is_compact_summary
+        {
+            return None;
+        }
+        let message: Value = serde_json::from_str(self.message?.get()).ok()?;
+        let content = message.get("content")?;
+        let first = match content {
+            Value::String(text) => Some(text.as_str()),
+            Value::Array(blocks) => blocks.iter().find_map(|block| text_of(block, "text")),
+            _ => None,
+        };
+        match typed(first?) {
+            Typed::Prompt(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl Glance<'_> {
+    /// The id of the message of an answer.
+    pub(super) fn answer(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Id {
+            #[serde(default)]
+            id: String,
+        }
+        let message = self.message.filter(|_| self.kind.as_deref() == Some("assistant"))?;
+        serde_json::from_str::<Id>(message.get()).ok().map(|message| message.id)
+    }
+}
+
+/// Whether a line is of Claude Code.
+pub(super) fn is_line(line: &[u8]) -> bool {
+    Glance::of(line).is_some_and(|glance| {
+        let kind = glance.kind.as_deref().unwrap_or_default();
+        let is_message = matches!(kind, "user" | "assistant" | "system") && glance.session_id.is_some();
+        is_message || matches!(kind, "queue-operation" | "file-history-snapshot") || kind == "summary"
+    })
+}
+
+/// The kinds of messages in the user's role.
+#[derive(Debug, PartialEq)]
+enum Typed {
+    Prompt(String),
+    /// A command of the shell.
+    Command(String),
+    /// The output of a command.
+    Output(String),
+    /// The program wrote it for itself.
+    Nothing,
+}
+
+fn typed(text: &str) -> Typed {
+    let inner = |name: &str| {
+        let rest = text.split_once(&format!("<{name}>"))?.1;
+        Some(rest.split_once(&format!("</{name}>")).map_or(rest, |(inner, _)| inner).to_owned())
+    };
+    let trimmed = text.trim_start();
+    if trimmed.starts_with("<command-name>") || trimmed.starts_with("<command-message>") {
+        let name = inner("command-name").unwrap_or_default();
+        let arguments = inner("command-args").unwrap_or_default();
+        return Typed::Prompt(format!("{name} {arguments}").trim().to_owned());
+    }
+    if trimmed.starts_with("<bash-input>") {
+        return Typed::Command(inner("bash-input").unwrap_or_default());
+    }
+    if trimmed.starts_with("<bash-stdout>") || trimmed.starts_with("<bash-stderr>") {
+        let (out, errors) =
+            (inner("bash-stdout").unwrap_or_default(), inner("bash-stderr").unwrap_or_default());
+        return Typed::Output(out + &errors);
+    }
+    let is_note = ["<local-command-", "Caveat: The messages below", "[Request interrupted by user"];
+    if is_note.iter().any(|start| trimmed.starts_with(start)) {
+        return Typed::Nothing;
+    }
+    Typed::Prompt(text.to_owned())
+}
+
+/// The conversation in the lines of a file, or in those of its end.
+pub(super) fn read(bytes: &[u8]) -> Conversation {
+    let mut reader = Reader::default();
+    let torn = scan::objects(bytes, |line| reader.line(line));
+    reader.draft.done(reader.cwd.unwrap_or_default(), reader.name, torn)
+}
+
+#[derive(Default)]
+struct Reader {
+    draft: Draft,
+    cwd: Option<PathBuf>,
+    name: Option<String>,
+    /// The entry of each line by its id, or the one it is attached to.
+    lines: HashMap<String, Option<At>>,
+    /// The answers, by the ids of their messages.
+    answers: HashMap<String, At>,
+    /// The last result of an answer that has some.
+    tails: HashMap<At, At>,
+    /// The answer that a result belongs to.
+    owners: HashMap<At, At>,
+    /// The entry that the line before is attached to.
+    before: Option<At>,
+    /// Tokens before the summary that comes next.
+    compacted: u64,
+    /// A command of the user's whose output comes next.
+    command: Option<String>,
+}
+
+impl Reader {
+    fn line(&mut self, line: &Value) {
+        let kind = text_of(line, "type").unwrap_or_default();
+        match kind {
+            "custom-title" => self.name = text_of(line, "customTitle").map(str::to_owned),
+            "ai-title" if self.name.is_none() => self.name = text_of(line, "aiTitle").map(str::to_owned),
+            "file-history-snapshot" => self.draft.leave_out("file checkpoint"),
+            _ => {}
+        }
+        if line.get("isSidechain").and_then(Value::as_bool) == Some(true) {
+            return if matches!(kind, "user" | "assistant") {
+                self.draft.leave_out("subagent message")
+            };
+        }
+        let Some(id) = text_of(line, "uuid") else { return };
+        if self.cwd.is_none() {
+            self.cwd = text_of(line, "cwd").map(PathBuf::from);
+        }
+        let parent = self.parent(line);
+        let time = text_of(line, "timestamp").and_then(millis).unwrap_or_default();
+        let at = match kind {
+            "user" => self.user(id, parent, time, line),
+            "assistant" => self.assistant(id, parent, time, line),
+            "system" => {
+                if text_of(line, "subtype") == Some("compact_boundary") {
+                    self.compacted = line
+                        .get("compactMetadata")
+                        .map(|data| number_of(data, "preTokens"))
+                        .unwrap_or_default();
+                }
+                None
+            }
+            _ => None,
+        };
+        let at = at.or(parent);
+        self.lines.insert(id.to_owned(), at);
+        self.before = at;
+    }
+
+    /// The entry that a line is attached to. A parent that is not in the file was lost: the line before
+    /// stands in.
+    fn parent(&self, line: &Value) -> Option<At> {
+        let named = ["parentUuid", "logicalParentUuid"].iter().find_map(|field| text_of(line, field));
+        let at = match named.map(|id| self.lines.get(id)) {
+            None => None,
+            Some(None) => self.before,
+            Some(Some(at)) => *at,
+        }?;
+        let answer = self.owners.get(&at).copied().unwrap_or(at);
+        Some(self.tails.get(&answer).copied().unwrap_or(at))
+    }
+
+    fn assistant(&mut self, id: &str, parent: Option<At>, time: i64, line: &Value) -> Option<At> {
+        let message = line.get("message")?;
+        let group = text_of(message, "id").unwrap_or(id);
+        let blocks = self.answer_blocks(message.get("content")?);
+        let usage = usage(message.get("usage"), line.get("costUSD").and_then(Value::as_f64));
+        let stop = stop_reason(text_of(message, "stop_reason"));
+        let known = self.answers.get(group).copied();
+        let at = known.unwrap_or_else(|| {
+            let model = text_of(message, "model").unwrap_or_default();
+            self.draft.answer(
+                id,
+                parent,
+                time,
+                empty_answer(Api::AnthropicMessages, "anthropic", model, time),
+            )
+        });
+        let is_error = line.get("isApiErrorMessage").and_then(Value::as_bool) == Some(true);
+        self.draft.change_answer(at, |answer| {
+            answer.content.extend(blocks);
+            answer.usage = usage;
+            answer.stop_reason = if is_error { StopReason::Error } else { stop };
+            answer.error_message = is_error.then(|| answer.text());
+        });
+        self.answers.insert(group.to_owned(), at);
+        Some(at)
+    }
+
+    fn answer_blocks(&mut self, content: &Value) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        for block in content.as_array().into_iter().flatten() {
+            if text_of(block, "type") == Some("tool_use") {
+                let (id, name) =
+                    (text_of(block, "id").unwrap_or_default(), text_of(block, "name").unwrap_or_default());
+                blocks.push(call(id, name, block.get("input").cloned().unwrap_or_default()));
+            } else {
+                blocks.extend(self.draft.blocks(&Value::Array(vec![block.clone()])));
+            }
+        }
+        blocks
+    }
+
+    fn user(&mut self, id: &str, parent: Option<At>, time: i64, line: &Value) -> Option<At> {
+        let content = line.get("message")?.get("content")?;
+        let flag = |name: &str| line.get(name).and_then(Value::as_bool) == Some(true);
+        if flag("isCompactSummary") {
+            let summary = texts(&self.draft.blocks(content));
+            return Some(self.draft.compaction(
+                id,
+                parent,
+                time,
+                summary,
+                std::mem::take(&mut self.compacted),
+            ));
+        }
+        let mut last = None;
+        for block in content.as_array().into_iter().flatten() {
+            if text_of(block, "type") == Some("tool_result") {
+                last = Some(self.result(id, last.or(parent), time, block));
+            }
+        }
+        let mut blocks = self.draft.blocks(content);
+        if flag("isMeta") {
+            return self.hidden(id, last.or(parent), time, &blocks).or(last);
+        }
+        if let [Block::Text { text, .. }, ..] = blocks.as_mut_slice() {
+            match typed(text) {
+                Typed::Prompt(prompt) => *text = prompt,
+                Typed::Command(command) => {
+                    self.command = Some(command);
+                    return last;
+                }
+                Typed::Output(output) => return self.output(id, last.or(parent), time, output).or(last),
+                Typed::Nothing => return last,
+            }
+        }
+        if blocks.is_empty() {
+            return last;
+        }
+        Some(self.draft.user(id, last.or(parent), time, blocks))
+    }
+
+    /// Adds a message of the program to the model in the user's role, such as the instructions of a skill.
+    fn hidden(&mut self, id: &str, parent: Option<At>, time: i64, blocks: &[Block]) -> Option<At> {
+        let text = texts(blocks);
+        if text.trim().is_empty() || typed(&text) == Typed::Nothing {
+            return None;
+        }
+        let body = Body::CustomMessage {
+            custom_type: "claude.meta".to_owned(),
+            content: UserContent::Text(text),
+            display: false,
+            details: None,
+        };
+        Some(self.draft.add(id, parent, time, body))
+    }
+
+    /// A command that the user ran, once its output is there.
+    fn output(&mut self, id: &str, parent: Option<At>, time: i64, output: String) -> Option<At> {
+        let run = BashExecution {
+            command: self.command.take()?,
+            output,
+            exit_code: None,
+            cancelled: false,
+            truncated: false,
+            full_output_path: None,
+            exclude_from_context: false,
+            blocked: None,
+            timestamp: time,
+        };
+        Some(self.draft.add(id, parent, time, Body::Message { message: Message::BashExecution(run).into() }))
+    }
+
+    fn result(&mut self, id: &str, parent: Option<At>, time: i64, block: &Value) -> At {
+        let call = text_of(block, "tool_use_id").unwrap_or_default().to_owned();
+        let mut content =
+            block.get("content").map(|content| self.draft.result_content(content)).unwrap_or_default();
+        for part in &mut content {
+            if let Content::Text { text } = part
+                && let Some(error) = text.strip_prefix("<tool_use_error>")
+            {
+                *text = error.strip_suffix("</tool_use_error>").unwrap_or(error).to_owned();
+            }
+        }
+        let is_error = block.get("is_error").and_then(Value::as_bool).unwrap_or_default();
+        let owner = self.draft.caller(&call);
+        let parent = owner.map_or(parent, |owner| Some(self.tails.get(&owner).copied().unwrap_or(owner)));
+        let at =
+            self.draft.result(id, parent, time, CallResult { call, content, is_error, duration_ms: None });
+        if let Some(owner) = owner {
+            self.tails.insert(owner, at);
+            self.owners.insert(at, owner);
+        }
+        at
+    }
+}
+
+fn texts(blocks: &[Block]) -> String {
+    blocks.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n")
+}
+
+fn usage(usage: Option<&Value>, cost: Option<f64>) -> Usage {
+    let count = |field: &str| usage.map(|usage| number_of(usage, field)).unwrap_or_default();
+    let mut sum = Usage {
+        input: count("input_tokens"),
+        output: count("output_tokens"),
+        cache_read: count("cache_read_input_tokens"),
+        cache_write: count("cache_creation_input_tokens"),
+        ..Usage::default()
+    };
+    sum.total_tokens =
+        [sum.output, sum.cache_read, sum.cache_write].iter().fold(sum.input, |a, b| a.saturating_add(*b));
+    sum.cost.total = cost.filter(|cost| cost.is_finite() && *cost >= 0.0).unwrap_or_default();
+    sum
+}
+
+fn stop_reason(reason: Option<&str>) -> StopReason {
+    match reason {
+        Some("tool_use") => StopReason::ToolUse,
+        Some("max_tokens") => StopReason::Length,
+        Some("refusal") => StopReason::Error,
+        _ => StopReason::Stop,
+    }
+}

@@ -1,0 +1,340 @@
+//! Sessions of Codex: `~/.codex/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl`, a list of items.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::calls::call;
+use super::content::{number_of, text_of};
+use super::draft::{At, CallResult, Conversation, Draft, empty_answer};
+use super::scan;
+use crate::session::entry::millis;
+use tau_protocol::message::{AssistantMessage, Block, StopReason, Usage};
+use tau_protocol::model::Api;
+use tau_tools::Content;
+
+/// With these begins what the program itself says in the user's role; tau says such things itself.
+const OF_PROGRAM: [&str; 7] = [
+    "<environment_context>",
+    "<user_instructions>",
+    "<permissions instructions>",
+    "<INSTRUCTIONS>",
+    "<turn_aborted>",
+    "<subagent_notification>",
+    "# AGENTS.md instructions",
+];
+
+/// The first line of a file, as far as lists need it.
+#[derive(Debug, Deserialize)]
+pub(super) struct Meta {
+    pub id: String,
+    #[serde(default)]
+    pub cwd: PathBuf,
+    #[serde(default)]
+    pub timestamp: String,
+    /// `cli` and others; an object for a helper of another session.
+    #[serde(default)]
+    pub source: Value,
+}
+
+#[derive(Deserialize)]
+struct First<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    payload: Meta,
+}
+
+/// The first line of a file of Codex.
+pub(super) fn meta(line: &[u8]) -> Option<Meta> {
+    let first: First<'_> = serde_json::from_slice(line).ok()?;
+    (first.kind == "session_meta").then_some(first.payload)
+}
+
+/// Whether a line is the first one of a file of Codex.
+pub(super) fn is_first(line: &[u8]) -> bool {
+    meta(line).is_some()
+}
+
+/// As much of a line tells what it is, in bytes.
+const HEAD: usize = 400;
+
+fn has(line: &[u8], word: &[u8]) -> bool {
+    memchr::memmem::find(line.get(..line.len().min(HEAD)).unwrap_or_default(), word).is_some()
+}
+
+/// When a line was written, as it says.
+pub(super) fn time(line: &[u8]) -> Option<&str> {
+    let head = line.get(..line.len().min(HEAD))?;
+    let at = memchr::memmem::find(head, b"\"timestamp\"")?;
+    let value = head.get(at.checked_add(b"\"timestamp\"".len())?..)?;
+    std::str::from_utf8(value.split(|byte| *byte == b'"').nth(1)?).ok()
+}
+
+/// Whether a line is an answer of the model.
+pub(super) fn is_answer(line: &[u8]) -> bool {
+    has(line, b"\"response_item\"") && has(line, b"\"message\"") && has(line, b"\"assistant\"")
+}
+
+/// The text of a user message; `None` for other lines.
+pub(super) fn prompt(line: &[u8]) -> Option<String> {
+    // Long lines of other kinds come before it.
+    if !has(line, b"\"user\"") {
+        return None;
+    }
+    let value: Value = serde_json::from_slice(line).ok()?;
+    let item = value.get("payload")?;
+    if text_of(&value, "type") != Some("response_item") || text_of(item, "role") != Some("user") {
+        return None;
+    }
+    let blocks = item.get("content")?.as_array()?;
+    blocks
+        .iter()
+        .filter_map(|block| text_of(block, "text"))
+        .find(|text| !is_of_program(text))
+        .map(str::to_owned)
+}
+
+fn is_of_program(text: &str) -> bool {
+    OF_PROGRAM.iter().any(|start| text.trim_start().starts_with(start))
+}
+
+/// The conversation in the lines of a file, or in those of its end.
+pub(super) fn read(bytes: &[u8]) -> Conversation {
+    let mut reader = Reader::default();
+    let torn = scan::objects(bytes, |line| reader.line(line));
+    reader.draft.done(reader.cwd.unwrap_or_default(), None, torn)
+}
+
+#[derive(Default)]
+struct Reader {
+    draft: Draft,
+    cwd: Option<PathBuf>,
+    provider: String,
+    model: String,
+    time: i64,
+    /// The entry with which the conversation continues.
+    leaf: Option<At>,
+    /// The answer that is being put together, if the leaf is one.
+    answer: Option<At>,
+    /// The entries before each user message.
+    turns: Vec<Option<At>>,
+    /// The tokens of the last request.
+    tokens: u64,
+}
+
+impl Reader {
+    fn line(&mut self, line: &Value) {
+        if let Some(time) = text_of(line, "timestamp").and_then(millis) {
+            self.time = time;
+        }
+        let Some(payload) = line.get("payload") else { return };
+        match text_of(line, "type").unwrap_or_default() {
+            // A fork has the lines of its parent after its own.
+            "session_meta" if self.cwd.is_none() => {
+                self.cwd = Some(text_of(payload, "cwd").unwrap_or_default().into());
+                self.provider = text_of(payload, "model_provider").unwrap_or("openai").to_owned();
+            }
+            "turn_context" => {
+                if let Some(model) = text_of(payload, "model") {
+                    model.clone_into(&mut self.model);
+                }
+            }
+            "response_item" => self.item(payload),
+            "compacted" => self.compacted(payload),
+            "event_msg" => self.event(payload),
+            _ => {}
+        }
+    }
+
+    fn item(&mut self, item: &Value) {
+        let id = text_of(item, "id").unwrap_or_default();
+        match text_of(item, "type").unwrap_or_default() {
+            "message" => self.message(id, item),
+            "reasoning" => self.reasoning(id, item),
+            "function_call" => {
+                let text = text_of(item, "arguments").unwrap_or_default();
+                let arguments = serde_json::from_str(text).ok().filter(Value::is_object);
+                self.call(id, item, arguments.unwrap_or_else(|| text.into()));
+            }
+            "custom_tool_call" => {
+                let input = text_of(item, "input").unwrap_or_default();
+                self.call(id, item, serde_json::json!({ "input": input }));
+            }
+            "local_shell_call" => self.call(id, item, item.get("action").cloned().unwrap_or_default()),
+            "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
+                self.output(id, item)
+            }
+            "web_search_call" | "image_generation_call" | "tool_search_call" => {
+                self.draft.leave_out("provider tool call");
+            }
+            _ => {}
+        }
+    }
+
+    fn message(&mut self, id: &str, item: &Value) {
+        let content = item.get("content").unwrap_or(&Value::Null);
+        match text_of(item, "role").unwrap_or_default() {
+            "assistant" => {
+                let blocks = self.draft.blocks(content);
+                self.say(id, blocks);
+            }
+            "user" => {
+                let mut blocks = self.draft.blocks(content);
+                blocks.retain(|block| block.as_text().is_none_or(|text| !is_of_program(text)));
+                if blocks.is_empty() {
+                    return;
+                }
+                self.turns.push(self.leaf);
+                self.leaf = Some(self.draft.user(id, self.leaf, self.time, blocks));
+                self.answer = None;
+            }
+            // What the program says; tau has its own.
+            _ => {}
+        }
+    }
+
+    fn reasoning(&mut self, id: &str, item: &Value) {
+        let texts = |field: &str| {
+            let blocks = item.get(field).and_then(Value::as_array).into_iter().flatten();
+            blocks.filter_map(|block| text_of(block, "text")).collect::<Vec<_>>().join("\n\n")
+        };
+        let (raw, summary) = (texts("content"), texts("summary"));
+        let thinking = if raw.is_empty() { summary } else { raw };
+        if thinking.trim().is_empty() {
+            return self.draft.leave_out("encrypted thought");
+        }
+        self.say(id, vec![Block::Thinking { thinking, thinking_signature: None, redacted: false }]);
+    }
+
+    fn call(&mut self, id: &str, item: &Value, arguments: Value) {
+        let name = text_of(item, "name").unwrap_or("local_shell");
+        let call_id = text_of(item, "call_id").unwrap_or(id);
+        self.say(id, vec![call(call_id, name, arguments)]);
+    }
+
+    /// Adds blocks to the answer that is being put together, or begins one.
+    fn say(&mut self, id: &str, blocks: Vec<Block>) {
+        let at = self.answer.unwrap_or_else(|| {
+            let answer = empty_answer(Api::OpenaiResponses, &self.provider, &self.model, self.time);
+            self.draft.answer(id, self.leaf, self.time, answer)
+        });
+        self.draft.change_answer(at, |answer| {
+            answer.content.extend(blocks);
+            answer.stop_reason = stop_reason(answer);
+        });
+        (self.leaf, self.answer) = (Some(at), Some(at));
+    }
+
+    fn output(&mut self, id: &str, item: &Value) {
+        let call = text_of(item, "call_id").unwrap_or_default().to_owned();
+        let output = item.get("output").unwrap_or(&Value::Null);
+        let (content, is_error) = match output.get("content").unwrap_or(output) {
+            Value::String(text) => {
+                let (text, is_error) = of_command(text);
+                (vec![Content::Text { text }], is_error)
+            }
+            blocks => (self.draft.result_content(blocks), false),
+        };
+        let is_error = is_error || output.get("success").and_then(Value::as_bool) == Some(false);
+        let result = CallResult { call, content, is_error, duration_ms: None };
+        self.leaf = Some(self.draft.result(id, self.leaf, self.time, result));
+        self.answer = None;
+    }
+
+    /// The history was replaced by what the model wrote about it.
+    fn compacted(&mut self, payload: &Value) {
+        let replaced = payload.get("replacement_history").and_then(Value::as_array);
+        let mut texts: Vec<String> = Vec::new();
+        for item in replaced
+            .into_iter()
+            .flatten()
+            .filter(|item| text_of(item, "role").is_some_and(|role| role != "developer"))
+        {
+            let blocks = self.draft.blocks(item.get("content").unwrap_or(&Value::Null));
+            let said = blocks.iter().filter_map(Block::as_text).filter(|text| !is_of_program(text));
+            texts.extend(said.map(str::to_owned));
+        }
+        let message = text_of(payload, "message").unwrap_or_default();
+        if !message.is_empty() && !texts.iter().any(|text| text.contains(message)) {
+            texts.push(message.to_owned());
+        }
+        let is_sealed = |item: &Value| text_of(item, "encrypted_content").is_some();
+        if message.is_empty() && replaced.is_some_and(|items| items.iter().any(is_sealed)) || texts.is_empty()
+        {
+            // Only the provider can read the summary: what it stands for is still in the file.
+            return self.draft.leave_out("encrypted summary");
+        }
+        self.leaf = Some(self.draft.compaction("", self.leaf, self.time, texts.join("\n\n"), self.tokens));
+        self.answer = None;
+    }
+
+    fn event(&mut self, event: &Value) {
+        match text_of(event, "type").unwrap_or_default() {
+            "token_count" => {
+                let Some(last) = event.get("info").and_then(|info| info.get("last_token_usage")) else {
+                    return;
+                };
+                let usage = usage(last);
+                self.tokens = usage.total_tokens;
+                let answer = self.answer.or_else(|| self.last_answer());
+                if let Some(at) = answer {
+                    self.draft.change_answer(at, |answer| {
+                        if answer.usage == Usage::default() {
+                            answer.usage = usage;
+                        }
+                    });
+                }
+            }
+            "thread_rolled_back" => {
+                let turns = usize::try_from(number_of(event, "num_turns")).unwrap_or(usize::MAX);
+                let kept = self.turns.len().saturating_sub(turns);
+                if let Some(before) = self.turns.get(kept).copied() {
+                    self.turns.truncate(kept);
+                    (self.leaf, self.answer) = (before, None);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The answer whose calls the last results are of.
+    fn last_answer(&self) -> Option<At> {
+        self.leaf.and_then(|leaf| self.draft.answer_before(leaf))
+    }
+}
+
+fn stop_reason(answer: &AssistantMessage) -> StopReason {
+    if answer.tool_calls().next().is_some() { StopReason::ToolUse } else { StopReason::Stop }
+}
+
+fn usage(last: &Value) -> Usage {
+    let (input, cached) = (number_of(last, "input_tokens"), number_of(last, "cached_input_tokens"));
+    let written = number_of(last, "cache_write_input_tokens");
+    Usage {
+        input: input.saturating_sub(cached).saturating_sub(written),
+        output: number_of(last, "output_tokens"),
+        cache_read: cached,
+        cache_write: written,
+        total_tokens: number_of(last, "total_tokens"),
+        ..Usage::default()
+    }
+}
+
+/// The output of a command, and whether it failed: older versions wrote JSON, later ones a heading.
+fn of_command(text: &str) -> (String, bool) {
+    #[derive(Deserialize)]
+    struct Old {
+        output: String,
+        metadata: OldEnd,
+    }
+    #[derive(Deserialize)]
+    struct OldEnd {
+        exit_code: i64,
+    }
+    if let Ok(old) = serde_json::from_str::<Old>(text) {
+        return (old.output, old.metadata.exit_code != 0);
+    }
+    let code = text.lines().take(8).find_map(|line| line.strip_prefix("Process exited with code "));
+    (text.to_owned(), code.is_some_and(|code| code.trim() != "0"))
+}

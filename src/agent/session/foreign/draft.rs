@@ -1,0 +1,214 @@
+//! The entries of a conversation while it is being read.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::content::Shape;
+use crate::session::entry::{Body, Entry};
+use tau_protocol::message::{
+    AssistantMessage, Block, Message, StopReason, ToolResultMessage, Usage, UserContent, UserMessage,
+};
+use tau_protocol::model::Api;
+use tau_tools::{Content, Details};
+
+/// Longest id of another program that is used as it is.
+const LONGEST_ID: usize = 128;
+
+/// Where an entry is in the draft.
+pub(super) type At = usize;
+
+/// A conversation of another agent, as tau's entries.
+#[derive(Debug, Default)]
+pub(super) struct Conversation {
+    /// The directory it ran in.
+    pub cwd: PathBuf,
+    pub name: Option<String>,
+    pub entries: Vec<Entry>,
+    /// Things that are not in the entries: their name in the singular, and how many there are.
+    pub left_out: BTreeMap<&'static str, usize>,
+    /// Lines that could not be read.
+    pub skipped: usize,
+}
+
+/// Entries, and what is known of them.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    entries: Vec<Entry>,
+    ids: HashSet<Arc<str>>,
+    /// The name of the tool and the answer of each call.
+    calls: HashMap<String, (String, At)>,
+    left_out: BTreeMap<&'static str, usize>,
+}
+
+impl Draft {
+    /// Adds an entry below `parent`. An id that cannot be used is replaced.
+    pub(super) fn add(&mut self, id: &str, parent: Option<At>, timestamp: i64, body: Body) -> At {
+        let id = self.free_id(id);
+        let parent = parent.and_then(|at| self.entries.get(at)).map(|entry| Arc::clone(&entry.id));
+        self.entries.push(Entry { id, parent, timestamp, body, raw: None });
+        self.entries.len().saturating_sub(1)
+    }
+
+    fn free_id(&mut self, wanted: &str) -> Arc<str> {
+        let is_plain = !wanted.is_empty()
+            && wanted.len() <= LONGEST_ID
+            && wanted.chars().all(|c| c.is_ascii_alphanumeric() || "-_.:".contains(c));
+        let id: Arc<str> = wanted.into();
+        if is_plain && self.ids.insert(Arc::clone(&id)) {
+            return id;
+        }
+        let mut number = self.entries.len();
+        loop {
+            let id: Arc<str> = format!("{number:08x}").into();
+            if self.ids.insert(Arc::clone(&id)) {
+                return id;
+            }
+            number = number.saturating_add(1);
+        }
+    }
+
+    /// Adds a message of the user.
+    pub(super) fn user(&mut self, id: &str, parent: Option<At>, time: i64, blocks: Vec<Block>) -> At {
+        let content = content_of(blocks);
+        let message = Message::User(UserMessage { content, attachments: Vec::new(), timestamp: time });
+        self.add(id, parent, time, Body::Message { message: message.into() })
+    }
+
+    /// Adds an answer of the model.
+    pub(super) fn answer(&mut self, id: &str, parent: Option<At>, time: i64, answer: AssistantMessage) -> At {
+        let calls: Vec<(String, String)> =
+            answer.tool_calls().map(|call| (call.id.clone(), call.name.clone())).collect();
+        let at = self.add(id, parent, time, Body::Message { message: Message::Assistant(answer).into() });
+        self.calls.extend(calls.into_iter().map(|(id, name)| (id, (name, at))));
+        at
+    }
+
+    /// Changes an answer that was added before.
+    pub(super) fn change_answer(&mut self, at: At, change: impl FnOnce(&mut AssistantMessage)) {
+        let Some(Entry { body: Body::Message { message }, .. }) = self.entries.get_mut(at) else { return };
+        if let Message::Assistant(answer) = Arc::make_mut(message) {
+            change(answer);
+            let calls = answer.tool_calls().map(|call| (call.id.clone(), (call.name.clone(), at)));
+            self.calls.extend(calls);
+        }
+    }
+
+    /// Which answer made the call.
+    pub(super) fn caller(&self, call: &str) -> Option<At> {
+        self.calls.get(call).map(|(_, at)| *at)
+    }
+
+    /// The answer to which the results that end at `at` belong.
+    pub(super) fn answer_before(&self, at: At) -> Option<At> {
+        let Body::Message { message } = &self.entries.get(at)?.body else { return None };
+        let Message::ToolResult(result) = message.as_ref() else { return None };
+        self.caller(&result.tool_call_id)
+    }
+
+    /// Adds the result of a call.
+    pub(super) fn result(&mut self, id: &str, parent: Option<At>, time: i64, result: CallResult) -> At {
+        let tool_name = self.calls.get(&result.call).map(|(name, _)| name.clone()).unwrap_or_default();
+        let message = ToolResultMessage {
+            tool_call_id: result.call,
+            tool_name,
+            content: result.content,
+            details: Details::None,
+            is_error: result.is_error,
+            timestamp: time,
+            duration_ms: result.duration_ms,
+            hooks: Vec::new(),
+        };
+        self.add(id, parent, time, Body::Message { message: Message::ToolResult(message).into() })
+    }
+
+    /// Adds a summary that replaces everything before it.
+    pub(super) fn compaction(
+        &mut self,
+        id: &str,
+        parent: Option<At>,
+        time: i64,
+        summary: String,
+        tokens: u64,
+    ) -> At {
+        let body = Body::Compaction {
+            summary,
+            first_kept_entry_id: String::new(),
+            tokens_before: tokens,
+            details: None,
+            usage: None,
+        };
+        let at = self.add(id, parent, time, body);
+        if let Some(Entry { id, body: Body::Compaction { first_kept_entry_id: first, .. }, .. }) =
+            self.entries.get_mut(at)
+        {
+            // Nothing before it is kept.
+            *first = id.to_string();
+        }
+        at
+    }
+
+    /// Notes something that is not carried over.
+    pub(super) fn leave_out(&mut self, what: &'static str) {
+        let count = self.left_out.entry(what).or_default();
+        *count = count.saturating_add(1);
+    }
+
+    /// The blocks of content, in the form of that program; what has no place in tau is noted.
+    pub(super) fn blocks(&mut self, content: &serde_json::Value) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        for shape in super::content::shapes(content) {
+            match shape {
+                Shape::Block(block) => blocks.push(block),
+                Shape::LeftOut(what) => self.leave_out(what),
+            }
+        }
+        blocks
+    }
+
+    /// The content of a result, as [`Draft::blocks`].
+    pub(super) fn result_content(&mut self, content: &serde_json::Value) -> Vec<Content> {
+        let part = |block: Block| match block {
+            Block::Text { text, .. } => Some(Content::Text { text }),
+            Block::Image { data, mime_type } => Some(Content::Image { data, mime_type }),
+            Block::Thinking { .. } | Block::ToolCall(_) | Block::Unknown(_) => None,
+        };
+        self.blocks(content).into_iter().filter_map(part).collect()
+    }
+
+    /// The conversation.
+    pub(super) fn done(self, cwd: PathBuf, name: Option<String>, skipped: usize) -> Conversation {
+        Conversation { cwd, name, entries: self.entries, left_out: self.left_out, skipped }
+    }
+}
+
+/// The result of a call.
+#[derive(Debug, Default)]
+pub(super) struct CallResult {
+    pub(super) call: String,
+    pub(super) content: Vec<Content>,
+    pub(super) is_error: bool,
+    pub(super) duration_ms: Option<u64>,
+}
+
+fn content_of(mut blocks: Vec<Block>) -> UserContent {
+    match blocks.as_mut_slice() {
+        [Block::Text { text, .. }] => UserContent::Text(std::mem::take(text)),
+        _ => UserContent::Blocks(blocks),
+    }
+}
+
+/// An answer without content.
+pub(super) fn empty_answer(api: Api, provider: &str, model: &str, time: i64) -> AssistantMessage {
+    AssistantMessage {
+        content: Vec::new(),
+        api,
+        provider: provider.to_owned(),
+        model: model.to_owned(),
+        usage: Usage::default(),
+        stop_reason: StopReason::Stop,
+        error_message: None,
+        response_id: None,
+        timestamp: time,
+    }
+}

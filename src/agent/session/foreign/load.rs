@@ -1,0 +1,157 @@
+//! From a session of another agent to one of tau, to its last words, and to what is sought in it.
+
+use std::path::{Path, PathBuf};
+
+use super::draft::Conversation;
+use super::scan::{self, LARGEST};
+use super::{claude, codex, opencode};
+use crate::session::entry::Body;
+use crate::session::header::Beginning;
+use crate::session::list;
+use crate::session::read::lines;
+use crate::session::words::{cut, matching, words_of};
+use crate::session::{Session, SessionError};
+use crate::settings::paths::cwd_name;
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::session_row::{LastExchange, SessionOrigin};
+use tau_tools::counted::counted;
+use tau_tools::regular_files::read_capped;
+
+/// As much of the end of a file is read for its last words, in bytes.
+const END: u64 = 512 * 1024;
+/// So many messages are, where they are stored one by one.
+const LAST: usize = 16;
+
+/// The conversation in lines of that program.
+fn conversation(origin: SessionOrigin, bytes: &[u8]) -> Conversation {
+    match origin {
+        SessionOrigin::Codex => codex::read(bytes),
+        _ => claude::read(bytes),
+    }
+}
+
+impl Session {
+    /// A new session with everything in a file of another agent, which is not changed. Its file is
+    /// created, in `dir`, with the first message. It runs in `cwd`, or where the other one ran.
+    ///
+    /// # Errors
+    /// See [`SessionError`].
+    pub fn begin_from(
+        path: &Path,
+        origin: SessionOrigin,
+        dir: Option<&Path>,
+        cwd: Option<&Path>,
+    ) -> Result<Self, SessionError> {
+        let mut session = match origin {
+            SessionOrigin::Tau => return Self::copied(path, origin, dir, cwd),
+            // The format is shared with pi.
+            SessionOrigin::Pi => {
+                let own = list::directory(path);
+                let dir = dir.map(|dir| {
+                    own.as_deref().filter(|_| cwd.is_none()).map_or(dir.to_owned(), |cwd| folder_of(dir, cwd))
+                });
+                Self::copied(path, origin, dir.as_deref(), cwd)?
+            }
+            _ => Self::converted(path, origin, dir, cwd)?,
+        };
+        let program = origin.program();
+        let text =
+            format!("a session of {program}: what you send continues in a copy; the original stays as it is");
+        session.notes.insert(0, (NoticeLevel::Info, text));
+        Ok(session)
+    }
+
+    fn converted(
+        path: &Path,
+        origin: SessionOrigin,
+        dir: Option<&Path>,
+        cwd: Option<&Path>,
+    ) -> Result<Self, SessionError> {
+        let failed = |source| SessionError::Io { path: path.to_owned(), source };
+        let read = match origin {
+            SessionOrigin::Opencode => opencode::read(path, None),
+            _ => read_capped(path, LARGEST).map(|bytes| conversation(origin, &bytes)),
+        };
+        let read = read.map_err(failed)?;
+        if !read.entries.iter().any(|entry| matches!(entry.body, Body::Message { .. })) {
+            return Err(SessionError::NotASession(path.to_owned()));
+        }
+        let beginning = Beginning { parent: Some(path), source: origin, printed: false };
+        let dir = dir.map(|dir| cwd.map_or_else(|| folder_of(dir, &read.cwd), |_| dir.to_owned()));
+        let mut session = Self::new(dir.as_deref(), cwd.unwrap_or(&read.cwd), None, beginning);
+        session.take_all(read.entries);
+        session.skipped = read.skipped;
+        if let Some(name) = read.name {
+            session.set_name(&name)?;
+        }
+        let left_out = read.left_out.iter().map(|(what, count)| counted(*count as u64, what));
+        let left_out = left_out.collect::<Vec<_>>().join(", ");
+        if !left_out.is_empty() {
+            let text = format!("not carried over from {}: {left_out}", origin.program());
+            session.notes.push((NoticeLevel::Warning, text));
+        }
+        Ok(session)
+    }
+}
+
+/// The folder for the sessions of `cwd`, where `dir` is that of another directory. A folder of the user's choice
+/// is one for all.
+fn folder_of(dir: &Path, cwd: &Path) -> PathBuf {
+    let name = dir.file_name().unwrap_or_default().to_string_lossy();
+    match name.starts_with("--") && name.ends_with("--") {
+        true => dir.with_file_name(cwd_name(cwd)),
+        false => dir.to_owned(),
+    }
+}
+
+/// The last exchange of a session of another agent, without reading it whole.
+///
+/// # Errors
+/// Those of the file system.
+pub(in crate::session) fn last_exchange(path: &Path, origin: SessionOrigin) -> std::io::Result<LastExchange> {
+    let read = match origin {
+        SessionOrigin::Opencode => opencode::read(path, Some(LAST))?,
+        _ => conversation(origin, &scan::end(path, END)?),
+    };
+    let mut last = LastExchange::default();
+    for entry in read.entries.iter().rev() {
+        match words_of(entry) {
+            Some((true, text)) => {
+                last.user = cut(&text);
+                return Ok(last);
+            }
+            Some((false, text)) if last.model.is_empty() => last.model = cut(&text),
+            _ => {}
+        }
+    }
+    Ok(last)
+}
+
+/// The line of the first message of a session of another agent in which all `words` occur.
+pub(in crate::session) fn said(
+    path: &Path,
+    origin: SessionOrigin,
+    words: &[String],
+) -> std::io::Result<Option<String>> {
+    // Most sessions do not have the words at all, and need not be read into entries.
+    let plain = |word: &&String| word.chars().all(|c| c.is_ascii_alphanumeric());
+    let plain = words.iter().find(plain);
+    let read = if origin == SessionOrigin::Opencode {
+        if plain.is_some_and(|word| !opencode::has(path, word)) {
+            return Ok(None);
+        }
+        opencode::read(path, None)?
+    } else {
+        let bytes = read_capped(path, LARGEST)?;
+        let finder = plain.map(|word| memchr::memmem::Finder::new(word.as_bytes()));
+        let has = |line: &[u8]| {
+            finder.as_ref().is_none_or(|finder| finder.find(&line.to_ascii_lowercase()).is_some())
+        };
+        if !lines(&bytes).any(has) {
+            return Ok(None);
+        }
+        conversation(origin, &bytes)
+    };
+    let texts = read.entries.iter().filter_map(words_of).map(|(_, text)| text);
+    Ok(texts.into_iter().find_map(|text| matching(&text, words)))
+}

@@ -1,0 +1,95 @@
+//! The files of older versions: `storage/session/PROJECT/ID.json`, `storage/message/ID/*.json` and
+//! `storage/part/MESSAGE/*.json`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{Stored, StoredMessage, is_plain, row};
+use crate::session::foreign::content::{number_of, text_of};
+use crate::session::foreign::scan::LARGEST;
+use tau_protocol::session_row::SessionRow;
+use tau_tools::regular_files::read_capped;
+
+/// Largest description of a session or message, in bytes.
+const SMALL: u64 = 4 * 1024 * 1024;
+
+/// Whether a path is that of a session.
+pub(super) fn is_session(path: &Path) -> bool {
+    let is_json = path.extension().is_some_and(|end| end == "json");
+    is_json && storage_of(path).is_some() && stored(path).is_some()
+}
+
+/// The `storage` folder above the file of a session.
+fn storage_of(path: &Path) -> Option<&Path> {
+    let sessions = path.parent()?.parent()?;
+    sessions.parent().filter(|_| sessions.file_name().is_some_and(|name| name == "session"))
+}
+
+fn json(path: &Path, most: u64) -> Option<Value> {
+    serde_json::from_slice(&read_capped(path, most).ok()?).ok()
+}
+
+fn stored(path: &Path) -> Option<Stored> {
+    let data = json(path, SMALL)?;
+    if text_of(&data, "parentID").is_some() {
+        return None;
+    }
+    let id = text_of(&data, "id").filter(|id| is_plain(id))?;
+    let time = |field: &str| data.get("time").map(|time| number_of(time, field)).unwrap_or_default();
+    Some(Stored {
+        id: id.to_owned(),
+        directory: PathBuf::from(text_of(&data, "directory")?),
+        title: text_of(&data, "title").unwrap_or_default().to_owned(),
+        created: i64::try_from(time("created")).unwrap_or_default(),
+        updated: i64::try_from(time("updated")).unwrap_or_default(),
+        reverted: data.get("revert").and_then(|revert| text_of(revert, "messageID")).map(str::to_owned),
+    })
+}
+
+fn names(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    names.sort();
+    names
+}
+
+/// The rows below the folder of opencode's data.
+pub(super) fn rows(folder: &Path, cwd: Option<&Path>) -> Vec<SessionRow> {
+    let projects = names(&folder.join("storage/session"));
+    let files = projects.iter().flat_map(|project| names(project));
+    files.filter_map(|file| row_of(&file)).filter(|row| cwd.is_none_or(|cwd| cwd == row.cwd)).collect()
+}
+
+/// The row of one session.
+pub(super) fn row_of(path: &Path) -> Option<SessionRow> {
+    let stored = stored(path)?;
+    Some(row(path.to_owned(), stored, || {
+        let (_, messages) = read(path, None).ok()?;
+        let first = messages.iter().find(|message| text_of(&message.data, "role") == Some("user"))?;
+        first.parts.iter().find_map(|part| text_of(part, "text")).map(str::to_owned)
+    }))
+}
+
+/// A session and its messages, or the last so many of them.
+pub(super) fn read(path: &Path, last: Option<usize>) -> io::Result<(Stored, Vec<StoredMessage>)> {
+    let unreadable = || io::Error::new(io::ErrorKind::InvalidData, "not a session of opencode");
+    let storage = storage_of(path).ok_or_else(unreadable)?;
+    let stored = stored(path).ok_or_else(unreadable)?;
+    let files = names(&storage.join("message").join(&stored.id));
+    let skip = last.map(|last| files.len().saturating_sub(last)).unwrap_or_default();
+    let (mut messages, mut left) = (Vec::new(), LARGEST);
+    for file in files.iter().skip(skip) {
+        let Some(data) = json(file, SMALL) else { continue };
+        let id = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let mut parts = Vec::new();
+        for part in names(&storage.join("part").join(&id)) {
+            let Ok(bytes) = read_capped(&part, left) else { continue };
+            left = left.saturating_sub(bytes.len() as u64);
+            parts.extend(serde_json::from_slice::<Value>(&bytes));
+        }
+        messages.push(StoredMessage { id, data, parts });
+    }
+    Ok((stored, messages))
+}

@@ -1,0 +1,373 @@
+//! Where other agents keep their sessions, and what lists say of them.
+//!
+//! A small file is looked through line by line; of a large one, only its beginning and its end are, and
+//! its messages are not counted. Of each line only what lists need is taken.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use super::sniff::sniff;
+use super::{claude, codex, opencode, scan};
+use crate::session::entry::millis;
+use crate::session::list;
+use crate::session::read::lines;
+use crate::session::row::{Listed, ListedFile};
+use crate::settings::private_files::open_regular;
+use tau_protocol::session_row::SessionOrigin::{self, Claude, Codex, Opencode, Pi};
+use tau_protocol::session_row::SessionRow;
+use tau_protocol::title;
+
+/// Largest file that is looked through whole, in bytes.
+const WHOLE: u64 = 128 * 1024;
+/// As much of the end of a larger one is.
+const END: u64 = 32 * 1024;
+/// Characters of a first prompt that are kept.
+const PROMPT: usize = 200;
+/// Longest name of a directory that Claude Code uses whole.
+const LONGEST_NAME: usize = 200;
+/// Folders below each other in which Codex keeps its files: year, month, day.
+const CODEX_DEPTH: usize = 3;
+
+/// Where the sessions of other agents are.
+#[derive(Clone, Debug, Default)]
+pub struct ForeignPlaces {
+    /// The folder of Claude Code that holds one folder for each directory.
+    claude: Option<PathBuf>,
+    codex: Option<PathBuf>,
+    pi: Option<PathBuf>,
+    /// The folder of opencode's data.
+    opencode: Option<PathBuf>,
+}
+
+impl ForeignPlaces {
+    /// The places in this environment. What is in `own`, the folder of tau's sessions, is tau's.
+    pub fn of(home: Option<&Path>, env: &dyn Fn(&str) -> Option<OsString>, own: &Path) -> Self {
+        let named = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let place = |name: &str, usual: &str, folder: &str| {
+            let base = named(name).or_else(|| home.map(|home| home.join(usual)))?;
+            Some(base.join(folder)).filter(|place| !own.starts_with(place) && !place.starts_with(own))
+        };
+        ForeignPlaces {
+            claude: place("CLAUDE_CONFIG_DIR", ".claude", "projects"),
+            codex: place("CODEX_HOME", ".codex", "sessions"),
+            pi: place("PI_CODING_AGENT_DIR", ".pi/agent", "sessions"),
+            opencode: place("XDG_DATA_HOME", ".local/share", "opencode"),
+        }
+    }
+
+    fn roots(&self) -> impl Iterator<Item = (&PathBuf, SessionOrigin)> {
+        let roots =
+            [(&self.claude, Claude), (&self.codex, Codex), (&self.pi, Pi), (&self.opencode, Opencode)];
+        roots.into_iter().filter_map(|(root, origin)| Some((root.as_ref()?, origin)))
+    }
+
+    /// The folders, for what is remembered of the files in them.
+    pub(in crate::session) fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.roots().map(|(root, _)| root.as_path())
+    }
+
+    /// Candidates for sessions of `cwd`, or of all directories.
+    pub(in crate::session) fn listed(&self, cwd: Option<&Path>) -> Vec<Listed> {
+        let mut found = Vec::new();
+        for (root, origin) in self.roots() {
+            let files = match origin {
+                Claude => claude_files(root, cwd),
+                Codex => files_below(root, CODEX_DEPTH),
+                Opencode => {
+                    found.extend(opencode::rows(root, cwd).into_iter().map(of_row));
+                    continue;
+                }
+                _ => list::files(root, cwd),
+            };
+            found.extend(files.into_iter().map(|file| Listed::new(file, origin)));
+        }
+        found
+    }
+
+    /// The sessions whose id is `id`, begins or ends with it: in an exact match that one alone.
+    pub fn with_id(&self, id: &str) -> Vec<(PathBuf, SessionOrigin)> {
+        let (mut found, wanted) = (Vec::new(), id.to_ascii_lowercase());
+        for Listed { file, origin, .. } in self.listed(None) {
+            let name = file.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let known = match origin {
+                // A UUID, after a time.
+                Codex => name.get(name.len().saturating_sub(36)..).unwrap_or(&name).to_owned(),
+                Pi => name.rsplit_once('_').map_or(name.as_str(), |(_, id)| id).to_owned(),
+                _ => name.clone(),
+            };
+            if known == id {
+                return vec![(file.path, origin)];
+            }
+            let known = known.to_ascii_lowercase();
+            if known.starts_with(&wanted) || known.ends_with(&wanted) {
+                found.push((file.path, origin));
+            }
+        }
+        found
+    }
+
+    /// The program that wrote the file: known from where it is, or from how it begins.
+    pub fn origin(&self, path: &Path) -> SessionOrigin {
+        let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let is_below = |root: &Path| {
+            path.starts_with(root) || root.canonicalize().is_ok_and(|root| whole.starts_with(root))
+        };
+        let placed = self.roots().find(|(root, _)| is_below(root)).map(|(_, origin)| origin);
+        placed.or_else(|| sniff(path)).unwrap_or_default()
+    }
+}
+
+fn of_row(row: SessionRow) -> Listed {
+    let millis = u64::try_from(row.modified).unwrap_or_default();
+    let modified = UNIX_EPOCH.checked_add(Duration::from_millis(millis)).unwrap_or(UNIX_EPOCH);
+    let file = ListedFile { path: row.path.clone(), modified, size: row.size };
+    Listed { file, origin: row.source, row: Some(row) }
+}
+
+/// The name of the folder in which Claude Code keeps the sessions of a directory.
+fn claude_name(cwd: &Path) -> String {
+    cwd.to_string_lossy().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+}
+
+fn claude_files(root: &Path, cwd: Option<&Path>) -> Vec<ListedFile> {
+    let mut files = Vec::new();
+    let own = cwd.map(claude_name);
+    for folder in folders(root) {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let is_own = |own: &String| match own.get(..LONGEST_NAME) {
+            // The end of a long name is a hash.
+            Some(start) => name.starts_with(start),
+            None => *own == name,
+        };
+        if own.as_ref().is_none_or(is_own) {
+            take_files(&folder, &mut files);
+        }
+    }
+    // Helpers have files of their own there.
+    let is_helper = |file: &ListedFile| {
+        file.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"))
+    };
+    files.retain(|file| !is_helper(file));
+    files
+}
+
+fn files_below(root: &Path, depth: usize) -> Vec<ListedFile> {
+    let (mut files, mut level) = (Vec::new(), vec![root.to_owned()]);
+    for _ in 0..=depth {
+        level.iter().for_each(|folder| take_files(folder, &mut files));
+        level = level.iter().flat_map(|folder| folders(folder)).collect();
+    }
+    files
+}
+
+fn folders(root: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    // A link could lead back.
+    entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+        .collect()
+}
+
+fn take_files(folder: &Path, files: &mut Vec<ListedFile>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.extension().is_none_or(|end| end != "jsonl") {
+            continue;
+        }
+        let Ok(metadata) = entry.metadata() else { continue };
+        if metadata.is_file() {
+            let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
+            files.push(ListedFile { path, modified, size: metadata.len() });
+        }
+    }
+}
+
+/// The directory that a session ran in.
+pub fn directory(path: &Path, origin: SessionOrigin) -> Option<PathBuf> {
+    match origin {
+        SessionOrigin::Tau | Pi => list::directory(path),
+        _ => row_of(path, origin).map(|row| row.cwd),
+    }
+}
+
+/// The list row of a session of another agent.
+pub fn row_of(path: &Path, origin: SessionOrigin) -> Option<SessionRow> {
+    if origin == Opencode {
+        return opencode::row_of(path);
+    }
+    let metadata = std::fs::metadata(path).ok()?;
+    let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
+    row(&ListedFile { path: path.to_owned(), modified, size: metadata.len() }, origin)
+}
+
+/// The list row of a listed file.
+pub(in crate::session) fn row(file: &ListedFile, origin: SessionOrigin) -> Option<SessionRow> {
+    let mut seen = match origin {
+        Claude => look::<ClaudeSession>(file).ok()?,
+        Codex => look::<CodexSession>(file).ok()?,
+        _ => return list::row(file).map(|row| SessionRow { source: origin, printed: false, ..row }),
+    };
+    if seen.is_helper || seen.first_prompt.is_none() && seen.name.is_none() {
+        return None;
+    }
+    let changed = file.modified.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let changed = i64::try_from(changed).unwrap_or(i64::MAX);
+    if seen.id.is_empty() || origin == Claude {
+        // A session that was continued under another id still has the lines of the first.
+        seen.id = file.path.file_stem()?.to_string_lossy().into_owned();
+    }
+    Some(SessionRow {
+        path: file.path.clone(),
+        id: seen.id,
+        source: origin,
+        cwd: seen.cwd?,
+        name: seen.name.filter(|name| !name.trim().is_empty()),
+        first_prompt: seen.first_prompt.unwrap_or_default(),
+        created: seen.created.unwrap_or(changed),
+        modified: seen.latest.unwrap_or(changed),
+        messages: seen.messages,
+        size: file.size,
+        printed: false,
+    })
+}
+
+/// Facts gathered from the lines of a session.
+#[derive(Default)]
+struct Seen {
+    id: String,
+    cwd: Option<PathBuf>,
+    name: Option<String>,
+    first_prompt: Option<String>,
+    created: Option<i64>,
+    latest: Option<i64>,
+    messages: u64,
+    /// It belongs to another session.
+    is_helper: bool,
+}
+
+impl Seen {
+    fn prompt(&mut self, text: &str) {
+        self.messages = self.messages.saturating_add(1);
+        if self.first_prompt.is_none() {
+            self.first_prompt = title::opening(text).map(|line| line.chars().take(PROMPT).collect());
+        }
+    }
+
+    fn time(&mut self, text: &str) {
+        let time = millis(text);
+        self.created = self.created.or(time);
+        self.latest = self.latest.max(time);
+    }
+
+    /// Whether nothing more is sought at the beginning.
+    fn has_begun(&self) -> bool {
+        self.is_helper || self.cwd.is_some() && self.first_prompt.is_some()
+    }
+}
+
+/// Takes the lines of one format.
+trait Look: Default {
+    fn line(&mut self, line: &[u8]);
+    fn seen(&mut self) -> &mut Seen;
+}
+
+/// Looks through a small file, or the two ends of a large one.
+fn look<L: Look>(file: &ListedFile) -> io::Result<Seen> {
+    let mut looked = L::default();
+    let mut opened = open_regular(&file.path)?;
+    if file.size <= WHOLE {
+        let bytes = scan::end_of(&mut opened, WHOLE)?;
+        lines(&bytes).for_each(|line| looked.line(line));
+    } else {
+        scan::head(&mut opened, |line| {
+            looked.line(line);
+            !looked.seen().has_begun()
+        })?;
+        if !looked.seen().is_helper {
+            let bytes = scan::end_of(&mut opened, END)?;
+            lines(&bytes).for_each(|line| looked.line(line));
+        }
+        looked.seen().messages = 0;
+    }
+    Ok(std::mem::take(looked.seen()))
+}
+
+#[derive(Default)]
+struct ClaudeSession {
+    seen: Seen,
+    title: Option<String>,
+    /// The message of the last answer, which can have several lines.
+    answer: String,
+}
+
+impl Look for ClaudeSession {
+    fn line(&mut self, line: &[u8]) {
+        let Some(glance) = claude::Glance::of(line) else { return };
+        if let Some(time) = &glance.timestamp {
+            self.seen.time(time);
+        }
+        if glance.is_sidechain {
+            return;
+        }
+        if self.seen.cwd.is_none() {
+            self.seen.cwd.clone_from(&glance.cwd);
+        }
+        if let Some(name) = glance.custom_title.clone() {
+            (self.seen.name, self.title) = (Some(name.clone()), Some(name));
+        } else if self.title.is_none() && glance.ai_title.is_some() {
+            self.seen.name.clone_from(&glance.ai_title);
+        }
+        match glance.answer() {
+            Some(answer) if answer != self.answer => {
+                self.seen.messages = self.seen.messages.saturating_add(1);
+                self.answer = answer;
+            }
+            Some(_) => {}
+            None => {
+                if let Some(prompt) = glance.prompt() {
+                    self.seen.prompt(&prompt);
+                }
+            }
+        }
+    }
+
+    fn seen(&mut self) -> &mut Seen {
+        &mut self.seen
+    }
+}
+
+#[derive(Default)]
+struct CodexSession {
+    seen: Seen,
+    has_meta: bool,
+}
+
+impl Look for CodexSession {
+    fn line(&mut self, line: &[u8]) {
+        if !self.has_meta
+            && let Some(meta) = codex::meta(line)
+        {
+            self.has_meta = true;
+            self.seen.is_helper =
+                meta.source.get("subagent").is_some() || meta.source.get("sub_agent").is_some();
+            self.seen.time(&meta.timestamp);
+            (self.seen.id, self.seen.cwd) = (meta.id, Some(meta.cwd));
+            return;
+        }
+        if let Some(time) = codex::time(line) {
+            self.seen.time(time);
+        }
+        if let Some(prompt) = codex::prompt(line) {
+            self.seen.prompt(&prompt);
+        } else if codex::is_answer(line) {
+            self.seen.messages = self.seen.messages.saturating_add(1);
+        }
+    }
+
+    fn seen(&mut self) -> &mut Seen {
+        &mut self.seen
+    }
+}

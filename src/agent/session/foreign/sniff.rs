@@ -1,0 +1,29 @@
+//! Which program wrote a file, told from the file itself.
+
+use std::path::Path;
+
+use super::{claude, codex, opencode, scan};
+use crate::settings::private_files::open_regular;
+use tau_protocol::session_row::SessionOrigin;
+
+/// Which other agent wrote the file, as far as its first lines tell. pi's cannot be told from tau's own.
+pub fn sniff(path: &Path) -> Option<SessionOrigin> {
+    if opencode::is_session(path) {
+        return Some(SessionOrigin::Opencode);
+    }
+    let mut file = open_regular(path).ok()?;
+    let mut origin = None;
+    scan::head(&mut file, |line| {
+        origin = of_line(line);
+        origin.is_none()
+    })
+    .ok()?;
+    origin
+}
+
+fn of_line(line: &[u8]) -> Option<SessionOrigin> {
+    if codex::is_first(line) {
+        return Some(SessionOrigin::Codex);
+    }
+    claude::is_line(line).then_some(SessionOrigin::Claude)
+}

@@ -1,0 +1,52 @@
+//! Words of users and models, for searches and previews.
+
+use super::entry::{Body, Entry};
+use tau_protocol::message::Message;
+
+/// The number of characters shown of a line, and those of them before the first word.
+const EXCERPT: usize = 240;
+const BEFORE: usize = 40;
+/// The maximum length of a part of the last exchange, in characters.
+const MAX_LEN: usize = 600;
+
+/// The line to show of a text in which all words occur.
+pub(super) fn matching(text: &str, words: &[String]) -> Option<String> {
+    let folded = text.to_lowercase();
+    words.iter().all(|word| folded.contains(word)).then(|| excerpt(text, words))
+}
+
+/// The line of a text with the most words, from shortly before the first of them.
+fn excerpt(text: &str, words: &[String]) -> String {
+    let count = |line: &&str| {
+        let line = line.to_lowercase();
+        words.iter().filter(|word| line.contains(*word)).count()
+    };
+    // Of equal ones the last is the maximum, so the order is reversed.
+    let line = text.lines().rev().max_by_key(count).unwrap_or_default().trim();
+    let folded = line.to_lowercase();
+    let first = words.iter().filter_map(|word| folded.find(word.as_str())).min().unwrap_or_default();
+    let at = folded.get(..first).unwrap_or_default().chars().count();
+    let skip = at.saturating_sub(BEFORE);
+    let shown: String = line.chars().skip(skip).take(EXCERPT).collect();
+    let is_cut = line.chars().count() > skip + EXCERPT;
+    format!("{}{shown}{}", if skip > 0 { "…" } else { "" }, if is_cut { "…" } else { "" })
+}
+
+/// The text of a message, and whether it is the user's.
+pub(super) fn words_of(entry: &Entry) -> Option<(bool, String)> {
+    let Body::Message { message } = &entry.body else { return None };
+    let (person, text) = match message.as_ref() {
+        Message::User(user) => (true, user.content.text()),
+        Message::Assistant(answer) => (false, answer.text()),
+        _ => return None,
+    };
+    (!text.trim().is_empty()).then_some((person, text))
+}
+
+pub(super) fn cut(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(MAX_LEN) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

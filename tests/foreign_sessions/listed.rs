@@ -1,0 +1,191 @@
+//! Sessions of other agents on the screen and in large numbers; and files that are not what they seem.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tau::agent::session::Session;
+use tau::agent::session::search::last_exchange;
+
+use crate::laws::Dice;
+use crate::screen::Screen;
+use crate::time_limit::RunInTime;
+
+/// Puts the recordings into a home, as if they had been made in the working directory.
+const PUT: &str = "export TAU_DEMO_SPEED=max; \
+     P=$HOME/.claude/projects/$(pwd -P | sed 's/[^a-zA-Z0-9]/-/g'); mkdir -p $P; \
+     sed \"s#/home/dev/shop#$(pwd -P)#g\" RECORDINGS/claude.jsonl > $P/5f0a7c1e-8f0e-4a53-9d3c-1b2f3c4d5e6f.jsonl; \
+     C=$HOME/.codex/sessions/2026/03/03; mkdir -p $C; \
+     sed \"s#/home/dev/shop#$(pwd -P)#g\" RECORDINGS/codex.jsonl \
+     > $C/rollout-2026-03-03T10-00-00-01a2120d-07f4-7b43-8a4d-62225e4e10ef.jsonl; \
+     cp -a $HOME/.claude $HOME/claude.before; cp -a $HOME/.codex $HOME/codex.before";
+
+fn is_unchanged(screen: &Screen) -> bool {
+    let same = |name: &str| {
+        let (now, before) =
+            (screen.home().join(format!(".{name}")), screen.home().join(format!("{name}.before")));
+        Command::new("diff").arg("-r").arg(now).arg(before).output_in_time().status.success()
+    };
+    same("claude") && same("codex")
+}
+
+fn own_sessions(screen: &Screen) -> usize {
+    let folders = fs::read_dir(screen.tau_home().join("sessions")).into_iter().flatten().map(Result::unwrap);
+    folders
+        .filter(|folder| folder.path().is_dir())
+        .flat_map(|folder| fs::read_dir(folder.path()).unwrap())
+        .count()
+}
+
+#[test]
+fn the_picker_shows_searches_opens_and_continues_them() {
+    let put = PUT.replace("RECORDINGS", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/foreign_sessions"));
+    let screen = Screen::prepared(&put, "--resume --model demo", 120, 36);
+    screen.wait_for("Basket lost at login");
+    screen.wait_for("codex · ");
+    screen.wait_for("claude · ");
+    // They are not renamed.
+    screen.type_keys("\x12x\r");
+    screen.wait_for("Sessions of this directory");
+    // Their messages are searched.
+    screen.type_keys("kept under");
+    screen.wait_for("text match");
+    screen.type_keys("\r");
+    screen.wait_for("The basket moves along now.");
+    screen.wait_for("a session of Claude Code");
+    // Looking at one makes no session; the first message does.
+    assert_eq!(own_sessions(&screen), 0);
+    screen.type_keys("table\r");
+    screen.wait_for("▌ table");
+    screen.wait_until("a session", |_| own_sessions(&screen) > 0);
+    assert!(is_unchanged(&screen));
+    screen.type_keys("/resume\r");
+    screen.wait_for("tau · ");
+    screen.type_keys("\x1b");
+}
+
+struct Home(tempfile::TempDir);
+
+impl Home {
+    fn new() -> Self {
+        let home = Home(tempfile::tempdir().unwrap());
+        fs::create_dir_all(home.work()).unwrap();
+        home
+    }
+
+    fn work(&self) -> std::path::PathBuf {
+        self.0.path().canonicalize().unwrap().join("shop")
+    }
+
+    fn recording(&self, text: &str) -> String {
+        text.replace("/home/dev/shop", &self.work().to_string_lossy())
+    }
+
+    /// The folder of this directory's sessions of Claude Code.
+    fn claude(&self) -> std::path::PathBuf {
+        let name = self.work().to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+        let folder = self.0.path().join(".claude/projects").join(name);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    fn rows(&self) -> Vec<Value> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
+        command.args(["sessions", "--json"]).current_dir(self.work()).env_clear().env("HOME", self.0.path());
+        let output = command.env("TAU_HOME", self.0.path().join("tau")).output_in_time();
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+}
+
+#[test]
+fn a_thousand_sessions_are_listed_at_once() {
+    let home = Home::new();
+    let (folder, day) = (home.claude(), home.0.path().join(".codex/sessions/2026/03/03"));
+    fs::create_dir_all(&day).unwrap();
+    let claude = home.recording(include_str!("claude.jsonl"));
+    let codex = home.recording(include_str!("codex.jsonl"));
+    for n in 0..500 {
+        fs::write(folder.join(format!("5f0a7c1e-8f0e-4a53-9d3c-{n:012x}.jsonl")), &claude).unwrap();
+        let id = format!("01a2120d-07f4-7b43-8a4d-{n:012x}");
+        let text = codex.replace("01a2120d-07f4-7b43-8a4d-62225e4e10ef", &id);
+        fs::write(day.join(format!("rollout-2026-03-03T10-00-00-{id}.jsonl")), text).unwrap();
+    }
+    let begun = Instant::now();
+    assert_eq!(home.rows().len(), 1_000);
+    let first = begun.elapsed();
+    let begun = Instant::now();
+    assert_eq!(home.rows().len(), 1_000);
+    let again = begun.elapsed();
+    println!("1,000 sessions of others: {first:?} at first, {again:?} later");
+    // The second list reads no session. A busy machine is slow, but not that slow.
+    assert!(first < Duration::from_secs(10) && again < Duration::from_secs(5), "{first:?} {again:?}");
+}
+
+#[test]
+fn files_that_are_not_what_they_seem_are_left_out() {
+    let home = Home::new();
+    let folder = home.claude();
+    let claude = home.recording(include_str!("claude.jsonl"));
+    fs::write(folder.join("good.jsonl"), &claude).unwrap();
+    // A pipe, a link to itself, a folder, no JSON, nothing, a helper's own file, one without a message.
+    rustix::fs::mkfifoat(rustix::fs::CWD, folder.join("pipe.jsonl"), rustix::fs::Mode::RUSR).unwrap();
+    std::os::unix::fs::symlink("loop.jsonl", folder.join("loop.jsonl")).unwrap();
+    fs::create_dir(folder.join("folder.jsonl")).unwrap();
+    fs::write(folder.join("noise.jsonl"), [0xff_u8; 5_000]).unwrap();
+    fs::write(folder.join("empty.jsonl"), "").unwrap();
+    fs::write(folder.join("agent-1.jsonl"), &claude).unwrap();
+    fs::write(folder.join("short.jsonl"), claude.lines().next().unwrap()).unwrap();
+    // One whose name and id are meant to move the cursor of whoever lists it.
+    let evil = claude
+        .replace("Basket lost at login", "\\u001b[2Jgone\\u202e")
+        .replace("5f0a7c1e", "\\u001b]0;x\\u0007");
+    fs::write(folder.join("evil.jsonl"), evil).unwrap();
+    let mut ids: Vec<String> = home.rows().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["evil", "good"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
+    command.arg("sessions").current_dir(home.work()).env_clear().env("HOME", home.0.path());
+    let output = command.env("TAU_HOME", home.0.path().join("tau")).output_in_time();
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(table.contains("gone") && !table.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{table:?}");
+}
+
+/// Whatever a file holds, reading it ends, and takes the rest of it.
+#[test]
+fn damaged_sessions_are_read_as_far_as_they_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("damaged.jsonl");
+    let recordings = [
+        include_str!("claude.jsonl"),
+        include_str!("claude-compacted.jsonl"),
+        include_str!("codex.jsonl"),
+        include_str!("codex-compacted.jsonl"),
+    ];
+    let mut dice = Dice::new(30);
+    let mut opened = 0;
+    for round in 0..400 {
+        let mut bytes = recordings[round % recordings.len()].as_bytes().to_vec();
+        for _ in 0..=dice.below(6) {
+            let at = dice.below(bytes.len());
+            match dice.below(4) {
+                0 => bytes[at] = dice.below(256) as u8,
+                1 => drop(bytes.remove(at)),
+                2 => bytes.insert(at, *dice.pick(b"{}[]\",:\\0n\n")),
+                _ => bytes.truncate(at.max(1)),
+            }
+        }
+        fs::write(&path, &bytes).unwrap();
+        opened += usize::from(Session::copy(&path, None, None).is_ok_and(|session| {
+            // What is there can be sent, and written.
+            !session.context().messages.is_empty() && session.source().is_some()
+        }));
+        let _ = last_exchange(&path);
+    }
+    assert!(opened > 200, "{opened}");
+    // A line that is nested too deeply is one that cannot be read.
+    let deep = format!("{}\n{}{}\n", recordings[2].trim_end(), "[".repeat(100_000), "]".repeat(100_000));
+    fs::write(&path, deep).unwrap();
+    assert_eq!(Session::copy(&path, None, None).unwrap().skipped_lines(), 2);
+}
