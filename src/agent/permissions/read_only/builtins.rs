@@ -1,10 +1,12 @@
-//! Builtins of bash that change nothing outside of the shell and evaluate nothing of what they are given: with the
-//! options and operands of which that is known. Others may run a word, evaluate an index, or more in the next version.
+//! Builtins of bash that are safe with known options and operands.
+//!
+//! They change nothing outside of the shell and evaluate none of their arguments. Other builtins may run a
+//! word, evaluate an index, or do more in the next version.
 
 use super::{is_harmless_variable, shown};
 use crate::permissions::shell::{Piece, Word};
 
-/// What may follow the options.
+/// The possible operands after the options.
 #[derive(Clone, Copy)]
 enum Operands {
     Any,
@@ -17,7 +19,7 @@ enum Operands {
     Assignments,
 }
 
-/// A builtin with everything that it may be given.
+/// A builtin with its allowed options and operands.
 struct Builtin {
     name: &'static str,
     /// Options without a value, as letters.
@@ -38,9 +40,9 @@ const BUILTINS: [Builtin; 24] = [
     with("echo", "", Operands::Any),
     with("pwd", "", Operands::Any),
     with("type", "", Operands::Any),
-    // Only `-v` and `-V` come here; what it runs otherwise is a part of its own.
+    // Only `-v` and `-V` are handled here; a command that it runs is a part of its own.
     with("command", "", Operands::Any),
-    // Their operands are numbers or an error.
+    // Their operands are numbers, or cause an error.
     with("shift", "", Operands::Any),
     with("return", "", Operands::Any),
     with("exit", "", Operands::Any),
@@ -66,7 +68,7 @@ pub(super) fn is_known(name: &str) -> bool {
         || BUILTINS.iter().any(|builtin| builtin.name == name)
 }
 
-/// Why a builtin may do more than read with these arguments.
+/// The reason a builtin may not be read-only with these arguments.
 pub(super) fn objection(name: &str, arguments: &[Word], more_arguments: bool) -> Option<String> {
     let builtin = BUILTINS.iter().find(|builtin| builtin.name == name);
     if more_arguments && !builtin.is_some_and(|builtin| matches!(builtin.operands, Operands::Any)) {
@@ -143,7 +145,7 @@ impl Builtin {
                     Some((name, value)) => (name, Some(value)),
                     None => (known.as_str(), None),
                 };
-                // In an array a text in parentheses is read as its elements: its substitutions run.
+                // In an array a text in parentheses is parsed as its elements: its substitutions run.
                 let is_text = match value {
                     Some("") | None => is_whole,
                     Some(value) => !value.starts_with('(') && !word.splits,
@@ -154,14 +156,14 @@ impl Builtin {
     }
 }
 
-/// Whether it names a variable that is free to be set.
+/// Whether it names a variable that may safely be set.
 fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         && is_harmless_variable(text)
 }
 
-/// `cd`, with the options of which it is known which word is the directory.
+/// `cd`, with only the options for which the directory argument is known.
 fn cd(arguments: &[Word]) -> Option<String> {
     let literals = arguments.iter().filter_map(Word::literal);
     let mut options = literals.filter(|text| text.len() > 1 && text.starts_with('-'));
@@ -178,7 +180,7 @@ fn set(arguments: &[Word]) -> Option<String> {
     (!all).then(|| "set may change how commands are read with these arguments".to_owned())
 }
 
-/// `printf`: `-v` and `%n` set a variable. Without a format that is known nothing is.
+/// `printf`: `-v` and `%n` set a variable. Without a known format nothing is known.
 fn printf(arguments: &[Word]) -> Option<String> {
     let asked = || Some("printf may set a variable".to_owned());
     let mut words = arguments.iter();
@@ -193,7 +195,7 @@ fn printf(arguments: &[Word]) -> Option<String> {
     while let Some((_, behind)) = rest.split_once('%') {
         let behind = behind.strip_prefix('%').map(|behind| (behind, false)).unwrap_or((behind, true));
         rest = behind.0;
-        // What stands between `%` and the letter of a conversion.
+        // The text between `%` and the letter of a conversion.
         let conversion =
             rest.trim_start_matches(|c: char| c.is_ascii_digit() || "#-+ '*.hjlLtzq".contains(c));
         if behind.1 && conversion.starts_with('n') {

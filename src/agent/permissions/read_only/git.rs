@@ -1,4 +1,4 @@
-//! git: subcommands that only read, without the options with which they write or run something.
+//! Read-only subcommands of git, without the options that write or run something.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use super::{Surroundings, excluded, repository, shown, unknown_arguments};
 use crate::permissions::links;
 use crate::permissions::shell::Word;
 
-/// Subcommands that only read whatever their operands are. Those that show changes share their options.
+/// Subcommands that are read-only with any operands. Those that show changes share their options.
 const READING: [&str; 27] = [
     "status",
     "log",
@@ -36,8 +36,8 @@ const READING: [&str; 27] = [
     "check-ref-format",
     "version",
 ];
-/// Options with which a subcommand writes a file or runs a program. Some run one only if the settings of
-/// the repository name one.
+/// Options with which a subcommand writes a file or runs a program. Some run one only if the settings of the
+/// repository name it.
 const EXCLUDED: [&str; 12] = [
     "output",
     "ext-diff",
@@ -55,7 +55,7 @@ const EXCLUDED: [&str; 12] = [
     "submodule",
 ];
 
-/// Why git may do more than read with these arguments.
+/// The reason git may not be read-only with these arguments.
 pub(super) fn objection(
     arguments: &[Word],
     more_arguments: bool,
@@ -63,7 +63,7 @@ pub(super) fn objection(
 ) -> Option<String> {
     let mut at = 0;
     let mut directories = surroundings.directories.map(<[PathBuf]>::to_vec);
-    // Options of git itself: only those that do not change what it runs.
+    // Options of git itself: only those that do not affect the commands that it runs.
     while let Some(text) = arguments.get(at).and_then(Word::literal).filter(|text| text.starts_with('-')) {
         match text.as_str() {
             "--no-pager" | "-P" | "--no-optional-locks" | "--literal-pathspecs" | "--no-replace-objects" => {
@@ -114,8 +114,7 @@ pub(super) fn objection(
     })
 }
 
-/// As [`excluded`], but a long option has to be longer than two letters to be a shortened one: `--o` and
-/// `--e` are ambiguous, which git refuses.
+/// Like [`excluded`], for the long options in `EXCLUDED`.
 fn excluded_long(arguments: &[Word], short: &str) -> Option<String> {
     excluded(arguments, short, &EXCLUDED)
 }

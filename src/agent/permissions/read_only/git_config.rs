@@ -1,17 +1,17 @@
-//! Configuration files of git, for what a repository makes git run.
+//! Parses configuration files of git to find settings that run programs.
 
 /// A setting, as `section.name` or `section.subsection.name`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Setting {
-    /// In lower case, as is `name`.
+    /// In lower case, like `name`.
     pub section: String,
     pub subsection: Option<String>,
     pub name: String,
-    /// `None` for a name alone, which stands for true.
+    /// `None` for a name alone, which means true.
     pub value: Option<String>,
 }
 
-/// Sections of which no command that only reads runs anything, those of other programs among them.
+/// Sections of which read-only commands run nothing, including sections of other programs.
 const HARMLESS: [&str; 68] = [
     "user",
     "author",
@@ -83,7 +83,7 @@ const HARMLESS: [&str; 68] = [
     "magit",
 ];
 
-/// Names in `core` that are no program and no other place of files.
+/// Names in `core` that are neither a program nor another location of files.
 const CORE: [&str; 40] = [
     "repositoryformatversion",
     "filemode",
@@ -128,8 +128,8 @@ const CORE: [&str; 40] = [
 ];
 
 impl Setting {
-    /// Whether a command that only reads may run what this says, or contact what it names. Settings that are not known
-    /// here may.
+    /// Whether a read-only command may run or contact something because of this setting. Unknown settings
+    /// may.
     pub(super) fn may_run(&self) -> bool {
         let value = self.value.as_deref().unwrap_or_default();
         let is_false = ["false", "no", "off", "0"].iter().any(|word| value.eq_ignore_ascii_case(word));
@@ -169,7 +169,7 @@ impl Setting {
             ("merge", _) => false,
             ("log", "showsignature" | "diffmerges") => true,
             ("lfs", name) => !["repositoryformatversion", "url", "access", "locksverify"].contains(&name),
-            // One that git has given up may be redefined.
+            // A command that git has deprecated may be redefined.
             ("alias", name) => name == "whatchanged",
             // gpg is run for it.
             ("format" | "pretty", _) => value.contains("%G"),
@@ -177,8 +177,8 @@ impl Setting {
         }
     }
 
-    /// Whether it is a program in a folder that depends on where git is run: a setting of the user's own then runs what
-    /// a repository has.
+    /// Whether it is a program in a folder that depends on the directory git runs in: one of the user's own
+    /// settings would then run a program of the repository.
     pub(super) fn runs_what_is_here(&self) -> bool {
         let words = self.value.as_deref().unwrap_or_default();
         let is_relative = |word: &str| word.contains('/') && !word.starts_with(['/', '~', '%', '$']);
@@ -195,7 +195,7 @@ impl std::fmt::Display for Setting {
     }
 }
 
-/// The settings of a file, read as git reads it; `None` if git would refuse it.
+/// The settings of a file, parsed as by git; `None` if git would refuse it.
 pub(super) fn settings(text: &str) -> Option<Vec<Setting>> {
     let mut reader = Reader { rest: text.strip_prefix('\u{feff}').unwrap_or(text) };
     let (mut section, mut subsection, mut found) = (String::new(), None, Vec::new());
@@ -222,7 +222,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn peek(&self) -> Option<char> {
-        // A carriage return before a newline does not count.
+        // A carriage return before a newline is ignored.
         if self.rest.starts_with("\r\n") { Some('\n') } else { self.rest.chars().next() }
     }
 
@@ -248,7 +248,7 @@ impl Reader<'_> {
         name
     }
 
-    /// What is behind `[`, up to `]`.
+    /// Parses the section after `[`, up to `]`.
     fn section(&mut self) -> Option<(String, Option<String>)> {
         let mut name = String::new();
         loop {
@@ -285,7 +285,7 @@ impl Reader<'_> {
         (self.next()? == ']').then_some(text)
     }
 
-    /// What is behind a name: nothing, or `=` and a value.
+    /// Parses the rest after a name: nothing, or `=` and a value.
     fn value(&mut self) -> Option<Option<String>> {
         let mut c = self.next();
         while matches!(c, Some(' ' | '\t')) {

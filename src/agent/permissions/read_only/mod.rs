@@ -1,8 +1,7 @@
-//! Commands that are known to only read, with the options that make them write or run something
-//! excluded.
+//! Commands known to be read-only, without the options that write or run something.
 //!
-//! A command that is not here is not judged harmful; it is asked. An option is excluded in every form in
-//! which its program takes it: in a cluster of short ones, shortened, or with its value attached.
+//! A command that is not listed here is not considered harmful; it needs approval. An option is excluded in
+//! every form that its program accepts: in a cluster of short ones, abbreviated, or with its value attached.
 
 mod builtins;
 mod git;
@@ -18,23 +17,23 @@ use super::shell::{Part, Word};
 
 pub(super) use repository::{NotKnown, tracked};
 
-/// Where a command runs.
+/// The environment that a command runs in.
 #[derive(Clone, Copy)]
 pub(super) struct Surroundings<'a> {
-    /// The folders in which it may run; `None` if that is not known.
+    /// The folders that it may run in; `None` if unknown.
     pub directories: Option<&'a [PathBuf]>,
     pub workspace: &'a JudgedPath,
     pub home: Option<&'a Path>,
 }
 
-/// A command with options that are excluded.
+/// A command with excluded options.
 struct Reader {
     name: &'static str,
     /// Short options, as letters.
     short: &'static str,
     /// Long options, without dashes.
     long: &'static [&'static str],
-    /// Most operands; the one behind them would be written to.
+    /// The maximum number of operands; the next one would be written to.
     operands: usize,
 }
 
@@ -106,7 +105,7 @@ const READERS: [Reader; 73] = [
     any("lsblk"),
     any("logname"),
     any("tsort"),
-    // A suffix makes another name of a file.
+    // A suffix changes the name of a file.
     without("zcat", "S", &["suffix"]),
     without("base64", "o", &["output"]),
     without("diff", "l", &["paginate"]),
@@ -124,7 +123,7 @@ const READERS: [Reader; 73] = [
     Reader { operands: 1, ..without("xxd", "r", &["revert"]) },
 ];
 
-/// Variables that change what later commands print, and nothing else.
+/// Variables that only change the output of later commands.
 const HARMLESS: [&str; 15] = [
     "LANG",
     "LANGUAGE",
@@ -143,7 +142,7 @@ const HARMLESS: [&str; 15] = [
     "CI",
 ];
 
-/// Whether it changes nothing of what programs do, apart from how they print.
+/// Whether it affects nothing about programs except their output.
 pub(super) fn is_harmless_variable(name: &str) -> bool {
     let proxies = ["http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"];
     let is_own = name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -152,7 +151,7 @@ pub(super) fn is_harmless_variable(name: &str) -> bool {
     is_own && !proxies.contains(&name) || HARMLESS.contains(&name) || name.starts_with("LC_")
 }
 
-/// Why a simple command may do more than read; `None` if it only reads. Redirections are not looked at.
+/// The reason a simple command may not be read-only; `None` if it is. Redirections are not checked.
 pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<String> {
     if let Some(name) = part.assigned.iter().find(|name| !is_harmless_variable(name)) {
         return Some(format!("it sets {name}, which may change what programs do"));
@@ -172,7 +171,7 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
     {
         return Some(format!("{} gets arguments that are only known when it runs", shown(&name)));
     }
-    // Under `find -exec` and the like a builtin is a program.
+    // Under `find -exec` and similar commands a builtin is a program.
     if (!builtins::is_known(plain) || !part.outer.is_empty())
         && !plain.contains('/')
         && plain == name
@@ -210,16 +209,16 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
     }
 }
 
-/// Whether a part only reads by its words alone, wherever it runs.
+/// Whether a part is read-only by its words alone, wherever it runs.
 pub(super) fn only_reads(part: &Part) -> bool {
-    // Nothing is within it.
+    // Nothing is inside it.
     let workspace = JudgedPath { plain: "/dev/null".into(), real: "/dev/null".into() };
     let nowhere = Surroundings { directories: Some(&[]), workspace: &workspace, home: None };
     objection(part, &nowhere).is_none()
 }
 
-/// Whether a part that may do more than read may run any command within the shell: builtins that evaluate
-/// what they are given, and variables that the shell or every program obeys.
+/// Whether a part that may not be read-only may run any command within the shell: builtins that evaluate
+/// their arguments, and variables that the shell or every program obeys.
 pub(super) fn evaluates(part: &Part) -> bool {
     const BUILTINS: [&str; 14] = [
         "test", "[", "printf", "unset", "read", "declare", "typeset", "local", "export", "readonly", "let",
@@ -248,8 +247,8 @@ pub(super) fn evaluates(part: &Part) -> bool {
 }
 
 /// Whether a part without an objection cannot run another program, whatever its arguments, its files or the
-/// settings of the folder say: a builtin, or a program of the system that starts no other. For kernels that cannot
-/// confine commands.
+/// settings of the folder are: a builtin, or a program of the system that starts no other. For kernels that
+/// cannot confine commands.
 pub(super) fn runs_nothing_else(part: &Part) -> bool {
     const ALONE: [&str; 62] = [
         ":",
@@ -337,7 +336,7 @@ impl Reader {
         if let Some(option) = excluded(arguments, self.short, self.long) {
             return Some(format!("{} may write or run something with {option}", self.name));
         }
-        // Not every program knows options behind operands, or `--`.
+        // Not every program supports options after operands, or `--`.
         let is_option = |word: &&Word| {
             word.literal().is_some_and(|text| text.len() > 1 && text.starts_with('-') && text != "--")
         };
@@ -349,8 +348,8 @@ impl Reader {
     }
 }
 
-/// The first argument that is an excluded option, or may be one. Arguments behind `--` are not options, unless it is
-/// itself the value of an option.
+/// The first argument that is, or may be, an excluded option. Arguments after `--` are not options, unless it
+/// is itself the value of an option.
 fn excluded(arguments: &[Word], short: &str, long: &[&str]) -> Option<String> {
     let mut may_be_value = false;
     for word in arguments {
@@ -388,14 +387,14 @@ fn unknown_arguments(name: &str, arguments: &[Word], more_arguments: bool) -> Op
 }
 
 impl Word {
-    /// Whether it is only known when it runs and may be an option.
+    /// Whether it is an unknown word that may be an option.
     pub(super) fn may_be_option_unknown(&self) -> bool {
         self.literal().is_none() && self.may_be_option()
     }
 }
 
-/// What find may be given besides what it looks for; those in the second list take a word. It runs what `-exec` and
-/// `-execdir` say, which are parts of their own.
+/// Allowed arguments of find besides its search criteria; those in the second list take a word. The commands
+/// of `-exec` and `-execdir` are parts of their own.
 const FIND_FLAGS: [&str; 35] = [
     "-a",
     "-and",
@@ -482,7 +481,7 @@ fn find(arguments: &[Word], more_arguments: bool) -> Option<String> {
         if ["-exec", "-execdir"].contains(&text.as_str()) {
             words.find(|text| text == ";" || text == "+");
         } else if FIND_VALUED.contains(&text.as_str()) || text.starts_with("-newer") && text.len() == 8 {
-            // What looks like an action is asked even where it is a word to look for.
+            // A word that looks like an action needs approval even if it is a search term.
             if let Some(value) = words.next().filter(|value| writes(value)) {
                 return Some(format!("find {} may change something", shown(&value)));
             }
@@ -493,7 +492,7 @@ fn find(arguments: &[Word], more_arguments: bool) -> Option<String> {
     None
 }
 
-/// Lists of archives, in the usual spellings.
+/// Archive commands that only list, in the usual spellings.
 fn archive(name: &str, arguments: &[Word]) -> Option<String> {
     let literals: Option<Vec<String>> = arguments.iter().map(Word::literal).collect();
     let is_list = literals.is_some_and(|words| match words.as_slice() {
@@ -530,7 +529,7 @@ fn date(arguments: &[Word], more_arguments: bool) -> Option<String> {
     None
 }
 
-/// Commands that only print without arguments.
+/// Commands that only print if they have no arguments.
 fn bare(name: &str, arguments: &[Word]) -> Option<String> {
     let harmless = |text: &str| match name {
         "hostname" => ["-f", "-s", "-i", "-I", "-d", "-A", "--fqdn", "--short"].contains(&text),

@@ -1,4 +1,4 @@
-//! What a name runs: the program that is found in `PATH`, and whether a project decides what that is.
+//! Resolves names to programs in `PATH`, and checks whether a project chooses them.
 
 use std::path::{Path, PathBuf};
 
@@ -6,11 +6,11 @@ use super::Surroundings;
 use crate::permissions::links;
 use crate::permissions::path_pattern::normalised;
 
-/// A program that prints its version without more, with the options for that.
+/// A program that only prints its version, with the options for that.
 struct Versioned {
     name: &'static str,
     options: &'static [&'static str],
-    /// Files with which a project chooses the version that runs; they count from its folder upwards.
+    /// Files with which a project chooses the version to run; they are searched from its folder upwards.
     chosen_by: &'static [&'static str],
 }
 
@@ -55,12 +55,12 @@ const VERSIONED: [Versioned; 30] = [
     row("tau", UPPER),
 ];
 
-/// Programs that run another one, which they choose by files of the folder.
+/// Programs that run another one, chosen by files in the folder.
 const CHOOSERS: [&str; 9] =
     ["asdf", "mise", "rtx", "volta", "volta-shim", "direnv", "aqua-proxy", "proto-shim", "corepack"];
-/// Folders with such programs under the names of those that they run.
+/// Folders of such programs, under the names of the programs that they run.
 const CHOOSERS_FOLDERS: [&str; 5] = ["shims", ".volta", ".asdf", ".jenv", "corepack"];
-/// The files by which they choose.
+/// The files that determine their choice.
 const CHOICES: [&str; 26] = [
     ".tool-versions",
     ".mise.toml",
@@ -89,16 +89,17 @@ const CHOICES: [&str; 26] = [
     "aqua.yaml",
     "aqua.yml",
 ];
-/// The files by which rustup chooses.
+/// The files that determine the choice of rustup.
 const TOOLCHAINS: [&str; 2] = ["rust-toolchain", "rust-toolchain.toml"];
 
-/// Why a program may do more than print its version. `None` in the answer: it is not one of those.
+/// The reason a program may do more than print its version. The outer `None`: it is not one of these.
 pub(super) fn version(name: &str, only: &str, surroundings: &Surroundings<'_>) -> Option<Result<(), String>> {
     let row = VERSIONED.iter().find(|row| row.name == name && row.options.contains(&only))?;
     Some(is_the_user_s(name, row.chosen_by, surroundings))
 }
 
-/// Why `cargo metadata` may run what a project names: its settings name compilers and their wrappers.
+/// The reason `cargo metadata` may run a program named by the project: its settings name compilers and their
+/// wrappers.
 pub(super) fn cargo_metadata(
     arguments: &[String],
     surroundings: &Surroundings<'_>,
@@ -124,13 +125,13 @@ pub(super) fn cargo_metadata(
     Some(is_the_user_s("cargo", &[".cargo/config.toml", ".cargo/config"], surroundings))
 }
 
-/// Whether no file of a project decides what this program is; `chosen_by` are such files of its own.
+/// Whether no file of a project chooses this program; `chosen_by` are further files to check.
 fn is_the_user_s(
     name: &str,
     chosen_by: &'static [&'static str],
     surroundings: &Surroundings<'_>,
 ) -> Result<(), String> {
-    // What is not found does not run.
+    // A missing program does not run.
     let Some(program) = links::program(name) else { return Ok(()) };
     let real = links::followed(&program);
     let file = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -152,7 +153,7 @@ fn is_the_user_s(
     let Some(directories) = surroundings.directories else {
         return Err(format!("it is not known what {name} is in that folder"));
     };
-    // What lies in the home directory is the user's choice, unless it is the workspace.
+    // Files in the home directory are the user's choice, unless it is the workspace.
     let is_own = |folder: &Path| Some(folder) == surroundings.home && folder != surroundings.workspace.plain;
     let links = directories.iter().filter_map(|directory| directory.canonicalize().ok());
     let starts: Vec<PathBuf> =
@@ -167,7 +168,7 @@ fn is_the_user_s(
     found.map_or(Ok(()), |path| Err(format!("{} decides what {name} runs", path.display())))
 }
 
-/// Whether a toolchain file asks for nothing but a toolchain that is there: others are a folder, or are downloaded.
+/// Whether a toolchain file only requests an installed toolchain: others are a folder, or are downloaded.
 fn is_installed_toolchain(path: &Path, surroundings: &Surroundings<'_>) -> bool {
     let Some(text) = super::repository::read_small(path) else { return false };
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
@@ -195,16 +196,16 @@ fn is_installed_toolchain(path: &Path, surroundings: &Surroundings<'_>) -> bool 
         })
 }
 
-/// Whether the program that bash finds under this name is a file of the workspace, or may be.
+/// Whether the program that bash finds under this name is, or may be, a file of the workspace.
 pub(super) fn is_of_workspace(name: &str, surroundings: &Surroundings<'_>) -> bool {
     let workspace = surroundings.workspace;
-    // The programs of somebody who works in the home directory are there.
+    // A user who works in the home directory has programs there.
     let holds_home = surroundings
         .home
         .is_some_and(|home| home.starts_with(&workspace.plain) || home.starts_with(&workspace.real));
     let within = |path: &Path| path.starts_with(&workspace.plain) || path.starts_with(&workspace.real);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    // It is another one wherever the command runs.
+    // It depends on the directory that the command runs in.
     let has = |folder: &Path| {
         let has = |base: &PathBuf| base.join(folder).join(name).symlink_metadata().is_ok();
         surroundings.directories.is_none_or(|bases| bases.iter().any(has))

@@ -1,7 +1,8 @@
-//! The repository that git finds from a folder, and what it makes git run.
+//! Checks the repository that git finds from a folder for settings that run programs.
 //!
-//! Git obeys the settings of the repository it finds: programs that watch files, show changes or convert contents. So it
-//! is judged by the repository: found as git finds it, with its settings and those of its submodules read.
+//! Git obeys the settings of the repository it finds: programs that watch files, show changes or convert
+//! contents. So it is judged by the repository: found like git finds it, including its settings and those of
+//! its submodules.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -15,20 +16,20 @@ use crate::permissions::path_pattern::normalised;
 use parking_lot::Mutex;
 use tau_tools::git_index::{self, IndexEntry};
 
-/// Largest file of settings, and largest of the small files beside it, in bytes.
+/// The size limit of a settings file, and of the small files beside it, in bytes.
 const MAX_CONFIG: u64 = 256 * 1024;
-/// Largest index, in bytes: about that of a million files.
+/// The size limit of an index, in bytes: about a million files.
 const MAX_INDEX: u64 = 128 * 1024 * 1024;
-/// Most submodules that are looked at.
+/// The maximum number of submodules that are checked.
 const MAX_SUBMODULES: usize = 64;
-/// How long an index has been as it is before it is remembered.
+/// The minimum age of an index version before it is cached.
 const MIN_AGE: Duration = Duration::from_secs(1);
-/// Most indexes that are remembered.
+/// The maximum number of cached indexes.
 const MAX_REMEMBERED: usize = 16;
 
-/// Why git may run something if it is run in this folder.
+/// The reason git may run something in this folder.
 pub(super) fn objection(directory: &Path, home: Option<&Path>) -> Option<String> {
-    // `cd` goes by names, everything else by links.
+    // `cd` follows names, everything else follows links.
     let (named, real) = (normalised(directory), directory.canonicalize());
     let starts = [real.ok(), named.canonicalize().ok()];
     let mut left = MAX_SUBMODULES;
@@ -55,7 +56,7 @@ pub(super) fn objection(directory: &Path, home: Option<&Path>) -> Option<String>
     })
 }
 
-/// What is said of the repository that git finds from here upwards.
+/// The objection to the repository that git finds from here upwards.
 fn found_from(start: &Path, left: &mut usize) -> Option<String> {
     for folder in start.ancestors() {
         let git = folder.join(".git");
@@ -73,7 +74,7 @@ fn found_from(start: &Path, left: &mut usize) -> Option<String> {
     None
 }
 
-/// The folder of a repository that `.git` is or names; `None` if git looks further up.
+/// The repository folder that `.git` is or names; `None` if git searches further up.
 fn git_folder(git: &Path) -> Option<Result<PathBuf, String>> {
     let facts = git.metadata().ok()?;
     if facts.is_dir() {
@@ -87,7 +88,7 @@ fn git_folder(git: &Path) -> Option<Result<PathBuf, String>> {
     Some(Ok(git.parent().unwrap_or(git).join(target)))
 }
 
-/// Whether git takes a folder for that of a repository: it continues to look otherwise.
+/// Whether git recognizes a folder as a repository: otherwise it continues its search.
 fn is_git_folder(git: &Path) -> bool {
     let head = read_small(&git.join("HEAD")).is_some_and(|head| {
         let reference = head.strip_prefix("ref:").map(str::trim_start);
@@ -98,13 +99,13 @@ fn is_git_folder(git: &Path) -> bool {
     head && common.join("objects").is_dir() && common.join("refs").is_dir()
 }
 
-/// Where the settings of a repository are: those of the main work tree if it is another one.
+/// The location of a repository's settings: those of the main work tree if it is a linked one.
 fn common_folder(git: &Path) -> PathBuf {
     let common = read_small(&git.join("commondir"));
     common.map_or_else(|| git.to_owned(), |common| git.join(common.trim_end_matches(['\n', '\r'])))
 }
 
-/// What is said of the settings and hooks of a repository, and of its submodules.
+/// The objection to the settings and hooks of a repository, and of its submodules.
 fn of_repository(git: &Path, work_tree: Option<&Path>, left: &mut usize) -> Option<String> {
     let common = common_folder(git);
     for path in [common.join("config"), common.join("config.worktree"), git.join("config.worktree")] {
@@ -148,7 +149,7 @@ fn read_settings(path: &Path) -> Option<Result<Vec<Setting>, ()>> {
     Some(read_small(path).and_then(|text| settings(&text)).ok_or(()))
 }
 
-/// The text of a regular file that is not large.
+/// The text of a small regular file.
 pub(super) fn read_small(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     open(path)?.take(MAX_CONFIG + 1).read_to_end(&mut bytes).ok()?;
@@ -156,7 +157,7 @@ pub(super) fn read_small(path: &Path) -> Option<String> {
     is_small.then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Opens a regular file and never waits for it.
+/// Opens a regular file without ever waiting.
 fn open(path: &Path) -> Option<std::fs::File> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -164,10 +165,10 @@ fn open(path: &Path) -> Option<std::fs::File> {
     file.metadata().ok()?.is_file().then_some(file)
 }
 
-/// What a file of the index has in common with no later one: size, inode, times of change.
+/// The identity of an index version: size, inode, modification and change times.
 type IndexVersion = (u64, u64, Option<SystemTime>, (i64, i64));
 
-/// A version of an index, and what was looked for in it.
+/// A version of an index, and the results of searches in it.
 struct Remembered {
     path: PathBuf,
     version: IndexVersion,
@@ -177,8 +178,8 @@ struct Remembered {
 
 static REMEMBERED: Mutex<Vec<Remembered>> = Mutex::new(Vec::new());
 
-/// The paths in an index for which `is_sought` holds, relative to the work tree; none if there is no index,
-/// `None` if that is not known. The answer is kept under the name `sought` until the index changes.
+/// The paths in an index that satisfy `is_sought`, relative to the work tree; empty if there is no index,
+/// `None` if unknown. The result is cached under the name `sought` until the index changes.
 fn in_index(
     index: &Path,
     sought: &str,
@@ -197,7 +198,7 @@ fn in_index(
     }
     let mut bytes = Vec::new();
     open(index)?.take(MAX_INDEX).read_to_end(&mut bytes).ok()?;
-    // Names of objects have 20 bytes, or 32.
+    // Object names have 20 bytes, or 32.
     let mut found = Vec::new();
     let end = [20, 32].iter().find_map(|object| {
         found.clear();
@@ -213,7 +214,7 @@ fn in_index(
         return None;
     }
     remembered.retain(|known| !is_known(known));
-    // It may change once more without the clock of the file system having moved on.
+    // It may change again before the clock of the file system advances.
     if modified.and_then(|time| time.elapsed().ok()).is_none_or(|age| age < MIN_AGE) {
         return Some(found);
     }
@@ -225,11 +226,11 @@ fn in_index(
     Some(found)
 }
 
-/// The first tracked file of the repository that git finds from a folder for which `is_sought` holds; `sought` is
-/// a name for what that is.
+/// The first tracked file that satisfies `is_sought`, in the repository that git finds from a folder;
+/// `sought` is a name for the search.
 ///
 /// # Errors
-/// It is not known what is tracked.
+/// When the tracked files are unknown.
 pub(in crate::permissions) fn tracked(
     start: &Path,
     sought: &str,
@@ -238,7 +239,7 @@ pub(in crate::permissions) fn tracked(
     for folder in start.ancestors() {
         let Some(git) = git_folder(&folder.join(".git")) else { continue };
         let index = git.map_err(|_| NotKnown)?.join("index");
-        // Of the same index different folders may be the work tree.
+        // Different folders may be the work tree of the same index.
         let sought = format!("{}\n{sought}", folder.display());
         let found = in_index(&index, &sought, |entry, path| entry.is_file() && is_sought(&folder.join(path)));
         return found.ok_or(NotKnown).map(|found| found.first().map(|path| folder.join(path)));
@@ -246,6 +247,6 @@ pub(in crate::permissions) fn tracked(
     Ok(None)
 }
 
-/// What a repository tracks is not known.
+/// The tracked files of a repository are unknown.
 #[derive(Debug)]
 pub(in crate::permissions) struct NotKnown;

@@ -1,9 +1,10 @@
-//! sed and awk: scripts that only print.
+//! Scripts of sed and awk that only print.
 
 use super::{excluded, unknown_arguments};
 use crate::permissions::shell::Word;
 
-/// Why sed may do more than print: `-i`, or a script with `w`, `e`, `r`, or anything that is not plain.
+/// The reason sed may do more than print: `-i`, or a script with `w`, `e`, `r`, or anything that is not
+/// plain.
 pub(super) fn sed(arguments: &[Word], more_arguments: bool) -> Option<String> {
     if let Some(why) = unknown_arguments("sed", arguments, more_arguments) {
         return Some(why);
@@ -37,8 +38,8 @@ pub(super) fn sed(arguments: &[Word], more_arguments: bool) -> Option<String> {
     (!prints).then(|| "sed may write or run something with this script".to_owned())
 }
 
-/// Whether a script of sed has only commands that print or change the text that is printed. What one sed may read in
-/// another way than the next counts as unknown.
+/// Whether a sed script has only commands that print or change the printed text. Syntax that differs between
+/// versions of sed counts as unknown.
 fn only_prints(script: &str) -> bool {
     let mut rest = script;
     loop {
@@ -68,7 +69,7 @@ fn only_prints(script: &str) -> bool {
     }
 }
 
-/// What is behind the address of a command.
+/// The rest after the address of a command.
 fn address(text: &str) -> Option<&str> {
     let mut rest = one_address(text)?;
     if let Some(second) = rest.strip_prefix(',') {
@@ -86,13 +87,13 @@ fn one_address(text: &str) -> Option<&str> {
     Some(rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '~'))
 }
 
-/// What is behind the next delimiter that no backslash precedes, and what is before it.
+/// The rest after the next delimiter without a backslash before it, and the text before it.
 fn behind(text: &str, delimiter: char) -> Option<(&str, &str)> {
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {
         match c {
             '\\' => {
-                // A line that is continued is more than a plain script has.
+                // A continued line does not occur in a plain script.
                 chars.next().filter(|(_, c)| *c != '\n')?;
             }
             '\n' => return None,
@@ -103,8 +104,8 @@ fn behind(text: &str, delimiter: char) -> Option<(&str, &str)> {
     None
 }
 
-/// What is behind a regular expression, if it ends at the same place for a sed that knows brackets as for one that does
-/// not.
+/// The rest after a regular expression, if it ends at the same place for a sed with and without support for
+/// brackets.
 fn behind_pattern(text: &str, delimiter: char) -> Option<&str> {
     let (behind, pattern) = behind(text, delimiter)?;
     let mut rest = pattern.chars();
@@ -118,11 +119,11 @@ fn behind_pattern(text: &str, delimiter: char) -> Option<&str> {
     Some(behind)
 }
 
-/// What is behind the bracket expression whose `[` was read; `None` if it is not closed, or has a backslash before a
-/// character that matters.
+/// The rest after the bracket expression whose `[` was read; `None` if it is not closed, or has a backslash
+/// before a significant character.
 fn behind_bracket(text: &str, delimiter: char) -> Option<&str> {
     let negated = text.strip_prefix('^').unwrap_or(text);
-    // A `]` that comes first is one of the characters.
+    // A leading `]` is one of the characters.
     let mut rest = negated.strip_prefix(']').unwrap_or(negated);
     loop {
         let c = rest.chars().next()?;
@@ -140,7 +141,7 @@ fn behind_bracket(text: &str, delimiter: char) -> Option<&str> {
     }
 }
 
-/// What is behind `/a/b/`, whatever the delimiter.
+/// The rest after `/a/b/`, with any delimiter.
 fn substitution(text: &str, is_pattern: bool) -> Option<&str> {
     let delimiter = text.chars().next().filter(|c| "/|,#@:!%_~+=".contains(*c))?;
     let rest = text.get(delimiter.len_utf8()..)?;
@@ -148,8 +149,8 @@ fn substitution(text: &str, is_pattern: bool) -> Option<&str> {
     behind(rest, delimiter).map(|(behind, _)| behind)
 }
 
-/// Why awk may do more than print: it runs programs with `system`, `|` and `getline`, writes with `>`, loads code with
-/// `@`, and opens connections by names of files.
+/// The reason awk may do more than print: it runs programs with `system`, `|` and `getline`, writes with `>`,
+/// loads code with `@`, and opens connections by file names.
 pub(super) fn awk(arguments: &[Word], more_arguments: bool) -> Option<String> {
     if let Some(why) = unknown_arguments("awk", arguments, more_arguments) {
         return Some(why);

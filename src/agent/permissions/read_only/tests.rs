@@ -1,4 +1,4 @@
-//! What runs without a question and a rule, as tables of commands.
+//! Tests commands that run without approval and without a rule.
 
 mod projects;
 

@@ -1,8 +1,8 @@
-//! A command of the shell as the simple commands that it runs, and what is not known of it.
+//! Splits a shell command into the simple commands that it runs, and doubts.
 //!
 //! Every simple command of lists, pipelines, loops, functions and substitutions is a [`Part`], and so is
-//! what `env`, `xargs`, `find -exec`, `sh -c` and the like run in turn. What bash runs is always among the
-//! parts, or there is a [`Doubt`].
+//! every command that `env`, `xargs`, `find -exec`, `sh -c` and similar ones run in turn. Everything that
+//! bash runs is among the parts, or there is a [`Doubt`].
 
 mod structure;
 mod words;
@@ -17,56 +17,59 @@ use structure::Simple;
 use tau_tools::invisible::is_invisible;
 use wrappers::Unwrapped;
 
-/// Longest command that is analysed, in bytes; what is longer is asked.
+/// The maximum length of a command that is analysed, in bytes; a longer one needs approval.
 const LONGEST: usize = 20_000;
-/// Most bytes that are read in all, substitutions counted again at every level.
+/// The maximum bytes that are parsed in total, counting substitutions again at every level.
 const MOST_READ: usize = 3 * LONGEST;
-/// Most words of a simple command.
+/// The maximum number of words in a simple command.
 const MOST_WORDS: usize = 2_000;
-/// Most commands that run one another, as in `sudo nice timeout 5 make`.
+/// The maximum nesting of commands that run one another, as in `sudo nice timeout 5 make`.
 const MOST_WRAPPERS: usize = 8;
-/// The number of invisible characters that are named at most.
+/// The maximum number of invisible characters that are named.
 const MOST_UNSEEN: usize = 8;
-/// Most simple commands in one command.
+/// The maximum number of simple commands in one command.
 const MOST_PARTS: usize = 400;
 
 /// A simple command that is judged on its own.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Part {
-    /// Where it is in the whole command, in bytes.
+    /// Its position in the whole command, in bytes.
     pub span: Range<usize>,
-    /// The variables that are set before it, or by it alone.
+    /// The variables that are set before it, or only for it.
     pub assigned: Vec<String>,
     /// The words that give variables their values, see [`Simple`].
     pub values: Vec<(String, Word)>,
     /// Its name and arguments.
     pub words: Vec<Word>,
     pub redirects: Vec<Redirect>,
-    /// What it is given to read in the command itself: documents and strings behind `<<`.
+    /// Its input in the command itself: here-documents and here-strings after `<<`.
     pub texts: Vec<String>,
-    /// The commands that run this one, from the outside in: their words, and at which of them this one begins.
+    /// The commands that run this one, from the outside in: their words, and the index at which this one
+    /// begins.
     pub outer: Vec<(Vec<Word>, usize)>,
-    /// Whether it gets more arguments than those, which are not known.
+    /// Whether it gets further, unknown arguments.
     pub more_arguments: bool,
-    /// Whether it runs in a directory that is not known.
+    /// Whether it runs in an unknown directory.
     pub elsewhere: bool,
 }
 
-/// What a command consists of.
+/// The analysis of a command.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Analysis {
     pub parts: Vec<Part>,
     pub doubts: Vec<Doubt>,
     /// Whether commands may run more than once, or in another order.
     pub loops: bool,
-    /// Whether a descriptor that is written to, such as 1 or 2, may lead to a file that was opened for reading.
+    /// Whether a descriptor that is written to, such as 1 or 2, may lead to a file that was opened for
+    /// reading.
     pub reopens: bool,
 }
 
-/// A text that is read: where it comes from, and how deeply it is nested.
+/// A text to be parsed, with its position and nesting.
 struct Source<'a> {
     text: std::borrow::Cow<'a, str>,
-    /// Where it begins in the whole command; or where all of it is said to be, if it is not there as it is.
+    /// Its start in the whole command; or the position reported for all of it, if it does not occur there
+    /// verbatim.
     place: Result<usize, Range<usize>>,
     depth: usize,
 }
@@ -80,7 +83,7 @@ impl Source<'_> {
     }
 }
 
-/// Takes a command apart.
+/// Splits a command into its parts.
 pub(super) fn analyse(command: &str) -> Analysis {
     let mut analysis = Analysis::default();
     if command.len() > LONGEST {
@@ -118,10 +121,10 @@ pub(super) fn analyse(command: &str) -> Analysis {
     if !command.is_ascii()
         && let Some(part) = analysis.parts.iter().find(|part| sets(part, is_locale))
     {
-        // Bash reads the lines behind it in that encoding, in which a backslash can be half of a character.
+        // Bash reads the following lines in that encoding, in which a backslash can be half of a character.
         analysis.doubts.push(Doubt::new(part.span.clone(), "another encoding for what follows"));
     }
-    // With the first, patterns match hidden files; with the second, words are read in another way.
+    // With the first, patterns match hidden files; with the second, words are parsed differently.
     let is_mode = |name: &str| ["GLOBIGNORE", "POSIXLY_CORRECT"].contains(&name);
     if let Some(part) = analysis.parts.iter().find(|part| sets(part, is_mode)) {
         analysis.doubts.push(Doubt::new(part.span.clone(), "a variable that changes how commands are read"));
@@ -133,7 +136,7 @@ fn is_locale(name: &str) -> bool {
     name == "LANG" || name.starts_with("LC_")
 }
 
-/// Whether the shell itself gets such a variable, not only a program that it runs.
+/// Whether such a variable is set in the shell itself, not only for a program that it runs.
 fn sets(part: &Part, is_one: impl Fn(&str) -> bool) -> bool {
     let named = |word: &Word| {
         let text = word.literal().unwrap_or_default();
@@ -142,7 +145,7 @@ fn sets(part: &Part, is_one: impl Fn(&str) -> bool) -> bool {
     part.words.is_empty() && part.assigned.iter().any(|name| is_one(name)) || part.words.iter().any(named)
 }
 
-/// Characters that somebody who reads the command does not see.
+/// Invisible characters in a command.
 fn unseen(command: &str) -> Vec<Doubt> {
     let unseen = command.char_indices().filter(|(_, c)| is_invisible(*c));
     let doubt = |(at, c): (usize, char)| {
@@ -152,7 +155,7 @@ fn unseen(command: &str) -> Vec<Doubt> {
     unseen.take(MOST_UNSEEN).map(doubt).collect()
 }
 
-/// Adds a simple command and what it runs in turn; the scripts that are given to shells.
+/// Adds a simple command and the commands that it runs in turn; returns the scripts that are given to shells.
 fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Source<'static>> {
     let placed = |word: Word| Word { span: source.span(&word.span), ..word };
     let mut part = Part {
@@ -220,7 +223,7 @@ fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Sour
     scripts
 }
 
-/// Whether what a command runs in turn is among the parts, so that its words are no more than they seem.
+/// Whether the commands that it runs in turn are among the parts, so that its words have no hidden effect.
 pub(super) fn is_taken_apart(words: &[Word]) -> bool {
     matches!(wrappers::unwrap(words), Unwrapped::Runs(_))
 }

@@ -1,5 +1,7 @@
-//! From a text to its simple commands: the parser says what belongs to what, [`super::words`] what
-//! each word is, and both must have seen the same tokens.
+//! Parses a text into its simple commands with two independent readers.
+//!
+//! The parser determines the structure, [`super::words`] the meaning of each word, and both must have seen
+//! the same tokens.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,10 +15,10 @@ use brush_parser::{ParserOptions, SourceSpan};
 
 use super::words::{self, DEEPEST, Doubt, Piece, Token, Word};
 
-/// Most operators in a text that is parsed: the time for it grows with them.
+/// The maximum number of operators in a text that is parsed: the time for it grows with them.
 const MOST_OPERATORS: usize = 1_500;
 
-/// How a file is redirected.
+/// The direction of a redirection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::permissions) enum Direction {
     Read,
@@ -32,9 +34,9 @@ pub(in crate::permissions) struct Redirect {
 
 impl Redirect {
     /// Whether bash may open a connection instead of a file: it does for `/dev/tcp/…` and `/dev/udp/…`, after
-    /// variables and quotes are replaced, and compares nothing but the text.
+    /// variables and quotes are replaced, and only compares the text.
     pub(in crate::permissions) fn may_connect(&self) -> bool {
-        // These are the shell's own, and no folder on the way to a connection.
+        // These are the shell's own, and never a folder on the way to a connection.
         const FOLDERS: [&str; 4] = ["HOME", "PWD", "OLDPWD", "TMPDIR"];
         let mut known = String::new();
         let mut is_whole = true;
@@ -56,28 +58,28 @@ impl Redirect {
     }
 }
 
-/// A command without operators in it.
+/// A command without operators.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::permissions) struct Simple {
-    /// Where it is, in bytes.
+    /// Its position, in bytes.
     pub span: Range<usize>,
-    /// The variables that are set before it, or by it alone.
+    /// The variables that are set before it, or only for it.
     pub assigned: Vec<String>,
-    /// What those variables are set to, or one after another in a loop, where that is all there is to it.
+    /// The values of those variables, if they are assigned as a whole; in a loop, the successive ones.
     pub values: Vec<(String, Word)>,
     /// Its name and arguments.
     pub words: Vec<Word>,
     pub redirects: Vec<Redirect>,
-    /// What it is given to read in the command itself.
+    /// Its input in the command itself.
     pub texts: Vec<String>,
 }
 
-/// What was found in a text.
+/// The result of parsing a text.
 #[derive(Default)]
 pub(super) struct Found {
     pub commands: Vec<Simple>,
     pub doubts: Vec<Doubt>,
-    /// The commands in substitutions, to be read in turn.
+    /// The commands in substitutions, to be parsed in turn.
     pub nested: Vec<Range<usize>>,
     /// Whether commands may run more than once, or in another order.
     pub loops: bool,
@@ -85,7 +87,7 @@ pub(super) struct Found {
     pub reopens: bool,
 }
 
-/// Reads a text that begins at `base` of the whole command.
+/// Parses a text that begins at `base` of the whole command.
 pub(super) fn read(text: &str, depth: usize) -> Found {
     let (tokens, doubts) = words::tokens(text, depth);
     let mut found = Found { doubts, ..Found::default() };
@@ -106,7 +108,7 @@ pub(super) fn read(text: &str, depth: usize) -> Found {
         return found;
     }
     let options = ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() };
-    // The parser is not known to fail on what came so far; if it does, the command is asked.
+    // The parser is not known to panic on text that passed so far; if it does, the command needs approval.
     let parsed = std::panic::catch_unwind(|| parse(text, &tokens, &options));
     let Ok(Some(program)) = parsed else {
         found.doubts.push(Doubt::new(whole, "this is not understood"));
@@ -125,8 +127,8 @@ pub(super) fn read(text: &str, depth: usize) -> Found {
     walk.found
 }
 
-/// Whether something that may begin a here-document has no delimiter with a character in it. The parser finds the end of
-/// such a document again and again, and does not return.
+/// Whether a possible here-document has an empty or blank delimiter. The parser finds the end of such a
+/// document again and again, and does not return.
 fn has_blank_delimiter(text: &str) -> bool {
     let is_document = |at: &usize| {
         let before = text.get(..*at).unwrap_or_default();
@@ -181,7 +183,7 @@ fn parse(text: &str, tokens: &[Token], options: &ParserOptions) -> Option<Progra
     brush_parser::parse_tokens(&theirs, options).ok()
 }
 
-/// How deeply compound commands can be nested at most.
+/// The maximum nesting of compound commands.
 fn nesting(text: &str, tokens: &[Token]) -> usize {
     const OPEN: [&str; 9] = ["(", "{", "if", "while", "until", "for", "case", "select", "[["];
     let (mut open, mut most, mut prefixes, mut first): (Vec<&str>, _, _, _) =
@@ -202,7 +204,7 @@ fn nesting(text: &str, tokens: &[Token]) -> usize {
             "]]" => &["[["],
             _ => &[],
         };
-        // A `)` may also end a pattern of `case`, and a word like these be an argument: they close nothing.
+        // A `)` may also end a pattern of `case`, and such a word may be an argument: they close nothing.
         if open.last().is_some_and(|last| closes.contains(last)) {
             open.pop();
         } else if OPEN.contains(&text) {
@@ -220,7 +222,7 @@ fn nesting(text: &str, tokens: &[Token]) -> usize {
     most
 }
 
-/// From characters to bytes.
+/// Maps characters to bytes.
 struct Positions(Vec<usize>);
 
 impl Positions {
@@ -237,7 +239,7 @@ impl Positions {
 }
 
 struct Walk {
-    /// The words by where they end.
+    /// The words by their end.
     words: HashMap<usize, Word>,
     positions: Positions,
     found: Found,
@@ -374,7 +376,7 @@ impl Walk {
         if let Some(span) = command.location() {
             simple.span = self.span(&span);
         }
-        // A here-document is no part of it.
+        // A here-document is not part of it.
         if let (Some(first), Some(last)) = (simple.words.first(), simple.words.last()) {
             let start = simple.span.start.min(first.span.start);
             let redirected = simple.redirects.iter().map(|redirect| redirect.target.span.end).max();
@@ -400,7 +402,7 @@ impl Walk {
                             simple.values.push((name.clone(), value));
                         }
                         let AssignmentValue::Array(elements) = value else { return };
-                        // One in quotes is an index for bash as well.
+                        // One in quotes is an index for bash, too.
                         let is_indexed =
                             |(index, value): &(Option<brush_parser::ast::Word>, brush_parser::ast::Word)| {
                                 index.is_some() || value.value.starts_with('[')
@@ -458,7 +460,7 @@ impl Walk {
                 }
             }
             IoRedirect::OutputAndError(word, _) => (Direction::Write, word),
-            // Commands in it have been read with all others.
+            // Commands in it were parsed with all others.
             IoRedirect::HereDocument(_, document) => return simple.texts.push(document.doc.value.clone()),
             IoRedirect::HereString(_, word) => {
                 let text = self.word(word).and_then(|word| word.literal());
@@ -471,8 +473,8 @@ impl Walk {
     }
 }
 
-/// Whether a descriptor other than 0 may lead to a file that is read: it is opened for reading, or made a copy of one
-/// that is neither 1 nor 2.
+/// Whether a descriptor other than 0 may lead to a file that is read: it is opened for reading, or is a copy
+/// of one that is neither 1 nor 2.
 fn reopens(descriptor: Option<i32>, kind: &IoFileRedirectKind, target: &IoFileRedirectTarget) -> bool {
     match kind {
         IoFileRedirectKind::Read => descriptor.is_some_and(|descriptor| descriptor != 0),
@@ -543,7 +545,7 @@ mod tests {
         for text in named {
             assert!(!has_blank_delimiter(text), "{text:?}");
         }
-        // Whatever else is around it, it ends.
+        // It ends, whatever else is around it.
         let around = [
             "$( < | file esac; ls || ! @ ) E [[ aa [[    ",
             "$( cat @",

@@ -1,22 +1,22 @@
-//! A command as words and operators, read as bash reads it; what has no meaning known here is a doubt.
+//! Splits a command into words and operators like bash; unknown syntax is a doubt.
 //!
-//! This is the second reading of every token: [`super::structure`] compares it with the first. It is
-//! strict on purpose: what it does not know is asked, never guessed.
+//! This is the second reading of every token: [`super::structure`] compares it with the first. It is strict
+//! on purpose: unknown syntax needs approval, and is never guessed.
 
 mod expansion;
 
 use std::ops::Range;
 
-/// Deepest nesting of substitutions and compound commands that is read. Parsing takes up to 30 KB of
-/// stack for each level.
+/// The maximum nesting of substitutions and compound commands. Parsing takes up to 30 KB of stack for each
+/// level.
 pub(super) const DEEPEST: usize = 24;
 
-/// Something whose effect is not known.
+/// A part of a command with unknown effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::permissions) struct Doubt {
-    /// Where it is, in bytes.
+    /// Its position, in bytes.
     pub span: Range<usize>,
-    /// What it is, as in "eval runs a text as a command".
+    /// A description, such as "eval runs a text as a command".
     pub text: String,
 }
 
@@ -29,7 +29,7 @@ impl Doubt {
 /// A part of a word, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::permissions) enum Piece {
-    /// Text that stays as it is.
+    /// Literal text.
     Text(String),
     /// An unquoted `*`, `?`, `[` or `]`.
     Glob(char),
@@ -42,7 +42,7 @@ pub(in crate::permissions) enum Piece {
 }
 
 impl Piece {
-    /// Its text, if that stays as it is.
+    /// Its text, if it is literal.
     pub(in crate::permissions) fn text(&self) -> Option<&str> {
         match self {
             Piece::Text(text) => Some(text),
@@ -54,32 +54,32 @@ impl Piece {
 /// A substitution: commands within a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Nested {
-    /// Where its commands are in the whole command.
+    /// The position of its commands in the whole command.
     pub inner: Range<usize>,
 }
 
-/// A word as it is written, taken apart.
+/// A parsed word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::permissions) struct Word {
-    /// Where it is, in bytes.
+    /// Its position, in bytes.
     pub span: Range<usize>,
     pub pieces: Vec<Piece>,
     /// Whether any of it was quoted.
     pub quoted: bool,
-    /// Whether it may become several words, or none: it has a variable or a substitution without quotes.
+    /// Whether it may become several words, or none: it has an unquoted variable or substitution.
     pub splits: bool,
-    /// Whether it is a brace expansion: its pieces are not what becomes of it.
+    /// Whether it is a brace expansion, of which its pieces are not the result.
     pub is_brace: bool,
     pub(super) nested: Vec<Nested>,
 }
 
 impl Word {
-    /// A word without quotes that is this text.
+    /// An unquoted word with this text.
     pub(in crate::permissions) fn of_text(text: &str) -> Self {
         Word { pieces: vec![Piece::Text(text.to_owned())], ..Word::default() }
     }
 
-    /// What it is, if nothing in it depends on anything.
+    /// Its text, if it is completely literal.
     pub(in crate::permissions) fn literal(&self) -> Option<String> {
         let mut text = String::new();
         for piece in &self.pieces {
@@ -89,18 +89,18 @@ impl Word {
         Some(text)
     }
 
-    /// Whether it may begin with `-`, or be more words than one.
+    /// Whether it may begin with `-`, or become several words.
     pub(in crate::permissions) fn may_be_option(&self) -> bool {
         let plain = matches!(self.pieces.first(), Some(Piece::Text(text)) if !text.is_empty() && !text.starts_with('-'));
         self.splits || !(plain || self.pieces.first() == Some(&Piece::Home))
     }
 
-    /// Whether it is a pattern, which becomes the files that match it.
+    /// Whether it is a pattern, which expands to the matching files.
     pub(in crate::permissions) fn has_glob(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Glob(_)))
     }
 
-    /// What is behind `NAME=`, if the word begins with that.
+    /// The rest after `NAME=`, if the word begins with that.
     pub(in crate::permissions) fn value_of(mut self, name: &str) -> Option<Word> {
         let Some(Piece::Text(text)) = self.pieces.first_mut() else { return None };
         let value = text.strip_prefix(name)?.strip_prefix('=')?.to_owned();
@@ -122,11 +122,11 @@ impl Word {
 pub(super) enum Token {
     Word(Word),
     Operator(Range<usize>),
-    /// The text of a here-document, behind its delimiter.
+    /// The text of a here-document, after its delimiter.
     Document,
 }
 
-/// All operators of bash, a newline among them.
+/// All operators of bash, including a newline.
 const OPERATORS: [&str; 24] = [
     "&", "&&", "(", ")", ";", ";;", "\n", "|", "||", "<", ">", ">|", "<<", ">>", "<&", ">&", "<<-", "<>",
     "<<<", "&>", "&>>", ";;&", ";&", "|&",
@@ -143,12 +143,12 @@ struct Pending {
 pub(super) struct Lexer<'a> {
     pub text: &'a str,
     pub at: usize,
-    /// How many substitutions are open.
+    /// The number of open substitutions.
     pub depth: usize,
     pub doubts: Vec<Doubt>,
 }
 
-/// The tokens of a text, and what is not known of it.
+/// The tokens of a text, and its doubts.
 pub(super) fn tokens(text: &str, depth: usize) -> (Vec<Token>, Vec<Doubt>) {
     let mut lexer = Lexer { text, at: 0, depth, doubts: Vec::new() };
     let tokens = lexer.tokens(false);
@@ -179,19 +179,19 @@ impl Lexer<'_> {
     }
 
     pub(super) fn doubt(&mut self, start: usize, text: &str) {
-        // What is not understood ends the reading, so the first doubts are those that count.
+        // Unknown syntax ends the reading, so the first doubts are those that count.
         if self.doubts.len() < 8 {
             self.doubts.push(Doubt::new(start..self.at, text));
         }
     }
 
-    /// Gives up: nothing behind this point has a meaning.
+    /// Gives up: nothing after this point has a known meaning.
     pub(super) fn give_up(&mut self, start: usize, text: &str) {
         self.doubt(start, text);
         self.at = self.text.len();
     }
 
-    /// The tokens up to the end, or up to the `)` that closes a substitution, which is left.
+    /// The tokens up to the end, or up to the `)` that closes a substitution, which is not consumed.
     pub(super) fn tokens(&mut self, in_substitution: bool) -> Vec<Token> {
         let (mut tokens, mut pending, mut open) = (Vec::new(), Vec::new(), 0_usize);
         let mut wants_delimiter = None;
@@ -206,7 +206,7 @@ impl Lexer<'_> {
                     if let Some(operator) = self.operator() {
                         tokens.push(Token::Operator(start..self.at));
                         if operator == "(" && self.rest().starts_with('(') {
-                            // Bash reads it as arithmetic if it can, whatever is within.
+                            // Bash parses it as arithmetic if possible, whatever it contains.
                             self.doubt(start, "arithmetic, which evaluates variables");
                         }
                         match operator {
@@ -244,8 +244,8 @@ impl Lexer<'_> {
         tokens
     }
 
-    /// Whether bash may run something else than what is written: bash 5.2 writes the commands of a substitution
-    /// out again before it runs them, and loses the end of a command behind a here-document.
+    /// Whether bash may run something other than the written text: bash 5.2 prints the commands of a
+    /// substitution again before it runs them, and loses the end of a command after a here-document.
     fn is_misread(&self, tokens: &[Token]) -> bool {
         let text = |token: &Token| match token {
             Token::Operator(span) => self.text.get(span.clone()).unwrap_or_default(),
@@ -258,7 +258,7 @@ impl Lexer<'_> {
             && (before.iter().any(several) || behind.iter().any(|token| text(token) != "\n"))
     }
 
-    /// The operator here, as long as it can be.
+    /// The longest operator at this position.
     fn operator(&mut self) -> Option<&'static str> {
         let rest = self.rest();
         let found = OPERATORS.iter().filter(|operator| rest.starts_with(**operator));
@@ -267,7 +267,7 @@ impl Lexer<'_> {
         Some(longest)
     }
 
-    /// Reads the here-documents that begin here, behind a newline.
+    /// Reads the here-documents that begin here, after a newline.
     fn documents(&mut self, pending: &mut Vec<Pending>) {
         for document in pending.drain(..) {
             let (start, mut ended) = (self.at, false);
@@ -278,7 +278,7 @@ impl Lexer<'_> {
                 let bare = line.strip_suffix('\n').unwrap_or(line);
                 let bare = if document.strip_tabs { bare.trim_start_matches('\t') } else { bare };
                 ended = bare == document.delimiter;
-                // A line that is continued can hide the delimiter from one of two readers.
+                // A continued line can hide the delimiter from one of two readers.
                 if !ended && !document.quoted && bare.ends_with('\\') {
                     return self.give_up(start, "a here-document with a continued line");
                 }
@@ -306,7 +306,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The word here. There is at least one character of it.
+    /// Reads the word at this position, which has at least one character.
     fn word(&mut self) -> Word {
         let start = self.at;
         let mut word = Word { span: start..start, ..Word::default() };
@@ -362,7 +362,7 @@ impl Lexer<'_> {
             word.is_brace = true;
         }
         if let [Piece::Glob(c @ ('[' | ']'))] = word.pieces.as_slice() {
-            // Alone it matches nothing but itself: it is the name of a command, or ends it.
+            // Alone it matches only itself: it is the name of a command, or ends it.
             word.pieces = vec![Piece::Text(c.to_string())];
         }
         word.span.end = self.at;
@@ -370,7 +370,8 @@ impl Lexer<'_> {
         word
     }
 
-    /// Numbers and names of descriptors before a redirection that the other reader does not take.
+    /// Checks for numbers and names of descriptors before a redirection that the other reader does not
+    /// accept.
     fn check_descriptor(&mut self, word: &Word) {
         if !self.rest().starts_with(['<', '>']) || word.quoted {
             return;

@@ -1,17 +1,16 @@
-//! Commands that run another command, which is judged in their place: `env`, `xargs`, `find -exec`,
-//! `sh -c` and the like.
+//! Unwraps commands that run another one: `env`, `xargs`, `find -exec`, `sh -c` and others.
 
 use super::words::{Piece, Word};
 
-/// What a command runs.
+/// The effect of a command.
 pub(super) enum Unwrapped {
-    /// Only itself.
+    /// It runs no other command.
     Plain,
-    /// Other commands among its words.
+    /// It runs other commands among its words.
     Runs(Vec<Run>),
-    /// A script in one of its words.
+    /// It runs a script in one of its words.
     Script { text: String, at: usize },
-    /// Something that is not known.
+    /// It runs something unknown.
     Doubt { text: String, at: usize },
 }
 
@@ -22,7 +21,7 @@ pub(super) struct Run {
     pub assigned: Vec<String>,
     pub more_arguments: bool,
     pub elsewhere: bool,
-    /// Arguments with this text in them become others; all of them if it is empty.
+    /// Arguments that contain this placeholder are replaced by others; if it is empty, all arguments are.
     pub replaced: Option<String>,
 }
 
@@ -39,8 +38,8 @@ impl Run {
     }
 }
 
-/// A wrapper with plain options: those that take a value in the next word, and how many words come before
-/// the command.
+/// A wrapper with plain options: those that take a value in the next word, and the number of words before the
+/// command.
 struct Wrapper {
     name: &'static str,
     /// Short options with a value.
@@ -48,7 +47,7 @@ struct Wrapper {
     /// Long options with a value in the next word.
     long_valued: &'static [&'static str],
     operands: usize,
-    /// Whether it has to be allowed itself.
+    /// Whether it must be allowed itself.
     judged: bool,
 }
 
@@ -95,7 +94,7 @@ const WRAPPERS: [Wrapper; 15] = [
     Wrapper { name: "doas", valued: "uC", long_valued: &[], operands: 0, judged: true },
 ];
 
-/// Shells, and whether they read a script as bash does.
+/// Shells, and whether they parse a script like bash.
 const SHELLS: [(&str, bool); 7] = [
     ("bash", true),
     ("sh", false),
@@ -106,7 +105,7 @@ const SHELLS: [(&str, bool); 7] = [
     ("zsh", false),
 ];
 
-/// Names that run what cannot be seen here.
+/// Commands that run something not visible here.
 const UNSEEN: [(&str, &str); 12] = [
     ("eval", "eval runs a text as a command"),
     ("source", "source runs a file in this shell"),
@@ -122,13 +121,13 @@ const UNSEEN: [(&str, &str); 12] = [
     ("readarray", "readarray can run a text as a command"),
 ];
 
-/// Whether the wrapper has to be allowed itself, not only what it runs.
+/// Whether the wrapper itself must be allowed, not only the command that it runs.
 pub(super) fn is_judged(words: &[Word]) -> bool {
     let name = words.first().and_then(Word::literal).unwrap_or_default();
     WRAPPERS.iter().any(|wrapper| wrapper.judged && wrapper.name == base(&name)) || base(&name) == "find"
 }
 
-/// Whether more arguments may make it run another command.
+/// Whether further arguments may make it run another command.
 pub(super) fn runs_arguments(words: &[Word]) -> bool {
     let name = words.first().and_then(Word::literal).unwrap_or_default();
     let name = base(&name);
@@ -141,7 +140,7 @@ fn base(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// What these words run.
+/// The commands that these words run.
 pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
     let Some(first) = words.first() else { return Unwrapped::Plain };
     let doubt = |text: &str| Unwrapped::Doubt { text: text.to_owned(), at: 0 };
@@ -174,7 +173,7 @@ pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
     }
 }
 
-/// Skips options; the index of the first operand. `None` when one of them is only known when it runs.
+/// Skips options; returns the index of the first operand. `None` if one of them is unknown before it runs.
 fn skip_options(words: &[Word], valued: &str, long_valued: &[&str]) -> Option<usize> {
     let mut at = 1;
     while let Some(word) = words.get(at) {
@@ -200,7 +199,7 @@ fn skip_options(words: &[Word], valued: &str, long_valued: &[&str]) -> Option<us
     Some(at)
 }
 
-/// Whether every word before the command is known, so that it begins where it seems to.
+/// Whether every word before the command is known, so that its position is certain.
 fn all_known(words: &[Word], end: usize) -> bool {
     words.get(1..end.min(words.len())).unwrap_or_default().iter().all(|word| word.literal().is_some())
 }
@@ -256,7 +255,7 @@ fn assigned(word: &Word) -> Option<String> {
     (!name.is_empty() && name.chars().all(plain)).then(|| name.to_owned())
 }
 
-/// The variable that a word sets for env, which takes any name.
+/// The variable that a word sets for env, which accepts any name.
 fn given(word: &Word) -> Option<String> {
     let Some(Piece::Text(text)) = word.pieces.first() else { return None };
     let (name, _) = text.split_once('=').filter(|(name, _)| !name.starts_with('-'))?;
@@ -367,7 +366,7 @@ fn find(words: &[Word]) -> Unwrapped {
     if runs.is_empty() { Unwrapped::Plain } else { Unwrapped::Runs(runs) }
 }
 
-/// A shell: its script is read if it is there as it is.
+/// A shell: its script is parsed if it is literal.
 fn shell(words: &[Word], reads_bash: bool) -> Unwrapped {
     let doubt = |text: &str, at| Unwrapped::Doubt { text: text.to_owned(), at };
     let mut at = 1;
@@ -403,7 +402,7 @@ fn script(words: &[Word], at: usize, reads_bash: bool) -> Unwrapped {
     if text.starts_with('-') {
         return doubt("an option behind -c");
     }
-    // What shells read differently.
+    // Syntax that shells parse differently.
     const OF_BASH: [&str; 13] =
         ["$'", "$\"", "&>", "|&", "<(", ">(", "[[", "((", "<<", "{", "function", "coproc", "\\\n"];
     if !reads_bash && OF_BASH.iter().any(|special| text.contains(special)) {

@@ -1,10 +1,10 @@
-//! What the repository of a folder, and the files of a project, make programs run.
+//! Tests programs that a repository, or files of a project, can run.
 
 use std::path::Path;
 
 use super::{all, is_free};
 
-/// A folder with what git takes for a repository in `.git` below `at`.
+/// A folder with a repository in `.git` below `at`.
 fn repository(at: &Path, config: &str) {
     let git = at.join(".git");
     for folder in ["objects", "refs"] {
@@ -26,12 +26,12 @@ fn git_is_judged_by_the_repository_that_it_finds() {
     repository(&root.join("good"), PLAIN);
     repository(&root.join("evil"), HOSTILE);
     std::fs::create_dir_all(root.join("evil/deep")).unwrap();
-    // A repository without a work tree, and one in a file that git follows.
+    // A repository without a work tree, and one named by a file that git follows.
     repository(&root.join("made"), HOSTILE);
     std::fs::rename(root.join("made/.git"), root.join("bare")).unwrap();
     std::fs::create_dir(root.join("linked")).unwrap();
     std::fs::write(root.join("linked/.git"), "gitdir: ../bare\n").unwrap();
-    // Something that git passes over, within the hostile one.
+    // A folder that git ignores, within the hostile one.
     std::fs::create_dir_all(root.join("evil/fake/.git/refs")).unwrap();
     std::fs::write(root.join("evil/fake/.git/HEAD"), "nothing").unwrap();
     std::os::unix::fs::symlink("evil/deep", root.join("link")).unwrap();
@@ -121,7 +121,7 @@ fn what_a_repository_makes_git_run_is_asked() {
         }
         assert!(is_free(), "{path}");
     }
-    // What would block is not waited for.
+    // Files that would block are not waited for.
     for path in ["config", "config.worktree", "commondir", "index", "HEAD"] {
         let file = git.join(path);
         let before = std::fs::read(&file).ok();

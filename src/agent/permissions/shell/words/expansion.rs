@@ -1,8 +1,8 @@
-//! What a `$` or a backquote in a word stands for. Only plain forms are known; the others are doubts.
+//! Reads expansions with `$` or a backquote. Only plain forms are known; others are doubts.
 
 use super::{DEEPEST, Lexer, Nested, Piece, Word};
 
-/// Reads the expansion here. `quoted` says whether it is within double quotes.
+/// Reads the expansion here. `quoted` is true within double quotes.
 pub(super) fn expand(lexer: &mut Lexer<'_>, word: &mut Word, quoted: bool) {
     let start = lexer.at;
     if lexer.peek() == Some('`') {
@@ -36,7 +36,7 @@ fn name(lexer: &mut Lexer<'_>) -> String {
     name
 }
 
-/// `$(…)`: its end is where a reading of its own commands meets the `)`.
+/// `$(…)`: it ends where the parser of its own commands finds the `)`.
 fn substitution(lexer: &mut Lexer<'_>, word: &mut Word, start: usize) {
     lexer.at += 1;
     let inner = lexer.at;
@@ -69,7 +69,7 @@ fn backquoted(lexer: &mut Lexer<'_>, word: &mut Word) {
     word.pieces.push(Piece::Unknown);
 }
 
-/// `$((…))` of numbers. A variable in it is evaluated in turn, and may hold a substitution.
+/// `$((…))` of numbers. A variable in it is evaluated in turn, and may contain a substitution.
 fn arithmetic(lexer: &mut Lexer<'_>, word: &mut Word, start: usize) {
     lexer.at += 2;
     let mut open = 0_usize;
@@ -181,7 +181,7 @@ fn escaped(c: char) -> Option<char> {
     })
 }
 
-/// `\xHH` and `\nnn` of ASCII. The character behind the backslash was read already.
+/// `\xHH` and `\nnn` of ASCII. The character after the backslash has already been read.
 fn numeric(lexer: &mut Lexer<'_>, word: &mut Word) -> bool {
     let before = lexer.at.saturating_sub(1);
     let kind = lexer.text.get(before..lexer.at).unwrap_or_default();
