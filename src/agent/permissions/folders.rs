@@ -1,5 +1,4 @@
-//! What commands do with whole folders: which read what is in them, which remove or replace them, and what
-//! is in one.
+//! Effects of commands on whole folders: reading, removing, replacing and filling them.
 
 use std::path::{Path, PathBuf};
 
@@ -7,21 +6,21 @@ use super::path_pattern::JudgedPath;
 use super::shell::{Part, Word};
 use tau_tools::ignore_files;
 
-/// Most files and folders that are looked at to find one.
+/// The maximum number of files and folders that are checked in a search.
 const MAX_ENTRIES: usize = 20_000;
-/// Most of them in a folder that is small.
+/// The maximum number of entries of a small folder.
 const MAX_SMALL: usize = 200;
 
-/// Commands that read no file, and no more of a folder than names and sizes.
+/// Commands that read no file, and of a folder only names and sizes.
 const NAMES_ONLY: [&str; 45] = [
     ":", "[", "[[", "arch", "basename", "cd", "chdir", "command", "date", "declare", "df", "dirname", "dirs",
     "du", "echo", "export", "exit", "expr", "false", "hash", "jobs", "kill", "local", "ls", "mkdir", "popd",
     "printf", "pushd", "pwd", "read", "readlink", "readonly", "realpath", "return", "rmdir", "seq", "set",
     "shift", "sleep", "stat", "test", "touch", "true", "type", "typeset",
 ];
-/// The same, which other programs of the machine are.
+/// More such commands, which are other programs of the machine.
 const NAMES_ONLY_TOO: [&str; 8] = ["tree", "find", "unset", "wait", "which", "whoami", "id", "uname"];
-/// Programs that build and check what is in a folder, and print no file that they find there.
+/// Programs that build and check a folder, and print no file that they find there.
 const BUILDERS: [&str; 36] = [
     "bazel",
     "black",
@@ -60,7 +59,7 @@ const BUILDERS: [&str; 36] = [
     "vitest",
     "yarn",
 ];
-/// Subcommands of git that read files only as far as they are tracked, or name them.
+/// Subcommands of git that read files only if they are tracked, or only name them.
 const GIT_NAMES: [&str; 20] = [
     "add",
     "branch",
@@ -122,7 +121,7 @@ const GIT_SILENT: [&str; 34] = [
 ];
 /// Subcommands of git that print such contents with some options.
 const GIT_LOGS: [&str; 4] = ["log", "reflog", "rev-list", "shortlog"];
-/// Options of those that print none.
+/// Options of those subcommands that print none.
 const GIT_LOG_OPTIONS: [&str; 45] = [
     "--abbrev",
     "--after",
@@ -170,8 +169,8 @@ const GIT_LOG_OPTIONS: [&str; 45] = [
     "-n",
     "-s",
 ];
-/// Programs that search a folder, the working directory by default, and whether they leave hidden and ignored
-/// files out.
+/// Programs that search a folder, the working directory by default, and whether they skip hidden and ignored
+/// files.
 const SEARCHERS: [(&str, bool); 10] = [
     ("rg", true),
     ("ag", true),
@@ -184,7 +183,7 @@ const SEARCHERS: [(&str, bool); 10] = [
     ("zgrep", false),
     ("pcregrep", false),
 ];
-/// Programs that remove, move or replace what they are given, folders as a whole.
+/// Programs that remove, move or replace their operands, including whole folders.
 const REPLACING: [&str; 16] = [
     "chmod",
     "chown",
@@ -232,7 +231,7 @@ fn git_subcommand(part: &Part) -> Option<String> {
     }
 }
 
-/// Whether a part may print what git has of tracked files that it does not name.
+/// Whether a part may print git's contents of tracked files that it does not name.
 pub(super) fn shows_tracked(part: &Part) -> bool {
     if program(part) != "git" {
         return false;
@@ -250,7 +249,7 @@ pub(super) fn shows_tracked(part: &Part) -> bool {
     }
 }
 
-/// Whether a part reads no file that its words name or that is in a folder they name.
+/// Whether a part reads no file that its words name, or that is in a folder they name.
 pub(super) fn reads_names_only(part: &Part) -> bool {
     let name = program(part);
     part.words.is_empty()
@@ -259,7 +258,7 @@ pub(super) fn reads_names_only(part: &Part) -> bool {
         || name == "rm"
 }
 
-/// Whether a part does nothing with what is in a folder that it names.
+/// Whether a part does nothing with the content of a folder that it names.
 pub(super) fn leaves_folders(part: &Part) -> bool {
     let name = program(part);
     let flags = || arguments(part).filter(|word| word.starts_with('-'));
@@ -287,7 +286,7 @@ pub(super) fn leaves_folders(part: &Part) -> bool {
     }
 }
 
-/// Whether a part removes, moves or replaces the folders that it names, or that are below the working
+/// Whether a part removes, moves or replaces the folders that it names, or folders below the working
 /// directory.
 pub(super) fn replaces_folders(part: &Part) -> bool {
     let name = program(part);
@@ -298,12 +297,12 @@ pub(super) fn replaces_folders(part: &Part) -> bool {
     }
 }
 
-/// Whether a part may put files into the folders that it names that it does not name.
+/// Whether a part may put files that it does not name into the folders that it names.
 pub(super) fn fills_folders(part: &Part) -> bool {
     FILLING.contains(&program(part).as_str()) && !leaves_folders(part)
 }
 
-/// Whether a part looks through a folder without hidden and ignored files.
+/// Whether a part searches a folder without hidden and ignored files.
 fn skips_hidden(part: &Part) -> bool {
     let name = program(part);
     let wide = |word: String| {
@@ -316,7 +315,7 @@ fn skips_hidden(part: &Part) -> bool {
     SEARCHERS.contains(&(name.as_str(), true)) && !arguments(part).any(wide) && !part.more_arguments
 }
 
-/// Whether a part looks through the working directory because it names nothing else.
+/// Whether a part searches the working directory because it names nothing else.
 pub(super) fn searches_here(part: &Part, is_there: impl Fn(&Word) -> bool) -> bool {
     let name = program(part);
     if name == "git" {
@@ -350,21 +349,21 @@ pub(super) fn searches_here(part: &Part, is_there: impl Fn(&Word) -> bool) -> bo
     !operands.into_iter().skip(usize::from(pattern)).any(is_there)
 }
 
-/// There is too much in a folder to look at all of it.
+/// A folder has too many entries to check all of them.
 #[derive(Debug)]
 pub(super) struct TooMuch;
 
-/// How a folder is looked through.
+/// How a folder is searched.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Search {
-    /// Hidden and ignored files are left out.
+    /// Whether hidden and ignored files are skipped.
     pub skips_hidden: bool,
-    /// Links are not followed.
+    /// Whether links are not followed.
     pub skips_links: bool,
 }
 
 impl Search {
-    /// How a part looks through the folders that it names.
+    /// How a part searches the folders that it names.
     pub(super) fn of(part: &Part) -> Self {
         let name = program(part);
         let follows = |word: String| {
@@ -378,7 +377,7 @@ impl Search {
     }
 }
 
-/// Whether a small folder holds nothing for which `is_sought` holds, hidden and ignored files included.
+/// Whether a small folder contains nothing that satisfies `is_sought`, including hidden and ignored files.
 fn holds_none(folder: &Path, real: &Path, is_sought: &impl Fn(&JudgedPath) -> bool) -> bool {
     let (mut folders, mut count) = (vec![PathBuf::new()], 0_usize);
     let plain = super::path_pattern::normalised(folder);
@@ -404,17 +403,17 @@ fn holds_none(folder: &Path, real: &Path, is_sought: &impl Fn(&JudgedPath) -> bo
     true
 }
 
-/// The first file in a folder for which `is_sought` holds.
+/// The first file in a folder that satisfies `is_sought`.
 ///
 /// # Errors
-/// There is too much to look at.
+/// When there are too many files to check.
 pub(super) fn find(
     folder: &Path,
     search: Search,
     is_sought: impl Fn(&JudgedPath) -> bool,
 ) -> Result<Option<PathBuf>, TooMuch> {
     let real = super::links::followed(folder);
-    // Reading the rules of ignored files takes longer than a small folder does.
+    // Reading the ignore rules takes longer than checking a small folder.
     if search.skips_hidden && search.skips_links && holds_none(folder, &real, &is_sought) {
         return Ok(None);
     }
@@ -449,7 +448,7 @@ pub(super) fn find(
     Ok(None)
 }
 
-/// Options whose value is a text for people, by program.
+/// Options whose value is prose, by program.
 const TEXTS: [(&str, &[&str]); 4] = [
     ("git", &["-m", "--message", "--author", "--date", "--grep", "--format", "--pretty"]),
     ("gh", &["-t", "--title", "-b", "--body", "-m", "--message", "-q", "--jq", "--label", "-l"]),
@@ -457,7 +456,7 @@ const TEXTS: [(&str, &[&str]); 4] = [
     ("hg", &["-m", "--message"]),
 ];
 
-/// Which words of a part are texts for people, and so name no file.
+/// Whether a word of a part is prose, and so names no file.
 pub(super) fn is_text(part: &Part, index: usize) -> bool {
     let name = program(part);
     let Some((_, options)) = TEXTS.iter().find(|(program, _)| *program == name) else { return false };

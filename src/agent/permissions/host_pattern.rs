@@ -2,18 +2,18 @@
 
 use url::Host;
 
-/// A pattern of hosts: one host, or all below a name.
+/// A host pattern: one host, or all names below a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HostPattern {
     host: Host<String>,
-    /// Names below it, and not itself.
+    /// Whether it matches names below it, and not itself.
     below: bool,
 }
 
-/// A host as it is reached, however it is written: other numerals, a dot at the end, capital or percent-encoded
-/// letters, other digits, an IPv4 address within an IPv6 address.
+/// The canonical host, independent of its spelling: other numerals, a trailing dot, upper-case or
+/// percent-encoded letters, other digits, an IPv4 address within an IPv6 address.
 fn parsed(text: &str) -> Option<Host<String>> {
-    // An IPv6 address may have its brackets or not.
+    // An IPv6 address may be with or without brackets.
     let bracketed = format!("[{text}]");
     let whole = if text.matches(':').count() > 1 && !text.starts_with('[') { &bracketed } else { text };
     Some(match Host::parse(whole).ok()? {
@@ -40,10 +40,10 @@ fn is_here(host: &Host<String>) -> bool {
 }
 
 impl HostPattern {
-    /// Reads a pattern. `domain:` before it, as other agents write it, means nothing more.
+    /// Parses a pattern. `domain:` before it, as other agents write it, has no effect.
     ///
     /// # Errors
-    /// What is wrong with it, as the end of a sentence.
+    /// The problem, as the end of a sentence.
     pub(super) fn new(text: &str) -> Result<Self, String> {
         let text = text.strip_prefix("domain:").unwrap_or(text).trim();
         let (name, below) = text.strip_prefix("*.").map_or((text, false), |rest| (rest, true));
@@ -60,15 +60,15 @@ impl HostPattern {
         Ok(HostPattern { host, below })
     }
 
-    /// Whether it is about a host.
+    /// Whether it matches a host.
     pub(super) fn matches(&self, host: &str) -> bool {
         parsed(host).is_some_and(|host| self.is_about(&host))
     }
 
-    /// Whether it may be about a host, so that it asks or denies: names of this machine and its addresses are one
-    /// another, and what is no host is anything.
+    /// Whether it may be about a host, for rules that ask or deny: all names and addresses of this machine
+    /// count as the same, and an invalid host may be any.
     pub(super) fn concerns(&self, host: &str) -> bool {
-        // The address that stands for all of them leads to the usual one.
+        // The unspecified address leads to the loopback address.
         let is_usual = |host: &Host<String>| match host {
             Host::Ipv4(address) => address.is_unspecified() || address.octets() == [127, 0, 0, 1],
             Host::Ipv6(_) | Host::Domain(_) => is_here(host),
@@ -92,7 +92,7 @@ impl HostPattern {
         }
     }
 
-    /// Whether it names one host, or those below a name of at least two labels.
+    /// Whether it names one host, or the hosts below a name of at least two labels.
     pub(super) fn is_narrow(&self) -> bool {
         !self.below || matches!(&self.host, Host::Domain(name) if name.contains('.'))
     }

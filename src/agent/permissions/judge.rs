@@ -1,4 +1,4 @@
-//! The judge: what the rules, the built-in lists and the mode say of a call, part by part.
+//! Judges a call part by part by rules, built-in lists and the mode.
 
 mod files;
 
@@ -12,7 +12,7 @@ use super::{CallFacts, Options, Verdict, arguments, read_only, strict, suggest};
 use tau_protocol::approval::{ApprovalReason, PermissionMode};
 use tau_tools::access::Access;
 
-/// Rules of one kind with their sources, and what is switched off.
+/// The rules with their sources by kind, and the options.
 pub(super) struct Judge<'a> {
     pub allow: Vec<&'a Rule>,
     pub ask: Vec<&'a Rule>,
@@ -22,20 +22,21 @@ pub(super) struct Judge<'a> {
     pub mode: PermissionMode,
 }
 
-/// What was found of one part of a call.
+/// The judgement on one part of a call.
 #[derive(Clone, Debug, Default)]
 pub struct Finding {
-    /// What is done about it.
+    /// The decision.
     pub verdict: Verdict,
-    /// Why: a rule, a protected path, what it may do; or why it is allowed.
+    /// The reason: a rule, a protected path, a possible effect; or why it is allowed.
     pub reason: ApprovalReason,
-    /// The part itself, as it is written.
+    /// The part itself, verbatim.
     pub part: String,
     /// The rule that would allow it.
     pub(super) suggestion: Option<Rule>,
-    /// Whether it is a part of a command that is allowed because it is known to read, and not by a rule.
+    /// Whether it is a part of a command that is allowed because it is known to be read-only, and not by a
+    /// rule.
     pub(super) unasked: bool,
-    /// Whether it cannot be taken back.
+    /// Whether it is irreversible.
     pub is_dangerous: bool,
 }
 
@@ -86,7 +87,7 @@ impl Judge<'_> {
         rules.iter().find(|rule| rule.is_bare() && self.is_about(rule, call)).copied()
     }
 
-    /// A call of which nothing is known but its tool.
+    /// The finding for a call of which only the tool is known.
     fn opaque(&self, call: &CallFacts<'_>) -> Finding {
         if let Some(rule) = self.allowing_all(call) {
             return of_rule(Verdict::Allow, "a rule allows it", rule);
@@ -98,7 +99,7 @@ impl Judge<'_> {
         Finding { suggestion: call.tool.parse().ok(), ..self.by_mode(text, call.tool) }
     }
 
-    /// What is said of a host that a call contacts, and does nothing else.
+    /// Judges a host that a call contacts without doing anything else.
     fn host(&self, host: &str, call: &CallFacts<'_>, findings: &mut Vec<Finding>) {
         let is_about = |rule: &&&Rule| {
             rule.names_tool(call.tool)
@@ -117,7 +118,7 @@ impl Judge<'_> {
                 .map(|rule| of_rule(verdict, &format!("a rule {what} {host}"), rule));
             findings.extend(found.map(|finding| Finding { part: host.to_owned(), ..finding }));
         }
-        // In plan mode a rule may allow what changes nothing.
+        // In plan mode a rule may allow calls that change nothing.
         let allows = |rule: &&&Rule| is_about(rule) || rule.is_bare() && rule.names_tool(call.tool);
         let may_allow = call.read_only || self.mode != PermissionMode::Plan;
         if let Some(rule) = self.allow.iter().find(|rule| may_allow && allows(rule)) {
@@ -126,7 +127,7 @@ impl Judge<'_> {
             return;
         }
         let mut finding = match (call.read_only, self.mode) {
-            // It changes nothing, so plan mode asks as well.
+            // It changes nothing, so it needs approval in plan mode, too.
             (true, PermissionMode::Plan | PermissionMode::Ask | PermissionMode::Edits) => {
                 by_mode(PermissionMode::Ask, format!("no rule allows {host}"), host)
             }
@@ -138,12 +139,12 @@ impl Judge<'_> {
         findings.push(finding);
     }
 
-    /// What the mode says of something that may change something.
+    /// The decision of the mode on a possible change.
     fn by_mode(&self, text: String, part: &str) -> Finding {
         by_mode(self.mode, text, part)
     }
 
-    /// What is said of a command of the shell.
+    /// Judges a shell command.
     fn command(&self, command: &str, call: &CallFacts<'_>, findings: &mut Vec<Finding>) {
         let analysis = shell::analyse(command);
         let scene = Scene::of(&analysis, &self.places);
@@ -171,8 +172,8 @@ impl Judge<'_> {
         self.unconfined(&free, start, findings);
     }
 
-    /// One process runs the whole command. Where a rule allows a part of it, none of it is confined, so what is
-    /// known to read is asked there, unless it cannot run anything else.
+    /// The whole command runs in one process. If a rule allows a part of it, none of it is confined, so
+    /// read-only parts need approval then, unless they cannot run anything else.
     fn unconfined(&self, free: &[(usize, &Part)], start: usize, findings: &mut [Finding]) {
         let by_rule = |finding: &Finding| finding.verdict == Verdict::Allow && !finding.unasked;
         let is_confined = !self.options.unconfined && !findings.iter().skip(start).any(by_rule);
@@ -196,7 +197,7 @@ impl Judge<'_> {
         if analysis.doubts.is_empty() {
             return;
         }
-        // What was not understood may name a protected path.
+        // Text that was not parsed may name a protected path.
         if let Some(kind) = named_in(command, &self.places, &self.options.own)
             && !findings.iter().any(|finding| finding.verdict > Verdict::Allow)
         {
@@ -210,8 +211,7 @@ impl Judge<'_> {
         }
     }
 
-    /// What is said of something that may run anything: it is asked as soon as there is a rule that it may
-    /// be about.
+    /// The finding for a part that may run anything: it needs approval if any rule may be about it.
     fn doubted(&self, text: &str, bare: Option<&Rule>) -> Finding {
         let strict = self.deny.iter().chain(&self.ask).any(|rule| !rule.tool().starts_with("mcp__"));
         match (self.mode, bare) {
@@ -227,7 +227,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Why a part may do more than read.
+    /// The reason a part may not be read-only, if any.
     fn objection(&self, part: &Part, scene: &Scene<'_>) -> Option<String> {
         let directories = scene.directories_of(part);
         let surroundings = read_only::Surroundings {
@@ -238,7 +238,7 @@ impl Judge<'_> {
         read_only::objection(part, &surroundings)
     }
 
-    /// What is said of a simple command.
+    /// Judges a simple command.
     fn part(
         &self,
         part: &Part,
@@ -267,7 +267,7 @@ impl Judge<'_> {
             return;
         };
         if is_doubted {
-            // The doubt says it better.
+            // The doubt is more specific.
             return;
         }
         if read_only::evaluates(part) {
@@ -287,7 +287,7 @@ impl Judge<'_> {
         findings.push(finding);
     }
 
-    /// Rules of commands that deny or ask for a part.
+    /// Applies command rules that deny or ask about a part.
     fn strict_about_words(&self, part: &Part, findings: &mut Vec<Finding>) {
         if part.words.is_empty() && part.outer.is_empty() {
             return;
@@ -312,7 +312,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The rule that allows a part, or all of what runs it.
+    /// The rule that allows a part, or everything that runs it.
     fn allowing(&self, part: &Part) -> Option<&Rule> {
         if part.assigned.iter().any(|name| !read_only::is_harmless_variable(name)) || part.words.is_empty() {
             return None;
@@ -331,7 +331,7 @@ impl Judge<'_> {
     }
 }
 
-/// What a mode says of something that is not free.
+/// The decision of a mode on a part that is not allowed otherwise.
 fn by_mode(mode: PermissionMode, text: String, part: &str) -> Finding {
     let (verdict, text) = match mode {
         PermissionMode::Auto => (Verdict::Allow, "the mode auto allows it".to_owned()),

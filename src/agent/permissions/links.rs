@@ -1,6 +1,6 @@
-//! Where symbolic links lead, which program a name is, and what is in a folder.
+//! Caches lookups of links, programs and folders for one judgement.
 //!
-//! A judgement asks for the same ones many times, and answers for one moment: within it, each is looked up once.
+//! A judgement needs the same ones many times, all for one point in time: within it, each is looked up once.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,13 +10,13 @@ use std::rc::Rc;
 
 use tau_tools::paths::identity;
 
-/// What was looked up.
+/// The cached lookups.
 #[derive(Default)]
 struct Known {
     followed: HashMap<PathBuf, PathBuf>,
     programs: HashMap<String, Option<PathBuf>>,
     entries: HashMap<PathBuf, Rc<[OsString]>>,
-    /// What was said against running git in a folder.
+    /// Objections to running git in a folder.
     objections: HashMap<PathBuf, Option<String>>,
 }
 
@@ -24,13 +24,13 @@ thread_local! {
     static KNOWN: RefCell<Option<Known>> = const { RefCell::new(None) };
 }
 
-/// The time of one judgement, on this thread. One within another is a part of it.
+/// The duration of one judgement, on this thread. A nested one is part of the outer one.
 pub(super) struct Moment {
     is_part: bool,
 }
 
 impl Moment {
-    /// Forgets what was known before, until it ends.
+    /// Begins a judgement with an empty cache.
     pub(super) fn begin() -> Self {
         KNOWN.with_borrow_mut(|known| {
             let is_part = known.is_some();
@@ -48,7 +48,7 @@ impl Drop for Moment {
     }
 }
 
-/// The path with links followed as far as it exists, as [`identity`] has it.
+/// The path with links followed as far as it exists, as by [`identity`].
 pub(super) fn followed(path: &Path) -> PathBuf {
     let is_moment = KNOWN.with_borrow(Option::is_some);
     if !is_moment || !path.is_absolute() {
@@ -60,7 +60,7 @@ pub(super) fn followed(path: &Path) -> PathBuf {
     let real = match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) => {
             let plain = followed(parent).join(name);
-            // An entry of a real folder is one itself, unless it is a link.
+            // An entry of a real folder is its own real path, unless it is a link.
             if std::fs::read_link(&plain).is_ok() { identity(&plain) } else { plain }
         }
         _ => identity(path),
@@ -71,7 +71,7 @@ pub(super) fn followed(path: &Path) -> PathBuf {
     real
 }
 
-/// The first program of this name in the absolute folders of `PATH`.
+/// The first program with this name in the absolute folders of `PATH`.
 pub(super) fn program(name: &str) -> Option<PathBuf> {
     if let Some(known) = KNOWN.with_borrow(|known| known.as_ref()?.programs.get(name).cloned()) {
         return known;
@@ -86,7 +86,7 @@ pub(super) fn program(name: &str) -> Option<PathBuf> {
     found
 }
 
-/// The names of what is in a folder, in no order; none if it cannot be read, no more than `limit`.
+/// The names in a folder, in no order; at most `limit`, none if it cannot be read.
 pub(super) fn entries(folder: &Path, limit: usize) -> Rc<[OsString]> {
     if let Some(known) = KNOWN.with_borrow(|known| known.as_ref()?.entries.get(folder).cloned()) {
         return known;
@@ -101,7 +101,7 @@ pub(super) fn entries(folder: &Path, limit: usize) -> Rc<[OsString]> {
     found
 }
 
-/// What is said against running git in a folder, as `look` finds out.
+/// The objection to running git in a folder, as determined by `look`.
 pub(super) fn objection(folder: &Path, look: impl FnOnce() -> Option<String>) -> Option<String> {
     if let Some(known) = KNOWN.with_borrow(|known| known.as_ref()?.objections.get(folder).cloned()) {
         return known;

@@ -1,4 +1,4 @@
-//! Patterns of paths, as in `edit(src/**)`, and paths as they are compared with them.
+//! Patterns of paths, as in `edit(src/**)`, and paths in the form in which they are compared.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,11 +7,11 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use super::links::followed;
 use super::path_text::{self, PathText};
 
-/// What a pattern begins at.
+/// The base of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Base {
     Workspace,
-    /// The workspace, at any depth; anywhere at all for rules that ask or deny.
+    /// The workspace, at any depth; anywhere for rules that ask or deny.
     Floating,
     Home,
     Root,
@@ -22,22 +22,22 @@ enum Base {
 pub(super) struct PathPattern {
     base: Base,
     globs: GlobSet,
-    /// The same without regard to case, for file systems that have none.
+    /// The case-insensitive pattern, for file systems that ignore case.
     caseless: GlobSet,
-    /// The folder whose inside the pattern is, if it ends in `/**`.
+    /// The folder whose content the pattern matches, if it ends in `/**`.
     folder: Option<GlobSet>,
     /// The pattern as texts with holes.
     texts: Vec<PathText>,
 }
 
-/// Whether a rule is about a path of which not everything is known.
+/// Whether a rule is about a path that is not fully known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Match {
     #[default]
     No,
     /// It depends on a value that only the shell knows.
     May,
-    /// It is, or one of the files that a pattern of the command stands for would be.
+    /// It is, or one of the files that match a pattern in the command would be.
     Yes,
 }
 
@@ -56,14 +56,14 @@ impl JudgedPath {
         JudgedPath { plain: normalised(path), real: normalised(&followed(path)) }
     }
 
-    /// The form as it is written, and that with links followed if it is another.
+    /// The given form, and the real one if it differs.
     pub(super) fn forms(&self) -> Vec<&Path> {
         let real = (self.real != self.plain).then_some(self.real.as_path());
         std::iter::once(self.plain.as_path()).chain(real).collect()
     }
 }
 
-/// The directories that patterns begin at.
+/// The base directories of patterns.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     pub workspace: JudgedPath,
@@ -77,7 +77,7 @@ impl Places {
     }
 }
 
-/// A path without `.` and `..`, as far as that is possible without looking at it.
+/// A path without `.` and `..`, as far as possible without accessing the disk.
 pub(super) fn normalised(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {
@@ -93,10 +93,10 @@ pub(super) fn normalised(path: &Path) -> PathBuf {
 }
 
 impl PathPattern {
-    /// Reads a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
-    /// What is wrong with it, as the end of a sentence.
+    /// The problem, as the end of a sentence.
     pub(super) fn new(text: &str) -> Result<Self, String> {
         let (base, glob) = if let Some(rest) = text.strip_prefix("~/") {
             (Base::Home, rest)
@@ -143,13 +143,13 @@ impl PathPattern {
         matches!(self.base, Base::Home | Base::Root)
     }
 
-    /// Whether it matches in both forms: then it may allow.
+    /// Whether it matches both forms, which is required to allow.
     pub(super) fn allows(&self, path: &JudgedPath, places: &Places) -> bool {
         self.is_match(&self.globs, &path.plain, places, false, false)
             && self.is_match(&self.globs, &path.real, places, true, false)
     }
 
-    /// Whether it matches in either form: then it asks or denies.
+    /// Whether it matches either form, which is sufficient to ask or deny.
     pub(super) fn concerns(&self, path: &JudgedPath, places: &Places) -> bool {
         let either = |globs: &GlobSet| {
             self.is_match(globs, &path.plain, places, false, true)
@@ -172,7 +172,7 @@ impl PathPattern {
         self.patterns(places).iter().any(|pattern| self.compared(&below).meets(pattern))
     }
 
-    /// Whether it is about a path of which not everything is known.
+    /// Whether it is about a path that is not fully known.
     pub(super) fn may_concern(&self, path: &PathText, places: &Places) -> Match {
         let path = self.compared(path);
         let patterns = self.patterns(places);
@@ -188,7 +188,7 @@ impl PathPattern {
         }
     }
 
-    /// A text as it is compared with [`PathPattern::patterns`].
+    /// A text in the form compared with [`PathPattern::patterns`].
     fn compared(&self, path: &PathText) -> PathText {
         match self.base {
             Base::Floating => path.strip_prefix("/").unwrap_or_else(|| path.clone()),
@@ -196,7 +196,7 @@ impl PathPattern {
         }
     }
 
-    /// What it matches as absolute texts, from both forms of its base; a floating one from anywhere.
+    /// The pattern as absolute texts, from both forms of its base; a floating one from anywhere.
     fn patterns(&self, places: &Places) -> Vec<PathText> {
         let bases = match self.base {
             Base::Floating => return self.texts.clone(),
@@ -228,7 +228,7 @@ impl PathPattern {
     }
 }
 
-/// Whether the file system takes another spelling of this path, in other case, for the same file.
+/// Whether the file system ignores case for this path.
 fn has_no_case(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let identity = |path: &Path| path.symlink_metadata().ok().map(|found| (found.dev(), found.ino()));

@@ -1,4 +1,4 @@
-//! Rules on files and protected paths against every way to name a file, as tables of commands.
+//! Tests rules on files and protected paths against every way to name a file.
 
 use super::*;
 
@@ -234,7 +234,7 @@ fn a_name_that_is_not_literal_counts_as_what_it_can_be() {
         let rules = stage.permissions(&[("read(**/.env)", list)]);
         for spelling in spellings {
             for command in ["cat F", "less F", "cat < F", "prog --file=F", "x y; tac F"] {
-                // Braces become words, which a redirection or an option cannot be.
+                // Braces become several words, which a redirection or an option cannot be.
                 if spelling.contains('{') && (command.contains('<') || command.contains('=')) {
                     continue;
                 }

@@ -1,5 +1,4 @@
-//! Paths of which not every character is known: text with holes in it, and whether two of them can be the
-//! same path.
+//! Paths that are not fully known, as text with holes, and whether two can be the same.
 //!
 //! A word of a command is such a text (`~/.[b]ashrc`, `"$x"/.env`), and so is the pattern of a rule.
 
@@ -8,13 +7,14 @@ use std::path::{Path, PathBuf};
 
 use super::links;
 
-/// Longest text that is compared character by character; what is behind that may be anything.
+/// The maximum length of a text that is compared character by character; the rest may be anything.
 const MAX_MARKS: usize = 512;
-/// Most texts that a word or a pattern stands for; more are one that may be anything.
+/// The maximum number of texts that a word or a pattern stands for; if there are more, they become one that
+/// may be anything.
 pub(super) const MAX_ALTERNATIVES: usize = 64;
-/// Longest name of a file (`NAME_MAX`).
+/// The maximum length of a file name (`NAME_MAX`).
 const MAX_NAME: usize = 255;
-/// Stands for a value that is not known where only what is written counts. No path has it.
+/// Stands for an unknown value where only the literal text counts. It occurs in no path.
 const OPAQUE: char = '\u{f8ff}';
 
 /// A character of a path, or a hole.
@@ -23,13 +23,13 @@ pub(super) enum Mark {
     Char(char),
     /// One character of a name.
     One,
-    /// Characters of one name, or none.
+    /// Any number of characters within a name.
     Name,
-    /// Whole names, each with a `/` behind it, or none: what `**/` in a rule matches.
+    /// Any number of whole names, each followed by `/`: `**/` in a rule.
     Folders,
-    /// Anything at all, or nothing.
+    /// Any text, including none.
     Any,
-    /// Nothing; what follows does not begin with a dot, as the shell has it for patterns.
+    /// Nothing, but the next character is not a dot, as in patterns of the shell.
     Visible,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Mark {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct PathText(Vec<Mark>);
 
-/// What a step through a text takes.
+/// The result of a step through a text.
 #[derive(Clone, Copy)]
 enum Taken {
     Char(char),
@@ -46,7 +46,7 @@ enum Taken {
 }
 
 impl PathText {
-    /// Nothing is known of it.
+    /// A text of which nothing is known.
     pub(super) fn any() -> Self {
         PathText(vec![Mark::Any])
     }
@@ -56,7 +56,7 @@ impl PathText {
         PathText(text.chars().map(Mark::Char).collect())
     }
 
-    /// These characters and holes.
+    /// A text of these characters and holes.
     pub(super) fn of(marks: &[Mark]) -> Self {
         PathText(marks.to_vec())
     }
@@ -69,7 +69,7 @@ impl PathText {
         self.0.is_empty()
     }
 
-    /// Adds a mark that is not said by the one before.
+    /// Adds a mark, unless the previous one includes it.
     pub(super) fn push(&mut self, mark: Mark) {
         let is_said = match (self.0.last(), mark) {
             (Some(Mark::Any), Mark::Name | Mark::Any | Mark::Visible) => true,
@@ -81,7 +81,7 @@ impl PathText {
         }
     }
 
-    /// Adds a mark as the shell reads patterns: a hole at the start of a name stands for no dot.
+    /// Adds a mark of a shell pattern: a hole at the start of a name does not match a dot.
     pub(super) fn push_of_pattern(&mut self, mark: Mark) {
         let is_hole = matches!(mark, Mark::One | Mark::Name);
         if is_hole && matches!(self.0.last(), None | Some(Mark::Char('/'))) {
@@ -104,17 +104,17 @@ impl PathText {
         self.0.iter().map_while(|mark| if let Mark::Char(c) = mark { Some(*c) } else { None }).collect()
     }
 
-    /// Whether a part of it may be anything, as the value of a variable.
+    /// Whether a part of it may be anything, like the value of a variable.
     pub(super) fn is_open(&self) -> bool {
         self.0.contains(&Mark::Any)
     }
 
-    /// Whether it is anything in a folder and in the folders of that.
+    /// Whether it matches anything in a folder and its subfolders.
     pub(super) fn is_of_folders(&self) -> bool {
         self.0.contains(&Mark::Folders)
     }
 
-    /// Whether nothing of it is written out but `/`.
+    /// Whether its only literal characters are `/`.
     pub(super) fn is_unknown(&self) -> bool {
         self.is_open() && !self.0.iter().any(|mark| matches!(mark, Mark::Char(c) if *c != '/'))
     }
@@ -128,13 +128,13 @@ impl PathText {
             && start.chars().zip(&self.0).all(|(c, mark)| *mark == Mark::Char(c))
     }
 
-    /// What follows a beginning without holes.
+    /// The rest after a prefix without holes.
     pub(super) fn strip_prefix(&self, start: &str) -> Option<PathText> {
         self.starts_with(start)
             .then(|| PathText(self.0.get(start.chars().count()..).unwrap_or_default().to_vec()))
     }
 
-    /// For people: `*`, `?` and `…` are what is not known.
+    /// A display form: `*`, `?` and `…` stand for the unknown parts.
     pub(super) fn shown(&self) -> String {
         let shown = |mark: &Mark| match mark {
             Mark::Char(c) => c.to_string(),
@@ -147,7 +147,7 @@ impl PathText {
         self.0.iter().map(shown).collect()
     }
 
-    /// What follows a folder, which may be behind holes.
+    /// The rest after a folder, which may follow holes.
     pub(super) fn clone_below(&self, folder: &PathText) -> Option<PathText> {
         let (depth, parts) = (folder.split(|c| c == '/').len(), self.split(|c| c == '/'));
         let (start, rest) = parts.split_at_checked(depth)?;
@@ -164,38 +164,38 @@ impl PathText {
         })
     }
 
-    /// What is written out of it behind everything that is not known.
+    /// The literal text after all unknown parts.
     pub(super) fn written(&self) -> PathText {
         let start = self.0.iter().rposition(|mark| *mark == Mark::Any).map_or(0, |at| at + 1);
         PathText(self.0.get(start..).unwrap_or_default().to_vec())
     }
 
-    /// The text behind the last hole.
+    /// The text after the last hole.
     pub(super) fn text_behind_holes(&self) -> String {
         let start = self.0.iter().rposition(|mark| !matches!(mark, Mark::Char(_))).map_or(0, |at| at + 1);
         let behind = self.0.get(start..).unwrap_or_default();
         behind.iter().map_while(|mark| if let Mark::Char(c) = mark { Some(*c) } else { None }).collect()
     }
 
-    /// How many characters are written out.
+    /// The number of literal characters.
     pub(super) fn written_marks(&self) -> usize {
         self.0.iter().filter(|mark| matches!(mark, Mark::Char(_))).count()
     }
 
-    /// The parts between the characters for which `cuts` holds.
+    /// The parts between the characters that satisfy `cuts`.
     pub(super) fn split(&self, cuts: impl Fn(char) -> bool) -> Vec<PathText> {
         let cut = |mark: &Mark| matches!(mark, Mark::Char(c) if cuts(*c));
         self.0.split(cut).map(|part| PathText(part.to_vec())).collect()
     }
 
-    /// The parts before and behind the first such character.
+    /// The parts before and after the first such character.
     pub(super) fn split_once(&self, at: char) -> Option<(PathText, PathText)> {
         let found = self.0.iter().position(|mark| *mark == Mark::Char(at))?;
         let (before, behind) = self.0.split_at_checked(found)?;
         Some((PathText(before.to_vec()), PathText(behind.get(1..).unwrap_or_default().to_vec())))
     }
 
-    /// This path, from that directory on. One that begins with a hole may be absolute.
+    /// This path relative to that directory. One that begins with a hole may be absolute.
     pub(super) fn within(&self, directory: &PathText) -> PathText {
         if self.is_absolute() || self.0.first() == Some(&Mark::Any) {
             return self.clone();
@@ -208,7 +208,7 @@ impl PathText {
         whole
     }
 
-    /// As a path for the file system.
+    /// The path for the file system, if it is fully known.
     pub(super) fn path(&self) -> Option<PathBuf> {
         self.text().map(PathBuf::from)
     }
@@ -222,13 +222,13 @@ impl PathText {
         PathText(self.0.iter().flat_map(lower).collect())
     }
 
-    /// With a text that no pattern names in the place of what may be anything.
+    /// Replaces parts that may be anything by a text that no pattern names.
     pub(super) fn opaque(&self) -> PathText {
         let opaque = |mark: &Mark| if *mark == Mark::Any { Mark::Char(OPAQUE) } else { *mark };
         PathText(self.0.iter().map(opaque).collect())
     }
 
-    /// Without `.` and `..`. What is before a `..` that follows a hole may be anything: a link may lead
+    /// Without `.` and `..`. The part before a `..` that follows a hole may be anything: a link may lead
     /// anywhere.
     pub(super) fn normalised(&self) -> PathText {
         let mut parts: Vec<PathText> = Vec::new();
@@ -261,7 +261,7 @@ impl PathText {
         self.split(|c| c == '/').iter().all(shortest)
     }
 
-    /// The same with anything below it.
+    /// This path and anything below it.
     pub(super) fn below(&self) -> PathText {
         let mut below = self.clone();
         if below.0.last() != Some(&Mark::Char('/')) {
@@ -271,9 +271,9 @@ impl PathText {
         below
     }
 
-    /// Whether some path is both.
+    /// Whether some path matches both.
     pub(super) fn meets(&self, other: &PathText) -> bool {
-        // What both begin with is soon compared, and most pairs differ there.
+        // Their common start is quick to compare, and most pairs differ there.
         let mut common = 0;
         while let (Some(Mark::Char(one)), Some(Mark::Char(two))) = (self.0.get(common), other.0.get(common)) {
             if one != two {
@@ -284,8 +284,8 @@ impl PathText {
         meet(&cut(self.0.get(common..)), &cut(other.0.get(common..)))
     }
 
-    /// The paths on the disk that it can be now, each with its own links not followed. `None` if there are
-    /// more than `limit` names to look at.
+    /// The existing paths that it may currently stand for, with links at their ends not followed. `None` if
+    /// there are more than `limit` names to check.
     pub(super) fn on_disk(&self, limit: usize) -> Option<Vec<PathBuf>> {
         let (mut found, mut looked_at) = (vec![PathBuf::from("/")], 0_usize);
         for part in self.split(|c| c == '/') {
@@ -317,7 +317,7 @@ impl From<&Path> for PathText {
     }
 }
 
-/// A text that is not too long to be compared.
+/// A text, cut to the length that can be compared.
 fn cut(marks: Option<&[Mark]>) -> Vec<Mark> {
     let marks = marks.unwrap_or_default();
     match marks.get(..MAX_MARKS) {
@@ -326,10 +326,10 @@ fn cut(marks: Option<&[Mark]>) -> Vec<Mark> {
     }
 }
 
-/// Where a reading of a text is: at which mark, and whether it is within a name that [`Mark::Folders`] began.
+/// The position in a text: the mark, and whether it is within a name that [`Mark::Folders`] began.
 type Place = (usize, bool);
 
-/// Where a text can be read on without taking a character: behind it, and whether no dot may follow.
+/// The position reached without consuming a character, and whether no dot may follow.
 fn skips(marks: &[Mark], (at, inside): Place) -> Option<(Place, bool)> {
     match marks.get(at)? {
         Mark::Name | Mark::Any => Some(((at + 1, false), false)),
@@ -339,7 +339,7 @@ fn skips(marks: &[Mark], (at, inside): Place) -> Option<(Place, bool)> {
     }
 }
 
-/// What can be taken here, and where the text is then.
+/// The characters that can be consumed here, and the positions after them.
 fn takes(marks: &[Mark], (at, inside): Place) -> [Option<(Taken, Place)>; 2] {
     match marks.get(at) {
         Some(Mark::Char(c)) => [Some((Taken::Char(*c), (at + 1, false))), None],
@@ -354,7 +354,7 @@ fn takes(marks: &[Mark], (at, inside): Place) -> [Option<(Taken, Place)>; 2] {
     }
 }
 
-/// Whether one character can be taken by both.
+/// Whether both can consume the same character.
 fn both(one: Taken, two: Taken, hidden: bool) -> bool {
     match (one, two) {
         (Taken::Char(one), Taken::Char(two)) => one == two && !(hidden && one == '.'),
@@ -366,7 +366,7 @@ fn both(one: Taken, two: Taken, hidden: bool) -> bool {
     }
 }
 
-/// Whether two texts can be the same: both are read side by side in every way there is.
+/// Whether two texts can be the same: both are read in parallel in every possible way.
 fn meet(one: &[Mark], two: &[Mark]) -> bool {
     let width = 2 * (two.len() + 1);
     let index = |(at, inside): Place| 2 * at + usize::from(inside);
@@ -394,7 +394,7 @@ fn meet(one: &[Mark], two: &[Mark]) -> bool {
     false
 }
 
-/// The texts that a pattern stands for, as in rules: `*`, `?`, `[…]`, `{a,b}`, `**` and `\`.
+/// The texts of a pattern in a rule: `*`, `?`, `[…]`, `{a,b}`, `**` and `\`.
 pub(super) fn of_glob(glob: &str) -> Vec<PathText> {
     let chars: Vec<char> = glob.chars().collect();
     let mut found = vec![PathText::default()];
@@ -450,13 +450,13 @@ fn alternatives(starts: &[PathText], inner: &[String], behind: &str) -> Vec<Path
     starts.iter().flat_map(joined).collect()
 }
 
-/// How far behind its `[` a bracket expression ends.
+/// The length of a bracket expression after its `[`.
 fn bracket(rest: &[char]) -> Option<usize> {
     let start = if matches!(rest.get(1), Some('!' | '^')) { 2 } else { 1 };
     rest.iter().skip(start + 1).position(|c| *c == ']').map(|at| at + start + 1)
 }
 
-/// What is between the commas of `{…}`, and the length of all of it.
+/// The alternatives in `{…}`, and the length of all of it.
 fn braces(rest: &[char]) -> Option<(Vec<String>, usize)> {
     let (mut parts, mut depth, mut at) = (vec![String::new()], 0_usize, 0);
     while let Some(c) = rest.get(at).copied() {
@@ -490,7 +490,7 @@ fn braces(rest: &[char]) -> Option<(Vec<String>, usize)> {
 mod tests {
     use super::*;
 
-    /// As in the words of a shell: `*`, `?`, and `$` for what may be anything.
+    /// A shell word: `*`, `?`, and `$` for an unknown part.
     fn word(text: &str) -> PathText {
         let mut word = PathText::default();
         let mut starts_name = true;

@@ -1,4 +1,4 @@
-//! A word of a command as the texts that the shell may make of it: its braces, patterns and variables.
+//! Expands a word to the texts that the shell may make of it: braces, patterns, variables.
 
 use super::path_text::{MAX_ALTERNATIVES, Mark};
 use super::shell::{Piece, Word};
@@ -11,7 +11,7 @@ pub(super) enum Atom {
     Value(String),
 }
 
-/// A piece as it is read, before patterns are.
+/// A piece before patterns are parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Raw {
     Char(char),
@@ -19,20 +19,20 @@ enum Raw {
     Atom(Atom),
 }
 
-/// Whether something that is not known was put into a word in the place of `{}`.
+/// Whether an unknown value was put into a word in place of `{}`.
 pub(super) fn is_filled_in(word: &Word) -> bool {
     word.is_brace && word.pieces.last() == Some(&Piece::Unknown)
 }
 
-/// What the braces of a word stand for, each as the atoms of a text. A word of which that is not known is one
-/// that may be anything.
+/// The expansions of a word's braces, each as the atoms of a text. If they are unknown, the result is a
+/// single text that may be anything.
 pub(super) fn atoms(word: &Word) -> Vec<Vec<Atom>> {
     let unknown = || vec![vec![Atom::Mark(Mark::Any)]];
     if is_filled_in(word) {
         return unknown();
     }
     let mut raw = Vec::new();
-    // The first piece of a brace expansion only says that it is one.
+    // The first piece of a brace expansion only marks it as one.
     for piece in word.pieces.iter().skip(usize::from(word.is_brace)) {
         match piece {
             Piece::Text(text) => raw.extend(text.chars().map(Raw::Char)),
@@ -52,7 +52,7 @@ pub(super) fn atoms(word: &Word) -> Vec<Vec<Atom>> {
     found.iter().map(|raw| patterns(raw)).collect()
 }
 
-/// Adds what the first braces in a text stand for, and those in that; false if it is too much.
+/// Adds the expansions of the first braces in a text, and of nested ones; false if there are too many.
 fn expand(raw: &[Raw], found: &mut Vec<Vec<Raw>>, depth: usize) -> bool {
     if depth > 8 || found.len() > MAX_ALTERNATIVES {
         return false;
@@ -79,7 +79,7 @@ fn expand(raw: &[Raw], found: &mut Vec<Vec<Raw>>, depth: usize) -> bool {
     true
 }
 
-/// What is between the commas up to the `}` that closes, and where that ends.
+/// The alternatives up to the closing `}`, and the index of its end.
 fn inner(rest: &[Raw]) -> Option<(Vec<Vec<Raw>>, usize)> {
     let (mut parts, mut depth) = (vec![Vec::new()], 0_usize);
     for (at, piece) in rest.iter().enumerate() {
@@ -98,7 +98,7 @@ fn inner(rest: &[Raw]) -> Option<(Vec<Vec<Raw>>, usize)> {
     None
 }
 
-/// The patterns in a text as holes.
+/// Converts the patterns in a text to holes.
 fn patterns(raw: &[Raw]) -> Vec<Atom> {
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(piece) = raw.get(at) {

@@ -1,4 +1,4 @@
-//! The paths that the words of a command name, as far as they are known without running it.
+//! Resolves the words of a command to paths, as far as possible without running it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,19 +8,20 @@ use super::path_pattern::{JudgedPath, Places, normalised};
 use super::path_text::{MAX_ALTERNATIVES, Mark, PathText};
 use super::shell::{Analysis, Part, Piece, Word};
 
-/// Most directories that a command may be in after its `cd`s.
+/// The maximum number of directories that a command may be in after its `cd`s.
 const MAX_DIRECTORIES: usize = 6;
-/// Most words of a part whose links are followed; of the others only the text counts.
+/// The maximum number of words of a part whose links are followed; of the others only the text counts.
 const MAX_RESOLVED: usize = 64;
-/// Longest path that systems take, and so the longest word that is one.
+/// The maximum length of a path that systems accept, and so of a word that is one.
 const MAX_PATH: usize = 4096;
-/// Most names on the disk that a pattern is compared with.
+/// The maximum number of names on the disk that a pattern is compared with.
 const MAX_NAMES: usize = 4_000;
-/// Most folders of other words that a path may begin at.
+/// The maximum number of folders of other words that a path may be relative to.
 const MAX_FOLDERS: usize = 8;
-/// Most parts of a word, between its `:`, `=`, `,` and `@`, that are taken for names without a sign of it.
+/// The maximum number of parts of a word, separated by `:`, `=`, `,` and `@`, that are treated as names
+/// without further indication.
 const MAX_BARE_PARTS: usize = 6;
-/// Builtins whose words give variables values that are written out.
+/// Builtins whose words assign literal values to variables.
 const DECLARING: [&str; 5] = ["export", "declare", "typeset", "local", "readonly"];
 /// Variables of the shell that are numbers.
 const NUMBERS: [&str; 7] = ["RANDOM", "SECONDS", "UID", "EUID", "PPID", "LINENO", "SRANDOM"];
@@ -29,7 +30,7 @@ const NUMBERS: [&str; 7] = ["RANDOM", "SECONDS", "UID", "EUID", "PPID", "LINENO"
 #[derive(Clone, Debug)]
 pub(super) enum NamedPath {
     Known(JudgedPath),
-    /// Absolute, and not known in full.
+    /// Absolute, and not fully known.
     Partly(PathText),
 }
 
@@ -46,20 +47,20 @@ pub(super) struct Named {
 pub(super) enum Naming {
     /// As an operand, or the value of an option.
     Word,
-    /// Somewhere in a text, such as a program of another language.
+    /// Inside a text, such as a program in another language.
     InText,
-    /// From a folder on that another word names, as in `cp x DIR` and `tar -C DIR x`.
+    /// Relative to a folder that another word names, as in `cp x DIR` and `tar -C DIR x`.
     Through,
 }
 
-/// What is known of a command before it runs: its directories, and the values of its variables.
+/// The context of a command before it runs: its directories, and the values of its variables.
 pub(super) struct Scene<'a> {
     places: &'a Places,
-    /// The directories in which its parts may run.
+    /// The directories that its parts may run in.
     directories: Vec<PathText>,
-    /// The values that it gives to variables; one that is not known is [`PathText::any`].
+    /// The values that it assigns to variables; an unknown one is [`PathText::any`].
     values: BTreeMap<String, Vec<PathText>>,
-    /// Folders that its words name: links to them may be made before they are used.
+    /// Folders that its words name: links to them may be created before they are used.
     folders: Vec<PathBuf>,
 }
 
@@ -82,7 +83,7 @@ impl<'a> Scene<'a> {
         scene
     }
 
-    /// Notes what a part does to variables.
+    /// Records the assignments of a part.
     fn assign(&mut self, part: &Part) {
         let name = part.words.first().and_then(Word::literal).unwrap_or_default();
         for variable in &part.assigned {
@@ -95,7 +96,7 @@ impl<'a> Scene<'a> {
                 self.directories = vec![PathText::any()];
             }
             if !part.words.is_empty() {
-                // Its own words still have the value from before.
+                // Its own words still see the previous value.
                 values.push(PathText::any());
             }
             self.set(variable, values);
@@ -162,7 +163,7 @@ impl<'a> Scene<'a> {
         if all.is_empty() { vec![PathText::any()] } else { all }
     }
 
-    /// What the value of a variable may be.
+    /// The possible values of a variable.
     fn value(&self, name: &str, splits: bool) -> Vec<PathText> {
         if name == "HOME" {
             return self.home();
@@ -224,7 +225,7 @@ impl<'a> Scene<'a> {
         found
     }
 
-    /// A path with its `~` replaced, and what leads through `/proc` and `/dev/fd` where it leads to.
+    /// A path with its `~` replaced, and paths through `/proc` and `/dev/fd` replaced by their targets.
     fn expanded(&self, text: &PathText) -> Vec<PathText> {
         if text.starts_with("~") {
             let (name, rest) =
@@ -241,7 +242,7 @@ impl<'a> Scene<'a> {
             let Some(rest) = text.strip_prefix(start) else { continue };
             let parts = rest.split(|c| c == '/');
             let is_process = start == "/proc/";
-            // `/proc/PID/task/TID` is as `/proc/PID`.
+            // `/proc/PID/task/TID` is like `/proc/PID`.
             let is_task = parts.get(1).and_then(PathText::text).as_deref() == Some("task");
             let at = if is_process { if is_task { 3 } else { 1 } } else { 0 };
             let Some(inner) = parts.get(at + 1..).filter(|inner| !inner.is_empty()) else { continue };
@@ -267,7 +268,7 @@ impl<'a> Scene<'a> {
         vec![text.clone()]
     }
 
-    /// The paths that a text may be, from any of the directories in which the part may run.
+    /// The paths that a text may be, from any directory that the part may run in.
     fn paths(&self, text: &PathText, elsewhere: bool, follows: bool) -> Vec<NamedPath> {
         let unknown = [PathText::any()];
         let directories = if elsewhere { &unknown } else { self.directories.as_slice() };
@@ -304,7 +305,7 @@ impl<'a> Scene<'a> {
             }
         }
         if !text.is_open() {
-            // What a pattern matches now may be links.
+            // The current matches of a pattern may be links.
             let now = text.on_disk(MAX_NAMES).unwrap_or_default();
             let links = now.iter().filter(|path| follows && path.is_symlink());
             found.extend(links.map(|path| NamedPath::Known(JudgedPath::new(path))));
@@ -313,7 +314,8 @@ impl<'a> Scene<'a> {
         found.push(NamedPath::Partly(normal));
     }
 
-    /// The paths that the target of a redirection may be, and those where links that are made before may lead.
+    /// The paths that the target of a redirection may be, and the possible targets of links that are created
+    /// before.
     pub(super) fn target(&self, word: &Word, part: &Part) -> (Vec<NamedPath>, Vec<NamedPath>) {
         let texts = self.texts(word);
         let through = |text: &PathText| {
@@ -330,7 +332,7 @@ impl<'a> Scene<'a> {
         &self.folders
     }
 
-    /// The directories in which a part may run; `None` if that is not known.
+    /// The directories that a part may run in; `None` if unknown.
     pub(super) fn directories_of(&self, part: &Part) -> Option<Vec<PathBuf>> {
         self.directories
             .iter()
@@ -340,12 +342,12 @@ impl<'a> Scene<'a> {
             .filter(|known| !known.is_empty())
     }
 
-    /// The directories in which parts may run, as far as they are known.
+    /// The known directories that parts may run in.
     pub(super) fn working_directories(&self) -> Vec<JudgedPath> {
         self.directories.iter().filter_map(PathText::path).map(|path| JudgedPath::new(&path)).collect()
     }
 
-    /// Whether a word names something that is there.
+    /// Whether a word names something that exists.
     pub(super) fn is_there(&self, word: &Word) -> bool {
         let is_there = |path: NamedPath| match path {
             NamedPath::Known(path) => path.plain.symlink_metadata().is_ok(),
@@ -364,8 +366,8 @@ impl<'a> Scene<'a> {
         folders.collect()
     }
 
-    /// The paths that the name and the arguments of a part may be. `changes` says whether it may do more
-    /// than read them.
+    /// The paths that the name and the arguments of a part may be. `changes` is true if it may do more than
+    /// read them.
     pub(super) fn named(&self, part: &Part, changes: bool) -> Vec<Named> {
         let mut named = Vec::new();
         let folders: Vec<PathBuf> = if changes {
@@ -406,7 +408,7 @@ impl<'a> Scene<'a> {
         named
     }
 
-    /// The texts of a word; what `find` puts in its place is what it finds.
+    /// The texts of a word; if `find` fills it in, the results of the search.
     fn word_texts(&self, part: &Part, word: &Word) -> Vec<PathText> {
         let is_whole = matches!(word.pieces.as_slice(), [Piece::Text(text), Piece::Unknown] if text == "{}");
         match part.outer.last().filter(|_| is_whole) {
@@ -415,7 +417,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// What a `find` with these words finds, as far as it says so by a single `-name`.
+    /// The results of a `find` with these words, if a single `-name` determines them.
     fn found(&self, words: &[Word]) -> Vec<PathText> {
         let literals: Vec<String> = words.iter().map(|word| word.literal().unwrap_or_default()).collect();
         let is_find = literals.first().is_some_and(|name| name == "find" || name.ends_with("/find"));
@@ -453,7 +455,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// A value without quotes: blanks make several words of it, and patterns in it are patterns.
+/// An unquoted value: blanks split it into words, and patterns in it are patterns.
 fn split(value: &PathText) -> PathText {
     let mut whole = PathText::default();
     for mark in value.marks() {
@@ -473,7 +475,7 @@ fn unlinked(path: &Path) -> JudgedPath {
     JudgedPath { real: plain.clone(), plain }
 }
 
-/// The last parts of a path, from a folder on.
+/// The last parts of a path, relative to a folder.
 fn ends_in(text: &PathText, folder: &Path) -> Vec<NamedPath> {
     let parts = text.split(|c| c == '/');
     let mut end = PathText::default();
@@ -500,8 +502,8 @@ fn ends_in(text: &PathText, folder: &Path) -> Vec<NamedPath> {
     found
 }
 
-/// What of a word may be a path: all of it, what follows `=`, `:`, `,` or `@`, and the value of a short option;
-/// and apart from that, what looks like one in a text of several words.
+/// The parts of a word that may be a path: all of it, the text after `=`, `:`, `,` or `@`, and the value of a
+/// short option; and separately, texts that look like one in a word with several words.
 fn candidates(text: &PathText, is_name: bool) -> (Vec<PathText>, Vec<PathText>) {
     let has = |part: &PathText, of: &[char]| {
         part.marks().iter().any(|mark| matches!(mark, Mark::Char(c) if of.contains(c)))

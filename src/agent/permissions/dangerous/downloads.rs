@@ -1,4 +1,4 @@
-//! A text from the network that is run: `curl … | sh` and its kind.
+//! Detects downloaded text that is run: `curl … | sh` and similar commands.
 
 use crate::permissions::programs::{self, base, is_interpreter};
 use crate::permissions::shell::{Analysis, Part, Word};
@@ -10,7 +10,7 @@ const DOWNLOADING: &str = "curl wget fetch aria2c http https xh curlie lynx link
 /// Builtins that run a text or a file in the shell itself.
 const EVALUATING: &str = "eval source .";
 
-/// What is said if a command downloads something and runs a text that is not known, or the file it downloads to.
+/// The danger of a command that downloads something and runs an unknown text, or the file it downloads to.
 pub(super) fn run(analysis: &Analysis) -> Option<String> {
     let commands: Vec<Vec<Word>> = analysis.parts.iter().flat_map(commands).collect();
     let is_download = |words: &&Vec<Word>| {
@@ -47,7 +47,7 @@ fn is_remote_shell(name: &str) -> bool {
     has("ssh scp sftp rsync", name)
 }
 
-/// The commands of a part: itself, and those among its words that matter here.
+/// The commands of a part: itself, and the relevant ones among its words.
 fn commands(part: &Part) -> Vec<Vec<Word>> {
     let wanted = |name: &str| has(DOWNLOADING, name) || has(EVALUATING, name) || is_interpreter(name);
     let mut found = inner_commands(&part.words, part.more_arguments, &wanted);
@@ -55,11 +55,11 @@ fn commands(part: &Part) -> Vec<Vec<Word>> {
     found
 }
 
-/// What a command runs as a program.
+/// The program text that a command runs.
 enum Script {
     None,
     File(String),
-    /// What it reads, or a text that is not known.
+    /// Its standard input, or an unknown text.
     Unknown,
 }
 
@@ -79,7 +79,7 @@ fn script(words: &[Word]) -> Script {
         return if name.contains('/') { Script::File(name) } else { Script::None };
     }
     let is_shell = program.ends_with("sh");
-    // Letters of the options whose value is the program.
+    // Letters of the options whose value is the program text.
     let letters = match program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') {
         _ if is_shell => "c",
         "python" | "pypy" => "cm",

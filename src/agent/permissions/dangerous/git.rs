@@ -1,14 +1,16 @@
-//! What git cannot bring back: commits that only another repository has, and changes that were never committed.
+//! Detects losses that git cannot reverse.
+//!
+//! They are commits that only another repository has, and changes that were never committed.
 
 use super::Lost;
 use super::targets::Targets;
 use crate::permissions::programs::Program;
 use crate::permissions::shell::Word;
 
-/// Branches that others work on.
+/// Branches that are shared with others.
 const DEFAULT_BRANCHES: [&str; 5] = ["main", "master", "trunk", "develop", "HEAD"];
 
-/// What a command of git would lose.
+/// The loss caused by a git command.
 pub(super) fn lost(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost> {
     let program = Program::named("git")?;
     let (places, _) = program.subcommand(words);
@@ -45,7 +47,7 @@ fn lose(what: &str) -> String {
     format!("{what} loses every change that is not committed")
 }
 
-/// The option as it is written, if it is there: one of these letters, or a long one, also shortened.
+/// The option as written, if present: one of these letters, or a long one, also abbreviated.
 fn option(words: &[Word], letters: &str, long: &str) -> Option<String> {
     words.iter().filter_map(Word::literal).take_while(|text| text != "--").find(|text| {
         let name = text.split_once('=').map_or(text.as_str(), |(name, _)| name);
@@ -56,7 +58,7 @@ fn option(words: &[Word], letters: &str, long: &str) -> Option<String> {
     })
 }
 
-/// Pushing over what another repository has.
+/// Pushing over the history of another repository.
 fn push(words: &[Word], targets: &Targets<'_>) -> Option<(String, Option<String>)> {
     const VALUED: [&str; 6] =
         ["-o", "--push-option", "--repo", "--receive-pack", "--exec", "--recurse-submodules"];
@@ -87,7 +89,7 @@ fn push(words: &[Word], targets: &Targets<'_>) -> Option<(String, Option<String>
         return Some((text, Some(force)));
     }
     refs.into_iter().find_map(|given| {
-        // What is not known may be a forced push to any branch.
+        // An unknown word may be a forced push to any branch.
         let Some(given) = given else {
             let option = force.clone().or_else(|| is_delete.clone())?;
             return Some((format!("it may overwrite the default branch of {shown}"), Some(option)));
@@ -118,7 +120,7 @@ fn push(words: &[Word], targets: &Targets<'_>) -> Option<(String, Option<String>
     })
 }
 
-/// Whether a branch is the one that a remote repository shows first, as far as that was noted here.
+/// Whether a branch is the default of a remote repository, as far as it is recorded here.
 fn is_head_of(targets: &Targets<'_>, remote: &Option<String>, branch: &str) -> bool {
     let remote =
         remote.as_deref().filter(|name| !name.contains('/') && !name.contains("..")).unwrap_or("origin");
@@ -132,13 +134,13 @@ fn is_head_of(targets: &Targets<'_>, remote: &Option<String>, branch: &str) -> b
     text.trim().strip_prefix(&prefix).is_some_and(|head| head == branch)
 }
 
-/// Removing what was never added.
+/// Removing untracked files.
 fn clean(all: &[Word], words: &[Word]) -> Option<(String, Option<String>)> {
     if option(words, "n", "dry-run").is_some() {
         return None;
     }
     let force = option(words, "f", "force");
-    // Without `-f` git refuses, unless the settings say otherwise.
+    // Without `-f` git refuses, unless the settings allow it.
     let is_set = || {
         all.iter().filter_map(Word::literal).any(|text| text.to_lowercase().contains("clean.requireforce"))
     };
@@ -148,7 +150,7 @@ fn clean(all: &[Word], words: &[Word]) -> Option<(String, Option<String>)> {
     Some((format!("git clean removes {what}, which are nowhere else"), Some(force)))
 }
 
-/// Putting files back, over changes.
+/// Restoring files over changes.
 fn checkout(
     subcommand: &str,
     words: &[Word],
@@ -164,7 +166,7 @@ fn checkout(
 }
 
 fn restore(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<(String, Option<String>)> {
-    // The index alone holds nothing that is not in a file, too.
+    // The index alone holds only content that is in a file, too.
     if option(words, "S", "staged").is_some() && option(words, "W", "worktree").is_none() {
         return None;
     }

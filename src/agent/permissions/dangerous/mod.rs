@@ -1,7 +1,7 @@
-//! What cannot be taken back: asked in every mode, unless a rule of the user names it.
+//! Irreversible commands, which need approval in every mode unless a rule of the user names them.
 //!
-//! A danger says in one line what would be lost. A rule names it if it has the program and the words that make
-//! it dangerous in full: `bash(git push --force *)` does, `bash(git *)` and `bash` do not.
+//! A danger describes the loss in one line. A rule names it if it includes the program and the words that
+//! make it dangerous in full: `bash(git push --force *)` does, `bash(git *)` and `bash` do not.
 
 mod downloads;
 mod git;
@@ -20,25 +20,25 @@ use super::words_as_paths::Scene;
 use super::{ApprovalReason, PermissionMode, Verdict};
 use targets::{Loss, Targets};
 
-/// Programs that can do what is dangerous.
+/// Programs with dangerous uses.
 const PROGRAMS: &str = "rm find git dd shred chmod chown chgrp mv rsync wipefs blkdiscard fdisk sfdisk sgdisk parted \
                         cryptsetup badblocks diskutil tee cp truncate srm wipe hdparm zpool lvremove vgremove pvremove \
                         mkswap";
-/// Those of them that destroy what they are given, whatever that is.
+/// The programs among them that destroy any operand.
 const DESTROYING: &str =
     "shred wipefs blkdiscard fdisk sfdisk sgdisk parted srm wipe lvremove vgremove pvremove mkswap";
 
-/// Something that cannot be taken back.
+/// An irreversible action.
 struct Danger {
-    /// What would be lost, as a sentence.
+    /// The loss, as a sentence.
     text: String,
     span: Range<usize>,
-    /// The words that a rule has to name in full; `None` if no rule can.
+    /// The words that a rule must name in full; `None` if no rule can.
     named: Option<Vec<String>>,
 }
 
 impl Judge<'_> {
-    /// Adds what cannot be taken back and no rule of the user names.
+    /// Adds irreversible actions that no rule of the user names.
     pub(super) fn dangers(
         &self,
         command: &str,
@@ -77,7 +77,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether a rule allows a part, and names what is dangerous about it.
+    /// Whether a rule allows a part, and names the words that make it dangerous.
     fn names(&self, part: &Part, danger: &Danger) -> bool {
         let Some(named) = danger.named.as_ref().filter(|_| self.mode != PermissionMode::Plan) else {
             return false;
@@ -96,7 +96,8 @@ fn is_dangerous(name: &str) -> bool {
     has(PROGRAMS, name) || name.starts_with("mkfs")
 }
 
-/// What a simple command would lose, and the words that make it so; `None` in their place if they are not known.
+/// The loss caused by a simple command, and the words that cause it; `None` in their place if they are
+/// unknown.
 type Lost = (String, Option<Vec<String>>);
 
 fn of_words(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost> {
@@ -160,7 +161,8 @@ fn of_words(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lo
     }
 }
 
-/// Whether there is an option: one of these letters, or a long one, also shortened. One that is not known may be it.
+/// Whether there is an option: one of these letters, or a long one, also abbreviated. An unknown word may be
+/// it.
 fn has_option(arguments: &[Word], letters: &str, long: &str) -> bool {
     arguments.iter().any(|word| match word.literal() {
         Some(text) => match text.strip_prefix("--") {
@@ -171,7 +173,7 @@ fn has_option(arguments: &[Word], letters: &str, long: &str) -> bool {
     })
 }
 
-/// `find` that deletes, or runs what deletes.
+/// A `find` that deletes, or runs a deleting command.
 fn find(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost> {
     const REMOVING: &str = "rm shred unlink srm truncate";
     const NARROWING: &str = "-name -iname -path -ipath -wholename -regex -iregex -mtime -atime -ctime -mmin -amin -cmin \
@@ -203,7 +205,7 @@ fn find(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lo
     })
 }
 
-/// Writing to a disk past its file system.
+/// Writing directly to a disk, bypassing its file system.
 fn devices(name: &str, arguments: &[Word]) -> Option<Lost> {
     let literals = arguments.iter().filter_map(Word::literal);
     let mut written: Vec<String> = match name {
@@ -221,7 +223,7 @@ fn devices(name: &str, arguments: &[Word]) -> Option<Lost> {
     ))
 }
 
-/// Whether a path is a device that holds something.
+/// Whether a path is a device that stores data.
 fn is_device(path: &str) -> bool {
     const HARMLESS: &str = "null zero full random urandom stdin stdout stderr tty ptmx console";
     let plain = super::path_pattern::normalised(std::path::Path::new(path));
@@ -239,7 +241,7 @@ fn of_redirects(part: &Part) -> Option<Lost> {
     Some((format!("it overwrites {device}, and everything on it is lost"), None))
 }
 
-/// A function that starts itself twice, without an end: `:(){ :|:& };:`.
+/// A function that runs itself twice, endlessly: `:(){ :|:& };:`.
 fn fork_bomb(command: &str) -> Option<String> {
     let packed: String = command.split_whitespace().collect();
     let is_name = |c: char| !";|&(){}<>'\"$`=".contains(c);

@@ -1,4 +1,4 @@
-//! What is lost when a path is removed with all in it.
+//! Determines the loss when a path is removed with everything in it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +9,13 @@ use crate::permissions::path_pattern::{Places, normalised};
 use crate::permissions::shell::{Part, Piece, Word};
 use crate::permissions::words_as_paths::Scene;
 
-/// Most texts that a word with braces stands for.
+/// The maximum number of texts that a word with braces stands for.
 const MAX_BRACES: usize = 64;
-/// Folders at the top of a file system, as they are called. A path whose beginning is empty may become one.
+/// The names of folders at the top of a file system. A path whose beginning is empty may become one.
 const TOP: &str = "bin boot dev etc home lib lib32 lib64 media mnt opt proc root run sbin srv sys tmp usr var nix snap \
                    Users Applications Library System Volumes private cores";
 
-/// What would be lost.
+/// The loss.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Loss {
     Root,
@@ -24,14 +24,14 @@ pub(super) enum Loss {
     Workspace(PathBuf),
     /// `.git`.
     History(PathBuf),
-    /// A folder that a variable makes another one if it is empty.
+    /// A folder that becomes another one if a variable is empty.
     Emptied(Box<Loss>),
-    /// A folder that is not known.
+    /// An unknown folder.
     Unknown,
 }
 
 impl Loss {
-    /// What is lost, within a sentence.
+    /// A description for use within a sentence.
     pub(super) fn what(&self) -> String {
         match self {
             Loss::Root => "every file on this machine".to_owned(),
@@ -46,7 +46,7 @@ impl Loss {
         }
     }
 
-    /// Whether it is more than the project.
+    /// Whether it goes beyond the project.
     pub(super) fn is_outside(&self) -> bool {
         match self {
             Loss::Root | Loss::Top(_) | Loss::Home(_) | Loss::Emptied(_) => true,
@@ -55,16 +55,16 @@ impl Loss {
     }
 }
 
-/// Where words are looked at.
+/// The context in which words are resolved.
 pub(super) struct Targets<'a> {
-    /// The working directories that are known.
+    /// The known working directories.
     directories: Vec<PathBuf>,
     /// Whether there may be others.
     has_others: bool,
     pub places: &'a Places,
 }
 
-/// A character in place of what is not known of a word.
+/// The placeholder for an unknown part of a word.
 const UNKNOWN: char = '\u{0}';
 
 impl<'a> Targets<'a> {
@@ -73,7 +73,7 @@ impl<'a> Targets<'a> {
         Targets { directories, has_others: scene.directories_of(&Part::default()).is_none(), places }
     }
 
-    /// What is lost if the paths that a word names are removed.
+    /// The loss if the paths named by a word are removed.
     pub(super) fn loss(&self, word: &Word, elsewhere: bool) -> Option<Loss> {
         let texts = if word.is_brace { braces(&self.text(word, true)) } else { vec![self.text(word, false)] };
         texts.into_iter().find_map(|text| match text.contains(UNKNOWN) {
@@ -82,11 +82,11 @@ impl<'a> Targets<'a> {
         })
     }
 
-    /// A word as text, with the home directory in it.
+    /// A word as text, with the home directory filled in.
     fn text(&self, word: &Word, is_brace: bool) -> String {
         let home = || self.places.home.as_ref().map(|home| home.plain.display().to_string());
         let mut text = String::new();
-        // Before a brace expansion is a piece that is not known, as a mark.
+        // A brace expansion is preceded by an unknown piece that marks it.
         for piece in word.pieces.iter().skip(usize::from(is_brace)) {
             match piece {
                 Piece::Text(piece) => text.push_str(piece),
@@ -104,7 +104,7 @@ impl<'a> Targets<'a> {
         text
     }
 
-    /// What is lost if what is not known of a text is empty.
+    /// The loss if the unknown parts of a text are empty.
     fn emptied(&self, text: &str, elsewhere: bool) -> Option<Loss> {
         let left: String = text.chars().filter(|c| *c != UNKNOWN).collect();
         if left.is_empty() {
@@ -112,7 +112,7 @@ impl<'a> Targets<'a> {
         }
         let loss = self.known(&left, elsewhere)?;
         if let Loss::Top(path) = &loss {
-            // `$OUT/build` is a folder at the top that nobody has.
+            // `$OUT/build` becomes a top-level folder that does not usually exist.
             let name = path.file_name()?.to_str()?;
             let is_usual = TOP.split_whitespace().any(|top| top == name);
             is_usual.then_some(())?;
@@ -133,9 +133,9 @@ impl<'a> Targets<'a> {
         self.directories.iter().find_map(|base| self.lost(&normalised(&base.join(path))))
     }
 
-    /// What is lost with a path, which may hold `*` and the like.
+    /// The loss of a path, which may contain `*` and other wildcards.
     fn lost(&self, path: &Path) -> Option<Loss> {
-        // All of a folder is the folder.
+        // All of a folder counts as the folder.
         let is_all =
             |name: &str| !name.is_empty() && name.chars().all(|c| "*.?[]!".contains(c)) && name.contains('*');
         let mut path = path.to_owned();
@@ -170,7 +170,7 @@ impl<'a> Targets<'a> {
     }
 }
 
-/// The texts that a word with braces stands for, as far as they are plain lists.
+/// The texts that a word with braces stands for, if they are plain lists.
 fn braces(text: &str) -> Vec<String> {
     let mut open = vec![text.to_owned()];
     let mut done = Vec::new();

@@ -1,4 +1,4 @@
-//! What the judge says of files: those that tools touch, and those that commands name.
+//! Judges the files that tools touch and that commands name.
 
 use std::path::{Path, PathBuf};
 
@@ -15,11 +15,11 @@ use crate::permissions::{CallFacts, Verdict, folders, programs, suggest, writers
 use tau_protocol::approval::{ApprovalReason, PermissionMode};
 use tau_tools::access::Access;
 
-/// Tools of tau that judge every file they come across by themselves ([`tau_tools::access::FileFilter`]).
+/// Tools of tau that check every file they find with [`tau_tools::access::FileFilter`].
 const SEARCHING_TOOLS: [&str; 3] = ["grep", "find", "ls"];
 
 impl Judge<'_> {
-    /// What is said of a file that a tool touches.
+    /// Judges a file that a tool touches.
     pub(super) fn file(&self, path: &Path, is_used: Use, call: &CallFacts<'_>, findings: &mut Vec<Finding>) {
         let judged = JudgedPath::new(path);
         let before = findings.len();
@@ -28,7 +28,7 @@ impl Judge<'_> {
         let is_edited =
             is_used == Use::Write && call.tool == "edit" && call.access.reads.contains(&path.to_owned());
         if is_edited {
-            // What an edit does not find says what is there instead.
+            // An edit that fails shows the content of the file.
             self.ruled(&named, Use::Read, Some(call.tool), Naming::Word, findings);
         }
         self.kept(&judged, is_used, findings);
@@ -62,19 +62,19 @@ impl Judge<'_> {
         findings.push(finding);
     }
 
-    /// Whether a file is in the workspace, as it is named and as it is found.
+    /// Whether a file is in the workspace, by its given and its real path.
     fn is_in_workspace(&self, path: &JudgedPath) -> bool {
         let workspace = &self.places.workspace;
         path.plain.starts_with(&workspace.plain) && path.real.starts_with(&workspace.real)
     }
 
-    /// A path as people know it.
+    /// A path for display.
     fn shown(&self, path: &Path) -> String {
         let rest = path.strip_prefix(&self.places.workspace.plain).unwrap_or(path);
         if rest.as_os_str().is_empty() { ".".to_owned() } else { rest.display().to_string() }
     }
 
-    /// The same of a path that is not known in full.
+    /// The path of a partly known name.
     fn path_of(path: &NamedPath) -> PathBuf {
         match path {
             NamedPath::Known(path) => path.plain.clone(),
@@ -82,12 +82,12 @@ impl Judge<'_> {
         }
     }
 
-    /// The rules that ask or deny, and what they do.
+    /// The rules that ask or deny, and their effect.
     fn strict(&self) -> [(&[&Rule], Verdict, &'static str); 2] {
         [(&self.deny, Verdict::Deny, "denies"), (&self.ask, Verdict::Ask, "asks for")]
     }
 
-    /// What rules deny or ask of a path. What a command only may touch is asked.
+    /// Applies the deny and ask rules about a path. A path that a command only may touch needs approval.
     fn ruled(
         &self,
         path: &NamedPath,
@@ -127,7 +127,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether a pattern is about a path that is not known in full. What `find` finds is there already.
+    /// Whether a pattern is about a path that is not fully known. The results of `find` already exist.
     fn matched(&self, pattern: &PathPattern, text: &PathText) -> Match {
         let matched = pattern.may_concern(text, &self.places);
         if matched == Match::No || !text.is_of_folders() {
@@ -144,14 +144,14 @@ impl Judge<'_> {
         }
     }
 
-    /// Protected paths.
+    /// Checks protected paths.
     fn kept(&self, path: &JudgedPath, is_used: Use, findings: &mut Vec<Finding>) {
         if let Some(kind) = protected(path, &self.places, &self.options.own, is_used) {
             findings.extend(self.protected(kind, path.plain.clone()));
         }
     }
 
-    /// The same of a path that is not known in full.
+    /// Checks protected paths for a path that is not fully known.
     fn perhaps_kept(&self, text: &PathText, is_used: Use, findings: &mut Vec<Finding>) {
         if let Some(kind) = may_be_protected(text, &self.places, &self.options.own, is_used) {
             findings.extend(self.protected(kind, PathBuf::from(text.shown())));
@@ -188,8 +188,8 @@ impl Judge<'_> {
         rules.iter().find(allows).copied()
     }
 
-    /// What is said of the files that the words of a command name. One that does more than read may do
-    /// anything with them.
+    /// Judges the files that the words of a command name. A command that is not read-only may do anything
+    /// with them.
     pub(super) fn named_files(
         &self,
         part: &Part,
@@ -231,7 +231,7 @@ impl Judge<'_> {
             }
         }
         if !part.texts.is_empty() && !programs::takes_data(&part.words, part.more_arguments) {
-            // A program may be among what it reads.
+            // A program may be among the files it reads.
             let words =
                 part.words.iter().take(1).cloned().chain(part.texts.iter().map(|it| Word::of_text(it)));
             let read = Part { words: words.collect(), elsewhere: part.elsewhere, ..Part::default() };
@@ -251,12 +251,12 @@ impl Judge<'_> {
         }
     }
 
-    /// Secrets that are in a folder now.
+    /// Secrets currently in a folder.
     fn hidden_in(&self, folder: &Path) -> Option<Protected> {
         encloses(&JudgedPath::new(folder), &self.places, &self.options.own, Use::Read)
     }
 
-    /// What is said of a folder that a command names.
+    /// Judges a folder that a command names.
     fn folder(&self, part: &Part, path: &JudgedPath, only_reads: bool, findings: &mut Vec<Finding>) {
         let replaces = folders::replaces_folders(part);
         if replaces || !folders::leaves_folders(part) {
@@ -279,8 +279,8 @@ impl Judge<'_> {
         }
     }
 
-    /// What rules say of what is in a folder: denied if all of it is, or if the folder is `replaced` and there
-    /// may be something in it; asked if there is something in it now.
+    /// Applies rules about the content of a folder: a rule's own verdict if it covers all of it, or if the
+    /// folder is `replaced` and may contain a match; the user is asked if it contains a match now.
     fn inside(
         &self,
         folder: &JudgedPath,
@@ -332,7 +332,8 @@ impl Judge<'_> {
         }
     }
 
-    /// What rules say of tracked files whose contents git may print without a word of the command naming them.
+    /// Applies rules about tracked files whose contents git may print although the command does not name
+    /// them.
     fn tracked(&self, part: &Part, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
         if !folders::shows_tracked(part) {
             return;
@@ -367,7 +368,7 @@ impl Judge<'_> {
         }
     }
 
-    /// What is said of a command that writes where nobody knows, and has a form of a protected name in it.
+    /// Judges a command that writes to an unknown place and contains a form of a protected name.
     pub(super) fn unknown_targets(
         &self,
         command: &str,
@@ -383,7 +384,7 @@ impl Judge<'_> {
             let targets = part.redirects.iter().map(|redirect| &redirect.target);
             part.more_arguments || part.elsewhere || part.words.iter().chain(targets).any(is_unknown)
         };
-        // Most commands are known in full, and most others are asked about already.
+        // Most commands are fully known, and most others already need approval.
         let is_asked = findings.iter().skip(from).any(|finding| finding.verdict > Verdict::Allow);
         if is_asked || !analysis.parts.iter().any(has_unknown) {
             return;
@@ -455,7 +456,7 @@ impl Judge<'_> {
         }
     }
 
-    /// What is said of writing one of these files; `None` if they are not known.
+    /// The finding for writing one of these files; `None` if they are unknown.
     fn written(&self, paths: Option<&[JudgedPath]>, bare: Option<&Rule>) -> Finding {
         let Some(paths) = paths else {
             let strict = self.deny.iter().chain(&self.ask).any(|rule| governs(rule, Use::Write, None));
@@ -482,13 +483,13 @@ impl Judge<'_> {
     }
 }
 
-/// Whether a call changes the files that it names, and does nothing else.
+/// Whether a call only changes the files that it names.
 fn only_edits(access: &Access) -> bool {
     access.commands.is_empty() && access.network.is_empty() && !access.program && !access.unknown
 }
 
-/// Whether what is written there is lost or shown, and nothing is read but what the command has already. What is
-/// `reopens` see [`Analysis::reopens`]: opening `/dev/stdout` opens the file behind it again.
+/// Whether output there is discarded or shown, and input is only the command's own. For `reopens` see
+/// [`Analysis::reopens`]: opening `/dev/stdout` opens the file behind it again.
 fn is_sink(redirect: &Redirect, reopens: bool) -> bool {
     let Some(path) = redirect.target.literal() else { return false };
     match (path.as_str(), redirect.direction) {
@@ -510,7 +511,7 @@ fn reads(rule: &Rule) -> Option<&PathPattern> {
     }
 }
 
-/// Whether a rule of files is about such a use; `tool` is the tool whose call it is.
+/// Whether a rule about files applies to such a use; `tool` is the tool that is called.
 fn governs(rule: &Rule, is_used: Use, tool: Option<&str>) -> bool {
     let own = tool.is_some_and(|tool| rule.names_tool(tool));
     match is_used {

@@ -1,8 +1,8 @@
-//! Rules on reading against commands of git that print what it has of files.
+//! Tests rules on reading against git commands that print its contents of files.
 
 use super::*;
 
-/// An index of git that names these files.
+/// A git index that names these files.
 fn index_of(paths: &[&str]) -> Vec<u8> {
     let mut bytes = b"DIRC\0\0\0\x02".to_vec();
     bytes.extend(u32::try_from(paths.len()).unwrap().to_be_bytes());
@@ -76,7 +76,7 @@ fn git_does_not_show_what_a_rule_denies_of_tracked_files() {
         stage.check(&permissions, PermissionMode::Ask, &[Allow], &silent);
         std::fs::remove_file(git.join("index")).unwrap();
     }
-    // What is tracked is not known.
+    // The tracked files are unknown.
     for index in [&b"DIRC\0\0\0\x09"[..], b"", b"DIRC"] {
         std::fs::write(git.join("index"), index).unwrap();
         let permissions = stage.permissions(&[("read(**/.env)", Deny)]);

@@ -1,5 +1,6 @@
-//! Paths that are always asked, whatever the mode and the rules that allow: they hold secrets, or what
-//! is written to them is run later.
+//! Protected paths, which need approval in every mode, even if a rule allows them.
+//!
+//! They contain secrets, or their content is run later.
 
 mod places;
 mod table;
@@ -10,12 +11,12 @@ use super::path_pattern::{JudgedPath, Places, normalised};
 use super::path_text::{Mark, PathText};
 use table::{Anchor, PlaceTable};
 
-/// A kind of protected paths, by the name with which settings switch it off.
+/// A kind of protected paths, which settings can switch off by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protected {
-    /// What is in `.git/`, and the user's settings of git.
+    /// The content of `.git/`, and the user's settings of git.
     Git,
-    /// What shells and the desktop run when they start.
+    /// Files that shells and the desktop run when they start.
     Startup,
     /// `~/.ssh`.
     Ssh,
@@ -28,7 +29,7 @@ pub enum Protected {
 }
 
 impl Protected {
-    /// Every kind, with its name in settings and what is in it.
+    /// Every kind, with its name in settings and a description.
     pub const TABLE: [(Protected, &'static str, &'static str); 6] = [
         (Protected::Git, "git", "the inside of .git, or settings of git"),
         (Protected::Startup, "startup", "a file that is read or run at startup"),
@@ -38,7 +39,7 @@ impl Protected {
         (Protected::Agents, "agents", "the settings, skills and hooks of coding agents"),
     ];
 
-    /// The kind of that name.
+    /// The kind with that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::TABLE.iter().find(|(_, known, _)| *known == name).map(|(kind, ..)| *kind)
     }
@@ -48,22 +49,22 @@ impl Protected {
         Self::TABLE.iter().find(|(kind, ..)| *kind == self).map_or("", |(_, name, _)| name)
     }
 
-    /// What is in it.
+    /// Its description.
     pub fn what(self) -> &'static str {
         Self::TABLE.iter().find(|(kind, ..)| *kind == self).map_or("", |(.., what)| what)
     }
 
-    /// Whether reading is asked too, because there are secrets in it.
+    /// Whether reading needs approval too, because it contains secrets.
     fn hides(self) -> bool {
         matches!(self, Protected::Ssh | Protected::Tau | Protected::Keys)
     }
 }
 
-/// What is done with a path.
+/// The use of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     Read,
-    /// Written, or it is not known.
+    /// It is written, or its use is unknown.
     Write,
 }
 
@@ -83,7 +84,7 @@ const KEY_NAMES: [&str; 13] = [
     ".htpasswd",
     "auth.json",
 ];
-/// Ends of names of files with keys.
+/// Suffixes of the names of files with keys.
 const KEY_ENDS: [&str; 7] = [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx"];
 /// Files and folders with keys in the home directory.
 const KEY_PLACES: [&str; 9] = [
@@ -98,7 +99,8 @@ const KEY_PLACES: [&str; 9] = [
     ".local/share/keyrings",
 ];
 
-/// Files and directories with keys in the home directory, but for the kinds that the user has switched off.
+/// Files and directories with keys in the home directory, except for the kinds that the user has switched
+/// off.
 pub(super) fn secret_places(home: &Path, unprotected: &[Protected]) -> Vec<PathBuf> {
     let is_on = |kind: Protected| !unprotected.contains(&kind);
     let ssh = is_on(Protected::Ssh).then_some(".ssh");
@@ -108,12 +110,12 @@ pub(super) fn secret_places(home: &Path, unprotected: &[Protected]) -> Vec<PathB
     ssh.into_iter().chain(keys).map(place).collect()
 }
 
-/// Key files that are not anywhere, but here.
+/// Key files at fixed places only.
 const SYSTEM_KEYS: [&str; 4] = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d"];
-/// How many characters of a name have to be written out for it to be a form of another.
+/// The number of literal characters that a name needs to be recognized as a form of another.
 const EVIDENCE: usize = 2;
 
-/// Which kind of protected path this is, if it is one. `own` are the folders of tau.
+/// The kind of protected path, if it is one. `own` are the folders of tau.
 pub(super) fn protected(
     path: &JudgedPath,
     places: &Places,
@@ -158,15 +160,15 @@ fn kind(path: &Path, homes: &[&Path], own: &[PathBuf], is_used: Use) -> Option<P
     found.into_iter().flatten().find(counts).or_else(key_place)
 }
 
-/// Whether a file of that name holds keys.
+/// Whether a file with that name contains keys.
 fn is_key(names: &[String], at_home: bool) -> bool {
     let last = names.last().map(String::as_str).unwrap_or_default();
     KEY_NAMES.contains(&last) && (last != "auth.json" || at_home)
         || KEY_ENDS.iter().any(|end| last.len() > end.len() && last.ends_with(end))
 }
 
-/// As [`protected`], for an absolute path of which not everything is known. A part that may be anything
-/// counts only where the rest says enough: a place in the home directory, or a form of a protected name.
+/// Like [`protected`], for an absolute path that is not fully known. A part that may be anything counts only
+/// if the rest is specific enough: a place in the home directory, or a form of a protected name.
 pub(super) fn may_be_protected(
     path: &PathText,
     places: &Places,
@@ -177,7 +179,7 @@ pub(super) fn may_be_protected(
     let counts = |kind: Protected| is_used == Use::Write || kind.hides();
     let meets = |place: &PathText| path.meets(place) || path.meets(&place.below());
     let is_anchored = |start: &PathText| {
-        // What may be anything does not stand for the place itself.
+        // A part that may be anything does not stand for the place itself.
         let known = path.marks().iter().take_while(|mark| **mark != Mark::Any).count();
         !path.is_open() || known > start.marks().len()
     };
@@ -213,7 +215,7 @@ pub(super) fn may_be_protected(
     named(&lower, is_used)
 }
 
-/// The kind of a protected place that is below a folder: for reading one that is there now.
+/// The kind of a protected place below a folder; for reading, one that currently exists.
 pub(super) fn encloses(
     folder: &JudgedPath,
     places: &Places,
@@ -239,7 +241,7 @@ pub(super) fn encloses(
     found(".ssh", Protected::Ssh).or_else(secret).or_else(started)
 }
 
-/// The kind of which a form is written out somewhere in a path.
+/// The kind of which a form occurs literally in a path.
 fn named(lower: &PathText, is_used: Use) -> Option<Protected> {
     let parts: Vec<Spelled> = lower.split(|c| c == '/').into_iter().map(Spelled::new).collect();
     let last = parts.last()?;
@@ -263,14 +265,14 @@ fn named(lower: &PathText, is_used: Use) -> Option<Protected> {
     })
 }
 
-/// A part of a path, and what of it is written out.
+/// A part of a path, and its literal text.
 struct Spelled {
     part: PathText,
-    /// What is behind everything that is not known.
+    /// The literal text after all unknown parts.
     written: PathText,
-    /// How many characters of that are written out.
+    /// The number of its literal characters.
     count: usize,
-    /// Whether enough of its start is written out.
+    /// Whether enough of its start is literal.
     starts: bool,
 }
 
@@ -289,7 +291,8 @@ impl Spelled {
     }
 }
 
-/// As [`protected`], for a whole text that could not be analysed: every part of it that looks like a path.
+/// Like [`protected`], for a complete text that could not be analysed: checks every part that looks like a
+/// path.
 pub(super) fn named_in(text: &str, places: &Places, own: &[PathBuf]) -> Option<Protected> {
     let is_path = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '+' | '@' | '%');
     let words = text.split(|c: char| !is_path(c)).filter(|word| word.contains(['/', '.', '_']));
@@ -306,8 +309,8 @@ pub(super) fn named_in(text: &str, places: &Places, own: &[PathBuf]) -> Option<P
     })
 }
 
-/// The kind of which a name is in a text, in whatever way it is put together: without its dot, in quotes, as
-/// the value of a variable or a line of a here-document.
+/// The kind of a protected name that occurs in a text in any composition: without its dot, in quotes, as the
+/// value of a variable or a line of a here-document.
 pub(super) fn form_in(text: &str, places: &Places, own: &[PathBuf]) -> Option<Protected> {
     let plain: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
     let lower = plain.to_lowercase();

@@ -1,8 +1,9 @@
-//! The table of files and folders in which something waits to be run: what shells, desktops, schedulers,
-//! package managers, editors and coding agents read by themselves.
+//! The table of files and folders whose content is run automatically.
 //!
-//! `~/` is the home directory, `**/` any folder, `*` any text within a name. What is below a folder belongs
-//! to it. The last column is where that is documented.
+//! Shells, desktops, schedulers, package managers, editors and coding agents read them.
+//!
+//! `~/` is the home directory, `**/` any folder, `*` any text within a name. Everything below a folder
+//! belongs to it. The last column is the source that documents it.
 
 use super::Protected::{self, Agents, Git, Ssh, Startup, Tau};
 
@@ -82,7 +83,7 @@ pub(super) const PLACES: &[(Protected, &str, &str)] = &[
     (Startup, "~/.config/mise", "mise, Configuration: hooks"),
     (Startup, "~/.asdf", "asdf, Core Configuration: shims, plugins"),
     (Startup, "~/.asdfrc", "asdf, Configuration: hooks"),
-    // Sessions of the desktop.
+    // Desktop sessions.
     (Startup, "~/.pam_environment", "pam_env(8)"),
     (Startup, "~/.config/environment.d", "environment.d(5)"),
     (Startup, "~/.config/autostart", "Desktop Application Autostart Specification"),
@@ -338,7 +339,7 @@ pub(super) const PLACES: &[(Protected, &str, &str)] = &[
     (Startup, "~/.topgrade.toml", "Topgrade, custom commands"),
     (Startup, "~/.task", "Taskwarrior, hooks"),
     (Startup, "~/.config/task", "Taskwarrior, hooks"),
-    // Coding agents: hooks, MCP servers, skills with tools that are allowed.
+    // Coding agents: hooks, MCP servers, skills with allowed tools.
     (Agents, "**/.claude", "Claude Code, Settings: hooks, skills, commands"),
     (Agents, "~/.claude.json", "Claude Code, MCP servers"),
     (Agents, "**/.mcp.json", "Claude Code, MCP servers of a project"),

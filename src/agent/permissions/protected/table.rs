@@ -1,4 +1,4 @@
-//! The table of places as it is looked up: by where a path begins, then by names.
+//! Indexes the table of places by the base of a path, then by names.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -7,10 +7,10 @@ use super::places::PLACES;
 use super::{Protected, Spelled};
 use crate::permissions::path_text::{self, PathText};
 
-/// Shortest name that is recognised without its dot.
+/// The minimum length of a name that is recognised without its dot.
 const MIN_DOTLESS: usize = 5;
 
-/// What a place begins at.
+/// The base of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Home,
@@ -24,11 +24,11 @@ struct Place {
     anchor: Anchor,
     /// Its names, in lower case.
     names: Vec<PathText>,
-    /// The same as one text; relative to its anchor, absolute below the root.
+    /// Its names as one text; relative to its anchor, absolute below the root.
     text: PathText,
 }
 
-/// The table, ready to be looked up.
+/// The indexed table.
 pub(super) struct PlaceTable {
     places: Vec<Place>,
     /// The places by their first name; those whose first name is a pattern are below the empty one.
@@ -72,8 +72,8 @@ impl PlaceTable {
         places.map(|place| (place.kind, place.text.clone()))
     }
 
-    /// The kind of a place of which a form is written out in these parts of a path, beginning with a name that
-    /// says something: one with a dot, or several in a row.
+    /// The kind of a place of which a form occurs literally in these parts of a path, beginning with a
+    /// distinctive name: one with a dot, or several in a row.
     pub(super) fn form(&self, parts: &[Spelled], counts: impl Fn(Protected) -> bool) -> Option<Protected> {
         let places = self.places.iter().filter(|place| place.anchor != Anchor::Root && counts(place.kind));
         let is_written = |place: &&Place| {
@@ -88,7 +88,7 @@ impl PlaceTable {
         places.into_iter().find(is_written).map(|place| place.kind)
     }
 
-    /// The kind of a place whose name this is, but for its dot.
+    /// The kind of a place with this name, except for its dot.
     pub(super) fn form_without_dot(&self, word: &str) -> Option<Protected> {
         if ["authorized_keys", "id_rsa", "id_ed25519", "id_ecdsa"].contains(&word) {
             return Some(Protected::Ssh);
@@ -112,7 +112,7 @@ impl Place {
         Place { kind, anchor, names: rest.split('/').map(one).collect(), text }
     }
 
-    /// Its name without the dot, if that is not a word of every day.
+    /// Its name without the dot, unless that is a common word.
     fn dotless(&self) -> Option<(String, Protected)> {
         let [name] = self.names.as_slice() else { return None };
         let name = name.text()?;
