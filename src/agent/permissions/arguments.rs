@@ -1,8 +1,8 @@
-//! Which arguments a rule that allows covers where it says `*`.
+//! Decides which arguments the `*` of an allow rule covers.
 //!
-//! For commands of [`COMMANDS`] these are operands and the options in the table, so that a rule as tau offers
-//! it never runs anything else. For other programs they are all arguments, without the words with which the
-//! program runs others ([`programs`]). What a rule names in full it always covers.
+//! For commands of [`COMMANDS`] these are operands and the options in the table, so that a rule offered by
+//! tau never runs anything else. For other programs they are all arguments, except for the words with which
+//! the program runs others ([`programs`]). Words named in full by a rule are always covered.
 
 use super::command_pattern::CommandPattern;
 use super::programs::{self, Program};
@@ -15,11 +15,11 @@ pub(super) struct Command {
     name: &'static str,
     /// Options without a value; those of one letter may be joined.
     flags: &'static str,
-    /// Options with a value, in the next word or behind `=`.
+    /// Options with a value, in the next word or after `=`.
     valued: &'static str,
-    /// The same behind `--`, where other words are operands.
+    /// Options with a value after `--`, where other words are operands.
     behind: &'static str,
-    /// Which operands are covered.
+    /// The operands that are covered.
     operands: Operands,
 }
 
@@ -29,8 +29,8 @@ enum Operands {
     None,
     /// Names, and paths below the working directory.
     Inside,
-    /// The same; the first one is the name of a script of the project, which a rule covers with those that begin
-    /// like it: `npm run test*`.
+    /// Like `Inside`, but the first one is the name of a script of the project, which a rule covers with
+    /// those that begin like it: `npm run test*`.
     Script,
 }
 
@@ -55,14 +55,14 @@ const fn scripts(name: &'static str, flags: &'static str, behind: &'static str) 
     Command { behind, operands: Operands::Script, ..command(name, flags, "") }
 }
 
-/// What cargo takes wherever it builds.
+/// Options of cargo for all builds.
 const CARGO_FLAGS: &str = "--workspace --all --all-targets --all-features --no-default-features --lib --bins \
          --tests --examples --benches --doc --release -r --no-run --no-fail-fast --locked \
          --offline --frozen -v -vv --verbose -q --quiet --keep-going --ignore-rust-version \
          --no-deps --document-private-items";
 const CARGO_VALUED: &str = "-p --package --exclude -F --features --bin --test --example --bench -j --jobs --profile \
          --message-format --color";
-/// What the tests of cargo take themselves.
+/// Options of cargo's test binaries.
 const LIBTEST: &str = "--nocapture --no-capture --ignored --include-ignored --exact --list --show-output -q \
          --quiet --test-threads= --test-threads --skip --skip=";
 const LINTS: &str = "-D -W -A -F --deny --warn --allow --forbid --no-deps";
@@ -79,11 +79,11 @@ const UNITTEST_VALUED: &str = "-k -s -p -t";
 const PYTEST: &str = "-v -vv -q -x -s -l --lf --ff --sw --last-failed --failed-first --exitfirst --no-header \
          --collect-only --co -ra -rA -rf";
 const PYTEST_VALUED: &str = "-k -m --tb --maxfail --durations -n --cov --timeout";
-/// What test runners and linters take behind the name of a script.
+/// Options of test runners and linters after the name of a script.
 const SCRIPT_FLAGS: &str =
     "--fix --watch --coverage --ci --run --silent --verbose --quiet --bail --update -u";
 
-/// The commands that tau offers a rule with `*` for.
+/// The commands for which tau offers a rule with `*`.
 const COMMANDS: &[Command] = &[
     tested("cargo test", CARGO_FLAGS, CARGO_VALUED, LIBTEST),
     tested("cargo bench", CARGO_FLAGS, CARGO_VALUED, LIBTEST),
@@ -200,13 +200,13 @@ const COMMANDS: &[Command] = &[
     tested("npm test", "-s --silent --if-present", "", SCRIPT_FLAGS),
     tested("pnpm test", "-s --silent --if-present", "", SCRIPT_FLAGS),
     tested("yarn test", SCRIPT_FLAGS, "", SCRIPT_FLAGS),
-    // What else is named is done, too.
+    // Any further goal is run, too.
     bare("mvn test", "-q --quiet -B --batch-mode -e --errors -o --offline -ntp"),
     command("mix test", "--trace --stale --failed --cover", "--only --exclude --seed --max-failures"),
     command("swift test", "-v --verbose -q --quiet --parallel --skip-build", "--filter --skip"),
 ];
 
-/// The command of the table that these words are.
+/// The command of the table that these words run.
 pub(super) fn command_of(words: &[Word]) -> Option<&'static Command> {
     let first = words.first().and_then(Word::literal)?;
     let is_it = |command: &&Command| {
@@ -219,14 +219,14 @@ pub(super) fn command_of(words: &[Word]) -> Option<&'static Command> {
     COMMANDS.iter().find(is_it)
 }
 
-/// Whether a pattern is about a command of the table, and so covers nothing but what is in it.
+/// Whether a pattern is about a command of the table, and so covers only operands and options in it.
 pub(super) fn is_known(pattern: &CommandPattern) -> bool {
     let words: Vec<Word> = pattern.leading().iter().map(|text| Word::of_text(text)).collect();
     command_of(&words).is_some()
 }
 
 impl Command {
-    /// The rule for it with any arguments that are covered, as the inside of `bash(…)`.
+    /// The rule for it with any covered arguments, as the inside of `bash(…)`.
     pub(super) fn pattern(&self, words: &[Word]) -> Option<String> {
         if self.operands != Operands::Script {
             return Some(format!("{} *", self.name));
@@ -236,7 +236,7 @@ impl Command {
         Some(format!("{} {stem}*", self.name))
     }
 
-    /// How many words it is.
+    /// The number of its words.
     fn length(&self) -> usize {
         self.name.split(' ').count()
     }
@@ -272,7 +272,7 @@ impl Command {
             match self.option(&text) {
                 None => return false,
                 Some(false) => {}
-                // A value is one word, whatever is not known of it.
+                // A value is one word, even if it is unknown.
                 Some(true) => match words.get(at) {
                     Some(value) if !value.splits && !starts_with_dash(value) => at += 1,
                     _ => return false,
@@ -297,7 +297,7 @@ impl Command {
         {
             return Some(false);
         }
-        // Letters that are joined; the last may have a value. Numbers stand for themselves.
+        // Joined letters, of which the last may have a value. Numbers stand for themselves.
         let letters =
             text.strip_prefix('-').filter(|letters| !letters.starts_with('-') && letters.is_ascii())?;
         if self.name.starts_with("go") {
@@ -313,7 +313,7 @@ impl Command {
         (letters.len() > 1 && rest.chars().all(is_flag) && (is_flag(last) || is_valued)).then_some(is_valued)
     }
 
-    /// Whether an operand names nothing outside of the working directory, and nothing that is more than a name.
+    /// Whether an operand names nothing outside of the working directory, and is nothing more than a name.
     fn takes_operand(&self, text: &str) -> bool {
         self.operands != Operands::None
             && !text.is_empty()
@@ -331,20 +331,20 @@ pub(super) fn is_plain(word: &str) -> bool {
     !word.is_empty() && word.len() <= 200 && word.chars().all(plain) && !word.ends_with(":*")
 }
 
-/// Whether a value looks like an option, which its program may take it for.
+/// Whether a value looks like an option, which its program may treat as one.
 fn starts_with_dash(value: &Word) -> bool {
     value.literal().is_some_and(|text| text.starts_with('-'))
 }
 
-/// Whether a rule that allows, and whose pattern matches these words, covers all of them. The pattern has as many
-/// words more before them as `outer` says.
+/// Whether an allow rule whose pattern matches these words covers all of them. The pattern has `outer` more
+/// words before them.
 pub(super) fn covers(pattern: &CommandPattern, words: &[Word], outer: usize) -> bool {
     let named = pattern.named().saturating_sub(outer);
     if named >= words.len() {
         return true;
     }
     let command = command_of(words).filter(|command| match command.operands {
-        // With a script that is named in full, a rule is not one that tau offers.
+        // A rule that names a script in full is not one that tau offers.
         Operands::Script => named == command.length(),
         Operands::None | Operands::Inside => named >= command.length(),
     });

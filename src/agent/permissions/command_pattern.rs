@@ -1,19 +1,19 @@
-//! Patterns of commands, as in `bash(cargo test *)`, and whether a simple command matches one.
+//! Patterns of commands, as in `bash(cargo test *)`, and matching them with simple commands.
 //!
-//! A pattern is compared with one simple command, so it cannot match across an operator. Words are
-//! compared as they are after quotes are removed, with blanks and special characters in them escaped.
+//! A pattern is compared with one simple command, so it cannot match across an operator. Words are compared
+//! after quotes are removed, with their blanks and special characters escaped.
 
 use super::shell::{Piece, Word};
 
-/// A character of a pattern, or of a command of which not everything is known.
+/// A symbol of a pattern, or of a command that is not fully known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sign {
     Char(char),
-    /// Between two words.
+    /// The gap between two words.
     Gap,
-    /// All of a word that is empty.
+    /// An empty word.
     Empty,
-    /// In a pattern: any text. In a command: a text that is not known.
+    /// In a pattern: any text. In a command: an unknown text.
     Any,
 }
 
@@ -21,7 +21,7 @@ enum Sign {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Match {
     No,
-    /// It depends on what is not known.
+    /// It depends on an unknown text.
     Perhaps,
     Yes,
 }
@@ -30,7 +30,7 @@ pub(super) enum Match {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CommandPattern {
     signs: Vec<Sign>,
-    /// Whether arguments may follow, or not.
+    /// Whether further arguments may follow.
     open: bool,
     /// The words at the start of a command that it names in full.
     leading: Vec<String>,
@@ -39,7 +39,7 @@ pub(super) struct CommandPattern {
 }
 
 impl CommandPattern {
-    /// Reads a pattern: `*` stands for any text, `\*` for itself; ` *` and `:*` at the end also for nothing.
+    /// Parses a pattern: `*` stands for any text, `\*` for itself; ` *` and `:*` at the end also for nothing.
     pub(super) fn new(text: &str) -> Self {
         let text = text.trim();
         let prefix = text.strip_suffix(":*").or_else(|| text.strip_suffix(" *"));
@@ -50,7 +50,7 @@ impl CommandPattern {
             match (quote, c) {
                 (None, '*') => signs.push(Sign::Any),
                 (None, '\'' | '"') => {
-                    // Two quotes that stand alone are an empty word.
+                    // Two quotes alone are an empty word.
                     if starts
                         && chars.next_if_eq(&c).is_some()
                         && chars.peek().is_none_or(|next| *next == ' ')
@@ -78,7 +78,7 @@ impl CommandPattern {
         CommandPattern { signs, open, leading, literals: words.into_iter().flatten().collect() }
     }
 
-    /// How many words at the start of a command it names in full.
+    /// The number of words at the start of a command that it names in full.
     pub(super) fn named(&self) -> usize {
         self.leading.len()
     }
@@ -93,12 +93,12 @@ impl CommandPattern {
         &self.literals
     }
 
-    /// Whether it matches these words. What is not known of them is matched by `*` only.
+    /// Whether it matches these words. Unknown text in them is matched only by `*`.
     pub(super) fn matches(&self, words: &[Word]) -> bool {
         self.compare(&signs_of(words, false), false)
     }
 
-    /// Whether it matches these words, whatever is not known of them may be.
+    /// Whether it may match these words, for any value of unknown text in them.
     pub(super) fn may_match(&self, words: &[Word], more_arguments: bool) -> Match {
         let mut known = signs_of(words, false);
         if more_arguments {
@@ -123,7 +123,7 @@ impl CommandPattern {
     }
 }
 
-/// A word of a pattern, if nothing in it is left open.
+/// A word of a pattern, if it has no wildcards.
 fn literal(signs: &[Sign]) -> Option<String> {
     let mut text = String::new();
     for sign in signs {
@@ -136,7 +136,7 @@ fn literal(signs: &[Sign]) -> Option<String> {
     Some(text)
 }
 
-/// The signs of words. With `may_vanish`, a word that may become none, or several, takes its gap with it.
+/// The signs of words. With `may_vanish`, a word that may become none, or several, has no gap before it.
 fn signs_of(words: &[Word], may_vanish: bool) -> Vec<Sign> {
     let mut signs = Vec::new();
     for (index, word) in words.iter().enumerate() {
@@ -161,10 +161,10 @@ fn signs_of(words: &[Word], may_vanish: bool) -> Vec<Sign> {
     signs
 }
 
-/// Whether a pattern and a command have a text in common. An unknown part of the command is any text
-/// if `unknown_is_any`, otherwise something that only `Any` of the pattern takes.
+/// Whether a pattern and a command have a text in common. An unknown part of the command is any text if
+/// `unknown_is_any`, otherwise a text that only `Any` of the pattern matches.
 fn intersects(pattern: &[Sign], command: &[Sign], unknown_is_any: bool) -> bool {
-    // What of the pattern can be left before each sign of the command: the usual dynamic programme.
+    // The possible rests of the pattern before each sign of the command: standard dynamic programming.
     let mut row = vec![false; pattern.len() + 1];
     let skip = |row: &mut [bool]| {
         for (at, sign) in pattern.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! Which of the files that a tool comes across it may read: what a search visits is judged file by file.
+//! Decides which files a tool may read during a search, file by file.
 //!
-//! What a rule denies is left out. What a rule or a protected path would have asked is left out, too, unless
-//! the folder that the call names was asked about for the same reason: then the user has allowed it.
+//! Files that a rule denies are left out. So are files that a rule or a protected path requires approval for,
+//! unless the folder named by the call was approved for the same reason: then the user has allowed them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use super::rule::{Pattern, Rule};
 use super::{Permissions, Verdict};
 use tau_tools::access::{FileFilter, FolderFilter, LeftOut};
 
-/// The rules on reading, and what is protected from it.
+/// The rules on reading, and the protected paths.
 #[derive(Clone, Debug)]
 struct ReadingRules {
-    /// Those that deny or ask.
+    /// The deny and ask rules.
     rules: Vec<(Verdict, Rule)>,
     unprotected: Vec<Protected>,
     own: Vec<PathBuf>,
     places: Places,
 }
 
-/// The same below a folder.
+/// The reading rules below a folder.
 #[derive(Debug)]
 struct BelowFolder {
     rules: Arc<ReadingRules>,
@@ -30,8 +30,7 @@ struct BelowFolder {
 }
 
 impl Permissions {
-    /// What tools may read of the files that they come across. `cwd` and `home` are as in
-    /// [`super::CallFacts`].
+    /// The filter for files that tools find. `cwd` and `home` are those of [`super::CallFacts`].
     pub fn file_filter(&self, cwd: &Path, home: Option<&Path>) -> Arc<dyn FileFilter> {
         let is_strict = |rule: &&super::RuleInForce| rule.list > Verdict::Allow;
         let of_paths = |rule: &Rule| matches!(rule.pattern(), Pattern::Path(_));
@@ -59,7 +58,7 @@ impl ReadingRules {
         kind.filter(|kind| !self.unprotected.contains(kind))
     }
 
-    /// Only the rules that name the tool, or reading.
+    /// Keeps only the rules that name the tool, or reading.
     fn only(&self, tool: &str) -> Self {
         let is_about = |rule: &Rule| rule.tool() == "read" || rule.names_tool(tool);
         let rules = self.rules.iter().filter(|(_, rule)| is_about(rule)).cloned().collect();
@@ -71,7 +70,7 @@ impl FileFilter for ReadingRules {
     fn below(&self, tool: &str, folder: &Path) -> Option<Arc<dyn FolderFilter>> {
         let folder = JudgedPath::new(folder);
         let mut rules = self.only(tool);
-        // What the folder itself was asked about, the user has allowed.
+        // Reasons for which the folder itself was asked about have been approved by the user.
         let places = rules.places.clone();
         rules.rules.retain(|(list, rule)| {
             let is_of_folder = matches!(rule.pattern(), Pattern::Path(pattern)
@@ -92,7 +91,7 @@ impl FileFilter for ReadingRules {
 
 impl FolderFilter for BelowFolder {
     fn leaves_out(&self, below: &Path) -> Option<LeftOut> {
-        // A walk follows no links, so there are none in what is below.
+        // A walk follows no links, so there are none below the folder.
         let path = JudgedPath { plain: self.folder.plain.join(below), real: self.folder.real.join(below) };
         match self.rules.rule(&path) {
             Some((Verdict::Deny, rule)) => {

@@ -1,19 +1,19 @@
-//! What a project may allow by itself, in its settings, skills and prompt templates: less than the user.
+//! Limits the rules that a project may allow in its settings, skills and prompt templates.
 
 use super::arguments;
 use super::programs::{base, is_interpreter, is_runner};
 use super::rule::{Pattern, Rule};
 use super::subcommands::has;
 
-/// Tools that change files, or run custom commands, whose rules have patterns of paths.
+/// Tools that change files, whose rules have path patterns.
 const FILES: [&str; 2] = ["edit", "write"];
-/// Tools of tau that change nothing and leave the machine as it is.
+/// Tools of tau that change nothing, and do not contact other machines.
 const READING: [&str; 5] = ["read", "grep", "find", "ls", "web_search"];
-/// Programs that run others, besides those that are known to run their operands.
+/// Programs that run others, besides those known to run their operands.
 const RUNNING: &str = "env xargs find sudo doas command builtin exec nice nohup setsid ionice chrt timeout stdbuf time \
                        taskset caffeinate eval source . trap alias coproc";
 
-/// The tools of Claude Code, in lower case, and what tau calls them.
+/// The tools of Claude Code, in lower case, and their names in tau.
 const TOOLS_OF_OTHERS: [(&str, &str); 12] = [
     ("bash", "bash"),
     ("read", "read"),
@@ -29,16 +29,16 @@ const TOOLS_OF_OTHERS: [(&str, &str); 12] = [
     ("websearch", "web_search"),
 ];
 
-/// What tau calls a tool of Claude Code, whose name is in lower case.
+/// The name in tau of a tool of Claude Code, given in lower case.
 pub(crate) fn tool_of_others(name: &str) -> Option<&'static str> {
     TOOLS_OF_OTHERS.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
 }
 
-/// Why a rule is too wide for a project to allow; `None` if it may.
+/// The reason a rule is too wide for a project to allow; `None` if it is not.
 pub(crate) fn objection(rule: &Rule) -> Option<String> {
     let tool = rule.tool();
     if tool.contains('*') {
-        // All tools of one server are named by it.
+        // The server's name stands for all of its tools.
         let server = tool.strip_prefix("mcp__").and_then(|rest| rest.split("__").next()).unwrap_or_default();
         let is_server =
             !server.is_empty() && !server.contains('*') && tool.len() > "mcp__".len() + server.len() + 1;
@@ -69,7 +69,7 @@ pub(crate) fn objection(rule: &Rule) -> Option<String> {
     }
 }
 
-/// Whether a pattern of paths names a folder or a file below the working directory.
+/// Whether a path pattern names a folder or a file below the working directory.
 fn is_below(text: &str) -> bool {
     let text = text.trim().trim_start_matches("./");
     let first = text.split('/').find(|part| !part.is_empty() && *part != ".").unwrap_or_default();

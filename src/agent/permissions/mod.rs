@@ -1,8 +1,8 @@
-//! Whether a call may run: allowed, asked or denied, and why.
+//! Decides whether a call may run: allowed, asked or denied, and why.
 //!
-//! [`Permissions::judge`] is given what a call would touch and answers at once: it waits for nothing
-//! and runs nothing. Of the disk it reads where symbolic links lead, and which names are in folders that a
-//! pattern or a rule is about; never what is in a file.
+//! [`Permissions::judge`] is given the access of a call and answers immediately: it waits for nothing and
+//! runs nothing. From the disk it reads only targets of symbolic links, and names in folders that a pattern
+//! or a rule is about; never the content of a file.
 
 mod arguments;
 mod command_pattern;
@@ -42,10 +42,10 @@ use judge::Judge;
 use links::Moment;
 use path_pattern::Places;
 
-/// Most rules that are suggested for one call: more cannot be looked through.
+/// The maximum number of rules that are suggested for one call: more cannot be reviewed.
 const MAX_SUGGESTED: usize = 4;
 
-/// What is known of a call before it runs.
+/// The facts about a call before it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct CallFacts<'a> {
     pub mode: PermissionMode,
@@ -54,28 +54,29 @@ pub struct CallFacts<'a> {
     pub access: &'a Access,
     /// Whether calls of the tool never change anything.
     pub read_only: bool,
-    /// Relative paths begin here. Absolute.
+    /// The base of relative paths. Absolute.
     pub cwd: &'a Path,
-    /// What `~` means.
+    /// The value of `~`.
     pub home: Option<&'a Path>,
 }
 
-/// What is done about a call, and why.
+/// The decision on a call, and the reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
     pub verdict: Verdict,
-    /// Why it is not allowed: at least one reason then, none otherwise.
+    /// The reasons it is not allowed: at least one then, none otherwise.
     pub reasons: Vec<ApprovalReason>,
-    /// The rules that together would allow calls like this one, if it is asked; none if there are no sound ones.
+    /// The rules that together would allow calls like this one, if it needs approval; empty if there are no
+    /// safe ones.
     pub suggested_rules: Vec<String>,
-    /// Whether its commands are allowed only because they are known to read: no rule allows them, and nobody is
-    /// asked. They run confined.
+    /// Whether its commands are allowed only because they are known to be read-only: no rule allows them, and
+    /// the user is not asked. They run confined.
     pub unasked: bool,
-    /// Whether it would do what cannot be taken back: then it does not run where nobody can be asked.
+    /// Whether it would do something irreversible: then it does not run if no user can be asked.
     pub is_dangerous: bool,
 }
 
-/// A rule in force, and where it comes from.
+/// A rule in force, and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleInForce {
     pub rule: Rule,
@@ -84,22 +85,22 @@ pub struct RuleInForce {
     pub source: RuleSource,
 }
 
-/// The settings of a project that one user has for himself.
+/// The project settings of a single user.
 pub const LOCAL: &str = "config.local.toml";
 
-/// Where a rule comes from.
+/// The source of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleSource {
     /// It was added in this session, and holds until tau ends.
     Session,
-    /// A prompt template or a skill of this name has it, and it holds to the end of the run.
+    /// It belongs to the prompt template or skill with this name, and holds until the end of the run.
     Granted(String),
     /// A line of a `config.toml`, from 1: the user's, or that of a project.
     File { path: PathBuf, line: usize, is_project: bool },
 }
 
 impl RuleSource {
-    /// Where the rule holds.
+    /// The scope of the rule.
     pub fn scope(&self) -> RuleScope {
         match self {
             RuleSource::Session | RuleSource::Granted(_) => RuleScope::Session,
@@ -120,14 +121,14 @@ impl fmt::Display for RuleSource {
     }
 }
 
-/// What is set besides the rules.
+/// Options besides the rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Protected paths that are not asked.
+    /// Protected paths that need no approval.
     pub unprotected: Vec<Protected>,
     /// The folders of tau's settings and sessions. Absolute.
     pub own: Vec<PathBuf>,
-    /// Whether this machine cannot confine a command that nobody was asked about.
+    /// Whether this machine cannot confine commands that run without approval.
     pub unconfined: bool,
 }
 
@@ -135,21 +136,21 @@ pub struct Options {
 #[derive(Clone, Debug, Default)]
 pub struct Permissions {
     rules: Vec<RuleInForce>,
-    /// Those of directories that are not trusted. They do not hold.
+    /// Rules of untrusted directories, which are not in force.
     untrusted: Vec<RuleInForce>,
     options: Options,
 }
 
 impl Permissions {
-    /// The rules of all files.
+    /// Takes the rules of all files.
     pub fn new(rules: Vec<RuleInForce>, options: Options) -> Self {
-        // Folders are compared as they are named and as they are found.
+        // Folders are compared by their given and their real path.
         let real = options.own.iter().map(|folder| tau_tools::paths::identity(folder));
         let own: Vec<PathBuf> = real.chain(options.own.iter().cloned()).collect();
         Permissions { rules, untrusted: Vec::new(), options: Options { own, ..options } }
     }
 
-    /// With the rules of directories that are not trusted: they are listed, and do not hold.
+    /// Adds the rules of untrusted directories: they are listed, but not in force.
     #[must_use]
     pub fn with_untrusted(mut self, rules: Vec<RuleInForce>) -> Self {
         self.untrusted = rules;
@@ -161,19 +162,19 @@ impl Permissions {
         &self.rules
     }
 
-    /// What is set besides the rules.
+    /// Options besides the rules.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Files and directories with keys in the home directory, which a command cannot read that nobody was asked
-    /// about.
+    /// Files and directories with keys in the home directory, which commands that run without approval cannot
+    /// read.
     pub(crate) fn secret_places(&self) -> Vec<PathBuf> {
         let home = std::env::home_dir().filter(|home| home.is_absolute());
         home.map_or_else(Vec::new, |home| protected::secret_places(&home, &self.options.unprotected))
     }
 
-    /// All rules for people, with what is done without any.
+    /// All rules for display, and the decisions without any rule.
     pub fn listed(&self) -> PermissionRules {
         let listed = |rule: &RuleInForce, in_force: bool| ListedRule {
             list: rule.list,
@@ -221,7 +222,7 @@ impl Permissions {
         protected.chain(reading).collect()
     }
 
-    /// What is done about a call.
+    /// Judges a call.
     pub fn judge(&self, call: &CallFacts<'_>) -> Judgement {
         let _moment = Moment::begin();
         let findings = self.explain(call);
@@ -242,8 +243,8 @@ impl Permissions {
         Judgement { verdict, reasons, suggested_rules, unasked, is_dangerous }
     }
 
-    /// The rules that would allow calls like one that is allowed because it only reads; none if there are no
-    /// sound ones.
+    /// Suggests rules for calls like one that is allowed because it is read-only; empty if there are no safe
+    /// ones.
     pub(crate) fn suggested_rules(&self, call: &CallFacts<'_>) -> Vec<String> {
         let findings = self.explain(call);
         suggestions(&findings.iter().collect::<Vec<_>>(), call)
@@ -267,19 +268,19 @@ impl Permissions {
         judge.findings(call)
     }
 
-    /// Lets what `rule` covers run until tau ends.
+    /// Allows calls that `rule` covers until tau ends.
     pub fn allow_for_session(&mut self, rule: Rule) {
         self.add(RuleInForce { rule, list: Verdict::Allow, source: RuleSource::Session });
     }
 
-    /// Adds a rule, as from a file that has been written.
+    /// Adds a rule, for example from a file that was written.
     pub fn add(&mut self, rule: RuleInForce) {
         if !self.rules.contains(&rule) {
             self.rules.push(rule);
         }
     }
 
-    /// Removes a rule, as from a file that has been written.
+    /// Removes a rule, for example after its file was written.
     pub fn remove(&mut self, rule: &RuleInForce) {
         self.rules.retain(|known| known != rule);
     }
@@ -289,14 +290,14 @@ impl Permissions {
         self.add(RuleInForce { rule, list, source: RuleSource::Granted(of.to_owned()) });
     }
 
-    /// Removes the rules that prompts and skills brought along; whether there were any.
+    /// Removes the rules granted by prompts and skills; returns whether there were any.
     pub(crate) fn end_grants(&mut self) -> bool {
         let before = self.rules.len();
         self.rules.retain(|rule| !matches!(rule.source, RuleSource::Granted(_)));
         self.rules.len() < before
     }
 
-    /// Puts the rules and options of files in the place of those there were; those of the session stay.
+    /// Replaces the rules and options of files; those of the session stay.
     pub fn replace_files(&mut self, files: Permissions) {
         let stays = |rule: &RuleInForce| match rule.source {
             RuleSource::Session | RuleSource::Granted(_) => true,
@@ -308,7 +309,8 @@ impl Permissions {
     }
 }
 
-/// The rules that these parts of a call suggest, each once, if every part suggests one and they cover the call.
+/// The rules suggested by these parts of a call, each once, if every part suggests one and they cover the
+/// call.
 fn suggestions(findings: &[&Finding], call: &CallFacts<'_>) -> Vec<String> {
     let mut rules: Vec<&Rule> = Vec::new();
     for finding in findings {
@@ -322,7 +324,7 @@ fn suggestions(findings: &[&Finding], call: &CallFacts<'_>) -> Vec<String> {
     rules.into_iter().filter(|_| is_sound).map(Rule::to_string).collect()
 }
 
-/// Whether a command is known to change nothing, whatever the rules say of it.
+/// Whether a command is known to change nothing, independent of the rules.
 pub(crate) fn only_reads(command: &str, cwd: &Path) -> bool {
     let (home, access) = (std::env::home_dir(), Access::command(command));
     let (mode, tool, read_only) = (PermissionMode::Plan, "bash", false);
@@ -330,12 +332,12 @@ pub(crate) fn only_reads(command: &str, cwd: &Path) -> bool {
     Permissions::default().judge(&facts).unasked
 }
 
-/// Whether this rule alone would have let the call run, were it a rule that allows.
+/// Whether this rule alone would have allowed the call, if it were an allow rule.
 pub fn covers(rule: &Rule, tool: &str, access: &Access, cwd: &Path, home: Option<&Path>) -> bool {
     all_cover(&[rule], tool, access, cwd, home)
 }
 
-/// Whether these rules alone would have let the call run.
+/// Whether these rules alone would have allowed the call.
 fn all_cover(rules: &[&Rule], tool: &str, access: &Access, cwd: &Path, home: Option<&Path>) -> bool {
     let mut alone = Permissions::default();
     rules.iter().for_each(|rule| alone.allow_for_session((*rule).clone()));
@@ -344,8 +346,8 @@ fn all_cover(rules: &[&Rule], tool: &str, access: &Access, cwd: &Path, home: Opt
     alone.explain(&call).iter().all(|finding| finding.verdict == Verdict::Allow)
 }
 
-/// Whether a rule in this list decides on the call: it allows what would be asked without it, or it is
-/// the reason why the call is asked or denied.
+/// Whether a rule in this list decides on the call: it allows a call that would otherwise need approval, or
+/// it is the reason the call is asked about or denied.
 pub fn decides(
     (list, rule): (Verdict, &Rule),
     tool: &str,

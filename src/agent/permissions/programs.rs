@@ -1,7 +1,6 @@
-//! What is known of programs: which take their operands as data, and with which words others run programs
-//! in turn.
+//! Facts about programs: their operands, and the words that make them run others.
 //!
-//! What is not here is taken to run what is among its words.
+//! A program that is not listed here is assumed to run commands among its words.
 
 use super::read_only;
 use super::shell::{Part, Word};
@@ -14,9 +13,10 @@ pub(super) struct Program {
     flags: &'static str,
     /// Options before its subcommand with a value in the next word.
     valued: &'static str,
-    /// Words that make it run what other words name: an option of one letter (`-x`), a long one (`--exec`), or
-    /// a subcommand (`exec`). `*=` is any `NAME=VALUE`, and `^` marks the beginning of a word. After
-    /// `commit:` they count only for this subcommand, and behind `:` only before it; `commit:` is all of it.
+    /// Words that make it run commands in other words: a short option (`-x`), a long one (`--exec`), or a
+    /// subcommand (`exec`). `*=` is any `NAME=VALUE`, and `^` marks the beginning of a word. After `commit:`
+    /// they count only for this subcommand, and after a bare `:` only before it; `commit:` alone means all of
+    /// it.
     runs: &'static str,
 }
 
@@ -30,7 +30,7 @@ const NPM_FLAGS: &str = "-g --global -s --silent -q --quiet -d --json -y --yes -
          --if-present --ignore-scripts --no-audit --no-fund -r --verbose";
 const NPM_RUNS: &str = "exec x dlx create init innit explore edit config set c --script-shell --node-options \
          --shell --git --viewer --editor --call --userconfig --globalconfig --onload-script pkg";
-/// What makes compilers run other programs.
+/// Options that make compilers run other programs.
 const COMPILER: &str = "-wrapper ^-B -fplugin -specs --specs -fuse-ld --ld-path";
 
 const PROGRAMS: &[Program] = &[
@@ -138,14 +138,14 @@ const PROGRAMS: &[Program] = &[
     plain("gh", "alias extension codespace config"),
 ];
 
-/// Programs, besides those that only read, whose operands are files, names or texts.
+/// Programs, besides read-only ones, whose operands are files, names or texts.
 const DATA: &str = "cp mv rm mkdir rmdir touch ln chmod chown chgrp tee dd mktemp truncate shred unlink \
          kill pkill pgrep killall cd pushd popd export declare typeset local readonly read unset \
          set hash type command which whereis apropos whatis help umask ulimit dirs exit return \
          test [ getopts let gzip gunzip bzip2 bunzip2 xz unxz zstd unzip curl ping dig nslookup \
          host clear tput stty notify-send wl-copy pbcopy xclip jq cat echo printf iconv diff sum";
 
-/// Programs that are known to run their operands, whose values therefore count even where they are not known.
+/// Programs that are known to run their operands, whose values therefore matter even if unknown.
 const RUNNERS: &str = "prlimit flock script setpriv unshare chroot setarch linux32 linux64 i386 x86_64 choom \
          runuser su sg newgrp nsenter busybox toybox watch parallel ssh systemd-run strace \
          ltrace gdb perf valgrind unbuffer expect firejail bwrap fakeroot fakechroot proot \
@@ -154,7 +154,7 @@ const RUNNERS: &str = "prlimit flock script setpriv unshare chroot setarch linux
          faketime rlwrap tmux screen hyperfine catchsegv npx bunx pnpx uvx pipx mise asdf direnv \
          nix-shell sem softlimit chpst capsh";
 
-/// Shells and interpreters: what they run is a text or a file, whatever it does.
+/// Shells and interpreters: they run a text or a file, which may do anything.
 const INTERPRETERS: &str = "sh bash dash ash zsh ksh mksh fish csh tcsh rbash python pypy perl ruby node nodejs \
          deno bun php lua luajit osascript pwsh Rscript tclsh awk gawk guile";
 
@@ -163,12 +163,12 @@ pub(super) fn base(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// The name of the program that words run, without its folder, if it is known.
+/// The name of the program that words run, without its folder, if known.
 pub(super) fn name(words: &[Word]) -> Option<String> {
     words.first().and_then(Word::literal).map(|name| base(&name).to_owned())
 }
 
-/// Whether a program is a shell or an interpreter, in any version: `python3.12` too.
+/// Whether a program is a shell or an interpreter, in any version, such as `python3.12`.
 pub(super) fn is_interpreter(name: &str) -> bool {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
     has(INTERPRETERS, name) || has(INTERPRETERS, stem)
@@ -183,12 +183,12 @@ pub(super) fn is_runner(name: &str) -> bool {
 }
 
 impl Program {
-    /// What is known of a program; `None` if nothing is.
+    /// The facts about a program; `None` if it is not listed.
     pub(super) fn named(name: &str) -> Option<&'static Program> {
         PROGRAMS.iter().find(|program| program.name == name)
     }
 
-    /// How many words an option before the subcommand takes; `None` if the option is not known.
+    /// The number of words that an option before the subcommand takes; `None` if the option is unknown.
     pub(super) fn option_length(&self, option: &str) -> Option<usize> {
         let bare = option.split_once('=').map_or(option, |(bare, _)| bare);
         let is_toolchain = self.name == "cargo" && option.starts_with('+');
@@ -198,13 +198,13 @@ impl Program {
         has(self.valued, option).then_some(2)
     }
 
-    /// Whether it has subcommands behind options of its own.
+    /// Whether it has options before its subcommands.
     fn has_options(&self) -> bool {
         !self.flags.is_empty()
     }
 
-    /// Where its subcommand may be: at one place, or from there on anywhere, if an option before it is not
-    /// known; and the options that are not known.
+    /// The possible positions of its subcommand: one, or all from there on if an option before it is unknown;
+    /// and the unknown options.
     pub(super) fn subcommand(&self, words: &[Word]) -> (std::ops::Range<usize>, Vec<usize>) {
         let (mut at, mut unknown) = (1, Vec::new());
         while let Some(word) = words.get(at) {
@@ -230,7 +230,7 @@ impl Program {
         (first..end.min(words.len()), unknown)
     }
 
-    /// The words that make it run others, by index.
+    /// The indexes of the words that make it run others.
     pub(super) fn running(&self, words: &[Word]) -> Vec<usize> {
         let (places, mut found) = self.subcommand(words);
         if !self.has_options() {
@@ -272,14 +272,14 @@ impl Program {
     }
 }
 
-/// `+toolchain` that is no plain name: it may be a folder.
+/// Whether a text is a `+toolchain` that is not a plain name, so it may be a folder.
 fn is_foreign_toolchain(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     text.strip_prefix('+').is_some_and(|name| !name.chars().all(plain) || name.starts_with('.'))
 }
 
-/// Whether a word is an option or a subcommand of the table: long options also shortened or with a value,
-/// letters also among others.
+/// Whether a word is an option or a subcommand of the table: long options also abbreviated or with a value,
+/// letters also in a cluster.
 fn is_word(spec: &str, text: &str) -> bool {
     if spec == "*=" {
         let value = text.split_once('=').filter(|(name, _)| !name.starts_with('-'));
@@ -293,17 +293,17 @@ fn is_word(spec: &str, text: &str) -> bool {
         return name.strip_prefix("--").is_some_and(|name| !name.is_empty() && long.starts_with(name));
     }
     match spec.strip_prefix('-') {
-        // An option of one letter: alone, with its value, or among others.
+        // A short option: alone, with its value, or in a cluster.
         Some(letter) if letter.len() == 1 => {
             text.starts_with('-') && !text.starts_with("--") && text.contains(letter)
         }
-        // A long one with a single dash, as go and compilers have them.
+        // A long option with a single dash, as in go and compilers.
         Some(long) => text.starts_with(spec) || name.strip_prefix("--") == Some(long),
         None => spec == text,
     }
 }
 
-/// Whether a program takes its words as data, as far as that is known: none of them is run.
+/// Whether a program is known to treat its words as data: none of them is run.
 pub(super) fn takes_data(words: &[Word], more_arguments: bool) -> bool {
     let Some(name) = name(words) else { return false };
     if let Some(program) = Program::named(&name) {

@@ -1,4 +1,4 @@
-//! A rule as users write it: `tool(pattern)`, or the name of a tool for all of its calls.
+//! A rule as users write it: `tool(pattern)`, or a tool's name for all of its calls.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use super::command_pattern::CommandPattern;
 use super::host_pattern::HostPattern;
 use super::path_pattern::PathPattern;
 
-/// A rule: which calls it is about. Whether those are allowed, asked or denied is said by the list it is in.
+/// A rule, which matches calls. Its list determines whether they are allowed, asked about or denied.
 #[derive(Clone, Debug)]
 pub struct Rule {
     tool: String,
@@ -15,7 +15,7 @@ pub struct Rule {
     pattern: Pattern,
 }
 
-/// What a rule is about within its tool.
+/// The pattern of a rule within its tool.
 #[derive(Clone, Debug)]
 pub(super) enum Pattern {
     /// All calls.
@@ -33,18 +33,18 @@ impl PartialEq for Rule {
 
 impl Eq for Rule {}
 
-/// Why a text is no rule, as a sentence.
+/// The reason a text is not a rule, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidRule(pub String);
 
 impl Rule {
-    /// The one about every call: `*`.
+    /// The rule about every call: `*`.
     pub(crate) fn any_call() -> Self {
         Rule { tool: "*".to_owned(), text: None, pattern: Pattern::All }
     }
 
-    /// The name of its tool; it may hold `*`.
+    /// The name of its tool, which may contain `*`.
     pub fn tool(&self) -> &str {
         &self.tool
     }
@@ -54,7 +54,7 @@ impl Rule {
         matches!(self.pattern, Pattern::All)
     }
 
-    /// Its pattern, as it is written.
+    /// Its pattern, verbatim.
     pub(super) fn inside(&self) -> Option<&str> {
         self.text.as_deref()
     }
@@ -111,7 +111,7 @@ impl FromStr for Rule {
             Some(_) if tool == "web_search" => {
                 return Err(wrong("searches have no patterns; write the name of the tool"));
             }
-            // A pattern would be one of paths, which no page has.
+            // It would be a path pattern, which matches no page.
             Some(_) if tool.starts_with("web_") && tool.contains('*') => {
                 return Err(wrong("a pattern of hosts needs the name of its tool: web_fetch(example.com)"));
             }

@@ -1,21 +1,23 @@
-//! Whether a rule that asks or denies is about a command, in whatever way the command is written: with options
-//! before its subcommand, by another name of it, or among the words of a program that runs it.
+//! Matches ask and deny rules with commands in any spelling.
+//!
+//! A command may have options before its subcommand, use another name of it, or be among the words of a
+//! program that runs it.
 
 use super::command_pattern::{CommandPattern, Match};
 use super::programs::{self, Program, base};
 use super::shell::{self, Part, Piece, Word};
 use super::subcommands::{Same, same};
 
-/// Most forms of a command that are compared with a rule.
+/// The maximum number of forms of a command that are compared with a rule.
 const MAX_FORMS: usize = 64;
-/// Most texts within words that are read as commands.
+/// The maximum number of texts within words that are parsed as commands.
 const MAX_TEXTS: usize = 64;
-/// Longest text within a word that is read as a command, in bytes.
+/// The maximum length of a text within a word that is parsed as a command, in bytes.
 const MAX_TEXT_BYTES: usize = 4_096;
-/// How deeply texts are read as commands that hold such texts.
+/// The maximum nesting of such texts.
 const MAX_DEPTH: usize = 3;
 
-/// How certainly a rule is about a part, with what runs it.
+/// How certainly a rule is about a part, including the commands that run it.
 pub(super) fn concerns(pattern: &CommandPattern, part: &Part) -> Match {
     let mut found = of_words(pattern, &part.words, part.more_arguments, 0);
     for (outer, start) in &part.outer {
@@ -29,7 +31,7 @@ pub(super) fn concerns(pattern: &CommandPattern, part: &Part) -> Match {
     found
 }
 
-/// What is said of the texts that a program reads, which it may run.
+/// Matches texts that a program reads, which it may run.
 fn of_input(pattern: &CommandPattern, texts: &[String]) -> Match {
     let program = std::iter::once(Word::default());
     let words: Vec<Word> = program.chain(texts.iter().map(|text| Word::of_text(text))).collect();
@@ -68,7 +70,7 @@ fn of_words(pattern: &CommandPattern, words: &[Word], more: bool, depth: usize) 
     if found == Match::Yes { found } else { found.max(of_texts(pattern, words, depth)) }
 }
 
-/// What is said of the texts within words that may be commands.
+/// Matches texts within words that may be commands.
 fn of_texts(pattern: &CommandPattern, words: &[Word], depth: usize) -> Match {
     let Some(wanted) = pattern.leading().first().filter(|_| depth < MAX_DEPTH) else { return Match::No };
     let wanted = base(wanted);
@@ -88,13 +90,13 @@ fn of_texts(pattern: &CommandPattern, words: &[Word], depth: usize) -> Match {
     found
 }
 
-/// Whether a program is named in the words of another.
+/// Whether the words of a program name another one.
 fn mentions(words: &[Word], name: &str) -> bool {
     let is_in = |piece: &Piece| matches!(piece, Piece::Text(text) if text.contains(name));
     words.iter().skip(1).any(|word| word.pieces.iter().any(is_in))
 }
 
-/// Whether a word stands by itself in a text.
+/// Whether a word occurs as a whole in a text.
 fn has_word(text: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     text.match_indices(word).any(|(at, _)| {
@@ -104,7 +106,8 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// The texts within words that may be commands: of more than one word, or the value of an option or a variable.
+/// The texts within words that may be commands: those with more than one word, and the values of options or
+/// variables.
 pub(super) fn texts(words: &[Word]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut add = |text: &str| {
@@ -120,7 +123,7 @@ pub(super) fn texts(words: &[Word]) -> Vec<String> {
         }
         for (place, sign) in text.match_indices(['=', '!']) {
             let value = text.get(place + sign.len()..).unwrap_or_default();
-            // The body of a function, as in a variable that holds one.
+            // The body of a function, for example in a variable.
             add(value.strip_prefix("()").unwrap_or(value));
         }
         if is_option && !text.starts_with("--") {
@@ -130,7 +133,7 @@ pub(super) fn texts(words: &[Word]) -> Vec<String> {
             && name.strip_prefix("-c").unwrap_or(name).starts_with("alias.")
             && !value.starts_with('!')
         {
-            // An alias of git, with what follows its name.
+            // An alias of git, with the text after its name.
             let quoted = words.get(at + 2..).unwrap_or_default().iter().filter_map(Word::literal);
             let rest: Vec<String> = quoted.map(|text| format!("'{}'", text.replace('\'', "'\\''"))).collect();
             add(&format!("git {value} {}", rest.join(" ")));
@@ -139,14 +142,14 @@ pub(super) fn texts(words: &[Word]) -> Vec<String> {
     found
 }
 
-/// A command as rules look at it, and how certainly it is that command: without the folder of its program, and
-/// without the options before the words that the rule names.
+/// The forms of a command that rules are compared with, and their certainty: without the folder of its
+/// program, and without the options before the words that the rule names.
 fn forms(leading: &[String], words: &[Word]) -> Vec<(Vec<Word>, Match)> {
     let Some(name) = words.first().and_then(Word::literal) else { return Vec::new() };
     let plain = base(&name);
     let mut bases = vec![plain.to_owned()];
     if let Some(wanted) = leading.first().filter(|wanted| base(wanted) != plain) {
-        // A program for each subcommand, as git-push.
+        // A program per subcommand, such as git-push.
         let subcommand = plain.strip_prefix(wanted.as_str()).and_then(|rest| rest.strip_prefix('-'));
         bases.extend(subcommand.map(|subcommand| format!("{wanted} {subcommand}")));
     }
@@ -165,7 +168,7 @@ fn forms(leading: &[String], words: &[Word]) -> Vec<(Vec<Word>, Match)> {
     found
 }
 
-/// The search for the words that a rule names, behind options.
+/// The search for the words that a rule names, after options.
 struct Reach<'a> {
     leading: &'a [String],
     words: &'a [Word],
@@ -173,7 +176,7 @@ struct Reach<'a> {
 }
 
 impl Reach<'_> {
-    /// Looks for the named word of this index from a word on.
+    /// Searches for the named word with this index, starting at a word.
     fn from(&self, named: usize, start: usize, certainty: Match, found: &mut Vec<(Vec<Word>, Match)>) {
         let Some(wanted) = self.leading.get(named) else {
             let leading = self.leading.iter().map(|text| Word::of_text(text));
@@ -219,7 +222,8 @@ impl Reach<'_> {
     }
 }
 
-/// The commands that a program may run in turn, as far as its words name them: those whose program is `wanted`.
+/// The commands that a program may run in turn, as far as its words name them: those whose program is
+/// `wanted`.
 pub(super) fn inner_commands(words: &[Word], more: bool, wanted: &dyn Fn(&str) -> bool) -> Vec<Vec<Word>> {
     let mut found = Vec::new();
     collect(words, more, wanted, 0, &mut found);
@@ -238,7 +242,7 @@ fn collect(
         let text: String = word.pieces.iter().filter_map(Piece::text).collect();
         is_named(&text) || text.starts_with('-') && text.get(2..).is_some_and(is_named)
     };
-    // What is said of most commands costs no look at the disk.
+    // Most commands are decided without accessing the disk.
     if !words.iter().any(names) || shell::is_taken_apart(words) || programs::takes_data(words, more) {
         return;
     }

@@ -1,5 +1,6 @@
-//! The subcommands of git, cargo and npm: which there are, what else they are called, and with which git runs
-//! other programs.
+//! The subcommands of git, cargo and npm: their names, aliases and effects.
+//!
+//! Includes the words with which git runs other programs.
 
 /// The words with which git runs other programs; see [`super::programs::Program`].
 pub(super) const GIT_RUNS: &str = ":-c :--config-env :--exec-path :--git-dir submodule:foreach rebase:-x rebase:--exec \
@@ -35,7 +36,7 @@ const GIT: &str = "add am annotate apply archimport archive backfill bisect blam
          show-index show-ref sparse-checkout stash status stripspace submodule svn switch \
          symbolic-ref tag update-index update-ref var verify-commit version worktree";
 
-/// The subcommands of cargo, with those that are often added to it. Another word may be an alias.
+/// The subcommands of cargo, including common additional ones. Another word may be an alias.
 const CARGO: &str = "add bench b build c check clean clippy config d doc fetch fix fmt generate-lockfile \
          git-checkout help info init install locate-project login logout metadata miri new owner \
          package pkgid publish r read-manifest remove report rm run rustc rustdoc search t test \
@@ -50,7 +51,7 @@ const NPM: &str = "access adduser audit bugs cache ci completion config dedupe d
          shrinkwrap star stars start stop team test token trust undeprecate uninstall unpublish \
          unstar update version view whoami run-script";
 
-/// Other names of commands of npm.
+/// Aliases of npm's commands.
 const NPM_ALIASES: &str = "add=install i=install in=install ins=install inst=install insta=install instal=install \
     isnt=install isnta=install isntal=install isntall=install unlink=uninstall remove=uninstall \
     rm=uninstall r=uninstall un=uninstall up=update upgrade=update udpate=update c=config \
@@ -60,7 +61,7 @@ const NPM_ALIASES: &str = "add=install i=install in=install ins=install inst=ins
     rb=rebuild ln=link why=explain x=exec create=init innit=init rum=run urn=run run-script=run \
     ogr=org v=view info=view show=view add-user=adduser author=owner home=docs issues=bugs";
 
-/// Programs that take the beginning of a subcommand for all of it.
+/// Programs that accept the beginning of a subcommand.
 const ABBREVIATING: &str = "hg ip tc bridge nmcli gradle gradlew chg svn";
 
 /// Whether a word is in a list.
@@ -72,7 +73,7 @@ pub(super) fn has(list: &str, word: &str) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Same {
     No,
-    /// It may be another name of it, by the settings of the program.
+    /// It may be an alias of it, depending on the settings of the program.
     Perhaps,
     Yes,
 }
@@ -85,7 +86,7 @@ pub(super) fn same(program: &str, word: &str, subcommand: &str) -> Same {
     let is_start = !word.is_empty() && subcommand.starts_with(word);
     let may = |may: bool| if may { Same::Perhaps } else { Same::No };
     match program {
-        // What git runs for it.
+        // The commands that git runs for it.
         "git" if subcommand == "push" && ["send-pack", "http-push"].contains(&word) => Same::Yes,
         "git" => may(has(GIT, subcommand) && !has(GIT, word) && !word.starts_with('-')),
         "cargo" => match (cargo(word), cargo(subcommand)) {
@@ -107,7 +108,7 @@ fn cargo(word: &str) -> &str {
     SHORT.iter().find(|(short, _)| *short == word).map_or(word, |(_, long)| long)
 }
 
-/// The command of npm that a word stands for, which may be any beginning of it that no other command has.
+/// The npm command that a word stands for, which may be any unambiguous beginning of it.
 fn npm(word: &str) -> Option<&'static str> {
     let mut kebab = String::new();
     for c in word.chars() {

@@ -1,4 +1,4 @@
-//! The rule that is offered for a call: wide enough to be useful, and only where it is sound.
+//! Suggests a rule for a call: wide enough to be useful, and only if it is safe.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::path_pattern::{JudgedPath, Places};
 use super::rule::Rule;
 use super::shell::Part;
 
-/// Commands for which no rule is offered, but for those that are known: with other arguments, or at another time,
+/// Commands for which no rule is suggested, except for known ones: with other arguments, or at another time,
 /// they do other things.
 const NEVER: [&str; 61] = [
     "rm",
@@ -83,7 +83,7 @@ pub(super) fn for_command(part: &Part) -> Option<Rule> {
     if !is_plain(&name) {
         return None;
     }
-    // What is known of a command counts more than that its program runs others.
+    // A known command takes precedence over the fact that its program runs others.
     if let Some(command) = arguments::command_of(&part.words) {
         let pattern = command.pattern(&part.words).filter(|_| command.covers(&part.words, 0));
         return format!("bash({})", pattern?).parse().ok();
@@ -118,7 +118,7 @@ pub(super) fn for_file(path: &JudgedPath, places: &Places) -> Option<Rule> {
     format!("edit({}/**)", plain(Path::new(first))?).parse().ok()
 }
 
-/// The rule for a host: the host itself where a tool's rules name hosts, else the tool.
+/// The rule for a host: the host itself if a tool's rules name hosts, else the tool.
 pub(super) fn for_host(tool: &str, host: &str) -> Option<Rule> {
     let rule = if tool == "web_fetch" { format!("{tool}({host})") } else { tool.to_owned() };
     rule.parse().ok()

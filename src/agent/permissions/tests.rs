@@ -1,4 +1,4 @@
-//! What is allowed, asked and denied, as tables of commands.
+//! Tests of calls that are allowed, asked about and denied, as tables of commands.
 
 use super::*;
 
@@ -541,10 +541,11 @@ fn hostile_commands_are_judged_in_time_and_on_a_small_stack() {
             let start = std::time::Instant::now();
             let shown: String = text.chars().take(20).collect();
             command(&rules, PermissionMode::Ask, text);
-            // Fifty times what is promised of a release: this is a build without optimisation on a busy machine.
+            // Fifty times the limit for a release build: this is a build without optimisation on a busy
+            // machine.
             assert!(start.elapsed().as_millis() < 2_500, "{shown} took {:?}", start.elapsed());
         }
     };
-    // As small as the stacks of the threads that run the agent.
+    // The same size as the stacks of the threads that run the agent.
     std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap().join().unwrap();
 }

@@ -1,4 +1,4 @@
-//! Which commands are confined, and what is asked where they cannot be.
+//! Tests which commands are confined, and which need approval where they cannot be.
 
 use super::tests::{check, command, permissions};
 use super::*;
@@ -20,7 +20,7 @@ fn what_runs_without_a_question_and_without_a_rule_is_to_be_confined() {
     }
     let bare = permissions(&[("bash", Verdict::Allow)]);
     assert!(!command(&bare, PermissionMode::Ask, "ls").unasked, "a rule allows it");
-    // What would be offered, should the confinement stop it.
+    // The rule that would be offered if the sandbox stopped it.
     let access = Access::command("git status -s");
     let (mode, tool) = (PermissionMode::Ask, "bash");
     let facts =

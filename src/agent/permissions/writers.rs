@@ -1,11 +1,10 @@
-//! Commands that write protected files without naming them: git its settings and hooks, others what is
-//! started later.
+//! Commands that write protected files without naming them, such as git its settings.
 
 use super::protected::Protected::{self, Git, Ssh, Startup};
 use super::shell::{Part, Piece, Word};
 
-/// Subcommands of git that write its settings or hooks, and with which words they only read; `None` if they
-/// write only with one of the words of the third column.
+/// Subcommands of git that write its settings or hooks, and the words with which they only read; if the third
+/// column is not empty, they write only with one of its words.
 const GIT: [(&str, &[&str], &[&str]); 21] = [
     ("config", &["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "list", "get"], &[]),
     ("remote", &["-v", "--verbose", "show", "get-url", "prune", "update"], &[]),
@@ -42,7 +41,7 @@ const GIT_VALUED: [&str; 9] = [
     "--attr-source",
 ];
 
-/// Other programs: the words that have to be among the first, and what they write. `-` is anything but an
+/// Other programs: the words that must be among the first, and the kind they write. `-` is any word except an
 /// option that lists.
 const OTHERS: [(&str, &[&str], Protected); 34] = [
     ("crontab", &[], Startup),
@@ -132,7 +131,7 @@ fn subcommand_writes(subcommand: &str, words: &[&Word], more_arguments: bool) ->
     let names = |word: &Option<String>, of: &[&str]| {
         let word = word.as_deref().unwrap_or_default();
         let option = word.split_once('=').map_or(word, |(option, _)| option);
-        // A long option may be shortened, and a short one have its value in the same word.
+        // A long option may be abbreviated, and a short one may have its value attached.
         of.iter().any(|known| {
             *known == option
                 || option.len() > 3 && known.starts_with("--") && known.starts_with(option)

@@ -1,5 +1,7 @@
-//! Rules on commands: no other way of writing a command passes one that denies, and none that allows covers
-//! what makes a program run another.
+//! Tests rules on commands against other spellings and against arguments that run programs.
+//!
+//! No other spelling of a command evades a deny rule, and no allow rule covers an argument that makes a
+//! program run another.
 
 use super::*;
 use Verdict::{Allow, Ask, Deny};
@@ -74,7 +76,7 @@ const RUNNERS: &[&str] = &[
     "trap '@' EXIT",
 ];
 
-/// What rules on subcommands deny.
+/// Commands that rules on subcommands deny.
 const PUSHES: &[&str] = &[
     "git --attr-source HEAD push",
     "git --attr-source=HEAD push x",
@@ -104,7 +106,7 @@ const PUSHES: &[&str] = &[
     "npm --silent run deploy",
 ];
 
-/// What makes a program run another.
+/// Arguments that make a program run another.
 const RUNNING_OTHERS: &[&str] = &[
     "git -c alias.x='!rm x' x",
     "git -calias.x='!rm x' x",
@@ -259,7 +261,7 @@ const RUNNING: &[&str] = &[
     "--strategy=x",
 ];
 
-/// Those of them that mean that to one program only.
+/// Arguments among them that have this meaning for one program only.
 const OF: &[(&str, &str)] = &[
     ("ext::", "git fetch"),
     ("-u ", "git fetch"),
@@ -274,7 +276,7 @@ const OF: &[(&str, &str)] = &[
     ("-p no_such", "pytest"),
 ];
 
-/// Arguments that mean nothing special.
+/// Arguments without a special meaning.
 const PLAIN: &[&str] = &["a", "src/b", "-v", "-q", "--", "--all", "name-c", "--release"];
 
 #[test]
@@ -299,7 +301,7 @@ fn a_denied_command_is_denied_whatever_runs_it() {
                 "git send-pack x",
             ],
         );
-        // What is not known may be it.
+        // An unknown word may be it.
         check(
             &rules,
             mode,
@@ -435,7 +437,7 @@ fn a_rule_that_allows_a_program_does_not_cover_what_makes_it_run_another() {
             "go test ./... -run X",
         ],
     );
-    // What a rule names in full it covers.
+    // Words that a rule names in full are covered.
     let named = permissions(&[
         ("bash(git bisect run *)", Allow),
         ("bash(git -c core.pager=cat *)", Allow),
@@ -460,8 +462,8 @@ fn a_rule_that_allows_a_program_does_not_cover_what_makes_it_run_another() {
     );
 }
 
-/// Every rule that tau offers, with arguments that nobody has chosen: it allows none that make the program run
-/// another, whether these come first, last, behind `--`, shortened or with their value attached.
+/// Every rule that tau offers, with arbitrary arguments: it allows none that make the program run another,
+/// whether these come first, last, after `--`, abbreviated or with their value attached.
 #[test]
 fn a_rule_that_tau_offers_allows_no_argument_that_runs_something() {
     let none = permissions(&[]);
@@ -481,7 +483,7 @@ fn a_rule_that_tau_offers_allows_no_argument_that_runs_something() {
             rule.trim_start_matches("bash(").trim_end_matches(')').trim_end_matches(['*', ' ']).to_owned();
         for round in 0..300 {
             let running = RUNNING[if round < RUNNING.len() { round } else { next(RUNNING.len()) }];
-            // Some mean something to one program only.
+            // Some only have a meaning for one program.
 
             if OF.iter().any(|(start, of)| running.starts_with(start) && !inside.starts_with(of)) {
                 continue;

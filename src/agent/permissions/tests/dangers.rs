@@ -1,4 +1,4 @@
-//! What cannot be taken back is asked in every mode, whatever hides it, unless a rule names it.
+//! Tests that irreversible actions need approval in every mode, unless a rule names them.
 
 use super::*;
 use Verdict::{Allow, Ask, Deny};
