@@ -24,7 +24,7 @@ pub fn list_all(
     list::list_listed(&roots, || listed_of_all(root, others, cwd), row, cwd, known, emit);
 }
 
-/// Candidates for sessions of all programs, the latest change first.
+/// Candidates for sessions of all programs, last changed first.
 pub(super) fn listed_of_all(root: &Path, others: &ForeignPlaces, cwd: Option<&Path>) -> Vec<Listed> {
     let mut all = others.listed(cwd);
     all.extend(list::files(root, cwd).into_iter().map(|file| Listed::new(file, SessionOrigin::Tau)));

@@ -1,5 +1,7 @@
-//! Calls of tools that tau has too, with the names and arguments that they have here: the model that
-//! continues sees its own tools, and the screen draws their panels. All others stay as they are.
+//! Converts calls of tools that tau also has to tau's names and arguments.
+//!
+//! The model that continues then sees its own tools, and the screen draws their panels. All other calls are
+//! unchanged.
 
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! Sessions of Claude Code: `~/.claude/projects/DIRECTORY/ID.jsonl`, a tree of lines.
 //!
-//! An answer is written as one line for each block, with one message id; here it is one entry. The
-//! results of its calls hang on their lines; here they follow each other, as all of them are sent.
+//! An answer is written as one line per block, with one message id; here it is one entry. The results of its
+//! calls are attached to their lines; here they follow each other, because all of them are sent.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub(super) struct Glance<'a> {
 }
 
 impl<'a> Glance<'a> {
-    /// The line; `None` if it is not of Claude Code.
+    /// Parses the line; `None` if it is not Claude Code's.
     pub(super) fn of(line: &'a [u8]) -> Option<Self> {
         serde_json::from_slice::<Glance<'a>>(line).ok().filter(|glance| glance.kind.is_some())
     }
@@ -67,7 +67,7 @@ impl<'a> Glance<'a> {
 }
 
 impl Glance<'_> {
-    /// The id of the message of an answer.
+    /// The message id of an answer.
     pub(super) fn answer(&self) -> Option<String> {
         #[derive(Deserialize)]
         struct Id {
@@ -79,7 +79,7 @@ impl Glance<'_> {
     }
 }
 
-/// Whether a line is of Claude Code.
+/// Whether a line is Claude Code's.
 pub(super) fn is_line(line: &[u8]) -> bool {
     Glance::of(line).is_some_and(|glance| {
         let kind = glance.kind.as_deref().unwrap_or_default();
@@ -92,11 +92,11 @@ pub(super) fn is_line(line: &[u8]) -> bool {
 #[derive(Debug, PartialEq)]
 enum Typed {
     Prompt(String),
-    /// A command of the shell.
+    /// A shell command.
     Command(String),
     /// The output of a command.
     Output(String),
-    /// The program wrote it for itself.
+    /// Text that the program wrote for itself.
     Nothing,
 }
 
@@ -142,15 +142,15 @@ struct Reader {
     lines: HashMap<String, Option<At>>,
     /// The answers, by the ids of their messages.
     answers: HashMap<String, At>,
-    /// The last result of an answer that has some.
+    /// The last result of each answer that has results.
     tails: HashMap<At, At>,
     /// The answer that a result belongs to.
     owners: HashMap<At, At>,
-    /// The entry that the line before is attached to.
+    /// The entry that the previous line is attached to.
     before: Option<At>,
-    /// Tokens before the summary that comes next.
+    /// The tokens before the next summary.
     compacted: u64,
-    /// A command of the user's whose output comes next.
+    /// A user command whose output comes next.
     command: Option<String>,
 }
 
@@ -193,8 +193,8 @@ impl Reader {
         self.before = at;
     }
 
-    /// The entry that a line is attached to. A parent that is not in the file was lost: the line before
-    /// stands in.
+    /// The entry that a line is attached to. If the parent is not in the file, it was lost: the previous line
+    /// replaces it.
     fn parent(&self, line: &Value) -> Option<At> {
         let named = ["parentUuid", "logicalParentUuid"].iter().find_map(|field| text_of(line, field));
         let at = match named.map(|id| self.lines.get(id)) {
@@ -302,7 +302,7 @@ impl Reader {
         Some(self.draft.add(id, parent, time, body))
     }
 
-    /// A command that the user ran, once its output is there.
+    /// Adds a command that the user ran, once its output is available.
     fn output(&mut self, id: &str, parent: Option<At>, time: i64, output: String) -> Option<At> {
         let run = BashExecution {
             command: self.command.take()?,

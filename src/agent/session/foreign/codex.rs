@@ -14,7 +14,7 @@ use tau_protocol::message::{AssistantMessage, Block, StopReason, Usage};
 use tau_protocol::model::Api;
 use tau_tools::Content;
 
-/// With these begins what the program itself says in the user's role; tau says such things itself.
+/// The beginnings of the program's own messages in the user's role, for which tau has its own.
 const OF_PROGRAM: [&str; 7] = [
     "<environment_context>",
     "<user_instructions>",
@@ -25,7 +25,7 @@ const OF_PROGRAM: [&str; 7] = [
     "# AGENTS.md instructions",
 ];
 
-/// The first line of a file, as far as lists need it.
+/// The first line of a file, with the fields that lists need.
 #[derive(Debug, Deserialize)]
 pub(super) struct Meta {
     pub id: String,
@@ -45,25 +45,25 @@ struct First<'a> {
     payload: Meta,
 }
 
-/// The first line of a file of Codex.
+/// Parses the first line of a Codex file.
 pub(super) fn meta(line: &[u8]) -> Option<Meta> {
     let first: First<'_> = serde_json::from_slice(line).ok()?;
     (first.kind == "session_meta").then_some(first.payload)
 }
 
-/// Whether a line is the first one of a file of Codex.
+/// Whether a line is the first one of a Codex file.
 pub(super) fn is_first(line: &[u8]) -> bool {
     meta(line).is_some()
 }
 
-/// As much of a line tells what it is, in bytes.
+/// The number of bytes of a line that identify its kind.
 const HEAD: usize = 400;
 
 fn has(line: &[u8], word: &[u8]) -> bool {
     memchr::memmem::find(line.get(..line.len().min(HEAD)).unwrap_or_default(), word).is_some()
 }
 
-/// When a line was written, as it says.
+/// The timestamp of a line.
 pub(super) fn time(line: &[u8]) -> Option<&str> {
     let head = line.get(..line.len().min(HEAD))?;
     let at = memchr::memmem::find(head, b"\"timestamp\"")?;
@@ -115,7 +115,7 @@ struct Reader {
     time: i64,
     /// The entry with which the conversation continues.
     leaf: Option<At>,
-    /// The answer that is being put together, if the leaf is one.
+    /// The answer that is being assembled, if the leaf is one.
     answer: Option<At>,
     /// The entries before each user message.
     turns: Vec<Option<At>>,
@@ -189,7 +189,7 @@ impl Reader {
                 self.leaf = Some(self.draft.user(id, self.leaf, self.time, blocks));
                 self.answer = None;
             }
-            // What the program says; tau has its own.
+            // The program's own messages; tau has its own.
             _ => {}
         }
     }
@@ -213,7 +213,7 @@ impl Reader {
         self.say(id, vec![call(call_id, name, arguments)]);
     }
 
-    /// Adds blocks to the answer that is being put together, or begins one.
+    /// Adds blocks to the answer that is being assembled, or begins one.
     fn say(&mut self, id: &str, blocks: Vec<Block>) {
         let at = self.answer.unwrap_or_else(|| {
             let answer = empty_answer(Api::OpenaiResponses, &self.provider, &self.model, self.time);
@@ -242,7 +242,7 @@ impl Reader {
         self.answer = None;
     }
 
-    /// The history was replaced by what the model wrote about it.
+    /// Handles a compaction, which replaces the history by the model's summary.
     fn compacted(&mut self, payload: &Value) {
         let replaced = payload.get("replacement_history").and_then(Value::as_array);
         let mut texts: Vec<String> = Vec::new();
@@ -262,7 +262,7 @@ impl Reader {
         let is_sealed = |item: &Value| text_of(item, "encrypted_content").is_some();
         if message.is_empty() && replaced.is_some_and(|items| items.iter().any(is_sealed)) || texts.is_empty()
         {
-            // Only the provider can read the summary: what it stands for is still in the file.
+            // Only the provider can read the summary; the messages it replaces are still in the file.
             return self.draft.leave_out("encrypted summary");
         }
         self.leaf = Some(self.draft.compaction("", self.leaf, self.time, texts.join("\n\n"), self.tokens));
@@ -298,7 +298,7 @@ impl Reader {
         }
     }
 
-    /// The answer whose calls the last results are of.
+    /// The answer that the last results belong to.
     fn last_answer(&self) -> Option<At> {
         self.leaf.and_then(|leaf| self.draft.answer_before(leaf))
     }

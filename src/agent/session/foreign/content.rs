@@ -1,4 +1,4 @@
-//! Blocks of content as the APIs of Anthropic and OpenAI have them, which Claude Code and Codex store.
+//! Content blocks in the formats of Anthropic's and OpenAI's APIs, as stored by Claude Code and Codex.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use tau_protocol::message::Block;
 /// A part of some content.
 pub(super) enum Shape {
     Block(Block),
-    /// It has no place in tau.
+    /// It has no counterpart in tau.
     LeftOut(&'static str),
 }
 
@@ -38,7 +38,7 @@ fn shape(block: &Value) -> Option<Shape> {
 }
 
 fn thinking(text: &str) -> Shape {
-    // A signature is worth something to the program and the account only for which it was made.
+    // A signature is only valid for the program and the account that it was made for.
     Shape::Block(Block::Thinking { thinking: text.to_owned(), thinking_signature: None, redacted: false })
 }
 
@@ -69,7 +69,7 @@ pub(super) fn picture_in(address: &str) -> Option<Block> {
 fn picture_of(kind: &str, data: &str) -> Option<Block> {
     let is_base64 = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'+' | b'/' | b'=');
     let is_picture = matches!(kind, "image/png" | "image/jpeg" | "image/gif" | "image/webp");
-    // A provider refuses the whole conversation for one picture that is none.
+    // A provider refuses the whole conversation because of one invalid picture.
     let is_whole = !data.is_empty() && data.len() % 4 == 0 && data.bytes().all(is_base64);
     (is_picture && is_whole).then(|| Block::Image { data: data.to_owned(), mime_type: kind.to_owned() })
 }

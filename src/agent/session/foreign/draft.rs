@@ -12,10 +12,10 @@ use tau_protocol::message::{
 use tau_protocol::model::Api;
 use tau_tools::{Content, Details};
 
-/// Longest id of another program that is used as it is.
+/// The maximum length of another program's id that is used unchanged.
 const LONGEST_ID: usize = 128;
 
-/// Where an entry is in the draft.
+/// The index of an entry in the draft.
 pub(super) type At = usize;
 
 /// A conversation of another agent, as tau's entries.
@@ -25,13 +25,13 @@ pub(super) struct Conversation {
     pub cwd: PathBuf,
     pub name: Option<String>,
     pub entries: Vec<Entry>,
-    /// Things that are not in the entries: their name in the singular, and how many there are.
+    /// The content that was left out: its name in the singular, and the count.
     pub left_out: BTreeMap<&'static str, usize>,
-    /// Lines that could not be read.
+    /// The number of unreadable lines.
     pub skipped: usize,
 }
 
-/// Entries, and what is known of them.
+/// Entries, and the calls in them.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     entries: Vec<Entry>,
@@ -42,7 +42,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Adds an entry below `parent`. An id that cannot be used is replaced.
+    /// Adds an entry below `parent`. An unusable id is replaced.
     pub(super) fn add(&mut self, id: &str, parent: Option<At>, timestamp: i64, body: Body) -> At {
         let id = self.free_id(id);
         let parent = parent.and_then(|at| self.entries.get(at)).map(|entry| Arc::clone(&entry.id));
@@ -68,7 +68,7 @@ impl Draft {
         }
     }
 
-    /// Adds a message of the user.
+    /// Adds a user message.
     pub(super) fn user(&mut self, id: &str, parent: Option<At>, time: i64, blocks: Vec<Block>) -> At {
         let content = content_of(blocks);
         let message = Message::User(UserMessage { content, attachments: Vec::new(), timestamp: time });
@@ -94,7 +94,7 @@ impl Draft {
         }
     }
 
-    /// Which answer made the call.
+    /// The answer that made the call.
     pub(super) fn caller(&self, call: &str) -> Option<At> {
         self.calls.get(call).map(|(_, at)| *at)
     }
@@ -148,13 +148,13 @@ impl Draft {
         at
     }
 
-    /// Notes something that is not carried over.
+    /// Counts content that is not carried over.
     pub(super) fn leave_out(&mut self, what: &'static str) {
         let count = self.left_out.entry(what).or_default();
         *count = count.saturating_add(1);
     }
 
-    /// The blocks of content, in the form of that program; what has no place in tau is noted.
+    /// Converts content blocks of the other program; those without a counterpart in tau are counted.
     pub(super) fn blocks(&mut self, content: &serde_json::Value) -> Vec<Block> {
         let mut blocks = Vec::new();
         for shape in super::content::shapes(content) {
@@ -166,7 +166,7 @@ impl Draft {
         blocks
     }
 
-    /// The content of a result, as [`Draft::blocks`].
+    /// Converts the content of a result, like [`Draft::blocks`].
     pub(super) fn result_content(&mut self, content: &serde_json::Value) -> Vec<Content> {
         let part = |block: Block| match block {
             Block::Text { text, .. } => Some(Content::Text { text }),

@@ -1,4 +1,4 @@
-//! From a session of another agent to one of tau, to its last words, and to what is sought in it.
+//! Converts a session of another agent to one of tau, and searches its content.
 
 use std::path::{Path, PathBuf};
 
@@ -17,9 +17,9 @@ use tau_protocol::session_row::{LastExchange, SessionOrigin};
 use tau_tools::counted::counted;
 use tau_tools::regular_files::read_capped;
 
-/// As much of the end of a file is read for its last words, in bytes.
+/// The bytes at the end of a file that are read for its last exchange.
 const END: u64 = 512 * 1024;
-/// So many messages are, where they are stored one by one.
+/// The number of messages that are read for it, if they are stored one by one.
 const LAST: usize = 16;
 
 /// The conversation in lines of that program.
@@ -31,8 +31,8 @@ fn conversation(origin: SessionOrigin, bytes: &[u8]) -> Conversation {
 }
 
 impl Session {
-    /// A new session with everything in a file of another agent, which is not changed. Its file is
-    /// created, in `dir`, with the first message. It runs in `cwd`, or where the other one ran.
+    /// A new session with the content of another agent's file, which is not changed. The new file is created,
+    /// in `dir`, with the first message. It runs in `cwd`, or in the directory of the original.
     ///
     /// # Errors
     /// See [`SessionError`].
@@ -94,8 +94,8 @@ impl Session {
     }
 }
 
-/// The folder for the sessions of `cwd`, where `dir` is that of another directory. A folder of the user's choice
-/// is one for all.
+/// The folder for the sessions of `cwd`, if `dir` is that of another directory. A folder chosen by the user
+/// is used for all.
 fn folder_of(dir: &Path, cwd: &Path) -> PathBuf {
     let name = dir.file_name().unwrap_or_default().to_string_lossy();
     match name.starts_with("--") && name.ends_with("--") {
@@ -104,10 +104,10 @@ fn folder_of(dir: &Path, cwd: &Path) -> PathBuf {
     }
 }
 
-/// The last exchange of a session of another agent, without reading it whole.
+/// The last exchange of another agent's session, without reading it completely.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub(in crate::session) fn last_exchange(path: &Path, origin: SessionOrigin) -> std::io::Result<LastExchange> {
     let read = match origin {
         SessionOrigin::Opencode => opencode::read(path, Some(LAST))?,
@@ -127,13 +127,13 @@ pub(in crate::session) fn last_exchange(path: &Path, origin: SessionOrigin) -> s
     Ok(last)
 }
 
-/// The line of the first message of a session of another agent in which all `words` occur.
+/// The line of the first message of another agent's session that contains all `words`.
 pub(in crate::session) fn said(
     path: &Path,
     origin: SessionOrigin,
     words: &[String],
 ) -> std::io::Result<Option<String>> {
-    // Most sessions do not have the words at all, and need not be read into entries.
+    // Most sessions do not contain the words at all, and need not be parsed.
     let plain = |word: &&String| word.chars().all(|c| c.is_ascii_alphanumeric());
     let plain = words.iter().find(plain);
     let read = if origin == SessionOrigin::Opencode {

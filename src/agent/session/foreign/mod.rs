@@ -1,9 +1,9 @@
 //! Sessions of other agents: listed beside tau's own, read, and continued in a copy.
 //!
-//! Nothing here writes to a file of theirs, locks one, or makes one beside it. [`places`] knows where
-//! they are, and lists them from the beginning and the end of each file; `claude`, `codex` and `opencode` read
-//! one format each into tau's entries, with `draft` and `content`; pi's format is tau's own. `calls` gives
-//! the calls of tools that tau has too the names and arguments that they have here.
+//! Nothing here writes to another agent's file, locks one, or creates one beside it. [`places`] locates the
+//! files, and lists them from the beginning and the end of each; `claude`, `codex` and `opencode` convert one
+//! format each to tau's entries, with `draft` and `content`; pi's format is tau's own. `calls` converts calls
+//! of tools that tau also has to tau's names and arguments.
 
 mod calls;
 mod claude;

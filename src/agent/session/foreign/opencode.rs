@@ -1,6 +1,8 @@
-//! Sessions of opencode: a SQLite database, or in older versions JSON files, one for each message and part.
+//! Sessions of opencode: a SQLite database, or JSON files in older versions.
 //!
-//! A session in the database has a path of its own here: that of the database, and below it the id.
+//! The JSON files hold one message or part each.
+//!
+//! A session in the database has a virtual path: that of the database, followed by the id.
 
 mod database;
 mod storage;
@@ -18,12 +20,12 @@ use tau_protocol::session_row::{SessionOrigin, SessionRow};
 use tau_protocol::title;
 use tau_tools::Content;
 
-/// How titles begin that nobody has chosen.
+/// The beginnings of generated titles.
 const UNTITLED: [&str; 2] = ["New session - ", "Child session - "];
-/// Characters of a first prompt that are kept.
+/// The maximum length of a first prompt, in characters.
 const PROMPT: usize = 200;
 
-/// A session as it is stored.
+/// A stored session.
 #[derive(Debug, Default)]
 struct Stored {
     id: String,
@@ -31,11 +33,11 @@ struct Stored {
     title: String,
     created: i64,
     updated: i64,
-    /// The message that was taken back, with all after it.
+    /// The first of the messages that were reverted.
     reverted: Option<String>,
 }
 
-/// A message with its parts, in their order.
+/// A message with its parts, in order.
 #[derive(Debug)]
 struct StoredMessage {
     id: String,
@@ -43,20 +45,20 @@ struct StoredMessage {
     parts: Vec<Value>,
 }
 
-/// Whether an id can be the name of a file.
+/// Whether an id is a valid file name.
 fn is_plain(id: &str) -> bool {
     !id.is_empty() && id.len() <= 128 && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// Whether a path is that of a session of opencode.
+/// Whether a path is that of an opencode session.
 pub(super) fn is_session(path: &Path) -> bool {
     database::split(path).is_some() || storage::is_session(path)
 }
 
-/// The sessions below the folder of opencode's data, those of `cwd` or all.
+/// The sessions below opencode's data folder, those of `cwd` or all.
 pub(super) fn rows(folder: &Path, cwd: Option<&Path>) -> Vec<SessionRow> {
     match database::rows(&folder.join("opencode.db"), cwd) {
-        // What older versions wrote has been taken over into the database.
+        // Sessions of older versions were imported into the database.
         Some(rows) => rows,
         None => storage::rows(folder, cwd),
     }
@@ -70,7 +72,7 @@ pub(super) fn row_of(path: &Path) -> Option<SessionRow> {
     }
 }
 
-/// The conversation; of the last so many messages only, if a number is given.
+/// The conversation, or only its `last` messages.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -84,7 +86,7 @@ pub(super) fn read(path: &Path, last: Option<usize>) -> std::io::Result<Conversa
 
 /// Whether the text occurs anywhere in the session.
 pub(super) fn has(path: &Path, word: &str) -> bool {
-    // A few files for each message are read as quickly as they are searched.
+    // A few files per message are read as quickly as they are searched.
     database::split(path).is_none_or(|(file, id)| database::has(file, id, word))
 }
 
@@ -139,7 +141,7 @@ impl Reader {
                 "text" if flag(part, "ignored") => {}
                 "text" => blocks.extend(text_of(part, "text").map(Block::text)),
                 "file" => blocks.extend(self.file(part)),
-                // It asks for the summary that follows.
+                // It asks for the next summary.
                 "compaction" => return,
                 _ => {}
             }
@@ -149,7 +151,7 @@ impl Reader {
         }
     }
 
-    /// A picture. Of a text file, the program has put the text beside it.
+    /// A picture. For a text file, the program has put the text beside it.
     fn file(&mut self, part: &Value) -> Option<Block> {
         let picture = picture_in(text_of(part, "url").unwrap_or_default());
         let kind = text_of(part, "mime").unwrap_or_default();
@@ -176,7 +178,7 @@ impl Reader {
         step.answer.usage = usage;
         for part in &message.parts {
             match text_of(part, "type").unwrap_or_default() {
-                // What follows was answered after the results.
+                // The following parts were answered after the results.
                 "step-start" if !step.results.is_empty() => {
                     let next = Step { answer: answer(message, time), results: Vec::new() };
                     let done = std::mem::replace(&mut step, next);

@@ -1,7 +1,7 @@
-//! Where other agents keep their sessions, and what lists say of them.
+//! Locates the sessions of other agents, and reads their rows for lists.
 //!
-//! A small file is looked through line by line; of a large one, only its beginning and its end are, and
-//! its messages are not counted. Of each line only what lists need is taken.
+//! A small file is scanned line by line; of a large one, only the beginning and the end are, and its messages
+//! are not counted. Only the fields that lists need are read.
 
 use std::ffi::OsString;
 use std::io;
@@ -19,30 +19,30 @@ use tau_protocol::session_row::SessionOrigin::{self, Claude, Codex, Opencode, Pi
 use tau_protocol::session_row::SessionRow;
 use tau_protocol::title;
 
-/// Largest file that is looked through whole, in bytes.
+/// The size limit of a file that is scanned completely, in bytes.
 const WHOLE: u64 = 128 * 1024;
-/// As much of the end of a larger one is.
+/// The bytes at the end of a larger file that are scanned.
 const END: u64 = 32 * 1024;
-/// Characters of a first prompt that are kept.
+/// The maximum length of a first prompt, in characters.
 const PROMPT: usize = 200;
-/// Longest name of a directory that Claude Code uses whole.
+/// The maximum length of a directory name that Claude Code uses in full.
 const LONGEST_NAME: usize = 200;
-/// Folders below each other in which Codex keeps its files: year, month, day.
+/// The depth of the folders in which Codex stores its files: year, month, day.
 const CODEX_DEPTH: usize = 3;
 
-/// Where the sessions of other agents are.
+/// The locations of other agents' sessions.
 #[derive(Clone, Debug, Default)]
 pub struct ForeignPlaces {
-    /// The folder of Claude Code that holds one folder for each directory.
+    /// The folder of Claude Code, with one subfolder per directory.
     claude: Option<PathBuf>,
     codex: Option<PathBuf>,
     pi: Option<PathBuf>,
-    /// The folder of opencode's data.
+    /// opencode's data folder.
     opencode: Option<PathBuf>,
 }
 
 impl ForeignPlaces {
-    /// The places in this environment. What is in `own`, the folder of tau's sessions, is tau's.
+    /// The places in this environment. Files in `own`, the folder of tau's sessions, are tau's.
     pub fn of(home: Option<&Path>, env: &dyn Fn(&str) -> Option<OsString>, own: &Path) -> Self {
         let named = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let place = |name: &str, usual: &str, folder: &str| {
@@ -63,7 +63,7 @@ impl ForeignPlaces {
         roots.into_iter().filter_map(|(root, origin)| Some((root.as_ref()?, origin)))
     }
 
-    /// The folders, for what is remembered of the files in them.
+    /// The folders whose files are in the index.
     pub(in crate::session) fn folders(&self) -> impl Iterator<Item = &Path> {
         self.roots().map(|(root, _)| root.as_path())
     }
@@ -86,13 +86,13 @@ impl ForeignPlaces {
         found
     }
 
-    /// The sessions whose id is `id`, begins or ends with it: in an exact match that one alone.
+    /// The sessions whose id is `id`, begins or ends with it; an exact match is returned alone.
     pub fn with_id(&self, id: &str) -> Vec<(PathBuf, SessionOrigin)> {
         let (mut found, wanted) = (Vec::new(), id.to_ascii_lowercase());
         for Listed { file, origin, .. } in self.listed(None) {
             let name = file.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let known = match origin {
-                // A UUID, after a time.
+                // A UUID after a timestamp.
                 Codex => name.get(name.len().saturating_sub(36)..).unwrap_or(&name).to_owned(),
                 Pi => name.rsplit_once('_').map_or(name.as_str(), |(_, id)| id).to_owned(),
                 _ => name.clone(),
@@ -108,7 +108,7 @@ impl ForeignPlaces {
         found
     }
 
-    /// The program that wrote the file: known from where it is, or from how it begins.
+    /// The program that wrote the file, determined by its location or its beginning.
     pub fn origin(&self, path: &Path) -> SessionOrigin {
         let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let is_below = |root: &Path| {
@@ -145,7 +145,7 @@ fn claude_files(root: &Path, cwd: Option<&Path>) -> Vec<ListedFile> {
             take_files(&folder, &mut files);
         }
     }
-    // Helpers have files of their own there.
+    // Helpers have their own files there.
     let is_helper = |file: &ListedFile| {
         file.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"))
     };
@@ -193,7 +193,7 @@ pub fn directory(path: &Path, origin: SessionOrigin) -> Option<PathBuf> {
     }
 }
 
-/// The list row of a session of another agent.
+/// The list row of another agent's session.
 pub fn row_of(path: &Path, origin: SessionOrigin) -> Option<SessionRow> {
     if origin == Opencode {
         return opencode::row_of(path);
@@ -216,7 +216,7 @@ pub(in crate::session) fn row(file: &ListedFile, origin: SessionOrigin) -> Optio
     let changed = file.modified.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let changed = i64::try_from(changed).unwrap_or(i64::MAX);
     if seen.id.is_empty() || origin == Claude {
-        // A session that was continued under another id still has the lines of the first.
+        // A session continued under another id still has the lines of the first.
         seen.id = file.path.file_stem()?.to_string_lossy().into_owned();
     }
     Some(SessionRow {
@@ -244,7 +244,7 @@ struct Seen {
     created: Option<i64>,
     latest: Option<i64>,
     messages: u64,
-    /// It belongs to another session.
+    /// Whether it belongs to another session.
     is_helper: bool,
 }
 
@@ -262,19 +262,19 @@ impl Seen {
         self.latest = self.latest.max(time);
     }
 
-    /// Whether nothing more is sought at the beginning.
+    /// Whether everything needed from the beginning was found.
     fn has_begun(&self) -> bool {
         self.is_helper || self.cwd.is_some() && self.first_prompt.is_some()
     }
 }
 
-/// Takes the lines of one format.
+/// Reads the lines of one format.
 trait Look: Default {
     fn line(&mut self, line: &[u8]);
     fn seen(&mut self) -> &mut Seen;
 }
 
-/// Looks through a small file, or the two ends of a large one.
+/// Scans a small file, or both ends of a large one.
 fn look<L: Look>(file: &ListedFile) -> io::Result<Seen> {
     let mut looked = L::default();
     let mut opened = open_regular(&file.path)?;
@@ -299,7 +299,7 @@ fn look<L: Look>(file: &ListedFile) -> io::Result<Seen> {
 struct ClaudeSession {
     seen: Seen,
     title: Option<String>,
-    /// The message of the last answer, which can have several lines.
+    /// The message id of the last answer, which can have several lines.
     answer: String,
 }
 

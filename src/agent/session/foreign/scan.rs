@@ -1,4 +1,4 @@
-//! The beginning and the end of files, without the rest.
+//! Reads the beginning and the end of files, without the rest.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -9,14 +9,14 @@ use serde_json::Value;
 use crate::session::read::{bare, lines};
 use crate::settings::private_files::open_regular;
 
-/// Largest session of another agent that is read, in bytes.
+/// The size limit of another agent's session, in bytes.
 pub(super) const LARGEST: u64 = 512 * 1024 * 1024;
-/// As much of the beginning is looked at, in bytes: the instructions that come first can be long.
+/// The bytes at the beginning that are scanned: the instructions that come first can be long.
 const HEAD: u64 = 1024 * 1024;
-/// As much is read at once.
+/// The number of bytes read at once.
 const PIECE: usize = 16 * 1024;
 
-/// Gives the first lines that are not blank to `take`, until it answers false.
+/// Passes the first lines that are not blank to `take`, until it returns false.
 pub(super) fn head(file: &mut File, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(PIECE, file.take(HEAD));
     let mut line = Vec::new();
@@ -32,7 +32,7 @@ pub(super) fn head(file: &mut File, mut take: impl FnMut(&[u8]) -> bool) -> io::
     }
 }
 
-/// The last whole lines of a file: at most `most` bytes.
+/// The last complete lines of a file: at most `most` bytes.
 pub(super) fn end(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut file = open_regular(path)?;
     end_of(&mut file, most)
@@ -51,7 +51,7 @@ pub(super) fn end_of(file: &mut File, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Gives each line that is a JSON object to `take`; how many lines are not.
+/// Passes each line that is a JSON object to `take`; returns the number of other lines.
 pub(super) fn objects(bytes: &[u8], mut take: impl FnMut(&Value)) -> usize {
     let mut torn: usize = 0;
     for line in lines(bytes) {

@@ -1,4 +1,4 @@
-//! Which program wrote a file, told from the file itself.
+//! Determines the program that wrote a file by its content.
 
 use std::path::Path;
 
@@ -6,7 +6,8 @@ use super::{claude, codex, opencode, scan};
 use crate::settings::private_files::open_regular;
 use tau_protocol::session_row::SessionOrigin;
 
-/// Which other agent wrote the file, as far as its first lines tell. pi's cannot be told from tau's own.
+/// The other agent that wrote the file, as far as its first lines show. pi's files cannot be distinguished
+/// from tau's own.
 pub fn sniff(path: &Path) -> Option<SessionOrigin> {
     if opencode::is_session(path) {
         return Some(SessionOrigin::Opencode);

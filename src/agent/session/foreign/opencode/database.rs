@@ -1,4 +1,4 @@
-//! The database, which is only read: nothing is written to it, and no file is made beside it.
+//! Reads the database without writing to it or creating a file beside it.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -14,9 +14,9 @@ use crate::session::foreign::scan::LARGEST;
 use crate::settings::private_files::open_regular;
 use tau_protocol::session_row::SessionRow;
 
-/// With this begins every database.
+/// The beginning of every database.
 const MAGIC: &[u8] = b"SQLite format 3\0";
-/// How long a program that writes to it is waited for.
+/// The time to wait for a program that is writing to it.
 const BUSY: Duration = Duration::from_millis(500);
 
 /// The database and the id in the path of a session.
@@ -32,8 +32,8 @@ fn is_database(path: &Path) -> bool {
     read.is_ok() && start == MAGIC
 }
 
-/// Opens it so that nothing is written: without the lock and the shared memory of a log that is not there, and
-/// where there is one, with its shared memory as the program that writes has made it.
+/// Opens it without writing anything: if there is no log, without the lock and the shared memory of one;
+/// otherwise with the shared memory that the writing program has created.
 fn open(file: &Path) -> io::Result<Connection> {
     let beside = |end: &str| {
         let mut name = file.as_os_str().to_owned();
@@ -52,7 +52,7 @@ fn open(file: &Path) -> io::Result<Connection> {
     let connection = Connection::open_with_flags(address, flags).map_err(failed)?;
     connection.busy_timeout(BUSY).map_err(failed)?;
     connection.pragma_update(None, "trusted_schema", false).map_err(failed)?;
-    // A view of such a name could be anything.
+    // A view with such a name could be anything.
     let tables =
         "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('session', 'message', 'part')";
     match connection.query_row(tables, [], |row| row.get::<_, i64>(0)).map_err(failed)? {
@@ -61,7 +61,7 @@ fn open(file: &Path) -> io::Result<Connection> {
     }
 }
 
-/// A path in an address.
+/// A path as part of an address.
 fn escaped(path: &Path) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte);
     let escape =
@@ -105,7 +105,7 @@ fn rows_of(connection: &Connection, file: &Path, cwd: Option<&Path>) -> io::Resu
     let mut query = connection.prepare(&format!("{COLUMNS} {own}")).map_err(failed)?;
     let cwd = cwd.map(|cwd| cwd.to_string_lossy().into_owned());
     let found = query.query_map([cwd], stored).map_err(failed)?;
-    // A row with something else in it is left out.
+    // A row with invalid content is left out.
     Ok(found
         .flatten()
         .filter(|stored| is_plain(&stored.id))
@@ -139,7 +139,7 @@ pub(super) fn has(file: &Path, id: &str, word: &str) -> bool {
     connection.query_row(query, [id, word], |_| Ok(())).is_ok()
 }
 
-/// A session and its messages, or the last so many of them.
+/// A session and its messages, or only the `last` ones.
 pub(super) fn read(file: &Path, id: &str, last: Option<usize>) -> io::Result<(Stored, Vec<StoredMessage>)> {
     let connection = open(file)?;
     let stored = connection.query_row(&format!("{COLUMNS} WHERE id = ?1"), [id], stored);

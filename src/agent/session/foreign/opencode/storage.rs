@@ -1,5 +1,6 @@
-//! The files of older versions: `storage/session/PROJECT/ID.json`, `storage/message/ID/*.json` and
-//! `storage/part/MESSAGE/*.json`.
+//! Reads the JSON files of older versions.
+//!
+//! They are `storage/session/PROJECT/ID.json`, `storage/message/ID/*.json` and `storage/part/MESSAGE/*.json`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use crate::session::foreign::scan::LARGEST;
 use tau_protocol::session_row::SessionRow;
 use tau_tools::regular_files::read_capped;
 
-/// Largest description of a session or message, in bytes.
+/// The size limit of a session's or message's description, in bytes.
 const SMALL: u64 = 4 * 1024 * 1024;
 
 /// Whether a path is that of a session.
@@ -55,7 +56,7 @@ fn names(folder: &Path) -> Vec<PathBuf> {
     names
 }
 
-/// The rows below the folder of opencode's data.
+/// The rows below opencode's data folder.
 pub(super) fn rows(folder: &Path, cwd: Option<&Path>) -> Vec<SessionRow> {
     let projects = names(&folder.join("storage/session"));
     let files = projects.iter().flat_map(|project| names(project));
@@ -72,7 +73,7 @@ pub(super) fn row_of(path: &Path) -> Option<SessionRow> {
     }))
 }
 
-/// A session and its messages, or the last so many of them.
+/// A session and its messages, or only the `last` ones.
 pub(super) fn read(path: &Path, last: Option<usize>) -> io::Result<(Stored, Vec<StoredMessage>)> {
     let unreadable = || io::Error::new(io::ErrorKind::InvalidData, "not a session of opencode");
     let storage = storage_of(path).ok_or_else(unreadable)?;
