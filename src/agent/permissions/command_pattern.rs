@@ -107,19 +107,32 @@ impl CommandPattern {
         if self.compare(&known, false) {
             return Match::Yes;
         }
+        if !known.contains(&Sign::Any) {
+            return Match::No;
+        }
         let mut signs = signs_of(words, true);
         if more_arguments {
             signs.push(Sign::Any);
         }
-        if signs.contains(&Sign::Any) && self.compare(&signs, true) { Match::Perhaps } else { Match::No }
+        if self.compare(&signs, true) { Match::Perhaps } else { Match::No }
     }
 
     fn compare(&self, command: &[Sign], unknown_is_any: bool) -> bool {
-        if !self.open {
-            return intersects(&self.signs, command, unknown_is_any);
+        // Their common start is quick to compare, and most pairs differ there.
+        let pairs = self.signs.iter().zip(command);
+        let is_same = |(one, other): &(&Sign, &Sign)| one == other && **one != Sign::Any;
+        let common = pairs.take_while(is_same).count();
+        let (pattern, command) =
+            (self.signs.get(common..).unwrap_or_default(), command.get(common..).unwrap_or_default());
+        let is_open = |sign: Option<&Sign>| sign == Some(&Sign::Any);
+        if !pattern.is_empty()
+            && !is_open(pattern.first())
+            && !is_open(command.first().filter(|_| unknown_is_any))
+        {
+            return false;
         }
-        let longer: Vec<Sign> = self.signs.iter().copied().chain([Sign::Gap, Sign::Any]).collect();
-        intersects(&self.signs, command, unknown_is_any) || intersects(&longer, command, unknown_is_any)
+        intersects(pattern, command, unknown_is_any)
+            || self.open && intersects(&[pattern, &[Sign::Gap, Sign::Any]].concat(), command, unknown_is_any)
     }
 }
 
@@ -177,8 +190,9 @@ fn intersects(pattern: &[Sign], command: &[Sign], unknown_is_any: bool) -> bool 
         *first = true;
     }
     skip(&mut row);
+    let mut next = row.clone();
     for sign in command {
-        let mut next = vec![false; pattern.len() + 1];
+        next.fill(false);
         for (at, here) in row.iter().enumerate() {
             if !here {
                 continue;
@@ -191,7 +205,7 @@ fn intersects(pattern: &[Sign], command: &[Sign], unknown_is_any: bool) -> bool 
             }
         }
         skip(&mut next);
-        row = next;
+        std::mem::swap(&mut row, &mut next);
     }
     row.last() == Some(&true)
 }

@@ -1,8 +1,10 @@
 //! Effects of commands on whole folders: reading, removing, replacing and filling them.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use super::path_pattern::JudgedPath;
+use super::programs;
 use super::shell::{Part, Word};
 use tau_tools::ignore_files;
 
@@ -207,21 +209,20 @@ const FILLING: [&str; 12] =
     ["7z", "bsdtar", "cp", "cpio", "git", "install", "patch", "rsync", "scp", "stow", "tar", "unzip"];
 
 /// The program of a part, without its folder.
-pub(super) fn program(part: &Part) -> String {
-    let name = part.words.first().and_then(Word::literal).unwrap_or_default();
-    name.rsplit('/').next().unwrap_or_default().to_owned()
+pub(super) fn program(part: &Part) -> Cow<'_, str> {
+    programs::name(&part.words).unwrap_or_default()
 }
 
 /// The literal arguments of a part.
-fn arguments(part: &Part) -> impl Iterator<Item = String> {
+fn arguments(part: &Part) -> impl Iterator<Item = Cow<'_, str>> {
     part.words.iter().skip(1).filter_map(Word::literal)
 }
 
-fn git_subcommand(part: &Part) -> Option<String> {
+fn git_subcommand(part: &Part) -> Option<Cow<'_, str>> {
     let mut arguments = arguments(part);
     loop {
         let word = arguments.next()?;
-        match word.as_str() {
+        match word.as_ref() {
             "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" => {
                 arguments.next()?;
             }
@@ -238,11 +239,11 @@ pub(super) fn shows_tracked(part: &Part) -> bool {
     }
     let Some(subcommand) = git_subcommand(part) else { return true };
     let mut options = arguments(part).take_while(|word| word != "--").filter(|word| word.starts_with('-'));
-    let is_silent = |option: String| {
+    let is_silent = |option: Cow<'_, str>| {
         let known = GIT_LOG_OPTIONS.iter().any(|silent| option.starts_with(silent));
         known || option.get(1..).is_some_and(|count| count.parse::<u32>().is_ok())
     };
-    match subcommand.as_str() {
+    match subcommand.as_ref() {
         "status" => options.any(|option| option.starts_with("-v") || option.starts_with("--v")),
         logs if GIT_LOGS.contains(&logs) => part.more_arguments || !options.all(is_silent),
         other => !GIT_SILENT.contains(&other),
@@ -253,8 +254,8 @@ pub(super) fn shows_tracked(part: &Part) -> bool {
 pub(super) fn reads_names_only(part: &Part) -> bool {
     let name = program(part);
     part.words.is_empty()
-        || NAMES_ONLY.contains(&name.as_str())
-        || NAMES_ONLY_TOO.contains(&name.as_str())
+        || NAMES_ONLY.contains(&name.as_ref())
+        || NAMES_ONLY_TOO.contains(&name.as_ref())
         || name == "rm"
 }
 
@@ -271,9 +272,9 @@ pub(super) fn leaves_folders(part: &Part) -> bool {
             }
         })
     };
-    match name.as_str() {
+    match name.as_ref() {
         "git" => {
-            git_subcommand(part).is_some_and(|word| GIT_NAMES.contains(&word.as_str()))
+            git_subcommand(part).is_some_and(|word| GIT_NAMES.contains(&word.as_ref()))
                 && !has("", "--no-index")
         }
         "cat" | "head" | "tail" | "wc" | "nl" | "sed" | "awk" | "less" | "file" | "sort" | "cut" | "jq" => {
@@ -282,7 +283,7 @@ pub(super) fn leaves_folders(part: &Part) -> bool {
         "grep" | "egrep" | "fgrep" | "zgrep" => !has("rRd", "--recursive") && !has("", "--d"),
         "cp" | "scp" => !has("aRrd", "--recursive") && !has("", "--archive"),
         "diff" => !has("r", "--recursive"),
-        _ => reads_names_only(part) && name != "rm" || BUILDERS.contains(&name.as_str()),
+        _ => reads_names_only(part) && name != "rm" || BUILDERS.contains(&name.as_ref()),
     }
 }
 
@@ -290,29 +291,29 @@ pub(super) fn leaves_folders(part: &Part) -> bool {
 /// directory.
 pub(super) fn replaces_folders(part: &Part) -> bool {
     let name = program(part);
-    match name.as_str() {
+    match name.as_ref() {
         "find" => arguments(part).any(|word| word == "-delete"),
-        "git" => git_subcommand(part).is_some_and(|word| ["clean", "rm", "mv"].contains(&word.as_str())),
-        _ => REPLACING.contains(&name.as_str()),
+        "git" => git_subcommand(part).is_some_and(|word| ["clean", "rm", "mv"].contains(&word.as_ref())),
+        _ => REPLACING.contains(&name.as_ref()),
     }
 }
 
 /// Whether a part may put files that it does not name into the folders that it names.
 pub(super) fn fills_folders(part: &Part) -> bool {
-    FILLING.contains(&program(part).as_str()) && !leaves_folders(part)
+    FILLING.contains(&program(part).as_ref()) && !leaves_folders(part)
 }
 
 /// Whether a part searches a folder without hidden and ignored files.
 fn skips_hidden(part: &Part) -> bool {
     let name = program(part);
-    let wide = |word: String| {
+    let wide = |word: Cow<'_, str>| {
         word.starts_with("--hid")
             || word.starts_with("--no-ig")
             || word.starts_with("--unr")
             || word.starts_with("--all")
             || word.starts_with('-') && !word.starts_with("--") && word.contains(['u', '.', 'a', 'U'])
     };
-    SEARCHERS.contains(&(name.as_str(), true)) && !arguments(part).any(wide) && !part.more_arguments
+    SEARCHERS.contains(&(name.as_ref(), true)) && !arguments(part).any(wide) && !part.more_arguments
 }
 
 /// Whether a part searches the working directory because it names nothing else.
@@ -366,7 +367,7 @@ impl Search {
     /// How a part searches the folders that it names.
     pub(super) fn of(part: &Part) -> Self {
         let name = program(part);
-        let follows = |word: String| {
+        let follows = |word: Cow<'_, str>| {
             word.starts_with("--deref")
                 || word.starts_with("--follow")
                 || word.starts_with('-') && !word.starts_with("--") && word.contains(['R', 'L', 'S', 'f'])
@@ -462,16 +463,18 @@ pub(super) fn is_text(part: &Part, index: usize) -> bool {
     let Some((_, options)) = TEXTS.iter().find(|(program, _)| *program == name) else { return false };
     let before = index.checked_sub(1).and_then(|before| part.words.get(before)).and_then(Word::literal);
     let start = part.words.get(index).and_then(|word| match word.pieces.first() {
-        Some(super::shell::Piece::Text(text)) => text.split_once('=').map(|(option, _)| option.to_owned()),
+        Some(super::shell::Piece::Text(text)) => {
+            text.split_once('=').map(|(option, _)| Cow::Borrowed(option))
+        }
         _ => None,
     });
-    let is_one = |option: Option<String>| {
+    let is_one = |option: Option<Cow<'_, str>>| {
         option.is_some_and(|option| {
             let cluster = name == "git"
                 && option.starts_with('-')
                 && !option.starts_with("--")
                 && option.ends_with('m');
-            options.contains(&option.as_str()) || cluster
+            options.contains(&option.as_ref()) || cluster
         })
     };
     is_one(before) || is_one(start.filter(|option| option.starts_with("--")))

@@ -3,6 +3,7 @@
 mod files;
 
 use super::command_pattern::Match;
+use super::links;
 use super::path_pattern::Places;
 use super::protected::{Use, named_in};
 use super::rule::{Pattern, Rule};
@@ -146,7 +147,7 @@ impl Judge<'_> {
 
     /// Judges a shell command.
     fn command(&self, command: &str, call: &CallFacts<'_>, findings: &mut Vec<Finding>) {
-        let analysis = shell::analyse(command);
+        let analysis = links::analysis(command);
         let scene = Scene::of(&analysis, &self.places);
         let bare = self.allowing_all(call);
         let start = findings.len();

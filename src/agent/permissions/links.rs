@@ -1,23 +1,42 @@
-//! Caches lookups of links, programs and folders for one judgement.
+//! Caches lookups of links, programs, folders and commands for one judgement.
 //!
 //! A judgement needs the same ones many times, all for one point in time: within it, each is looked up once.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::FileType;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use super::shell::{self, Analysis};
 use tau_tools::paths::identity;
 
 /// The cached lookups.
 #[derive(Default)]
 struct Known {
-    followed: HashMap<PathBuf, PathBuf>,
-    programs: HashMap<String, Option<PathBuf>>,
-    entries: HashMap<PathBuf, Rc<[OsString]>>,
+    places: BTreeMap<OsString, Rc<Place>>,
+    search: Option<Rc<SearchPath>>,
+    programs: BTreeMap<String, Option<PathBuf>>,
+    entries: BTreeMap<OsString, Rc<[OsString]>>,
+    analyses: BTreeMap<String, Rc<Analysis>>,
     /// Objections to running git in a folder.
-    objections: HashMap<PathBuf, Option<String>>,
+    objections: BTreeMap<OsString, Option<String>>,
+}
+
+/// The target of an absolute path.
+struct Place {
+    /// The path with links followed as far as it exists.
+    real: PathBuf,
+    /// The type of the file, which may be a link; `None` if there is none.
+    kind: Option<FileType>,
+}
+
+/// The folders of `PATH`.
+pub(super) struct SearchPath {
+    pub absolute: Vec<PathBuf>,
+    /// These depend on the directory in which a command runs.
+    pub relative: Vec<PathBuf>,
 }
 
 thread_local! {
@@ -48,69 +67,118 @@ impl Drop for Moment {
     }
 }
 
-/// The path with links followed as far as it exists, as by [`identity`].
-pub(super) fn followed(path: &Path) -> PathBuf {
-    let is_moment = KNOWN.with_borrow(Option::is_some);
-    if !is_moment || !path.is_absolute() {
-        return identity(path);
+/// The cached result, or that of `look`, which is cached.
+fn once<Key, Found>(
+    known: fn(&mut Known) -> &mut BTreeMap<Key::Owned, Found>,
+    key: &Key,
+    look: impl FnOnce() -> Found,
+) -> Found
+where
+    Key: ToOwned<Owned: Ord> + Ord + ?Sized,
+    Found: Clone,
+{
+    if let Some(found) = KNOWN.with_borrow_mut(|all| known(all.as_mut()?).get(key).cloned()) {
+        return found;
     }
-    if let Some(known) = KNOWN.with_borrow(|known| known.as_ref()?.followed.get(path).cloned()) {
-        return known;
-    }
-    let real = match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => {
-            let plain = followed(parent).join(name);
-            // An entry of a real folder is its own real path, unless it is a link.
-            if std::fs::read_link(&plain).is_ok() { identity(&plain) } else { plain }
-        }
-        _ => identity(path),
-    };
-    KNOWN.with_borrow_mut(|known| {
-        known.as_mut().map(|known| known.followed.insert(path.to_owned(), real.clone()))
-    });
-    real
-}
-
-/// The first program with this name in the absolute folders of `PATH`.
-pub(super) fn program(name: &str) -> Option<PathBuf> {
-    if let Some(known) = KNOWN.with_borrow(|known| known.as_ref()?.programs.get(name).cloned()) {
-        return known;
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
-    let mut places = folders.map(|folder| folder.join(name));
-    let found = places.find(|place| place.symlink_metadata().is_ok());
-    KNOWN.with_borrow_mut(|known| {
-        known.as_mut().map(|known| known.programs.insert(name.to_owned(), found.clone()))
+    let found = look();
+    KNOWN.with_borrow_mut(|all| {
+        all.as_mut().map(|all| known(all).insert(key.to_owned(), found.clone()));
     });
     found
 }
 
+/// The path with links followed as far as it exists, as by [`identity`].
+pub(super) fn followed(path: &Path) -> PathBuf {
+    match place(path) {
+        Some(place) => place.real.clone(),
+        None => identity(path),
+    }
+}
+
+/// The type of the file at a path, which may be a link; `None` if there is none.
+pub(super) fn kind(path: &Path) -> Option<FileType> {
+    match place(path) {
+        Some(place) => place.kind,
+        None => kind_now(path),
+    }
+}
+
+fn kind_now(path: &Path) -> Option<FileType> {
+    path.symlink_metadata().ok().map(|facts| facts.file_type())
+}
+
+/// The target of an absolute path; `None` outside of a judgement.
+fn place(path: &Path) -> Option<Rc<Place>> {
+    let is_moment = KNOWN.with_borrow(Option::is_some);
+    if !is_moment || !path.is_absolute() {
+        return None;
+    }
+    let look = || match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => {
+            let plain = followed(parent).join(name);
+            let kind = kind_now(&plain);
+            // An entry of a real folder is its own real path, unless it is a link.
+            let real = if kind.is_some_and(|kind| kind.is_symlink()) { identity(&plain) } else { plain };
+            Rc::new(Place { real, kind })
+        }
+        _ => Rc::new(Place { real: identity(path), kind: kind_now(path) }),
+    };
+    Some(once(|known| &mut known.places, path.as_os_str(), look))
+}
+
+/// Whether a path leads to a folder.
+pub(super) fn is_folder(path: &Path) -> bool {
+    kind(path).is_some_and(|kind| kind.is_dir() || kind.is_symlink() && path.is_dir())
+}
+
+/// The folders in which programs are looked up.
+pub(super) fn search_path() -> Rc<SearchPath> {
+    if let Some(known) = KNOWN.with_borrow(|known| known.as_ref()?.search.clone()) {
+        return known;
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let (absolute, relative) = std::env::split_paths(&path).partition(|folder| folder.is_absolute());
+    let search = Rc::new(SearchPath { absolute, relative });
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(known) = known {
+            known.search = Some(Rc::clone(&search));
+        }
+    });
+    search
+}
+
+/// The first program with this name in the absolute folders of `PATH`.
+pub(super) fn program(name: &str) -> Option<PathBuf> {
+    let look = || {
+        let search = search_path();
+        search.absolute.iter().map(|folder| folder.join(name)).find(|place| kind_now(place).is_some())
+    };
+    once(|known| &mut known.programs, name, look)
+}
+
 /// The names in a folder, in no order; at most `limit`, none if it cannot be read.
 pub(super) fn entries(folder: &Path, limit: usize) -> Rc<[OsString]> {
-    if let Some(known) = KNOWN.with_borrow(|known| known.as_ref()?.entries.get(folder).cloned()) {
+    if let Some(known) = KNOWN.with_borrow(|known| known.as_ref()?.entries.get(folder.as_os_str()).cloned()) {
         return known;
     }
     let names = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     let found: Rc<[OsString]> = names.take(limit).map(|entry| entry.file_name()).collect();
     if found.len() < limit {
         KNOWN.with_borrow_mut(|known| {
-            known.as_mut().map(|known| known.entries.insert(folder.to_owned(), Rc::clone(&found)))
+            known.as_mut().map(|known| known.entries.insert(folder.into(), Rc::clone(&found)))
         });
     }
     found
 }
 
+/// The analysis of a command.
+pub(super) fn analysis(command: &str) -> Rc<Analysis> {
+    once(|known| &mut known.analyses, command, || Rc::new(shell::analyse(command)))
+}
+
 /// The objection to running git in a folder, as determined by `look`.
 pub(super) fn objection(folder: &Path, look: impl FnOnce() -> Option<String>) -> Option<String> {
-    if let Some(known) = KNOWN.with_borrow(|known| known.as_ref()?.objections.get(folder).cloned()) {
-        return known;
-    }
-    let found = look();
-    KNOWN.with_borrow_mut(|known| {
-        known.as_mut().map(|known| known.objections.insert(folder.to_owned(), found.clone()))
-    });
-    found
+    once(|known| &mut known.objections, folder.as_os_str(), look)
 }
 
 #[cfg(test)]
@@ -148,6 +216,8 @@ mod tests {
             let _moment = Moment::begin();
             for name in names.into_iter().chain(names) {
                 assert_eq!(followed(&at(name)), identity(&at(name)), "{name}");
+                let found = at(name).symlink_metadata().map(|facts| facts.file_type()).ok();
+                assert_eq!((kind(&at(name)), is_folder(&at(name))), (found, at(name).is_dir()), "{name}");
             }
             assert_eq!(followed(Path::new("/")), Path::new("/"));
         }

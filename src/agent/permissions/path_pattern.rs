@@ -1,6 +1,7 @@
 //! Patterns of paths, as in `edit(src/**)`, and paths in the form in which they are compared.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
@@ -22,8 +23,11 @@ enum Base {
 pub(super) struct PathPattern {
     base: Base,
     globs: GlobSet,
-    /// The case-insensitive pattern, for file systems that ignore case.
-    caseless: GlobSet,
+    /// The globs as text.
+    written: [String; 2],
+    /// The case-insensitive pattern, for file systems that ignore case. It is slow to compile, so only on first use;
+    /// `None` if it is too large, which matches everything.
+    caseless: Arc<OnceLock<Option<GlobSet>>>,
     /// The folder whose content the pattern matches, if it ends in `/**`.
     folder: Option<GlobSet>,
     /// The pattern as texts with holes.
@@ -53,13 +57,19 @@ pub(super) struct JudgedPath {
 impl JudgedPath {
     /// Both forms of an absolute path.
     pub(super) fn new(path: &Path) -> Self {
-        JudgedPath { plain: normalised(path), real: normalised(&followed(path)) }
+        let real = followed(path);
+        JudgedPath { plain: normalised(path), real: if is_normal(&real) { real } else { normalised(&real) } }
     }
 
     /// The given form, and the real one if it differs.
-    pub(super) fn forms(&self) -> Vec<&Path> {
-        let real = (self.real != self.plain).then_some(self.real.as_path());
-        std::iter::once(self.plain.as_path()).chain(real).collect()
+    pub(super) fn forms(&self) -> impl Iterator<Item = &Path> + Clone {
+        let real = (!self.is_plain()).then_some(self.real.as_path());
+        std::iter::once(self.plain.as_path()).chain(real)
+    }
+
+    /// Whether both forms are the same.
+    fn is_plain(&self) -> bool {
+        self.real.as_os_str() == self.plain.as_os_str()
     }
 }
 
@@ -79,6 +89,9 @@ impl Places {
 
 /// A path without `.` and `..`, as far as possible without accessing the disk.
 pub(super) fn normalised(path: &Path) -> PathBuf {
+    if is_normal(path) {
+        return path.to_owned();
+    }
     let mut plain = PathBuf::new();
     for component in path.components() {
         match component {
@@ -90,6 +103,13 @@ pub(super) fn normalised(path: &Path) -> PathBuf {
         }
     }
     plain
+}
+
+/// Whether a path contains no `.`, `..` or empty names.
+fn is_normal(path: &Path) -> bool {
+    let text = path.as_os_str().as_encoded_bytes();
+    let mut names = text.strip_prefix(b"/").unwrap_or(text).split(|byte| *byte == b'/');
+    names.all(|name| !matches!(name, b"" | b"." | b".."))
 }
 
 impl PathPattern {
@@ -123,19 +143,11 @@ impl PathPattern {
             (Base::Floating, glob) if !glob.starts_with("**") => format!("**/{glob}"),
             (_, glob) => glob.to_owned(),
         };
-        let set = |globs: &[String], caseless: bool| {
-            let mut set = GlobSetBuilder::new();
-            for glob in globs {
-                let mut builder = GlobBuilder::new(glob);
-                builder.literal_separator(true).backslash_escape(true).case_insensitive(caseless);
-                set.add(builder.build().map_err(|error| error.kind().to_string())?);
-            }
-            set.build().map_err(|error| error.kind().to_string())
-        };
-        let both = [glob.clone(), format!("{glob}/**")];
         let folder = glob.strip_suffix("/**").map(|folder| set(&[folder.to_owned()], false)).transpose()?;
         let texts = path_text::of_glob(&glob);
-        Ok(PathPattern { base, globs: set(&both, false)?, caseless: set(&both, true)?, folder, texts })
+        let written = [format!("{glob}/**"), glob];
+        let globs = set(&written, false)?;
+        Ok(PathPattern { base, globs, written, caseless: Arc::default(), folder, texts })
     }
 
     /// Whether it is about files outside of the working directory.
@@ -151,19 +163,30 @@ impl PathPattern {
 
     /// Whether it matches either form, which is sufficient to ask or deny.
     pub(super) fn concerns(&self, path: &JudgedPath, places: &Places) -> bool {
-        let either = |globs: &GlobSet| {
-            self.is_match(globs, &path.plain, places, false, true)
-                || self.is_match(globs, &path.real, places, true, true)
-        };
-        either(&self.globs) || either(&self.caseless) && has_no_case(&path.real)
+        let either = |globs: &GlobSet| self.is_either(globs, path, places);
+        let caseless = || self.caseless.get_or_init(|| set(&self.written, true).ok());
+        either(&self.globs) || caseless().as_ref().is_none_or(either) && has_no_case(&path.real)
     }
 
     /// Whether it is about everything in this folder, and so about removing or replacing it.
     pub(super) fn is_of_folder(&self, path: &JudgedPath, places: &Places) -> bool {
-        self.folder.as_ref().is_some_and(|folder| {
-            self.is_match(folder, &path.plain, places, false, true)
-                || self.is_match(folder, &path.real, places, true, true)
-        })
+        self.folder.as_ref().is_some_and(|folder| self.is_either(folder, path, places))
+    }
+
+    /// Whether either form of a path matches.
+    fn is_either(&self, globs: &GlobSet, path: &JudgedPath, places: &Places) -> bool {
+        self.is_match(globs, &path.plain, places, false, true)
+            || !(path.is_plain() && self.base(places).is_none_or(JudgedPath::is_plain))
+                && self.is_match(globs, &path.real, places, true, true)
+    }
+
+    /// The directory that it begins at, unless that is the root.
+    fn base<'a>(&self, places: &'a Places) -> Option<&'a JudgedPath> {
+        match self.base {
+            Base::Root => None,
+            Base::Home => places.home.as_ref(),
+            Base::Workspace | Base::Floating => Some(&places.workspace),
+        }
     }
 
     /// Whether it may be about something in this folder.
@@ -198,10 +221,10 @@ impl PathPattern {
 
     /// The pattern as absolute texts, from both forms of its base; a floating one from anywhere.
     fn patterns(&self, places: &Places) -> Vec<PathText> {
-        let bases = match self.base {
+        let bases: Vec<&Path> = match self.base {
             Base::Floating => return self.texts.clone(),
             Base::Root => vec![Path::new("")],
-            Base::Workspace => places.workspace.forms(),
+            Base::Workspace => places.workspace.forms().collect(),
             Base::Home => places.home.iter().flat_map(JudgedPath::forms).collect(),
         };
         let bases = bases.into_iter().map(PathText::from);
@@ -209,16 +232,13 @@ impl PathPattern {
     }
 
     fn is_match(&self, globs: &GlobSet, path: &Path, places: &Places, real: bool, anywhere: bool) -> bool {
-        let of = |place: &JudgedPath| if real { place.real.clone() } else { place.plain.clone() };
-        let base = match self.base {
-            Base::Root => PathBuf::from("/"),
-            Base::Home => match &places.home {
-                Some(home) => of(home),
-                None => return false,
-            },
-            Base::Workspace | Base::Floating => of(&places.workspace),
+        let base = match self.base(places) {
+            Some(base) if real => base.real.as_path(),
+            Some(base) => base.plain.as_path(),
+            None if self.base == Base::Root => Path::new("/"),
+            None => return false,
         };
-        match path.strip_prefix(&base) {
+        match path.strip_prefix(base) {
             Ok(rest) => globs.is_match(rest),
             Err(_) if anywhere && self.base == Base::Floating => {
                 globs.is_match(path.strip_prefix("/").unwrap_or(path))
@@ -226,6 +246,17 @@ impl PathPattern {
             Err(_) => false,
         }
     }
+}
+
+/// Compiles globs.
+fn set(globs: &[String], caseless: bool) -> Result<GlobSet, String> {
+    let mut set = GlobSetBuilder::new();
+    for glob in globs {
+        let mut builder = GlobBuilder::new(glob);
+        builder.literal_separator(true).backslash_escape(true).case_insensitive(caseless);
+        set.add(builder.build().map_err(|error| error.kind().to_string())?);
+    }
+    set.build().map_err(|error| error.kind().to_string())
 }
 
 /// Whether the file system ignores case for this path.

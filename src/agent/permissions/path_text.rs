@@ -2,13 +2,13 @@
 //!
 //! A word of a command is such a text (`~/.[b]ashrc`, `"$x"/.env`), and so is the pattern of a rule.
 
-use std::iter::once;
+mod meeting;
+
 use std::path::{Path, PathBuf};
 
 use super::links;
+use meeting::meets;
 
-/// The maximum length of a text that is compared character by character; the rest may be anything.
-const MAX_MARKS: usize = 512;
 /// The maximum number of texts that a word or a pattern stands for; if there are more, they become one that
 /// may be anything.
 pub(super) const MAX_ALTERNATIVES: usize = 64;
@@ -18,7 +18,7 @@ const MAX_NAME: usize = 255;
 const OPAQUE: char = '\u{f8ff}';
 
 /// A character of a path, or a hole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Mark {
     Char(char),
     /// One character of a name.
@@ -34,16 +34,8 @@ pub(super) enum Mark {
 }
 
 /// A path with holes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PathText(Vec<Mark>);
-
-/// The result of a step through a text.
-#[derive(Clone, Copy)]
-enum Taken {
-    Char(char),
-    InName,
-    Anything,
-}
 
 impl PathText {
     /// A text of which nothing is known.
@@ -53,7 +45,9 @@ impl PathText {
 
     /// Text without holes.
     pub(super) fn literal(text: &str) -> Self {
-        PathText(text.chars().map(Mark::Char).collect())
+        let mut marks = Vec::with_capacity(text.len());
+        marks.extend(text.chars().map(Mark::Char));
+        PathText(marks)
     }
 
     /// A text of these characters and holes.
@@ -71,13 +65,17 @@ impl PathText {
 
     /// Adds a mark, unless the previous one includes it.
     pub(super) fn push(&mut self, mark: Mark) {
-        let is_said = match (self.0.last(), mark) {
+        if !self.includes(mark) {
+            self.0.push(mark);
+        }
+    }
+
+    /// Whether the last mark includes this one.
+    fn includes(&self, mark: Mark) -> bool {
+        match (self.0.last(), mark) {
             (Some(Mark::Any), Mark::Name | Mark::Any | Mark::Visible) => true,
             (Some(last), Mark::Name | Mark::Visible) => *last == mark,
             _ => false,
-        };
-        if !is_said {
-            self.0.push(mark);
         }
     }
 
@@ -91,17 +89,30 @@ impl PathText {
     }
 
     pub(super) fn extend(&mut self, other: &PathText) {
-        other.0.iter().for_each(|mark| self.push(*mark));
+        self.extend_by(&other.0);
+    }
+
+    /// Adds the marks of a text, none of which includes the next.
+    fn extend_by(&mut self, marks: &[Mark]) {
+        let new = marks.iter().position(|mark| !self.includes(*mark)).unwrap_or(marks.len());
+        self.0.extend_from_slice(marks.get(new..).unwrap_or_default());
     }
 
     /// Its text, if it has no holes.
     pub(super) fn text(&self) -> Option<String> {
-        self.0.iter().map(|mark| if let Mark::Char(c) = mark { Some(*c) } else { None }).collect()
+        text_of(&self.0)
+    }
+
+    /// Whether it is this text, without holes.
+    pub(super) fn is(&self, text: &str) -> bool {
+        let mut marks = self.0.iter();
+        text.chars().all(|c| marks.next() == Some(&Mark::Char(c))) && marks.next().is_none()
     }
 
     /// The text before the first hole.
     pub(super) fn known_start(&self) -> String {
-        self.0.iter().map_while(|mark| if let Mark::Char(c) = mark { Some(*c) } else { None }).collect()
+        let end = self.0.iter().position(|mark| !matches!(mark, Mark::Char(_))).unwrap_or(self.0.len());
+        self.0.get(..end).and_then(text_of).unwrap_or_default()
     }
 
     /// Whether a part of it may be anything, like the value of a variable.
@@ -149,19 +160,16 @@ impl PathText {
 
     /// The rest after a folder, which may follow holes.
     pub(super) fn clone_below(&self, folder: &PathText) -> Option<PathText> {
-        let (depth, parts) = (folder.split(|c| c == '/').len(), self.split(|c| c == '/'));
-        let (start, rest) = parts.split_at_checked(depth)?;
-        let same = start.iter().zip(folder.split(|c| c == '/')).all(|(part, name)| part.meets(&name));
-        (same && !rest.is_empty()).then(|| {
-            let mut below = PathText::default();
-            for (index, part) in rest.iter().enumerate() {
-                if index > 0 {
-                    below.push(Mark::Char('/'));
-                }
-                below.extend(part);
-            }
-            below
-        })
+        let mut parts = self.names();
+        if !folder.names().all(|name| parts.next().is_some_and(|part| meets(part, name))) {
+            return None;
+        }
+        let mut below = PathText::of(parts.next()?);
+        for part in parts {
+            below.push(Mark::Char('/'));
+            below.extend_by(part);
+        }
+        Some(below)
     }
 
     /// The literal text after all unknown parts.
@@ -188,6 +196,11 @@ impl PathText {
         self.0.split(cut).map(|part| PathText(part.to_vec())).collect()
     }
 
+    /// The parts between its `/`.
+    fn names(&self) -> impl Iterator<Item = &[Mark]> {
+        self.0.split(|mark| *mark == Mark::Char('/'))
+    }
+
     /// The parts before and after the first such character.
     pub(super) fn split_once(&self, at: char) -> Option<(PathText, PathText)> {
         let found = self.0.iter().position(|mark| *mark == Mark::Char(at))?;
@@ -200,7 +213,8 @@ impl PathText {
         if self.is_absolute() || self.0.first() == Some(&Mark::Any) {
             return self.clone();
         }
-        let mut whole = directory.clone();
+        let mut whole = PathText(Vec::with_capacity(directory.0.len() + 1 + self.0.len()));
+        whole.0.extend_from_slice(&directory.0);
         if whole.0.last() != Some(&Mark::Char('/')) {
             whole.push(Mark::Char('/'));
         }
@@ -215,11 +229,14 @@ impl PathText {
 
     /// In lower case.
     pub(super) fn to_lowercase(&self) -> PathText {
-        let lower = |mark: &Mark| match mark {
-            Mark::Char(c) => c.to_lowercase().map(Mark::Char).collect::<Vec<_>>(),
-            other => vec![*other],
-        };
-        PathText(self.0.iter().flat_map(lower).collect())
+        let mut lower = Vec::with_capacity(self.0.len());
+        for mark in &self.0 {
+            match mark {
+                Mark::Char(c) => lower.extend(c.to_lowercase().map(Mark::Char)),
+                other => lower.push(*other),
+            }
+        }
+        PathText(lower)
     }
 
     /// Replaces parts that may be anything by a text that no pattern names.
@@ -231,34 +248,35 @@ impl PathText {
     /// Without `.` and `..`. The part before a `..` that follows a hole may be anything: a link may lead
     /// anywhere.
     pub(super) fn normalised(&self) -> PathText {
-        let mut parts: Vec<PathText> = Vec::new();
-        for part in self.split(|c| c == '/') {
-            match part.text().as_deref() {
-                Some("" | ".") => {}
-                Some("..") => match parts.pop() {
-                    Some(last) if last.text().is_none() => parts = vec![PathText::any()],
+        let mut parts: Vec<&[Mark]> = Vec::new();
+        for part in self.names() {
+            match part {
+                [] | [Mark::Char('.')] => {}
+                [Mark::Char('.'), Mark::Char('.')] => match parts.pop() {
+                    Some(last) if last.iter().any(|mark| !matches!(mark, Mark::Char(_))) => {
+                        parts = vec![&[Mark::Any]];
+                    }
                     _ => {}
                 },
                 _ => parts.push(part),
             }
         }
-        let mut whole = PathText::default();
-        let begins_open = parts.first().is_some_and(|part| part.0.first() == Some(&Mark::Any));
-        for (index, part) in parts.iter().enumerate() {
+        let mut whole = PathText(Vec::with_capacity(self.0.len() + 1));
+        let begins_open = parts.first().is_some_and(|part| part.first() == Some(&Mark::Any));
+        for (index, part) in parts.into_iter().enumerate() {
             if index > 0 || !begins_open {
                 whole.push(Mark::Char('/'));
             }
-            whole.extend(part);
+            whole.extend_by(part);
         }
         whole
     }
 
     /// Whether it can be a path at all: no name is longer than file systems allow.
     pub(super) fn is_possible(&self) -> bool {
-        let shortest = |part: &PathText| {
-            part.0.iter().filter(|mark| matches!(mark, Mark::Char(_) | Mark::One)).count() <= MAX_NAME
-        };
-        self.split(|c| c == '/').iter().all(shortest)
+        let shortest =
+            |part: &[Mark]| part.iter().filter(|mark| matches!(mark, Mark::Char(_) | Mark::One)).count();
+        self.names().all(|part| shortest(part) <= MAX_NAME)
     }
 
     /// This path and anything below it.
@@ -273,23 +291,17 @@ impl PathText {
 
     /// Whether some path matches both.
     pub(super) fn meets(&self, other: &PathText) -> bool {
-        // Their common start is quick to compare, and most pairs differ there.
-        let mut common = 0;
-        while let (Some(Mark::Char(one)), Some(Mark::Char(two))) = (self.0.get(common), other.0.get(common)) {
-            if one != two {
-                return false;
-            }
-            common += 1;
-        }
-        meet(&cut(self.0.get(common..)), &cut(other.0.get(common..)))
+        meets(&self.0, &other.0)
     }
 
     /// The existing paths that it may currently stand for, with links at their ends not followed. `None` if
     /// there are more than `limit` names to check.
     pub(super) fn on_disk(&self, limit: usize) -> Option<Vec<PathBuf>> {
-        let (mut found, mut looked_at) = (vec![PathBuf::from("/")], 0_usize);
-        for part in self.split(|c| c == '/') {
-            if let Some(name) = part.text() {
+        let mut start = PathBuf::with_capacity(self.0.len());
+        start.push("/");
+        let (mut found, mut looked_at) = (vec![start], 0_usize);
+        for part in self.names() {
+            if let Some(name) = text_of(part) {
                 found.iter_mut().for_each(|path| path.push(&name));
                 continue;
             }
@@ -300,7 +312,7 @@ impl PathText {
                     if looked_at > limit {
                         return None;
                     }
-                    if part.meets(&PathText::literal(&name.to_string_lossy())) {
+                    if meets(part, &PathText::literal(&name.to_string_lossy()).0) {
                         next.push(folder.join(name));
                     }
                 }
@@ -317,81 +329,14 @@ impl From<&Path> for PathText {
     }
 }
 
-/// A text, cut to the length that can be compared.
-fn cut(marks: Option<&[Mark]>) -> Vec<Mark> {
-    let marks = marks.unwrap_or_default();
-    match marks.get(..MAX_MARKS) {
-        Some(first) if marks.len() > MAX_MARKS => first.iter().copied().chain(once(Mark::Any)).collect(),
-        _ => marks.to_vec(),
+/// The text of these marks, if there are no holes.
+fn text_of(marks: &[Mark]) -> Option<String> {
+    let mut text = String::with_capacity(marks.len());
+    for mark in marks {
+        let Mark::Char(c) = mark else { return None };
+        text.push(*c);
     }
-}
-
-/// The position in a text: the mark, and whether it is within a name that [`Mark::Folders`] began.
-type Place = (usize, bool);
-
-/// The position reached without consuming a character, and whether no dot may follow.
-fn skips(marks: &[Mark], (at, inside): Place) -> Option<(Place, bool)> {
-    match marks.get(at)? {
-        Mark::Name | Mark::Any => Some(((at + 1, false), false)),
-        Mark::Folders if !inside => Some(((at + 1, false), false)),
-        Mark::Visible => Some(((at + 1, false), true)),
-        Mark::Char(_) | Mark::One | Mark::Folders => None,
-    }
-}
-
-/// The characters that can be consumed here, and the positions after them.
-fn takes(marks: &[Mark], (at, inside): Place) -> [Option<(Taken, Place)>; 2] {
-    match marks.get(at) {
-        Some(Mark::Char(c)) => [Some((Taken::Char(*c), (at + 1, false))), None],
-        Some(Mark::One) => [Some((Taken::InName, (at + 1, false))), None],
-        Some(Mark::Name) => [Some((Taken::InName, (at, false))), None],
-        Some(Mark::Any) => [Some((Taken::Anything, (at, false))), None],
-        Some(Mark::Folders) => {
-            let end = inside.then_some((Taken::Char('/'), (at, false)));
-            [Some((Taken::InName, (at, true))), end]
-        }
-        Some(Mark::Visible) | None => [None, None],
-    }
-}
-
-/// Whether both can consume the same character.
-fn both(one: Taken, two: Taken, hidden: bool) -> bool {
-    match (one, two) {
-        (Taken::Char(one), Taken::Char(two)) => one == two && !(hidden && one == '.'),
-        (Taken::Char(c), Taken::InName) | (Taken::InName, Taken::Char(c)) => {
-            c != '/' && !(hidden && c == '.')
-        }
-        (Taken::Char(c), Taken::Anything) | (Taken::Anything, Taken::Char(c)) => !(hidden && c == '.'),
-        (Taken::InName | Taken::Anything, Taken::InName | Taken::Anything) => true,
-    }
-}
-
-/// Whether two texts can be the same: both are read in parallel in every possible way.
-fn meet(one: &[Mark], two: &[Mark]) -> bool {
-    let width = 2 * (two.len() + 1);
-    let index = |(at, inside): Place| 2 * at + usize::from(inside);
-    let mut seen = vec![false; 2 * 2 * (one.len() + 1) * width];
-    let mut open: Vec<(Place, Place, bool)> = vec![((0, false), (0, false), false)];
-    while let Some((left, right, hidden)) = open.pop() {
-        let state = (index(left) * width + index(right)) * 2 + usize::from(hidden);
-        match seen.get_mut(state) {
-            Some(seen) if !*seen => *seen = true,
-            _ => continue,
-        }
-        if left.0 == one.len() && right.0 == two.len() {
-            return true;
-        }
-        open.extend(skips(one, left).map(|(next, sets)| (next, right, hidden || sets)));
-        open.extend(skips(two, right).map(|(next, sets)| (left, next, hidden || sets)));
-        for (taken, next_left) in takes(one, left).into_iter().flatten() {
-            for (other, next_right) in takes(two, right).into_iter().flatten() {
-                if both(taken, other, hidden) {
-                    open.push((next_left, next_right, false));
-                }
-            }
-        }
-    }
-    false
+    Some(text)
 }
 
 /// The texts of a pattern in a rule: `*`, `?`, `[…]`, `{a,b}`, `**` and `\`.

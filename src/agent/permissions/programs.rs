@@ -2,161 +2,194 @@
 //!
 //! A program that is not listed here is assumed to run commands among its words.
 
+use std::borrow::Cow;
+
 use super::read_only;
 use super::shell::{Part, Word};
-use super::subcommands::{GIT_RUNS, has};
+use super::subcommands::{GIT_RUNS, words};
 
 /// A program with the words that make it run others.
 pub(super) struct Program {
     name: &'static str,
     /// Options before its subcommand that take no value.
-    flags: &'static str,
+    flags: &'static [&'static str],
     /// Options before its subcommand with a value in the next word.
-    valued: &'static str,
+    valued: &'static [&'static str],
     /// Words that make it run commands in other words: a short option (`-x`), a long one (`--exec`), or a
     /// subcommand (`exec`). `*=` is any `NAME=VALUE`, and `^` marks the beginning of a word. After `commit:`
     /// they count only for this subcommand, and after a bare `:` only before it; `commit:` alone means all of
     /// it.
-    runs: &'static str,
+    runs: &'static [&'static str],
 }
 
-const fn plain(name: &'static str, runs: &'static str) -> Program {
-    Program { name, flags: "", valued: "", runs }
+const fn plain(name: &'static str, runs: &'static [&'static str]) -> Program {
+    Program { name, flags: &[], valued: &[], runs }
 }
 
-const NPM_VALUED: &str = "--registry --prefix -C --dir --cwd --loglevel --tag --otp --userconfig --globalconfig \
-         --cache -w --workspace --filter -F --reporter --access";
-const NPM_FLAGS: &str = "-g --global -s --silent -q --quiet -d --json -y --yes -f --force --dry-run --workspaces \
-         --if-present --ignore-scripts --no-audit --no-fund -r --verbose";
-const NPM_RUNS: &str = "exec x dlx create init innit explore edit config set c --script-shell --node-options \
-         --shell --git --viewer --editor --call --userconfig --globalconfig --onload-script pkg";
+const NPM_VALUED: &[&str] = words!(
+    "--registry --prefix -C --dir --cwd --loglevel --tag --otp --userconfig --globalconfig \
+         --cache -w --workspace --filter -F --reporter --access"
+);
+const NPM_FLAGS: &[&str] = words!(
+    "-g --global -s --silent -q --quiet -d --json -y --yes -f --force --dry-run --workspaces \
+         --if-present --ignore-scripts --no-audit --no-fund -r --verbose"
+);
+const NPM_RUNS: &[&str] = words!(
+    "exec x dlx create init innit explore edit config set c --script-shell --node-options \
+         --shell --git --viewer --editor --call --userconfig --globalconfig --onload-script pkg"
+);
 /// Options that make compilers run other programs.
-const COMPILER: &str = "-wrapper ^-B -fplugin -specs --specs -fuse-ld --ld-path";
+const COMPILER: &[&str] = words!("-wrapper ^-B -fplugin -specs --specs -fuse-ld --ld-path");
 
 const PROGRAMS: &[Program] = &[
     Program {
         name: "git",
-        flags: "-p --paginate -P --no-pager --no-replace-objects --bare --literal-pathspecs \
+        flags: words!(
+            "-p --paginate -P --no-pager --no-replace-objects --bare --literal-pathspecs \
          --glob-pathspecs --noglob-pathspecs --icase-pathspecs --no-optional-locks --no-advice \
-         --no-lazy-fetch -v --version -h --help --html-path --man-path --info-path --exec-path",
-        valued: "-C -c --git-dir --work-tree --namespace --super-prefix --attr-source --config-env \
-         --list-cmds",
+         --no-lazy-fetch -v --version -h --help --html-path --man-path --info-path --exec-path"
+        ),
+        valued: words!(
+            "-C -c --git-dir --work-tree --namespace --super-prefix --attr-source --config-env \
+         --list-cmds"
+        ),
         runs: GIT_RUNS,
     },
     Program {
         name: "cargo",
-        flags: "-v -vv --verbose -q --quiet --locked --offline --frozen -V --version --list -h --help",
-        valued: "-C --config -Z --color --explain",
-        runs: "--config -Z rustc rustdoc",
+        flags: words!(
+            "-v -vv --verbose -q --quiet --locked --offline --frozen -V --version --list -h --help"
+        ),
+        valued: words!("-C --config -Z --color --explain"),
+        runs: words!("--config -Z rustc rustdoc"),
     },
     Program { name: "npm", flags: NPM_FLAGS, valued: NPM_VALUED, runs: NPM_RUNS },
     Program { name: "pnpm", flags: NPM_FLAGS, valued: NPM_VALUED, runs: NPM_RUNS },
     Program { name: "yarn", flags: NPM_FLAGS, valued: NPM_VALUED, runs: NPM_RUNS },
     Program {
         name: "bun",
-        flags: "--silent -h --help -v --version",
-        valued: "--cwd -c --config",
-        runs: "x exec create -e -p --eval --print --preload -r --config -c --shell",
+        flags: words!("--silent -h --help -v --version"),
+        valued: words!("--cwd -c --config"),
+        runs: words!("x exec create -e -p --eval --print --preload -r --config -c --shell"),
     },
     Program {
         name: "docker",
-        flags: "-D --debug --tls --tlsverify -v --version --help",
-        valued: "-H --host -c --context --config -l --log-level --tlscacert --tlscert --tlskey",
-        runs: "run exec debug --config plugin container:run container:exec compose:run compose:exec",
+        flags: words!("-D --debug --tls --tlsverify -v --version --help"),
+        valued: words!("-H --host -c --context --config -l --log-level --tlscacert --tlscert --tlskey"),
+        runs: words!("run exec debug --config plugin container:run container:exec compose:run compose:exec"),
     },
     Program {
         name: "podman",
-        flags: "-r --remote --help --version",
-        valued: "--log-level --connection -c --url --root --runroot --runtime",
-        runs: "run exec container:run container:exec unshare --runtime --hooks-dir --conmon",
+        flags: words!("-r --remote --help --version"),
+        valued: words!("--log-level --connection -c --url --root --runroot --runtime"),
+        runs: words!("run exec container:run container:exec unshare --runtime --hooks-dir --conmon"),
     },
     Program {
         name: "kubectl",
-        flags: "--insecure-skip-tls-verify --match-server-version --warnings-as-errors --help",
-        valued: "-n --namespace --context --kubeconfig --cluster --user -s --server --token --as \
+        flags: words!("--insecure-skip-tls-verify --match-server-version --warnings-as-errors --help"),
+        valued: words!(
+            "-n --namespace --context --kubeconfig --cluster --user -s --server --token --as \
          --as-group --as-uid --cache-dir --certificate-authority --client-certificate \
          --client-key --request-timeout --tls-server-name -v --v --vmodule --password --username \
-         --profile --profile-output --log-file",
-        runs: "exec run debug edit plugin --kubeconfig --kuberc config",
+         --profile --profile-output --log-file"
+        ),
+        runs: words!("exec run debug edit plugin --kubeconfig --kuberc config"),
     },
-    plain("make", "*= --eval -E -f --file --makefile"),
-    plain("gmake", "*= --eval -E -f --file --makefile"),
-    plain("ninja", "-f -t"),
-    plain("cmake", "^-E ^-P ^-D ^-C"),
-    plain("go", "run tool generate env -exec -toolexec -vettool -ldflags -overlay"),
-    plain("mvn", "^-D --define -f --file -s --settings"),
-    plain("gradle", "^-D ^-P ^-I --init-script ^-b --build-file ^-c --settings-file ^-p --project-dir"),
-    plain("dotnet", "exec run tool msbuild ^-p: --property ^/p -logger --logger"),
-    plain("rustup", "run toolchain"),
-    plain("rustc", "^-C --codegen ^-Z --sysroot"),
-    plain("rustfmt", ""),
+    plain("make", words!("*= --eval -E -f --file --makefile")),
+    plain("gmake", words!("*= --eval -E -f --file --makefile")),
+    plain("ninja", words!("-f -t")),
+    plain("cmake", words!("^-E ^-P ^-D ^-C")),
+    plain("go", words!("run tool generate env -exec -toolexec -vettool -ldflags -overlay")),
+    plain("mvn", words!("^-D --define -f --file -s --settings")),
+    plain(
+        "gradle",
+        words!("^-D ^-P ^-I --init-script ^-b --build-file ^-c --settings-file ^-p --project-dir"),
+    ),
+    plain("dotnet", words!("exec run tool msbuild ^-p: --property ^/p -logger --logger")),
+    plain("rustup", words!("run toolchain")),
+    plain("rustc", words!("^-C --codegen ^-Z --sysroot")),
+    plain("rustfmt", words!("")),
     plain(
         "tar",
-        "-I --use-compress-program --to-command --checkpoint-action -F --info-script \
-         --new-volume-script --rsh-command --rmt-command",
+        words!(
+            "-I --use-compress-program --to-command --checkpoint-action -F --info-script \
+         --new-volume-script --rsh-command --rmt-command"
+        ),
     ),
-    plain("bsdtar", "--use-compress-program"),
-    plain("sort", "--compress-program"),
-    plain("split", "--filter"),
-    plain("csplit", ""),
-    plain("rg", "--pre --hostname-bin"),
-    plain("fd", "-x -X --exec --exec-batch"),
-    plain("fdfind", "-x -X --exec --exec-batch"),
-    plain("zip", "-TT --unzip-command"),
-    plain("rsync", "-e --rsh --rsync-path"),
-    plain("scp", "-S -o -F -J -D"),
-    plain("sftp", "-S -o -F -J -D -b"),
-    plain("wget", "--use-askpass -e --execute --config"),
+    plain("bsdtar", words!("--use-compress-program")),
+    plain("sort", words!("--compress-program")),
+    plain("split", words!("--filter")),
+    plain("csplit", words!("")),
+    plain("rg", words!("--pre --hostname-bin")),
+    plain("fd", words!("-x -X --exec --exec-batch")),
+    plain("fdfind", words!("-x -X --exec --exec-batch")),
+    plain("zip", words!("-TT --unzip-command")),
+    plain("rsync", words!("-e --rsh --rsync-path")),
+    plain("scp", words!("-S -o -F -J -D")),
+    plain("sftp", words!("-S -o -F -J -D -b")),
+    plain("wget", words!("--use-askpass -e --execute --config")),
     plain("gcc", COMPILER),
     plain("g++", COMPILER),
     plain("cc", COMPILER),
     plain("c++", COMPILER),
     plain("clang", COMPILER),
     plain("clang++", COMPILER),
-    plain("apt", "-o --option -c --config-file"),
-    plain("apt-get", "-o --option -c --config-file"),
-    plain("dnf", "-c --config --setopt"),
-    plain("yum", "-c --config --setopt"),
-    plain("pacman", "--config --hookdir --gpgdir"),
-    plain("apk", ""),
-    plain("zypper", "-c --config"),
-    plain("brew", "sh ruby irb exec"),
-    plain("pip", "--python"),
-    plain("pip3", "--python"),
-    plain("gem", "exec"),
-    plain("man", "-P --pager -H --html"),
-    plain("pytest", "-p -c --config-file -o --override-ini --pdbcls --confcutdir --rootdir"),
-    plain("ruff", "--config"),
-    plain("mypy", "--config-file --python-executable"),
-    plain("black", "--config"),
-    plain("eslint", "-c --config --rulesdir --resolve-plugins-relative-to --parser --plugin -f --format"),
-    plain("prettier", "--plugin --config"),
-    plain("tsc", ""),
-    plain("jest", "-c --config --runner --globalSetup --setupFiles --testEnvironment --transform --rootDir"),
-    plain("shellcheck", ""),
-    plain("install", "--strip-program"),
-    plain("gh", "alias extension codespace config"),
+    plain("apt", words!("-o --option -c --config-file")),
+    plain("apt-get", words!("-o --option -c --config-file")),
+    plain("dnf", words!("-c --config --setopt")),
+    plain("yum", words!("-c --config --setopt")),
+    plain("pacman", words!("--config --hookdir --gpgdir")),
+    plain("apk", words!("")),
+    plain("zypper", words!("-c --config")),
+    plain("brew", words!("sh ruby irb exec")),
+    plain("pip", words!("--python")),
+    plain("pip3", words!("--python")),
+    plain("gem", words!("exec")),
+    plain("man", words!("-P --pager -H --html")),
+    plain("pytest", words!("-p -c --config-file -o --override-ini --pdbcls --confcutdir --rootdir")),
+    plain("ruff", words!("--config")),
+    plain("mypy", words!("--config-file --python-executable")),
+    plain("black", words!("--config")),
+    plain(
+        "eslint",
+        words!("-c --config --rulesdir --resolve-plugins-relative-to --parser --plugin -f --format"),
+    ),
+    plain("prettier", words!("--plugin --config")),
+    plain("tsc", words!("")),
+    plain(
+        "jest",
+        words!("-c --config --runner --globalSetup --setupFiles --testEnvironment --transform --rootDir"),
+    ),
+    plain("shellcheck", words!("")),
+    plain("install", words!("--strip-program")),
+    plain("gh", words!("alias extension codespace config")),
 ];
 
 /// Programs, besides read-only ones, whose operands are files, names or texts.
-const DATA: &str = "cp mv rm mkdir rmdir touch ln chmod chown chgrp tee dd mktemp truncate shred unlink \
+const DATA: &[&str] = words!(
+    "cp mv rm mkdir rmdir touch ln chmod chown chgrp tee dd mktemp truncate shred unlink \
          kill pkill pgrep killall cd pushd popd export declare typeset local readonly read unset \
          set hash type command which whereis apropos whatis help umask ulimit dirs exit return \
          test [ getopts let gzip gunzip bzip2 bunzip2 xz unxz zstd unzip curl ping dig nslookup \
-         host clear tput stty notify-send wl-copy pbcopy xclip jq cat echo printf iconv diff sum";
+         host clear tput stty notify-send wl-copy pbcopy xclip jq cat echo printf iconv diff sum"
+);
 
 /// Programs that are known to run their operands, whose values therefore matter even if unknown.
-const RUNNERS: &str = "prlimit flock script setpriv unshare chroot setarch linux32 linux64 i386 x86_64 choom \
+const RUNNERS: &[&str] = words!(
+    "prlimit flock script setpriv unshare chroot setarch linux32 linux64 i386 x86_64 choom \
          runuser su sg newgrp nsenter busybox toybox watch parallel ssh systemd-run strace \
          ltrace gdb perf valgrind unbuffer expect firejail bwrap fakeroot fakechroot proot \
          cgexec numactl dbus-run-session dbus-launch xvfb-run torsocks proxychains tsocks \
          aa-exec runcon pkexec start-stop-daemon daemonize at batch entr cpulimit eatmydata \
          faketime rlwrap tmux screen hyperfine catchsegv npx bunx pnpx uvx pipx mise asdf direnv \
-         nix-shell sem softlimit chpst capsh";
+         nix-shell sem softlimit chpst capsh"
+);
 
 /// Shells and interpreters: they run a text or a file, which may do anything.
-const INTERPRETERS: &str = "sh bash dash ash zsh ksh mksh fish csh tcsh rbash python pypy perl ruby node nodejs \
-         deno bun php lua luajit osascript pwsh Rscript tclsh awk gawk guile";
+const INTERPRETERS: &[&str] = words!(
+    "sh bash dash ash zsh ksh mksh fish csh tcsh rbash python pypy perl ruby node nodejs \
+         deno bun php lua luajit osascript pwsh Rscript tclsh awk gawk guile"
+);
 
 /// The name of a program without its folder.
 pub(super) fn base(name: &str) -> &str {
@@ -164,19 +197,22 @@ pub(super) fn base(name: &str) -> &str {
 }
 
 /// The name of the program that words run, without its folder, if known.
-pub(super) fn name(words: &[Word]) -> Option<String> {
-    words.first().and_then(Word::literal).map(|name| base(&name).to_owned())
+pub(super) fn name(words: &[Word]) -> Option<Cow<'_, str>> {
+    words.first().and_then(Word::literal).map(|name| match name {
+        Cow::Borrowed(name) => Cow::Borrowed(base(name)),
+        Cow::Owned(name) => Cow::Owned(base(&name).to_owned()),
+    })
 }
 
 /// Whether a program is a shell or an interpreter, in any version, such as `python3.12`.
 pub(super) fn is_interpreter(name: &str) -> bool {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    has(INTERPRETERS, name) || has(INTERPRETERS, stem)
+    INTERPRETERS.contains(&name) || INTERPRETERS.contains(&stem)
 }
 
 /// Whether a program is known to run its operands.
 pub(super) fn is_runner(name: &str) -> bool {
-    has(RUNNERS, name)
+    RUNNERS.contains(&name)
         || name.starts_with("ld-linux")
         || name.starts_with("ld.so")
         || name.starts_with("ld-musl")
@@ -192,10 +228,10 @@ impl Program {
     pub(super) fn option_length(&self, option: &str) -> Option<usize> {
         let bare = option.split_once('=').map_or(option, |(bare, _)| bare);
         let is_toolchain = self.name == "cargo" && option.starts_with('+');
-        if has(self.flags, option) || is_toolchain || bare != option && has(self.valued, bare) {
+        if self.flags.contains(&option) || is_toolchain || bare != option && self.valued.contains(&bare) {
             return Some(1);
         }
-        has(self.valued, option).then_some(2)
+        self.valued.contains(&option).then_some(2)
     }
 
     /// Whether it has options before its subcommands.
@@ -238,6 +274,11 @@ impl Program {
         }
         let subcommand = words.get(places.start).and_then(Word::literal).unwrap_or_default();
         let is_uncertain = places.len() > 1;
+        let concerns = |spec: &&str| {
+            let of = spec.split_once(':').map_or("", |(of, _)| of);
+            is_uncertain || of.is_empty() || of == subcommand
+        };
+        let specs: Vec<&str> = self.runs.iter().copied().filter(concerns).collect();
         for (at, word) in words.iter().enumerate().skip(1) {
             let Some(text) = word.literal() else {
                 if word.may_be_option() && !self.runs.is_empty() && word.splits {
@@ -246,23 +287,23 @@ impl Program {
                 continue;
             };
             let text = if self.name == "tar" && at == 1 && !text.starts_with('-') {
-                format!("-{text}")
+                Cow::Owned(format!("-{text}"))
             } else {
                 text
             };
             let is_before = at < places.start || is_uncertain;
-            let counts = |spec: &str| match spec.split_once(':') {
+            let counts = |spec: &&str| match spec.split_once(':') {
                 Some(("", spec)) => is_before && is_word(spec, &text),
                 Some((of, "")) => of == text && (at == places.start || is_uncertain),
                 Some((of, spec)) => {
                     (of == subcommand && at > places.start || is_uncertain) && is_word(spec, &text)
                 }
                 None if !spec.starts_with(['-', '^', '*']) && self.has_options() => {
-                    (at == places.start || is_uncertain) && spec == text
+                    (at == places.start || is_uncertain) && *spec == text
                 }
                 None => is_word(spec, &text),
             };
-            if self.runs.split(' ').any(counts) || self.name == "cargo" && is_foreign_toolchain(&text) {
+            if specs.iter().any(counts) || self.name == "cargo" && is_foreign_toolchain(&text) {
                 found.push(at);
             }
         }
@@ -310,5 +351,5 @@ pub(super) fn takes_data(words: &[Word], more_arguments: bool) -> bool {
         return program.running(words).is_empty();
     }
     let part = || Part { words: words.to_vec(), more_arguments, ..Part::default() };
-    has(DATA, &name) || read_only::only_reads(&part())
+    DATA.contains(&name.as_ref()) || read_only::only_reads(&part())
 }

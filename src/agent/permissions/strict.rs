@@ -3,7 +3,10 @@
 //! A command may have options before its subcommand, use another name of it, or be among the words of a
 //! program that runs it.
 
+use std::borrow::Cow;
+
 use super::command_pattern::{CommandPattern, Match};
+use super::links;
 use super::programs::{self, Program, base};
 use super::shell::{self, Part, Piece, Word};
 use super::subcommands::{Same, same};
@@ -76,7 +79,7 @@ fn of_texts(pattern: &CommandPattern, words: &[Word], depth: usize) -> Match {
     let wanted = base(wanted);
     let mut found = Match::No;
     for text in texts(words).into_iter().filter(|text| text.contains(wanted)) {
-        let analysis = shell::analyse(&text);
+        let analysis = links::analysis(&text);
         for part in &analysis.parts {
             found = found.max(of_words(pattern, &part.words, part.more_arguments, depth + 1));
         }
@@ -147,22 +150,23 @@ pub(super) fn texts(words: &[Word]) -> Vec<String> {
 fn forms(leading: &[String], words: &[Word]) -> Vec<(Vec<Word>, Match)> {
     let Some(name) = words.first().and_then(Word::literal) else { return Vec::new() };
     let plain = base(&name);
-    let mut bases = vec![plain.to_owned()];
+    let mut bases = vec![Cow::Borrowed(plain)];
     if let Some(wanted) = leading.first().filter(|wanted| base(wanted) != plain) {
         // A program per subcommand, such as git-push.
         let subcommand = plain.strip_prefix(wanted.as_str()).and_then(|rest| rest.strip_prefix('-'));
-        bases.extend(subcommand.map(|subcommand| format!("{wanted} {subcommand}")));
+        bases.extend(subcommand.map(|subcommand| Cow::Owned(format!("{wanted} {subcommand}"))));
     }
     let mut found = Vec::new();
     for base in bases {
-        let first = base.split(' ').map(Word::of_text);
-        let words: Vec<Word> = first.chain(words.iter().skip(1).cloned()).collect();
-        if base != name {
-            found.push((words.clone(), Match::Yes));
-        }
-        if leading.len() > 1 && leading.first().map(String::as_str) == programs::name(&words).as_deref() {
-            let reach = Reach { leading, words: &words, program: programs::name(&words).unwrap_or_default() };
-            reach.from(1, 1, Match::Yes, &mut found);
+        let renamed: Option<Vec<Word>> = (base != name).then(|| {
+            let first = base.split(' ').map(Word::of_text);
+            first.chain(words.iter().skip(1).cloned()).collect()
+        });
+        found.extend(renamed.clone().map(|words| (words, Match::Yes)));
+        let words = renamed.as_deref().unwrap_or(words);
+        let Some(program) = programs::name(words).filter(|_| leading.len() > 1) else { continue };
+        if leading.first().is_some_and(|wanted| *wanted == program) {
+            Reach { leading, words, program: &program }.from(1, 1, Match::Yes, &mut found);
         }
     }
     found
@@ -172,7 +176,7 @@ fn forms(leading: &[String], words: &[Word]) -> Vec<(Vec<Word>, Match)> {
 struct Reach<'a> {
     leading: &'a [String],
     words: &'a [Word],
-    program: String,
+    program: &'a str,
 }
 
 impl Reach<'_> {
@@ -184,7 +188,7 @@ impl Reach<'_> {
             found.push((leading.chain(rest).collect(), certainty));
             return;
         };
-        let program = Program::named(&self.program).filter(|_| named == 1);
+        let program = Program::named(self.program).filter(|_| named == 1);
         let (mut at, mut is_loose, mut certainty) = (start, false, certainty);
         while let Some(word) = self.words.get(at).filter(|_| found.len() < MAX_FORMS) {
             let Some(text) = word.literal() else {
@@ -197,7 +201,7 @@ impl Reach<'_> {
                 continue;
             };
             let is_same = if named == 1 {
-                same(&self.program, &text, wanted)
+                same(self.program, &text, wanted)
             } else if text == *wanted {
                 Same::Yes
             } else {
@@ -237,9 +241,11 @@ fn collect(
     depth: usize,
     found: &mut Vec<Vec<Word>>,
 ) {
-    let is_named = |text: &str| text.split(|c: char| !c.is_alphanumeric() && !"_-.".contains(c)).any(wanted);
+    let is_cut = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.');
+    let is_named = |text: &str| text.split(is_cut).any(wanted);
     let names = |word: &Word| {
-        let text: String = word.pieces.iter().filter_map(Piece::text).collect();
+        let known = || Cow::Owned(word.pieces.iter().filter_map(Piece::text).collect());
+        let text = word.literal().unwrap_or_else(known);
         is_named(&text) || text.starts_with('-') && text.get(2..).is_some_and(is_named)
     };
     // Most commands are decided without accessing the disk.
@@ -256,7 +262,7 @@ fn collect(
         if depth >= MAX_DEPTH || !is_named(&text) {
             continue;
         }
-        for part in shell::analyse(&text).parts {
+        for part in &links::analysis(&text).parts {
             if programs::name(&part.words).is_some_and(|name| wanted(&name)) {
                 found.push(part.words.clone());
             }

@@ -2,8 +2,43 @@
 //!
 //! Includes the words with which git runs other programs.
 
+/// The words of a list, split at compile time.
+macro_rules! words {
+    ($list:expr) => {{
+        use $crate::permissions::subcommands::{count, split};
+        const { &split::<{ count($list) }>($list) }
+    }};
+}
+pub(super) use words;
+
+/// The number of words in a list.
+pub(super) const fn count(list: &str) -> usize {
+    let (bytes, mut at, mut count) = (list.as_bytes(), 0, 1);
+    while at < bytes.len() {
+        count += (bytes[at] == b' ') as usize;
+        at += 1;
+    }
+    count
+}
+
+pub(super) const fn split<const COUNT: usize>(list: &str) -> [&str; COUNT] {
+    let (mut words, mut rest, mut at) = ([""; COUNT], list, 0);
+    while at < COUNT {
+        let (bytes, mut end) = (rest.as_bytes(), 0);
+        while end < bytes.len() && bytes[end] != b' ' {
+            end += 1;
+        }
+        let (word, behind) = rest.split_at(end);
+        words[at] = word;
+        rest = if behind.is_empty() { behind } else { behind.split_at(1).1 };
+        at += 1;
+    }
+    words
+}
+
 /// The words with which git runs other programs; see [`super::programs::Program`].
-pub(super) const GIT_RUNS: &str = ":-c :--config-env :--exec-path :--git-dir submodule:foreach rebase:-x rebase:--exec \
+pub(super) const GIT_RUNS: &[&str] = words!(
+    ":-c :--config-env :--exec-path :--git-dir submodule:foreach rebase:-x rebase:--exec \
          bisect:run difftool: mergetool: filter-branch: for-each-repo: send-email: hook: \
          instaweb: web--browse: daemon: shell: http-backend: upload-pack: receive-pack: \
          remote-ext: remote-fd: cvsserver: svn: p4: gui: citool: config: credential: sh-setup: \
@@ -15,10 +50,12 @@ pub(super) const GIT_RUNS: &str = ":-c :--config-env :--exec-path :--git-dir sub
          show:--ext-diff difftool--helper: mergetool--lib: subtree:--exec imap-send: \
          request-pull: quiltimport: replay: merge:-s merge:--strategy rebase:-s \
          rebase:--strategy pull:-s pull:--strategy cherry-pick:--strategy revert:--strategy \
-         apply:--unsafe-paths";
+         apply:--unsafe-paths"
+);
 
 /// The subcommands of git. Another word may be an alias.
-const GIT: &str = "add am annotate apply archimport archive backfill bisect blame branch bugreport bundle \
+const GIT: &[&str] = words!(
+    "add am annotate apply archimport archive backfill bisect blame branch bugreport bundle \
          cat-file check-attr check-ignore check-mailmap check-ref-format checkout \
          checkout--worker checkout-index cherry cherry-pick citool clean clone column commit \
          commit-graph commit-tree config count-objects credential credential-cache \
@@ -34,14 +71,17 @@ const GIT: &str = "add am annotate apply archimport archive backfill bisect blam
          receive-pack reflog refs remote repack replace replay repo request-pull rerere reset \
          restore rev-list rev-parse revert rm send-email send-pack shortlog show show-branch \
          show-index show-ref sparse-checkout stash status stripspace submodule svn switch \
-         symbolic-ref tag update-index update-ref var verify-commit version worktree";
+         symbolic-ref tag update-index update-ref var verify-commit version worktree"
+);
 
 /// The subcommands of cargo, including common additional ones. Another word may be an alias.
-const CARGO: &str = "add bench b build c check clean clippy config d doc fetch fix fmt generate-lockfile \
+const CARGO: &[&str] = words!(
+    "add bench b build c check clean clippy config d doc fetch fix fmt generate-lockfile \
          git-checkout help info init install locate-project login logout metadata miri new owner \
          package pkgid publish r read-manifest remove report rm run rustc rustdoc search t test \
          tree uninstall update verify-project version yank nextest deny audit llvm-cov \
-         machete outdated expand semver-checks udeps hack insta fuzz bloat about";
+         machete outdated expand semver-checks udeps hack insta fuzz bloat about"
+);
 
 /// The commands of npm.
 const NPM: &str = "access adduser audit bugs cache ci completion config dedupe deprecate diff dist-tag \
@@ -88,10 +128,10 @@ pub(super) fn same(program: &str, word: &str, subcommand: &str) -> Same {
     match program {
         // The commands that git runs for it.
         "git" if subcommand == "push" && ["send-pack", "http-push"].contains(&word) => Same::Yes,
-        "git" => may(has(GIT, subcommand) && !has(GIT, word) && !word.starts_with('-')),
+        "git" => may(GIT.contains(&subcommand) && !GIT.contains(&word) && !word.starts_with('-')),
         "cargo" => match (cargo(word), cargo(subcommand)) {
             (word, subcommand) if word == subcommand => Same::Yes,
-            (word, _) => may(!has(CARGO, word) && !word.starts_with(['-', '+'])),
+            (word, _) => may(!CARGO.contains(&word) && !word.starts_with(['-', '+'])),
         },
         "npm" => match (npm(word), npm(subcommand)) {
             (Some(word), Some(subcommand)) if word == subcommand => Same::Yes,
@@ -130,4 +170,16 @@ fn npm(word: &str) -> Option<&'static str> {
     meant.sort_unstable();
     meant.dedup();
     if let [only] = meant.as_slice() { Some(only) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CARGO, GIT, GIT_RUNS};
+
+    #[test]
+    fn lists_are_taken_apart_word_by_word() {
+        assert_eq!(words!("a bc -d"), &["a", "bc", "-d"]);
+        assert_eq!(words!("a"), &["a"]);
+        assert!([GIT, CARGO, GIT_RUNS].into_iter().flatten().all(|word| !word.is_empty()));
+    }
 }

@@ -1,5 +1,6 @@
 //! Suggests a rule for a call: wide enough to be useful, and only if it is safe.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use super::arguments::{self, is_plain};
@@ -96,7 +97,7 @@ pub(super) fn for_command(part: &Part) -> Option<Rule> {
 
 /// The rule for exactly these words, if they are all plain.
 fn exact(part: &Part) -> Option<Rule> {
-    let words: Option<Vec<String>> =
+    let words: Option<Vec<Cow<'_, str>>> =
         part.words.iter().map(|word| word.literal().filter(|text| is_plain(text))).collect();
     format!("bash({})", words?.join(" ")).parse().ok()
 }

@@ -1,9 +1,12 @@
 //! Resolves the words of a command to paths, as far as possible without running it.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use super::links::followed;
+use super::links;
 use super::path_pattern::{JudgedPath, Places, normalised};
 use super::path_text::{MAX_ALTERNATIVES, Mark, PathText};
 use super::shell::{Analysis, Part, Piece, Word};
@@ -29,10 +32,13 @@ const NUMBERS: [&str; 7] = ["RANDOM", "SECONDS", "UID", "EUID", "PPID", "LINENO"
 /// A path that a command names.
 #[derive(Clone, Debug)]
 pub(super) enum NamedPath {
-    Known(JudgedPath),
+    Known(Rc<JudgedPath>),
     /// Absolute, and not fully known.
     Partly(PathText),
 }
+
+/// The paths that a text may be: from the directories of the command or from others, with links followed or not.
+type KnownPaths = [Option<Rc<[NamedPath]>>; 4];
 
 /// A path among the words of a part, and how it is named there.
 pub(super) struct Named {
@@ -62,13 +68,36 @@ pub(super) struct Scene<'a> {
     values: BTreeMap<String, Vec<PathText>>,
     /// Folders that its words name: links to them may be created before they are used.
     folders: Vec<PathBuf>,
+    /// The cached paths of its texts, once all directories are known.
+    paths: RefCell<BTreeMap<PathText, KnownPaths>>,
+}
+
+impl NamedPath {
+    /// A path whose links are followed.
+    fn linked(path: &Path) -> Self {
+        NamedPath::Known(Rc::new(JudgedPath::new(path)))
+    }
+
+    /// One whose links are not.
+    fn unlinked(path: &Path) -> Self {
+        let plain = normalised(path);
+        NamedPath::Known(Rc::new(JudgedPath { real: plain.clone(), plain }))
+    }
+
+    /// Whether the path exists, as far as it is known.
+    fn is_there(&self) -> bool {
+        match self {
+            NamedPath::Known(path) => links::kind(&path.plain).is_some(),
+            NamedPath::Partly(_) => true,
+        }
+    }
 }
 
 impl<'a> Scene<'a> {
     pub(super) fn of(analysis: &Analysis, places: &'a Places) -> Self {
         let start = PathText::from(places.workspace.plain.as_path());
-        let (values, folders) = (BTreeMap::new(), Vec::new());
-        let mut scene = Scene { places, directories: vec![start], values, folders };
+        let (values, folders, paths) = (BTreeMap::new(), Vec::new(), RefCell::default());
+        let mut scene = Scene { places, directories: vec![start], values, folders, paths };
         for part in &analysis.parts {
             scene.assign(part);
             let name = part.words.first().and_then(Word::literal);
@@ -107,7 +136,7 @@ impl<'a> Scene<'a> {
                 _ => None,
             });
             let Some(text) = literal else { continue };
-            if DECLARING.contains(&name.as_str()) {
+            if DECLARING.contains(&name.as_ref()) {
                 let Some((variable, _)) = text.split_once('=') else { continue };
                 let values = word.clone().value_of(variable).map_or_else(Vec::new, |word| self.texts(&word));
                 self.set(variable.trim_end_matches('+'), values);
@@ -185,6 +214,9 @@ impl<'a> Scene<'a> {
 
     /// The texts that a word may become: braces and the values of variables in every combination.
     pub(super) fn texts(&self, word: &Word) -> Vec<PathText> {
+        if let Some(text) = word.literal().filter(|_| !word.is_brace) {
+            return vec![PathText::literal(&text)];
+        }
         let all = super::word_texts::atoms(word);
         let mut found = Vec::new();
         for atoms in all {
@@ -269,7 +301,19 @@ impl<'a> Scene<'a> {
     }
 
     /// The paths that a text may be, from any directory that the part may run in.
-    fn paths(&self, text: &PathText, elsewhere: bool, follows: bool) -> Vec<NamedPath> {
+    fn paths(&self, text: &PathText, elsewhere: bool, follows: bool) -> Rc<[NamedPath]> {
+        let at = 2 * usize::from(elsewhere) + usize::from(follows);
+        if let Some(Some(known)) = self.paths.borrow().get(text).and_then(|known| known.get(at)) {
+            return Rc::clone(known);
+        }
+        let found: Rc<[NamedPath]> = self.found_paths(text, elsewhere, follows).into();
+        if let Some(known) = self.paths.borrow_mut().entry(text.clone()).or_default().get_mut(at) {
+            *known = Some(Rc::clone(&found));
+        }
+        found
+    }
+
+    fn found_paths(&self, text: &PathText, elsewhere: bool, follows: bool) -> Vec<NamedPath> {
         let unknown = [PathText::any()];
         let directories = if elsewhere { &unknown } else { self.directories.as_slice() };
         let mut found = Vec::new();
@@ -285,7 +329,7 @@ impl<'a> Scene<'a> {
 
     fn add_path(&self, text: &PathText, follows: bool, found: &mut Vec<NamedPath>) {
         if let Some(path) = text.path() {
-            found.push(NamedPath::Known(if follows { JudgedPath::new(&path) } else { unlinked(&path) }));
+            found.push(if follows { NamedPath::linked(&path) } else { NamedPath::unlinked(&path) });
             return;
         }
         if !text.is_possible() {
@@ -296,8 +340,9 @@ impl<'a> Scene<'a> {
         let known = text.known_start();
         if let Some((folder, _)) = known.rsplit_once('/').filter(|(folder, _)| follows && !folder.is_empty())
         {
-            let real = followed(Path::new(folder));
-            if let Some(rest) = text.strip_prefix(folder).filter(|_| real != Path::new(folder)) {
+            let real = links::followed(Path::new(folder));
+            let is_linked = real != Path::new(folder);
+            if let Some(rest) = is_linked.then(|| text.strip_prefix(folder)).flatten() {
                 let mut whole = PathText::from(real.as_path());
                 whole.extend(&rest);
                 let whole = whole.normalised();
@@ -307,9 +352,10 @@ impl<'a> Scene<'a> {
         if !text.is_open() {
             // The current matches of a pattern may be links.
             let now = text.on_disk(MAX_NAMES).unwrap_or_default();
-            let links = now.iter().filter(|path| follows && path.is_symlink());
-            found.extend(links.map(|path| NamedPath::Known(JudgedPath::new(path))));
-            found.extend(now.iter().map(|path| NamedPath::Known(unlinked(path))));
+            let is_link = |path: &Path| links::kind(path).is_some_and(|kind| kind.is_symlink());
+            let links = now.iter().filter(|path| follows && is_link(path));
+            found.extend(links.map(|path| NamedPath::linked(path)));
+            found.extend(now.iter().map(|path| NamedPath::unlinked(path)));
         }
         found.push(NamedPath::Partly(normal));
     }
@@ -322,7 +368,7 @@ impl<'a> Scene<'a> {
             self.folders.iter().flat_map(|folder| ends_in(text, folder)).collect::<Vec<_>>()
         };
         (
-            texts.iter().flat_map(|text| self.paths(text, part.elsewhere, true)).collect(),
+            texts.iter().flat_map(|text| self.paths(text, part.elsewhere, true).to_vec()).collect(),
             texts.iter().flat_map(through).collect(),
         )
     }
@@ -349,21 +395,17 @@ impl<'a> Scene<'a> {
 
     /// Whether a word names something that exists.
     pub(super) fn is_there(&self, word: &Word) -> bool {
-        let is_there = |path: NamedPath| match path {
-            NamedPath::Known(path) => path.plain.symlink_metadata().is_ok(),
-            NamedPath::Partly(_) => true,
-        };
-        self.texts(word).iter().flat_map(|text| self.paths(text, false, false)).any(is_there)
+        self.texts(word).iter().any(|text| self.paths(text, false, false).iter().any(NamedPath::is_there))
     }
 
     /// The existing folders that a word names.
     fn folder(&self, word: &Word) -> Vec<PathBuf> {
-        let known = self.texts(word).into_iter().flat_map(|text| self.paths(&text, false, true));
-        let folders = known.filter_map(|path| match path {
-            NamedPath::Known(path) if path.real.is_dir() => Some(path.real),
+        let known = self.texts(word).into_iter().map(|text| self.paths(&text, false, true));
+        let folder = |path: &NamedPath| match path {
+            NamedPath::Known(path) if links::is_folder(&path.real) => Some(path.real.clone()),
             NamedPath::Known(_) | NamedPath::Partly(_) => None,
-        });
-        folders.collect()
+        };
+        known.flat_map(|paths| paths.iter().filter_map(folder).collect::<Vec<_>>()).collect()
     }
 
     /// The paths that the name and the arguments of a part may be. `changes` is true if it may do more than
@@ -384,10 +426,9 @@ impl<'a> Scene<'a> {
                 let (whole, inner) = candidates(&text, index == 0);
                 for candidate in whole {
                     let counts = changes || candidate.marks().contains(&Mark::Char('/'));
-                    for path in self.paths(&candidate, part.elsewhere, index < MAX_RESOLVED) {
-                        let is_there = || matches!(&path, NamedPath::Known(path) if path.plain.symlink_metadata().is_ok());
-                        let counts = counts || is_there();
-                        named.push(Named { path, how: Naming::Word, counts });
+                    for path in self.paths(&candidate, part.elsewhere, index < MAX_RESOLVED).iter() {
+                        let counts = counts || matches!(path, NamedPath::Known(_)) && path.is_there();
+                        named.push(Named { path: path.clone(), how: Naming::Word, counts });
                     }
                     if changes && index > 0 {
                         let through = folders.iter().chain(&self.folders);
@@ -396,8 +437,10 @@ impl<'a> Scene<'a> {
                     }
                 }
                 let inner = inner.into_iter().filter(|_| changes && index > 0);
-                for path in inner.flat_map(|text| self.paths(&text, part.elsewhere, true)) {
-                    named.push(Named { path, how: Naming::InText, counts: true });
+                for paths in inner.map(|text| self.paths(&text, part.elsewhere, true)) {
+                    let in_text =
+                        |path: &NamedPath| Named { path: path.clone(), how: Naming::InText, counts: true };
+                    named.extend(paths.iter().map(in_text));
                 }
             }
         }
@@ -419,12 +462,13 @@ impl<'a> Scene<'a> {
 
     /// The results of a `find` with these words, if a single `-name` determines them.
     fn found(&self, words: &[Word]) -> Vec<PathText> {
-        let literals: Vec<String> = words.iter().map(|word| word.literal().unwrap_or_default()).collect();
+        let literals: Vec<Cow<'_, str>> =
+            words.iter().map(|word| word.literal().unwrap_or_default()).collect();
         let is_find = literals.first().is_some_and(|name| name == "find" || name.ends_with("/find"));
         if !is_find {
             return vec![PathText::any()];
         }
-        let is_expression = |word: &String| word.starts_with(['-', '(', '!']);
+        let is_expression = |word: &Cow<'_, str>| word.starts_with(['-', '(', '!']);
         let operands = literals.get(1..).unwrap_or_default();
         let count = operands.iter().position(is_expression).unwrap_or(operands.len());
         let (roots, tests) =
@@ -469,12 +513,6 @@ fn split(value: &PathText) -> PathText {
     whole
 }
 
-/// A path whose links are not followed.
-fn unlinked(path: &Path) -> JudgedPath {
-    let plain = normalised(path);
-    JudgedPath { real: plain.clone(), plain }
-}
-
 /// The last parts of a path, relative to a folder.
 fn ends_in(text: &PathText, folder: &Path) -> Vec<NamedPath> {
     let parts = text.split(|c| c == '/');
@@ -495,7 +533,7 @@ fn ends_in(text: &PathText, folder: &Path) -> Vec<NamedPath> {
         end = longer;
         let whole = end.within(&PathText::from(folder));
         found.push(match whole.path() {
-            Some(path) => NamedPath::Known(unlinked(&path)),
+            Some(path) => NamedPath::unlinked(&path),
             None => NamedPath::Partly(whole.normalised()),
         });
     }
@@ -518,8 +556,9 @@ fn candidates(text: &PathText, is_name: bool) -> (Vec<PathText>, Vec<PathText>) 
         found.push(text.clone());
     }
     found.extend(text.split_once('=').map(|(_, value)| value));
-    let parts = text.split(|c| matches!(c, ':' | '@' | '=' | ','));
-    if parts.len() > 1 {
+    let cuts = [':', '@', '=', ','];
+    if has(text, &cuts) {
+        let parts = text.split(|c| cuts.contains(&c));
         let is_short = parts.len() <= MAX_BARE_PARTS;
         let may_be = |part: &PathText| is_short || has(part, &['/', '.', '~']) || is_hole(part);
         found.extend(parts.into_iter().filter(may_be));

@@ -1,5 +1,7 @@
 //! Commands that write protected files without naming them, such as git its settings.
 
+use std::borrow::Cow;
+
 use super::protected::Protected::{self, Git, Ssh, Startup};
 use super::shell::{Part, Piece, Word};
 
@@ -94,11 +96,11 @@ pub(super) fn writes(part: &Part) -> Option<Protected> {
         return subcommand_writes(subcommand, &words, part.more_arguments).then_some(Git);
     }
     let (_, first, kind) = OTHERS.iter().find(|(program, ..)| *program == name)?;
-    let literals: Vec<String> = words.iter().filter_map(|word| word.literal()).collect();
-    let only_lists = literals.iter().any(|word| LISTING.contains(&word.as_str()))
+    let literals: Vec<Cow<'_, str>> = words.iter().filter_map(|word| word.literal()).collect();
+    let only_lists = literals.iter().any(|word| LISTING.contains(&word.as_ref()))
         || *name == *"go" && !literals.iter().any(|word| word == "-w" || word == "-u")
         || ["crontab", "at"].contains(&name) && literals.iter().any(|word| word == "-l" || word == "-c");
-    let is_one = first.is_empty() || literals.iter().take(4).any(|word| first.contains(&word.as_str()));
+    let is_one = first.is_empty() || literals.iter().take(4).any(|word| first.contains(&word.as_ref()));
     (is_one && !only_lists).then_some(*kind)
 }
 
@@ -126,9 +128,9 @@ fn git(words: &[&Word]) -> bool {
 
 fn subcommand_writes(subcommand: &str, words: &[&Word], more_arguments: bool) -> bool {
     let Some((_, reading, writing)) = GIT.iter().find(|(name, ..)| *name == subcommand) else { return false };
-    let literals: Vec<Option<String>> = words.iter().map(|word| word.literal()).collect();
+    let literals: Vec<Option<Cow<'_, str>>> = words.iter().map(|word| word.literal()).collect();
     let is_unknown = more_arguments || literals.contains(&None);
-    let names = |word: &Option<String>, of: &[&str]| {
+    let names = |word: &Option<Cow<'_, str>>, of: &[&str]| {
         let word = word.as_deref().unwrap_or_default();
         let option = word.split_once('=').map_or(word, |(option, _)| option);
         // A long option may be abbreviated, and a short one may have its value attached.
@@ -147,16 +149,16 @@ fn subcommand_writes(subcommand: &str, words: &[&Word], more_arguments: bool) ->
             let scopes =
                 ["--global", "--system", "--local", "--worktree", "--show-origin", "--null", "-z", "--bool"];
             let rest: Vec<_> =
-                literals.iter().flatten().filter(|word| !scopes.contains(&word.as_str())).collect();
+                literals.iter().flatten().filter(|word| !scopes.contains(&word.as_ref())).collect();
             matches!(rest.as_slice(), [name] if !name.starts_with('-') && *name != "edit")
-                || rest.first().is_some_and(|word| reading.contains(&word.as_str()))
+                || rest.first().is_some_and(|word| reading.contains(&word.as_ref()))
         }
         _ => literals
             .iter()
             .flatten()
             .next()
             .map_or(subcommand == "remote" || subcommand == "submodule", |word| {
-                reading.contains(&word.as_str())
+                reading.contains(&word.as_ref())
             }),
     };
     is_unknown || !reads

@@ -1,22 +1,27 @@
 //! Detects downloaded text that is run: `curl … | sh` and similar commands.
 
+use std::borrow::Cow;
+
 use crate::permissions::programs::{self, base, is_interpreter};
 use crate::permissions::shell::{Analysis, Part, Word};
 use crate::permissions::strict::inner_commands;
-use crate::permissions::subcommands::has;
+use crate::permissions::subcommands::{has, words};
 
-const DOWNLOADING: &str = "curl wget fetch aria2c http https xh curlie lynx links w3m elinks nc ncat socat ftp lftp \
-                           axel ssh scp sftp rsync";
+const DOWNLOADING: &[&str] = words!(
+    "curl wget fetch aria2c http https xh curlie lynx links w3m elinks nc ncat socat ftp lftp \
+                           axel ssh scp sftp rsync"
+);
 /// Builtins that run a text or a file in the shell itself.
-const EVALUATING: &str = "eval source .";
+const EVALUATING: &[&str] = words!("eval source .");
 
 /// The danger of a command that downloads something and runs an unknown text, or the file it downloads to.
 pub(super) fn run(analysis: &Analysis) -> Option<String> {
-    let commands: Vec<Vec<Word>> = analysis.parts.iter().flat_map(commands).collect();
-    let is_download = |words: &&Vec<Word>| {
-        programs::name(words).is_some_and(|name| has(DOWNLOADING, &name) && !is_remote_shell(&name))
+    let commands: Vec<Cow<'_, [Word]>> = analysis.parts.iter().flat_map(commands).collect();
+    let is_download = |words: &&Cow<'_, [Word]>| {
+        programs::name(words)
+            .is_some_and(|name| DOWNLOADING.contains(&name.as_ref()) && !is_remote_shell(&name))
     };
-    let downloads: Vec<&Vec<Word>> = commands.iter().filter(is_download).collect();
+    let downloads: Vec<&Cow<'_, [Word]>> = commands.iter().filter(is_download).collect();
     let first = downloads.first()?;
     let written = analysis
         .parts
@@ -24,7 +29,7 @@ pub(super) fn run(analysis: &Analysis) -> Option<String> {
         .flat_map(|part| &part.redirects)
         .filter_map(|redirect| redirect.target.literal());
     let named = downloads.iter().flat_map(|words| words.iter().skip(1).filter_map(Word::literal));
-    let names: Vec<String> = named.chain(written).collect();
+    let names: Vec<Cow<'_, str>> = named.chain(written).collect();
     let is_of_network = |script: &str| {
         let file = base(script);
         !file.is_empty()
@@ -48,11 +53,11 @@ fn is_remote_shell(name: &str) -> bool {
 }
 
 /// The commands of a part: itself, and the relevant ones among its words.
-fn commands(part: &Part) -> Vec<Vec<Word>> {
-    let wanted = |name: &str| has(DOWNLOADING, name) || has(EVALUATING, name) || is_interpreter(name);
-    let mut found = inner_commands(&part.words, part.more_arguments, &wanted);
-    found.push(part.words.clone());
-    found
+fn commands(part: &Part) -> impl Iterator<Item = Cow<'_, [Word]>> {
+    let wanted =
+        |name: &str| DOWNLOADING.contains(&name) || EVALUATING.contains(&name) || is_interpreter(name);
+    let inner = inner_commands(&part.words, part.more_arguments, &wanted);
+    inner.into_iter().map(Cow::Owned).chain([Cow::Borrowed(part.words.as_slice())])
 }
 
 /// The program text that a command runs.
@@ -67,16 +72,18 @@ fn script(words: &[Word]) -> Script {
     let Some(first) = words.first() else { return Script::None };
     let Some(name) = first.literal() else { return Script::Unknown };
     let program = base(&name);
-    if has(EVALUATING, program) {
-        let literals: Option<Vec<String>> = words.iter().skip(1).map(Word::literal).collect();
+    if EVALUATING.contains(&program) {
+        let literals: Option<Vec<Cow<'_, str>>> = words.iter().skip(1).map(Word::literal).collect();
         return match (program, literals) {
             ("eval", Some(_)) => Script::None,
-            (_, Some(files)) => files.into_iter().next().map_or(Script::None, Script::File),
+            (_, Some(files)) => {
+                files.into_iter().next().map_or(Script::None, |file| Script::File(file.into_owned()))
+            }
             (_, None) => Script::Unknown,
         };
     }
     if !is_interpreter(program) || has("awk gawk", program) {
-        return if name.contains('/') { Script::File(name) } else { Script::None };
+        return if name.contains('/') { Script::File(name.into_owned()) } else { Script::None };
     }
     let is_shell = program.ends_with("sh");
     // Letters of the options whose value is the program text.
@@ -88,14 +95,14 @@ fn script(words: &[Word]) -> Script {
     };
     for (at, word) in words.iter().enumerate().skip(1) {
         let Some(text) = word.literal() else { return Script::Unknown };
-        if ["-", "--", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(&text.as_str()) {
+        if ["-", "--", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(&text.as_ref()) {
             if text == "--" {
                 continue;
             }
             return Script::Unknown;
         }
         if !text.starts_with(['-', '+']) {
-            return Script::File(text);
+            return Script::File(text.into_owned());
         }
         if is_shell && !text.starts_with("--") && text.contains('s') {
             return Script::Unknown;

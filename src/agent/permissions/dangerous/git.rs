@@ -2,6 +2,8 @@
 //!
 //! They are commits that only another repository has, and changes that were never committed.
 
+use std::borrow::Cow;
+
 use super::Lost;
 use super::targets::Targets;
 use crate::permissions::programs::Program;
@@ -15,7 +17,7 @@ pub(super) fn lost(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Op
     let program = Program::named("git")?;
     let (places, _) = program.subcommand(words);
     places.into_iter().find_map(|at| {
-        let subcommand = words.get(at)?.literal()?;
+        let subcommand = words.get(at)?.literal()?.into_owned();
         let rest = words.get(at + 1..).unwrap_or_default();
         let lost = match subcommand.as_str() {
             "push" => push(rest, targets),
@@ -49,13 +51,15 @@ fn lose(what: &str) -> String {
 
 /// The option as written, if present: one of these letters, or a long one, also abbreviated.
 fn option(words: &[Word], letters: &str, long: &str) -> Option<String> {
-    words.iter().filter_map(Word::literal).take_while(|text| text != "--").find(|text| {
-        let name = text.split_once('=').map_or(text.as_str(), |(name, _)| name);
+    let options = words.iter().filter_map(Word::literal).take_while(|text| text != "--");
+    let found = options.into_iter().find(|text| {
+        let name = text.split_once('=').map_or(text.as_ref(), |(name, _)| name);
         match name.strip_prefix("--") {
             Some(name) => !name.is_empty() && long.starts_with(name),
             None => !letters.is_empty() && text.starts_with('-') && text.contains(|c| letters.contains(c)),
         }
-    })
+    });
+    found.map(Cow::into_owned)
 }
 
 /// Pushing over the history of another repository.
@@ -73,7 +77,7 @@ fn push(words: &[Word], targets: &Targets<'_>) -> Option<(String, Option<String>
             continue;
         }
         if !literal.as_deref().is_some_and(|text| text.starts_with('-')) {
-            operands.push(literal);
+            operands.push(literal.map(Cow::into_owned));
         }
     }
     let mut operands = operands.into_iter();
@@ -182,19 +186,19 @@ fn whole_tree(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<
         if text.starts_with('-') || word.pieces.is_empty() {
             return None;
         }
-        let is_pathspec = [":/", ":", ":(top)", "*", "**", ":/*", ":(top)*"].contains(&text.as_str());
+        let is_pathspec = [":/", ":", ":(top)", "*", "**", ":/*", ":(top)*"].contains(&text.as_ref());
         let is_path =
             targets.loss(word, elsewhere).is_some_and(|loss| !matches!(loss, super::Loss::Emptied(_)));
-        (is_pathspec || is_path).then_some(text)
+        (is_pathspec || is_path).then(|| text.into_owned())
     })
 }
 
 fn stash(words: &[Word]) -> Option<(String, Option<String>)> {
     let first = words.iter().filter_map(Word::literal).find(|text| !text.starts_with('-'))?;
-    let text = match first.as_str() {
+    let text = match first.as_ref() {
         "clear" => "it loses every stash",
         "drop" => "it loses the changes of a stash",
         _ => return None,
     };
-    Some((text.to_owned(), Some(first)))
+    Some((text.to_owned(), Some(first.into_owned())))
 }

@@ -7,6 +7,7 @@ mod downloads;
 mod git;
 mod targets;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::arguments;
@@ -15,15 +16,17 @@ use super::programs;
 use super::rule::Pattern;
 use super::shell::{Analysis, Direction, Part, Word};
 use super::strict::inner_commands;
-use super::subcommands::has;
+use super::subcommands::{has, words};
 use super::words_as_paths::Scene;
 use super::{ApprovalReason, PermissionMode, Verdict};
 use targets::{Loss, Targets};
 
 /// Programs with dangerous uses.
-const PROGRAMS: &str = "rm find git dd shred chmod chown chgrp mv rsync wipefs blkdiscard fdisk sfdisk sgdisk parted \
+const PROGRAMS: &[&str] = words!(
+    "rm find git dd shred chmod chown chgrp mv rsync wipefs blkdiscard fdisk sfdisk sgdisk parted \
                         cryptsetup badblocks diskutil tee cp truncate srm wipe hdparm zpool lvremove vgremove pvremove \
-                        mkswap";
+                        mkswap"
+);
 /// The programs among them that destroy any operand.
 const DESTROYING: &str =
     "shred wipefs blkdiscard fdisk sfdisk sgdisk parted srm wipe lvremove vgremove pvremove mkswap";
@@ -93,7 +96,7 @@ impl Judge<'_> {
 }
 
 fn is_dangerous(name: &str) -> bool {
-    has(PROGRAMS, name) || name.starts_with("mkfs")
+    PROGRAMS.contains(&name) || name.starts_with("mkfs")
 }
 
 /// The loss caused by a simple command, and the words that cause it; `None` in their place if they are
@@ -114,8 +117,8 @@ fn of_words(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lo
         })
     };
     let mut operands = operands().map(|(_, word)| word);
-    let named = |word: &Word| word.literal().map(|text| vec![name.clone(), text]);
-    match name.as_str() {
+    let named = |word: &Word| word.literal().map(|text| vec![name.to_string(), text.into_owned()]);
+    match name.as_ref() {
         "rm" if has_option(arguments, "rR", "recursive") => operands.find_map(|word| {
             let loss = targets.loss(word, elsewhere)?;
             Some((format!("it removes {}", loss.what()), named(word)))
@@ -147,14 +150,13 @@ fn of_words(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lo
             Some((format!("{name} destroys what is on the disk"), named(word)))
         }
         _ if has(DESTROYING, &name) || name.starts_with("mkfs") => {
-            let is_asking = |text: String| has("--help --version -h -V -l --list -n --no-act", &text);
+            let is_asking = |text: Cow<'_, str>| has("--help --version -h -V -l --list -n --no-act", &text);
             if arguments.iter().filter_map(Word::literal).any(is_asking) {
                 return None;
             }
-            let what =
-                operands.next_back().and_then(Word::literal).unwrap_or_else(|| "its target".to_owned());
+            let what = operands.next_back().and_then(Word::literal).unwrap_or_else(|| "its target".into());
             let text = format!("{name} destroys what is on {what}");
-            let words: Option<Vec<String>> = words.iter().map(Word::literal).collect();
+            let words = words.iter().map(|word| word.literal().map(Cow::into_owned)).collect();
             Some((text, words))
         }
         _ => None,
@@ -178,8 +180,9 @@ fn find(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lo
     const REMOVING: &str = "rm shred unlink srm truncate";
     const NARROWING: &str = "-name -iname -path -ipath -wholename -regex -iregex -mtime -atime -ctime -mmin -amin -cmin \
                              -newer -size -empty -user -group -perm -inum -links -samefile -xtype";
-    let literals: Vec<String> = arguments.iter().map(|word| word.literal().unwrap_or_default()).collect();
-    let runs = |pair: &[String]| match pair {
+    let literals: Vec<Cow<'_, str>> =
+        arguments.iter().map(|word| word.literal().unwrap_or_default()).collect();
+    let runs = |pair: &[Cow<'_, str>]| match pair {
         [option, program] => {
             has("-exec -execdir -ok -okdir", option) && has(REMOVING, programs::base(program))
         }
@@ -188,7 +191,7 @@ fn find(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lo
     if !literals.iter().any(|text| text == "-delete") && !literals.windows(2).any(runs) {
         return None;
     }
-    let is_option = |text: &String| has("-H -L -P", text) || text.starts_with("-O");
+    let is_option = |text: &Cow<'_, str>| has("-H -L -P", text) || text.starts_with("-O");
     let skipped = literals.iter().take_while(|text| is_option(text)).count();
     let starts = arguments.get(skipped..).unwrap_or_default().iter();
     let is_start = |word: &&Word| !word.literal().is_some_and(|text| text.starts_with(['-', '(', '!']));
@@ -200,7 +203,7 @@ fn find(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lo
         let what = if is_narrow { "what it finds below" } else { "everything below" };
         Some((
             format!("find removes {what} {}", loss.what()),
-            word.literal().map(|text| vec!["find".into(), text]),
+            word.literal().map(|text| vec!["find".into(), text.into_owned()]),
         ))
     })
 }
@@ -210,7 +213,7 @@ fn devices(name: &str, arguments: &[Word]) -> Option<Lost> {
     let literals = arguments.iter().filter_map(Word::literal);
     let mut written: Vec<String> = match name {
         "dd" => literals.filter_map(|text| text.strip_prefix("of=").map(str::to_owned)).collect(),
-        _ => literals.filter(|text| !text.starts_with('-')).collect(),
+        _ => literals.filter(|text| !text.starts_with('-')).map(Cow::into_owned).collect(),
     };
     if name == "cp" && written.len() > 1 {
         written.drain(..written.len() - 1);

@@ -1,6 +1,7 @@
 //! Judges the files that tools touch and that commands name.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use super::{Finding, Judge, allowed, of_rule};
 use crate::permissions::folders::Search;
@@ -11,7 +12,7 @@ use crate::permissions::read_only::{NotKnown, tracked};
 use crate::permissions::rule::{Pattern, Rule};
 use crate::permissions::shell::{Analysis, Direction, Part, Piece, Redirect, Word};
 use crate::permissions::words_as_paths::{Named, NamedPath, Naming, Scene};
-use crate::permissions::{CallFacts, Verdict, folders, programs, suggest, writers};
+use crate::permissions::{CallFacts, Verdict, folders, links, programs, suggest, writers};
 use tau_protocol::approval::{ApprovalReason, PermissionMode};
 use tau_tools::access::Access;
 
@@ -23,7 +24,7 @@ impl Judge<'_> {
     pub(super) fn file(&self, path: &Path, is_used: Use, call: &CallFacts<'_>, findings: &mut Vec<Finding>) {
         let judged = JudgedPath::new(path);
         let before = findings.len();
-        let named = NamedPath::Known(judged.clone());
+        let named = NamedPath::Known(Rc::new(judged.clone()));
         self.ruled(&named, is_used, Some(call.tool), Naming::Word, findings);
         let is_edited =
             is_used == Use::Write && call.tool == "edit" && call.access.reads.contains(&path.to_owned());
@@ -32,7 +33,7 @@ impl Judge<'_> {
             self.ruled(&named, Use::Read, Some(call.tool), Naming::Word, findings);
         }
         self.kept(&judged, is_used, findings);
-        if is_used == Use::Read && !SEARCHING_TOOLS.contains(&call.tool) && judged.real.is_dir() {
+        if is_used == Use::Read && !SEARCHING_TOOLS.contains(&call.tool) && links::is_folder(&judged.real) {
             self.inside(&judged, Use::Read, (Search::default(), false), Some(call.tool), findings);
         }
         let shown = self.shown(path);
@@ -110,19 +111,21 @@ impl Judge<'_> {
                 };
                 (matched, rule)
             });
+            let found =
+                found.max_by_key(|(matched, _)| *matched).filter(|(matched, _)| *matched != Match::No);
+            let Some((matched, rule)) = found else { continue };
             let shown = Self::path_of(path);
-            match found.max_by_key(|(matched, _)| *matched) {
-                Some((Match::Yes, rule)) if how == Naming::Word => {
+            match matched {
+                Match::Yes if how == Naming::Word => {
                     let mut finding =
                         of_rule(verdict, &format!("a rule {what} {}", self.shown(&shown)), rule);
                     finding.reason.path = Some(shown);
                     findings.push(finding);
                 }
-                Some((Match::Yes | Match::May, rule)) => {
+                _ => {
                     let text = format!("it may touch what a rule {what}: {}", self.shown(&shown));
                     findings.push(of_rule(Verdict::Ask, &text, rule));
                 }
-                Some((Match::No, _)) | None => {}
             }
         }
     }
@@ -213,7 +216,7 @@ impl Judge<'_> {
                     if counts && (how != Naming::InText || is_far) {
                         self.kept(known, is_used, findings);
                     }
-                    if how == Naming::Word && counts && known.real.is_dir() {
+                    if how == Naming::Word && counts && links::is_folder(&known.real) {
                         self.folder(part, known, only_reads, findings);
                     }
                 }
@@ -340,7 +343,7 @@ impl Judge<'_> {
         }
         let mut starts = scene.working_directories();
         starts.extend(scene.named(part, false).into_iter().filter_map(|it| match it.path {
-            NamedPath::Known(path) if path.real.is_dir() => Some(path),
+            NamedPath::Known(path) if links::is_folder(&path.real) => Some(JudgedPath::clone(&path)),
             NamedPath::Known(_) | NamedPath::Partly(_) => None,
         }));
         for (rules, _, what) in self.strict() {
@@ -434,10 +437,10 @@ impl Judge<'_> {
             let before = findings.len();
             let (paths, through) = scene.target(&redirect.target, part);
             let known = |path: &NamedPath| match path {
-                NamedPath::Known(path) => Some(path.clone()),
+                NamedPath::Known(path) => Some(Rc::clone(path)),
                 NamedPath::Partly(_) => None,
             };
-            let all_known: Option<Vec<JudgedPath>> = paths.iter().map(known).collect();
+            let all_known: Option<Vec<Rc<JudgedPath>>> = paths.iter().map(known).collect();
             for (path, how) in paths
                 .iter()
                 .map(|path| (path, Naming::Word))
@@ -457,7 +460,7 @@ impl Judge<'_> {
     }
 
     /// The finding for writing one of these files; `None` if they are unknown.
-    fn written(&self, paths: Option<&[JudgedPath]>, bare: Option<&Rule>) -> Finding {
+    fn written(&self, paths: Option<&[Rc<JudgedPath>]>, bare: Option<&Rule>) -> Finding {
         let Some(paths) = paths else {
             let strict = self.deny.iter().chain(&self.ask).any(|rule| governs(rule, Use::Write, None));
             let mut finding =
@@ -492,7 +495,7 @@ fn only_edits(access: &Access) -> bool {
 /// [`Analysis::reopens`]: opening `/dev/stdout` opens the file behind it again.
 fn is_sink(redirect: &Redirect, reopens: bool) -> bool {
     let Some(path) = redirect.target.literal() else { return false };
-    match (path.as_str(), redirect.direction) {
+    match (path.as_ref(), redirect.direction) {
         ("/dev/null" | "/dev/tty" | "/dev/zero", _) => true,
         ("/dev/stdout" | "/dev/stderr", Direction::Write) => !reopens,
         ("/dev/stdin" | "/dev/stdout" | "/dev/stderr", Direction::Read) => true,

@@ -5,6 +5,7 @@
 mod places;
 mod table;
 
+use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
 use super::path_pattern::{JudgedPath, Places, normalised};
@@ -123,7 +124,7 @@ pub(super) fn protected(
     is_used: Use,
 ) -> Option<Protected> {
     let homes = homes(places);
-    path.forms().into_iter().find_map(|path| kind(path, &homes, own, is_used))
+    path.forms().find_map(|path| kind(path, &homes, own, is_used))
 }
 
 fn homes(places: &Places) -> Vec<&Path> {
@@ -135,34 +136,48 @@ fn kind(path: &Path, homes: &[&Path], own: &[PathBuf], is_used: Use) -> Option<P
     if own.iter().any(|folder| path.starts_with(folder)) {
         return Some(Protected::Tau);
     }
-    let names = |path: &Path| -> Vec<String> {
-        let names = path.components().filter_map(|part| match part {
-            Component::Normal(name) => Some(name.to_string_lossy().to_lowercase()),
-            _ => None,
-        });
-        names.collect()
-    };
-    let (whole, table) = (names(path), PlaceTable::get());
-    let below_home = homes.iter().find_map(|home| path.strip_prefix(home).ok()).map(names);
+    let (whole, table) = (names(path).map(lower).collect::<Vec<_>>(), PlaceTable::get());
+    let below_home = homes.iter().find_map(|home| path.strip_prefix(home).ok());
+    let below_home = below_home.and_then(|below| whole.get(whole.len() - names(below).count()..));
     let read_tau = |kind: &Protected| *kind != Protected::Tau || is_used == Use::Write;
     let found = [
         table.kind(Anchor::Anywhere, &whole).filter(read_tau),
         is_key(&whole, below_home.is_some()).then_some(Protected::Keys),
-        below_home.as_ref().and_then(|names| table.kind(Anchor::Home, names)),
-        SYSTEM_KEYS.iter().any(|file| path.starts_with(file)).then_some(Protected::Keys),
+        below_home.and_then(|names| table.kind(Anchor::Home, names)),
+        is_system_key(path, &whole).then_some(Protected::Keys),
         table.kind(Anchor::Root, &whole),
     ];
     let key_place = || {
-        let rest = below_home.as_ref().map(|names| names.join("/")).unwrap_or_default();
-        let within = |place: &str| rest == *place || rest.starts_with(&format!("{place}/"));
-        KEY_PLACES.iter().any(|place| within(place)).then_some(Protected::Keys)
+        let names = below_home?;
+        let within = |place: &&str| {
+            let mut names = names.iter();
+            place.split('/').all(|part| names.next().is_some_and(|name| name == part))
+        };
+        KEY_PLACES.iter().any(within).then_some(Protected::Keys)
     };
     found.into_iter().flatten().find(counts).or_else(key_place)
 }
 
+/// The names in a path.
+fn names(path: &Path) -> impl Iterator<Item = Cow<'_, str>> {
+    path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_string_lossy()),
+        _ => None,
+    })
+}
+
+fn lower(name: Cow<'_, str>) -> Cow<'_, str> {
+    let is_lower = name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
+    if is_lower { name } else { Cow::Owned(name.to_lowercase()) }
+}
+
+fn is_system_key(path: &Path, names: &[Cow<'_, str>]) -> bool {
+    names.first().is_some_and(|name| name == "etc") && SYSTEM_KEYS.iter().any(|file| path.starts_with(file))
+}
+
 /// Whether a file with that name contains keys.
-fn is_key(names: &[String], at_home: bool) -> bool {
-    let last = names.last().map(String::as_str).unwrap_or_default();
+fn is_key(names: &[Cow<'_, str>], at_home: bool) -> bool {
+    let last = names.last().map(Cow::as_ref).unwrap_or_default();
     KEY_NAMES.contains(&last) && (last != "auth.json" || at_home)
         || KEY_ENDS.iter().any(|end| last.len() > end.len() && last.ends_with(end))
 }
@@ -196,23 +211,24 @@ pub(super) fn may_be_protected(
         is_anchored(&home).then(|| lower.clone_below(&home)).flatten()
     };
     if let Some(rest) = homes(places).iter().find_map(below) {
-        let keys = KEY_PLACES.iter().map(|place| (Protected::Keys, PathText::literal(place)));
-        let found = table.texts(Anchor::Anywhere).chain(table.texts(Anchor::Home)).chain(keys);
-        let is_met = |(_, place): &(Protected, PathText)| rest.meets(place) || rest.meets(&place.below());
-        if let Some((kind, _)) = found.filter(|(kind, _)| counts(*kind)).find(is_met) {
+        let found = table.met(&rest, &[Anchor::Anywhere, Anchor::Home], counts);
+        if let Some(kind) = found.or_else(|| key_place(&rest, &KEY_PLACES)) {
             return Some(kind);
         }
     }
-    if !path.is_open() || path.starts_with("/etc/") || path.starts_with("/var/") || path.starts_with("/usr/")
-    {
-        let keys = SYSTEM_KEYS.iter().map(|place| (Protected::Keys, PathText::literal(place)));
-        let found = table.texts(Anchor::Root).chain(keys);
-        let is_met = |(_, place): &(Protected, PathText)| lower.meets(place) || lower.meets(&place.below());
-        if let Some((kind, _)) = found.filter(|(kind, _)| counts(*kind)).find(is_met) {
-            return Some(kind);
-        }
-    }
-    named(&lower, is_used)
+    let may_be_of_system =
+        !path.is_open() || ["/etc/", "/var/", "/usr/"].iter().any(|start| path.starts_with(start));
+    let of_system = || table.met(&lower, &[Anchor::Root], counts).or_else(|| key_place(&lower, &SYSTEM_KEYS));
+    may_be_of_system.then(of_system).flatten().or_else(|| named(&lower, is_used))
+}
+
+/// Whether a text can be one of these places with keys, or below one.
+fn key_place(text: &PathText, places: &[&str]) -> Option<Protected> {
+    let is_met = |place: &&str| {
+        let place = PathText::literal(place);
+        text.meets(&place) || text.meets(&place.below())
+    };
+    places.iter().any(is_met).then_some(Protected::Keys)
 }
 
 /// The kind of a protected place below a folder; for reading, one that currently exists.
@@ -223,7 +239,7 @@ pub(super) fn encloses(
     is_used: Use,
 ) -> Option<Protected> {
     let is_below = |path: &Path| {
-        folder.forms().into_iter().any(|folder| path != folder && path.starts_with(folder))
+        folder.forms().any(|folder| path != folder && path.starts_with(folder))
             && (is_used == Use::Write || path.symlink_metadata().is_ok())
     };
     if own.iter().any(|own| is_below(own)) {
@@ -251,16 +267,15 @@ fn named(lower: &PathText, is_used: Use) -> Option<Protected> {
     let counts = |kind: Protected| is_used == Use::Write || matches!(kind, Protected::Ssh | Protected::Keys);
     let place = PlaceTable::get().form(&parts, counts);
     place.or_else(|| {
-        let is_name = |part: &Spelled, name: &str| part.is_form(&PathText::literal(name));
         let end = last.written.text_behind_holes();
         let is_end = |key: &str| {
             end.len() > key.len() && end.ends_with(key)
                 || end == key && last.written.written_marks() < last.part.marks().len()
         };
-        let mut key_folders = KEY_PLACES.iter().filter(|place| !place.contains('/'));
-        let is_key = KEY_NAMES.iter().any(|name| *name != "auth.json" && is_name(last, name))
+        let table = PlaceTable::get();
+        let is_key = table.key_names.iter().any(|name| last.is_form(name))
             || KEY_ENDS.iter().any(|key| is_end(key))
-            || key_folders.any(|place| parts.iter().any(|part| is_name(part, place)));
+            || table.key_folders.iter().any(|name| parts.iter().any(|part| part.is_form(name)));
         is_key.then_some(Protected::Keys)
     })
 }
@@ -270,7 +285,9 @@ struct Spelled {
     part: PathText,
     /// The literal text after all unknown parts.
     written: PathText,
-    /// The number of its literal characters.
+    /// The number of literal characters in that.
+    behind: usize,
+    /// The same, or the number of those at its start if that is larger.
     count: usize,
     /// Whether enough of its start is literal.
     starts: bool,
@@ -279,14 +296,23 @@ struct Spelled {
 impl Spelled {
     fn new(part: PathText) -> Self {
         let written = part.written();
-        let (count, start) = (written.written_marks(), part.known_start().chars().count());
-        Spelled { count: count.max(start), starts: start >= EVIDENCE, written, part }
+        let (behind, start) = (written.written_marks(), part.known_start().chars().count());
+        Spelled { behind, count: behind.max(start), starts: start >= EVIDENCE, written, part }
+    }
+
+    /// Whether it may be a form of a name with a dot before it.
+    fn may_be_hidden(&self) -> bool {
+        let may_be = |text: &PathText| match text.marks().first() {
+            Some(Mark::Char(c)) => *c == '.',
+            Some(Mark::Visible) | None => false,
+            Some(_) => true,
+        };
+        may_be(&self.part) || may_be(&self.written)
     }
 
     /// Whether it is a form of a name: it can be that name, and begins like it or lacks little.
     fn is_form(&self, name: &PathText) -> bool {
-        let count = self.written.written_marks();
-        let lacks_little = count >= EVIDENCE && count + EVIDENCE >= name.marks().len();
+        let lacks_little = self.behind >= EVIDENCE && self.behind + EVIDENCE >= name.marks().len();
         lacks_little && self.written.meets(name) || self.starts && self.part.meets(name)
     }
 }

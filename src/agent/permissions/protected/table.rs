@@ -1,10 +1,11 @@
 //! Indexes the table of places by the base of a path, then by names.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::places::PLACES;
-use super::{Protected, Spelled};
+use super::{KEY_NAMES, KEY_PLACES, Protected, Spelled};
 use crate::permissions::path_text::{self, PathText};
 
 /// The minimum length of a name that is recognised without its dot.
@@ -26,15 +27,25 @@ struct Place {
     names: Vec<PathText>,
     /// Its names as one text; relative to its anchor, absolute below the root.
     text: PathText,
+    /// The same, followed by anything below it.
+    below: PathText,
+    /// Whether a name of it is a pattern.
+    is_pattern: bool,
 }
 
 /// The indexed table.
 pub(super) struct PlaceTable {
     places: Vec<Place>,
-    /// The places by their first name; those whose first name is a pattern are below the empty one.
+    /// The places by their first name.
     first: HashMap<String, Vec<usize>>,
+    /// Those whose first name is a pattern.
+    patterns: Vec<usize>,
     /// Names that are recognised without their dot.
     dotless: HashMap<String, Protected>,
+    /// Names of files with keys, wherever they are.
+    pub(super) key_names: Vec<PathText>,
+    /// Names of folders with keys.
+    pub(super) key_folders: Vec<PathText>,
 }
 
 static TABLE: LazyLock<PlaceTable> = LazyLock::new(PlaceTable::new);
@@ -46,41 +57,58 @@ impl PlaceTable {
 
     fn new() -> Self {
         let places: Vec<Place> = PLACES.iter().map(|(kind, path, _)| Place::new(*kind, path)).collect();
-        let mut first: HashMap<String, Vec<usize>> = HashMap::new();
+        let (mut first, mut patterns): (HashMap<String, Vec<usize>>, _) = (HashMap::new(), Vec::new());
         for (index, place) in places.iter().enumerate() {
-            let name = place.names.first().and_then(PathText::text).unwrap_or_default();
-            first.entry(name).or_default().push(index);
+            match place.names.first().and_then(PathText::text) {
+                Some(name) => first.entry(name).or_default().push(index),
+                None => patterns.push(index),
+            }
         }
         let dotless = places.iter().filter_map(Place::dotless).collect();
-        PlaceTable { places, first, dotless }
+        let key_names = KEY_NAMES.iter().filter(|name| **name != "auth.json");
+        let key_folders = KEY_PLACES.iter().filter(|place| !place.contains('/'));
+        let [key_names, key_folders] = [key_names.collect::<Vec<_>>(), key_folders.collect()]
+            .map(|names| names.into_iter().map(|name| PathText::literal(name)).collect());
+        PlaceTable { places, first, patterns, dotless, key_names, key_folders }
     }
 
     /// The kind of the place that a path is in: `names` are its names from the anchor on, in lower case.
-    pub(super) fn kind(&self, anchor: Anchor, names: &[String]) -> Option<Protected> {
+    pub(super) fn kind(&self, anchor: Anchor, names: &[Cow<'_, str>]) -> Option<Protected> {
         let starts = if anchor == Anchor::Anywhere { names.len() } else { 1 };
         (0..starts).find_map(|start| {
             let rest = names.get(start..)?;
-            let by_name = self.first.get(rest.first()?).into_iter().chain(self.first.get(""));
-            let mut candidates = by_name.flatten().filter_map(|index| self.places.get(*index));
+            let by_name = self.first.get(rest.first()?.as_ref()).into_iter().flatten().chain(&self.patterns);
+            let mut candidates = by_name.filter_map(|index| self.places.get(*index));
             candidates.find(|place| place.anchor == anchor && place.contains(rest)).map(|place| place.kind)
         })
     }
 
-    /// Every place of an anchor as a text.
-    pub(super) fn texts(&self, anchor: Anchor) -> impl Iterator<Item = (Protected, PathText)> {
-        let places = self.places.iter().filter(move |place| place.anchor == anchor);
-        places.map(|place| (place.kind, place.text.clone()))
+    /// The kind of the first place with these anchors that a text can be, or be below.
+    pub(super) fn met(
+        &self,
+        text: &PathText,
+        anchors: &[Anchor],
+        counts: impl Fn(Protected) -> bool,
+    ) -> Option<Protected> {
+        let of_anchor = |anchor: &Anchor| {
+            let anchor = *anchor;
+            self.places.iter().filter(move |place| place.anchor == anchor)
+        };
+        let mut places = anchors.iter().flat_map(of_anchor).filter(|place| counts(place.kind));
+        places.find(|place| text.meets(&place.text) || text.meets(&place.below)).map(|place| place.kind)
     }
 
     /// The kind of a place of which a form occurs literally in these parts of a path, beginning with a
     /// distinctive name: one with a dot, or several in a row.
     pub(super) fn form(&self, parts: &[Spelled], counts: impl Fn(Protected) -> bool) -> Option<Protected> {
         let places = self.places.iter().filter(|place| place.anchor != Anchor::Root && counts(place.kind));
+        let may_be_hidden = parts.iter().any(Spelled::may_be_hidden);
         let is_written = |place: &&Place| {
             (0..place.names.len()).any(|from| {
                 let names = place.names.get(from..).unwrap_or_default();
-                let says = names.first().is_some_and(|name| name.starts_with("."))
-                    || place.anchor == Anchor::Anywhere && from == 0;
+                let is_hidden = names.first().is_some_and(|name| name.starts_with("."));
+                let says =
+                    is_hidden && may_be_hidden || !is_hidden && place.anchor == Anchor::Anywhere && from == 0;
                 let fits = |at: &[Spelled]| at.iter().zip(names).all(|(part, name)| part.is_form(name));
                 says && parts.windows(names.len()).any(fits)
             })
@@ -109,7 +137,9 @@ impl Place {
         };
         let one = |text: &str| path_text::of_glob(text).into_iter().next().unwrap_or_default();
         let text = if anchor == Anchor::Root { one(&format!("/{rest}")) } else { one(rest) };
-        Place { kind, anchor, names: rest.split('/').map(one).collect(), text }
+        let names: Vec<PathText> = rest.split('/').map(one).collect();
+        let is_pattern = names.iter().any(|name| name.text().is_none());
+        Place { kind, anchor, names, below: text.below(), text, is_pattern }
     }
 
     /// Its name without the dot, unless that is a common word.
@@ -123,12 +153,13 @@ impl Place {
     }
 
     /// Whether a path with these names is the place, or in it.
-    fn contains(&self, names: &[String]) -> bool {
+    fn contains(&self, names: &[Cow<'_, str>]) -> bool {
         names.len() >= self.names.len()
-            && self.names.iter().zip(names).all(|(own, name)| match own.text() {
-                Some(text) => text == *name,
-                None => own.meets(&PathText::literal(name)),
-            })
+            && self
+                .names
+                .iter()
+                .zip(names)
+                .all(|(own, name)| own.is(name) || self.is_pattern && own.meets(&PathText::literal(name)))
     }
 }
 
@@ -143,13 +174,13 @@ mod tests {
         for (place, (_, path, source)) in table.places.iter().zip(PLACES) {
             assert!(!source.is_empty() && path.starts_with(['~', '/', '*']), "{path}");
             assert!(!place.names.iter().any(PathText::is_empty), "{path}");
-            let concrete: Vec<String> = path
+            let concrete: Vec<Cow<'_, str>> = path
                 .to_lowercase()
                 .trim_start_matches("~/")
                 .trim_start_matches("**/")
                 .trim_start_matches('/')
                 .split('/')
-                .map(|name| name.replace('*', "x"))
+                .map(|name| Cow::Owned(name.replace('*', "x")))
                 .collect();
             assert!(table.kind(place.anchor, &concrete).is_some(), "{path}");
         }

@@ -3,6 +3,8 @@
 //! They change nothing outside of the shell and evaluate none of their arguments. Other builtins may run a
 //! word, evaluate an index, or do more in the next version.
 
+use std::borrow::Cow;
+
 use super::{is_harmless_variable, shown};
 use crate::permissions::shell::{Piece, Word};
 
@@ -110,7 +112,7 @@ impl Builtin {
             let Some(valued) = letters.find(|c| !self.flags.contains(c)) else { continue };
             let (_, option) = letters.split_at_checked(valued)?;
             let letter = option.chars().next().filter(|c| self.valued.contains(*c));
-            let attached = option.get(1..).filter(|value| !value.is_empty()).map(str::to_owned);
+            let attached = option.get(1..).filter(|value| !value.is_empty()).map(Cow::Borrowed);
             let value = attached.or_else(|| words.next().and_then(Word::literal));
             let is_known = match (letter, value) {
                 (Some('a'), Some(value)) => is_name(&value),
@@ -167,7 +169,7 @@ fn is_name(text: &str) -> bool {
 fn cd(arguments: &[Word]) -> Option<String> {
     let literals = arguments.iter().filter_map(Word::literal);
     let mut options = literals.filter(|text| text.len() > 1 && text.starts_with('-'));
-    let other = options.find(|text| !["-P", "-L", "--"].contains(&text.as_str()));
+    let other = options.find(|text| !["-P", "-L", "--"].contains(&text.as_ref()));
     other.map(|option| format!("cd {} is not known", shown(&option)))
 }
 
@@ -191,7 +193,7 @@ fn printf(arguments: &[Word]) -> Option<String> {
         return asked();
     }
     let Some(text) = format?.literal() else { return asked() };
-    let mut rest = text.as_str();
+    let mut rest = text.as_ref();
     while let Some((_, behind)) = rest.split_once('%') {
         let behind = behind.strip_prefix('%').map(|behind| (behind, false)).unwrap_or((behind, true));
         rest = behind.0;
@@ -211,7 +213,7 @@ fn test(name: &str, arguments: &[Word]) -> Option<String> {
         ("[", Some((last, rest))) if last.literal().as_deref() == Some("]") => rest,
         _ => arguments,
     };
-    let literals: Vec<Option<String>> = inner.iter().map(Word::literal).collect();
+    let literals: Vec<Option<Cow<'_, str>>> = inner.iter().map(Word::literal).collect();
     let literals: Vec<Option<&str>> = literals.iter().map(Option::as_deref).collect();
     let sound = !inner.iter().any(|word| word.splits || word.has_glob())
         && match literals.as_slice() {

@@ -1,5 +1,6 @@
 //! Read-only subcommands of git, without the options that write or run something.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use super::{Surroundings, excluded, repository, shown, unknown_arguments};
@@ -65,7 +66,7 @@ pub(super) fn objection(
     let mut directories = surroundings.directories.map(<[PathBuf]>::to_vec);
     // Options of git itself: only those that do not affect the commands that it runs.
     while let Some(text) = arguments.get(at).and_then(Word::literal).filter(|text| text.starts_with('-')) {
-        match text.as_str() {
+        match text.as_ref() {
             "--no-pager" | "-P" | "--no-optional-locks" | "--literal-pathspecs" | "--no-replace-objects" => {
                 at += 1;
             }
@@ -73,7 +74,7 @@ pub(super) fn objection(
                 let target = arguments.get(at + 1).and_then(Word::literal);
                 directories = match target {
                     Some(target) => {
-                        directories.map(|bases| bases.iter().map(|base| base.join(&target)).collect())
+                        directories.map(|bases| bases.iter().map(|base| base.join(&*target)).collect())
                     }
                     None => None,
                 };
@@ -94,7 +95,7 @@ pub(super) fn objection(
     if let Some(why) = unknown_arguments(&name, rest, more_arguments) {
         return Some(why);
     }
-    if READING.contains(&subcommand.as_str()) {
+    if READING.contains(&subcommand.as_ref()) {
         let short = if subcommand == "grep" { "O" } else { "" };
         if let Some(option) = excluded_long(rest, short) {
             return Some(format!("{name} may write or run something with {option}"));
@@ -121,9 +122,9 @@ fn excluded_long(arguments: &[Word], short: &str) -> Option<String> {
 
 /// Subcommands that read with some arguments and write with others.
 fn listing(subcommand: &str, arguments: &[Word]) -> bool {
-    let literals: Option<Vec<String>> = arguments.iter().map(Word::literal).collect();
+    let literals: Option<Vec<Cow<'_, str>>> = arguments.iter().map(Word::literal).collect();
     let Some(words) = literals else { return false };
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let words: Vec<&str> = words.iter().map(|word| word.as_ref()).collect();
     let all = |known: &[&str]| {
         words
             .iter()

@@ -10,6 +10,7 @@ mod programs;
 mod repository;
 mod scripts;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use super::path_pattern::JudgedPath;
@@ -196,7 +197,7 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
                 [only] if !part.more_arguments => only.literal(),
                 _ => None,
             };
-            let literals: Option<Vec<String>> = arguments.iter().map(Word::literal).collect();
+            let literals: Option<Vec<Cow<'_, str>>> = arguments.iter().map(Word::literal).collect();
             let literals = literals.filter(|_| plain == "cargo" && !part.more_arguments);
             if let Some(judged) = literals.and_then(|words| programs::cargo_metadata(&words, surroundings)) {
                 return judged.err();
@@ -243,7 +244,7 @@ pub(super) fn evaluates(part: &Part) -> bool {
         OBEYED.contains(&name.as_str())
             || ["LD_", "DYLD_", "GIT_", "BASH_FUNC"].iter().any(|start| name.starts_with(start))
     };
-    BUILTINS.contains(&name.as_str()) || part.assigned.iter().any(obeyed)
+    BUILTINS.contains(&name.as_ref()) || part.assigned.iter().any(obeyed)
 }
 
 /// Whether a part without an objection cannot run another program, whatever its arguments, its files or the
@@ -478,14 +479,14 @@ fn find(arguments: &[Word], more_arguments: bool) -> Option<String> {
         let writes = |text: &str| {
             ["-delete", "-fprint", "-fls", "-ok", "-files0-from"].iter().any(|start| text.starts_with(start))
         };
-        if ["-exec", "-execdir"].contains(&text.as_str()) {
+        if ["-exec", "-execdir"].contains(&text.as_ref()) {
             words.find(|text| text == ";" || text == "+");
-        } else if FIND_VALUED.contains(&text.as_str()) || text.starts_with("-newer") && text.len() == 8 {
+        } else if FIND_VALUED.contains(&text.as_ref()) || text.starts_with("-newer") && text.len() == 8 {
             // A word that looks like an action needs approval even if it is a search term.
             if let Some(value) = words.next().filter(|value| writes(value)) {
                 return Some(format!("find {} may change something", shown(&value)));
             }
-        } else if text.len() > 1 && text.starts_with('-') && !FIND_FLAGS.contains(&text.as_str()) {
+        } else if text.len() > 1 && text.starts_with('-') && !FIND_FLAGS.contains(&text.as_ref()) {
             return Some(format!("find {} may change something", shown(&text)));
         }
     }
@@ -494,7 +495,7 @@ fn find(arguments: &[Word], more_arguments: bool) -> Option<String> {
 
 /// Archive commands that only list, in the usual spellings.
 fn archive(name: &str, arguments: &[Word]) -> Option<String> {
-    let literals: Option<Vec<String>> = arguments.iter().map(Word::literal).collect();
+    let literals: Option<Vec<Cow<'_, str>>> = arguments.iter().map(Word::literal).collect();
     let is_list = literals.is_some_and(|words| match words.as_slice() {
         [options, file] => {
             let letters = options.trim_start_matches('-');
@@ -521,7 +522,7 @@ fn date(arguments: &[Word], more_arguments: bool) -> Option<String> {
     for text in arguments.iter().map(|word| word.literal().unwrap_or_default()) {
         let is_value = takes_value;
         takes_value =
-            !is_value && ["-d", "-r", "-f", "--date", "--reference", "--file"].contains(&text.as_str());
+            !is_value && ["-d", "-r", "-f", "--date", "--reference", "--file"].contains(&text.as_ref());
         if !is_value && !text.starts_with(['-', '+']) {
             return Some("date may set the clock".to_owned());
         }

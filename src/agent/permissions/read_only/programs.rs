@@ -1,5 +1,6 @@
 //! Resolves names to programs in `PATH`, and checks whether a project chooses them.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use super::Surroundings;
@@ -101,7 +102,7 @@ pub(super) fn version(name: &str, only: &str, surroundings: &Surroundings<'_>) -
 /// The reason `cargo metadata` may run a program named by the project: its settings name compilers and their
 /// wrappers.
 pub(super) fn cargo_metadata(
-    arguments: &[String],
+    arguments: &[Cow<'_, str>],
     surroundings: &Surroundings<'_>,
 ) -> Option<Result<(), String>> {
     const PLAIN: [&str; 9] = [
@@ -116,9 +117,8 @@ pub(super) fn cargo_metadata(
         "-q",
     ];
     let (first, rest) = arguments.split_first()?;
-    let is_plain = |word: &String| {
-        PLAIN.contains(&word.as_str()) || word == "1" || word.as_str() == "--format-version=1"
-    };
+    let is_plain =
+        |word: &Cow<'_, str>| PLAIN.contains(&word.as_ref()) || word == "1" || word == "--format-version=1";
     if first != "metadata" || !rest.iter().all(is_plain) {
         return None;
     }
@@ -204,13 +204,12 @@ pub(super) fn is_of_workspace(name: &str, surroundings: &Surroundings<'_>) -> bo
         .home
         .is_some_and(|home| home.starts_with(&workspace.plain) || home.starts_with(&workspace.real));
     let within = |path: &Path| path.starts_with(&workspace.plain) || path.starts_with(&workspace.real);
-    let path = std::env::var_os("PATH").unwrap_or_default();
     // It depends on the directory that the command runs in.
     let has = |folder: &Path| {
         let has = |base: &PathBuf| base.join(folder).join(name).symlink_metadata().is_ok();
         surroundings.directories.is_none_or(|bases| bases.iter().any(has))
     };
-    if std::env::split_paths(&path).any(|folder| folder.is_relative() && has(&folder)) {
+    if links::search_path().relative.iter().any(|folder| has(folder)) {
         return true;
     }
     links::program(name)

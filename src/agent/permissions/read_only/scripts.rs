@@ -1,5 +1,7 @@
 //! Scripts of sed and awk that only print.
 
+use std::borrow::Cow;
+
 use super::{excluded, unknown_arguments};
 use crate::permissions::shell::Word;
 
@@ -31,7 +33,7 @@ pub(super) fn sed(arguments: &[Word], more_arguments: bool) -> Option<String> {
     if scripts.is_empty() {
         scripts.push(operands.first().copied());
     }
-    let texts: Option<Vec<String>> =
+    let texts: Option<Vec<Cow<'_, str>>> =
         scripts.into_iter().map(|script| script.and_then(Word::literal)).collect();
     // A command may begin in one of them and end in the next.
     let prints = texts.is_some_and(|texts| only_prints(&texts.join("\n")));
@@ -157,7 +159,7 @@ pub(super) fn awk(arguments: &[Word], more_arguments: bool) -> Option<String> {
     }
     let mut at = 0;
     while let Some(text) = arguments.get(at).and_then(Word::literal).filter(|text| text.starts_with('-')) {
-        match text.as_str() {
+        match text.as_ref() {
             "-F" | "-v" => at += 2,
             "--" => {
                 at += 1;

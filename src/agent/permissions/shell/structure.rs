@@ -3,6 +3,7 @@
 //! The parser determines the structure, [`super::words`] the meaning of each word, and both must have seen
 //! the same tokens.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -463,7 +464,7 @@ impl Walk {
             // Commands in it were parsed with all others.
             IoRedirect::HereDocument(_, document) => return simple.texts.push(document.doc.value.clone()),
             IoRedirect::HereString(_, word) => {
-                let text = self.word(word).and_then(|word| word.literal());
+                let text = self.word(word).and_then(|word| word.literal().map(Cow::into_owned));
                 return simple.texts.push(text.unwrap_or_else(|| word.value.clone()));
             }
         };

@@ -5,6 +5,7 @@
 
 mod expansion;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// The maximum nesting of substitutions and compound commands. Parsing takes up to 30 KB of stack for each
@@ -80,13 +81,12 @@ impl Word {
     }
 
     /// Its text, if it is completely literal.
-    pub(in crate::permissions) fn literal(&self) -> Option<String> {
-        let mut text = String::new();
-        for piece in &self.pieces {
-            let Piece::Text(piece) = piece else { return None };
-            text.push_str(piece);
+    pub(in crate::permissions) fn literal(&self) -> Option<Cow<'_, str>> {
+        match self.pieces.as_slice() {
+            [] => Some(Cow::Borrowed("")),
+            [Piece::Text(text)] => Some(Cow::Borrowed(text)),
+            pieces => pieces.iter().map(Piece::text).collect::<Option<String>>().map(Cow::Owned),
         }
-        Some(text)
     }
 
     /// Whether it may begin with `-`, or become several words.
@@ -223,6 +223,7 @@ impl Lexer<'_> {
                     if let Some(strip_tabs) = wants_delimiter.take() {
                         match word.literal().filter(|text| !text.is_empty() && !text.contains('\n')) {
                             Some(delimiter) => {
+                                let delimiter = delimiter.into_owned();
                                 pending.push(Pending { delimiter, quoted: word.quoted, strip_tabs });
                             }
                             None => self.give_up(start, "a here-document whose end is not known"),

@@ -217,7 +217,7 @@ fn plain(words: &[Word], wrapper: &Wrapper) -> Unwrapped {
     if wrapper.judged {
         if words.get(1..start).unwrap_or_default().iter().filter_map(Word::literal).any(|option| {
             !option.starts_with("--") && option.starts_with('-') && option.contains(['e', 'i', 's'])
-                || ["--edit", "--login", "--shell"].contains(&option.as_str())
+                || ["--edit", "--login", "--shell"].contains(&option.as_ref())
         }) {
             return Unwrapped::Doubt { text: format!("{} starts a shell or an editor", wrapper.name), at: 0 };
         }
@@ -277,7 +277,7 @@ fn env(words: &[Word]) -> Unwrapped {
             }
             break;
         };
-        match text.as_str() {
+        match text.as_ref() {
             "-i" | "-" | "--ignore-environment" | "-0" | "--null" | "--" => at += 1,
             "-u" | "--unset" => at += 2,
             "-C" | "--chdir" => {
@@ -345,7 +345,7 @@ fn find(words: &[Word]) -> Unwrapped {
     while let Some(word) = words.get(at) {
         let text = word.literal().unwrap_or_default();
         at += 1;
-        if !matches!(text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir") {
+        if !matches!(text.as_ref(), "-exec" | "-execdir" | "-ok" | "-okdir") {
             continue;
         }
         let rest = words.get(at..).unwrap_or_default();
@@ -376,7 +376,7 @@ fn shell(words: &[Word], reads_bash: bool) -> Unwrapped {
         };
         let is_short = text.starts_with('-') && !text.starts_with("--") && text.len() > 1;
         let letters = text.trim_start_matches('-');
-        match text.as_str() {
+        match text.as_ref() {
             "--version" | "--help" if words.len() == 2 => return Unwrapped::Plain,
             "--norc" | "--noprofile" | "--posix" => at += 1,
             _ if is_short && letters.chars().all(|c| "ceuxnlvf".contains(c)) => {
@@ -408,5 +408,5 @@ fn script(words: &[Word], at: usize, reads_bash: bool) -> Unwrapped {
     if !reads_bash && OF_BASH.iter().any(|special| text.contains(special)) {
         return doubt("a script that shells read differently");
     }
-    Unwrapped::Script { text, at }
+    Unwrapped::Script { text: text.into_owned(), at }
 }

@@ -1,0 +1,124 @@
+//! Decides whether two texts with holes can be the same path.
+
+use std::borrow::Cow;
+use std::iter::once;
+
+use super::Mark;
+
+/// The maximum length of a text that is compared character by character; the rest may be anything.
+const MAX_MARKS: usize = 512;
+
+/// The result of a step through a text.
+#[derive(Clone, Copy)]
+enum Taken {
+    Char(char),
+    InName,
+    Anything,
+}
+
+/// A text, cut to the length that can be compared.
+fn cut(marks: &[Mark]) -> Cow<'_, [Mark]> {
+    match marks.get(..MAX_MARKS) {
+        Some(first) if marks.len() > MAX_MARKS => first.iter().copied().chain(once(Mark::Any)).collect(),
+        _ => Cow::Borrowed(marks),
+    }
+}
+
+/// Whether two texts can be the same.
+pub(super) fn meets(one: &[Mark], two: &[Mark]) -> bool {
+    // Their common start is quick to compare, and most pairs differ there.
+    let mut common = 0;
+    while let (Some(Mark::Char(left)), Some(Mark::Char(right))) = (one.get(common), two.get(common)) {
+        if left != right {
+            return false;
+        }
+        common += 1;
+    }
+    let (one, two) = (one.get(common..).unwrap_or_default(), two.get(common..).unwrap_or_default());
+    match (one, two) {
+        // Where one ends, the other must not need another character.
+        ([], [Mark::Char(_) | Mark::One, ..]) | ([Mark::Char(_) | Mark::One, ..], []) => false,
+        _ if one.len().max(two.len()) <= MAX_MARKS && ends_differ(one, two) => false,
+        _ => meet(&cut(one), &cut(two)),
+    }
+}
+
+/// Whether two texts end in different characters.
+fn ends_differ(one: &[Mark], two: &[Mark]) -> bool {
+    for pair in one.iter().rev().zip(two.iter().rev()) {
+        match pair {
+            (Mark::Char(one), Mark::Char(two)) if one == two => {}
+            (Mark::Char(_), Mark::Char(_)) => return true,
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// The position in a text: the mark, and whether it is within a name that [`Mark::Folders`] began.
+type Place = (usize, bool);
+
+/// The position reached without consuming a character, and whether no dot may follow.
+fn skips(marks: &[Mark], (at, inside): Place) -> Option<(Place, bool)> {
+    match marks.get(at)? {
+        Mark::Name | Mark::Any => Some(((at + 1, false), false)),
+        Mark::Folders if !inside => Some(((at + 1, false), false)),
+        Mark::Visible => Some(((at + 1, false), true)),
+        Mark::Char(_) | Mark::One | Mark::Folders => None,
+    }
+}
+
+/// The characters that can be consumed here, and the positions after them.
+fn takes(marks: &[Mark], (at, inside): Place) -> [Option<(Taken, Place)>; 2] {
+    match marks.get(at) {
+        Some(Mark::Char(c)) => [Some((Taken::Char(*c), (at + 1, false))), None],
+        Some(Mark::One) => [Some((Taken::InName, (at + 1, false))), None],
+        Some(Mark::Name) => [Some((Taken::InName, (at, false))), None],
+        Some(Mark::Any) => [Some((Taken::Anything, (at, false))), None],
+        Some(Mark::Folders) => {
+            let end = inside.then_some((Taken::Char('/'), (at, false)));
+            [Some((Taken::InName, (at, true))), end]
+        }
+        Some(Mark::Visible) | None => [None, None],
+    }
+}
+
+/// Whether both can consume the same character.
+fn both(one: Taken, two: Taken, hidden: bool) -> bool {
+    match (one, two) {
+        (Taken::Char(one), Taken::Char(two)) => one == two && !(hidden && one == '.'),
+        (Taken::Char(c), Taken::InName) | (Taken::InName, Taken::Char(c)) => {
+            c != '/' && !(hidden && c == '.')
+        }
+        (Taken::Char(c), Taken::Anything) | (Taken::Anything, Taken::Char(c)) => !(hidden && c == '.'),
+        (Taken::InName | Taken::Anything, Taken::InName | Taken::Anything) => true,
+    }
+}
+
+/// Whether two texts can be the same: both are read in parallel in every possible way.
+fn meet(one: &[Mark], two: &[Mark]) -> bool {
+    let width = 2 * (two.len() + 1);
+    let index = |(at, inside): Place| 2 * at + usize::from(inside);
+    let mut seen = vec![false; 2 * 2 * (one.len() + 1) * width];
+    let mut open: Vec<(Place, Place, bool)> = vec![((0, false), (0, false), false)];
+    while let Some((left, right, hidden)) = open.pop() {
+        let state = (index(left) * width + index(right)) * 2 + usize::from(hidden);
+        match seen.get_mut(state) {
+            Some(seen) if !*seen => *seen = true,
+            _ => continue,
+        }
+        if left.0 == one.len() && right.0 == two.len() {
+            return true;
+        }
+        open.extend(skips(one, left).map(|(next, sets)| (next, right, hidden || sets)));
+        open.extend(skips(two, right).map(|(next, sets)| (left, next, hidden || sets)));
+        for (taken, next_left) in takes(one, left).into_iter().flatten() {
+            for (other, next_right) in takes(two, right).into_iter().flatten() {
+                if both(taken, other, hidden) {
+                    open.push((next_left, next_right, false));
+                }
+            }
+        }
+    }
+    false
+}
