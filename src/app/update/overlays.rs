@@ -273,9 +273,10 @@ fn chosen(
         PickerChoice::Pick(key) => {
             model.forget(picker.search.take(), effects);
             model.forget(ticket, effects);
-            match picker.kind {
-                PickerKind::Sessions { .. } => sessions::picked(&key, picker.source(&key), effects),
-                kind => picked(model, kind, &key, effects),
+            if matches!(picker.kind, PickerKind::Sessions { .. }) {
+                sessions::picked(&key, picker.source(&key), effects);
+            } else {
+                picked(model, picker.kind, &key, effects);
             }
         }
         PickerChoice::Scope => sessions::open_other_scope(model, picker, ticket, effects),

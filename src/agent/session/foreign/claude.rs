@@ -165,7 +165,7 @@ impl Reader {
         }
         if line.get("isSidechain").and_then(Value::as_bool) == Some(true) {
             return if matches!(kind, "user" | "assistant") {
-                self.draft.leave_out("subagent message")
+                self.draft.leave_out("subagent message");
             };
         }
         let Some(id) = text_of(line, "uuid") else { return };

@@ -163,7 +163,7 @@ impl Reader {
             }
             "local_shell_call" => self.call(id, item, item.get("action").cloned().unwrap_or_default()),
             "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
-                self.output(id, item)
+                self.output(id, item);
             }
             "web_search_call" | "image_generation_call" | "tool_search_call" => {
                 self.draft.leave_out("provider tool call");

@@ -70,6 +70,6 @@ fn picture_of(kind: &str, data: &str) -> Option<Block> {
     let is_base64 = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'+' | b'/' | b'=');
     let is_picture = matches!(kind, "image/png" | "image/jpeg" | "image/gif" | "image/webp");
     // A provider refuses the whole conversation because of one invalid picture.
-    let is_whole = !data.is_empty() && data.len() % 4 == 0 && data.bytes().all(is_base64);
+    let is_whole = !data.is_empty() && data.len().is_multiple_of(4) && data.bytes().all(is_base64);
     (is_picture && is_whole).then(|| Block::Image { data: data.to_owned(), mime_type: kind.to_owned() })
 }
