@@ -261,6 +261,10 @@ async fn a_session_of_claude_code_is_continued_in_a_copy() {
 async fn a_session_of_codex_is_continued_in_a_copy() {
     let place = Place::new().await;
     let path = place.codex();
+    let renamed = path.with_file_name("renamed.jsonl");
+    fs::rename(&path, &renamed).unwrap();
+    assert_eq!(place.say(&["--session", "62225e4e10ef"]).await.code, 0);
+    fs::rename(&renamed, &path).unwrap();
     let before = place.originals();
     let ended = place.say(&["--session", &path.to_string_lossy()]).await;
     assert_eq!((ended.code, ended.out.trim()), (0, "well"), "{ended:?}");
@@ -297,7 +301,10 @@ async fn a_session_of_opencode_is_continued_in_a_copy() {
     let place = Place::new().await;
     place.opencode(OPENCODE);
     let before = place.originals();
-    let ended = place.say(&["--session", "ses_dedf"]).await;
+    let short = place.rows(&[]).await;
+    let short = short.iter().find(|row| row["title"] == "Colours of the shop").unwrap()["shortId"].clone();
+    assert_eq!(short, "QRV2");
+    let ended = place.say(&["--session", "QRV2"]).await;
     assert_eq!((ended.code, ended.out.trim()), (0, "well"), "{ended:?}");
     assert!(ended.err.contains("not carried over from opencode: 1 document"), "{}", ended.err);
     let work = place.work().to_string_lossy().into_owned();
@@ -392,7 +399,9 @@ async fn what_an_older_opencode_wrote_in_files_is_read() {
 #[tokio::test]
 async fn a_session_of_pi_is_continued_in_a_copy() {
     let place = Place::new().await;
-    place.pi();
+    let path = place.pi();
+    // What the file is called does not matter.
+    fs::rename(&path, path.with_file_name("renamed.jsonl")).unwrap();
     let before = place.originals();
     let ended = place.say(&["--session", "4d5e70"]).await;
     assert_eq!((ended.code, ended.out.trim()), (0, "well"), "{ended:?}");
@@ -437,7 +446,7 @@ async fn recorded_sessions_of_each_program_are_continued() {
         rows.iter().map(|row| row["source"].as_str().unwrap()).collect();
     assert_eq!(sources.into_iter().collect::<Vec<_>>(), ["claude", "codex", "opencode", "pi"]);
     for row in &rows {
-        let ended = place.say(&["--session", row["path"].as_str().unwrap()]).await;
+        let ended = place.say(&["--session", row["id"].as_str().unwrap()]).await;
         assert_eq!(ended.code, 0, "{row}: {ended:?}");
         let sent = place.sent();
         let source = &row["source"];

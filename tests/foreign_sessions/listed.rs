@@ -45,6 +45,7 @@ fn the_picker_shows_searches_opens_and_continues_them() {
     screen.wait_for("Basket lost at login");
     screen.wait_for("codex · ");
     screen.wait_for("claude · ");
+    screen.wait_for("codex: A missing comma.");
     // They are not renamed.
     screen.type_keys("\x12x\r");
     screen.wait_for("Sessions of this directory");

@@ -273,11 +273,7 @@ fn chosen(
         PickerChoice::Pick(key) => {
             model.forget(picker.search.take(), effects);
             model.forget(ticket, effects);
-            if matches!(picker.kind, PickerKind::Sessions { .. }) {
-                sessions::picked(&key, picker.source(&key), effects);
-            } else {
-                picked(model, picker.kind, &key, effects);
-            }
+            picked(model, &picker, &key, effects);
         }
         PickerChoice::Scope => sessions::open_other_scope(model, picker, ticket, effects),
         PickerChoice::Rename(key, name) => {
@@ -301,9 +297,9 @@ fn chosen(
     }
 }
 
-fn picked(model: &mut Model, kind: PickerKind, key: &str, effects: &mut Vec<Effect>) {
-    match kind {
-        PickerKind::Sessions { .. } => {}
+fn picked(model: &mut Model, picker: &Picker, key: &str, effects: &mut Vec<Effect>) {
+    match picker.kind {
+        PickerKind::Sessions { .. } => sessions::picked(key, picker.source(key), effects),
         PickerKind::Forks => tree::fork(key, effects),
         PickerKind::Models => models::picked(model, key, effects),
         PickerKind::Thinking => thinking::picked(model, key, effects),

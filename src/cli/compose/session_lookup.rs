@@ -38,7 +38,8 @@ const MIN_DIGITS: usize = 4;
 /// Short names of sessions: the last digits of their IDs, as many as tell them apart. An ID chosen by a user
 /// is short itself.
 pub(crate) fn short_ids(rows: &[SessionRow]) -> Vec<String> {
-    let is_random = |id: &str| id.len() == 36 && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    let is_uuid = |id: &str| id.len() == 36 && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    let is_random = |row: &SessionRow| is_uuid(&row.id) || row.source == SessionOrigin::Opencode;
     let end = |id: &str, digits: usize| id.get(id.len().saturating_sub(digits)..).unwrap_or(id).to_owned();
     let short = |row: &SessionRow| {
         let others = || rows.iter().filter(|other| other.id != row.id);
@@ -46,7 +47,7 @@ pub(crate) fn short_ids(rows: &[SessionRow]) -> Vec<String> {
             let name = end(&row.id, *digits);
             !others().any(|other| other.id.ends_with(&name) || other.id.starts_with(&name))
         };
-        match is_random(&row.id) {
+        match is_random(row) {
             true => end(&row.id, (MIN_DIGITS..12).find(is_alone).unwrap_or(36)),
             false => row.id.clone(),
         }

@@ -164,9 +164,10 @@ impl Reader {
             _ => {}
         }
         if line.get("isSidechain").and_then(Value::as_bool) == Some(true) {
-            return if matches!(kind, "user" | "assistant") {
+            if matches!(kind, "user" | "assistant") {
                 self.draft.leave_out("subagent message");
-            };
+            }
+            return;
         }
         let Some(id) = text_of(line, "uuid") else { return };
         if self.cwd.is_none() {

@@ -27,6 +27,8 @@ const END: u64 = 32 * 1024;
 const PROMPT: usize = 200;
 /// The maximum length of a directory name that Claude Code uses in full.
 const LONGEST_NAME: usize = 200;
+/// The length of a UUID as text.
+const UUID: usize = 36;
 /// The depth of the folders in which Codex stores its files: year, month, day.
 const CODEX_DEPTH: usize = 3;
 
@@ -89,13 +91,16 @@ impl ForeignPlaces {
     /// The sessions whose id is `id`, begins or ends with it; an exact match is returned alone.
     pub fn with_id(&self, id: &str) -> Vec<(PathBuf, SessionOrigin)> {
         let (mut found, wanted) = (Vec::new(), id.to_ascii_lowercase());
-        for Listed { file, origin, .. } in self.listed(None) {
+        for Listed { file, origin, row: ready } in self.listed(None) {
             let name = file.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let known = match origin {
-                // A UUID after a timestamp.
-                Codex => name.get(name.len().saturating_sub(36)..).unwrap_or(&name).to_owned(),
-                Pi => name.rsplit_once('_').map_or(name.as_str(), |(_, id)| id).to_owned(),
-                _ => name.clone(),
+            // Names end with the id, unless the file was renamed; then the lines have it.
+            let known = match (origin, name.get(name.len().saturating_sub(UUID)..)) {
+                (Codex | Pi, Some(end)) if is_uuid(end) => end.to_owned(),
+                (Codex | Pi, _) => match ready.or_else(|| row(&file, origin)) {
+                    Some(row) => row.id,
+                    None => continue,
+                },
+                _ => name,
             };
             if known == id {
                 return vec![(file.path, origin)];
@@ -117,6 +122,10 @@ impl ForeignPlaces {
         let placed = self.roots().find(|(root, _)| is_below(root)).map(|(_, origin)| origin);
         placed.or_else(|| sniff(path)).unwrap_or_default()
     }
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.len() == UUID && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-')
 }
 
 fn of_row(row: SessionRow) -> Listed {

@@ -27,7 +27,8 @@ pub(super) fn rows(
     let room = usize::from(place.height).saturating_sub(rows.len());
     let Some(words) = &picker.preview else { return rows };
     let user = said("you: ", &words.user, place.width, theme, highlighter);
-    let model = said("tau: ", &words.model, place.width, theme, highlighter);
+    let source = picker.selected_key().map(|key| picker.source(key)).unwrap_or_default();
+    let model = said(&format!("{}: ", source.name()), &words.model, place.width, theme, highlighter);
     // Each may use the rows that the other does not need.
     let most = room.saturating_sub(model.len()).max(room / 2);
     rows.extend(user.into_iter().take(most));
@@ -49,7 +50,7 @@ fn found(picker: &Picker, width: u16, theme: &Theme) -> Vec<Line<'static>> {
 
 /// A message after its speaker.
 fn said(
-    who: &'static str,
+    who: &str,
     text: &str,
     width: u16,
     theme: &Theme,
@@ -60,7 +61,7 @@ fn said(
     let blocks = MarkdownBlocks::of(text);
     let rows = blocks.closed().iter().flat_map(|block| markdown::render(block, room, theme, highlighter));
     let mark = |at: usize| match at {
-        0 => Span::styled(who, theme.style(ThemeToken::Accent)),
+        0 => Span::styled(who.to_owned(), theme.style(ThemeToken::Accent)),
         _ => Span::styled(" ".repeat(indent), Style::new()),
     };
     rows.enumerate().map(|(at, row): (usize, Row)| row.behind(mark(at)).into_line()).collect()
