@@ -287,7 +287,7 @@ struct Spelled {
     written: PathText,
     /// The number of literal characters in that.
     behind: usize,
-    /// The same, or the number of those at its start if that is larger.
+    /// The number of literal characters behind or at its start, whichever is larger.
     count: usize,
     /// Whether enough of its start is literal.
     starts: bool,

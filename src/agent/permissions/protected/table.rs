@@ -27,7 +27,7 @@ struct Place {
     names: Vec<PathText>,
     /// Its names as one text; relative to its anchor, absolute below the root.
     text: PathText,
-    /// The same, followed by anything below it.
+    /// The text followed by anything below it.
     below: PathText,
     /// Whether a name of it is a pattern.
     is_pattern: bool,
