@@ -205,7 +205,7 @@ impl Judge<'_> {
             findings.extend(self.may_touch(kind));
         }
         for Doubt { span, text } in analysis.doubts.iter().take(8) {
-            let finding = self.doubted(text, bare);
+            let finding = self.judge_uncertain(text, bare);
             let part = command.get(span.clone()).unwrap_or_default().to_owned();
             let reason = ApprovalReason { span: Some((span.start, span.end)), ..finding.reason };
             findings.push(Finding { part, reason, ..finding });
@@ -213,7 +213,7 @@ impl Judge<'_> {
     }
 
     /// The finding for a part that may run anything: it needs approval if any rule may be about it.
-    fn doubted(&self, text: &str, bare: Option<&Rule>) -> Finding {
+    fn judge_uncertain(&self, text: &str, bare: Option<&Rule>) -> Finding {
         let strict = self.deny.iter().chain(&self.ask).any(|rule| !rule.tool().starts_with("mcp__"));
         match (self.mode, bare) {
             (PermissionMode::Plan, _) => self.by_mode(text.to_owned(), ""),
@@ -272,7 +272,7 @@ impl Judge<'_> {
             return;
         }
         if read_only::evaluates(part) {
-            findings.push(self.doubted(&why, bare));
+            findings.push(self.judge_uncertain(&why, bare));
             return;
         }
         let allowing =

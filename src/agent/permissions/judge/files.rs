@@ -25,14 +25,14 @@ impl Judge<'_> {
         let judged = JudgedPath::new(path);
         let before = findings.len();
         let named = NamedPath::Known(Rc::new(judged.clone()));
-        self.ruled(&named, is_used, Some(call.tool), Naming::Word, findings);
+        self.check_path_rules(&named, is_used, Some(call.tool), Naming::Word, findings);
         let is_edited =
             is_used == Use::Write && call.tool == "edit" && call.access.reads.contains(&path.to_owned());
         if is_edited {
             // An edit that fails shows the content of the file.
-            self.ruled(&named, Use::Read, Some(call.tool), Naming::Word, findings);
+            self.check_path_rules(&named, Use::Read, Some(call.tool), Naming::Word, findings);
         }
-        self.kept(&judged, is_used, findings);
+        self.check_protected_path(&judged, is_used, findings);
         if is_used == Use::Read && !SEARCHING_TOOLS.contains(&call.tool) && links::is_folder(&judged.real) {
             self.inside(&judged, Use::Read, (Search::default(), false), Some(call.tool), findings);
         }
@@ -89,7 +89,7 @@ impl Judge<'_> {
     }
 
     /// Applies the deny and ask rules about a path. A path that a command only may touch needs approval.
-    fn ruled(
+    fn check_path_rules(
         &self,
         path: &NamedPath,
         is_used: Use,
@@ -148,7 +148,7 @@ impl Judge<'_> {
     }
 
     /// Checks protected paths.
-    fn kept(&self, path: &JudgedPath, is_used: Use, findings: &mut Vec<Finding>) {
+    fn check_protected_path(&self, path: &JudgedPath, is_used: Use, findings: &mut Vec<Finding>) {
         if let Some(kind) = protected(path, &self.places, &self.options.own, is_used) {
             findings.extend(self.protected(kind, path.plain.clone()));
         }
@@ -205,16 +205,16 @@ impl Judge<'_> {
         for Named { path, how, counts } in scene.named(part, !only_reads) {
             let is_unknown = matches!(&path, NamedPath::Partly(text) if text.is_unknown());
             if !(is_unknown && names_only) {
-                self.ruled(&path, Use::Read, None, how, findings);
+                self.check_path_rules(&path, Use::Read, None, how, findings);
             }
             if !only_reads {
-                self.ruled(&path, Use::Write, None, how, findings);
+                self.check_path_rules(&path, Use::Write, None, how, findings);
             }
             match &path {
                 NamedPath::Known(known) => {
                     let is_far = known.plain.parent() != Some(&*self.places.workspace.plain);
                     if counts && (how != Naming::InText || is_far) {
-                        self.kept(known, is_used, findings);
+                        self.check_protected_path(known, is_used, findings);
                     }
                     if how == Naming::Word && counts && links::is_folder(&known.real) {
                         self.folder(part, known, only_reads, findings);
@@ -239,8 +239,8 @@ impl Judge<'_> {
                 part.words.iter().take(1).cloned().chain(part.texts.iter().map(|it| Word::of_text(it)));
             let read = Part { words: words.collect(), elsewhere: part.elsewhere, ..Part::default() };
             for Named { path, .. } in scene.named(&read, true).iter().filter(|it| it.how == Naming::InText) {
-                self.ruled(path, Use::Read, None, Naming::InText, findings);
-                self.ruled(path, Use::Write, None, Naming::InText, findings);
+                self.check_path_rules(path, Use::Read, None, Naming::InText, findings);
+                self.check_path_rules(path, Use::Write, None, Naming::InText, findings);
             }
         }
         if folders::searches_here(part, |word| scene.is_there(word)) {
@@ -446,9 +446,9 @@ impl Judge<'_> {
                 .map(|path| (path, Naming::Word))
                 .chain(through.iter().map(|path| (path, Naming::Through)))
             {
-                self.ruled(path, is_used, None, how, findings);
+                self.check_path_rules(path, is_used, None, how, findings);
                 match path {
-                    NamedPath::Known(path) => self.kept(path, is_used, findings),
+                    NamedPath::Known(path) => self.check_protected_path(path, is_used, findings),
                     NamedPath::Partly(text) => self.perhaps_kept(text, is_used, findings),
                 }
             }
