@@ -299,7 +299,7 @@ pub enum SessionChange {
     /// is continued in a copy.
     Offer {
         path: PathBuf,
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "SessionOrigin::is_own")]
         source: SessionOrigin,
     },
     /// Start a session here with everything in the session file at `path`, which may be relative to the working

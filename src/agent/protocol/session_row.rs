@@ -20,6 +20,11 @@ pub enum SessionOrigin {
 }
 
 impl SessionOrigin {
+    /// Whether the session is tau's own.
+    pub fn is_own(&self) -> bool {
+        *self == SessionOrigin::Tau
+    }
+
     /// As lists and JSON have it.
     pub fn name(self) -> &'static str {
         match self {
