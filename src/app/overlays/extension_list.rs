@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::list_keys::{ListFilter, ListKey, moved};
+use super::list_keys::{ListFilter, ListStep};
 use crate::key::{Key, KeyCode, Mods};
 use crate::outcome::KeyOutcome;
 use crate::printable::Printable;
@@ -80,11 +80,9 @@ impl ExtensionsView {
             _ => {}
         }
         let count = self.shown().len();
-        match self.query.list_key(key, page) {
-            Some(ListKey::Close) => return KeyOutcome::Closed,
-            Some(ListKey::Move(by)) => self.selected = moved(self.selected, by, count),
-            Some(ListKey::Row(row)) => self.selected = row.min(count.saturating_sub(1)),
-            Some(ListKey::Filter) => self.query.begin(),
+        match self.query.select(key, page, &mut self.selected, count) {
+            Some(ListStep::Closed) => return KeyOutcome::Closed,
+            Some(ListStep::Handled) => {}
             None if self.query.key(key) => self.selected = 0,
             None => return KeyOutcome::Ignored,
         }

@@ -1,6 +1,6 @@
 //! The list of actions with their keys: an action gets the pressed key.
 
-use super::list_keys::{ListFilter, ListKey, moved};
+use super::list_keys::{ListFilter, ListStep};
 use crate::action::{Action, ActionRow, KeyContext, TABLE};
 use crate::key::{Key, KeyCode, Mods};
 use crate::keymap::Keymap;
@@ -93,15 +93,11 @@ impl KeysView {
 
     fn choose(&mut self, key: Key, keymap: &Keymap, page: usize) -> KeyOutcome<KeyChanges> {
         self.said = None;
-        if let Some(meant) = self.query.list_key(key, page) {
-            let count = self.rows(keymap).len();
-            match meant {
-                ListKey::Close => return KeyOutcome::Closed,
-                ListKey::Move(by) => self.selected = moved(self.selected, by, count),
-                ListKey::Row(row) => self.selected = row.min(count.saturating_sub(1)),
-                ListKey::Filter => self.query.begin(),
-            }
-            return KeyOutcome::Handled;
+        let count = self.rows(keymap).len();
+        match self.query.select(key, page, &mut self.selected, count) {
+            Some(ListStep::Closed) => return KeyOutcome::Closed,
+            Some(ListStep::Handled) => return KeyOutcome::Handled,
+            None => {}
         }
         match (key.code, key.mods) {
             (KeyCode::Enter | KeyCode::Delete, _) if self.ticket.is_some() => {}

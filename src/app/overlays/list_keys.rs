@@ -15,6 +15,13 @@ pub(crate) enum ListKey {
     Filter,
 }
 
+/// The effect of a key that all lists share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListStep {
+    Closed,
+    Handled,
+}
+
 /// The filter of a list. As long as nothing is typed, letters and digits are keys of the list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ListFilter {
@@ -78,6 +85,23 @@ impl ListFilter {
         }
         self.touched = true;
         meant
+    }
+
+    /// Takes a key that means the same in every list of `count` rows; `None` leaves it to the list.
+    pub(crate) fn select(
+        &mut self,
+        key: Key,
+        page: usize,
+        selected: &mut usize,
+        count: usize,
+    ) -> Option<ListStep> {
+        match self.list_key(key, page)? {
+            ListKey::Close => return Some(ListStep::Closed),
+            ListKey::Move(by) => *selected = moved(*selected, by, count),
+            ListKey::Row(row) => *selected = row.min(count.saturating_sub(1)),
+            ListKey::Filter => self.begin(),
+        }
+        Some(ListStep::Handled)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The list of permission rules: filtering, and adding, changing or removing a rule.
 
-use super::list_keys::{ListFilter, ListKey, moved};
+use super::list_keys::{ListFilter, ListStep};
 use crate::approval::{Coverage, SCOPES};
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
@@ -193,15 +193,11 @@ impl RulesView {
 
     fn choose(&mut self, key: Key, page: usize) -> KeyOutcome<RuleChoice> {
         self.said = None;
-        if let Some(meant) = self.query.list_key(key, page) {
-            let count = self.rows().len();
-            match meant {
-                ListKey::Close => return KeyOutcome::Closed,
-                ListKey::Move(by) => self.selected = moved(self.selected, by, count),
-                ListKey::Row(row) => self.selected = row.min(count.saturating_sub(1)),
-                ListKey::Filter => self.query.begin(),
-            }
-            return KeyOutcome::Done(RuleChoice::Look);
+        let count = self.rows().len();
+        match self.query.select(key, page, &mut self.selected, count) {
+            Some(ListStep::Closed) => return KeyOutcome::Closed,
+            Some(ListStep::Handled) => return KeyOutcome::Done(RuleChoice::Look),
+            None => {}
         }
         match (key.code, key.mods) {
             (KeyCode::Enter | KeyCode::Delete, _) if self.is_busy() => return KeyOutcome::Handled,

@@ -1,6 +1,6 @@
 //! The list of settings: their values, the origin of these, and changing them.
 
-use super::list_keys::{ListFilter, ListKey, moved};
+use super::list_keys::{ListFilter, ListStep};
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
 use crate::outcome::KeyOutcome;
@@ -73,16 +73,14 @@ impl SettingsView {
         if let Some(line) = self.editing.take() {
             return self.type_key(line, key);
         }
-        if let Some(meant) = self.query.list_key(key, page) {
-            let count = self.shown().count();
-            match meant {
-                ListKey::Close => return KeyOutcome::Closed,
-                ListKey::Move(by) => self.selected = moved(self.selected, by, count),
-                ListKey::Row(row) => self.selected = row.min(count.saturating_sub(1)),
-                ListKey::Filter => self.query.begin(),
+        let count = self.shown().count();
+        match self.query.select(key, page, &mut self.selected, count) {
+            Some(ListStep::Closed) => return KeyOutcome::Closed,
+            Some(ListStep::Handled) => {
+                self.said = None;
+                return KeyOutcome::Handled;
             }
-            self.said = None;
-            return KeyOutcome::Handled;
+            None => {}
         }
         match (key.code, key.mods) {
             (KeyCode::Enter | KeyCode::Delete | KeyCode::Left | KeyCode::Right, _)
