@@ -327,7 +327,7 @@ fn end(
     text
 }
 
-/// The awaited decision; pending if there is none.
+/// The awaited decision; pending forever without one.
 async fn decision(
     deciding: &mut Option<(oneshot::Receiver<Decision>, oneshot::Sender<Decision>)>,
 ) -> Result<Decision, oneshot::error::RecvError> {

@@ -28,7 +28,7 @@ struct Known {
 struct Place {
     /// The path with links followed as far as it exists.
     real: PathBuf,
-    /// The type of the file, which may be a link; `None` if there is none.
+    /// The type of the file, which may be a link; `None` if it does not exist.
     kind: Option<FileType>,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn followed(path: &Path) -> PathBuf {
     }
 }
 
-/// The type of the file at a path, which may be a link; `None` if there is none.
+/// The type of the file at a path, which may be a link; `None` if it does not exist.
 pub(super) fn kind(path: &Path) -> Option<FileType> {
     match place(path) {
         Some(place) => place.kind,

@@ -166,7 +166,7 @@ pub enum SessionEvent {
     /// counted, after which a second such event follows. `priced` is false if some of it was used with a
     /// model whose price is unknown.
     SessionUsage { usage: Option<Usage>, priced: bool },
-    /// The accepted plan was changed or dropped. After `SessionOpened` there is none.
+    /// The accepted plan was changed or dropped. `SessionOpened` begins without a plan.
     PlanChanged { plan: Option<WorkPlan> },
     /// *Own.* The answer to `SessionCommand::Undo`, `Redo` or `Revert`: what was restored, or why nothing
     /// was.

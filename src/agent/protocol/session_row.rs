@@ -98,7 +98,7 @@ pub struct FoundSession {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LastExchange {
-    /// The user's message; empty if there is none near the end.
+    /// The user's message; empty if the end of the file has none.
     #[serde(rename = "person")]
     pub user: String,
     /// The model's message after that.

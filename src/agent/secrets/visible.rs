@@ -84,7 +84,7 @@ pub(super) fn sequences(raw: &str) -> String {
 const MAX_LEN: usize = 4 * 1024;
 
 /// The position of an incomplete escape sequence, or of a carriage return whose line feed may follow; the
-/// length of `raw` if there is none.
+/// length of `raw` if nothing matches.
 pub(super) fn incomplete(raw: &str) -> usize {
     let trimmed = raw.trim_end_matches('\r').len();
     let Some(at) = memchr::memrchr(0x1b, raw.as_bytes()).filter(|at| raw.len() - at < MAX_LEN) else {

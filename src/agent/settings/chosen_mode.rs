@@ -11,7 +11,7 @@ const FILE: &str = "permission-mode.json";
 /// The size limit of the file in bytes; tau writes far less.
 const MAX_BYTES: u64 = 1_024;
 
-/// The earlier choice; `None` if there is none, or it cannot be read: then the user is asked again.
+/// The earlier choice; `None` if it is missing or unreadable; the user is asked again.
 pub fn read(paths: &Paths) -> Option<ChosenMode> {
     let bytes = read_capped(&paths.state.join(FILE), MAX_BYTES).ok()?;
     serde_json::from_slice(&bytes).ok()

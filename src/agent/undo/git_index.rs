@@ -97,7 +97,7 @@ pub struct GitIndex {
 }
 
 impl GitIndex {
-    /// Reads the part of the index for files below `root`. `None` if there is none, or none that is usable.
+    /// Reads the part of the index for files below `root`. `None` without a usable index.
     pub fn read(place: &GitPlace, root: &Path) -> Option<Self> {
         let path = place.dir.join("index");
         let stamp = Stamp::from(&fs::metadata(&path).ok()?);

@@ -169,7 +169,7 @@ impl SessionUndo {
         Some(UndoPlan { entry_id: Some(entry_id.to_owned()), not_covered, ..plan })
     }
 
-    /// The effect of reversing the last undo; `None` if there is none.
+    /// The effect of reversing the last undo; `None` if nothing was undone.
     pub fn redo_plan(&mut self) -> Option<UndoPlan> {
         self.complete_unless_open();
         let undone = self.undone()?;

@@ -389,7 +389,7 @@ impl Approvals {
         self.pending.iter_mut().find(|approval| approval.request.id == id)
     }
 
-    /// Adds pasted text to the line being typed; false if there is none.
+    /// Adds pasted text to the line being typed; false if no line is being typed.
     pub(crate) fn paste(&mut self, text: &str) -> bool {
         let line = self.open_mut().and_then(Approval::line_mut);
         line.map(|line| line.paste(text)).is_some()

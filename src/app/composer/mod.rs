@@ -187,7 +187,7 @@ impl Composer {
         self.splice((row, column.saturating_sub(chars)), chars, &clean(text));
     }
 
-    /// Replaces the chip before the cursor with its text; false when there is none.
+    /// Replaces the chip before the cursor with its text; false without a chip there.
     pub(crate) fn expand_chip(&mut self) -> bool {
         let Some(segment) = self.segment_before() else { return false };
         let (row, column) = self.buffer.cursor();

@@ -115,7 +115,7 @@ pub struct Transcript {
     pub selection: Option<Selection>,
     /// The panel that takes keys.
     panel: Option<SelectedPanel>,
-    /// The last row in the terminal's scrollback; `None` when there is none.
+    /// The last row in the terminal's scrollback; `None` before the first.
     pub printed: Option<Anchor>,
     /// The open search.
     pub find: Option<Find>,

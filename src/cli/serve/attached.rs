@@ -34,7 +34,7 @@ type KnownSession = (String, Option<String>);
 /// A way in which a name can mean a session.
 type Way<'a> = &'a dyn Fn(&KnownSession) -> bool;
 
-/// The session to attach to. Makes a new one on request, or if there is none yet.
+/// The session to attach to. Makes a new one on request, or if no session exists yet.
 ///
 /// # Errors
 /// When no session, or more than one, has this name.

@@ -145,7 +145,7 @@ impl Widths {
     }
 }
 
-/// The replacement for a cluster that is drawn too wide; `None` where it fits, and where there is none.
+/// The replacement for a cluster that is drawn too wide; `None` if the cluster fits or has no replacement.
 fn stand_in(cluster: &str, wider: &[Kind]) -> Option<String> {
     if cluster.is_ascii() {
         return None;

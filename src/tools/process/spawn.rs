@@ -117,7 +117,7 @@ fn output_pipe() -> io::Result<(Output, io::PipeWriter)> {
     Ok((Output::Pipe(pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?), writer))
 }
 
-/// The confinement of the command; `None` if there is none.
+/// The confinement of the command; `None` if it runs unconfined.
 fn confinement(
     io: &CommandIo,
     command: &CommandLine<'_>,

@@ -125,7 +125,7 @@ fn may_be_out_of_sight(model: &Model, approval: &Approval) -> bool {
     !model.approvals.follow || !model.shows_prompt() || approval.hunk > 0
 }
 
-/// The sandbox of the call; nothing if there is none.
+/// The sandbox of the call; nothing without a sandbox.
 fn sandbox(approval: &Approval) -> Option<String> {
     let words = approval.sandbox.as_str();
     match words {

@@ -47,7 +47,7 @@ pub(super) fn text_of<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
     value.get(field).and_then(Value::as_str)
 }
 
-/// The number in a field; 0 if there is none.
+/// The number in a field; 0 if it is missing.
 pub(super) fn number_of(value: &Value, field: &str) -> u64 {
     value.get(field).and_then(Value::as_u64).unwrap_or_default()
 }
