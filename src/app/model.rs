@@ -30,7 +30,6 @@ use crate::overlays::picker::PickerKind;
 use crate::overlays::plan::WorkMode;
 use tau_protocol::chosen::ChosenModels;
 use tau_protocol::command::{Queue, QueuedMessage};
-use tau_protocol::extension::McpResource;
 use tau_protocol::message::Block;
 use tau_protocol::model::Model as AiModel;
 use tau_tools::plan::WorkPlan;
@@ -101,8 +100,6 @@ pub struct Model {
     pub(crate) early_command: Option<(Queue, String)>,
     /// The query whether it belongs to an MCP server that is starting.
     pub(crate) early_asked: Option<Ticket>,
-    /// The resources of MCP servers.
-    pub resources: Arc<[McpResource]>,
     /// Name of the configured theme.
     pub theme: String,
     /// Known facts about the terminal.
@@ -257,7 +254,7 @@ impl Model {
 
     /// The session's title: its name, its first prompt, or tau's directory.
     pub(crate) fn title(&self) -> &str {
-        let named = self.status.session.name.as_deref();
+        let named = self.status.mirror.session.name.as_deref();
         let began = self.status.began.as_ref().map(Printable::as_str);
         named.or(began).unwrap_or(&self.place)
     }

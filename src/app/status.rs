@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::msg::Millis;
 use super::printable::Printable;
-use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::{
     AgentEvent, CompactionReason, CompactionResult, Delta, QueueEvent, RunEvent, SessionEvent, SessionInfo,
-    SettingsEvent, TaskEvent, TurnEvent,
+    TaskEvent, TurnEvent,
 };
 use tau_protocol::message::{Message, StopReason, Usage};
-use tau_protocol::model::{Api, Model as AiModel, ThinkingLevel};
+use tau_protocol::mirror::SessionMirror;
+use tau_protocol::model::{Api, Model as AiModel};
 use tau_protocol::query::{HistoryPage, QueryAnswer};
 use tau_protocol::title;
 
@@ -84,14 +84,12 @@ impl QueuedText {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
     pub run: Option<AgentRun>,
-    pub session: SessionInfo,
+    /// The session, as its events describe it.
+    pub mirror: SessionMirror,
     /// The start of the first message, if known: the title of an unnamed session.
     pub began: Option<Printable>,
     /// The session has no messages yet.
     pub fresh: bool,
-    pub model: Option<Arc<AiModel>>,
-    pub thinking: ThinkingLevel,
-    pub permission_mode: PermissionMode,
     /// Queued messages.
     pub steering: Vec<QueuedText>,
     pub follow_up: Vec<QueuedText>,
@@ -111,6 +109,7 @@ pub struct Status {
 impl Status {
     /// Applies an event. Irrelevant events are ignored.
     pub fn fold(&mut self, event: &AgentEvent, now: Millis) {
+        self.mirror.apply(event);
         match event {
             AgentEvent::Run(RunEvent::AgentStart) => {
                 self.begin(Activity::Waiting, now);
@@ -137,13 +136,6 @@ impl Status {
             AgentEvent::Session(SessionEvent::SessionOpened { session, messages, .. }) => {
                 self.open(session, messages);
             }
-            AgentEvent::Session(SessionEvent::SessionInfoChanged { name }) => {
-                self.session.name.clone_from(name);
-            }
-            AgentEvent::Settings(SettingsEvent::ModelChanged { model }) => {
-                self.model = Some(Arc::clone(model));
-            }
-            AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { level }) => self.thinking = *level,
             AgentEvent::Queue(QueueEvent::QueueUpdate { steering, follow_up }) => {
                 self.steering = steering.iter().map(|text| QueuedText::new(text)).collect();
                 self.follow_up = follow_up.iter().map(|text| QueuedText::new(text)).collect();
@@ -165,7 +157,7 @@ impl Status {
             }
             AgentEvent::Session(SessionEvent::SessionUsage { usage: Some(usage), priced }) => {
                 self.total = minus(&self.total, &self.before);
-                add(&mut self.total, usage);
+                self.total.add(usage);
                 self.before = *usage;
                 self.priced &= *priced;
                 self.usage_known = UsageKnown::All;
@@ -207,7 +199,7 @@ impl Status {
 
     /// The share of the context window in use, in percent; `None` when either is unknown.
     pub fn context_percent(&self) -> Option<u64> {
-        let window = self.model.as_ref().map_or(0, |model| model.context_window);
+        let window = self.mirror.model.as_ref().map_or(0, |model| model.context_window);
         (window > 0).then(|| (self.context.saturating_mul(100) / window).min(999))
     }
 
@@ -217,7 +209,6 @@ impl Status {
     }
 
     fn open(&mut self, session: &SessionInfo, messages: &[Arc<Message>]) {
-        self.session = session.clone();
         self.run = None;
         self.total = Usage::default();
         self.priced = true;
@@ -235,14 +226,14 @@ impl Status {
     /// Counts a compaction, which costs tokens, too.
     fn compacted(&mut self, result: Option<&CompactionResult>) {
         if let Some(usage) = result.and_then(|result| result.usage) {
-            add(&mut self.total, &usage);
+            self.total.add(&usage);
         }
     }
 
     fn count(&mut self, message: &Message) {
         let Message::Assistant(answer) = message else { return };
         let usage = &answer.usage;
-        add(&mut self.total, usage);
+        self.total.add(usage);
         let context = usage.input + usage.output + usage.cache_read + usage.cache_write;
         if context > 0 && !matches!(answer.stop_reason, StopReason::Error) {
             self.context = context;
@@ -250,7 +241,7 @@ impl Status {
         let known = |model: &Arc<AiModel>| {
             model.id != answer.model || model.cost.is_some() || model.api == Api::Scripted
         };
-        let known = self.model.as_ref().is_none_or(known);
+        let known = self.mirror.model.as_ref().is_none_or(known);
         let free = context == 0 && matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
         self.priced &= known || free || usage.cost.total > 0.0;
     }
@@ -314,14 +305,6 @@ impl Status {
             _ => Vec::new(),
         }
     }
-}
-
-fn add(sum: &mut Usage, usage: &Usage) {
-    sum.input = sum.input.saturating_add(usage.input);
-    sum.output = sum.output.saturating_add(usage.output);
-    sum.cache_read = sum.cache_read.saturating_add(usage.cache_read);
-    sum.cache_write = sum.cache_write.saturating_add(usage.cache_write);
-    sum.cost.total += usage.cost.total;
 }
 
 fn minus(sum: &Usage, usage: &Usage) -> Usage {

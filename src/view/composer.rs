@@ -19,7 +19,7 @@ use tau_app::printable::printable_line;
 
 /// The rows of the composer, with the cursor's column and row.
 pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> (Vec<Line<'static>>, Option<(u16, u16)>) {
-    let prompt_border = ThemeToken::composer(model.status.thinking);
+    let prompt_border = ThemeToken::composer(model.status.mirror.thinking);
     let (border, label, prompt) = match model.composer.mode() {
         _ if model.editing.is_some() => (prompt_border, editing_label(model), "> "),
         InputMode::Prompt => (prompt_border, String::new(), "> "),

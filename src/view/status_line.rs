@@ -216,7 +216,7 @@ fn plain(theme: &Theme, text: &str) -> Span<'static> {
 
 /// The permission mode; plan mode stands out even without colours.
 fn permission_mode(model: &Model, theme: &Theme) -> Span<'static> {
-    let mode = model.status.permission_mode;
+    let mode = model.status.mirror.mode;
     if model.settings_fault.is_some() {
         let text = format!("{} · settings cannot be read", mode.name());
         return Span::styled(text, theme.style(ThemeToken::Warning));
@@ -246,16 +246,17 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
         StatusPart::Path if fit.short >= Short::Path => Some(last_folder(&model.place).to_owned()),
         StatusPart::Path => Some(model.place.clone()),
         StatusPart::Branch => status.branch.as_ref().map(|name| name.as_str().to_owned()),
-        StatusPart::Session => status.session.name.clone(),
-        StatusPart::Provider => status.model.as_ref().map(|ai| ai.provider.clone()),
+        StatusPart::Session => status.mirror.session.name.clone(),
+        StatusPart::Provider => status.mirror.model.as_ref().map(|ai| ai.provider.clone()),
         StatusPart::Model => {
             let most = u16::try_from(fit.name).unwrap_or(u16::MAX);
             Some(wrap::truncate(&model_name(model), most).into_owned())
         }
         StatusPart::Thinking => {
-            let ai = status.model.as_ref().filter(|ai| ai.reasoning);
-            let noun = if fit.nouns && status.thinking == ThinkingLevel::Off { "thinking " } else { "" };
-            ai.map(|_| format!("{noun}{}", status.thinking.name()))
+            let ai = status.mirror.model.as_ref().filter(|ai| ai.reasoning);
+            let noun =
+                if fit.nouns && status.mirror.thinking == ThinkingLevel::Off { "thinking " } else { "" };
+            ai.map(|_| format!("{noun}{}", status.mirror.thinking.name()))
         }
         StatusPart::Tokens => (counted && total.input + total.output > 0).then(|| {
             let sent = total.input + total.cache_read + total.cache_write;
@@ -268,7 +269,7 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
             (false, false) => Some("$?".to_owned()),
             (false, true) => None,
         },
-        StatusPart::Context => status.model.as_ref().map(|ai| match status.context_percent() {
+        StatusPart::Context => status.mirror.model.as_ref().map(|ai| match status.context_percent() {
             Some(percent) => format!("{percent}% of {}", tokens(ai.context_window)),
             None => "? ctx".to_owned(),
         }),
@@ -296,7 +297,7 @@ fn cost(dollars: f64, short: Short) -> String {
 
 /// The name of the model, or how to choose one.
 fn model_name(model: &Model) -> String {
-    let Some(ai) = &model.status.model else {
+    let Some(ai) = &model.status.mirror.model else {
         let key = model.keymap.hint(Action::Models).unwrap_or_else(|| "/model".to_owned());
         return format!("no model ({key})");
     };

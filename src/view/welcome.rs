@@ -22,7 +22,7 @@ pub fn rows(model: &Model, theme: &Theme, width: u16) -> Vec<Row> {
     let text = "  ? keys and commands · ! runs a command · @ names a file · / commands";
     rows.push(Line::styled(text, muted));
     // Until a real model is chosen.
-    let uses_demo = model.status.model.as_ref().is_none_or(|ai| ai.api == Api::Scripted);
+    let uses_demo = model.status.mirror.model.as_ref().is_none_or(|ai| ai.api == Api::Scripted);
     if model.boot.demo && uses_demo {
         rows.push(Line::default());
         rows.extend(demo(theme));

@@ -29,6 +29,7 @@ pub use super::engine::tool_registry::ToolRegistry;
 use super::protocol::approval::{ApprovalAnswer, PermissionMode};
 use super::protocol::command::{AgentCommand, QuestionAnswer, Tuning};
 use super::protocol::message::Message;
+use super::protocol::mirror::SessionMirror;
 use super::protocol::model::{Model, ThinkingBudgets, ThinkingLevel};
 use super::protocol::query::{Query, QueryAnswer};
 use super::protocol::rules::{PermissionRules, RuleChange};
@@ -112,14 +113,17 @@ impl Agent {
     /// Outside a tokio runtime.
     pub fn start(config: AgentConfig) -> Self {
         let mut board = Board::default();
+        board.fold.mirror = SessionMirror {
+            session: config.session.info().clone(),
+            model: config.model.clone(),
+            thinking: config.model.as_ref().map_or(config.thinking, |model| model.nearest(config.thinking)),
+            mode: config.behavior.permission_mode,
+            ..SessionMirror::default()
+        };
         let state = &mut board.fold.state;
         state.system = Arc::clone(&config.system);
-        state.model.clone_from(&config.model);
-        state.thinking =
-            config.model.as_ref().map_or(config.thinking, |model| model.nearest(config.thinking));
         state.tools = config.tools.specs().into_iter().map(|spec| spec.name).collect();
         state.messages = config.session.context().messages;
-        state.session = config.session.info().clone();
         let tools = config.behavior.tools.clone();
         let AgentHandle { commands, events, task } = spawn(config);
         let board = Arc::new(Mutex::new(board));
@@ -315,7 +319,9 @@ impl Agent {
     /// # Errors
     /// When the agent has ended.
     pub async fn command(&self, command: impl Into<AgentCommand>) -> Result<(), AgentError> {
-        self.inner.commands.send(command.into()).await.map_err(|_| AgentError::Ended)
+        let command = command.into();
+        self.inner.board.lock().fold.mirror.sent(&command);
+        self.inner.commands.send(command).await.map_err(|_| AgentError::Ended)
     }
 
     /// Asks about the session. The answer is as of all commands sent before.

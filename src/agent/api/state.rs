@@ -9,10 +9,10 @@ use std::sync::Arc;
 use crate::provider::StreamEvent;
 use crate::provider::assemble::Assembler;
 use tau_protocol::event::{
-    AgentEvent, NoticeLevel, QueueEvent, RunEvent, SessionEvent, SessionInfo, SettingsEvent, ShellEvent,
-    TaskEvent, TurnEvent,
+    AgentEvent, NoticeLevel, RunEvent, SessionEvent, SessionInfo, ShellEvent, TaskEvent, TurnEvent,
 };
 use tau_protocol::message::{AssistantMessage, Message, StopReason, Usage};
+use tau_protocol::mirror::SessionMirror;
 use tau_protocol::model::{Model, ThinkingLevel};
 
 /// The state of an agent at one moment.
@@ -56,7 +56,9 @@ impl AgentState {
 /// The state, with the data needed to fold events into it.
 #[derive(Debug, Default)]
 pub(super) struct Fold {
+    /// The facts that the mirror does not hold.
     pub(super) state: AgentState,
+    pub(super) mirror: SessionMirror,
     partial: Option<(Assembler, Usage)>,
 }
 
@@ -67,19 +69,29 @@ impl Fold {
             let message = assembler.snapshot();
             AssistantMessage { usage: *usage, stop_reason: StopReason::Stop, error_message: None, ..message }
         });
-        AgentState { partial, ..self.state.clone() }
+        let known = self.mirror.clone();
+        AgentState {
+            model: known.model,
+            thinking: known.thinking,
+            is_streaming: known.running,
+            partial,
+            steering: known.steering,
+            follow_up: known.follow_up,
+            session: known.session,
+            ..self.state.clone()
+        }
     }
 
     /// Folds the next event.
     pub(super) fn take(&mut self, event: &AgentEvent) {
+        self.mirror.apply(event);
         let state = &mut self.state;
         match event {
-            AgentEvent::Run(RunEvent::AgentStart) => {
-                state.is_streaming = true;
-                state.error = None;
+            AgentEvent::Run(RunEvent::AgentStart) => state.error = None,
+            AgentEvent::Run(RunEvent::AgentSettled { .. }) | AgentEvent::Task(TaskEvent::Stopped) => {
+                state.pending_calls.clear();
+                self.partial = None;
             }
-            AgentEvent::Run(RunEvent::AgentSettled { .. }) => self.settle(),
-            AgentEvent::Task(TaskEvent::Stopped) => self.settle(),
             AgentEvent::Turn(TurnEvent::MessageStart { message }) => self.begin(message),
             AgentEvent::Turn(TurnEvent::MessageUpdate { usage, assistant_message_event }) => {
                 if let Some((assembler, known)) = &mut self.partial {
@@ -97,19 +109,7 @@ impl Fold {
             AgentEvent::Shell(ShellEvent::BashEnd { message, .. }) => {
                 state.messages.push(Arc::new(Message::BashExecution(message.clone())));
             }
-            AgentEvent::Queue(QueueEvent::QueueUpdate { steering, follow_up }) => {
-                state.steering.clone_from(steering);
-                state.follow_up.clone_from(follow_up);
-            }
-            AgentEvent::Settings(SettingsEvent::ModelChanged { model }) => {
-                state.model = Some(Arc::clone(model));
-            }
-            AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { level }) => state.thinking = *level,
-            AgentEvent::Session(SessionEvent::SessionInfoChanged { name }) => {
-                state.session.name.clone_from(name);
-            }
-            AgentEvent::Session(SessionEvent::SessionOpened { session, messages, .. }) => {
-                state.session = session.clone();
+            AgentEvent::Session(SessionEvent::SessionOpened { messages, .. }) => {
                 state.messages.clone_from(messages);
             }
             AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, .. }) => {
@@ -135,11 +135,5 @@ impl Fold {
             }
         }
         self.state.messages.push(Arc::clone(message));
-    }
-
-    fn settle(&mut self) {
-        self.state.is_streaming = false;
-        self.state.pending_calls.clear();
-        self.partial = None;
     }
 }

@@ -1,15 +1,19 @@
 //! The state of an agent's session, derived from its events.
 //!
-//! Front ends keep one beside their own state. It is exact as of the last applied event.
+//! Front ends keep one beside their own state. It is exact as of the last applied event. A new event that
+//! changes what is known of a session is one arm here.
 
 use std::sync::Arc;
 
 use super::approval::{ApprovalRequest, PermissionMode};
+use super::command::{AgentCommand, QuestionCommand};
 use super::event::{
     AgentEvent, Question, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SessionInfo, SettingsEvent,
     TaskEvent,
 };
+use super::extension::{McpResource, PromptCommand};
 use super::model::{Model, ThinkingLevel};
+use tau_tools::plan::WorkPlan;
 
 /// The state of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +34,15 @@ pub struct SessionMirror {
     pub approvals: Vec<ApprovalRequest>,
     /// Questions waiting for an answer, with their ids, in the order in which they were asked.
     pub questions: Vec<(String, Question)>,
+    /// The plan that the user has accepted.
+    pub plan: Option<WorkPlan>,
+    /// The approximate number of messages before those that the session was opened with; `None` if it was
+    /// opened with all.
+    pub history_left: Option<u64>,
+    /// The commands, once they have changed.
+    pub commands: Option<Vec<PromptCommand>>,
+    /// The resources of MCP servers.
+    pub resources: Vec<McpResource>,
 }
 
 impl SessionMirror {
@@ -41,12 +54,7 @@ impl SessionMirror {
                 self.steering.clone_from(steering);
                 self.follow_up.clone_from(follow_up);
             }
-            AgentEvent::Session(SessionEvent::SessionOpened { session, .. }) => {
-                self.session.clone_from(session);
-            }
-            AgentEvent::Session(SessionEvent::SessionInfoChanged { name }) => {
-                self.session.name.clone_from(name);
-            }
+            AgentEvent::Session(event) => self.session(event),
             AgentEvent::Settings(event) => self.settings(event),
             AgentEvent::Questions(event) => self.questions(event),
             AgentEvent::Task(TaskEvent::Stopped) => {
@@ -58,13 +66,6 @@ impl SessionMirror {
             // These are transient, or are the messages themselves.
             AgentEvent::Turn(_)
             | AgentEvent::Queue(QueueEvent::QueueReturned { .. } | QueueEvent::QueueChangeFailed { .. })
-            | AgentEvent::Session(
-                SessionEvent::SessionRefused { .. }
-                | SessionEvent::HistoryAvailable { .. }
-                | SessionEvent::SessionUsage { .. }
-                | SessionEvent::PlanChanged { .. }
-                | SessionEvent::FilesRestored { .. },
-            )
             | AgentEvent::Shell(_)
             | AgentEvent::Task(TaskEvent::Answered { .. } | TaskEvent::Notice { .. }) => {}
         }
@@ -85,15 +86,30 @@ impl SessionMirror {
         }
     }
 
+    fn session(&mut self, event: &SessionEvent) {
+        match event {
+            SessionEvent::SessionOpened { session, .. } => {
+                self.session.clone_from(session);
+                self.plan = None;
+                self.history_left = None;
+            }
+            SessionEvent::SessionInfoChanged { name } => self.session.name.clone_from(name),
+            SessionEvent::PlanChanged { plan } => self.plan.clone_from(plan),
+            SessionEvent::HistoryAvailable { left } => self.history_left = Some(*left),
+            SessionEvent::SessionRefused { .. }
+            | SessionEvent::SessionUsage { .. }
+            | SessionEvent::FilesRestored { .. } => {}
+        }
+    }
+
     fn settings(&mut self, event: &SettingsEvent) {
         match event {
             SettingsEvent::ModelChanged { model } => self.model = Some(Arc::clone(model)),
             SettingsEvent::ThinkingLevelChanged { level } => self.thinking = *level,
             SettingsEvent::PermissionModeChanged { mode } => self.mode = *mode,
-            SettingsEvent::RulesChanged
-            | SettingsEvent::CommandsChanged { .. }
-            | SettingsEvent::ResourcesChanged { .. }
-            | SettingsEvent::ExtensionsChanged => {}
+            SettingsEvent::CommandsChanged { commands } => self.commands = Some(commands.clone()),
+            SettingsEvent::ResourcesChanged { resources } => self.resources.clone_from(resources),
+            SettingsEvent::RulesChanged | SettingsEvent::ExtensionsChanged => {}
         }
     }
 
@@ -106,7 +122,14 @@ impl SessionMirror {
         }
     }
 
-    /// Records that a question was answered, which no event reports.
+    /// Applies a command that the front end has sent: no event reports that a question was answered.
+    pub fn sent(&mut self, command: &AgentCommand) {
+        if let AgentCommand::Questions(QuestionCommand::Answer { id, .. }) = command {
+            self.answered(id);
+        }
+    }
+
+    /// Records that a question was answered.
     pub fn answered(&mut self, id: &str) {
         self.questions.retain(|(own, _)| own != id);
     }

@@ -1,7 +1,5 @@
 //! Events of the agent: folded into the state, or routed on.
 
-use std::sync::Arc;
-
 use super::{
     approval, changes, completion, context, extensions, notify, offers, panels, plan, prompt_commands, queue,
     rule_list, session, tree, undo,
@@ -12,14 +10,16 @@ use crate::model::Model;
 use crate::overlays::overlay::Overlay;
 use crate::printable::Printable;
 use crate::request::{ShellRequest, Ticket};
-use tau_protocol::event::AgentEvent;
+use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::{
-    NoticeLevel, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent, ShellEvent, TaskEvent,
+    AgentEvent, NoticeLevel, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent, ShellEvent,
+    TaskEvent,
 };
 use tau_protocol::query::{HistoryPage, QueryAnswer};
 
 pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effect>) {
     let since = model.status.run.as_ref().map(|run| run.since);
+    let mode = model.status.mirror.mode;
     model.transcript.fold(event, model.now);
     model.jobs.fold(event, &mut model.transcript, model.now);
     model.status.fold(event, model.now);
@@ -41,7 +41,7 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
             QueueEvent::QueueChangeFailed { change, .. } => queue::failed(model, change),
         },
         AgentEvent::Session(event) => of_session(model, event, effects),
-        AgentEvent::Settings(event) => of_settings(model, event, effects),
+        AgentEvent::Settings(event) => of_settings(model, event, mode, effects),
         AgentEvent::Shell(ShellEvent::BashEnd { message, .. }) => {
             if message.blocked.is_some() {
                 panels::offer_unconfined(model);
@@ -91,19 +91,16 @@ fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>
     }
 }
 
-fn of_settings(model: &mut Model, event: &SettingsEvent, effects: &mut Vec<Effect>) {
+fn of_settings(model: &mut Model, event: &SettingsEvent, former: PermissionMode, effects: &mut Vec<Effect>) {
     match event {
         SettingsEvent::ModelChanged { .. } => {
             approval::ask_for_mode(model);
             offers::at_start(model);
         }
-        SettingsEvent::PermissionModeChanged { mode } => approval::mode_changed(model, *mode),
+        SettingsEvent::PermissionModeChanged { mode } => approval::mode_changed(model, former, *mode),
         SettingsEvent::RulesChanged => rule_list::changed(model, effects),
         SettingsEvent::CommandsChanged { commands } => prompt_commands::changed(model, commands, effects),
-        SettingsEvent::ResourcesChanged { resources } => {
-            model.resources = Arc::from(resources.as_slice());
-            completion::resources_changed(model, effects);
-        }
+        SettingsEvent::ResourcesChanged { .. } => completion::resources_changed(model, effects),
         SettingsEvent::ExtensionsChanged => extensions::changed(model, effects),
         SettingsEvent::ThinkingLevelChanged { .. } => {}
     }

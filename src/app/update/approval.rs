@@ -370,7 +370,7 @@ fn ending(approval: &Approval) -> String {
 /// Switches to the next permission mode.
 pub(super) fn next_mode(model: &mut Model, effects: &mut Vec<Effect>) {
     let modes = PermissionMode::ALL;
-    let now = modes.iter().position(|mode| *mode == model.status.permission_mode).unwrap_or(0);
+    let now = modes.iter().position(|mode| *mode == model.status.mirror.mode).unwrap_or(0);
     let next = modes.get((now + 1) % modes.len()).copied().unwrap_or_default();
     set_mode(next, effects);
 }
@@ -392,8 +392,7 @@ pub(super) fn set_mode(mode: PermissionMode, effects: &mut Vec<Effect>) {
 }
 
 /// Records a mode change.
-pub(super) fn mode_changed(model: &mut Model, mode: PermissionMode) {
-    let former = std::mem::replace(&mut model.status.permission_mode, mode);
+pub(super) fn mode_changed(model: &mut Model, former: PermissionMode, mode: PermissionMode) {
     if former != mode {
         model.work_mode.changes(former, model.now);
         model.remark(&format!("{}: {}", mode.name(), mode_meaning(mode)));
@@ -414,7 +413,7 @@ fn mode_meaning(mode: PermissionMode) -> &'static str {
 
 /// Asks for the permission mode once a model other than the demo answers, unless one is configured.
 pub(super) fn ask_for_mode(model: &mut Model) {
-    let is_real = model.status.model.as_ref().is_some_and(|ai| ai.api != Api::Scripted);
+    let is_real = model.status.mirror.model.as_ref().is_some_and(|ai| ai.api != Api::Scripted);
     if is_real && std::mem::take(&mut model.asks_mode) {
         // Below other questions: a question of trust comes first.
         let question = ModeQuestion::new(model.boot.can_sandbox);

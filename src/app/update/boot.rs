@@ -24,6 +24,7 @@ use crate::transcript::{EntryBody, Transcript};
 use crate::undo::UndoDialog;
 use tau_protocol::chosen::ChosenModels;
 use tau_protocol::event::NoticeLevel;
+use tau_protocol::mirror::SessionMirror;
 use tau_protocol::screen_settings::EditingMode;
 
 /// The model of the first frame, and the initial requests.
@@ -59,9 +60,12 @@ pub fn boot(boot: Boot) -> (Model, Vec<Effect>) {
 
 fn blank(boot: Boot, keymap: Keymap) -> Model {
     let status = Status {
-        model: boot.model.clone(),
-        thinking: boot.thinking,
-        permission_mode: boot.permission_mode,
+        mirror: SessionMirror {
+            model: boot.model.clone(),
+            thinking: boot.thinking,
+            mode: boot.permission_mode,
+            ..SessionMirror::default()
+        },
         priced: true,
         ..Status::default()
     };
@@ -94,7 +98,6 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         commands_follow: boot.more_commands,
         early_command: None,
         early_asked: None,
-        resources: Arc::default(),
         theme: boot.theme.clone(),
         terminal: TerminalFacts { background: boot.background, ..TerminalFacts::default() },
         status_line: StatusLine::new(boot.status_line.clone(), boot.status_command),

@@ -93,8 +93,8 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         }
         Wanted::File(query) => {
             let word = format!("@{query}");
-            let template = completion::template(&model.resources, &word);
-            let found = Completion::resources(&model.resources, &word);
+            let template = completion::template(&model.status.mirror.resources, &word);
+            let found = Completion::resources(&model.status.mirror.resources, &word);
             if found.is_some() || template.is_some() {
                 let is_same = model.completion.as_ref().is_some_and(|list| list.word == word);
                 if !is_same {
@@ -201,7 +201,7 @@ pub(super) fn fill_files(model: &mut Model, matches: &FileMatches) {
     if let Some(list) = model.completion.as_mut() {
         list.fill(&matches.paths);
         list.count = matches.count;
-        list.add_servers(&model.resources);
+        list.add_servers(&model.status.mirror.resources);
     }
 }
 

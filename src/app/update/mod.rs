@@ -106,6 +106,11 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
         })));
     }
     status_line::follow(&mut model, &mut effects);
+    for effect in &effects {
+        if let Effect::Agent(command) = effect {
+            model.status.mirror.sent(command);
+        }
+    }
     (model, effects)
 }
 

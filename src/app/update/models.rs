@@ -55,7 +55,7 @@ pub(super) fn step(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
 
 /// Skips the demo, which is useless once there is a real model.
 fn step_known(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
-    let current = model.status.model.as_ref().filter(|ai| !is_demo(ai)).map(|ai| ai.reference());
+    let current = model.status.mirror.model.as_ref().filter(|ai| !is_demo(ai)).map(|ai| ai.reference());
     // The model of this run remains one of them after the step.
     if let Some(current) = current.clone().filter(|current| !model.chosen_models.contains(current)) {
         model.chosen_models.recent.push(current);
@@ -120,7 +120,7 @@ fn set(model: &mut Model, ai: Arc<AiModel>, effects: &mut Vec<Effect>) {
 
 /// Switches from the demo, or from no model, to a working one.
 pub(super) fn leave_demo(model: &mut Model, ai: Arc<AiModel>, effects: &mut Vec<Effect>) {
-    if model.status.model.as_deref().is_none_or(is_demo) {
+    if model.status.mirror.model.as_deref().is_none_or(is_demo) {
         set(model, ai, effects);
     }
 }
@@ -152,9 +152,9 @@ pub(super) fn listed(
 /// Fills the picker. With only the demo in use, selects the first real model: one of a server on this
 /// machine.
 fn fill(model: &mut Model, ticket: Ticket, keyless: &[KeylessModel]) {
-    let current = model.status.model.as_ref().map(|ai| ai.reference());
+    let current = model.status.mirror.model.as_ref().map(|ai| ai.reference());
     let first_real = model.models.iter().find(|ai| !is_demo(ai)).map(|ai| ai.reference());
-    let uses_demo = model.status.model.as_deref().is_some_and(is_demo);
+    let uses_demo = model.status.mirror.model.as_deref().is_some_and(is_demo);
     let row = |ai: &Arc<AiModel>| PickerRow {
         marked: model.chosen_models.is_favourite(&ai.reference()),
         ..model_row(ai, current.as_deref())

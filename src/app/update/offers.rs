@@ -15,7 +15,7 @@ use tau_protocol::model::Api;
 
 /// Asks about hooks, once a model other than the demo answers.
 pub(super) fn at_start(model: &mut Model) {
-    let is_real = model.status.model.as_ref().is_some_and(|ai| ai.api != Api::Scripted);
+    let is_real = model.status.mirror.model.as_ref().is_some_and(|ai| ai.api != Api::Scripted);
     if let Some(offer) = model.offers.hooks.take_if(|_| is_real) {
         // Below other questions: trust and the permission mode come first.
         model.overlays.insert(0, Overlay::Offer(OfferView::new(Offer::Hooks(offer), model.now)));

@@ -23,7 +23,7 @@ pub(super) fn clone(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Names the session, or shows its name.
 pub(super) fn name(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     if name.is_empty() {
-        let text = match (&model.status.session.name, &model.status.began) {
+        let text = match (&model.status.mirror.session.name, &model.status.began) {
             (Some(name), _) => format!("this session is named \"{name}\""),
             (None, Some(began)) => format!("this session is unnamed, listed as \"{}\"", began.as_str()),
             (None, None) => "this session is unnamed".to_owned(),
@@ -37,25 +37,25 @@ pub(super) fn name(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
 /// Shows the session: its model and settings, its usage, and its location.
 pub(super) fn show(model: &mut Model) {
     let status = &model.status;
-    let file = match &status.session.file {
+    let file = match &status.mirror.session.file {
         Some(file) => file.display().to_string(),
         None => "in memory only".to_owned(),
     };
     let total = &status.total;
     let money = if status.priced { format!("${:.4}", total.cost.total) } else { "price unknown".to_owned() };
-    let answers = status.model.as_ref().map_or_else(
+    let answers = status.mirror.model.as_ref().map_or_else(
         || "no model".to_owned(),
-        |ai| format!("{}/{} · thinking {}", ai.provider, ai.id, status.thinking.name()),
+        |ai| format!("{}/{} · thinking {}", ai.provider, ai.id, status.mirror.thinking.name()),
     );
-    let window = status.model.as_ref().map_or(0, |ai| ai.context_window);
+    let window = status.mirror.model.as_ref().map_or(0, |ai| ai.context_window);
     let context = match window {
         0 => thousands(status.context),
         window => format!("{} of {}", thousands(status.context), thousands(window)),
     };
     let text = format!(
         "session {}\n{file}\nmodel: {answers}\nmode: {}{}\ncontext: {context} tokens\ntokens: {} in, {} out, {} read from cache, {} written to cache · {money}",
-        status.session.id,
-        status.permission_mode.name(),
+        status.mirror.session.id,
+        status.mirror.mode.name(),
         if model.sandbox.is_empty() { String::new() } else { format!(" · {}", model.sandbox) },
         total.input,
         total.output,

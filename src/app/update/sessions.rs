@@ -68,7 +68,7 @@ pub(super) fn listed(
         Ok(rows) => rows,
         Err(error) => return pickers::fill(model, ticket, Err(error)),
     };
-    let (now, before, open) = (model.now, Before::of(model), model.status.session.file.clone());
+    let (now, before, open) = (model.now, Before::of(model), model.status.mirror.session.file.clone());
     if let Some(picker) = pickers::waiting(model, ticket) {
         let all = matches!(picker.kind, PickerKind::Sessions { all: true });
         picker.loading = !done;
@@ -191,7 +191,7 @@ pub(super) fn rename(model: &mut Model, key: &str, name: &str, effects: &mut Vec
         picker.retitle(key, name);
     }
     let (path, name) = (PathBuf::from(key), name.to_owned());
-    if model.status.session.file.as_deref() == Some(Path::new(key)) {
+    if model.status.mirror.session.file.as_deref() == Some(Path::new(key)) {
         return effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(
             SessionChange::Name { name },
         ))));

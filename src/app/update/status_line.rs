@@ -11,7 +11,7 @@ use tau_protocol::message::Usage;
 pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
     let now = model.now;
     // The agent has not reported the open session yet.
-    if model.status.session.id.is_empty() || model.status_line.command.is_none() {
+    if model.status.mirror.session.id.is_empty() || model.status_line.command.is_none() {
         return;
     }
     let facts = facts(model);
@@ -37,7 +37,7 @@ pub(super) fn printed(model: &mut Model, answer: &Result<String, String>) {
 fn facts(model: &Model) -> StatusFacts {
     let status = &model.status;
     let Usage { input, output, cache_read, cache_write, .. } = status.total;
-    let session = &status.session;
+    let session = &status.mirror.session;
     StatusFacts {
         session: SessionFacts {
             id: session.id.clone(),
@@ -47,15 +47,15 @@ fn facts(model: &Model) -> StatusFacts {
         },
         place: model.place.clone(),
         branch: status.branch.as_ref().map(|name| name.as_str().to_owned()),
-        model: status.model.as_ref().map(|ai| ModelFacts {
+        model: status.mirror.model.as_ref().map(|ai| ModelFacts {
             provider: ai.provider.clone(),
             id: ai.id.clone(),
             name: ai.name.clone(),
         }),
-        thinking: status.thinking.name(),
+        thinking: status.mirror.thinking.name(),
         context: ContextFacts {
             tokens: status.context,
-            window: status.model.as_ref().map(|ai| ai.context_window).filter(|window| *window > 0),
+            window: status.mirror.model.as_ref().map(|ai| ai.context_window).filter(|window| *window > 0),
             percent: status.context_percent(),
         },
         usage: UsageFacts { input, output, cache_read, cache_write },

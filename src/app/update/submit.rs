@@ -81,7 +81,7 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
         None => {}
     }
     // The server's model may not be known here yet; if it has none, the server reports it.
-    if model.status.model.is_none() && model.boot.attached.is_none() {
+    if model.status.mirror.model.is_none() && model.boot.attached.is_none() {
         let key = model.keymap.hint(Action::Models).unwrap_or_else(|| "/model".to_owned());
         let hint = format!("choose one with {key}, or add a provider API key with /login");
         return model.transcript.notice(NoticeLevel::Warning, "no model to send this to", Some(&hint));

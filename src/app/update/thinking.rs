@@ -11,11 +11,11 @@ use tau_protocol::model::ThinkingLevel;
 
 /// Goes to the next level that the model has.
 pub(super) fn next(model: &mut Model, effects: &mut Vec<Effect>) {
-    let levels = model.status.model.as_ref().map(|ai| ai.levels()).unwrap_or_default();
+    let levels = model.status.mirror.model.as_ref().map(|ai| ai.levels()).unwrap_or_default();
     if levels.len() < 2 {
         return model.remark("this model has no thinking levels");
     }
-    let place = levels.iter().position(|level| *level == model.status.thinking);
+    let place = levels.iter().position(|level| *level == model.status.mirror.thinking);
     let next = place.map_or(0, |at| (at + 1) % levels.len());
     set(model, levels.get(next).copied().unwrap_or_default(), effects);
 }
@@ -41,15 +41,15 @@ pub(super) fn picked(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
 /// Opens the list of the model's levels.
 fn open(model: &mut Model) {
     let picker = Picker::new(PickerKind::Thinking, "Thinking level", "choose a model first");
-    let now = model.status.thinking;
-    let levels = model.status.model.as_ref().map(|ai| ai.levels()).unwrap_or_default();
+    let now = model.status.mirror.thinking;
+    let levels = model.status.mirror.model.as_ref().map(|ai| ai.levels()).unwrap_or_default();
     let rows = levels.iter().map(|level| pickers::named_row(level.name(), *level == now)).collect();
     pickers::open(model, picker, rows);
 }
 
 /// Sets the level, or the nearest one of the model.
 fn set(model: &mut Model, level: ThinkingLevel, effects: &mut Vec<Effect>) {
-    let level = model.status.model.as_ref().map_or(level, |ai| ai.nearest(level));
+    let level = model.status.mirror.model.as_ref().map_or(level, |ai| ai.nearest(level));
     effects.push(Effect::Agent(AgentCommand::Settings(SettingsCommand::SetThinking { level })));
     model.remark(&format!("thinking: {}", level.name()));
 }

@@ -15,8 +15,7 @@ use serde_json::Value;
 
 use super::wire;
 use tau_protocol::approval::PermissionMode;
-use tau_protocol::command::AgentCommand;
-use tau_protocol::command::{QuestionCommand, TaskCommand};
+use tau_protocol::command::{AgentCommand, TaskCommand};
 use tau_protocol::message::{Block, Message, Usage};
 use tau_protocol::mirror::SessionMirror;
 use tau_protocol::model::Model;
@@ -227,10 +226,8 @@ impl AcpState {
     /// Sends a command to the agent of a session.
     pub(crate) fn send(&mut self, key: SessionKey, command: impl Into<AgentCommand>) {
         let command = command.into();
-        if let AgentCommand::Questions(QuestionCommand::Answer { id, .. }) = &command
-            && let Some(session) = self.sessions.get_mut(&key)
-        {
-            session.mirror.answered(id);
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.mirror.sent(&command);
         }
         self.orders.push_back(Order::Send(key, command));
     }

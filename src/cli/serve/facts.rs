@@ -103,25 +103,12 @@ impl Facts {
     fn answered(&mut self, answer: &AssistantMessage) {
         self.run.stop_reason = Some(answer.stop_reason);
         self.run.error.clone_from(&answer.error_message);
-        add(&mut self.run.usage, &answer.usage);
-        add(&mut self.usage, &answer.usage);
+        self.run.usage.add(&answer.usage);
+        self.usage.add(&answer.usage);
     }
 
     /// The position before everything incomplete; `last` when all is complete.
     pub fn replay_from(&self, last: Position) -> Position {
         self.open.values().min().map_or(last, |first| first.saturating_sub(1))
     }
-}
-
-fn add(sum: &mut Usage, usage: &Usage) {
-    sum.input = sum.input.saturating_add(usage.input);
-    sum.output = sum.output.saturating_add(usage.output);
-    sum.cache_read = sum.cache_read.saturating_add(usage.cache_read);
-    sum.cache_write = sum.cache_write.saturating_add(usage.cache_write);
-    sum.total_tokens = sum.total_tokens.saturating_add(usage.total_tokens);
-    sum.cost.input += usage.cost.input;
-    sum.cost.output += usage.cost.output;
-    sum.cost.cache_read += usage.cost.cache_read;
-    sum.cost.cache_write += usage.cost.cache_write;
-    sum.cost.total += usage.cost.total;
 }

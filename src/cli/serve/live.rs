@@ -130,7 +130,7 @@ impl LiveSession {
         let opening = opening.get(opening.len().saturating_sub(10)..).unwrap_or_default().to_owned();
         let board = Board {
             log: EventLog::new(opening),
-            opening: Opening::new(facts.mirror.session.clone(), facts.mirror.mode),
+            opening: Opening::default(),
             facts,
             screens: Screens::default(),
             queries: HashMap::new(),
@@ -253,7 +253,6 @@ impl LiveSession {
         let mut board = self.board.lock();
         let waited = board.facts.mirror.asks(id);
         board.facts.mirror.answered(id);
-        board.opening.answered(id);
         if waited {
             // No event reports it, and on every other screen the question is still open.
             let last = board.log.last();

@@ -153,7 +153,7 @@ fn about(model: &Model, view: &RulesView) -> Vec<(String, ThemeToken)> {
         (_, Some(Err(text)), _) => vec![(text.as_str().to_owned(), ThemeToken::Error)],
         (_, None, Some(RuleRow::New)) => {
             let text = "deny wins over ask, and ask over allow".to_owned();
-            vec![(text, ThemeToken::Muted), (otherwise(model.status.permission_mode), ThemeToken::Muted)]
+            vec![(text, ThemeToken::Muted), (otherwise(model.status.mirror.mode), ThemeToken::Muted)]
         }
         (_, None, Some(RuleRow::Rule(rule))) => about_rule(view, rule),
         (_, None, Some(RuleRow::BuiltIn(rule))) => {

@@ -34,7 +34,7 @@ impl Unsaid {
     /// Finds them; nothing is spoken before the session is open.
     pub fn find(model: &Model, memo: &mut Memo, width: u16) -> Self {
         let entries = model.transcript.entries();
-        if model.status.session.id.is_empty() {
+        if model.status.mirror.session.id.is_empty() {
             return Unsaid::default();
         }
         let mut unsaid = Unsaid::default();

@@ -44,7 +44,7 @@ impl Unprinted {
         };
         let mut unprinted = Unprinted::default();
         // Nothing is printed before the session is open: it may have earlier messages.
-        if model.status.session.id.is_empty() {
+        if model.status.mirror.session.id.is_empty() {
             unprinted.live = walk.live(start, room);
             return unprinted;
         }

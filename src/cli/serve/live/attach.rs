@@ -109,7 +109,7 @@ impl Screen {
     /// The initial events for a screen, and the number of the last event in them.
     pub fn opening(&self) -> (Vec<AgentEvent>, Position) {
         let board = self.session.board.lock();
-        (board.opening.events(), board.log.last())
+        (board.opening.events(&board.facts.mirror), board.log.last())
     }
 
     /// The events after a position: for all, then for this screen. At most about `most` bytes of events.

@@ -65,7 +65,7 @@ fn detached(server: &Server, session: &str, connection: &Connection) -> String {
 
 /// The line printed after the end; `None` when no session was saved.
 fn how_to_resume(model: &Model) -> Option<String> {
-    let session = &model.status.session;
+    let session = &model.status.mirror.session;
     let kept = session.file.as_ref().is_some_and(|file| file.exists());
     kept.then(|| format!("to continue: tau --continue, or tau --session {}", session.id))
 }
