@@ -6,12 +6,13 @@
 //! `process/spawn.rs` (start), `signals.rs` (signals it must not inherit), `environment.rs` (its variables),
 //! `git.rs` (variables for git), `pty.rs` (the terminal), `screen_lines.rs` (lines kept of a terminal's
 //! screen), `capture.rs` (output in bounded memory), `report.rs` (progress), `spill.rs` (the full output in
-//! a file), `process_tree.rs` (all processes of a command, and their end), `server.rs` (programs that run as
+//! a file), `process_tree.rs` (all processes of a command, and their end), `left.rs` (those that sessions have left), `server.rs` (programs that run as
 //! long as tau needs them). The result for the model is written in `bash.rs`.
 
 pub mod capture;
 pub mod environment;
 pub mod git;
+pub mod left;
 pub(crate) mod process_tree;
 pub mod pty;
 pub mod report;

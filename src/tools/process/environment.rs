@@ -44,6 +44,9 @@ const NO_EDITOR: &str = "sh -c 'echo \"tau: no editor opens for this command; pa
     --no-edit, GIT_EDITOR=true git rebase --continue, GIT_SEQUENCE_EDITOR=COMMAND git rebase -i, crontab FILE, or \
     EDITOR=COMMAND\" >&2; exit 1'";
 
+/// The variable with the session's id.
+pub(super) const SESSION: &str = "TAU_SESSION_ID";
+
 /// The environment for commands.
 #[derive(Clone, Default)]
 pub struct ChildEnv {
@@ -73,7 +76,7 @@ impl ChildEnv {
         session_id: &str,
     ) -> Self {
         let ChildEnv { mut variables } = ChildEnv::without_secrets(variables, secrets, pass);
-        let ours = [("TAU_SESSION_ID", session_id), ("PAGER", "cat"), ("GIT_PAGER", "cat")];
+        let ours = [(SESSION, session_id), ("PAGER", "cat"), ("GIT_PAGER", "cat")];
         variables.retain(|(name, _)| !ours.iter().any(|(own, _)| OsStr::new(own) == name));
         variables.extend(ours.map(|(name, value)| (name.into(), value.into())));
         ChildEnv { variables }

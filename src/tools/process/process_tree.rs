@@ -16,11 +16,11 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 pub const MARK: &str = "TAU_RUN_ID";
 
 /// The time that processes have after TERM.
-const TERM_GRACE: Duration = Duration::from_millis(1_000);
+pub(super) const TERM_GRACE: Duration = Duration::from_millis(1_000);
 /// How long KILL is repeated, for processes that start while others die.
 const KILL_LIMIT: Duration = Duration::from_millis(800);
 /// The pause between two checks.
-const PAUSE: Duration = Duration::from_millis(15);
+pub(super) const PAUSE: Duration = Duration::from_millis(15);
 
 /// All processes of one command. Dropping it while armed kills them at once.
 #[derive(Clone, Debug)]
@@ -38,14 +38,19 @@ pub struct TreeMember {
     pub name: String,
 }
 
-struct Entry {
-    pid: i32,
-    parent: i32,
+/// A process of the machine.
+pub(super) struct Process {
+    pub pid: i32,
+    pub parent: i32,
     group: i32,
     session: i32,
-    alive: bool,
+    pub alive: bool,
     /// The start time in clock ticks; together with the id it identifies a process forever.
-    start: u64,
+    pub start: u64,
+    /// Its processor time, in clock ticks.
+    pub ticks: u64,
+    /// Its memory, in pages.
+    pub pages: u64,
 }
 
 type Known = HashSet<(i32, u64)>;
@@ -100,7 +105,7 @@ impl ProcessTree {
 
     /// The processes that hold open the pipe or terminal that links in /proc/PID/fd call `link`.
     pub(crate) fn survivors(&self, link: &str) -> Vec<TreeMember> {
-        let holds = |entry: &&Entry| {
+        let holds = |entry: &&Process| {
             let Ok(open) = fs::read_dir(format!("/proc/{}/fd", entry.pid)) else { return false };
             open.filter_map(Result::ok)
                 .filter_map(|file| fs::read_link(file.path()).ok())
@@ -116,13 +121,13 @@ impl ProcessTree {
 
     /// The living members. `known` remembers them, so that children whose parents have since died are
     /// recognised.
-    fn members(&self, known: &mut Known) -> Vec<Entry> {
+    fn members(&self, known: &mut Known) -> Vec<Process> {
         let leader = self.leader.as_raw_pid();
         let own = i32::try_from(std::process::id()).unwrap_or(0);
         let mut entries = processes();
         entries.retain(|entry| entry.pid != own);
         let mut tree = HashSet::new();
-        let related = |entry: &Entry| {
+        let related = |entry: &Process| {
             entry.session == leader || entry.group == leader || known.contains(&(entry.pid, entry.start))
         };
         tree.extend(
@@ -148,35 +153,38 @@ impl ProcessTree {
     }
 }
 
-fn signal(pid: i32, signal: Signal) {
+pub(super) fn signal(pid: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid) {
         kill_process(pid, signal).ok();
     }
 }
 
-fn processes() -> Vec<Entry> {
+pub(super) fn processes() -> Vec<Process> {
     let Ok(listing) = fs::read_dir("/proc") else { return Vec::new() };
     listing.filter_map(|entry| process(entry.ok()?.file_name().to_str()?.parse().ok()?)).collect()
 }
 
 /// Reads /proc/PID/stat, see proc(5). The name in it may contain anything, but ends at the last parenthesis.
-fn process(pid: i32) -> Option<Entry> {
+fn process(pid: i32) -> Option<Process> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);
     let (_, fields) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_whitespace().collect();
     let number = |index: usize| fields.get(index)?.parse().ok();
-    Some(Entry {
+    let count = |index: usize| fields.get(index)?.parse::<u64>().ok();
+    Some(Process {
         pid,
         parent: number(1)?,
         group: number(2)?,
         session: number(3)?,
         alive: !matches!(*fields.first()?, "Z" | "X"),
-        start: fields.get(19)?.parse().ok()?,
+        start: count(19)?,
+        ticks: count(11)?.saturating_add(count(12)?),
+        pages: count(21)?,
     })
 }
 
-fn name(pid: i32) -> String {
+pub(super) fn name(pid: i32) -> String {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let line = String::from_utf8_lossy(&line).replace('\0', " ");
     let line: String = line.trim().chars().filter(|character| !character.is_control()).collect();

@@ -1,0 +1,71 @@
+//! `tau jobs`: the processes that commands of any session have left running.
+
+use serde_json::json;
+
+use super::table;
+use crate::args::live::JobsArgs;
+use crate::process::exit::{Exit, Refusal, fail, say, warn};
+use crate::process::plain;
+use tau_app::time_format;
+use tau_tools::process::left::{self, LeftProcess};
+
+/// Runs `tau jobs`; returns the program's end.
+pub(crate) fn run(args: &JobsArgs) -> Exit {
+    let all = left::all();
+    if !args.stop.is_empty() {
+        return stop(&all, &args.stop);
+    }
+    if args.json {
+        let rows: Vec<String> = all.iter().map(|process| as_json(process).to_string()).collect();
+        return say(&if rows.is_empty() {
+            "[]\n".to_owned()
+        } else {
+            format!("[\n{}\n]\n", rows.join(",\n"))
+        });
+    }
+    if all.is_empty() {
+        warn("no process that tau started is running");
+    }
+    let rows: Vec<[String; 6]> = all.iter().map(row).collect();
+    say(&table::columns(&rows))
+}
+
+fn as_json(process: &LeftProcess) -> serde_json::Value {
+    json!({
+        "pid": process.pid,
+        "command": process.name,
+        "session": (!process.session.is_empty()).then_some(&process.session),
+        "seconds": process.age.as_secs(),
+        "cpuSeconds": process.cpu.as_secs_f64(),
+        "memory": process.memory,
+        "state": "running",
+    })
+}
+
+fn row(process: &LeftProcess) -> [String; 6] {
+    let session = process.session.get(process.session.len().saturating_sub(4)..).unwrap_or_default();
+    let age = i64::try_from(process.age.as_millis()).unwrap_or(i64::MAX);
+    [
+        process.pid.to_string(),
+        plain::line(session),
+        time_format::age(age),
+        format!("cpu {:.1} s", process.cpu.as_secs_f64()),
+        format!("{} MB", process.memory / 1_000_000),
+        plain::line(&process.name),
+    ]
+}
+
+/// Stops the processes with these numbers.
+fn stop(all: &[LeftProcess], wanted: &[i32]) -> Exit {
+    let unknown = wanted.iter().find(|pid| !all.iter().any(|process| process.pid == **pid));
+    if let Some(pid) = unknown {
+        let text = format!("no process of tau's has the number {pid}; `tau jobs` lists them");
+        return Refusal::config(text).fail();
+    }
+    let stopped: Vec<LeftProcess> =
+        all.iter().filter(|process| wanted.contains(&process.pid)).cloned().collect();
+    match left::stop(&stopped) {
+        true => Exit::Ok,
+        false => fail(Exit::Model, "not every process has ended; `tau jobs` lists what is left"),
+    }
+}

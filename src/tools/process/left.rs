@@ -1,0 +1,113 @@
+//! The processes that commands of any session have left running, whichever tau started them.
+//!
+//! Every command's processes carry its mark and the session's id in their environment, so they are found even
+//! after a crash of tau. Only where /proc exists.
+
+use std::collections::HashSet;
+use std::fs;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::param::{clock_ticks_per_second, page_size};
+use rustix::process::Signal;
+
+use super::environment::SESSION;
+use super::process_tree::{MARK, PAUSE, Process, TERM_GRACE, name, processes, signal};
+
+/// A process that a command of a session started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftProcess {
+    pub pid: i32,
+    /// The command line, shortened.
+    pub name: String,
+    /// The session's id; empty if unknown.
+    pub session: String,
+    /// The start time in clock ticks since the machine was started; with the id it identifies a process.
+    pub start: u64,
+    /// The time since its start.
+    pub age: Duration,
+    /// The processor time that it has used.
+    pub cpu: Duration,
+    /// Its memory, in bytes.
+    pub memory: u64,
+}
+
+/// All of them, oldest first, except this process and those that it runs in.
+pub fn all() -> Vec<LeftProcess> {
+    let entries = processes();
+    let parent = |pid: i32| entries.iter().find(|entry| entry.pid == pid).map(|entry| entry.parent);
+    let own = i32::try_from(std::process::id()).ok();
+    let above: Vec<i32> = std::iter::successors(own, |pid| parent(*pid).filter(|pid| *pid > 0)).collect();
+    let ticks = clock_ticks_per_second().max(1);
+    let span = |count: u64| Duration::from_millis(count.saturating_mul(1_000) / ticks);
+    let running = fs::read_to_string("/proc/uptime").unwrap_or_default();
+    let running = running.split('.').next().and_then(|seconds| seconds.parse().ok()).unwrap_or_default();
+    let running = Duration::from_secs(running);
+    let found = entries.iter().filter(|entry| entry.alive && !above.contains(&entry.pid));
+    let mut left: Vec<LeftProcess> = found
+        .filter_map(|&Process { pid, start, ticks, pages, .. }| {
+            Some(LeftProcess {
+                pid,
+                session: session(pid)?,
+                name: name(pid),
+                start,
+                age: running.saturating_sub(span(start)),
+                cpu: span(ticks),
+                memory: pages.saturating_mul(page_size() as u64),
+            })
+        })
+        .collect();
+    left.sort_by_key(|process| (process.start, process.pid));
+    left
+}
+
+/// Ends processes and all that they have started: TERM, then KILL after a second. Blocks meanwhile; returns
+/// whether all have ended.
+pub fn stop(stopped: &[LeftProcess]) -> bool {
+    let mut known: HashSet<(i32, u64)> = stopped.iter().map(|process| (process.pid, process.start)).collect();
+    let begun = Instant::now();
+    let mut told = HashSet::new();
+    loop {
+        let entries = processes();
+        loop {
+            let pids: HashSet<i32> = known.iter().map(|(pid, _)| *pid).collect();
+            let born = entries.iter().filter(|entry| pids.contains(&entry.parent));
+            let before = known.len();
+            known.extend(born.map(|entry| (entry.pid, entry.start)).collect::<Vec<_>>());
+            if known.len() == before {
+                break;
+            }
+        }
+        let living: Vec<&Process> =
+            entries.iter().filter(|entry| entry.alive && known.contains(&(entry.pid, entry.start))).collect();
+        let kills = begun.elapsed() >= TERM_GRACE;
+        if living.is_empty() || begun.elapsed() >= 2 * TERM_GRACE {
+            return living.is_empty();
+        }
+        for process in living {
+            if kills {
+                signal(process.pid, Signal::KILL);
+            } else if told.insert((process.pid, process.start)) {
+                signal(process.pid, Signal::TERM);
+                // A stopped process gets TERM only once it continues.
+                signal(process.pid, Signal::CONT);
+            }
+        }
+        sleep(PAUSE);
+    }
+}
+
+/// The session of a process with a mark.
+fn session(pid: i32) -> Option<String> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let value = |name: &str| {
+        environment.split(|byte| *byte == 0).find_map(|variable| {
+            variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(|value| {
+                let text = String::from_utf8_lossy(value);
+                text.chars().filter(|c| !c.is_control()).take(128).collect::<String>()
+            })
+        })
+    };
+    value(MARK)?;
+    Some(value(SESSION).unwrap_or_default())
+}
