@@ -51,6 +51,7 @@ mod leader;
 mod library;
 mod links;
 mod list_keys;
+mod live;
 mod mcp;
 mod model_cycle;
 mod models;

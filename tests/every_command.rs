@@ -88,6 +88,7 @@ fn check(command: Slash, name: &str, takes_argument: bool) {
             enter(&screen, &typed);
             screen.wait_for("no plan was accepted in this session");
         }
+        Slash::Background => crate::live::left_running(&format!("{typed}\r")),
         Slash::Hotkeys | Slash::Help | Slash::Quit => rest(command, &typed),
     }
 }
@@ -221,7 +222,7 @@ fn files(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
 fn keys(typed: &str) {
     let config = "# mine\\n[keys] # other keys\\nhelp = [\"f9\"] # far\\n";
     let script = format!("{KEYED}; mkdir -p $TAU_HOME; printf '{config}' >$TAU_HOME/config.toml");
-    let screen = Screen::prepared(&script, HAIKU, 100, 40);
+    let screen = Screen::prepared(&script, HAIKU, 100, 42);
     let file = screen.tau_home().join("config.toml");
     enter(&screen, typed);
     screen.wait_for("choose a model");

@@ -103,6 +103,7 @@ fn check(action: Action, key: &str) {
             screen.wait_for("no plan was accepted in this session");
         }
         Action::Clear | Action::Exit | Action::Suspend => leaving(action, key),
+        Action::Background => crate::live::left_running(key),
         Action::Answer | Action::Mode => keyboard::permissions(action, key),
         Action::GiveKeyboard | Action::TakeKeyboard => keyboard::keyboard(action, key),
         Action::Undo

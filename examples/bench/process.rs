@@ -16,8 +16,19 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// The usage of a process; zero if it is unknown.
+    /// The usage of a process, and of its children that run the same program; zero if it is unknown.
     pub fn of(pid: u32) -> Self {
+        let mut usage = Usage::of_one(pid);
+        for child in same_program(pid).into_iter().map(Usage::of_one) {
+            usage.resident += child.resident;
+            usage.cpu += child.cpu;
+            usage.running += child.running;
+            usage.waits += child.waits;
+        }
+        usage
+    }
+
+    fn of_one(pid: u32) -> Self {
         let folder = format!("/proc/{pid}");
         let mut usage = Usage {
             resident: field(&format!("{folder}/status"), "VmRSS:"),
@@ -45,6 +56,14 @@ impl Usage {
     }
 }
 
+/// The children of a process that run the same program: the screen of tau is in one.
+fn same_program(pid: u32) -> Vec<u32> {
+    let name = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).ok();
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let children = children.split_whitespace().filter_map(|child| child.parse().ok());
+    children.filter(|child| name(*child) == name(pid)).collect()
+}
+
 /// The number after `name` in a file of lines.
 fn field(path: &str, name: &str) -> u64 {
     let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -64,6 +83,10 @@ fn cpu(path: &str) -> Duration {
 
 /// The peak resident memory of a process, in kilobytes.
 pub fn peak(pid: u32) -> u64 {
+    same_program(pid).into_iter().map(peak_of_one).sum::<u64>() + peak_of_one(pid)
+}
+
+fn peak_of_one(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or_default()

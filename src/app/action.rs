@@ -14,6 +14,7 @@ pub enum Action {
     Clear,
     Exit,
     Suspend,
+    Background,
     Answer,
     Mode,
     GiveKeyboard,
@@ -132,8 +133,8 @@ impl Action {
         match self {
             Send | FollowUp | NewLine | Editor | EditQueue | Stash | Paste | Complete | HistorySearch
             | HistoryPrevious | HistoryNext => ActionGroup::Messages,
-            Cancel | Clear | Exit | Suspend | Answer | Mode | FoldPlan | GiveKeyboard | TakeKeyboard
-            | Help | Palette => ActionGroup::Running,
+            Cancel | Clear | Exit | Suspend | Background | Answer | Mode | FoldPlan | GiveKeyboard
+            | TakeKeyboard | Help | Palette => ActionGroup::Running,
             Models | Thinking | NextModel | PreviousModel => ActionGroup::Models,
             ToggleTools | ToggleThinking | ToggleDiff | CopyAnswer | PageUp | PageDown | RowUp | RowDown
             | Find | PreviousPrompt | NextPrompt | Top | Tail | SelectPanel => ActionGroup::Transcript,
@@ -208,6 +209,13 @@ pub const TABLE: &[ActionRow] = &[
     row(Action::Clear, "clear", &["ctrl+c"], Screen, "clear the composer; twice: quit"),
     row(Action::Exit, "exit", &["ctrl+d"], Screen, "quit if the composer is empty, else delete forward"),
     row(Action::Suspend, "suspend", &["ctrl+z"], Screen, "suspend tau; `fg` resumes it"),
+    row(
+        Action::Background,
+        "background",
+        &["ctrl+x b"],
+        Screen,
+        "leave the session running and go back to the shell",
+    ),
     row(Action::Answer, "answer", &["alt+a", "ctrl+x a"], Screen, "answer a waiting call, or write first"),
     row(
         Action::Mode,

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::background::Background;
 use super::geometry::{Motion, ScreenKind, Size, TextLayout};
 use super::msg::Millis;
+use super::screen_place::ScreenPlace;
 use crate::overlays::offer::Offers;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::model::{Model as AiModel, ThinkingLevel};
@@ -74,6 +75,8 @@ pub struct Boot {
     pub more_commands: bool,
     /// Features that are offered to the user when they first become useful.
     pub offers: Offers,
+    /// The place that an earlier screen on this session kept when it was left.
+    pub restored: Option<ScreenPlace>,
     /// Open the session picker first.
     pub pick_session: bool,
 }

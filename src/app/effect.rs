@@ -30,6 +30,8 @@ pub enum Effect {
     UseTerminal(TerminalUse),
     /// Stop the program (job control).
     Suspend,
+    /// Give the shell its prompt back, while the session continues.
+    Background,
     /// Quit.
     Quit,
 }

@@ -18,6 +18,7 @@ use super::misdirected::Misdirected;
 use super::msg::Millis;
 use super::printable::Printable;
 use super::request::{ShellRequest, Ticket};
+use super::screen_place::ScreenPlace;
 use super::slash::Commands;
 use super::status::Status;
 use super::status_line::StatusLine;
@@ -76,6 +77,8 @@ pub struct Model {
     pub is_plan_folded: bool,
     /// The mode in which the next plan is carried out by default.
     pub work_mode: WorkMode,
+    /// The place to restore once the session is there.
+    pub(super) restored: Option<ScreenPlace>,
     /// Questions that are still to be offered to the user.
     pub(super) offers: Offers,
     /// Messages that wait for the answer to such a question.

@@ -39,6 +39,7 @@ pub enum Slash {
     Reload,
     Hotkeys,
     Help,
+    Background,
     Quit,
     Vim,
     /// A prompt template, a skill or a prompt of an MCP server: its line is sent, and the agent replaces it.
@@ -101,6 +102,7 @@ pub const TABLE: &[CommandRow] = &[
     row(Slash::Reload, "reload", "", "reload settings, models, keys and instruction files"),
     row(Slash::Hotkeys, "hotkeys", "", "show keys and commands"),
     row(Slash::Help, "help", "", "show keys and commands"),
+    row(Slash::Background, "background", "", "leave the session running and go back to the shell"),
     row(Slash::Quit, "quit", "", "quit tau"),
 ];
 

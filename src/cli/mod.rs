@@ -16,6 +16,7 @@ pub(crate) mod attach;
 pub mod commands;
 pub mod compose;
 pub mod headless;
+pub(crate) mod live;
 pub mod process;
 pub mod protocol;
 pub mod proxy;
@@ -28,12 +29,12 @@ use args::acp::AcpArgs;
 use args::front_end::{FrontEnd, StandardStreams};
 use args::subcommand::Subcommand;
 use commands::{
-    auth, completion_scripts, doctor, export, extensions, man_pages, mcp, models, name_completion,
+    auth, completion_scripts, doctor, export, extensions, jobs, man_pages, mcp, models, name_completion,
     permissions, sandbox, theme, tools, undo,
 };
 use compose::{Setup, sessions};
 use process::exit::{Exit, fail, say};
-use process::{crash, hardening, log, signals, stderr};
+use process::{crash, hardening, log, signals, stderr, waiter};
 use tau_agent::settings::Paths;
 
 /// Runs the program; returns its exit code.
@@ -51,6 +52,12 @@ fn run() -> Exit {
         && word == name_completion::WORD
     {
         return crash::or_crash(name_completion::run(rest));
+    }
+    if let [_, word, rest @ ..] = arguments.as_slice()
+        && word == live::start::WORD
+    {
+        hardening::keep_descriptors();
+        return crash::or_crash(live::host::run(rest));
     }
     let arguments = args::command_words::as_flags(arguments);
     let subcommand = Subcommand::read(&arguments);
@@ -74,10 +81,18 @@ fn run() -> Exit {
         Ok(Some(Subcommand::Sandbox(args))) => return crash::or_crash(sandbox::run(&args)),
         Ok(Some(Subcommand::McpServe(args))) => return crash::or_crash(serve::mcp::run(*args)),
         Ok(Some(Subcommand::Proxy(args))) => return crash::or_crash(proxy::run(&args)),
-        Ok(Some(Subcommand::Attach(args))) => return crash::or_crash(attach::start::run(args)),
+        Ok(Some(Subcommand::Attach(args))) => {
+            waiter::divide();
+            return crash::or_crash(attach::start::run(args));
+        }
         Ok(Some(Subcommand::Serve(args))) => return crash::or_crash(serve::run(*args)),
         Ok(Some(Subcommand::Auth(args))) => return crash::or_crash(auth::run(args)),
         Ok(Some(Subcommand::Completions(args))) => return say(&completion_scripts::completions(args.shell)),
+        Ok(Some(Subcommand::Jobs(args))) => return crash::or_crash(jobs::run(&args)),
+        Ok(Some(Subcommand::Logs(args))) => return crash::or_crash(live::commands::logs(&args)),
+        Ok(Some(Subcommand::Wait(args))) => return crash::or_crash(live::commands::wait(&args)),
+        Ok(Some(Subcommand::Stop(args))) => return crash::or_crash(live::commands::stop(&args)),
+        Ok(Some(Subcommand::Send(args))) => return crash::or_crash(live::commands::send(&args)),
         Ok(Some(Subcommand::Man(_))) => return say(&man_pages::man()),
         Err(error) => return args::print_clap_error(&error),
     }
@@ -88,10 +103,15 @@ fn run() -> Exit {
     if let Err(text) = args::command_words::check(&arguments, &args) {
         return fail(Exit::Usage, &text);
     }
+    let has_screen = args.front_end(StandardStreams::here()) == FrontEnd::Screen;
+    if has_screen && !args.background && args.replay.is_none() {
+        waiter::divide();
+    }
     if let Err(error) = signals::allow_open_files().and_then(|()| start_log(&args)) {
         return fail(Exit::Config, &error);
     }
     crash::or_crash(match args.front_end(StandardStreams::here()) {
+        _ if args.background => live::start::run(arguments.get(1..).unwrap_or_default()),
         _ if args.replay.is_some() => replay(args),
         FrontEnd::Screen | FrontEnd::Rpc if args.output_schema.is_some() => fail(
             Exit::Usage,

@@ -23,6 +23,27 @@ impl EditingMode {
     }
 }
 
+/// The fate of a session at work whose terminal is closed or disconnected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnHangup {
+    /// The run is stopped, and tau ends.
+    #[default]
+    Stop,
+    /// The session continues in the background.
+    Continue,
+}
+
+impl OnHangup {
+    /// The values with their names in settings.
+    pub const NAMES: [(&str, OnHangup); 2] = [("stop", OnHangup::Stop), ("continue", OnHangup::Continue)];
+
+    /// Its name in settings.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, value)| *value == self).map_or("", |(name, _)| name)
+    }
+}
+
 /// How tau notifies you, while its window is not focused, that a run has finished or that it needs an
 /// answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -20,7 +20,7 @@ use super::web::{PrivateHosts, WebSearch};
 use crate::secrets::Secret;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::model::{Api, ThinkingLevel};
-use tau_protocol::screen_settings::{DiffLayout, EditingMode, Notify, Support};
+use tau_protocol::screen_settings::{DiffLayout, EditingMode, Notify, OnHangup, Support};
 use tau_protocol::status_template::StatusTemplate;
 use tau_tools::sandbox::SandboxLevel;
 
@@ -354,6 +354,8 @@ settings! {
     screen_reader: bool = false, Columns {
         flag: flag("screen-reader", "BOOL", "Other"), screen: true, ..COLUMNS
     };
+    /// What a session at work does when its terminal closes: stop, or continue in the background
+    on_hangup: OnHangup = OnHangup::Stop, Columns { screen: true, ..COLUMNS };
     /// Skills and other extensions to turn off, as `skill:name`
     extensions_off: Vec<String>, Columns { live: true, ..COLUMNS };
     /// Shell that runs commands

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use crate::secrets::Secret;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::model::{Api, ThinkingLevel};
-use tau_protocol::screen_settings::{DiffLayout, EditingMode, Notify, Support};
+use tau_protocol::screen_settings::{DiffLayout, EditingMode, Notify, OnHangup, Support};
 use tau_protocol::status_template::StatusTemplate;
 
 /// The type of a setting, for help, documents and the schema.
@@ -254,6 +254,7 @@ named_choices! {
     PermissionMode: PermissionMode::ALL.map(PermissionMode::name), PermissionMode::from_name;
     EditingMode: names(&EditingMode::NAMES), |name| one_of(name, &EditingMode::NAMES);
     Notify: names(&Notify::NAMES), |name| one_of(name, &Notify::NAMES);
+    OnHangup: names(&OnHangup::NAMES), |name| one_of(name, &OnHangup::NAMES);
     Support: names(&Support::NAMES), |name| one_of(name, &Support::NAMES);
     DiffLayout: names(&DiffLayout::NAMES), |name| one_of(name, &DiffLayout::NAMES);
 }

@@ -100,6 +100,7 @@ pub fn label(action: Action) -> &'static str {
         Action::Clear => "clear; twice: quit",
         Action::Exit => "quit",
         Action::Suspend => "suspend",
+        Action::Background => "leave it running",
         Action::Answer => "answer, or write",
         Action::Mode => "permission mode",
         Action::GiveKeyboard => "type into !command",

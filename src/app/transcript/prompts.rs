@@ -68,6 +68,24 @@ impl Transcript {
         (!self.window.has_first()).then(|| self.window.before())
     }
 
+    /// An entry as it is found on another screen: the number of prompts after it, and of entries since the
+    /// prompt before it.
+    pub(crate) fn place_of(&self, entry: EntryId) -> Option<(usize, usize)> {
+        let index = self.index_of(entry)?;
+        let (before, after) = self.entries.split_at_checked(index.saturating_add(1))?;
+        let since = before.iter().rev().position(|entry| is_prompt(&entry.body));
+        Some((after.iter().filter(|entry| is_prompt(&entry.body)).count(), since.unwrap_or(index)))
+    }
+
+    /// Shows such an entry at the top, from this part and row of it.
+    pub(crate) fn show_place(&mut self, prompts_after: usize, entries: usize, (part, row): (u32, u32)) {
+        let prompts = self.entries.iter().enumerate().rev().filter(|(_, entry)| is_prompt(&entry.body));
+        let prompt = prompts.map(|(index, _)| index).nth(prompts_after).unwrap_or(0);
+        if let Some(entry) = self.entries.get(prompt.saturating_add(entries)) {
+            self.look_from(ScrollPosition::Top(Anchor { entry: entry.id, part, row }));
+        }
+    }
+
     /// The first row on the screen, and the index of its entry.
     fn top_of(&self, laid: &Laid) -> Option<(Anchor, usize)> {
         let top = laid.rows.iter().flatten().next()?;

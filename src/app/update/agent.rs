@@ -1,8 +1,8 @@
 //! Events of the agent: folded into the state, or routed on.
 
 use super::{
-    approval, changes, completion, context, extensions, notify, offers, panels, plan, prompt_commands, queue,
-    rule_list, session, tree, undo,
+    approval, changes, completion, context, extensions, notify, offers, panels, place, plan, prompt_commands,
+    queue, rule_list, session, tree, undo,
 };
 use crate::action::Action;
 use crate::effect::Effect;
@@ -75,6 +75,9 @@ fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>
                 // Pending questions follow.
                 model.overlays.retain(|overlay| overlay.question().is_none());
                 model.ask(ShellRequest::Branch {}, effects);
+            }
+            if let Some(place) = model.restored.take() {
+                place::restore(model, place);
             }
         }
         SessionEvent::HistoryAvailable { left } => {

@@ -143,6 +143,7 @@ pub(super) fn step_aside(model: &mut Model) {
 fn other(model: &mut Model, key: Key, action: Option<Action>) -> Option<Option<Action>> {
     let elsewhere = [
         Action::Suspend,
+        Action::Background,
         Action::Palette,
         Action::Mode,
         Action::Thinking,

@@ -85,6 +85,7 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         plan: None,
         is_plan_folded: false,
         work_mode: WorkMode::new(boot.permission_mode, boot.at),
+        restored: boot.restored.clone(),
         offers: boot.offers.clone(),
         held: Vec::new(),
         reads_folders: false,

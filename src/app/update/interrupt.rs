@@ -59,3 +59,11 @@ pub(super) fn clear(model: &mut Model, effects: &mut Vec<Effect>) {
     model.quit_armed = Some(model.now + REMARK);
     model.remark("press again to quit");
 }
+
+/// Quits if the composer is empty, else deletes forward.
+pub(super) fn exit(model: &mut Model, effects: &mut Vec<Effect>) {
+    match model.composer.is_empty() {
+        true => effects.push(Effect::Quit),
+        false => model.composer.delete_forward(),
+    }
+}

@@ -32,6 +32,7 @@ mod palette;
 mod panels;
 mod pickers;
 mod pictures;
+mod place;
 mod plan;
 mod prompt_commands;
 mod prompts;
@@ -62,6 +63,7 @@ use tau_protocol::command::{Queue, TaskCommand};
 use tau_protocol::query::Query;
 
 pub use boot::boot;
+pub use place::screen_place;
 
 /// Folds one fact into the model. Effects must be carried out in order.
 pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {

@@ -53,6 +53,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Trust => trust::look(model, effects),
         Slash::Hotkeys | Slash::Help => model.overlays.push(Overlay::Help(HelpView::default())),
         Slash::Vim => settings::switch_vim(model, effects),
+        Slash::Background => effects.push(Effect::Background),
         Slash::Quit => effects.push(Effect::Quit),
         // Sent as a message.
         Slash::Prompt => {}

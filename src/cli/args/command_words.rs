@@ -42,11 +42,8 @@ const ELSEWHERE: &[(&str, &[&str])] = &[
         &["install", "uninstall", "add", "remove", "plugin", "plugins", "skill", "skills", "hooks", "agents"],
     ),
     (RUN, &["run", "exec", "execute", "chat", "ask", "prompt", "start", "repl", "tui"]),
-    (
-        INFO,
-        &["status", "whoami", "account", "usage", "stats", "info", "debug", "env", "check", "logs", "about"],
-    ),
-    (SERVER, &["server", "daemon", "web", "rpc", "lsp", "listen", "stop"]),
+    (INFO, &["status", "whoami", "account", "usage", "stats", "info", "debug", "env", "check", "about"]),
+    (SERVER, &["server", "daemon", "web", "rpc", "lsp", "listen"]),
     ("to list models: tau models; to choose one: tau --model NAME", &["provider", "providers"]),
     ("for one shell: tau completions bash|zsh|fish", &["completion"]),
 ];

@@ -14,6 +14,7 @@ pub(crate) mod extensions;
 pub mod front_end;
 pub(crate) mod generate;
 mod listen;
+pub(crate) mod live;
 pub mod mcp;
 pub mod mcp_serve;
 pub mod models;
@@ -101,6 +102,9 @@ pub struct CliArgs {
     /// Print the answer and exit
     #[arg(short, long, help_heading = "Front end")]
     pub print: bool,
+    /// Answer in the background; print the session's id
+    #[arg(short, long, help_heading = "Front end", conflicts_with_all = ["print", "mode", "json", "resume", "no_session", "output_schema"])]
+    pub background: bool,
     /// text, json (one event per line) or rpc
     #[arg(long, value_enum, value_name = "MODE", help_heading = "Front end", hide_possible_values = true)]
     pub mode: Option<OutputMode>,

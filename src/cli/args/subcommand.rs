@@ -9,6 +9,7 @@ use super::doctor::DoctorArgs;
 use super::export::ExportArgs;
 use super::extensions::ExtensionsArgs;
 use super::generate::{CompletionsArgs, ManArgs};
+use super::live::{JobsArgs, LogsArgs, SendArgs, StopArgs, WaitArgs};
 use super::mcp::McpArgs;
 use super::mcp_serve::McpServeArgs;
 use super::models::ModelsArgs;
@@ -22,7 +23,7 @@ use super::tools::ToolsArgs;
 use super::undo::{DiffArgs, UndoArgs};
 
 /// The first words that name commands.
-pub(crate) const NAMES: [&str; 20] = [
+pub(crate) const NAMES: [&str; 25] = [
     "acp",
     "attach",
     "auth",
@@ -31,6 +32,8 @@ pub(crate) const NAMES: [&str; 20] = [
     "doctor",
     "export",
     "extensions",
+    "jobs",
+    "logs",
     "man",
     "mcp",
     "mcp-serve",
@@ -38,11 +41,14 @@ pub(crate) const NAMES: [&str; 20] = [
     "permissions",
     "proxy",
     "sandbox",
+    "send",
     "serve",
     "sessions",
+    "stop",
     "theme",
     "tools",
     "undo",
+    "wait",
 ];
 
 /// A command that is not a conversation. Only the first word can be one, spelled exactly; after `--` the same
@@ -87,6 +93,16 @@ pub(crate) enum Subcommand {
     Proxy(ProxyArgs),
     /// `tau sessions`.
     Sessions(SessionsArgs),
+    /// `tau logs`.
+    Logs(LogsArgs),
+    /// `tau wait`.
+    Wait(WaitArgs),
+    /// `tau stop`.
+    Stop(StopArgs),
+    /// `tau send`.
+    Send(SendArgs),
+    /// `tau jobs`.
+    Jobs(JobsArgs),
     /// `tau serve`.
     Serve(Box<ServeArgs>),
 }
@@ -96,6 +112,11 @@ pub(crate) fn commands() -> Vec<Command> {
     let named = |command: Command, name: &'static str| command.name(name).bin_name(format!("tau {name}"));
     vec![
         named(SessionsArgs::command(), "sessions"),
+        named(LogsArgs::command(), "logs"),
+        named(SendArgs::command(), "send"),
+        named(WaitArgs::command(), "wait"),
+        named(StopArgs::command(), "stop"),
+        named(JobsArgs::command(), "jobs"),
         named(ModelsArgs::command(), "models"),
         named(AuthArgs::command(), "auth"),
         named(DoctorArgs::command(), "doctor"),
@@ -135,6 +156,11 @@ impl Subcommand {
             Some("sandbox") => Subcommand::Sandbox(SandboxArgs::try_parse_from(rest)?),
             Some("serve") => Subcommand::Serve(Box::new(ServeArgs::try_parse_from(rest)?)),
             Some("sessions") => Subcommand::Sessions(SessionsArgs::try_parse_from(rest)?),
+            Some("jobs") => Subcommand::Jobs(JobsArgs::try_parse_from(rest)?),
+            Some("logs") => Subcommand::Logs(LogsArgs::try_parse_from(rest)?),
+            Some("wait") => Subcommand::Wait(WaitArgs::try_parse_from(rest)?),
+            Some("stop") => Subcommand::Stop(StopArgs::try_parse_from(rest)?),
+            Some("send") => Subcommand::Send(SendArgs::try_parse_from(rest)?),
             Some("mcp") => Subcommand::Mcp(McpArgs::try_parse_from(rest)?),
             Some("tools") => Subcommand::Tools(ToolsArgs::try_parse_from(rest)?),
             Some("theme") => Subcommand::Theme(ThemeArgs::try_parse_from(rest)?),
@@ -182,6 +208,11 @@ mod tests {
             ("tau mcp-serve --max-sessions 2", "McpServe"),
             ("tau serve --listen 127.0.0.1:0", "Serve"),
             ("tau sessions --json", "Sessions"),
+            ("tau jobs --json", "Jobs"),
+            ("tau logs 4f2a -f", "Logs"),
+            ("tau send 4f2a continue", "Send"),
+            ("tau wait 4f2a", "Wait"),
+            ("tau stop 4f2a", "Stop"),
             ("tau attach", "Attach"),
             ("tau attach http://127.0.0.1:4180 0199", "Attach"),
             ("tau -p attach", ""),
@@ -242,6 +273,11 @@ mod tests {
             (McpServeArgs::command(), "Usage: tau mcp-serve"),
             (SessionsArgs::command(), "Usage: tau sessions"),
             (ServeArgs::command(), "Usage: tau serve"),
+            (LogsArgs::command(), "Usage: tau logs"),
+            (SendArgs::command(), "Usage: tau send"),
+            (WaitArgs::command(), "Usage: tau wait"),
+            (StopArgs::command(), "Usage: tau stop"),
+            (JobsArgs::command(), "Usage: tau jobs"),
             (AttachArgs::command(), "Usage: tau attach"),
         ];
         for (mut command, usage) in pages {

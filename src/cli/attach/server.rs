@@ -174,12 +174,34 @@ impl Server {
         Ok((answer.body, name))
     }
 
+    /// Reads JSON.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
+        let answer = self.http.get(path).await?;
+        self.understood(&answer)
+    }
+
+    /// Sends JSON, whose answer has no meaning here.
+    pub(crate) async fn tell(&self, path: &str, body: &impl Serialize) -> Result<(), Trouble> {
+        let body = serde_json::to_vec(body).unwrap_or_default();
+        let answer = self.http.post(path, body).await?;
+        if (200..300).contains(&answer.status) { Ok(()) } else { Err(self.trouble(&answer)) }
+    }
+
+    /// Opens the stream of a session's events.
+    pub(crate) async fn events(&self, path: &str) -> Result<ServerStream, Trouble> {
+        self.http.stream(path).await?.map_err(|answer| self.trouble(&answer))
+    }
+
     async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, Trouble> {
         let body = serde_json::to_vec(body)
             .map_err(|error| Trouble::Refused(format!("this cannot be sent to the server: {error}")))?;
         let answer = self.http.post(path, body).await?;
+        self.understood(&answer)
+    }
+
+    fn understood<T: DeserializeOwned>(&self, answer: &ServerAnswer) -> Result<T, Trouble> {
         if !(200..300).contains(&answer.status) {
-            return Err(self.trouble(&answer));
+            return Err(self.trouble(answer));
         }
         serde_json::from_slice(&answer.body).map_err(|_| {
             Trouble::Refused(format!(

@@ -8,9 +8,13 @@ use super::server::{Address, Server, split_link};
 use super::wire::Wanted;
 use crate::args::CliArgs;
 use crate::args::attach::AttachArgs;
-use crate::compose::Setup;
+use crate::compose::{Setup, session_lookup};
+use crate::live::commands::known;
+use crate::live::record;
 use crate::process::exit::{Exit, Refusal, fail};
+use crate::tui;
 use crate::tui::start::{PROFILE, check_terminal, run_attached};
+use tau_agent::session::list;
 
 /// The default address of `tau serve`.
 const USUAL: &str = "http://127.0.0.1:4180";
@@ -21,7 +25,11 @@ const TOKEN: &str = "TAU_SERVE_TOKEN";
 pub(crate) fn run(args: AttachArgs) -> Exit {
     let prepared = check_terminal().and_then(|()| prepare(args));
     let (setup, server, wanted) = match prepared {
-        Ok(prepared) => prepared,
+        Ok(Target::Here(setup, id)) => {
+            let restored = record::take_screen(&setup.paths, &id);
+            return tui::start::run_restored((*setup).or_demo(), restored);
+        }
+        Ok(Target::Server(target)) => *target,
         Err(refusal) => return refusal.fail(),
     };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -31,12 +39,23 @@ pub(crate) fn run(args: AttachArgs) -> Exit {
     let found = runtime.block_on(server.find(&wanted));
     drop(runtime);
     match found {
-        Ok(session) => run_attached(&setup, server, session),
+        Ok(session) => {
+            let restored = record::take_screen(&setup.paths, &session);
+            run_attached(&setup, server, session, restored)
+        }
         Err(trouble) => fail(Exit::Config, &format!("cannot attach: {}", trouble.text())),
     }
 }
 
-fn prepare(args: AttachArgs) -> Result<(Setup, Server, Wanted), Refusal> {
+/// The place of the session.
+enum Target {
+    /// This process.
+    Here(Box<Setup>, String),
+    /// Another process.
+    Server(Box<(Setup, Server, Wanted)>),
+}
+
+fn prepare(args: AttachArgs) -> Result<Target, Refusal> {
     let (url, session) = match (args.url, args.session) {
         (Some(only), None) if Address::read(&only).is_none() => (None, Some(only)),
         (url, session) => (url, session),
@@ -44,8 +63,28 @@ fn prepare(args: AttachArgs) -> Result<(Setup, Server, Wanted), Refusal> {
     if args.new && session.is_some() {
         return Err(Refusal::usage("--new starts a session: do not name one"));
     }
-    let flags = CliArgs { record: args.record, no_context_files: true, ..CliArgs::without_arguments() };
+    let flags =
+        CliArgs { record: args.record.clone(), no_context_files: true, ..CliArgs::without_arguments() };
     let setup = Setup::read(flags, PROFILE)?;
+    if let (None, Some(wanted)) = (&url, &session)
+        && let Some(found) = known(&setup.paths, wanted)
+        && let Some(address) = found.address()
+    {
+        let server = Server::new(address, &found.record.token, &setup.settings.network());
+        let server = server.map_err(Refusal::config)?;
+        let wanted = Wanted { session: Some(found.record.id), new: false };
+        return Ok(Target::Server(Box::new((setup, server, wanted))));
+    }
+    if let (None, Some(wanted)) = (&url, &session)
+        && running(&setup.paths).is_empty()
+    {
+        // No process has it open: this one does, if there is such a session.
+        let (path, _) = session_lookup::find(&setup.settings.session_root(&setup.paths), wanted)?;
+        let id = list::row_of(&path).map(|row| row.id).unwrap_or_default();
+        let flags =
+            CliArgs { record: args.record, session: Some(wanted.clone()), ..CliArgs::without_arguments() };
+        return Setup::read(flags, PROFILE).map(|setup| Target::Here(Box::new(setup), id));
+    }
     let (address, known) = address(url.as_deref(), running(&setup.paths))?;
     let linked = url.as_deref().and_then(|url| split_link(url).1);
     let token = token(args.token_file.as_deref(), linked, known, &address)?;
@@ -60,7 +99,7 @@ fn prepare(args: AttachArgs) -> Result<(Setup, Server, Wanted), Refusal> {
             address.text()
         )));
     }
-    Ok((setup, server, Wanted { session, new: args.new }))
+    Ok(Target::Server(Box::new((setup, server, Wanted { session, new: args.new }))))
 }
 
 /// The address of the server, and its announcement if it runs here.

@@ -13,7 +13,8 @@ pub fn columns<const N: usize>(table: &[[String; N]]) -> String {
     let mut out = String::new();
     for row in table {
         let mut line = String::new();
-        for (text, width) in row.iter().zip(widths) {
+        // A column without any text takes no space.
+        for (text, width) in row.iter().zip(widths).filter(|(_, width)| *width > 0) {
             // Writing to a string cannot fail.
             let _ = write!(line, "{text:width$}  ");
         }

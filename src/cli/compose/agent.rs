@@ -126,8 +126,8 @@ impl Setup {
             limits: RunLimits {
                 turns: self.args.max_turns,
                 dollars: self.args.max_cost,
-                // The front ends enforce `--timeout`, since it covers all prompts together.
-                ..RunLimits::default()
+                // Other front ends enforce `--timeout` themselves, since it covers all prompts together.
+                time: self.args.timeout.filter(|_| self.args.background).map(Duration::from_secs),
             },
             behavior: self.behavior(prompt.clone(), &cwd),
             compaction: self.settings.compaction(),

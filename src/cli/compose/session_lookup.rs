@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::environment::{Environment, OnBadConfig};
 use crate::args::CliArgs;
 use crate::commands::table;
+use crate::live::record::LiveState;
 use crate::process::exit::Refusal;
 use crate::process::plain;
 use tau_agent::session::foreign::places::{self, ForeignPlaces};
@@ -55,8 +56,13 @@ pub(crate) fn short_ids(rows: &[SessionRow]) -> Vec<String> {
     rows.iter().map(short).collect()
 }
 
-/// The sessions as a table: short name, whose it is, age, messages, title, and the directory if `all` are meant.
-pub(crate) fn rows_as_table(rows: &[SessionRow], all: bool) -> String {
+/// The sessions as a table: short name, whose it is, age, messages, state unless idle, title, and the directory
+/// if `all` are meant.
+pub(crate) fn rows_as_table(
+    rows: &[SessionRow],
+    state: &dyn Fn(&SessionRow) -> LiveState,
+    all: bool,
+) -> String {
     let now = jiff::Timestamp::now().as_millisecond();
     let lines = rows.iter().zip(short_ids(rows)).map(|(row, id)| {
         let directory = if all { plain::line(&row.cwd.display().to_string()) } else { String::new() };
@@ -64,7 +70,9 @@ pub(crate) fn rows_as_table(rows: &[SessionRow], all: bool) -> String {
         let is_counted = row.messages > 0 || !row.source.is_foreign();
         let messages = if is_counted { row.messages.to_string() } else { String::new() };
         let source = row.source.name().to_owned();
-        [plain::line(&id), source, age, messages, plain::line(&cut(&row.title())), directory]
+        let state = Some(state(row)).filter(|state| *state != LiveState::Idle).map(LiveState::name);
+        let state = state.unwrap_or_default().to_owned();
+        [plain::line(&id), source, age, messages, state, plain::line(&cut(&row.title())), directory]
     });
     table::columns(&lines.collect::<Vec<_>>())
 }
@@ -117,7 +125,7 @@ fn found(root: &Path, places: &ForeignPlaces, wanted: &str) -> Result<(PathBuf, 
             {
                 return Ok(exact.clone());
             }
-            let table = rows_as_table(&rows, true);
+            let table = rows_as_table(&rows, &|_| LiveState::Idle, true);
             Err(Refusal::config(format!(
                 "{} sessions have an ID that begins or ends with \"{wanted}\"; give one of these:\n{}",
                 rows.len(),

@@ -11,6 +11,7 @@ use crate::args::CliArgs;
 use crate::args::front_end::{FrontEnd, StandardStreams};
 use crate::args::sessions::SessionsArgs;
 use crate::compose::Setup;
+use crate::live::record::{self, FoundRecord, LiveState};
 use crate::process::exit::{Exit, Refusal, say, warn};
 use tau_agent::session::all::list_all;
 use tau_agent::session::entry::iso;
@@ -69,7 +70,8 @@ fn earlier(setup: &Setup) -> Option<PathBuf> {
 
 /// Whether the answers are printed without a user in front of the screen.
 fn is_printed(setup: &Setup) -> bool {
-    matches!(setup.args.front_end(StandardStreams::here()), FrontEnd::Print | FrontEnd::Json)
+    let front_end = setup.args.front_end(StandardStreams::here());
+    !setup.args.background && matches!(front_end, FrontEnd::Print | FrontEnd::Json)
 }
 
 /// Like [`open`], for the screen: where the session cannot be opened, a new one, and the file to offer.
@@ -104,6 +106,20 @@ pub(crate) fn open_or_offer(setup: &Setup) -> Result<(Session, Option<(PathBuf, 
             Ok((Session::begin(setup.session_dir().as_deref(), &setup.cwd, None), offer))
         }
         Err(error) => Err(Refusal::config(error)),
+    }
+}
+
+/// The requested session, if another process of the user has it open.
+pub(crate) fn live(setup: &Setup) -> Option<FoundRecord> {
+    let args = &setup.args;
+    if args.session.is_none() && args.session_id.is_none() && !args.continue_last {
+        return None;
+    }
+    match wanted(setup).ok()? {
+        Wanted::Open(path) => {
+            record::of(&setup.paths, &list::row_of(&path)?.id).filter(|found| found.is_live)
+        }
+        Wanted::New(_) | Wanted::Copy(..) | Wanted::Continue(..) => None,
     }
 }
 
@@ -224,7 +240,12 @@ fn listed(args: &SessionsArgs) -> Result<Exit, Refusal> {
     let all = rows.len();
     rows.retain(|row| args.print || !row.printed);
     rows.sort_by_key(|row| std::cmp::Reverse(row.modified));
-    let exit = if args.json { say(&as_json(&rows)) } else { say(&rows_as_table(&rows, args.all)) };
+    let live = record::all(&environment.paths);
+    let state = |row: &SessionRow| live.get(&row.id).map(FoundRecord::state).unwrap_or_default();
+    let exit = match args.json {
+        true => say(&as_json(&rows, &state)),
+        false => say(&rows_as_table(&rows, &state, args.all)),
+    };
     let hints = [
         (rows.is_empty() && !args.all)
             .then_some("no sessions in this directory; --all lists those of all directories"),
@@ -236,7 +257,7 @@ fn listed(args: &SessionsArgs) -> Result<Exit, Refusal> {
     Ok(exit)
 }
 
-fn as_json(rows: &[SessionRow]) -> String {
+fn as_json(rows: &[SessionRow], state: &dyn Fn(&SessionRow) -> LiveState) -> String {
     let lines = rows.iter().zip(short_ids(rows)).map(|(row, short)| {
         let mut line = serde_json::to_value(row).unwrap_or_default();
         if let Some(fields) = line.as_object_mut() {
@@ -244,7 +265,7 @@ fn as_json(rows: &[SessionRow]) -> String {
             fields.insert("title".to_owned(), row.title().into());
             fields.insert("directory".to_owned(), row.cwd.to_string_lossy().into());
             fields.insert("updated".to_owned(), iso(row.modified).into());
-            fields.insert("state".to_owned(), "idle".into());
+            fields.insert("state".to_owned(), state(row).name().into());
         }
         line.to_string()
     });

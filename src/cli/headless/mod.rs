@@ -36,7 +36,7 @@ use tau_app::geometry::Motion;
 use tau_tools::scratch::Scratch;
 
 /// The message when there is no prompt.
-const NO_PROMPT: &str = "no prompt: pass one as an argument or pipe it in";
+pub(crate) const NO_PROMPT: &str = "no prompt: pass one as an argument or pipe it in";
 
 /// Runs prompts and prints the answers.
 pub fn print(mut args: CliArgs) -> Exit {
@@ -183,7 +183,7 @@ fn for_prompts(prompts: &[prompts::CliPrompt]) -> impl FnOnce(Setup) -> Result<S
 }
 
 /// Refuses to start without the key of the model.
-async fn has_key(setup: &Setup, signals: &mut Signals) -> Result<(), Refusal> {
+pub(crate) async fn has_key(setup: &Setup, signals: &mut Signals) -> Result<(), Refusal> {
     let Some(model) = &setup.model else { return Ok(()) };
     let key = async {
         loop {
@@ -246,7 +246,7 @@ fn start(
 }
 
 /// Runs a front end on a runtime of one thread; returns the program's end.
-fn with_signals(front_end: impl AsyncFnOnce(Signals) -> Exit) -> Exit {
+pub(crate) fn with_signals(front_end: impl AsyncFnOnce(Signals) -> Exit) -> Exit {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(Exit::Config, &format!("cannot start: {error}")),

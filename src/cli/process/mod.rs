@@ -10,3 +10,4 @@ pub mod plain;
 pub(crate) mod secret_prompt;
 pub mod signals;
 pub mod stderr;
+pub(crate) mod waiter;

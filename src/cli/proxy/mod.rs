@@ -188,7 +188,7 @@ async fn listen(args: &ProxyArgs, serving: Arc<Serving>) -> Result<Exit, Refusal
     let saving = tokio::spawn(save_changes(Arc::clone(&serving)));
     let (stop, stopped) = watch::channel(false);
     let app = server::routes(Arc::clone(&serving));
-    let mut server = std::pin::pin!(accept(Listener::Tcp(listener), app, stopped));
+    let mut server = std::pin::pin!(accept(Listener::Tcp(listener), move || app.clone(), stopped));
     let exit = tokio::select! {
         exit = end(&mut signals) => exit,
         () = &mut server => Exit::Ok,

@@ -39,19 +39,21 @@ pub(crate) enum Listener {
     Unix(UnixListener),
 }
 
-/// Answers connections until it is stopped, then finishes the current requests.
-pub(crate) async fn accept(listener: Listener, router: Router, stopped: watch::Receiver<bool>) {
+/// Answers connections until it is stopped, then finishes the current requests. The routes are made with the
+/// first connection.
+pub(crate) async fn accept(listener: Listener, router: impl Fn() -> Router, stopped: watch::Receiver<bool>) {
     accept_within(listener, router, stopped, HEAD).await;
 }
 
 /// Accepts connections with this limit for the head of a request.
 async fn accept_within(
     listener: Listener,
-    router: Router,
+    router: impl Fn() -> Router,
     mut stopped: watch::Receiver<bool>,
     head: Duration,
 ) {
     let (graceful, strangers) = (GracefulShutdown::new(), Strangers::default());
+    let mut made: Option<Router> = None;
     loop {
         let connected = tokio::select! {
             // Without a sender the server has ended.
@@ -63,10 +65,12 @@ async fn accept_within(
                 // Small events would otherwise wait for each other.
                 let _ = stream.set_nodelay(true);
                 let stranger = strangers.enter();
-                serve(stream, (Some(client), stranger), &router, graceful.watcher(), head);
+                let router = made.get_or_insert_with(&router);
+                serve(stream, (Some(client), stranger), router, graceful.watcher(), head);
             }
             Ok(Connected::Unix(stream)) => {
-                serve(stream, (None, strangers.enter()), &router, graceful.watcher(), head);
+                let router = made.get_or_insert_with(&router);
+                serve(stream, (None, strangers.enter()), router, graceful.watcher(), head);
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
@@ -140,7 +144,8 @@ mod tests {
         let router = Router::new().route("/", axum::routing::get(async || "here"));
         let (stop, stopped) = watch::channel(false);
         let limit = Duration::from_millis(50);
-        let serving = tokio::spawn(accept_within(Listener::Tcp(listener), router, stopped, limit));
+        let serving =
+            tokio::spawn(accept_within(Listener::Tcp(listener), move || router.clone(), stopped, limit));
         let mut slow = TcpStream::connect(address).await.unwrap();
         slow.write_all(b"GET / HTTP/1.1\r\nhost: local").await.unwrap();
         let mut answer = Vec::new();

@@ -86,6 +86,13 @@ impl EventLog {
         }
     }
 
+    /// Counts an event that nobody reads.
+    pub fn skip(&mut self) {
+        self.last = self.last.saturating_add(1);
+        self.kept.clear();
+        self.bytes = 0;
+    }
+
     /// The events after a position, of about `most` bytes; at least one if there are any.
     pub fn after(&self, position: Position, most: usize) -> Following {
         let before_kept = self.last.saturating_sub(self.kept.len() as u64);

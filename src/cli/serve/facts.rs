@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::event_log::Position;
 use crate::headless::answer::AnswerText;
+use crate::process::exit::Exit;
 use crate::protocol;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::AgentEvent;
@@ -13,6 +14,7 @@ use tau_protocol::event::{NoticeLevel, RunEvent, SessionInfo, TaskEvent, TurnEve
 use tau_protocol::message::{AssistantMessage, Message, StopReason, Usage};
 use tau_protocol::mirror::SessionMirror;
 use tau_protocol::model::ThinkingLevel;
+use tau_protocol::run::RunEnd;
 
 /// The facts about a session.
 #[derive(Debug, Default)]
@@ -39,7 +41,34 @@ pub(crate) struct RunFacts {
     /// The last error.
     pub error: Option<String>,
     pub aborted: bool,
+    /// The limit that ended it.
+    pub end: Option<RunEnd>,
+    /// Whether a run has ended, and none has started since.
+    is_over: bool,
     pub usage: Usage,
+}
+
+impl RunFacts {
+    /// Whether a run has ended, and none has started since.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// The program's end for this run, as print mode has it.
+    pub fn exit(&self) -> Exit {
+        match (self.end, self.stop_reason) {
+            (Some(RunEnd::Repeats), _) => Exit::Stuck,
+            (Some(_), _) => Exit::Limit,
+            (None, _) if self.aborted => Exit::Aborted,
+            (None, Some(StopReason::Aborted)) => Exit::Aborted,
+            (None, Some(StopReason::Length)) => Exit::Limit,
+            (None, None | Some(StopReason::Error)) => Exit::Model,
+            (None, Some(StopReason::Stop | StopReason::ToolUse | StopReason::Other)) => {
+                let text = self.answer.text().unwrap_or_default();
+                if text.trim().is_empty() { Exit::Model } else { Exit::Ok }
+            }
+        }
+    }
 }
 
 /// The name of an open message in [`Facts::open`]; calls are named by id.
@@ -57,6 +86,12 @@ impl Facts {
         Facts { mirror, mode_ceiling, ..Facts::default() }
     }
 
+    /// The facts of a session that the same agent opens next.
+    pub fn succeeding(earlier: &Facts, session: SessionInfo) -> Self {
+        let mirror = SessionMirror { session, ..earlier.mirror.clone() };
+        Facts { mirror, mode_ceiling: earlier.mode_ceiling, ..Facts::default() }
+    }
+
     /// Applies the event with this number.
     pub fn take(&mut self, event: &AgentEvent, position: Position) {
         self.mirror.apply(event);
@@ -64,8 +99,10 @@ impl Facts {
             AgentEvent::Run(RunEvent::AgentStart) => self.run = RunFacts::default(),
             AgentEvent::Run(RunEvent::AgentSettled { aborted }) => {
                 self.run.aborted = *aborted;
+                self.run.is_over = true;
                 self.open.clear();
             }
+            AgentEvent::Run(RunEvent::RunStopped { reason }) => self.run.end = Some(*reason),
             AgentEvent::Turn(TurnEvent::MessageStart { .. }) => {
                 self.open.insert(MESSAGE.to_owned(), position);
             }

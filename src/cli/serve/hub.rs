@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::task::spawn_blocking;
 
 use super::facts::Facts;
@@ -33,7 +33,6 @@ use tau_protocol::message::Message;
 use tau_protocol::model::{Api, Model, ThinkingLevel};
 use tau_protocol::session_row::SessionRow;
 use tau_tools::paths::resolve;
-use tau_tools::scratch::Scratch;
 
 /// Interval of checks for unused sessions.
 const SWEEP: Duration = Duration::from_secs(5);
@@ -58,6 +57,8 @@ pub(crate) struct Hub {
     /// True once the server is shutting down.
     closing: Mutex<bool>,
     metrics: Arc<Metrics>,
+    /// Counts changes of what lists show of the sessions.
+    changes: watch::Sender<u64>,
     /// The services for screens whose session was closed.
     services: OnceLock<Arc<Services>>,
     own: Weak<Hub>,
@@ -85,6 +86,16 @@ pub(crate) struct SessionOptions {
 impl Hub {
     /// A hub without open sessions.
     pub fn new(setup: Setup, limits: HubLimits, metrics: Arc<Metrics>) -> Arc<Self> {
+        Self::with_changes(setup, limits, metrics, watch::Sender::default())
+    }
+
+    /// Like [`Self::new`], with this count of changes.
+    pub fn with_changes(
+        setup: Setup,
+        limits: HubLimits,
+        metrics: Arc<Metrics>,
+        changes: watch::Sender<u64>,
+    ) -> Arc<Self> {
         let root = setup.settings.session_root(&setup.paths);
         let hub = Arc::new_cyclic(|own| Hub {
             setup,
@@ -94,10 +105,13 @@ impl Hub {
             opening: AsyncMutex::default(),
             closing: Mutex::new(false),
             metrics,
+            changes,
             services: OnceLock::new(),
             own: Weak::clone(own),
         });
-        spawn_blocking(|| Scratch::default().sweep());
+        if limits.idle == Duration::MAX {
+            return hub;
+        }
         let swept = Arc::downgrade(&hub);
         tokio::spawn(async move {
             loop {
@@ -107,6 +121,11 @@ impl Hub {
             }
         });
         hub
+    }
+
+    /// Is changed whenever that changes which lists show of the sessions.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
     /// The session with this id, if it is open here.
@@ -241,6 +260,27 @@ impl Hub {
         self.start(composed).await
     }
 
+    /// Adds a session whose agent was started elsewhere.
+    pub fn add(&self, live: Arc<LiveSession>) {
+        self.live.lock().insert(live.id.clone(), live);
+        self.changes.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    /// Removes a session that was added.
+    pub fn forget(&self, id: &str) {
+        self.live.lock().remove(id);
+    }
+
+    /// The session that was opened or begun for the setup of this hub.
+    ///
+    /// # Errors
+    /// When its agent cannot be composed.
+    pub async fn adopt(&self, session: Session) -> Result<Arc<LiveSession>, Problem> {
+        let setup = self.setup.clone();
+        let composed = blocking(move || composed(setup, session)).await??;
+        self.start(composed).await
+    }
+
     /// A new session with the content of this one: everything, or the part before a message of the user,
     /// whose text is returned.
     ///
@@ -288,10 +328,10 @@ impl Hub {
         let facts = Facts::new(info.clone(), config.thinking, mode, config.behavior.mode_ceiling);
         let (metrics, hub, id) = (Arc::clone(&self.metrics), Weak::clone(&self.own), info.id.clone());
         let live = LiveSession::start(
-            info.id.clone(),
             facts,
             task::spawn(config),
-            services,
+            Arc::new(services),
+            self.changes.clone(),
             move |event| metrics.event(event),
             move || {
                 if let Some(hub) = hub.upgrade() {

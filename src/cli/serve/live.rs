@@ -2,16 +2,18 @@
 //! in `attach`.
 
 mod attach;
+mod local;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncGuard, mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
 
 use super::event_log::{EventLog, Following, Position};
 use super::facts::Facts;
@@ -23,8 +25,11 @@ pub(crate) use attach::{Route, Screen};
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::TaskCommand;
-use tau_protocol::event::{QuestionEvent, SessionEvent, TaskEvent};
+use tau_protocol::event::{QuestionEvent, RunEvent, SessionEvent, SettingsEvent, TaskEvent, TurnEvent};
 use tau_protocol::query::{Query, QueryAnswer};
+
+/// The first ticket of clients' queries: those of a screen in this process are lower.
+const FIRST_TICKET: u64 = 1 << 62;
 
 /// A session that is open here.
 #[derive(Debug)]
@@ -42,6 +47,12 @@ pub(crate) struct LiveSession {
     clients: AtomicUsize,
     /// The outcome of its end.
     fate: watch::Sender<Fate>,
+    /// Counts changes of what lists show.
+    changes: watch::Sender<u64>,
+    /// Whether events are kept for clients: false in a screen's process until the first client comes.
+    is_logged: AtomicBool,
+    /// The screen in this process that owns the agent.
+    local: Option<mpsc::UnboundedSender<AgentEvent>>,
     /// The services for its attached screens: its files and settings.
     services: Arc<Services>,
 }
@@ -94,6 +105,7 @@ impl Drop for Client {
     fn drop(&mut self) {
         self.0.clients.fetch_sub(1, Ordering::Relaxed);
         self.0.touch();
+        self.0.count_change();
     }
 }
 
@@ -111,6 +123,7 @@ impl<F: FnOnce()> Drop for Ending<F> {
             ended();
         }
         self.live.ended.send_replace(true);
+        self.live.count_change();
     }
 }
 
@@ -118,38 +131,72 @@ impl LiveSession {
     /// A session with the agent of this handle, whose events are folded until it ends. `each` gets every
     /// event, and `ended` is called at the end.
     pub fn start(
-        id: String,
         facts: Facts,
         agent: AgentHandle,
-        services: Services,
+        services: Arc<Services>,
+        changes: watch::Sender<u64>,
         each: impl Fn(&AgentEvent) + Send + 'static,
         ended: impl FnOnce() + Send + 'static,
     ) -> Arc<Self> {
-        let opening = tau_tools::ids::id().simple().to_string();
+        let session = Arc::new(Self::new(facts, agent.commands, services, changes));
+        session.follow(agent.events, agent.task, each, ended);
+        session
+    }
+
+    /// A session whose events are passed to [`Self::take`] by the owner of its agent.
+    pub fn new(
+        facts: Facts,
+        commands: mpsc::Sender<AgentCommand>,
+        services: Arc<Services>,
+        changes: watch::Sender<u64>,
+    ) -> Self {
+        Self::with_opening(facts, Opening::default(), commands, services, changes)
+    }
+
+    fn with_opening(
+        facts: Facts,
+        opening: Opening,
+        commands: mpsc::Sender<AgentCommand>,
+        services: Arc<Services>,
+        changes: watch::Sender<u64>,
+    ) -> Self {
+        let name = tau_tools::ids::id().simple().to_string();
         // The last digits are the random ones.
-        let opening = opening.get(opening.len().saturating_sub(10)..).unwrap_or_default().to_owned();
-        let board = Board {
-            log: EventLog::new(opening),
-            opening: Opening::default(),
-            facts,
-            screens: Screens::default(),
-            queries: HashMap::new(),
-            used: Instant::now(),
-        };
-        let session = Arc::new(LiveSession {
-            id,
-            commands: agent.commands,
-            board: Mutex::new(board),
+        let name = name.get(name.len().saturating_sub(10)..).unwrap_or_default().to_owned();
+        LiveSession {
+            id: facts.mirror.session.id.clone(),
+            commands,
+            board: Mutex::new(Board {
+                log: EventLog::new(name),
+                opening,
+                facts,
+                screens: Screens::default(),
+                queries: HashMap::new(),
+                used: Instant::now(),
+            }),
             last: watch::Sender::new(0),
             ended: watch::Sender::new(false),
-            tickets: AtomicU64::new(1),
+            tickets: AtomicU64::new(FIRST_TICKET),
             prompting: AsyncMutex::default(),
             clients: AtomicUsize::new(0),
             fate: watch::Sender::default(),
-            services: Arc::new(services),
-        });
-        let ending = Ending { live: Arc::clone(&session), ended: Some(ended) };
-        let (mut events, task) = (agent.events, agent.task);
+            changes,
+            is_logged: AtomicBool::new(true),
+            local: None,
+            services,
+        }
+    }
+
+    /// Folds the agent's events from now on, until it ends. `each` gets every event, and `ended` is called at
+    /// the end.
+    pub fn follow(
+        self: &Arc<Self>,
+        mut events: mpsc::Receiver<AgentEvent>,
+        task: JoinHandle<()>,
+        each: impl Fn(&AgentEvent) + Send + 'static,
+        ended: impl FnOnce() + Send + 'static,
+    ) {
+        let ending = Ending { live: Arc::clone(self), ended: Some(ended) };
         tokio::spawn(async move {
             while let Some(event) = events.recv().await {
                 each(&event);
@@ -158,7 +205,6 @@ impl LiveSession {
             // A crash was reported as an event.
             let _ = task.await;
         });
-        session
     }
 
     /// Handles an event: the answer to a query goes to its sender, everything else to all.
@@ -173,13 +219,32 @@ impl LiveSession {
             }
             return;
         }
+        drop(board);
+        self.fold(&event);
+    }
+
+    /// Folds an event other than an answer; returns whether it is for all screens.
+    fn fold(&self, event: &AgentEvent) -> bool {
+        let mut board = self.board.lock();
         let last = board.log.last().saturating_add(1);
-        board.facts.take(&event, last);
-        board.opening.take(&event);
-        let only = board.screens.addressee(&event);
-        board.log.push(&record(&event), event, only);
+        board.facts.take(event, last);
+        board.opening.take(event);
+        let only = board.screens.addressee(event);
+        let is_for_all = only.is_none();
+        match self.is_logged.load(Ordering::Relaxed) {
+            true => board.log.push(&record(event), event.clone(), only),
+            false => board.log.skip(),
+        }
         drop(board);
         self.last.send_replace(last);
+        if is_listed(event) {
+            self.count_change();
+        }
+        is_for_all
+    }
+
+    fn count_change(&self) {
+        self.changes.send_modify(|count| *count = count.wrapping_add(1));
     }
 
     /// A turn to check and send a prompt: no other one is sent during it.
@@ -203,6 +268,7 @@ impl LiveSession {
     /// # Errors
     /// When the agent has ended.
     pub async fn send(&self, command: AgentCommand) -> Result<(), Ended> {
+        self.is_logged.store(true, Ordering::Relaxed);
         self.touch();
         self.commands.send(command).await.map_err(|_| Ended)
     }
@@ -250,17 +316,28 @@ impl LiveSession {
 
     /// Records that a question was answered; returns whether it was open.
     pub fn take_question(&self, id: &str) -> bool {
+        let was_open = self.withdraw(id);
+        if was_open {
+            self.tell_local(id);
+        }
+        was_open
+    }
+
+    /// Records that a question was answered, and tells the attached screens; returns whether it was open.
+    fn withdraw(&self, id: &str) -> bool {
         let mut board = self.board.lock();
-        let waited = board.facts.mirror.asks(id);
+        let was_open = board.facts.mirror.asks(id);
         board.facts.mirror.answered(id);
-        if waited {
+        if was_open {
             // No event reports it, and on every other screen the question is still open.
             let last = board.log.last();
             board
                 .screens
                 .tell_all(last, &AgentEvent::Questions(QuestionEvent::AskWithdrawn { id: id.to_owned() }));
         }
-        waited
+        drop(board);
+        self.count_change();
+        was_open
     }
 
     /// The services for its attached screens: its files and settings.
@@ -285,6 +362,7 @@ impl LiveSession {
 
     /// Counts a client that follows the events.
     pub fn client(self: &Arc<Self>) -> Client {
+        self.is_logged.store(true, Ordering::Relaxed);
         self.clients.fetch_add(1, Ordering::Relaxed);
         Client(Arc::clone(self))
     }
@@ -350,6 +428,17 @@ impl LiveSession {
     /// When the agent has ended.
     pub async fn idle(&self) -> Result<(), Ended> {
         self.ask(Query::Idle).await.map(drop)
+    }
+}
+
+/// Whether an event changes what lists show of a session.
+fn is_listed(event: &AgentEvent) -> bool {
+    match event {
+        AgentEvent::Run(event) => matches!(event, RunEvent::AgentStart | RunEvent::AgentSettled { .. }),
+        AgentEvent::Turn(event) => matches!(event, TurnEvent::MessageEnd { .. }),
+        AgentEvent::Questions(_) | AgentEvent::Session(_) => true,
+        AgentEvent::Settings(event) => matches!(event, SettingsEvent::ModelChanged { .. }),
+        AgentEvent::Queue(_) | AgentEvent::Shell(_) | AgentEvent::Task(_) => false,
     }
 }
 

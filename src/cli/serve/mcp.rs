@@ -26,6 +26,7 @@ use crate::compose::profile::FrontEndProfile;
 use crate::process::crash;
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::signals::Signals;
+use tau_tools::scratch::Scratch;
 
 /// Time after which an unused session is closed.
 const IDLE: Duration = Duration::from_secs(3_600);
@@ -61,6 +62,7 @@ pub fn run(args: McpServeArgs) -> Exit {
         let limits = HubLimits { sessions: args.max_sessions as usize, idle: IDLE };
         let metrics = Arc::<Metrics>::default();
         let hub = Hub::new(setup, limits, Arc::clone(&metrics));
+        tokio::task::spawn_blocking(|| Scratch::default().sweep());
         let exit = match args.listen {
             None => streams(&hub).await,
             Some(_) => http(&args, &hub, metrics).await,
@@ -136,7 +138,7 @@ async fn http(args: &McpServeArgs, hub: &Arc<Hub>, metrics: Arc<Metrics>) -> Res
         return Ok(Exit::Model);
     }
     let (stop, stopped) = watch::channel(false);
-    let mut serving = tokio::spawn(accept(Listener::Tcp(listener), router, stopped));
+    let mut serving = tokio::spawn(accept(Listener::Tcp(listener), move || router.clone(), stopped));
     let exit = ended(&mut signals).await;
     ending.cancel();
     stop.send_replace(true);

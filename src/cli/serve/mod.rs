@@ -5,22 +5,22 @@
 //! [`problem`], which the OpenAPI document is made from.
 
 pub(crate) mod accept;
-mod app;
+pub(crate) mod app;
 mod attached;
 mod branch_types;
 mod event_log;
 mod extract;
-mod facts;
-mod guard;
-mod hub;
-mod live;
+pub(crate) mod facts;
+pub(crate) mod guard;
+pub(crate) mod hub;
+pub(crate) mod live;
 pub(crate) mod mcp;
 mod mcp_tools;
-mod metrics;
+pub(crate) mod metrics;
 mod opening;
 mod page;
-mod problem;
-mod routes;
+pub(crate) mod problem;
+pub(crate) mod routes;
 mod screen_stream;
 pub(crate) mod strangers;
 mod stream;
@@ -51,6 +51,7 @@ use hub::{Hub, HubLimits};
 use metrics::Metrics;
 use tau_agent::engine::behavior::OnAsk;
 use tau_protocol::run::{OnRepeat, RetryMode, SteerMode};
+use tau_tools::scratch::Scratch;
 
 /// The composition of this front end's agents: a user can be asked, but the terminal is not visible.
 pub const PROFILE: FrontEndProfile = FrontEndProfile {
@@ -127,7 +128,7 @@ fn token(file: Option<&Path>) -> Result<Token, Refusal> {
 }
 
 /// 256 random bits.
-fn random() -> Result<String, Refusal> {
+pub(crate) fn random() -> Result<String, Refusal> {
     use base64::Engine as _;
     use ring::rand::SecureRandom as _;
     let mut bytes = [0_u8; 32];
@@ -153,6 +154,7 @@ async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
         .inspect_err(|error| warn(&format!("`tau attach` will need the address and the token: {error}")));
     let limits = HubLimits { sessions: args.max_sessions as usize, idle: Duration::from_secs(args.idle) };
     let hub = Hub::new(setup, limits, Arc::clone(&metrics));
+    tokio::task::spawn_blocking(|| Scratch::default().sweep());
     let hosts = args.socket.is_none().then(|| args.allow_host.clone());
     let app = App::new(Shared {
         hub: Arc::clone(&hub),
@@ -170,7 +172,7 @@ async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
         return Exit::Model;
     }
     let (stop, stopped) = watch::channel(false);
-    let serving = tokio::spawn(accept(listener, routes::router(app), stopped));
+    let serving = tokio::spawn(accept(listener, move || routes::router(app.clone()), stopped));
     let exit = loop {
         tokio::select! {
             caught = signals.next() => if let Some(exit) = caught.exit() { break exit },

@@ -66,9 +66,9 @@ struct RunningRequest {
 
 impl RequestRunner {
     /// Runs requests in the current runtime, and sends replies to `replies`.
-    pub fn new(services: Services, replies: mpsc::Sender<(Ticket, ShellReply)>) -> Self {
+    pub fn new(services: Arc<Services>, replies: mpsc::Sender<(Ticket, ShellReply)>) -> Self {
         RequestRunner {
-            services: Arc::new(services),
+            services,
             attached: None,
             to_save: Arc::default(),
             replies,

@@ -7,6 +7,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
 
 use super::alarm::Alarm;
 use super::event::TerminalEvent;
@@ -19,9 +20,11 @@ use super::questions::ClipboardAsk;
 use super::requests::RequestRunner;
 use super::terminal::{self, Suspended};
 use super::theme_files::ThemeFiles;
+use crate::live::published::Published;
 use crate::process::crash;
 use crate::process::exit::Exit;
 use crate::process::signals::{Caught, Signals};
+use crate::process::waiter;
 use tau_agent::api::events::join;
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
@@ -30,6 +33,7 @@ use tau_app::geometry::Size;
 use tau_app::request::{ShellReply, ShellRequest, Ticket};
 use tau_app::{Effect, Msg};
 use tau_protocol::event::{NoticeLevel, SessionEvent, SettingsEvent, TaskEvent};
+use tau_protocol::screen_settings::OnHangup;
 
 /// Maximum number of agent events taken before keys are checked again, and the maximum time for them.
 const EVENT_BATCH: usize = 512;
@@ -55,8 +59,27 @@ pub struct Shell {
     extensions: ExtensionWatch,
     /// For an attached screen: the connection to the server.
     connection: Option<watch::Receiver<Connection>>,
+    /// The session as other processes of the user reach it.
+    published: Option<Published>,
+    on_hangup: OnHangup,
     /// Events of the terminal that arrived during the wait for its answer.
     held: VecDeque<TerminalEvent>,
+}
+
+/// How the screen was left.
+pub(super) enum Left {
+    /// The program ends.
+    Quit(Exit),
+    /// The session continues; the result is the end of the program.
+    Running(JoinHandle<Exit>),
+}
+
+/// A cause of the loop's end.
+#[derive(Clone, Copy)]
+enum Ended {
+    Exit(Exit),
+    /// The user left the session running.
+    Background,
 }
 
 /// A cause of waking the loop.
@@ -72,6 +95,8 @@ enum Wake {
     /// Extensions were loaded again.
     Extensions(ExtensionNews),
     Connection(Connection),
+    /// Another screen has answered a question.
+    Others(AgentEvent),
     /// The folders of the user's themes have changed.
     Themes,
     Tick,
@@ -113,6 +138,8 @@ impl Shell {
             themes,
             extensions,
             connection: None,
+            published: None,
+            on_hangup: OnHangup::default(),
             held,
         }
     }
@@ -124,22 +151,48 @@ impl Shell {
         self
     }
 
-    /// Runs until the user quits or a signal ends the program.
-    pub async fn run(mut self) -> Exit {
-        let exit = match self.run_loop().await {
-            Ok(exit) => exit,
-            // The terminal is gone, so a message has no place.
-            Err(_) => Exit::HungUp,
-        };
-        self.end().await;
-        crash::or_crash(exit)
+    /// Lets other processes of the user reach the session, which continues without its terminal as set.
+    #[must_use]
+    pub(crate) fn publishing(mut self, published: Published, on_hangup: OnHangup) -> Self {
+        self.published = Some(published);
+        self.on_hangup = on_hangup;
+        self
     }
 
-    async fn run_loop(&mut self) -> io::Result<Exit> {
+    /// Runs until the user quits or leaves, or a signal ends the program.
+    pub(super) async fn run(mut self) -> Left {
+        let ended = match self.run_loop().await {
+            Ok(ended) => ended,
+            // The terminal is gone, so a message has no place.
+            Err(_) => Ended::Exit(Exit::HungUp),
+        };
+        let continues = match ended {
+            Ended::Background => true,
+            Ended::Exit(exit) => exit == Exit::HungUp && self.on_hangup == OnHangup::Continue,
+        };
+        if continues
+            && self.is_at_work()
+            && let Some(published) = self.published.take()
+        {
+            return Left::Running(self.leave(published).await);
+        }
+        let exit = match ended {
+            Ended::Background => Exit::Ok,
+            Ended::Exit(exit) => exit,
+        };
+        self.end(exit).await;
+        Left::Quit(crash::or_crash(exit))
+    }
+
+    fn is_at_work(&self) -> bool {
+        waiter::can_leave() && self.published.as_ref().is_some_and(Published::is_at_work)
+    }
+
+    async fn run_loop(&mut self) -> io::Result<Ended> {
         let mut tick: Option<(u64, Instant)> = None;
         loop {
-            if let Some(exit) = self.perform().await? {
-                return Ok(exit);
+            if let Some(ended) = self.perform().await? {
+                return Ok(ended);
             }
             let wants = self.screen.wants();
             self.screen.show_title(&wants.title)?;
@@ -158,7 +211,7 @@ impl Shell {
                 tick = None;
             }
             if let Some(exit) = self.on_wake(wake)? {
-                return Ok(exit);
+                return Ok(Ended::Exit(exit));
             }
             if self.screen.dirty && (at_once || Instant::now() >= self.pacer.frame_at()) {
                 // A key that arrived in the meantime is shown in the same frame, unless it must wait for an
@@ -167,7 +220,7 @@ impl Shell {
                     && let Some(event) = self.input.try_next()
                     && let Some(exit) = self.on_input(event)?
                 {
-                    return Ok(exit);
+                    return Ok(Ended::Exit(exit));
                 }
                 self.screen.draw()?;
                 let interactive = self.screen.model().is_some_and(|model| model.jobs.owner().is_some());
@@ -208,6 +261,7 @@ impl Shell {
             Some(news) = self.extensions.next() => Wake::Extensions(news),
             () = self.themes.folders_changed() => Wake::Themes,
             Some(connection) = changed(self.connection.as_mut()) => Wake::Connection(connection),
+            Some(event) = of_others(self.published.as_mut()) => Wake::Others(event),
             event = self.agent.events.recv(), if listens => Wake::Agent(event),
             _ = self.agent.commands.reserve(), if !self.outbox.is_empty() => Wake::AgentReady,
             wake = alarm => wake,
@@ -231,6 +285,7 @@ impl Shell {
                 self.themes.follow_folder(&mut self.screen)?;
                 self.themes.follow_shown(&mut self.screen)?;
             }
+            Wake::Others(event) => self.screen.fold(Msg::Agent(event))?,
             Wake::Connection(connection) => self.screen.fold(Msg::Connection(connection))?,
             Wake::Tick => {
                 self.screen.fold(Msg::Ticked)?;
@@ -333,6 +388,9 @@ impl Shell {
     /// Folds an event. The newly opened session may run in another directory, whose project settings then
     /// apply.
     fn fold_event(&mut self, event: AgentEvent) -> io::Result<()> {
+        if self.published.as_mut().is_some_and(|published| !published.observe(&event)) {
+            return Ok(());
+        }
         let dir = match &event {
             AgentEvent::Session(SessionEvent::SessionOpened { session, .. }) => Some(session.cwd.clone()),
             _ => None,
@@ -350,11 +408,17 @@ impl Shell {
     }
 
     /// Carries out the queued effects, in order.
-    async fn perform(&mut self) -> io::Result<Option<Exit>> {
+    async fn perform(&mut self) -> io::Result<Option<Ended>> {
         while let Some(effect) = self.screen.effects.pop_front() {
             match effect {
-                Effect::Quit => return Ok(Some(Exit::Ok)),
-                Effect::Agent(command) => self.outbox.push_back(command),
+                Effect::Quit => return Ok(Some(Ended::Exit(Exit::Ok))),
+                Effect::Background => return Ok(Some(Ended::Background)),
+                Effect::Agent(command) => {
+                    if let Some(published) = &self.published {
+                        published.sent(&command);
+                    }
+                    self.outbox.push_back(command);
+                }
                 Effect::Ask(
                     ticket,
                     request @ (ShellRequest::Editor { .. } | ShellRequest::OpenInEditor { .. }),
@@ -432,4 +496,9 @@ async fn changed(connection: Option<&mut watch::Receiver<Connection>>) -> Option
     let connection = connection?;
     connection.changed().await.ok()?;
     Some(connection.borrow_and_update().clone())
+}
+
+/// The next event that another screen caused without the agent.
+async fn of_others(published: Option<&mut Published>) -> Option<AgentEvent> {
+    published?.next().await
 }

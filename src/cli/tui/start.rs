@@ -22,9 +22,10 @@ use super::measuring::Measuring;
 use super::recording::Recording;
 use super::requests::RequestRunner;
 use super::services::Services;
-use super::shell::Shell;
+use super::shell::{Left, Shell};
 use super::terminal::{self, MouseCapture, Tty};
 use super::theme_files::ThemeFiles;
+use crate::args::CliArgs;
 use crate::attach::link::{self, Linked};
 use crate::attach::requests::AttachedRequests;
 use crate::attach::server::Server;
@@ -33,9 +34,14 @@ use crate::compose::profile::FrontEndProfile;
 use crate::compose::{ComposedAgent, DEFAULT_THEME, Setup, sandbox};
 use crate::compose::{environment, offers, sessions};
 use crate::headless::prompts;
-use crate::process::crash;
+use crate::live::host;
+use crate::live::published::Published;
+use crate::live::record::{self, LiveRecord};
 use crate::process::exit::{Exit, Refusal, fail};
 use crate::process::signals::Signals;
+use crate::process::waiter;
+use crate::process::{crash, plain};
+use crate::serve::facts::Facts;
 use tau_agent::engine::behavior::OnAsk;
 use tau_agent::engine::task;
 use tau_agent::provider::http::RuntimeThread;
@@ -47,6 +53,7 @@ use tau_app::boot::Boot;
 use tau_app::geometry::{Motion, ScreenKind, Size};
 use tau_app::overlays::offer::Offers;
 use tau_app::request::NO_TICKET;
+use tau_app::screen_place::ScreenPlace;
 use tau_app::{self, Msg};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::AgentCommand;
@@ -92,19 +99,46 @@ pub(crate) fn check_terminal() -> Result<(), Refusal> {
 
 /// Runs the screen; returns the program's end.
 pub fn run(setup: Setup) -> Exit {
+    run_restored(setup, None)
+}
+
+/// Like [`run`], on a session that an earlier screen left like this.
+pub(crate) fn run_restored(setup: Setup, restored: Option<ScreenPlace>) -> Exit {
+    if let Some(found) = sessions::live(&setup)
+        && let Some(address) = found.address()
+        && setup.args.prompts.is_empty()
+    {
+        // Another process has it open: both screens show it.
+        let record = setup.args.record.clone();
+        let flags = CliArgs { record, no_context_files: true, ..CliArgs::without_arguments() };
+        let setup = match Setup::read(flags, PROFILE) {
+            Ok(setup) => setup,
+            Err(refusal) => return refusal.fail(),
+        };
+        return match Server::new(address, &found.record.token, &setup.settings.network()) {
+            Ok(server) => run_attached(&setup, server, found.record.id, restored),
+            Err(failure) => fail(Exit::Config, &failure.to_string()),
+        };
+    }
     crash::install(setup.paths.state.clone());
     let readable = prompts::check_readable(&setup.args.prompts, &*setup.file_filter(), &setup.cwd);
     let prompts = match readable.and_then(|()| prompts::gather(&setup.args.prompts, None)) {
         Ok(prompts) => prompts,
         Err(error) => return fail(Exit::Config, &error),
     };
-    show(&setup, first_frame(&setup), async |screen, waits, signals| {
+    let (boot, memo) = first_frame(&setup);
+    show(&setup, (Boot { restored, ..boot }, memo), async |screen, waits, signals| {
         connect(&setup, screen, waits, signals, prompts).await
     })
 }
 
 /// Runs the screen on a session of a server; returns the program's end. The setup is this terminal's.
-pub(crate) fn run_attached(setup: &Setup, server: Server, session: String) -> Exit {
+pub(crate) fn run_attached(
+    setup: &Setup,
+    server: Server,
+    session: String,
+    restored: Option<ScreenPlace>,
+) -> Exit {
     let (mut boot, memo) = first_frame(setup);
     boot = Boot {
         place: server.name().to_owned(),
@@ -117,6 +151,7 @@ pub(crate) fn run_attached(setup: &Setup, server: Server, session: String) -> Ex
         sandbox: String::new(),
         offers: Offers::default(),
         pick_session: false,
+        restored,
         ..boot
     };
     show(setup, (boot, memo), async |screen, waits, signals| {
@@ -170,7 +205,14 @@ fn show(
         Err(error) => return fail(Exit::Config, &format!("cannot read the terminal: {error}")),
     };
     match agent_thread.handle().block_on(connect(screen, waits, signals)) {
-        Ok(shell) => runtime.block_on(shell.run()),
+        Ok(shell) => match runtime.block_on(shell.run()) {
+            Left::Quit(exit) => exit,
+            Left::Running(session) => {
+                waiter::leave();
+                host::let_go_of_streams();
+                agent_thread.handle().block_on(session).unwrap_or(Exit::Crash)
+            }
+        },
         Err(refusal) => refusal.fail(),
     }
 }
@@ -203,7 +245,16 @@ async fn connect(
     }
     setup.restore_later(&mut config);
     let scratch = Arc::clone(&config.scratch);
+    let facts = Facts::new(
+        config.session.info().clone(),
+        config.thinking,
+        config.behavior.permission_mode,
+        config.behavior.mode_ceiling,
+    );
     let agent = task::spawn(config);
+    let services = Arc::new(Services::of(setup.clone(), prompt));
+    let published = (!setup.args.no_session)
+        .then(|| Published::start(setup.clone(), facts, &agent, Arc::clone(&services)));
     for text in news.into_iter().chain(trouble).chain(notices) {
         let notice = AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Warning, text, hint: None });
         screen.fold(Msg::Agent(notice)).map_err(io)?;
@@ -223,8 +274,12 @@ async fn connect(
     }
     tokio::task::spawn_blocking(move || scratch.sweep());
     let (sender, replies) = mpsc::channel(REPLIES);
-    let requests = RequestRunner::new(Services::of(setup.clone(), prompt), sender);
-    Ok(Shell::new(screen, waits, signals, agent, requests, replies, theme_files(setup)))
+    let requests = RequestRunner::new(services, sender);
+    let shell = Shell::new(screen, waits, signals, agent, requests, replies, theme_files(setup));
+    Ok(match published {
+        Some(published) => shell.publishing(published, setup.settings.on_hangup()),
+        None => shell,
+    })
 }
 
 /// Connects the screen to a session of a server.
@@ -295,6 +350,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
     };
     let mut themes = theme_files(setup).all_names();
     notices.extend(environment::key_faults(&setup.paths, &setup.settings));
+    notices.extend(interrupted(setup));
     themes.extend(custom.keys().filter(|name| !themes.contains(name)).cloned().collect::<Vec<_>>());
     let (depth, _) = detected_colors();
     let background = std::env::var("COLORFGBG").ok();
@@ -339,9 +395,30 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
             Some(_) => Offers::default(),
             None => offers::of(&setup.args, settings, &setup.project, &setup.keys),
         },
+        restored: None,
         pick_session: setup.args.resume,
     };
     (boot, Memo::new(depth, custom))
+}
+
+/// The notice about sessions of this directory that were interrupted at work.
+fn interrupted(setup: &Setup) -> Option<String> {
+    let records = record::interrupted(&setup.paths, &setup.cwd);
+    let title = |record: &LiveRecord| plain::line(&record.title);
+    match records.as_slice() {
+        [] => None,
+        [only] => {
+            let (title, id) = (title(only), &only.id);
+            Some(format!(
+                "a session was interrupted ({title}): /resume opens it, `tau send {id} continue` continues"
+            ))
+        }
+        several => {
+            let titles: Vec<String> = several.iter().map(title).collect();
+            let count = several.len();
+            Some(format!("{count} sessions were interrupted ({}): /resume opens them", titles.join("; ")))
+        }
+    }
 }
 
 fn theme_files(setup: &Setup) -> ThemeFiles {

@@ -55,6 +55,11 @@ impl Screens {
         }
     }
 
+    /// Records that the screen in this process gave the last command that may return messages.
+    pub(super) fn return_here(&mut self) {
+        self.returns_to = None;
+    }
+
     fn tell(&mut self, name: &str, after: Position, event: AgentEvent) {
         if let Some(screen) = self.by_name.get_mut(name) {
             screen.told.push_back((after, event));
@@ -216,7 +221,7 @@ impl LiveSession {
 
 /// Whether messages may be returned for editing after this command, or it may fail in a way that concerns
 /// only its screen.
-fn may_return(command: &AgentCommand) -> bool {
+pub(super) fn may_return(command: &AgentCommand) -> bool {
     matches!(
         command,
         AgentCommand::Run(RunCommand::Prompt { .. })

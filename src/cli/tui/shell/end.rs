@@ -2,11 +2,17 @@
 
 use std::time::Duration;
 
+use tokio::task::JoinHandle;
+
 use super::Shell;
 use crate::attach::server::Server;
+use crate::live::published::Published;
+use crate::live::record;
+use crate::live::registry::Ending;
+use crate::process::exit::Exit;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_app::connection::Connection;
-use tau_app::{Model, Msg};
+use tau_app::{Model, Msg, screen_place};
 use tau_protocol::command::TaskCommand;
 use tau_protocol::event::{NoticeLevel, TaskEvent};
 
@@ -15,8 +21,15 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Shell {
     /// Shuts the agent down, gives the terminal back, and prints how to continue the session.
-    pub(super) async fn end(mut self) {
+    pub(super) async fn end(mut self, exit: Exit) {
         self.requests.close();
+        if let Some(published) = self.published.take() {
+            let ending = match exit {
+                Exit::Ok | Exit::Aborted => Ending::AtRest,
+                _ => Ending::Interrupted,
+            };
+            published.end(ending).await;
+        }
         let connection = self.connection.as_ref().map(|connection| connection.borrow().clone());
         let connection = connection.unwrap_or_default();
         let attached =
@@ -47,6 +60,25 @@ impl Shell {
         }
         let _ = self.await_answer().await;
         drop(self.screen.tty.farewell(&lines));
+    }
+}
+
+impl Shell {
+    /// Gives the terminal back, while the session continues; returns the task that it continues in.
+    pub(super) async fn leave(mut self, published: Published) -> JoinHandle<Exit> {
+        self.requests.close();
+        self.send_waiting();
+        let id = published.id().to_owned();
+        let place = self.screen.model().map(screen_place).unwrap_or_default();
+        let kept = record::keep_screen(&self.requests.services().setup.lock().paths, &id, &place);
+        self.screen.print_rest();
+        let mut lines = vec![format!("the session continues: tau attach {id}")];
+        if let Err(error) = kept {
+            lines.push(format!("your draft could not be kept: {error}"));
+        }
+        let _ = self.await_answer().await;
+        drop(self.screen.tty.farewell(&lines));
+        published.leave(self.agent)
     }
 }
 

@@ -1,0 +1,288 @@
+//! The clients of live sessions: `tau logs`, `tau wait`, `tau stop` and `tau send`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::record::{self, FoundRecord, LiveRecord, LiveState};
+use super::start;
+use crate::args::CliArgs;
+use crate::args::live::{LogsArgs, SendArgs, StopArgs, WaitArgs};
+use crate::attach::server::{Server, Trouble};
+use crate::compose::environment::{Environment, OnBadConfig};
+use crate::compose::session_lookup;
+use crate::headless::answer::line_ended;
+use crate::headless::prompts;
+use crate::process::exit::{Exit, Refusal, say, warn};
+use crate::process::plain;
+use tau_agent::provider::sse::{SseFrame, SseParser};
+use tau_agent::session::tail::TAIL;
+use tau_agent::session::{Access, Session, SessionError, list};
+use tau_agent::settings::Paths;
+use tau_protocol::message::Message;
+use tau_protocol::query::{PageFrom, PageGoal};
+
+/// Interval at which `tau wait` looks at the record of a session.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A session that was named.
+struct Named {
+    environment: Environment,
+    id: String,
+    record: Option<FoundRecord>,
+    /// Its file; absent if it has no messages yet.
+    file: Option<PathBuf>,
+}
+
+impl Named {
+    /// The session with this ID, or the only one whose ID begins or ends with it.
+    fn find(wanted: &str) -> Result<Self, Refusal> {
+        let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Warn)?;
+        let root = environment.settings.session_root(&environment.paths);
+        let record = known(&environment.paths, wanted);
+        let (id, file) = match &record {
+            Some(found) => (found.record.id.clone(), list::of_id(&root, &found.record.id)),
+            None => {
+                let path = session_lookup::file_of(&root, wanted)?;
+                let row = list::row_of(&path);
+                let none =
+                    || Refusal::config(format!("no session \"{wanted}\"; `tau sessions --all` lists them"));
+                (row.ok_or_else(none)?.id, Some(path))
+            }
+        };
+        let record = record.or_else(|| record::of(&environment.paths, &id));
+        Ok(Named { environment, id, record, file })
+    }
+
+    /// The process that has it open, if there is one.
+    fn server(&self) -> Result<Option<Server>, Refusal> {
+        let found = self.record.as_ref().and_then(|found| Some((found.address()?, &found.record.token)));
+        let server = found.map(|(address, token)| {
+            Server::new(address, token, &self.environment.settings.network()).map_err(Refusal::config)
+        });
+        server.transpose()
+    }
+}
+
+/// The record of a live or ended session with this ID, or the only one whose ID begins or ends with it.
+pub(crate) fn known(paths: &Paths, wanted: &str) -> Option<FoundRecord> {
+    if let Some(exact) = record::of(paths, wanted) {
+        return Some(exact);
+    }
+    let matches = |id: &str| !wanted.is_empty() && (id.ends_with(wanted) || id.starts_with(wanted));
+    let mut found = record::all(paths).into_values().filter(|found| matches(&found.record.id));
+    found.next().filter(|_| found.next().is_none())
+}
+
+fn on_runtime(work: impl Future<Output = Result<Exit, Refusal>>) -> Exit {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return Refusal::config(format!("cannot start: {error}")).fail(),
+    };
+    runtime.block_on(work).unwrap_or_else(|refusal| refusal.fail())
+}
+
+fn refused(trouble: &Trouble) -> Refusal {
+    Refusal::config(trouble.text())
+}
+
+/// Runs `tau wait`; returns the end of the session's last run.
+pub(crate) fn wait(args: &WaitArgs) -> Exit {
+    let named = match Named::find(&args.id) {
+        Ok(named) => named,
+        Err(refusal) => return refusal.fail(),
+    };
+    let mut told = false;
+    loop {
+        let Some(found) = record::of(&named.environment.paths, &named.id) else {
+            warn("no run of this session is known; it is idle");
+            return Exit::Ok;
+        };
+        if found.is_interrupted() {
+            return Refusal { exit: Exit::Crash, text: interrupted(&named.id) }.fail();
+        }
+        match (found.state(), found.record.exit) {
+            (LiveState::Running, _) => {}
+            (LiveState::Waiting, _) => {
+                if !std::mem::replace(&mut told, true) {
+                    warn(&format!("the session waits for you: tau attach {}", named.id));
+                }
+            }
+            (_, Some(code)) => return Exit::Command(code),
+            (_, None) => return Exit::Ok,
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn interrupted(id: &str) -> String {
+    format!("the process of the session ended before its run; to continue: tau send {id} continue")
+}
+
+/// Runs `tau stop`; returns the program's end.
+pub(crate) fn stop(args: &StopArgs) -> Exit {
+    on_runtime(async {
+        let named = Named::find(&args.id)?;
+        let is_at_work =
+            named.record.as_ref().is_some_and(|found| found.is_live && found.state().is_at_work());
+        match named.server()? {
+            Some(server) if is_at_work => {
+                let path = format!("/api/sessions/{}/abort", named.id);
+                server.tell(&path, &Value::Null).await.map_err(|trouble| refused(&trouble))?;
+            }
+            _ => warn("nothing runs in this session"),
+        }
+        Ok(Exit::Ok)
+    })
+}
+
+/// Runs `tau send`; returns the program's end.
+pub(crate) fn send(args: &SendArgs) -> Exit {
+    let text = match args.text.is_empty() {
+        false => args.text.join(" "),
+        true => match prompts::read_piped(std::io::stdin()) {
+            Ok(text) => text,
+            Err(error) => return Refusal::config(error).fail(),
+        },
+    };
+    if text.trim().is_empty() {
+        return Refusal::usage("the message is empty: pass it as an argument or pipe it in").fail();
+    }
+    let named = match Named::find(&args.id) {
+        Ok(named) => named,
+        Err(refusal) => return refusal.fail(),
+    };
+    match named.server() {
+        Ok(Some(server)) => on_runtime(async {
+            let body = json!({ "prompt": text, "streaming": "steer", "detach": true });
+            let path = format!("/api/sessions/{}/prompt", named.id);
+            server.tell(&path, &body).await.map_err(|trouble| refused(&trouble))?;
+            Ok(Exit::Ok)
+        }),
+        Ok(None) => {
+            record::forget(&named.environment.paths, &named.id);
+            let arguments = ["-b", "--session", &named.id, "--", &text].map(OsString::from);
+            match start::begin(&arguments) {
+                Ok(_) => Exit::Ok,
+                Err(exit) => exit,
+            }
+        }
+        Err(refusal) => refusal.fail(),
+    }
+}
+
+/// Runs `tau logs`; returns the program's end.
+pub(crate) fn logs(args: &LogsArgs) -> Exit {
+    on_runtime(async {
+        let named = Named::find(&args.id)?;
+        let server = named.server()?.filter(|_| args.follow);
+        let Some(server) = server else {
+            let texts = named.file.as_deref().map(|file| answers(file, None)).transpose()?;
+            return Ok(print(&texts.unwrap_or_default()));
+        };
+        let history = format!("/api/sessions/{}/history", named.id);
+        let page: Value = server.get(&history).await.map_err(|trouble| refused(&trouble))?;
+        let start = page.get("start").and_then(Value::as_u64).filter(|start| *start > 0);
+        let mut texts = match (&named.file, start) {
+            (Some(file), Some(start)) => answers(file, Some(start))?,
+            _ => Vec::new(),
+        };
+        let messages = page.get("messages").and_then(Value::as_array);
+        texts.extend(messages.into_iter().flatten().filter_map(answer_in));
+        let printed = print(&texts);
+        let after = page.get("replayFrom").and_then(Value::as_str).unwrap_or_default();
+        let is_at_work = record::of(&named.environment.paths, &named.id)
+            .is_some_and(|FoundRecord { record: LiveRecord { state, .. }, .. }| state.is_at_work());
+        if printed != Exit::Ok || !is_at_work {
+            return Ok(printed);
+        }
+        follow(&server, &format!("/api/sessions/{}/events?after={after}", named.id)).await
+    })
+}
+
+/// Prints the pieces of answers until the run ends.
+async fn follow(server: &Server, path: &str) -> Result<Exit, Refusal> {
+    let mut stream = server.events(path).await.map_err(|trouble| refused(&trouble))?;
+    let (mut parser, mut output) = (SseParser::default(), Following::default());
+    while let Some(bytes) = stream.chunk().await.map_err(Refusal::config)? {
+        let mut text = String::new();
+        let parsed = parser.push(&bytes, |frame| output.take(frame, &mut text));
+        if say(&plain::text(&text)) != Exit::Ok || parsed.is_err() || output.is_over {
+            break;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// The state of the output of [`follow`].
+#[derive(Default)]
+struct Following {
+    /// Whether a line of the current answer is open.
+    is_open: bool,
+    is_over: bool,
+}
+
+impl Following {
+    fn take(&mut self, frame: &SseFrame, text: &mut String) {
+        let Ok(event) = serde_json::from_str::<Value>(&frame.data) else { return };
+        let field = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        match frame.event.as_str() {
+            "message_update" => {
+                let update = event.get("assistantMessageEvent").cloned().unwrap_or_default();
+                if field(&update, "type").as_deref() == Some("text_delta")
+                    && let Some(piece) = field(&update, "delta")
+                {
+                    self.is_open = true;
+                    text.push_str(&piece);
+                }
+            }
+            "message_end" if std::mem::take(&mut self.is_open) => text.push('\n'),
+            "message_end" => {
+                text.extend(event.get("message").and_then(answer_in).map(|text| line_ended(&text)));
+            }
+            "agent_settled" | "session_closed" => self.is_over = true,
+            _ => {}
+        }
+    }
+}
+
+fn print(texts: &[String]) -> Exit {
+    let text: String = texts.iter().map(|text| line_ended(&plain::text(text))).collect();
+    say(&text)
+}
+
+/// The text of a message of the model, in its JSON.
+fn answer_in(message: &Value) -> Option<String> {
+    if message.get("role").and_then(Value::as_str) != Some("assistant") {
+        return None;
+    }
+    let blocks = message.get("content").and_then(Value::as_array)?;
+    let text = |block: &Value| {
+        let is_text = block.get("type").and_then(Value::as_str) == Some("text");
+        block.get("text").and_then(Value::as_str).filter(|_| is_text).map(str::to_owned)
+    };
+    let text: String = blocks.iter().filter_map(text).collect();
+    (!text.trim().is_empty()).then_some(text)
+}
+
+/// The texts of the answers of a session's branch before a position, oldest first.
+fn answers(file: &Path, before: Option<u64>) -> Result<Vec<String>, Refusal> {
+    let failed = |error: SessionError| Refusal::config(error);
+    let session = Session::open_tail(file, Access::Read, TAIL).map_err(failed)?;
+    let (mut pages, mut position) = (Vec::new(), before);
+    loop {
+        let page = session.branch_page(PageFrom::Before { position }, PageGoal::Next).map_err(failed)?;
+        pages.push(page.messages);
+        position = Some(page.place.start as u64);
+        if page.left.is_none() || page.place.start == 0 {
+            break;
+        }
+    }
+    let text = |message: &Message| match message {
+        Message::Assistant(answer) => Some(answer.text()).filter(|text| !text.trim().is_empty()),
+        _ => None,
+    };
+    Ok(pages.iter().rev().flatten().filter_map(|message| text(message)).collect())
+}

@@ -1,0 +1,156 @@
+//! The process of a session in the background: it runs the prompts of `tau -b`, and serves the session to
+//! other processes until it is at rest and nobody looks.
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use super::hosting::Hosting;
+use super::registry::Ending;
+use crate::args::{self, CliArgs};
+use crate::compose::environment::{Connections, OnBadConfig};
+use crate::compose::profile::FrontEndProfile;
+use crate::compose::{Setup, sessions};
+use crate::headless::prompts::{self, CliPrompt};
+use crate::headless::{self, NO_PROMPT, answer, stdin_prompts};
+use crate::process::crash;
+use crate::process::exit::{Exit, Refusal, fail, warn};
+use crate::process::signals::Signals;
+use crate::serve::live::LiveSession;
+use tau_agent::engine::behavior::OnAsk;
+use tau_agent::session::Session;
+use tau_protocol::command::{AgentCommand, Queue, QueueCommand, RunCommand};
+use tau_protocol::run::{OnRepeat, RetryMode, SteerMode};
+
+/// The composition of this front end's agents: a user can be asked, but looks only now and then.
+const PROFILE: FrontEndProfile = FrontEndProfile {
+    on_bad_config: OnBadConfig::Refuse,
+    retry: RetryMode::Interactive,
+    steer: SteerMode::AfterTurnCalls,
+    on_repeat: OnRepeat::Stop,
+    on_ask: OnAsk::Ask,
+    asks_user: true,
+    is_client: true,
+    connections: Connections::ForClients,
+};
+
+/// Runs the process; returns its end. `arguments` are those of `tau -b`, without the program's name.
+pub(crate) fn run(arguments: &[OsString]) -> Exit {
+    // The end of the terminal must not reach it.
+    let _ = rustix::process::setsid();
+    let args = match CliArgs::read(std::iter::once(OsString::from("tau")).chain(arguments.iter().cloned())) {
+        Ok(args) => args,
+        Err(error) => return args::print_clap_error(&error),
+    };
+    let prompts = match stdin_prompts::text(&args.prompts) {
+        Ok(prompts) if prompts.is_empty() => return fail(Exit::Usage, NO_PROMPT),
+        Ok(prompts) => prompts,
+        Err(error) => return fail(Exit::Config, &error),
+    };
+    let started = Setup::read(args, PROFILE).and_then(|setup| {
+        setup.args.output.as_deref().map_or(Ok(()), answer::check_writable).map_err(Refusal::config)?;
+        let mut session = sessions::open(&setup)?;
+        session.survey();
+        let setup = setup.continuing(&session).with_model()?;
+        prompts::check_readable(&setup.args.prompts, &*setup.file_filter(), &setup.cwd)
+            .map_err(Refusal::config)?;
+        Ok((setup, session))
+    });
+    let (setup, session) = match started {
+        Ok(started) => started,
+        Err(refusal) => return refusal.fail(),
+    };
+    crash::install_for_server(setup.paths.state.clone());
+    headless::with_signals(async move |mut signals| {
+        if let Err(refusal) = headless::has_key(&setup, &mut signals).await {
+            return refusal.fail();
+        }
+        match host(setup, session, prompts, signals).await {
+            Ok(exit) => exit,
+            Err(refusal) => refusal.fail(),
+        }
+    })
+}
+
+/// Runs the prompts in a session and serves it until it is at rest.
+async fn host(
+    setup: Setup,
+    session: Session,
+    prompts: Vec<CliPrompt>,
+    mut signals: Signals,
+) -> Result<Exit, Refusal> {
+    let output = setup.args.output.clone();
+    setup.notices.iter().for_each(|notice| warn(notice));
+    let mut hosting = Hosting::start(setup, true)
+        .map_err(|error| Refusal::config(format!("cannot serve the session: {error}")))?;
+    let live = hosting.hub().adopt(session).await.map_err(|problem| Refusal::config(problem.detail))?;
+    send(&live, prompts).await?;
+    hosting.refresh();
+    tell(&live.id);
+    let end = until_end(&mut hosting, &mut signals).await;
+    let text = live.read_facts(|facts, _| facts.run.answer.text().map(str::to_owned));
+    if let (Some(path), Some(text)) = (output, text)
+        && let Err(error) = answer::write(path, text).await
+    {
+        tracing::warn!(error, "the answer could not be written");
+    }
+    hosting.end(if end == Exit::Ok { Ending::AtRest } else { Ending::Interrupted }).await;
+    Ok(end)
+}
+
+/// Serves until everything is at rest, or a signal or a crash ends the process.
+pub(super) async fn until_end(hosting: &mut Hosting, signals: &mut Signals) -> Exit {
+    let signalled = async {
+        loop {
+            if let Some(exit) = signals.next().await.exit() {
+                return exit;
+            }
+        }
+    };
+    tokio::select! {
+        () = hosting.until_at_rest() => Exit::Ok,
+        exit = signalled => exit,
+        () = crash::crashed() => Exit::Crash,
+    }
+}
+
+/// Sends the prompts, and waits until the first one is saved.
+async fn send(live: &LiveSession, prompts: Vec<CliPrompt>) -> Result<(), Refusal> {
+    let ended = |_| Refusal { exit: Exit::Crash, text: "the agent ended while it was starting".to_owned() };
+    for (at, CliPrompt { text, images }) in prompts.into_iter().enumerate() {
+        let command = match at {
+            0 => AgentCommand::Run(RunCommand::Prompt { text, images, streaming: Queue::default() }),
+            _ => AgentCommand::Queue(QueueCommand::Enqueue { text, images, queue: Queue::FollowUp }),
+        };
+        live.send(command).await.map_err(ended)?;
+    }
+    live.caught_up().await.map_err(ended)?;
+    let is_saved = || {
+        live.read_facts(|facts, log| {
+            let is_saved = facts.mirror.session.file.as_ref().is_none_or(|file| file.exists());
+            (is_saved || !facts.mirror.running, log.last())
+        })
+    };
+    loop {
+        let (is_saved, last) = is_saved();
+        if is_saved || !live.wait_after(last).await {
+            return Ok(());
+        }
+    }
+}
+
+/// Tells the process that started this one that the session runs, and lets go of its streams.
+fn tell(id: &str) {
+    let mut out = std::io::stdout();
+    // It may be gone.
+    let _ = writeln!(out, "{id}").and_then(|()| out.flush());
+    let_go_of_streams();
+}
+
+/// Replaces the standard streams by nothing.
+pub(crate) fn let_go_of_streams() {
+    if let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(&null);
+        let _ = rustix::stdio::dup2_stdout(&null);
+        let _ = rustix::stdio::dup2_stderr(&null);
+    }
+}

@@ -1,0 +1,110 @@
+//! The sessions that this process serves to others: their hub, socket and records.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::registry::{Ending, Registry};
+use super::socket::LiveSocket;
+use crate::compose::Setup;
+use crate::serve::hub::{Hub, HubLimits};
+use crate::serve::metrics::Metrics;
+
+/// Maximum number of sessions: a screen that is attached may open others.
+const MAX_SESSIONS: usize = 64;
+/// Time for which a session at rest waits for another client before its process ends.
+const LINGER: Duration = Duration::from_millis(200);
+/// Time for running work and open connections to end.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The served sessions of this process.
+pub(crate) struct Hosting {
+    hub: Arc<Hub>,
+    registry: Registry,
+    changes: watch::Receiver<u64>,
+    stop: watch::Sender<bool>,
+    serving: JoinHandle<()>,
+    _socket: LiveSocket,
+}
+
+impl Hosting {
+    /// Serves sessions with this setup, in the current runtime; `background` is whether no terminal has them
+    /// open.
+    ///
+    /// # Errors
+    /// When there is no place for the socket.
+    pub fn start(setup: Setup, background: bool) -> io::Result<Self> {
+        Self::start_with(setup, watch::Sender::default(), background)
+    }
+
+    /// Like [`Self::start`], with this count of changes.
+    ///
+    /// # Errors
+    /// When there is no place for the socket.
+    pub fn start_with(setup: Setup, count: watch::Sender<u64>, background: bool) -> io::Result<Self> {
+        let (socket, listener) = LiveSocket::bind(&setup.paths)?;
+        let registry = Registry::new(&setup.paths, &socket, background);
+        let metrics = Arc::<Metrics>::default();
+        let limits = HubLimits { sessions: MAX_SESSIONS, idle: Duration::MAX };
+        let hub = Hub::with_changes(setup, limits, Arc::clone(&metrics), count);
+        let (stop, stopped) = watch::channel(false);
+        let serving = socket.serve(listener, &hub, &metrics, stopped);
+        let changes = hub.changes();
+        Ok(Hosting { hub, registry, changes, stop, serving, _socket: socket })
+    }
+
+    /// The sessions.
+    pub fn hub(&self) -> &Arc<Hub> {
+        &self.hub
+    }
+
+    /// Writes the records that have changed.
+    pub fn refresh(&mut self) {
+        self.registry.update(&self.hub.all());
+    }
+
+    /// Sets that no terminal has the sessions open any more.
+    pub fn leave_terminal(&mut self) {
+        self.registry.set_background();
+        self.refresh();
+    }
+
+    /// Waits until something has changed, and writes it. Safe to drop before it completes.
+    pub async fn follow(&mut self) {
+        // The hub, which is the sender, is alive.
+        let _ = self.changes.changed().await;
+        self.refresh();
+    }
+
+    /// Follows changes until nothing runs in any session, no question waits, and no client looks.
+    pub async fn until_at_rest(&mut self) {
+        let mut since = None;
+        loop {
+            let is_used = self.hub.all().iter().any(|live| live.unused_for().is_none());
+            let now = Instant::now();
+            since = if is_used { None } else { since.or(Some(now)) };
+            match since.map(|since| since + LINGER) {
+                Some(end) if now >= end => return,
+                Some(end) => {
+                    // Whatever begins or ends a use is a change.
+                    let _ = tokio::time::timeout_at(end, self.follow()).await;
+                }
+                None => self.follow().await,
+            }
+        }
+    }
+
+    /// Ends all sessions.
+    pub async fn end(mut self, ending: Ending) {
+        self.stop.send_replace(true);
+        self.refresh();
+        self.registry.end(ending);
+        self.hub.shut_down(if ending == Ending::AtRest { GRACE } else { Duration::ZERO }).await;
+        // A client that does not read its last bytes must not delay the end.
+        let _ = tokio::time::timeout_at(Instant::now() + GRACE, self.serving).await;
+    }
+}

@@ -1,0 +1,174 @@
+//! The session of a screen, served to other processes by the screen's own.
+//!
+//! The screen passes on every event of its agent. Sockets and records are made beside it, after the first
+//! frame.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use super::host;
+use super::hosting::Hosting;
+use super::registry::Ending;
+use crate::compose::Setup;
+use crate::process::exit::Exit;
+use crate::process::signals::Signals;
+use crate::serve::facts::Facts;
+use crate::serve::live::LiveSession;
+use crate::tui::services::Services;
+use tau_agent::engine::task::AgentHandle;
+use tau_agent::{AgentCommand, AgentEvent};
+use tau_protocol::event::SessionEvent;
+
+/// A published session.
+pub(crate) struct Published {
+    live: Arc<LiveSession>,
+    others: mpsc::UnboundedReceiver<AgentEvent>,
+    orders: mpsc::UnboundedSender<Order>,
+    task: JoinHandle<Exit>,
+}
+
+/// An order for the task that serves the session.
+enum Order {
+    /// The screen has another session open.
+    Replace(Arc<LiveSession>),
+    /// The session continues without the screen.
+    Leave(AgentHandle),
+    /// The screen ends.
+    End(Ending),
+}
+
+impl Published {
+    /// Publishes a session, in the current runtime.
+    pub fn start(setup: Setup, facts: Facts, agent: &AgentHandle, services: Arc<Services>) -> Self {
+        let changes = watch::Sender::default();
+        let (live, others) =
+            LiveSession::of_screen(facts, agent.commands.clone(), services, watch::Sender::clone(&changes));
+        let live = Arc::new(live);
+        let (orders, received) = mpsc::unbounded_channel();
+        let task = tokio::spawn(serve(setup, changes, Arc::clone(&live), received));
+        Published { live, others, orders, task }
+    }
+
+    /// Passes on an event of the agent; returns whether the screen folds it, too.
+    pub fn observe(&mut self, event: &AgentEvent) -> bool {
+        if let AgentEvent::Session(SessionEvent::SessionOpened { session, .. }) = event
+            && session.id != self.live.id
+        {
+            self.live = Arc::new(self.live.succeeded(session));
+            // The task ends only with this value.
+            let _ = self.orders.send(Order::Replace(Arc::clone(&self.live)));
+        }
+        self.live.observe(event)
+    }
+
+    /// Passes on a command of the screen.
+    pub fn sent(&self, command: &AgentCommand) {
+        self.live.sent(command);
+    }
+
+    /// Whether the agent works.
+    pub fn is_at_work(&self) -> bool {
+        self.live.read_facts(|facts, _| facts.mirror.running)
+    }
+
+    /// The next event that another screen caused without the agent. Safe to drop before it completes.
+    pub async fn next(&mut self) -> Option<AgentEvent> {
+        self.others.recv().await
+    }
+
+    /// The session's id.
+    pub fn id(&self) -> &str {
+        &self.live.id
+    }
+
+    /// Ends with the screen.
+    pub async fn end(self, ending: Ending) {
+        let _ = self.orders.send(Order::End(ending));
+        let _ = self.task.await;
+    }
+
+    /// Lets the session continue without the screen; the result is the end of the process.
+    pub fn leave(self, agent: AgentHandle) -> JoinHandle<Exit> {
+        let _ = self.orders.send(Order::Leave(agent));
+        self.task
+    }
+}
+
+/// Serves the session of a screen until that ends, and then, if it was left running, until it is at rest.
+async fn serve(
+    setup: Setup,
+    changes: watch::Sender<u64>,
+    first: Arc<LiveSession>,
+    mut orders: mpsc::UnboundedReceiver<Order>,
+) -> Exit {
+    let mut current = first;
+    let mut hosting = match Hosting::start_with(setup, changes, false) {
+        Ok(hosting) => Some(hosting),
+        Err(error) => {
+            tracing::warn!(%error, "the session cannot be reached from other processes");
+            None
+        }
+    };
+    if let Some(hosting) = &mut hosting {
+        hosting.hub().add(Arc::clone(&current));
+        hosting.refresh();
+    }
+    loop {
+        let order = tokio::select! {
+            order = orders.recv() => order,
+            () = follow(hosting.as_mut()) => continue,
+        };
+        match order {
+            Some(Order::Replace(next)) => {
+                if let Some(hosting) = &mut hosting {
+                    hosting.hub().forget(&current.id);
+                    hosting.hub().add(Arc::clone(&next));
+                    hosting.refresh();
+                }
+                current = next;
+            }
+            Some(Order::Leave(agent)) => return continue_alone(hosting, &current, agent).await,
+            Some(Order::End(ending)) => {
+                if let Some(hosting) = hosting {
+                    current.close();
+                    hosting.end(ending).await;
+                }
+                return Exit::Ok;
+            }
+            None => return Exit::Ok,
+        }
+    }
+}
+
+async fn follow(hosting: Option<&mut Hosting>) {
+    match hosting {
+        Some(hosting) => hosting.follow().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Serves a session whose screen was left, until it is at rest.
+async fn continue_alone(hosting: Option<Hosting>, live: &Arc<LiveSession>, agent: AgentHandle) -> Exit {
+    live.follow(agent.events, agent.task, |_| {}, || {});
+    let Some(mut hosting) = hosting else {
+        // It cannot be reached, but ends its work.
+        let _ = live.idle().await;
+        live.end().await;
+        return Exit::Ok;
+    };
+    hosting.leave_terminal();
+    let mut signals = match Signals::for_batch() {
+        Ok(signals) => signals,
+        Err(error) => {
+            tracing::warn!(%error, "signals cannot be watched");
+            hosting.until_at_rest().await;
+            hosting.end(Ending::AtRest).await;
+            return Exit::Ok;
+        }
+    };
+    let end = host::until_end(&mut hosting, &mut signals).await;
+    hosting.end(if end == Exit::Ok { Ending::AtRest } else { Ending::Interrupted }).await;
+    end
+}

@@ -1,0 +1,314 @@
+//! The live sessions of the user on this machine, each described in a private file.
+//!
+//! The process that has the session open writes the file and holds a lock beside it, so a file whose lock is
+//! free was left by a process that ended: by itself, if the session had come to rest, else by a crash, a kill
+//! or a reboot.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use crate::attach::server::Address;
+use tau_agent::settings::Paths;
+use tau_agent::settings::private_files::{LockFile, read_capped};
+use tau_app::screen_place::ScreenPlace;
+
+/// Maximum size of a file, in bytes.
+const MAX_SIZE: u64 = 64 * 1024;
+/// Maximum size of a screen's place, in bytes: drafts have pictures.
+const MAX_SCREEN: u64 = 64 * 1024 * 1024;
+/// Time for which the record of an ended session is kept.
+const KEPT: Duration = Duration::from_secs(14 * 24 * 3600);
+
+/// The state of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LiveState {
+    /// The agent works.
+    Running,
+    /// A call or a question waits for the user.
+    Waiting,
+    /// Nothing runs, and no result is known.
+    #[default]
+    Idle,
+    /// The last run failed, was stopped or interrupted.
+    Failed,
+    /// The last run succeeded.
+    Done,
+}
+
+impl LiveState {
+    /// As lists and JSON have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            LiveState::Running => "running",
+            LiveState::Waiting => "waiting",
+            LiveState::Idle => "idle",
+            LiveState::Failed => "failed",
+            LiveState::Done => "done",
+        }
+    }
+
+    /// Whether a run has not ended.
+    pub fn is_at_work(self) -> bool {
+        matches!(self, LiveState::Running | LiveState::Waiting)
+    }
+}
+
+/// A session that is or was live.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct LiveRecord {
+    pub id: String,
+    /// The process that has the session open.
+    pub pid: u32,
+    /// Its address: `unix:PATH`.
+    pub address: String,
+    /// The token of its clients.
+    pub token: String,
+    pub directory: PathBuf,
+    pub title: String,
+    pub state: LiveState,
+    /// The exit code of the last run; absent before its end.
+    pub exit: Option<u8>,
+    /// Provider and id of the model.
+    pub model: Option<String>,
+    /// US dollars since the session was opened.
+    pub cost: f64,
+    /// The last line of the last answer, or the last error.
+    pub last_line: String,
+    /// The time of the last change, in milliseconds since 1970.
+    pub changed: i64,
+    /// Whether no terminal has it open.
+    pub background: bool,
+    /// Whether the user was told that it was interrupted.
+    pub told: bool,
+}
+
+/// A record, and whether its process still runs.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FoundRecord {
+    pub record: LiveRecord,
+    pub is_live: bool,
+}
+
+impl FoundRecord {
+    /// The state; that of a session whose process was interrupted at work is `Failed`.
+    pub fn state(&self) -> LiveState {
+        match self.record.state {
+            state if self.is_live => state,
+            state if state.is_at_work() => LiveState::Failed,
+            state => state,
+        }
+    }
+
+    /// Whether it was interrupted at work.
+    pub fn is_interrupted(&self) -> bool {
+        !self.is_live && self.record.state.is_at_work()
+    }
+
+    /// The address of its process.
+    pub fn address(&self) -> Option<Address> {
+        Address::read(&self.record.address).filter(|_| self.is_live)
+    }
+}
+
+/// The record of a session that this process has open. Its file is removed on drop, unless it was kept.
+#[derive(Debug)]
+pub(crate) struct Registered {
+    file: PathBuf,
+    lock: PathBuf,
+    written: LiveRecord,
+    is_kept: bool,
+    _held: LockFile,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // A remaining file counts as left behind, as its lock is free.
+            let _ = std::fs::remove_file(&self.file);
+        }
+        let _ = std::fs::remove_file(&self.lock);
+    }
+}
+
+fn folder(paths: &Paths) -> PathBuf {
+    paths.state.join("live")
+}
+
+impl Registered {
+    /// Writes the record of a session that this process has open.
+    ///
+    /// # Errors
+    /// Errors of the file system; another process has registered it.
+    pub fn new(paths: &Paths, record: LiveRecord) -> io::Result<Self> {
+        let lock = folder(paths).join(format!("{}.lock", record.id));
+        let file = folder(paths).join(format!("{}.json", record.id));
+        let held = LockFile::try_take(&lock)?.ok_or(io::ErrorKind::ResourceBusy)?;
+        write(&file, &record)?;
+        Ok(Registered { file, lock, written: record, is_kept: false, _held: held })
+    }
+
+    /// Replaces the record if it changed.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    pub fn update(&mut self, record: LiveRecord) -> io::Result<()> {
+        let is_same = LiveRecord { changed: self.written.changed, ..record.clone() } == self.written;
+        if !is_same {
+            write(&self.file, &record)?;
+            self.written = record;
+        }
+        Ok(())
+    }
+
+    /// The last record.
+    pub fn record(&self) -> &LiveRecord {
+        &self.written
+    }
+
+    /// Ends the registration, but keeps the file, without the way to the process.
+    pub fn keep(mut self) {
+        self.is_kept = true;
+        let record = LiveRecord { address: String::new(), token: String::new(), ..self.written.clone() };
+        if let Err(error) = self.update(record) {
+            tracing::warn!(%error, "the record of a session could not be written");
+        }
+    }
+}
+
+/// Replaces the file atomically. It is not synced: after a power failure an older record is as good.
+fn write(file: &Path, record: &LiveRecord) -> io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let mut new = tempfile::Builder::new().prefix(".tau-").tempfile_in(folder)?;
+    serde_json::to_writer(&mut new, record)?;
+    new.persist(file).map(drop).map_err(|failed| failed.error)
+}
+
+fn screen_file(paths: &Paths, id: &str) -> PathBuf {
+    folder(paths).join(format!("{id}.screen"))
+}
+
+/// Keeps the draft and the scroll position of a screen that is left.
+///
+/// # Errors
+/// Errors of the file system.
+pub(crate) fn keep_screen(paths: &Paths, id: &str, place: &ScreenPlace) -> io::Result<()> {
+    let mut new = tempfile::Builder::new().prefix(".tau-").tempfile_in(folder(paths))?;
+    serde_json::to_writer(&mut new, place)?;
+    new.persist(screen_file(paths, id)).map(drop).map_err(|failed| failed.error)
+}
+
+/// Takes the draft and the scroll position of the screen that was left.
+pub(crate) fn take_screen(paths: &Paths, id: &str) -> Option<ScreenPlace> {
+    let file = screen_file(paths, id);
+    let place = serde_json::from_slice(&read_capped(&file, MAX_SCREEN).ok()?).ok();
+    let _ = std::fs::remove_file(&file);
+    place
+}
+
+/// All records, by id. Those of sessions that ended at rest are removed once they are old.
+pub(crate) fn all(paths: &Paths) -> HashMap<String, FoundRecord> {
+    let files = std::fs::read_dir(folder(paths)).into_iter().flatten().flatten().map(|entry| entry.path());
+    files
+        .filter(|path| path.extension().is_some_and(|end| end == "json"))
+        .filter_map(|path| read(&path))
+        .collect()
+}
+
+/// The record of a session.
+pub(crate) fn of(paths: &Paths, id: &str) -> Option<FoundRecord> {
+    tau_agent::session::is_session_id(id)
+        .then(|| read(&folder(paths).join(format!("{id}.json"))))?
+        .map(|(_, found)| found)
+}
+
+/// The sessions of a directory that were interrupted at work, of which the user was not told yet. They count as
+/// told from now on.
+pub(crate) fn interrupted(paths: &Paths, directory: &Path) -> Vec<LiveRecord> {
+    let is_news = |found: &FoundRecord| {
+        found.is_interrupted() && !found.record.told && found.record.directory == directory
+    };
+    let mut news: Vec<LiveRecord> =
+        all(paths).into_values().filter(is_news).map(|found| found.record).collect();
+    for record in &mut news {
+        record.told = true;
+        if let Err(error) = write(&folder(paths).join(format!("{}.json", record.id)), record) {
+            tracing::warn!(%error, "the record of a session could not be written");
+        }
+    }
+    news.sort_by_key(|record| std::cmp::Reverse(record.changed));
+    news
+}
+
+/// Forgets the record of a session that no process has open.
+pub(crate) fn forget(paths: &Paths, id: &str) {
+    if of(paths, id).is_some_and(|found| !found.is_live) {
+        let _ = std::fs::remove_file(folder(paths).join(format!("{id}.json")));
+    }
+}
+
+fn read(path: &Path) -> Option<(String, FoundRecord)> {
+    let record: LiveRecord = serde_json::from_slice(&read_capped(path, MAX_SIZE).ok()?).ok()?;
+    if path.file_stem().is_none_or(|stem| stem != record.id.as_str()) {
+        return None;
+    }
+    let lock = path.with_extension("lock");
+    // Looking must not make a lock where there is none.
+    let is_live = lock.exists() && matches!(LockFile::try_take(&lock), Ok(None));
+    let age = std::fs::metadata(path).and_then(|meta| meta.modified());
+    let age = age.ok().and_then(|time| SystemTime::now().duration_since(time).ok()).unwrap_or_default();
+    if !is_live && age > KEPT {
+        let _ = std::fs::remove_file(path);
+        return None;
+    }
+    Some((record.id.clone(), FoundRecord { record, is_live }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(id: &str, state: LiveState) -> LiveRecord {
+        LiveRecord { id: id.to_owned(), address: "unix:/x".to_owned(), state, ..LiveRecord::default() }
+    }
+
+    #[test]
+    fn a_record_tells_whether_its_process_runs_and_how_it_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::under(dir.path());
+        assert!(all(&paths).is_empty());
+        let mut open = Registered::new(&paths, record("a", LiveState::Running)).unwrap();
+        assert!(Registered::new(&paths, record("a", LiveState::Idle)).is_err(), "registered twice");
+        let found = of(&paths, "a").unwrap();
+        assert_eq!((found.state(), found.is_live, found.is_interrupted()), (LiveState::Running, true, false));
+        // What a kill leaves: the file, and a lock that is free.
+        write(&folder(&paths).join("b.json"), &record("b", LiveState::Waiting)).unwrap();
+        std::fs::write(folder(&paths).join("b.lock"), "").unwrap();
+        let killed = of(&paths, "b").unwrap();
+        assert_eq!(
+            (killed.state(), killed.is_interrupted(), killed.address()),
+            (LiveState::Failed, true, None)
+        );
+        open.update(LiveRecord { exit: Some(0), ..record("a", LiveState::Done) }).unwrap();
+        open.keep();
+        let ended = of(&paths, "a").unwrap();
+        assert_eq!((ended.state(), ended.is_live, ended.record.exit), (LiveState::Done, false, Some(0)));
+        assert_eq!(all(&paths).len(), 2);
+        forget(&paths, "a");
+        forget(&paths, "b");
+        assert!(all(&paths).is_empty());
+        write(&folder(&paths).join("c.json"), &record("c", LiveState::Running)).unwrap();
+        let here = Path::new("");
+        assert_eq!(interrupted(&paths, Path::new("/elsewhere")).len(), 0);
+        assert_eq!(interrupted(&paths, here).len(), 1);
+        assert_eq!(interrupted(&paths, here).len(), 0, "told once");
+        assert!(of(&paths, "c").unwrap().is_interrupted());
+        // The id is not a path.
+        assert_eq!(of(&paths, "../config"), None);
+    }
+}

@@ -1,0 +1,124 @@
+//! Keeps the records of a process's live sessions up to date.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::record::{LiveRecord, LiveState, Registered};
+use super::socket::LiveSocket;
+use crate::process::exit::Exit;
+use crate::process::plain;
+use crate::serve::facts::Facts;
+use crate::serve::live::LiveSession;
+use tau_agent::session::list;
+use tau_agent::settings::Paths;
+
+/// Maximum number of characters of a session's last line.
+const MAX_LINE: usize = 200;
+
+/// The fate of the records at the end of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The results of background runs are kept.
+    AtRest,
+    /// Sessions at work count as interrupted.
+    Interrupted,
+}
+
+/// The records of this process.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    paths: Paths,
+    address: String,
+    token: String,
+    /// Whether no terminal has the sessions open.
+    background: bool,
+    open: HashMap<String, Registered>,
+}
+
+impl Registry {
+    /// A registry of sessions that are served on this socket.
+    pub fn new(paths: &Paths, socket: &LiveSocket, background: bool) -> Self {
+        let (address, token) = (socket.address(), socket.token().to_owned());
+        Registry { paths: paths.clone(), address, token, background, open: HashMap::new() }
+    }
+
+    /// Sets that no terminal has the sessions open any more.
+    pub fn set_background(&mut self) {
+        self.background = true;
+    }
+
+    /// Writes what has changed of these sessions, which are all. A record that cannot be written is missing in
+    /// lists; the session is not affected.
+    pub fn update(&mut self, all: &[Arc<LiveSession>]) {
+        self.open.retain(|id, _| all.iter().any(|live| live.id == *id));
+        for live in all {
+            let record = self.record(live);
+            let written = match self.open.get_mut(&live.id) {
+                Some(open) => open.update(record),
+                None => Registered::new(&self.paths, record)
+                    .map(|registered| drop(self.open.insert(live.id.clone(), registered))),
+            };
+            if let Err(error) = written {
+                tracing::warn!(%error, "the record of a live session could not be written");
+            }
+        }
+    }
+
+    /// Ends the registration of all sessions.
+    pub fn end(self, ending: Ending) {
+        for registered in self.open.into_values() {
+            let record = registered.record();
+            let is_kept = match ending {
+                Ending::AtRest => record.background && record.exit.is_some(),
+                Ending::Interrupted => record.state.is_at_work(),
+            };
+            if is_kept {
+                registered.keep();
+            }
+        }
+    }
+
+    fn record(&self, live: &LiveSession) -> LiveRecord {
+        let known = self.open.get(&live.id).map(|open| open.record().title.clone());
+        let mut record = live.read_facts(|facts, _| LiveRecord {
+            id: live.id.clone(),
+            pid: std::process::id(),
+            address: self.address.clone(),
+            token: self.token.clone(),
+            directory: facts.mirror.session.cwd.clone(),
+            title: facts.mirror.session.name.clone().unwrap_or_default(),
+            state: state(facts, self.background),
+            exit: (!facts.mirror.running && facts.run.is_over()).then(|| facts.run.exit().code()),
+            model: facts.model(),
+            cost: facts.usage.cost.total,
+            last_line: last_line(facts),
+            changed: jiff::Timestamp::now().as_millisecond(),
+            background: self.background,
+            told: false,
+        });
+        if record.title.is_empty() {
+            let file = || live.read_facts(|facts, _| facts.mirror.session.file.clone());
+            let read = || list::row_of(&file()?).map(|row| row.title());
+            record.title = known.filter(|title| !title.is_empty()).or_else(read).unwrap_or_default();
+        }
+        record
+    }
+}
+
+fn state(facts: &Facts, background: bool) -> LiveState {
+    let waits = !facts.mirror.approvals.is_empty() || !facts.mirror.questions.is_empty();
+    match facts.mirror.running {
+        _ if waits => LiveState::Waiting,
+        true => LiveState::Running,
+        false if !facts.run.is_over() || !background => LiveState::Idle,
+        false if facts.run.exit() == Exit::Ok => LiveState::Done,
+        false => LiveState::Failed,
+    }
+}
+
+/// The last line of the last answer, or the error of the run.
+fn last_line(facts: &Facts) -> String {
+    let text = facts.run.error.as_deref().or(facts.run.answer.text()).unwrap_or_default();
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+    plain::line(line).chars().take(MAX_LINE).collect()
+}

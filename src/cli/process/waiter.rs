@@ -1,0 +1,126 @@
+//! The process that the shell waits for, while another one has the screen.
+//!
+//! A program can give the shell its prompt back only by ending. So the screen is in a child of the process
+//! that the shell started, which does nothing but wait, pass signals on and end as its child does; when the
+//! session is left running in the background, the waiting process ends, and the child continues in a session of
+//! its own. It costs one fork, before there is a second thread and before anything was read.
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{can_leave, divide, leave};
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) use elsewhere::{can_leave, divide, leave};
+
+/// Where the death of a parent is not reported: the screen is in the only process, and cannot be left.
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    pub(crate) fn divide() {}
+
+    pub(crate) fn can_leave() -> bool {
+        false
+    }
+
+    pub(crate) fn leave() {}
+}
+
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "fork, and waiting for signals with their senders, have no safe form")]
+mod linux {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::sync::OnceLock;
+
+    use nix::libc;
+    use rustix::process::{Signal, getpid, getppid, kill_process, set_parent_process_death_signal, setsid};
+
+    /// The child's end of the connection to the waiting process.
+    static WAITER: OnceLock<UnixStream> = OnceLock::new();
+
+    /// Divides the process; returns in the child, or where the system refuses, in the only process. Needs to be
+    /// called before there is a second thread.
+    pub(crate) fn divide() {
+        let Ok((here, there)) = UnixStream::pair() else { return };
+        let parent = getpid();
+        // SAFETY: there is only one thread, so no lock and no allocation of another one is cut off.
+        match unsafe { libc::fork() } {
+            0 => {
+                drop(here);
+                // A waiting process that is killed takes the screen along, as if there were one process.
+                let _ = set_parent_process_death_signal(Some(Signal::KILL));
+                if getppid() != Some(parent) {
+                    std::process::exit(128 + libc::SIGKILL);
+                }
+                let _ = WAITER.set(there);
+            }
+            child if child > 0 => {
+                drop(there);
+                wait(child, here)
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the shell's prompt can be given back.
+    pub(crate) fn can_leave() -> bool {
+        WAITER.get().is_some()
+    }
+
+    /// Leaves the terminal: this process continues without it, in a session of its own, and the waiting process
+    /// ends.
+    pub(crate) fn leave() {
+        let Some(mut waiter) = WAITER.get() else { return };
+        let parent = getppid();
+        let _ = set_parent_process_death_signal(None);
+        let _ = setsid();
+        // The waiting process may have ended with the terminal.
+        let _ = waiter.write_all(b"x");
+        if let Some(parent) = parent {
+            let _ = kill_process(parent, Signal::CHILD);
+        }
+    }
+
+    /// Waits for the child, and ends as it does.
+    fn wait(child: libc::pid_t, mut leaving: UnixStream) -> ! {
+        let _ = leaving.set_nonblocking(true);
+        // SAFETY: system calls that write to values of this function.
+        unsafe {
+            let (mut all, mut info): (libc::sigset_t, libc::siginfo_t) = std::mem::zeroed();
+            libc::sigfillset(&raw mut all);
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
+            // The child may have ended before.
+            let mut number = libc::SIGCHLD;
+            loop {
+                if number == libc::SIGCHLD {
+                    let mut status = 0;
+                    if libc::waitpid(child, &raw mut status, libc::WNOHANG) == child {
+                        end(status);
+                    }
+                    if leaving.read(&mut [0]).is_ok_and(|read| read == 1) {
+                        libc::_exit(0);
+                    }
+                } else if number > 0 && info.si_code <= 0 {
+                    // The kernel's own signals, about the terminal, reach the child as well.
+                    libc::kill(child, number);
+                }
+                number = libc::sigwaitinfo(&raw const all, &raw mut info);
+            }
+        }
+    }
+
+    /// Ends as a child with this status did.
+    fn end(status: libc::c_int) -> ! {
+        // SAFETY: system calls without pointers to other memory.
+        unsafe {
+            if libc::WIFSIGNALED(status) {
+                let number = libc::WTERMSIG(status);
+                libc::signal(number, libc::SIG_DFL);
+                let mut none: libc::sigset_t = std::mem::zeroed();
+                libc::sigemptyset(&raw mut none);
+                libc::kill(libc::getpid(), number);
+                libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+                libc::_exit(128_i32.wrapping_add(number));
+            }
+            libc::_exit(libc::WEXITSTATUS(status))
+        }
+    }
+}

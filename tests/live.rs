@@ -1,0 +1,340 @@
+//! Live sessions: in the background, and reached from other processes.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::harness::answering;
+use crate::screen::{Screen, TIMEOUT};
+use crate::time_limit::RunInTime;
+
+/// A user's home, with one folder to work in.
+struct Home(TempDir);
+
+impl Home {
+    fn new() -> Self {
+        let home = Home(tempfile::tempdir().unwrap());
+        fs::create_dir_all(home.at("work")).unwrap();
+        home
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        command(self.0.path(), args)
+    }
+
+    fn run(&self, args: &[&str]) -> (Option<i32>, String, String) {
+        texts(&self.command(args).output_in_time())
+    }
+
+    /// Starts a session in the background; returns its id.
+    fn background(&self, url: &str, prompt: &str) -> String {
+        let (code, out, err) = self.run(&["-b", "--base-url", url, "--model", "m", prompt]);
+        assert_eq!(code, Some(0), "{err}");
+        out.trim().to_owned()
+    }
+
+    fn wait_for_state(&self, id: &str, state: &str) {
+        wait_for_state(self.0.path(), id, state);
+    }
+}
+
+fn command(home: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
+    command.args(args).current_dir(home.join("work")).env_clear();
+    command.env("HOME", home).env("TAU_HOME", home.join("tau")).env("TAU_PERMISSION_MODE", "auto");
+    command.env("PATH", std::env::var_os("PATH").unwrap()).env("TAU_LOCAL_SERVERS", "false");
+    command
+}
+
+fn texts(output: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+fn state(home: &Path, id: &str) -> Option<String> {
+    let (code, out, err) = texts(&command(home, &["sessions", "--json"]).output_in_time());
+    assert_eq!(code, Some(0), "{err}");
+    let rows: Vec<Value> = serde_json::from_str(&out).unwrap();
+    let row = rows.into_iter().find(|row| row["id"] == id)?;
+    Some(row["state"].as_str().unwrap().to_owned())
+}
+
+fn wait_for_state(home: &Path, id: &str, expected: &str) {
+    let end = Instant::now() + TIMEOUT;
+    loop {
+        let found = state(home, id);
+        if found.as_deref() == Some(expected) {
+            return;
+        }
+        assert!(Instant::now() < end, "the session is {found:?}, not {expected}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The only session's id, from the records of live sessions.
+fn only_id(home: &Path) -> String {
+    let end = Instant::now() + TIMEOUT;
+    loop {
+        let found: Vec<PathBuf> = fs::read_dir(home.join("tau/logs/live"))
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|end| end == "json"))
+            .collect();
+        if let [only] = found.as_slice() {
+            return only.file_stem().unwrap().to_str().unwrap().to_owned();
+        }
+        assert!(Instant::now() < end, "{found:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Starts another terminal of the same user.
+fn other_terminal(home: &Path, line: &str) -> Screen {
+    let home = home.display();
+    let script =
+        format!("export HOME={home} TAU_HOME={home}/tau\ncd {home}/work\n{line}\necho \"exit=$?\"; cat");
+    Screen::program(Path::new("/bin/bash"), &["-c", &script], 80, 24)
+}
+
+/// Leaves a session at work, by a key or a command, and stops it.
+pub fn left_running(typed: &str) {
+    let url = answering(Duration::from_secs(60), "never");
+    let script = format!("\"$TAU_BIN\" --base-url {url} --model m; echo \"exit=$?\"; cat");
+    let screen = Screen::program(Path::new("/bin/bash"), &["-c", &script], 80, 24);
+    screen.wait_until("composer", |cells| crate::screen::composer(cells).is_some());
+    let home = screen.home().to_owned();
+    let id = only_id(&home);
+    screen.type_keys("work on\r");
+    wait_for_state(&home, &id, "running");
+    screen.type_keys(typed);
+    screen.wait_for(&format!("the session continues: tau attach {id}"));
+    screen.wait_for("exit=0");
+    let (code, _, err) = texts(&command(&home, &["stop", &id]).output_in_time());
+    assert_eq!(code, Some(0), "{err}");
+    let (code, _, _) = texts(&command(&home, &["wait", &id]).output_in_time());
+    assert_eq!(code, Some(130));
+}
+
+#[test]
+fn a_prompt_in_the_background_prints_its_id_and_is_followed_by_scripts() {
+    let home = Home::new();
+    let url = answering(Duration::from_secs(2), "the answer");
+    let started = Instant::now();
+    let id = home.background(&url, "think about it");
+    assert!(started.elapsed() < Duration::from_secs(2), "it waited for the answer");
+    assert_eq!(id.len(), 36, "{id}");
+    assert_eq!(state(home.0.path(), &id).as_deref(), Some("running"));
+    // Only the user reaches it.
+    let live = home.at("tau/logs/live");
+    assert_eq!(fs::metadata(&live).unwrap().permissions().mode() & 0o777, 0o700);
+    for entry in fs::read_dir(&live).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{entry:?}");
+    }
+    let (code, out, _) = home.run(&["logs", "-f", &id]);
+    assert_eq!((code, out.as_str()), (Some(0), "the answer\n"));
+    let (code, out, err) = home.run(&["wait", &id[30..]]);
+    assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "", ""));
+    home.wait_for_state(&id, "done");
+    // The process has ended, and nothing of it is left but the result.
+    let end = Instant::now() + TIMEOUT;
+    while fs::read_dir(&live).unwrap().count() != 1 {
+        assert!(Instant::now() < end, "{:?}", fs::read_dir(&live).unwrap().collect::<Vec<_>>());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let (code, out, _) = home.run(&["logs", &id]);
+    assert_eq!((code, out.as_str()), (Some(0), "the answer\n"));
+    let (_, out, _) = home.run(&["sessions"]);
+    assert!(out.contains("done"), "{out}");
+}
+
+#[test]
+fn the_end_of_a_background_run_is_that_of_print_mode() {
+    let home = Home::new();
+    // Nothing listens there.
+    let id = home.background("http://127.0.0.1:9/v1", "hello");
+    let (code, _, _) = home.run(&["stop", &id]);
+    assert_eq!(code, Some(0));
+    let (code, _, _) = home.run(&["wait", &id]);
+    assert!(matches!(code, Some(1 | 130)), "{code:?}");
+    home.wait_for_state(&id, "failed");
+    // A fault of the arguments or the setup is told at once, with the code of any other front end.
+    let (code, out, err) = home.run(&["-b", "--provider", "nope", "hello"]);
+    assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+    assert!(err.contains("nope"), "{err}");
+    let (code, _, err) = home.run(&["-b"]);
+    assert_eq!(code, Some(2), "{err}");
+    for command in ["logs", "wait", "stop"] {
+        let (code, _, err) = home.run(&[command, "ffff"]);
+        assert_eq!(code, Some(3));
+        assert!(err.contains("no session \"ffff\"; `tau sessions --all` lists them"), "{err}");
+    }
+}
+
+#[test]
+fn a_run_is_stopped_steered_and_continued_from_elsewhere() {
+    let home = Home::new();
+    let slow = answering(Duration::from_secs(60), "never");
+    let id = home.background(&slow, "take your time");
+    let (code, _, err) = home.run(&["send", &id, "one", "more", "thing"]);
+    assert_eq!(code, Some(0), "{err}");
+    let (code, _, err) = home.run(&["stop", &id]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    let (code, _, _) = home.run(&["wait", &id]);
+    assert_eq!(code, Some(130));
+    home.wait_for_state(&id, "failed");
+    let (code, _, err) = home.run(&["stop", &id]);
+    assert_eq!((code, err.trim()), (Some(0), "tau: nothing runs in this session"));
+}
+
+#[test]
+fn a_session_at_rest_answers_a_message_in_the_background() {
+    let home = Home::new();
+    let demo = |args: &[&str]| {
+        let mut command = home.command(args);
+        command.env("TAU_DEMO_SPEED", "max");
+        texts(&command.output_in_time())
+    };
+    let (code, id, err) = demo(&["-b", "--model", "demo", "hello there"]);
+    assert_eq!(code, Some(0), "{err}");
+    let id = id.trim();
+    assert_eq!(home.run(&["wait", id]).0, Some(0));
+    let (_, first, _) = home.run(&["logs", id]);
+    let (code, out, err) = demo(&["send", &id[30..], "hello again"]);
+    assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
+    assert_eq!(home.run(&["wait", id]).0, Some(0));
+    let (_, both, _) = home.run(&["logs", id]);
+    assert!(!first.is_empty() && both.len() > first.len() && both.starts_with(&first), "{first}\n{both}");
+}
+
+#[test]
+fn a_killed_session_has_failed_and_says_how_to_continue() {
+    let home = Home::new();
+    let slow = answering(Duration::from_secs(60), "never");
+    let id = home.background(&slow, "take your time");
+    let record: Value =
+        serde_json::from_slice(&fs::read(home.at(&format!("tau/logs/live/{id}.json"))).unwrap()).unwrap();
+    let pid = record["pid"].as_i64().unwrap();
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    home.wait_for_state(&id, "failed");
+    let (code, _, err) = home.run(&["wait", &id]);
+    assert_eq!(code, Some(101));
+    assert!(err.contains(&format!("to continue: tau send {id} continue")), "{err}");
+}
+
+#[test]
+fn an_open_session_is_listed_watched_and_answered_from_another_terminal() {
+    let url = answering(Duration::from_millis(1_500), "from the model");
+    let mut first = Screen::prepared("true", &format!("--base-url {url} --model m"), 80, 24);
+    let home = first.home().to_owned();
+    let id = only_id(&home);
+    first.type_keys("hello there\r");
+    first.wait_for("hello there");
+    wait_for_state(&home, &id, "running");
+    let second = other_terminal(&home, &format!("$TAU_BIN attach {id}"));
+    second.wait_for("hello there");
+    second.wait_for("from the model");
+    first.wait_for("from the model");
+    wait_for_state(&home, &id, "idle");
+    // What one sends, both see.
+    second.type_keys("and another\r");
+    first.wait_for("and another");
+    let (code, _, err) = texts(&command(&home, &["send", &id, "from a script"]).output_in_time());
+    assert_eq!(code, Some(0), "{err}");
+    first.wait_for("from a script");
+    second.wait_for("from a script");
+    second.type_keys("\x04");
+    second.wait_for("exit=0");
+    first.type_keys("\x04");
+    assert!(first.wait_exit().success());
+    // Nothing is left of a session that was quit.
+    assert_eq!(fs::read_dir(home.join("tau/logs/live")).unwrap().count(), 0);
+    assert_eq!(state(&home, &id).as_deref(), Some("idle"));
+}
+
+#[test]
+fn a_session_that_is_left_continues_and_comes_back_with_the_draft() {
+    let url = answering(Duration::from_secs(3), "while you were away");
+    let script = format!("\"$TAU_BIN\" --base-url {url} --model m\necho \"exit=$?\"; cat");
+    let first = Screen::program(Path::new("/bin/bash"), &["-c", &script], 80, 24);
+    first.wait_until("composer", |cells| crate::screen::composer(cells).is_some());
+    let home = first.home().to_owned();
+    let id = only_id(&home);
+    first.type_keys("work on\r");
+    wait_for_state(&home, &id, "running");
+    first.type_keys("a draft");
+    first.wait_for("a draft");
+    first.type_keys("\x18b");
+    first.wait_for("exit=0");
+    first.wait_for(&format!("the session continues: tau attach {id}"));
+    assert_eq!(state(&home, &id).as_deref(), Some("running"));
+    let again = other_terminal(&home, &format!("$TAU_BIN attach {id}"));
+    again.wait_for("a draft");
+    again.wait_for("while you were away");
+    again.type_keys("\x15\x04");
+    again.wait_for("exit=0");
+    let (code, _, _) = texts(&command(&home, &["wait", &id]).output_in_time());
+    assert_eq!(code, Some(0));
+    wait_for_state(&home, &id, "done");
+}
+
+#[test]
+fn a_closed_terminal_stops_a_run_or_leaves_it_as_set() {
+    for (setting, expected, answer) in [("continue", "done", "still here\n"), ("stop", "failed", "")] {
+        let url = answering(Duration::from_secs(2), "still here");
+        let prepare = format!("mkdir -p $TAU_HOME\necho 'on_hangup = \"{setting}\"' >$TAU_HOME/config.toml");
+        let mut screen = Screen::prepared(&prepare, &format!("--base-url {url} --model m"), 80, 24);
+        let home = screen.home().to_owned();
+        let id = only_id(&home);
+        screen.type_keys("work on\r");
+        wait_for_state(&home, &id, "running");
+        screen.close();
+        let _ = texts(&command(&home, &["wait", &id]).output_in_time());
+        wait_for_state(&home, &id, expected);
+        let (_, out, _) = texts(&command(&home, &["logs", &id]).output_in_time());
+        assert_eq!(out, answer, "{setting}");
+    }
+}
+
+#[test]
+fn processes_that_a_command_left_are_listed_and_stopped_whoever_started_them() {
+    let home = Home::new();
+    let command = "command=exec 8>&-; sleep 300 >/dev/null 2>&1 & echo $!";
+    let (code, out, err) = home.run(&["tools", "run", "bash", "--arg", command]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    let pid: i64 = out.lines().find_map(|line| line.trim().parse().ok()).unwrap_or_else(|| panic!("{out}"));
+    // Other tests may have left some as well.
+    let find = || {
+        let (code, out, err) = home.run(&["jobs", "--json"]);
+        assert_eq!(code, Some(0), "{err}");
+        let rows: Vec<Value> = serde_json::from_str(&out).unwrap();
+        rows.into_iter().find(|row| row["pid"] == pid)
+    };
+    let row = find().expect("it is not listed");
+    assert_eq!(row["command"], "sleep 300");
+    assert_eq!(row["session"], "tools");
+    assert_eq!(row["state"], "running");
+    assert!(row["memory"].as_u64().unwrap() > 0);
+    let (_, out, _) = home.run(&["jobs"]);
+    assert!(
+        out.lines().any(|line| line.starts_with(&pid.to_string()) && line.ends_with("sleep 300")),
+        "{out}"
+    );
+    let (code, _, err) = home.run(&["jobs", "--stop", "1"]);
+    assert_eq!(code, Some(3));
+    assert!(err.contains("no process of tau's has the number 1; `tau jobs` lists them"), "{err}");
+    let (code, _, err) = home.run(&["jobs", "--stop", &pid.to_string()]);
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(find(), None);
+}
