@@ -88,6 +88,7 @@ fn check(command: Slash, name: &str, takes_argument: bool) {
             enter(&screen, &typed);
             screen.wait_for("no plan was accepted in this session");
         }
+        Slash::Board => crate::live::board_shows_this_session(&format!("{typed}\r")),
         Slash::Background => crate::live::left_running(&format!("{typed}\r")),
         Slash::Hotkeys | Slash::Help | Slash::Quit => rest(command, &typed),
     }

@@ -125,6 +125,59 @@ pub fn left_running(typed: &str) {
     assert_eq!(code, Some(130));
 }
 
+/// Opens the board, by a key or a command, and closes it.
+pub fn board_shows_this_session(typed: &str) {
+    let screen = Screen::prepared("true", "--model demo", 80, 24);
+    only_id(screen.home());
+    screen.type_keys(typed);
+    screen.wait_for("○ idle");
+    screen.wait_for("work · here");
+    screen.type_keys("q");
+    screen.wait_until("no board", |cells| !cells.contents().contains("work · here"));
+}
+
+#[test]
+fn the_board_shows_stops_and_opens_sessions() {
+    let url = answering(Duration::from_secs(60), "never");
+    let first = Screen::prepared("true", "--model demo", 80, 24);
+    let home = first.home().to_owned();
+    let begin = |prompt: &str| {
+        let (code, out, err) =
+            texts(&command(&home, &["-b", "--base-url", &url, "--model", "m", prompt]).output_in_time());
+        assert_eq!(code, Some(0), "{err}");
+        out.trim().to_owned()
+    };
+    let (one, two) = (begin("count the stars"), begin("count the trees"));
+    let board = other_terminal(&home, "$TAU_BIN board");
+    board.wait_for("● running  count the stars");
+    board.wait_for("● running  count the trees");
+    board.wait_for("2 running");
+    // The filter, stopping, and what it leads to.
+    board.type_keys("/stars");
+    board.wait_until("one row", |cells| !cells.contents().contains("count the trees"));
+    board.type_keys("\x15\x7fx");
+    board.wait_for("stopped");
+    board.wait_for("× failed");
+    let stopped = [&one, &two].into_iter().find(|id| state(&home, id).as_deref() == Some("failed"));
+    let other = if stopped == Some(&one) { "trees" } else { "stars" };
+    // The session opens in this terminal, from which tau board is gone.
+    board.type_keys(&format!("/{other}\r"));
+    board.wait_until("the session", |cells| {
+        let text = cells.contents();
+        text.contains(&format!("count the {other}")) && !text.contains("Sessions ·")
+    });
+    board.type_keys("\x04");
+    board.wait_for("exit=0");
+    // From the screen of a session, which is left.
+    first.type_keys("\x18l");
+    first.wait_for("● running");
+    first.type_keys(&format!("/{other}\r"));
+    first.wait_for(&format!("▌ count the {other}"));
+    first.type_keys("\x1b");
+    wait_for_state(&home, &one, "failed");
+    wait_for_state(&home, &two, "failed");
+}
+
 #[test]
 fn a_prompt_in_the_background_prints_its_id_and_is_followed_by_scripts() {
     let home = Home::new();

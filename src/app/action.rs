@@ -15,6 +15,7 @@ pub enum Action {
     Exit,
     Suspend,
     Background,
+    Board,
     Answer,
     Mode,
     GiveKeyboard,
@@ -133,8 +134,8 @@ impl Action {
         match self {
             Send | FollowUp | NewLine | Editor | EditQueue | Stash | Paste | Complete | HistorySearch
             | HistoryPrevious | HistoryNext => ActionGroup::Messages,
-            Cancel | Clear | Exit | Suspend | Background | Answer | Mode | FoldPlan | GiveKeyboard
-            | TakeKeyboard | Help | Palette => ActionGroup::Running,
+            Cancel | Clear | Exit | Suspend | Background | Board | Answer | Mode | FoldPlan
+            | GiveKeyboard | TakeKeyboard | Help | Palette => ActionGroup::Running,
             Models | Thinking | NextModel | PreviousModel => ActionGroup::Models,
             ToggleTools | ToggleThinking | ToggleDiff | CopyAnswer | PageUp | PageDown | RowUp | RowDown
             | Find | PreviousPrompt | NextPrompt | Top | Tail | SelectPanel => ActionGroup::Transcript,
@@ -215,6 +216,13 @@ pub const TABLE: &[ActionRow] = &[
         &["ctrl+x b"],
         Screen,
         "leave the session running and go back to the shell",
+    ),
+    row(
+        Action::Board,
+        "board",
+        &["ctrl+x l"],
+        Screen,
+        "show the sessions that run, wait for you or have ended",
     ),
     row(Action::Answer, "answer", &["alt+a", "ctrl+x a"], Screen, "answer a waiting call, or write first"),
     row(

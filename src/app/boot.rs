@@ -77,6 +77,8 @@ pub struct Boot {
     pub offers: Offers,
     /// The place that an earlier screen on this session kept when it was left.
     pub restored: Option<ScreenPlace>,
+    /// Open the board first.
+    pub board: bool,
     /// Open the session picker first.
     pub pick_session: bool,
 }

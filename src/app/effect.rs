@@ -32,6 +32,8 @@ pub enum Effect {
     Suspend,
     /// Give the shell its prompt back, while the session continues.
     Background,
+    /// Leave this session, running if it is at work, and open the live session of this id.
+    OpenLive(String),
     /// Quit.
     Quit,
 }

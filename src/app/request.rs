@@ -19,6 +19,7 @@ use crate::status_facts::StatusFacts;
 use tau_protocol::chosen::ChosenMode;
 use tau_protocol::chosen::ChosenModels;
 use tau_protocol::command::AgentCommand;
+use tau_protocol::live_session::LiveRow;
 use tau_protocol::model::Model as AiModel;
 use tau_protocol::query::SessionSource;
 use tau_protocol::screen_settings::EditingMode;
@@ -99,6 +100,10 @@ requests! {
     Sessions { all: bool } => sessions -> Sessions(SessionRows);
     /// The sessions in which these words occur; files stream in.
     SearchSessions { query: String, all: bool } => search_sessions -> Found(FoundSessions);
+    /// The live sessions of the user on this machine.
+    Board {} => board -> Board(Vec<LiveRow>);
+    /// Stop the run of a live session.
+    StopSession { id: String } => stop_session -> Done(String);
     /// The last exchange of a session.
     Preview { path: PathBuf } => preview -> LastExchange(LastExchange);
     /// Name a session that is not open here.
@@ -183,6 +188,7 @@ pub enum ShellReply {
     Applied(Applied),
     Settings(SettingList),
     Found(FoundSessions),
+    Board(Vec<LiveRow>),
     /// The last exchange of a session.
     #[serde(rename = "last_words")]
     LastExchange(LastExchange),

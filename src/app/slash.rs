@@ -39,6 +39,7 @@ pub enum Slash {
     Reload,
     Hotkeys,
     Help,
+    Board,
     Background,
     Quit,
     Vim,
@@ -102,6 +103,7 @@ pub const TABLE: &[CommandRow] = &[
     row(Slash::Reload, "reload", "", "reload settings, models, keys and instruction files"),
     row(Slash::Hotkeys, "hotkeys", "", "show keys and commands"),
     row(Slash::Help, "help", "", "show keys and commands"),
+    row(Slash::Board, "board", "", "show the sessions that run, wait for you or have ended"),
     row(Slash::Background, "background", "", "leave the session running and go back to the shell"),
     row(Slash::Quit, "quit", "", "quit tau"),
 ];

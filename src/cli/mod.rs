@@ -26,6 +26,7 @@ pub mod tui;
 
 use args::CliArgs;
 use args::acp::AcpArgs;
+use args::attach::AttachArgs;
 use args::front_end::{FrontEnd, StandardStreams};
 use args::subcommand::Subcommand;
 use commands::{
@@ -81,13 +82,11 @@ fn run() -> Exit {
         Ok(Some(Subcommand::Sandbox(args))) => return crash::or_crash(sandbox::run(&args)),
         Ok(Some(Subcommand::McpServe(args))) => return crash::or_crash(serve::mcp::run(*args)),
         Ok(Some(Subcommand::Proxy(args))) => return crash::or_crash(proxy::run(&args)),
-        Ok(Some(Subcommand::Attach(args))) => {
-            waiter::divide();
-            return crash::or_crash(attach::start::run(args));
-        }
+        Ok(Some(Subcommand::Attach(args))) => return attach(args),
         Ok(Some(Subcommand::Serve(args))) => return crash::or_crash(serve::run(*args)),
         Ok(Some(Subcommand::Auth(args))) => return crash::or_crash(auth::run(args)),
         Ok(Some(Subcommand::Completions(args))) => return say(&completion_scripts::completions(args.shell)),
+        Ok(Some(Subcommand::Board(_))) => return board(),
         Ok(Some(Subcommand::Jobs(args))) => return crash::or_crash(jobs::run(&args)),
         Ok(Some(Subcommand::Logs(args))) => return crash::or_crash(live::commands::logs(&args)),
         Ok(Some(Subcommand::Wait(args))) => return crash::or_crash(live::commands::wait(&args)),
@@ -132,6 +131,18 @@ fn acp(args: AcpArgs) -> Exit {
         return fail(Exit::Config, &error);
     }
     crash::or_crash(if login { screen(args) } else { headless::acp(args) })
+}
+
+/// Shows all live sessions.
+fn board() -> Exit {
+    waiter::divide();
+    crash::or_crash(screen(CliArgs { board: true, ..CliArgs::without_arguments() }))
+}
+
+/// Shows a session that another process has open.
+fn attach(args: AttachArgs) -> Exit {
+    waiter::divide();
+    crash::or_crash(attach::start::run(args))
 }
 
 /// Starts the log if requested.

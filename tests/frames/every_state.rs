@@ -18,6 +18,7 @@ const STATES: [(&str, &str, &[Row]); 9] = [
             ("Tree", "tree", "┌ Session tree"),
             ("Settings", "settings", "┌ Settings"),
             ("Extensions", "extensions", "┌ Extensions"),
+            ("Board", "board", "┌ Sessions · 1 waiting for you"),
             ("Keys", "keys", "┌ Keys ─"),
             ("Rules", "rules", "┌ Permission rules"),
             ("Queue", "queue-list", "┌ Queued messages"),

@@ -9,6 +9,7 @@ use tau::agent::protocol::event::{
     CompactionReason, Delta, RunEvent, SessionEvent, SessionInfo, TaskEvent, TurnEvent,
 };
 use tau::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
+use tau::agent::protocol::live_session::{LiveRow, LiveState};
 use tau::agent::protocol::message::{Block, CompactionSummary, Message, StopReason};
 use tau::agent::protocol::query::QueryAnswer;
 use tau::agent::protocol::session_row::SessionRow;
@@ -98,6 +99,36 @@ fn extensions() {
     screen.keys("<esc>/extensions<enter>");
     answer(&mut screen, Ok(QueryAnswer::Extensions(Vec::new())));
     frames(&mut screen, "extensions-none");
+}
+
+#[test]
+fn board() {
+    let mut screen = Screen::new();
+    screen.keys("/board<enter>");
+    frames(&mut screen, "board-loading");
+    let now = screen.model().now;
+    let row = |id: &str, state, title: &str, ago: i64, last_line: &str| LiveRow {
+        id: id.into(),
+        state,
+        title: title.into(),
+        directory: "/srv/web/漢字".into(),
+        model: Some("anthropic/claude-haiku-4-5".into()),
+        cost: 0.125,
+        last_line: last_line.into(),
+        changed: now - ago,
+        is_live: true,
+    };
+    let rows = vec![
+        row("a", LiveState::Done, "write the docs", 7_200_000, "All of it is written."),
+        row("b", LiveState::Running, "make the tests pass \u{1b}[2J and say so", 60_000, "Three are left."),
+        row("c", LiveState::Waiting, "delete the old files", 5_000, "May I delete these?\u{202e}"),
+        row("d", LiveState::Failed, "", 90_000, "the server is overloaded"),
+    ];
+    super::overlays::reply(&mut screen, ShellReply::Board(rows));
+    frames(&mut screen, "board");
+    screen.keys("<esc>/board<enter>");
+    super::overlays::reply(&mut screen, ShellReply::Board(Vec::new()));
+    frames(&mut screen, "board-none");
 }
 
 /// A question about a folder that has not been answered yet.

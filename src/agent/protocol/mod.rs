@@ -10,6 +10,7 @@ pub mod command;
 pub mod event;
 pub mod extension;
 pub mod form;
+pub mod live_session;
 pub mod message;
 pub mod mirror;
 pub mod model;

@@ -101,6 +101,7 @@ pub fn label(action: Action) -> &'static str {
         Action::Exit => "quit",
         Action::Suspend => "suspend",
         Action::Background => "leave it running",
+        Action::Board => "all sessions",
         Action::Answer => "answer, or write",
         Action::Mode => "permission mode",
         Action::GiveKeyboard => "type into !command",

@@ -1,5 +1,6 @@
 //! Lists, dialogs and questions above the transcript, and their keys.
 
+pub mod board;
 pub mod changes;
 pub mod extension_list;
 pub mod form;

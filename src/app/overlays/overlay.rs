@@ -1,5 +1,6 @@
 //! Overlays: drawn over the transcript, with the first claim to keys.
 
+use super::board::BoardView;
 use super::changes::ChangesView;
 use super::extension_list::ExtensionsView;
 use super::form::FormView;
@@ -41,6 +42,8 @@ pub enum Overlay {
     Settings(Box<SettingsView>),
     /// The list of skills and other extensions.
     Extensions(Box<ExtensionsView>),
+    /// The board of live sessions.
+    Board(Box<BoardView>),
     /// The list of actions and their keys.
     Keys(KeysView),
     /// The permission rules.
@@ -74,6 +77,7 @@ impl Overlay {
             | Overlay::Tree(_)
             | Overlay::Settings(_)
             | Overlay::Extensions(_)
+            | Overlay::Board(_)
             | Overlay::Keys(_)
             | Overlay::Rules(_)
             | Overlay::Queue(_)
@@ -140,6 +144,7 @@ impl Overlay {
             | Overlay::Tree(_)
             | Overlay::Keys(_)
             | Overlay::Extensions(_)
+            | Overlay::Board(_)
             | Overlay::Rules(_)
             | Overlay::Queue(_)
             | Overlay::Plan(_)

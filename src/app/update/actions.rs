@@ -1,8 +1,8 @@
 //! The effects of actions: a route for each row of the table.
 
 use super::{
-    approval, completion, composing, copy, find, interrupt, models, palette, panels, plan, prompts, queue,
-    submit, terminal_focus, thinking,
+    approval, board, completion, composing, copy, find, interrupt, models, palette, panels, plan, prompts,
+    queue, submit, terminal_focus, thinking,
 };
 use crate::action::Action;
 use crate::effect::Effect;
@@ -26,6 +26,7 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::Exit => interrupt::exit(model, effects),
         Action::Suspend => effects.push(Effect::Suspend),
         Action::Background => effects.push(Effect::Background),
+        Action::Board => board::open(model, effects),
         Action::Help => model.overlays.push(Overlay::Help(HelpView::default())),
         Action::Palette => palette::open(model),
         Action::Answer => approval::step_aside(model),
@@ -42,14 +43,8 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::Thinking => thinking::next(model, effects),
         Action::CopyAnswer => copy::answer(model, effects),
         // The display of the transcript.
-        Action::ToggleTools => {
-            model.transcript.toggle_tools();
-            print_again(model, model.transcript.tools_open, "tool output");
-        }
-        Action::ToggleThinking => {
-            model.transcript.toggle_thinking();
-            print_again(model, !model.transcript.thinking_hidden, "thinking");
-        }
+        Action::ToggleTools => toggle_tools(model),
+        Action::ToggleThinking => toggle_thinking(model),
         Action::ToggleDiff => toggle_diff(model),
         Action::PageUp => model.transcript.scroll(-page),
         Action::PageDown => model.transcript.scroll(page),
@@ -103,6 +98,16 @@ fn print_again(model: &mut Model, open: bool, what: &str) {
         model.transcript.print_again();
     }
     model.remark(&format!("{what} is {} from here on", if open { "shown in full" } else { "folded" }));
+}
+
+fn toggle_tools(model: &mut Model) {
+    model.transcript.toggle_tools();
+    print_again(model, model.transcript.tools_open, "tool output");
+}
+
+fn toggle_thinking(model: &mut Model) {
+    model.transcript.toggle_thinking();
+    print_again(model, !model.transcript.thinking_hidden, "thinking");
 }
 
 /// Toggles the layout of diffs.

@@ -144,6 +144,7 @@ fn other(model: &mut Model, key: Key, action: Option<Action>) -> Option<Option<A
     let elsewhere = [
         Action::Suspend,
         Action::Background,
+        Action::Board,
         Action::Palette,
         Action::Mode,
         Action::Thinking,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{approval, offers, sessions, trust};
+use super::{approval, board, offers, sessions, trust};
 use crate::approval::Approvals;
 use crate::boot::Boot;
 use crate::composer::Composer;
@@ -50,6 +50,9 @@ pub fn boot(boot: Boot) -> (Model, Vec<Effect>) {
     }
     if boot.pick_session {
         sessions::open(&mut model, false, &mut effects);
+    }
+    if boot.board {
+        board::open(&mut model, &mut effects);
     }
     let waiting = boot.folders.iter().filter(|folder| folder.is_open()).cloned();
     trust::push_questions(&mut model, waiting);

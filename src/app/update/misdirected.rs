@@ -83,6 +83,7 @@ pub(super) fn without_words(model: &Model, key: Key) -> Option<Overlay> {
         | Overlay::Tree(_)
         | Overlay::Settings(_)
         | Overlay::Extensions(_)
+        | Overlay::Board(_)
         | Overlay::Keys(_)
         | Overlay::Rules(_)
         | Overlay::Changes(_)

@@ -9,6 +9,7 @@
 mod actions;
 mod agent;
 mod approval;
+mod board;
 mod boot;
 mod changes;
 mod completion;
@@ -80,7 +81,10 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
         Msg::Focused(focused) => model.focused = focused,
         Msg::TerminalAnswered(answer) => model.terminal = model.terminal.with(&answer),
         Msg::ThemesListed(names) => themes::listed(&mut model, names),
-        Msg::Ticked => expire(&mut model),
+        Msg::Ticked => {
+            expire(&mut model);
+            board::refresh(&mut model, &mut effects);
+        }
         Msg::Agent(event) => agent::take(&mut model, &event, &mut effects),
         Msg::Finished(ticket, reply) => replies::take(&mut model, ticket, reply, &mut effects),
         Msg::Laid(laid) => take_laid(&mut model, laid, &mut effects),

@@ -1,8 +1,8 @@
 //! Keys and pastes of the overlay on top, and routing of choices in it.
 
 use super::{
-    actions, approval, changes, extensions, key_list, login, misdirected, models, offers, pickers, plan,
-    queue, rule_list, sessions, settings, slash, themes, thinking, tree, trust, undo,
+    actions, approval, board, changes, extensions, key_list, login, misdirected, models, offers, pickers,
+    plan, queue, rule_list, sessions, settings, slash, themes, thinking, tree, trust, undo,
 };
 use crate::action;
 use crate::effect::Effect;
@@ -109,6 +109,7 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Closed => {}
             Ignored | Handled => model.overlays.push(Overlay::Extensions(view)),
         },
+        Overlay::Board(view) => board::press(model, view, key, page, effects),
         Overlay::Keys(mut view) => match view.key(key, &model.keymap, page) {
             Done(keys) => key_list::chosen(model, view, keys, effects),
             Closed => {}
@@ -244,6 +245,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         Some(Overlay::Settings(view)) => view.paste(text),
         Some(Overlay::Keys(view)) => view.paste(text),
         Some(Overlay::Extensions(view)) => view.paste(text),
+        Some(Overlay::Board(view)) => view.paste(text),
         Some(Overlay::Changes(view)) => view.paste(text),
         Some(Overlay::Rules(_)) => rule_list::paste(model, text, effects),
         Some(Overlay::Plan(view)) => view.paste(text),

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    approval, completion, copy, extensions, key_list, keys, login, models, offers, pictures, plan, sessions,
-    settings, status_line, trust,
+    approval, board, completion, copy, extensions, key_list, keys, login, models, offers, pictures, plan,
+    sessions, settings, status_line, trust,
 };
 use crate::effect::Effect;
 use crate::model::Model;
@@ -18,6 +18,7 @@ use crate::request::{
 use crate::status_facts::StatusFacts;
 use tau_protocol::chosen::ChosenMode;
 use tau_protocol::event::NoticeLevel;
+use tau_protocol::live_session::LiveRow;
 use tau_protocol::query::SessionSource;
 use tau_protocol::session_row::LastExchange;
 use tau_protocol::trust::Folder;
@@ -63,6 +64,14 @@ impl TakeReply for Replies<'_> {
         if let Ok(found) = answer {
             sessions::found(self.model, &query, found, self.effects);
         }
+    }
+
+    fn board(&mut self, answer: Result<Vec<LiveRow>, String>) {
+        board::fill(self.model, self.ticket, answer);
+    }
+
+    fn stop_session(&mut self, _id: String, answer: Result<String, String>) {
+        board::stopped(self.model, self.ticket, answer);
     }
 
     fn preview(&mut self, path: PathBuf, answer: Result<LastExchange, String>) {

@@ -55,6 +55,7 @@ pub(super) fn listed(
         | Overlay::Changes(_)
         | Overlay::Keys(_)
         | Overlay::Extensions(_)
+        | Overlay::Board(_)
         | Overlay::Rules(_)
         | Overlay::Plan(_)
         | Overlay::Mode(_)

@@ -1,7 +1,7 @@
 //! The effects of slash commands: a route for each command.
 
 use super::{
-    approval, changes, context, copy, extensions, key_list, login, models, plan, rule_list, session,
+    approval, board, changes, context, copy, extensions, key_list, login, models, plan, rule_list, session,
     sessions, settings, themes, thinking, tree, trust, undo,
 };
 use crate::effect::Effect;
@@ -53,6 +53,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Trust => trust::look(model, effects),
         Slash::Hotkeys | Slash::Help => model.overlays.push(Overlay::Help(HelpView::default())),
         Slash::Vim => settings::switch_vim(model, effects),
+        Slash::Board => board::open(model, effects),
         Slash::Background => effects.push(Effect::Background),
         Slash::Quit => effects.push(Effect::Quit),
         // Sent as a message.

@@ -49,6 +49,7 @@ pub(super) fn fill(model: &mut Model, outline: &Outline) {
             | Overlay::Changes(_)
             | Overlay::Keys(_)
             | Overlay::Extensions(_)
+            | Overlay::Board(_)
             | Overlay::Rules(_)
             | Overlay::Settings(_)
             | Overlay::Plan(_)

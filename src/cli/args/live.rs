@@ -1,4 +1,4 @@
-//! The arguments of `tau logs`, `tau wait`, `tau stop`, `tau send` and `tau jobs`.
+//! The arguments of `tau logs`, `tau wait`, `tau stop`, `tau send`, `tau jobs` and `tau board`.
 
 use clap::Parser;
 
@@ -89,3 +89,15 @@ pub(crate) struct JobsArgs {
     #[arg(long, value_name = "PID", num_args = 1.., conflicts_with = "json")]
     pub stop: Vec<i32>,
 }
+
+const BOARD: &str = "\
+Those that wait for you come first. Enter opens a session, x stops its run. /board or Ctrl+X l shows it in
+a session.
+
+Exit codes: those of tau
+To send the word as a prompt: tau -- board";
+
+/// The arguments of `tau board`.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "tau board", bin_name = "tau board", about = "Show all sessions that run, wait for you or have ended", after_help = BOARD)]
+pub(crate) struct BoardArgs {}

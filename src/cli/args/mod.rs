@@ -168,6 +168,9 @@ pub struct CliArgs {
     /// System prompt or @FILE; {default} is tau's own
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub system_prompt: Option<String>,
+    /// Whether the board is opened first.
+    #[arg(skip)]
+    pub board: bool,
     /// Texts at the end of the system prompt that tau adds itself.
     #[arg(skip)]
     pub appended: Vec<String>,

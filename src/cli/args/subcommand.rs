@@ -9,7 +9,7 @@ use super::doctor::DoctorArgs;
 use super::export::ExportArgs;
 use super::extensions::ExtensionsArgs;
 use super::generate::{CompletionsArgs, ManArgs};
-use super::live::{JobsArgs, LogsArgs, SendArgs, StopArgs, WaitArgs};
+use super::live::{BoardArgs, JobsArgs, LogsArgs, SendArgs, StopArgs, WaitArgs};
 use super::mcp::McpArgs;
 use super::mcp_serve::McpServeArgs;
 use super::models::ModelsArgs;
@@ -23,10 +23,11 @@ use super::tools::ToolsArgs;
 use super::undo::{DiffArgs, UndoArgs};
 
 /// The first words that name commands.
-pub(crate) const NAMES: [&str; 25] = [
+pub(crate) const NAMES: [&str; 26] = [
     "acp",
     "attach",
     "auth",
+    "board",
     "completions",
     "diff",
     "doctor",
@@ -101,6 +102,8 @@ pub(crate) enum Subcommand {
     Stop(StopArgs),
     /// `tau send`.
     Send(SendArgs),
+    /// `tau board`.
+    Board(BoardArgs),
     /// `tau jobs`.
     Jobs(JobsArgs),
     /// `tau serve`.
@@ -112,6 +115,7 @@ pub(crate) fn commands() -> Vec<Command> {
     let named = |command: Command, name: &'static str| command.name(name).bin_name(format!("tau {name}"));
     vec![
         named(SessionsArgs::command(), "sessions"),
+        named(BoardArgs::command(), "board"),
         named(LogsArgs::command(), "logs"),
         named(SendArgs::command(), "send"),
         named(WaitArgs::command(), "wait"),
@@ -156,6 +160,7 @@ impl Subcommand {
             Some("sandbox") => Subcommand::Sandbox(SandboxArgs::try_parse_from(rest)?),
             Some("serve") => Subcommand::Serve(Box::new(ServeArgs::try_parse_from(rest)?)),
             Some("sessions") => Subcommand::Sessions(SessionsArgs::try_parse_from(rest)?),
+            Some("board") => Subcommand::Board(BoardArgs::try_parse_from(rest)?),
             Some("jobs") => Subcommand::Jobs(JobsArgs::try_parse_from(rest)?),
             Some("logs") => Subcommand::Logs(LogsArgs::try_parse_from(rest)?),
             Some("wait") => Subcommand::Wait(WaitArgs::try_parse_from(rest)?),
@@ -208,6 +213,7 @@ mod tests {
             ("tau mcp-serve --max-sessions 2", "McpServe"),
             ("tau serve --listen 127.0.0.1:0", "Serve"),
             ("tau sessions --json", "Sessions"),
+            ("tau board", "Board"),
             ("tau jobs --json", "Jobs"),
             ("tau logs 4f2a -f", "Logs"),
             ("tau send 4f2a continue", "Send"),
@@ -277,6 +283,7 @@ mod tests {
             (SendArgs::command(), "Usage: tau send"),
             (WaitArgs::command(), "Usage: tau wait"),
             (StopArgs::command(), "Usage: tau stop"),
+            (BoardArgs::command(), "Usage: tau board"),
             (JobsArgs::command(), "Usage: tau jobs"),
             (AttachArgs::command(), "Usage: tau attach"),
         ];

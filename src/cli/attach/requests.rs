@@ -19,6 +19,7 @@ use tau_app::request::{
 };
 use tau_app::status_facts::StatusFacts;
 use tau_protocol::chosen::ChosenMode;
+use tau_protocol::live_session::LiveRow;
 use tau_protocol::query::SessionSource;
 use tau_protocol::session_row::LastExchange;
 use tau_protocol::trust::Folder;
@@ -88,6 +89,14 @@ impl PerformRequest for AttachedRequests {
         all: bool,
     ) -> Result<FoundSessions, String> {
         asked!(self, ServerRequest::SearchSessions { query, all }, Found)
+    }
+
+    async fn board(self: &Arc<Self>, call: &Call) -> Result<Vec<LiveRow>, String> {
+        self.here.board(call).await
+    }
+
+    async fn stop_session(self: &Arc<Self>, call: &Call, id: String) -> Result<String, String> {
+        self.here.stop_session(call, id).await
     }
 
     async fn preview(self: &Arc<Self>, _: &Call, path: PathBuf) -> Result<LastExchange, String> {

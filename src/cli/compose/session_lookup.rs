@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use super::environment::{Environment, OnBadConfig};
 use crate::args::CliArgs;
 use crate::commands::table;
-use crate::live::record::LiveState;
 use crate::process::exit::Refusal;
 use crate::process::plain;
 use tau_agent::session::foreign::places::{self, ForeignPlaces};
 use tau_agent::session::list;
 use tau_app::time_format;
+use tau_protocol::live_session::LiveState;
 use tau_protocol::session_row::{SessionOrigin, SessionRow};
 
 /// The directory of the session named by the arguments, if it exists. A missing session is refused later.

@@ -11,7 +11,7 @@ use crate::args::CliArgs;
 use crate::args::front_end::{FrontEnd, StandardStreams};
 use crate::args::sessions::SessionsArgs;
 use crate::compose::Setup;
-use crate::live::record::{self, FoundRecord, LiveState};
+use crate::live::record::{self, FoundRecord};
 use crate::process::exit::{Exit, Refusal, say, warn};
 use tau_agent::session::all::list_all;
 use tau_agent::session::entry::iso;
@@ -20,6 +20,7 @@ use tau_agent::session::lock::{self, Life};
 use tau_agent::session::tail::TAIL;
 use tau_agent::session::{Access, Session, SessionError, list};
 use tau_agent::settings::private_files::LockFile;
+use tau_protocol::live_session::LiveState;
 use tau_protocol::session_row::{SessionOrigin, SessionRow};
 use tau_tools::paths;
 

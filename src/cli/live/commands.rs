@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::record::{self, FoundRecord, LiveRecord, LiveState};
+use super::record::{self, FoundRecord, LiveRecord};
 use super::start;
 use crate::args::CliArgs;
 use crate::args::live::{LogsArgs, SendArgs, StopArgs, WaitArgs};
@@ -17,13 +17,17 @@ use crate::headless::answer::line_ended;
 use crate::headless::prompts;
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
+use tau_agent::provider::http::Network;
 use tau_agent::provider::sse::{SseFrame, SseParser};
 use tau_agent::session::tail::TAIL;
 use tau_agent::session::{Access, Session, SessionError, list};
 use tau_agent::settings::Paths;
+use tau_protocol::live_session::LiveState;
 use tau_protocol::message::Message;
 use tau_protocol::query::{PageFrom, PageGoal};
 
+/// The report that there was nothing to stop.
+const NOTHING_RUNS: &str = "nothing runs in this session";
 /// Interval at which `tau wait` looks at the record of a session.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -121,18 +125,30 @@ fn interrupted(id: &str) -> String {
     format!("the process of the session ended before its run; to continue: tau send {id} continue")
 }
 
+/// Stops the run of a session; returns a report.
+///
+/// # Errors
+/// A sentence, when its process cannot be reached.
+pub(crate) async fn stop_run(paths: &Paths, network: &Network, id: &str) -> Result<String, String> {
+    let found = record::of(paths, id).filter(|found| found.is_live && found.state().is_at_work());
+    let Some((found, address)) = found.and_then(|found| found.address().map(|address| (found, address)))
+    else {
+        return Ok(NOTHING_RUNS.to_owned());
+    };
+    let server = Server::new(address, &found.record.token, network).map_err(|failure| failure.to_string())?;
+    let path = format!("/api/sessions/{id}/abort");
+    server.tell(&path, &Value::Null).await.map_err(|trouble| trouble.text().to_owned())?;
+    Ok("stopped".to_owned())
+}
+
 /// Runs `tau stop`; returns the program's end.
 pub(crate) fn stop(args: &StopArgs) -> Exit {
     on_runtime(async {
         let named = Named::find(&args.id)?;
-        let is_at_work =
-            named.record.as_ref().is_some_and(|found| found.is_live && found.state().is_at_work());
-        match named.server()? {
-            Some(server) if is_at_work => {
-                let path = format!("/api/sessions/{}/abort", named.id);
-                server.tell(&path, &Value::Null).await.map_err(|trouble| refused(&trouble))?;
-            }
-            _ => warn("nothing runs in this session"),
+        let network = named.environment.settings.network();
+        let said = stop_run(&named.environment.paths, &network, &named.id).await.map_err(Refusal::config)?;
+        if said == NOTHING_RUNS {
+            warn(&said);
         }
         Ok(Exit::Ok)
     })

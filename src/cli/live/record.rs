@@ -15,6 +15,7 @@ use crate::attach::server::Address;
 use tau_agent::settings::Paths;
 use tau_agent::settings::private_files::{LockFile, read_capped};
 use tau_app::screen_place::ScreenPlace;
+use tau_protocol::live_session::{LiveRow, LiveState};
 
 /// Maximum size of a file, in bytes.
 const MAX_SIZE: u64 = 64 * 1024;
@@ -22,41 +23,6 @@ const MAX_SIZE: u64 = 64 * 1024;
 const MAX_SCREEN: u64 = 64 * 1024 * 1024;
 /// Time for which the record of an ended session is kept.
 const KEPT: Duration = Duration::from_secs(14 * 24 * 3600);
-
-/// The state of a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum LiveState {
-    /// The agent works.
-    Running,
-    /// A call or a question waits for the user.
-    Waiting,
-    /// Nothing runs, and no result is known.
-    #[default]
-    Idle,
-    /// The last run failed, was stopped or interrupted.
-    Failed,
-    /// The last run succeeded.
-    Done,
-}
-
-impl LiveState {
-    /// As lists and JSON have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            LiveState::Running => "running",
-            LiveState::Waiting => "waiting",
-            LiveState::Idle => "idle",
-            LiveState::Failed => "failed",
-            LiveState::Done => "done",
-        }
-    }
-
-    /// Whether a run has not ended.
-    pub fn is_at_work(self) -> bool {
-        matches!(self, LiveState::Running | LiveState::Waiting)
-    }
-}
 
 /// A session that is or was live.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -108,6 +74,13 @@ impl FoundRecord {
     /// Whether it was interrupted at work.
     pub fn is_interrupted(&self) -> bool {
         !self.is_live && self.record.state.is_at_work()
+    }
+
+    /// As a row of the board.
+    pub fn row(self) -> LiveRow {
+        let (state, is_live) = (self.state(), self.is_live);
+        let LiveRecord { id, directory, title, model, cost, last_line, changed, .. } = self.record;
+        LiveRow { id, state, title, directory, model, cost, last_line, changed, is_live }
     }
 
     /// The address of its process.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::record::{LiveRecord, LiveState, Registered};
+use super::record::{LiveRecord, Registered};
 use super::socket::LiveSocket;
 use crate::process::exit::Exit;
 use crate::process::plain;
@@ -11,6 +11,7 @@ use crate::serve::facts::Facts;
 use crate::serve::live::LiveSession;
 use tau_agent::session::list;
 use tau_agent::settings::Paths;
+use tau_protocol::live_session::LiveState;
 
 /// Maximum number of characters of a session's last line.
 const MAX_LINE: usize = 200;

@@ -20,7 +20,7 @@ mod elsewhere {
         false
     }
 
-    pub(crate) fn leave() {}
+    pub(crate) fn leave(_next: Option<&str>) {}
 }
 
 #[cfg(target_os = "linux")]
@@ -28,10 +28,14 @@ mod elsewhere {
 mod linux {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
+    use std::os::unix::process::CommandExt;
     use std::sync::OnceLock;
 
     use nix::libc;
     use rustix::process::{Signal, getpid, getppid, kill_process, set_parent_process_death_signal, setsid};
+
+    /// Maximum length of a session's id with a line break, in bytes.
+    const MAX_ID: usize = 256;
 
     /// The child's end of the connection to the waiting process.
     static WAITER: OnceLock<UnixStream> = OnceLock::new();
@@ -65,18 +69,41 @@ mod linux {
         WAITER.get().is_some()
     }
 
-    /// Leaves the terminal: this process continues without it, in a session of its own, and the waiting process
-    /// ends.
-    pub(crate) fn leave() {
+    /// Leaves the terminal: this process continues without it, in a session of its own. The waiting process
+    /// ends, or becomes the screen of the live session with the id `next`.
+    pub(crate) fn leave(next: Option<&str>) {
         let Some(mut waiter) = WAITER.get() else { return };
         let parent = getppid();
         let _ = set_parent_process_death_signal(None);
         let _ = setsid();
         // The waiting process may have ended with the terminal.
-        let _ = waiter.write_all(b"x");
+        let _ = waiter.write_all(format!("{}\n", next.unwrap_or_default()).as_bytes());
         if let Some(parent) = parent {
             let _ = kill_process(parent, Signal::CHILD);
         }
+    }
+
+    /// Ends, or becomes the screen of another live session, as the child has said; returns if it has said
+    /// nothing yet.
+    fn obey(leaving: &mut UnixStream) {
+        let mut said = [0; MAX_ID];
+        let length = leaving.read(&mut said).unwrap_or_default();
+        let said = said.get(..length).and_then(|said| std::str::from_utf8(said).ok());
+        let Some(next) = said.and_then(|said| said.strip_suffix('\n')) else { return };
+        if !next.is_empty()
+            && let Ok(program) = std::env::current_exe()
+        {
+            // SAFETY: a system call that reads a value of this function.
+            unsafe {
+                let mut none: libc::sigset_t = std::mem::zeroed();
+                libc::sigemptyset(&raw mut none);
+                libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+            }
+            let error = std::process::Command::new(program).args(["attach", next]).exec();
+            crate::process::exit::warn(&format!("cannot open the session: {error}"));
+            std::process::exit(1);
+        }
+        std::process::exit(0);
     }
 
     /// Waits for the child, and ends as it does.
@@ -91,12 +118,10 @@ mod linux {
             let mut number = libc::SIGCHLD;
             loop {
                 if number == libc::SIGCHLD {
+                    obey(&mut leaving);
                     let mut status = 0;
                     if libc::waitpid(child, &raw mut status, libc::WNOHANG) == child {
                         end(status);
-                    }
-                    if leaving.read(&mut [0]).is_ok_and(|read| read == 1) {
-                        libc::_exit(0);
                     }
                 } else if number > 0 && info.si_code <= 0 {
                     // The kernel's own signals, about the terminal, reach the child as well.

@@ -16,6 +16,8 @@ use crate::compose::environment::{self, Connections};
 use crate::compose::keycheck::{KeyCheck, check_key};
 use crate::compose::{AgentPrompt, Setup, sandbox};
 use crate::compose::{local_servers, reload, setting_list};
+use crate::live::commands;
+use crate::live::record::{self, FoundRecord};
 use parking_lot::Mutex;
 use tau_agent::catalogue::demo;
 use tau_agent::catalogue::keys::Keys;
@@ -35,6 +37,7 @@ use tau_app::request::{
 };
 use tau_app::status_facts::StatusFacts;
 use tau_protocol::chosen::ChosenMode;
+use tau_protocol::live_session::LiveRow;
 use tau_protocol::model::Model;
 use tau_protocol::query::SessionSource;
 use tau_protocol::session_row::LastExchange;
@@ -97,6 +100,20 @@ impl PerformRequest for Services {
     ) -> Result<FoundSessions, String> {
         let (services, call) = (Arc::clone(self), call.share());
         blocking(move || Ok(services.search(&call, &query, all))).await
+    }
+
+    async fn board(self: &Arc<Self>, _: &Call) -> Result<Vec<LiveRow>, String> {
+        let paths = self.setup.lock().paths.clone();
+        let rows = move || record::all(&paths).into_values().map(FoundRecord::row).collect();
+        blocking(move || Ok(rows())).await
+    }
+
+    async fn stop_session(self: &Arc<Self>, _: &Call, id: String) -> Result<String, String> {
+        let (paths, network) = {
+            let setup = self.setup.lock();
+            (setup.paths.clone(), setup.settings.network())
+        };
+        commands::stop_run(&paths, &network, &id).await
     }
 
     async fn preview(self: &Arc<Self>, _: &Call, path: PathBuf) -> Result<LastExchange, String> {

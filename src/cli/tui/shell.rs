@@ -66,20 +66,21 @@ pub struct Shell {
     held: VecDeque<TerminalEvent>,
 }
 
-/// How the screen was left.
+/// How the screen was left, and the id of the live session that is opened next.
 pub(super) enum Left {
     /// The program ends.
-    Quit(Exit),
+    Quit(Exit, Option<String>),
     /// The session continues; the result is the end of the program.
-    Running(JoinHandle<Exit>),
+    Running(JoinHandle<Exit>, Option<String>),
 }
 
 /// A cause of the loop's end.
-#[derive(Clone, Copy)]
 enum Ended {
     Exit(Exit),
     /// The user left the session running.
     Background,
+    /// The user opens another live session, by its id.
+    Open(String),
 }
 
 /// A cause of waking the loop.
@@ -166,22 +167,19 @@ impl Shell {
             // The terminal is gone, so a message has no place.
             Err(_) => Ended::Exit(Exit::HungUp),
         };
-        let continues = match ended {
-            Ended::Background => true,
-            Ended::Exit(exit) => exit == Exit::HungUp && self.on_hangup == OnHangup::Continue,
+        let (exit, next, continues) = match ended {
+            Ended::Background => (Exit::Ok, None, true),
+            Ended::Open(id) => (Exit::Ok, Some(id), true),
+            Ended::Exit(exit) => (exit, None, exit == Exit::HungUp && self.on_hangup == OnHangup::Continue),
         };
         if continues
             && self.is_at_work()
             && let Some(published) = self.published.take()
         {
-            return Left::Running(self.leave(published).await);
+            return Left::Running(self.leave(published).await, next);
         }
-        let exit = match ended {
-            Ended::Background => Exit::Ok,
-            Ended::Exit(exit) => exit,
-        };
         self.end(exit).await;
-        Left::Quit(crash::or_crash(exit))
+        Left::Quit(crash::or_crash(exit), next)
     }
 
     fn is_at_work(&self) -> bool {
@@ -413,6 +411,7 @@ impl Shell {
             match effect {
                 Effect::Quit => return Ok(Some(Ended::Exit(Exit::Ok))),
                 Effect::Background => return Ok(Some(Ended::Background)),
+                Effect::OpenLive(id) => return Ok(Some(Ended::Open(id))),
                 Effect::Agent(command) => {
                     if let Some(published) = &self.published {
                         published.sent(&command);

@@ -206,9 +206,13 @@ fn show(
     };
     match agent_thread.handle().block_on(connect(screen, waits, signals)) {
         Ok(shell) => match runtime.block_on(shell.run()) {
-            Left::Quit(exit) => exit,
-            Left::Running(session) => {
-                waiter::leave();
+            Left::Quit(exit, None) => exit,
+            Left::Quit(exit, Some(next)) => {
+                waiter::leave(Some(&next));
+                exit
+            }
+            Left::Running(session, next) => {
+                waiter::leave(next.as_deref());
                 host::let_go_of_streams();
                 agent_thread.handle().block_on(session).unwrap_or(Exit::Crash)
             }
@@ -396,6 +400,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
             None => offers::of(&setup.args, settings, &setup.project, &setup.keys),
         },
         restored: None,
+        board: setup.args.board,
         pick_session: setup.args.resume,
     };
     (boot, Memo::new(depth, custom))

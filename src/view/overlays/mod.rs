@@ -1,5 +1,6 @@
 //! Drawing of lists, dialogs and questions.
 
+pub(crate) mod board;
 pub(crate) mod changes;
 pub(crate) mod dialog;
 pub(crate) mod extensions;

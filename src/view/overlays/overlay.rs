@@ -6,8 +6,8 @@ use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, frame, inner_width};
 use super::{
-    changes, extensions, form, help, key_list, mode_question, offer, picker, plan, rule_list, settings, tree,
-    trust, user_questions,
+    board, changes, extensions, form, help, key_list, mode_question, offer, picker, plan, rule_list,
+    settings, tree, trust, user_questions,
 };
 use crate::memo::Memo;
 use crate::theme::{Theme, ThemeToken};
@@ -36,6 +36,7 @@ pub fn draw(
             (login(provider, line, ticket.is_some(), failed.as_ref(), theme, area, buffer), 0)
         }
         Overlay::Extensions(view) => extensions::draw(view, theme, area, buffer),
+        Overlay::Board(view) => board::draw(model, view, theme, area, buffer),
         Overlay::Keys(view) => key_list::draw(model, view, theme, area, buffer),
         Overlay::Settings(view) => settings::draw(view, theme, area, buffer),
         Overlay::Rules(view) => rule_list::draw(model, view, theme, area, buffer),

@@ -1,0 +1,60 @@
+//! Live sessions as shown in lists.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// The state of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LiveState {
+    /// A call or a question waits for the user.
+    Waiting,
+    /// The agent works.
+    Running,
+    /// The last run failed, was stopped or interrupted.
+    Failed,
+    /// The last run succeeded.
+    Done,
+    /// Nothing runs, and no result is known.
+    #[default]
+    Idle,
+}
+
+impl LiveState {
+    /// As lists and JSON have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            LiveState::Running => "running",
+            LiveState::Waiting => "waiting",
+            LiveState::Idle => "idle",
+            LiveState::Failed => "failed",
+            LiveState::Done => "done",
+        }
+    }
+
+    /// Whether a run has not ended.
+    pub fn is_at_work(self) -> bool {
+        matches!(self, LiveState::Running | LiveState::Waiting)
+    }
+}
+
+/// A session of the board.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LiveRow {
+    pub id: String,
+    pub state: LiveState,
+    pub title: String,
+    pub directory: PathBuf,
+    /// Provider and id of the model.
+    pub model: Option<String>,
+    /// US dollars.
+    pub cost: f64,
+    /// The last line of the last answer, or the last error.
+    pub last_line: String,
+    /// The time of the last change, in milliseconds since 1970.
+    pub changed: i64,
+    /// Whether a process has it open.
+    pub is_live: bool,
+}
