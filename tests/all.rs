@@ -93,6 +93,7 @@ mod session_flags;
 mod session_folders;
 mod session_list;
 mod session_locks;
+mod session_search;
 mod session_tail;
 mod session_writing;
 mod sessions;

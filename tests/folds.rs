@@ -409,7 +409,8 @@ fn sessions_are_listed_by_the_sentence_with_which_they_began() {
 }
 
 fn said(path: &str) -> FoundSession {
-    FoundSession { path: path.into(), line: "the **zyx** of it".into() }
+    let line = "the **zyx** of it".into();
+    FoundSession { path: path.into(), line, entry: "e1".into(), passage: "zyx".into() }
 }
 
 #[test]

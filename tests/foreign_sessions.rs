@@ -16,12 +16,12 @@ use tau::agent::protocol::command::TaskCommand;
 use tau::agent::protocol::event::TaskEvent;
 use tau::agent::protocol::message::{Block, Message, UserContent};
 use tau::agent::protocol::query::{Query, QueryAnswer};
-use tau::agent::session::foreign::places::ForeignPlaces;
-use tau::agent::session::search::{last_exchange, search};
+use tau::agent::session::last_exchange::last_exchange;
 use tau::agent::session::{ForkRange, Session};
 use tau::tools::Content;
 
 use crate::fake::{Bench, Player};
+use crate::session_search::hits;
 use crate::sessions::{Folder, assistant, user};
 
 const LINES: &str = include_str!("golden/sessions/pi-1.5.2.jsonl");
@@ -150,13 +150,8 @@ fn what_was_said_is_found_however_it_is_written() {
     let model = r#"{"message":{"content":[{"type":"text","text":"a haystack"}],"api":"x","provider":"p","model":"m","stopReason":"stop","role":"assistant"},"type":"message","id":"b","parentId":"a","timestamp":"2026-01-02T03:04:06.678Z"}"#;
     let result = r#"{"type": "message", "id": "c", "parentId": "b", "timestamp": "2026-01-02T03:04:07.678Z", "message": {"role": "toolResult", "toolCallId": "c", "toolName": "x", "content": [{"type": "text", "text": "a thread"}]}}"#;
     let path = folder.file([header, person, model, result].join("\n") + "\n");
-    for (query, expected) in [("needle", 1), ("haystack", 1), ("thread", 0), ("stop", 0)] {
-        let mut found = 0;
-        search(folder.path(), &ForeignPlaces::default(), None, query, &mut |path| {
-            found += path.into_iter().count();
-            true
-        });
-        assert_eq!(found, expected, "{query}");
+    for (query, expected) in [("needle", 1), ("haystack", 1), ("thread", 1), ("stop", 0)] {
+        assert_eq!(hits(folder.path(), None, query).len(), expected, "{query}");
     }
     let words = last_exchange(&path).unwrap();
     assert_eq!((words.user.as_str(), words.model.as_str()), ("the needle", "a haystack"));

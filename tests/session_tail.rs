@@ -1,17 +1,18 @@
 //! Large sessions are opened at their end, and lists cache their findings.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use serde_json::json;
 use tau::agent::protocol::model::ThinkingLevel;
 use tau::agent::protocol::session_row::SessionRow;
-use tau::agent::session::foreign::places::ForeignPlaces;
 use tau::agent::session::index::SessionIndex;
+use tau::agent::session::last_exchange::last_exchange;
 use tau::agent::session::list::list_known;
-use tau::agent::session::search::{last_exchange, search};
 use tau::agent::session::{Access, Session};
 
+use crate::session_search::hits;
 use crate::sessions::{Folder, HEADER, assistant, entry, line, texts, user};
 
 /// A session of `count` messages, with a name and level at its beginning.
@@ -176,11 +177,8 @@ fn what_was_said_is_found_and_shown() {
     fs::write(folder.path().join("two.jsonl"), format!("{}\n{}\n", header("two"), line("a", None, "thread")))
         .unwrap();
     let check = |query: &str, cwd: Option<&str>, expected: usize| {
-        let mut found = Vec::new();
-        search(folder.path(), &ForeignPlaces::default(), cwd.map(Path::new), query, &mut |path| {
-            found.extend(path);
-            true
-        });
+        let found = hits(folder.path(), cwd.map(Path::new), query);
+        let found: BTreeSet<&Path> = found.iter().map(|hit| hit.session.path.as_path()).collect();
         assert_eq!(found.len(), expected, "{query}: {found:?}");
     };
     check("needle", None, 1);
@@ -189,7 +187,8 @@ fn what_was_said_is_found_and_shown() {
     check("GRÖSSE", None, 0);
     check("größe", None, 1);
     check("\"quoted\"", None, 1);
-    check("result", None, 0);
+    check("result", None, 1);
+    check("esult", None, 0);
     check("timestamp", None, 0);
     check("needle question", None, 0);
     check("thread", Some("/srv/web"), 2);

@@ -62,7 +62,7 @@ enum Part {
     Pressure,
     /// CPU, wake-ups and bytes while nothing happens.
     Idle,
-    /// Lists of 10,000 sessions, the opening of one of 100 MB, appending.
+    /// Lists of 10,000 sessions, a search of 1 GB of them, the opening of one of 100 MB, appending.
     Sessions,
     /// Sessions of 10 to 100,000 entries: opening, going to the start, finding, memory.
     Long,

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tau::agent::protocol::message::{Message, UserContent, UserMessage};
 use tau::agent::session::Session;
+use tau::agent::session::foreign::places::ForeignPlaces;
 use tau::agent::session::index::SessionIndex;
 use tau::agent::session::list::list_known;
+use tau::agent::session::search::{SearchLimits, SearchScope, search};
 
 use crate::terminal::Terminal;
 use crate::{Subject, milliseconds, percentile, process, row};
@@ -23,6 +25,7 @@ pub fn measure(tau: &Subject) {
     let dir = tempfile::tempdir().unwrap();
     append(dir.path());
     listing(dir.path());
+    searching(dir.path());
     for (name, compaction) in [("100 MB session", false), ("100 MB session, compacted", true)] {
         let path = dir.path().join(format!("{compaction}.jsonl"));
         std::fs::write(&path, large(compaction)).unwrap();
@@ -88,6 +91,96 @@ fn listing(dir: &Path) {
         known.save(&index).unwrap();
         row("tau", &format!("{count} sessions, {when}, first row"), milliseconds(first.unwrap_or_default()));
         row("tau", &format!("{count} sessions, {when}, all rows"), milliseconds(took));
+    }
+}
+
+/// The number of searched sessions, and the bytes of all of them.
+const SEARCHED: usize = 2_000;
+const SEARCHED_BYTES: usize = 1024 * 1024 * 1024;
+
+/// Searches sessions of 1 GB: builds the index, then finds a rare word, a frequent one, and none.
+fn searching(dir: &Path) {
+    let root = dir.join("searched");
+    let mut words = Words(1);
+    for id in 0..SEARCHED {
+        let folder = root.join(format!("--work-{}--", id % 50));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut text = header(id, Path::new("/work"));
+        let mut at = 0;
+        while text.len() < SEARCHED_BYTES / SEARCHED {
+            let mut said = words.text(400);
+            if id == SEARCHED / 2 && at == 20 {
+                said.push_str(" extraordinarily rare");
+            }
+            text.push_str(&message(at, &said));
+            at += 1;
+        }
+        std::fs::write(folder.join(format!("{id}.jsonl")), text).unwrap();
+    }
+    let (index, list_index) = (dir.join("search.db"), dir.join("searched.index"));
+    let find = |query: &str, limits| {
+        let start = Instant::now();
+        let others = ForeignPlaces::default();
+        let scope = SearchScope {
+            root: &root,
+            others: &others,
+            cwd: None,
+            index: &index,
+            list_index: &list_index,
+            secrets: &[],
+        };
+        let mut count = 0;
+        search(&scope, query, limits, &mut |hit| {
+            count += usize::from(hit.is_some());
+            true
+        })
+        .unwrap();
+        (start.elapsed(), count)
+    };
+    let every = SearchLimits { per_session: 100, total: 100 };
+    let picker = SearchLimits { per_session: 1, total: 1_000 };
+    let (built, _) = find("extraordinarily rare", every);
+    row("tau", "1 GB of sessions, building the index", format!("{:.1} s", built.as_secs_f64()));
+    let size = std::fs::metadata(&index).unwrap().len();
+    row("tau", "1 GB of sessions, the index", format!("{} MB", size / 1024 / 1024));
+    let queries = [
+        ("a rare word", "extraordinarily", every),
+        ("nothing", "nowhereatall", every),
+        ("a frequent word", "ba", every),
+        ("a word in every session", "ba", picker),
+        ("three words", "ba be bi", picker),
+    ];
+    for (name, query, limits) in queries {
+        let mut times: Vec<Duration> = (0..9).map(|_| find(query, limits).0).collect();
+        row(
+            "tau",
+            &format!("1 GB of sessions, searching for {name}, p50"),
+            milliseconds(percentile(&mut times, 50)),
+        );
+    }
+}
+
+/// Random words, some of them far more frequent than others.
+struct Words(u64);
+
+impl Words {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+
+    fn text(&mut self, count: usize) -> String {
+        let mut text = String::new();
+        for at in 0..count {
+            let syllables = 1 + self.next() % (1 + self.next() % 4);
+            for _ in 0..syllables {
+                let (consonant, vowel) = (self.next() % 16, self.next() % 5);
+                text.push(char::from(b"bcdfghjklmnprstv"[usize::try_from(consonant).unwrap()]));
+                text.push(char::from(b"aeiou"[usize::try_from(vowel).unwrap()]));
+            }
+            text.push_str(if at % 12 == 11 { "\n" } else { " " });
+        }
+        text
     }
 }
 

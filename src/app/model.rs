@@ -138,6 +138,8 @@ pub struct Model {
     pub(super) requests: BTreeMap<Ticket, ShellRequest>,
     /// Exports that wait for the session's location, and the files to write.
     pub(super) exports: BTreeMap<Ticket, Option<PathBuf>>,
+    /// The text to find in the session that is being opened.
+    pub(super) sought_passage: Option<String>,
     /// The last completed path in a prompt: if it has spaces, it is completed further as one word.
     pub(super) completed_path: String,
     /// The dialog of an undo.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tau::agent::session::Session;
-use tau::agent::session::search::last_exchange;
+use tau::agent::session::last_exchange::last_exchange;
 
 use crate::laws::Dice;
 use crate::screen::Screen;
@@ -55,6 +55,10 @@ fn the_picker_shows_searches_opens_and_continues_them() {
     screen.type_keys("\r");
     screen.wait_for("The basket moves along now.");
     screen.wait_for("a session of Claude Code");
+    // It opens at the match; Esc ends the search there.
+    screen.wait_for("1 of 1");
+    screen.type_keys("\x1b");
+    screen.wait_for("> ask for something");
     // Looking at one makes no session; the first message does.
     assert_eq!(own_sessions(&screen), 0);
     screen.type_keys("table\r");

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use tau::agent::catalogue::Catalogue;
 use tau::agent::protocol::message::Message;
-use tau::agent::session::foreign::places::ForeignPlaces;
+
+use tau::agent::session::last_exchange::last_exchange;
 use tau::agent::session::outline::outline;
-use tau::agent::session::search::{last_exchange, search};
 use tau::agent::session::{Access, Session, list};
 use tau::agent::settings::{Paths, Settings, write};
 use tau::view::theme::{Theme, ThemeToken};
@@ -15,6 +15,7 @@ use tempfile::TempDir;
 
 use super::driver::{behavior, files, magnitude};
 use super::{Target, as_text, run};
+use crate::session_search::hits;
 use crate::sessions::{HEADER, opened_soon, user};
 
 thread_local! {
@@ -101,7 +102,7 @@ fn check_session(input: &[u8]) -> u64 {
         assert_eq!(std::fs::read(&path).unwrap(), input, "looking at a file changes nothing");
         let _ = last_exchange(&path);
         list::list(folder.path(), None, &mut |_| true);
-        search(folder.path(), &ForeignPlaces::default(), None, "hi again", &mut |_| true);
+        hits(folder.path(), None, "hi again");
         let Ok(looked_at) = looked_at else {
             assert!(Session::open(&path).is_err(), "what cannot be read cannot be written to");
             return behavior("no session");

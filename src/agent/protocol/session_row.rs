@@ -86,12 +86,18 @@ impl SessionRow {
     }
 }
 
-/// A session whose conversation contains the searched text.
+/// A session that contains the searched text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundSession {
     pub path: PathBuf,
     /// The matching line, cut around the match.
     pub line: String,
+    /// The id of the entry that contains it.
+    #[serde(default)]
+    pub entry: String,
+    /// The part of the line from the match on, by which the transcript is searched when the session is opened.
+    #[serde(default)]
+    pub passage: String,
 }
 
 /// The last exchange of a session.

@@ -8,7 +8,7 @@ use super::{Secret, Secrets};
 use tau_tools::recognise;
 
 /// The replacement for a secret.
-const MARK: &str = "[redacted]";
+pub(crate) const MARK: &str = "[redacted]";
 
 /// `text` with every occurrence of one of the values replaced, and the number of replacements. If values
 /// contain each other, the longer must come first.

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::foreign::places::{self, ForeignPlaces};
 use super::index::SessionIndex;
 use super::list;
-use super::row::Listed;
+use super::row::{Listed, ListedFile};
 use tau_protocol::session_row::{SessionOrigin, SessionRow};
 
 /// Like [`list::list_known`], together with the sessions of other agents.
@@ -16,6 +16,17 @@ pub fn list_all(
     known: &mut SessionIndex,
     emit: &mut dyn FnMut(SessionRow) -> bool,
 ) {
+    list_files(root, others, cwd, known, &mut |_, row| emit(row));
+}
+
+/// Like [`list_all`], with the file of each row.
+pub(super) fn list_files(
+    root: &Path,
+    others: &ForeignPlaces,
+    cwd: Option<&Path>,
+    known: &mut SessionIndex,
+    emit: &mut dyn FnMut(&ListedFile, SessionRow) -> bool,
+) {
     let row = |listed: &Listed| match listed.origin {
         SessionOrigin::Tau => list::row(&listed.file),
         origin => places::row(&listed.file, origin),
@@ -25,7 +36,7 @@ pub fn list_all(
 }
 
 /// Candidates for sessions of all programs, last changed first.
-pub(super) fn listed_of_all(root: &Path, others: &ForeignPlaces, cwd: Option<&Path>) -> Vec<Listed> {
+fn listed_of_all(root: &Path, others: &ForeignPlaces, cwd: Option<&Path>) -> Vec<Listed> {
     let mut all = others.listed(cwd);
     all.extend(list::files(root, cwd).into_iter().map(|file| Listed::new(file, SessionOrigin::Tau)));
     all.sort_by(|Listed { file: a, .. }, Listed { file: b, .. }| {

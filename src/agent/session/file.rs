@@ -187,6 +187,15 @@ impl SessionFile {
         }
     }
 
+    /// Gives a file that does not exist yet another name and first line.
+    pub(super) fn rename_absent(&mut self, path: PathBuf, first: Vec<u8>) -> bool {
+        let is_absent = matches!(self.state, State::Absent);
+        if let Some(line) = self.pending.front_mut().filter(|_| is_absent) {
+            (self.path, *line) = (path, first);
+        }
+        is_absent
+    }
+
     /// Appends a line, after the waiting ones.
     ///
     /// # Errors

@@ -37,7 +37,7 @@ pub fn list_known(
     emit: &mut dyn FnMut(SessionRow) -> bool,
 ) {
     let listed = || files(root, cwd).into_iter().map(|file| Listed::new(file, SessionOrigin::Tau)).collect();
-    list_listed(&[root], listed, |listed| row(&listed.file), cwd, known, emit);
+    list_listed(&[root], listed, |listed| row(&listed.file), cwd, known, &mut |_, row| emit(row));
 }
 
 /// Lists what `listed` finds in these folders; `row` reads one of them.
@@ -47,7 +47,7 @@ pub(super) fn list_listed(
     row: impl Fn(&Listed) -> Option<SessionRow>,
     cwd: Option<&Path>,
     known: &mut SessionIndex,
-    emit: &mut dyn FnMut(SessionRow) -> bool,
+    emit: &mut dyn FnMut(&ListedFile, SessionRow) -> bool,
 ) {
     // Scanning many files takes as long as reading the index, so both run at once.
     let mut files = std::thread::scope(|scope| {
@@ -67,7 +67,7 @@ pub(super) fn list_listed(
             }
         };
         let Some(row) = found else { continue };
-        if cwd.is_none_or(|cwd| cwd == row.cwd) && !emit(row) {
+        if cwd.is_none_or(|cwd| cwd == row.cwd) && !emit(&listed.file, row) {
             return;
         }
     }
@@ -307,11 +307,6 @@ fn glance(line: &[u8]) -> Option<(&[u8], &[u8])> {
 /// The role of a message whose fields are in the usual order.
 pub(super) fn role(line: &[u8]) -> Option<&[u8]> {
     glance(line).map(|(role, _)| role)
-}
-
-/// Whether a session file runs in `cwd`.
-pub(super) fn runs_in(path: &Path, cwd: &Path) -> bool {
-    header(path).is_some_and(|header| header.cwd == cwd)
 }
 
 /// Whether a line is a message of the user or the model.

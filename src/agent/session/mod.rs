@@ -17,6 +17,7 @@ mod header;
 pub(crate) mod history;
 pub(crate) mod history_search;
 pub mod index;
+pub mod last_exchange;
 pub mod list;
 pub mod lock;
 mod message_json;
@@ -143,6 +144,29 @@ impl Session {
     /// Like [`Session::begin`], for a session that continues the one in `parent`.
     pub fn begin_after(dir: Option<&Path>, cwd: &Path, parent: &Path) -> Self {
         Self::fresh(dir, cwd, None, Some(parent))
+    }
+
+    /// Gives the session another id, as long as it has no file.
+    pub fn under_id(mut self, id: &str) -> Self {
+        let Ok(mut header) = serde_json::from_str::<Value>(&self.header) else { return self };
+        let begun =
+            header.get("timestamp").and_then(Value::as_str).unwrap_or_default().replace([':', '.'], "-");
+        header["id"] = id.into();
+        let line = header.to_string();
+        let name = format!("{begun}_{id}.jsonl");
+        let renamed = match &mut self.file {
+            Some(file) => {
+                let path = file.path().with_file_name(name);
+                file.rename_absent(path, [line.as_bytes(), b"\n"].concat())
+            }
+            None => true,
+        };
+        if renamed && is_session_id(id) {
+            id.clone_into(&mut self.info.id);
+            self.info.file = self.file.as_ref().map(|file| file.path().to_owned());
+            self.header = line.into();
+        }
+        self
     }
 
     /// Creates the file now, so that others can find the session by its id.

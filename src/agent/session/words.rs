@@ -1,22 +1,33 @@
 //! Words of users and models, for searches and previews.
 
 use super::entry::{Body, Entry};
+use crate::secrets::redact::MARK;
 use tau_protocol::message::Message;
 
 /// The number of characters shown of a line, and those of them before the first word.
 const EXCERPT: usize = 240;
 const BEFORE: usize = 40;
+/// The maximum length of a passage, in characters.
+const PASSAGE: usize = 60;
 /// The maximum length of a part of the last exchange, in characters.
 const MAX_LEN: usize = 600;
 
-/// The line to show of a text in which all words occur.
-pub(super) fn matching(text: &str, words: &[String]) -> Option<String> {
-    let folded = text.to_lowercase();
-    words.iter().all(|word| folded.contains(word)).then(|| excerpt(text, words))
+/// The place in a text in which all words occur: the line with the most of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Match {
+    /// The line, from shortly before the first word, cut.
+    pub(super) line: String,
+    /// The part of it from the first word on, exactly as in the text, for finding it again.
+    pub(super) passage: String,
 }
 
-/// The line of a text with the most words, from shortly before the first of them.
-fn excerpt(text: &str, words: &[String]) -> String {
+/// The place in a text in which all words occur.
+pub(super) fn matching(text: &str, words: &[String]) -> Option<Match> {
+    let folded = text.to_lowercase();
+    words.iter().all(|word| folded.contains(word)).then(|| place(text, words))
+}
+
+fn place(text: &str, words: &[String]) -> Match {
     let count = |line: &&str| {
         let line = line.to_lowercase();
         words.iter().filter(|word| line.contains(*word)).count()
@@ -29,7 +40,10 @@ fn excerpt(text: &str, words: &[String]) -> String {
     let skip = at.saturating_sub(BEFORE);
     let shown: String = line.chars().skip(skip).take(EXCERPT).collect();
     let is_cut = line.chars().count() > skip + EXCERPT;
-    format!("{}{shown}{}", if skip > 0 { "…" } else { "" }, if is_cut { "…" } else { "" })
+    let passage: String = line.chars().skip(at).take(PASSAGE).take_while(|c| !c.is_control()).collect();
+    let passage = passage.split(MARK).next().unwrap_or_default().trim_end().to_owned();
+    let line = format!("{}{shown}{}", if skip > 0 { "…" } else { "" }, if is_cut { "…" } else { "" });
+    Match { line, passage }
 }
 
 /// The text of a message, and whether it is the user's.

@@ -79,6 +79,11 @@ impl Paths {
         self.cache.join("sessions.index")
     }
 
+    /// The index of what was said in sessions, for searches.
+    pub fn search_index(&self) -> PathBuf {
+        self.cache.join("search.db")
+    }
+
     /// The user's MCP servers in the format of other agents.
     pub fn mcp_file(&self) -> PathBuf {
         self.config.join("mcp.json")

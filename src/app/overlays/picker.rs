@@ -62,6 +62,15 @@ pub struct PickerRow {
     pub source: SessionOrigin,
 }
 
+/// The place in a session in which the query occurs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TextMatch {
+    /// The line.
+    pub line: Printable,
+    /// The text by which the place is found once the session is open.
+    pub passage: String,
+}
+
 /// The action on a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PickerChoice {
@@ -98,8 +107,8 @@ pub struct Picker {
     to_delete: Option<String>,
     /// A new name for the selected row, while being typed.
     renaming: Option<LineEdit>,
-    /// Sessions with the query in their messages, whatever their titles, and the line of the match.
-    found: BTreeMap<String, Printable>,
+    /// Sessions with the query in what was said, whatever their titles, and the match.
+    found: BTreeMap<String, TextMatch>,
     /// The pending search for them.
     pub search: Option<Ticket>,
     /// The last exchange of the selected session, once it is known.
@@ -192,15 +201,15 @@ impl Picker {
         self.renaming.as_ref().map(LineEdit::text)
     }
 
-    /// The line in the messages of this session in which the query occurs.
-    pub fn found_line(&self, key: &str) -> Option<&Printable> {
+    /// The text of this session in which the query occurs.
+    pub fn text_match(&self, key: &str) -> Option<&TextMatch> {
         self.found.get(key)
     }
 
     /// Adds rows with the query in their sessions; the selection stays on its row.
-    pub fn find(&mut self, lines: impl IntoIterator<Item = (String, Printable)>) {
+    pub fn find(&mut self, matches: impl IntoIterator<Item = (String, TextMatch)>) {
         let keep = self.selected_key().map(str::to_owned);
-        self.found.extend(lines);
+        self.found.extend(matches);
         self.filter();
         if let Some(key) = keep {
             self.select(&key);

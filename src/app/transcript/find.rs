@@ -46,7 +46,7 @@ pub(super) struct Seeking {
 }
 
 /// A search in the transcript.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Find {
     query: LineEdit,
     /// Keys are typed into the query; otherwise they are commands.
@@ -112,18 +112,24 @@ impl Transcript {
             return;
         }
         let last = laid.rows.iter().flatten().next_back();
-        self.find = Some(Find {
-            query: LineEdit::default(),
-            typing: true,
-            from: self.position,
-            origin: last.map(|row| (row.entry, row.part)),
-            places: Vec::new(),
-            changed: BTreeSet::new(),
-            current: None,
-            seeking: None,
-            to_show: false,
-            unfolded: None,
-        });
+        let origin = last.map(|row| (row.entry, row.part));
+        self.find = Some(Find { typing: true, from: self.position, origin, ..Find::default() });
+    }
+
+    /// Searches for a text of the session that was just opened, from its end up.
+    pub(crate) fn find_passage(&mut self, passage: &str) {
+        let mut query = LineEdit::default();
+        query.paste(passage);
+        self.find = Some(Find { from: ScrollPosition::Tail, query, typing: false, ..Find::default() });
+        self.look_again();
+        self.go_to_first();
+    }
+
+    /// Continues a search that found nothing before earlier messages were known.
+    pub(crate) fn find_in_history(&mut self) {
+        if self.find.as_ref().is_some_and(|find| find.current.is_none() && find.seeking.is_none()) {
+            self.go_to_first();
+        }
     }
 
     /// Ends the search. `back` returns to its start; otherwise the current place stays.

@@ -69,6 +69,9 @@ fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>
         SessionEvent::SessionOpened { session, .. } => {
             approval::forget(model);
             plan::changed(model, None);
+            if let Some(passage) = model.sought_passage.take() {
+                model.transcript.find_passage(&passage);
+            }
             if let Some(server) = &model.boot.attached {
                 model.place =
                     Printable::line(&format!("{server}:{}", session.cwd.display())).as_str().to_owned();
@@ -83,6 +86,7 @@ fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>
         SessionEvent::HistoryAvailable { left } => {
             let rows = std::mem::take(&mut model.laid.rows);
             model.transcript.history_available(*left, &rows);
+            model.transcript.find_in_history();
         }
         SessionEvent::FilesRestored { .. } => {
             changes::restored(model, effects);

@@ -121,6 +121,7 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         laid: Laid::default(),
         requests: BTreeMap::new(),
         exports: BTreeMap::new(),
+        sought_passage: None,
         completed_path: String::new(),
         undo: UndoDialog::default(),
         tickets: 0,

@@ -301,7 +301,7 @@ fn chosen(
 
 fn picked(model: &mut Model, picker: &Picker, key: &str, effects: &mut Vec<Effect>) {
     match picker.kind {
-        PickerKind::Sessions { .. } => sessions::picked(key, picker.source(key), effects),
+        PickerKind::Sessions { .. } => sessions::picked(model, picker, key, effects),
         PickerKind::Forks => tree::fork(key, effects),
         PickerKind::Models => models::picked(model, key, effects),
         PickerKind::Thinking => thinking::picked(model, key, effects),

@@ -1,6 +1,6 @@
-//! The session picker: its rows, the search in all messages, the preview.
+//! The session picker: its rows, the search in everything that was said, the preview.
 //!
-//! While the user types, the messages of all sessions are also searched for the words; while a row is
+//! While the user types, everything that was said in the sessions is also searched for the words; while a row is
 //! selected, its last exchange is fetched. Replies that come too late are dropped.
 
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::effect::Effect;
 use crate::model::Model;
 use crate::msg::Millis;
 use crate::overlays::overlay::Overlay;
-use crate::overlays::picker::{Picker, PickerKind, PickerRow};
+use crate::overlays::picker::{Picker, PickerKind, PickerRow, TextMatch};
 use crate::printable::Printable;
 use crate::request::{FoundSessions, SessionRows, ShellRequest, Ticket};
 use crate::time_format::age;
@@ -20,7 +20,7 @@ use tau_protocol::event::NoticeLevel;
 use tau_protocol::session_row::{FoundSession, LastExchange, SessionOrigin, SessionRow};
 use tau_tools::counted::counted;
 
-/// Minimum number of letters for a search in messages.
+/// Minimum number of letters for a search in what was said.
 const WORDS: usize = 3;
 
 /// Opens the session picker.
@@ -28,6 +28,7 @@ pub(super) fn open(model: &mut Model, all: bool, effects: &mut Vec<Effect>) {
     let title = if all { "Sessions of all directories" } else { "Sessions of this directory" };
     let empty = if all { "no sessions yet" } else { "no sessions here yet; tab shows all directories" };
     let picker = Picker::new(PickerKind::Sessions { all }, title, empty);
+    model.sought_passage = None;
     let ticket = model.ask(ShellRequest::Sessions { all }, effects);
     pickers::open_loading(model, picker, ticket);
 }
@@ -50,9 +51,11 @@ pub(super) fn open_other_scope(
     follow(model, &before, effects);
 }
 
-/// Opens the picked session.
-pub(super) fn picked(key: &str, source: SessionOrigin, effects: &mut Vec<Effect>) {
-    let path = PathBuf::from(key);
+/// Opens the picked session, at the text that was searched for.
+pub(super) fn picked(model: &mut Model, picker: &Picker, key: &str, effects: &mut Vec<Effect>) {
+    let found = picker.text_match(key).map(|found| found.passage.clone());
+    model.sought_passage = found.filter(|passage| !passage.is_empty());
+    let (path, source) = (PathBuf::from(key), picker.source(key));
     let offer = SessionChange::Offer { path, source };
     effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(offer))));
 }
@@ -143,7 +146,7 @@ pub(super) fn follow(model: &mut Model, before: &Before, effects: &mut Vec<Effec
     }
 }
 
-/// Adds sessions whose messages match the query.
+/// Adds sessions in which the query was said.
 pub(super) fn found(
     model: &mut Model,
     query: &str,
@@ -152,8 +155,11 @@ pub(super) fn found(
 ) {
     let before = Before::of(model);
     let Some(picker) = top_mut(model).filter(|picker| picker.query().trim() == query) else { return };
-    let line = |found: FoundSession| (found.path.display().to_string(), Printable::line(&found.line));
-    picker.find(found.into_iter().map(line));
+    let of = |found: FoundSession| {
+        let text = TextMatch { line: Printable::line(&found.line), passage: found.passage };
+        (found.path.display().to_string(), text)
+    };
+    picker.find(found.into_iter().map(of));
     if done {
         picker.search = None;
     }

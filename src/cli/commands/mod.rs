@@ -13,6 +13,7 @@ pub(crate) mod models;
 pub(crate) mod name_completion;
 pub(crate) mod permissions;
 pub(crate) mod sandbox;
+pub(crate) mod session_search;
 pub mod table;
 pub(crate) mod theme;
 pub(crate) mod tools;

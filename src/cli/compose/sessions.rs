@@ -9,7 +9,8 @@ use super::environment::{Environment, OnBadConfig};
 use super::session_lookup::{find, places, rows_as_table, short_ids};
 use crate::args::CliArgs;
 use crate::args::front_end::{FrontEnd, StandardStreams};
-use crate::args::sessions::SessionsArgs;
+use crate::args::sessions::{SessionsAction, SessionsArgs};
+use crate::commands::session_search;
 use crate::compose::Setup;
 use crate::live::record::{self, FoundRecord};
 use crate::process::exit::{Exit, Refusal, say, warn};
@@ -166,7 +167,12 @@ fn begin(setup: &Setup, wanted: Wanted) -> Result<Session, Refusal> {
 
 /// A session that continues one of another agent.
 fn begin_from(setup: &Setup, path: &Path, source: SessionOrigin) -> Result<Session, Refusal> {
-    Session::begin_from(path, source, setup.session_dir().as_deref(), None).map_err(Refusal::config)
+    let session = Session::begin_from(path, source, setup.session_dir().as_deref(), None);
+    let session = session.map_err(Refusal::config)?;
+    Ok(match &setup.args.session_id {
+        Some(id) => session.under_id(id),
+        None => session,
+    })
 }
 
 /// A new session with this ID. Of several programs that start with it at the same time, one begins the
@@ -223,6 +229,9 @@ pub(crate) fn run(args: &SessionsArgs) -> Exit {
 }
 
 fn listed(args: &SessionsArgs) -> Result<Exit, Refusal> {
+    if let Some(SessionsAction::Search { words, limit }) = &args.action {
+        return session_search::run(args, &words.join(" "), *limit);
+    }
     let mut flags = CliArgs::without_arguments();
     flags.settings.0.session_dir.clone_from(&args.session_dir);
     let environment = Environment::read(&flags, OnBadConfig::Refuse)?;

@@ -25,8 +25,8 @@ use tau_agent::catalogue::providers::{LOCAL_SERVERS, PROVIDERS};
 use tau_agent::catalogue::user::AdHoc;
 use tau_agent::provider::direct::Direct;
 use tau_agent::secrets::Secret;
+use tau_agent::session::last_exchange::last_exchange;
 use tau_agent::session::prompt_history::PromptHistory;
-use tau_agent::session::search;
 use tau_agent::settings::chosen_models;
 use tau_agent::settings::private_files::SharedFile;
 use tau_agent::settings::trust::{Project, uses_others_hooks};
@@ -59,6 +59,8 @@ pub struct Services {
     pub sessions: PathBuf,
     /// The cache of the session list.
     pub index: PathBuf,
+    /// The index of what was said in sessions.
+    pub search_index: PathBuf,
     pub config_file: SharedFile,
     /// The settings in use: trust in a folder changes them. Their projects are in the state last shown.
     pub setup: Mutex<Setup>,
@@ -99,7 +101,7 @@ impl PerformRequest for Services {
         all: bool,
     ) -> Result<FoundSessions, String> {
         let (services, call) = (Arc::clone(self), call.share());
-        blocking(move || Ok(services.search(&call, &query, all))).await
+        blocking(move || services.search(&call, &query, all)).await
     }
 
     async fn board(self: &Arc<Self>, _: &Call) -> Result<Vec<LiveRow>, String> {
@@ -117,8 +119,7 @@ impl PerformRequest for Services {
     }
 
     async fn preview(self: &Arc<Self>, _: &Call, path: PathBuf) -> Result<LastExchange, String> {
-        let named =
-            move || search::last_exchange(&path).map_err(|error| format!("{}: {error}", path.display()));
+        let named = move || last_exchange(&path).map_err(|error| format!("{}: {error}", path.display()));
         blocking(named).await
     }
 
@@ -383,6 +384,7 @@ impl Services {
             cwd: setup.cwd.clone(),
             sessions: setup.settings.session_root(&setup.paths),
             index: setup.paths.session_index(),
+            search_index: setup.paths.search_index(),
             prompt,
             config_file: setup.paths.shared(setup.paths.config_file()),
             served: Mutex::default(),

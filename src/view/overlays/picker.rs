@@ -87,7 +87,7 @@ pub fn draw(
         if selected {
             list::mark_selected(y, inner, theme, buffer);
         }
-        let said = picker.found_line(&row.key).is_some() && marks.is_empty();
+        let said = picker.text_match(&row.key).is_some() && marks.is_empty();
         let note = match (picker.renaming().filter(|_| selected), said) {
             _ if picker.to_delete() == Some(row.key.as_str()) => Note::ConfirmDelete,
             (Some(name), _) => Note::Renaming(name.to_owned()),

@@ -1,15 +1,14 @@
-//! Converts a session of another agent to one of tau, and searches its content.
+//! Converts a session of another agent to one of tau.
 
 use std::path::{Path, PathBuf};
 
 use super::draft::Conversation;
 use super::scan::{self, LARGEST};
 use super::{claude, codex, opencode};
-use crate::session::entry::Body;
+use crate::session::entry::{Body, Entry};
 use crate::session::header::Beginning;
 use crate::session::list;
-use crate::session::read::lines;
-use crate::session::words::{cut, matching, words_of};
+use crate::session::words::{cut, words_of};
 use crate::session::{Session, SessionError};
 use crate::settings::paths::cwd_name;
 use tau_protocol::event::NoticeLevel;
@@ -127,31 +126,14 @@ pub(in crate::session) fn last_exchange(path: &Path, origin: SessionOrigin) -> s
     Ok(last)
 }
 
-/// The line of the first message of another agent's session that contains all `words`.
-pub(in crate::session) fn said(
-    path: &Path,
-    origin: SessionOrigin,
-    words: &[String],
-) -> std::io::Result<Option<String>> {
-    // Most sessions do not contain the words at all, and need not be parsed.
-    let plain = |word: &&String| word.chars().all(|c| c.is_ascii_alphanumeric());
-    let plain = words.iter().find(plain);
-    let read = if origin == SessionOrigin::Opencode {
-        if plain.is_some_and(|word| !opencode::has(path, word)) {
-            return Ok(None);
-        }
-        opencode::read(path, None)?
-    } else {
-        let bytes = read_capped(path, LARGEST)?;
-        let finder = plain.map(|word| memchr::memmem::Finder::new(word.as_bytes()));
-        let has = |line: &[u8]| {
-            finder.as_ref().is_none_or(|finder| finder.find(&line.to_ascii_lowercase()).is_some())
-        };
-        if !lines(&bytes).any(has) {
-            return Ok(None);
-        }
-        conversation(origin, &bytes)
+/// The entries of another agent's session.
+///
+/// # Errors
+/// Errors of the file system.
+pub(in crate::session) fn entries(path: &Path, origin: SessionOrigin) -> std::io::Result<Vec<Entry>> {
+    let read = match origin {
+        SessionOrigin::Opencode => opencode::read(path, None)?,
+        _ => conversation(origin, &read_capped(path, LARGEST)?),
     };
-    let texts = read.entries.iter().filter_map(words_of).map(|(_, text)| text);
-    Ok(texts.into_iter().find_map(|text| matching(&text, words)))
+    Ok(read.entries)
 }

@@ -84,12 +84,6 @@ pub(super) fn read(path: &Path, last: Option<usize>) -> std::io::Result<Conversa
     Ok(conversation(stored, messages))
 }
 
-/// Whether the text occurs anywhere in the session.
-pub(super) fn has(path: &Path, word: &str) -> bool {
-    // A few files per message are read as quickly as they are searched.
-    database::split(path).is_none_or(|(file, id)| database::has(file, id, word))
-}
-
 fn row(path: PathBuf, stored: Stored, first_prompt: impl FnOnce() -> Option<String>) -> SessionRow {
     let is_named = !stored.title.is_empty() && !UNTITLED.iter().any(|start| stored.title.starts_with(start));
     let prompt = if is_named { None } else { first_prompt() };

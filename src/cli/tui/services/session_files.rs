@@ -9,14 +9,18 @@ use crate::compose::session_lookup::places;
 use crate::compose::sessions;
 use tau_agent::session::all::list_all;
 use tau_agent::session::index::SessionIndex;
+use tau_agent::session::search::{SearchLimits, SearchScope, SessionHit, search};
 use tau_agent::session::tail::TAIL;
-use tau_agent::session::{Access, Session, search};
+use tau_agent::session::{Access, Session};
 use tau_app::request::{FoundSessions, SessionRows, ShellReply};
 use tau_protocol::query::SessionSource;
+use tau_protocol::session_row::FoundSession;
 use tau_tools::counted::counted;
 
 /// Number of session rows sent together.
 const BATCH: usize = 64;
+/// Maximum number of sessions found by a search.
+const MOST_FOUND: usize = 1_000;
 
 pub(super) fn rename(sessions: &Path, path: &Path, name: &str) -> Result<String, String> {
     let source = places(sessions).origin(path);
@@ -56,14 +60,29 @@ impl Services {
         SessionRows { rows, done: true }
     }
 
-    /// Searches the messages of sessions; sends each file as it is found.
-    pub(super) fn search(&self, call: &Call, query: &str, all: bool) -> FoundSessions {
-        let cwd = (!all).then_some(self.cwd.as_path());
-        search::search(&self.sessions, &places(&self.sessions), cwd, query, &mut |found| {
-            let reply = |found| ShellReply::Found(FoundSessions { found: vec![found], done: false });
-            found.is_none_or(|found| call.send_partial(reply(found))) && !call.is_cancelled()
+    /// Searches what was said in sessions; sends each session as it is found.
+    pub(super) fn search(&self, call: &Call, query: &str, all: bool) -> Result<FoundSessions, String> {
+        let scope = SearchScope {
+            root: &self.sessions,
+            others: &places(&self.sessions),
+            cwd: (!all).then_some(self.cwd.as_path()),
+            index: &self.search_index,
+            list_index: &self.index,
+            secrets: &export::secrets(&self.keys),
+        };
+        let limits = SearchLimits { per_session: 1, total: MOST_FOUND };
+        let done = search(&scope, query, limits, &mut |hit| {
+            let of = |hit: SessionHit| FoundSession {
+                path: hit.session.path,
+                line: hit.text,
+                entry: hit.entry,
+                passage: hit.passage,
+            };
+            let reply = |hit| ShellReply::Found(FoundSessions { found: vec![of(hit)], done: false });
+            hit.is_none_or(|hit| call.send_partial(reply(hit))) && !call.is_cancelled()
         });
-        FoundSessions { found: Vec::new(), done: true }
+        done.map_err(|error| error.to_string())?;
+        Ok(FoundSessions { found: Vec::new(), done: true })
     }
 
     pub(super) fn write_export(

@@ -11,7 +11,7 @@ use crate::theme::{Theme, ThemeToken};
 use crate::{markdown, wrap};
 use tau_app::blocks::MarkdownBlocks;
 use tau_app::fuzzy;
-use tau_app::overlays::picker::Picker;
+use tau_app::overlays::picker::{Picker, TextMatch};
 
 /// The maximum number of rows of the matching line.
 const FOUND_ROWS: usize = 3;
@@ -39,8 +39,8 @@ pub(super) fn rows(
 
 /// The line that contains the words of the query, with these marked.
 fn found(picker: &Picker, width: u16, theme: &Theme) -> Vec<Line<'static>> {
-    let line = picker.selected_key().and_then(|key| picker.found_line(key));
-    let Some(line) = line else { return Vec::new() };
+    let found = picker.selected_key().and_then(|key| picker.text_match(key));
+    let Some(TextMatch { line, .. }) = found else { return Vec::new() };
     let marks = |word| fuzzy::rank_words(word, &[line.as_str()]).into_iter().flat_map(|found| found.marks);
     let marks: Vec<usize> = picker.query().split_whitespace().flat_map(marks).collect();
     let mut spans = vec![Span::styled("match: ", theme.style(ThemeToken::Accent))];

@@ -132,13 +132,6 @@ pub(super) fn row_of(file: &Path, id: &str) -> Option<SessionRow> {
     Some(row_in(&connection, file, stored))
 }
 
-/// Whether a text occurs in the session.
-pub(super) fn has(file: &Path, id: &str, word: &str) -> bool {
-    let Ok(connection) = open(file) else { return false };
-    let query = "SELECT 1 FROM part WHERE session_id = ?1 AND data LIKE '%' || ?2 || '%' LIMIT 1";
-    connection.query_row(query, [id, word], |_| Ok(())).is_ok()
-}
-
 /// A session and its messages, or only the `last` ones.
 pub(super) fn read(file: &Path, id: &str, last: Option<usize>) -> io::Result<(Stored, Vec<StoredMessage>)> {
     let connection = open(file)?;

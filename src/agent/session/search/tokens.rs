@@ -1,0 +1,99 @@
+//! Splits text into the words that the index knows, and queries into the same words.
+//!
+//! A word is a run of letters and digits, in lower case. Scripts without blanks between words give one word
+//! per character. SQLite's own tokenizer only has to split at blanks.
+
+use std::collections::HashSet;
+
+/// The maximum length of a word, in characters; the rest of a longer one is not indexed.
+const LONGEST: usize = 40;
+
+/// The distinct words of a text, separated by blanks.
+pub(super) fn distinct(text: &str) -> String {
+    let (mut seen, mut words) = (HashSet::new(), String::new());
+    each(text, |word| {
+        if !seen.contains(word) {
+            seen.insert(word.to_owned());
+            words.push_str(word);
+            words.push(' ');
+        }
+    });
+    words
+}
+
+/// The query as an expression for SQLite: every word, the last one of each part from its beginning. `None` if it
+/// has no words.
+pub(super) fn expression(words: &[String]) -> Option<String> {
+    let mut terms = Vec::new();
+    for word in words {
+        let mut found = Vec::new();
+        each(word, |token| found.push(format!("\"{token}\"")));
+        // Only the end of what was typed can be the beginning of a longer word.
+        if let Some(last) = found.last_mut() {
+            last.push('*');
+        }
+        terms.append(&mut found);
+    }
+    (!terms.is_empty()).then(|| terms.join(" AND "))
+}
+
+fn each(text: &str, mut take: impl FnMut(&str)) {
+    let (mut word, mut length) = (String::new(), 0_usize);
+    let mut end = |word: &mut String, length: &mut usize| {
+        if !word.is_empty() {
+            take(word);
+            word.clear();
+        }
+        *length = 0;
+    };
+    for c in text.chars() {
+        if !c.is_alphanumeric() {
+            end(&mut word, &mut length);
+            continue;
+        }
+        if is_word(c) {
+            end(&mut word, &mut length);
+        }
+        if length < LONGEST {
+            word.extend(c.to_lowercase().filter(|c| c.is_alphanumeric()));
+        }
+        length = length.saturating_add(1);
+        if is_word(c) {
+            end(&mut word, &mut length);
+        }
+    }
+    end(&mut word, &mut length);
+}
+
+/// Whether the character is of a script without blanks between words.
+fn is_word(c: char) -> bool {
+    matches!(c,
+        '\u{e00}'..='\u{eff}'
+        | '\u{1000}'..='\u{109f}'
+        | '\u{1780}'..='\u{17ff}'
+        | '\u{3040}'..='\u{30ff}'
+        | '\u{3400}'..='\u{9fff}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{3ffff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{distinct, expression};
+
+    #[test]
+    fn text_and_queries_have_the_same_words() {
+        assert_eq!(distinct("Größe foo_bar(x1), FOO \"x1\" 日本語"), "größe foo bar x1 日 本 語 ");
+        assert_eq!(distinct(&"a".repeat(100)), format!("{} ", "a".repeat(40)));
+        let query = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            expression(&words)
+        };
+        assert_eq!(
+            query(&["src/main.rs", "日本"]).as_deref(),
+            Some("\"src\" AND \"main\" AND \"rs\"* AND \"日\" AND \"本\"*")
+        );
+        assert_eq!(query(&["\"x\"*", "OR"]).as_deref(), Some("\"x\"* AND \"or\"*"));
+        assert_eq!(query(&["->", "…"]), None);
+    }
+}

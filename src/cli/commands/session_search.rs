@@ -1,0 +1,98 @@
+//! `tau sessions search`: finds words in all that was said in sessions.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::args::CliArgs;
+use crate::args::sessions::SessionsArgs;
+use crate::commands::export;
+use crate::compose::environment::{Environment, OnBadConfig};
+use crate::compose::session_lookup::{places, short_ids};
+use crate::process::exit::{Exit, Refusal, say, warn};
+use crate::process::plain;
+use tau_agent::session::search::{SearchLimits, SearchScope, SessionHit, search};
+use tau_protocol::session_row::SessionRow;
+
+/// Runs the command.
+///
+/// # Errors
+/// When the settings or the index cannot be read.
+pub(crate) fn run(args: &SessionsArgs, query: &str, limit: usize) -> Result<Exit, Refusal> {
+    let mut flags = CliArgs::without_arguments();
+    flags.settings.0.session_dir.clone_from(&args.session_dir);
+    let environment = Environment::read(&flags, OnBadConfig::Refuse)?;
+    let root = environment.settings.session_root(&environment.paths);
+    let here = std::env::current_dir().map_err(Refusal::config)?;
+    let scope = SearchScope {
+        root: &root,
+        others: &places(&root),
+        cwd: Some(here.as_path()).filter(|_| !args.all),
+        index: &environment.paths.search_index(),
+        list_index: &environment.paths.session_index(),
+        secrets: &export::secrets(&environment.keys),
+    };
+    let mut hits = Vec::new();
+    let limits = SearchLimits { per_session: limit, total: limit };
+    search(&scope, query, limits, &mut |hit| {
+        hits.extend(hit);
+        true
+    })
+    .map_err(Refusal::config)?;
+    // Those in sessions that were not in the index yet come last.
+    hits.sort_by_key(|hit| std::cmp::Reverse(hit.session.modified));
+    let text = if args.json { as_json(&hits) } else { as_text(&hits, args.all) };
+    match say(&text) {
+        Exit::Ok if hits.is_empty() => {
+            let where_else = if args.all { "" } else { "; --all searches the sessions of all directories" };
+            warn(&format!("nothing found{where_else}"));
+            Ok(Exit::Model)
+        }
+        exit => Ok(exit),
+    }
+}
+
+fn as_json(hits: &[SessionHit]) -> String {
+    let line = |hit: &SessionHit| {
+        let session = &hit.session;
+        let hit = json!({
+            "id": session.id,
+            "source": session.source,
+            "title": session.title(),
+            "directory": session.cwd,
+            "path": session.path,
+            "entry": hit.entry,
+            "text": hit.text,
+        });
+        hit.to_string()
+    };
+    match hits {
+        [] => "[]\n".to_owned(),
+        hits => format!("[\n{}\n]\n", hits.iter().map(line).collect::<Vec<_>>().join(",\n")),
+    }
+}
+
+fn as_text(hits: &[SessionHit], all: bool) -> String {
+    let mut rows: Vec<SessionRow> = Vec::new();
+    for hit in hits {
+        if rows.last().is_none_or(|row| row.path != hit.session.path) {
+            rows.push(hit.session.clone());
+        }
+    }
+    let mut text = String::new();
+    let mut last: Option<&Path> = None;
+    let mut names = short_ids(&rows).into_iter();
+    for hit in hits {
+        let session = &hit.session;
+        if last != Some(session.path.as_path()) {
+            let name = names.next().unwrap_or_default();
+            let place = if all { format!("  {}", session.cwd.display()) } else { String::new() };
+            let head = format!("{name}  {}  {}{place}", session.source.name(), session.title());
+            text.push_str(&plain::line(&head));
+            text.push('\n');
+            last = Some(&session.path);
+        }
+        text.push_str(&format!("  {}\n", plain::line(&hit.text)));
+    }
+    text
+}
