@@ -27,6 +27,7 @@ mod earlier;
 mod every_command;
 mod every_key;
 mod export;
+mod export_agents;
 mod extensions;
 mod fake;
 mod faults;

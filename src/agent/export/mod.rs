@@ -1,8 +1,9 @@
 //! A session as a document to share: a page, markdown, or its lines, without secrets.
 //!
-//! Pure but for [`own_secrets`]: from a session to text. Every piece of text passes the [`Redactor`] before
+//! [`agents`] writes it in the format of another agent instead. Pure but for [`own_secrets`]: from a session to text. Every piece of text passes the [`Redactor`] before
 //! it is written; no source of text is trusted, so pages escape all of it.
 
+pub mod agents;
 mod calls;
 mod html;
 mod markdown;

@@ -182,6 +182,11 @@ impl Entry {
         Some(entry)
     }
 
+    /// Whether it is a message.
+    pub(crate) fn is_message(&self) -> bool {
+        matches!(self.body, Body::Message { .. })
+    }
+
     /// The content of a line, with or without an id: version 1 had none.
     pub(super) fn parse_any(line: &str) -> Option<Body> {
         #[derive(Deserialize)]

@@ -192,6 +192,17 @@ impl Tree {
         path.into_iter().find(first)
     }
 
+    /// All messages on the path to the leaf for other agents: those before the context, then the context, in which
+    /// the last summary comes before the messages that were kept.
+    pub(crate) fn portable_messages(&self) -> Vec<Arc<Message>> {
+        let path = self.branch();
+        let start = self.context_start();
+        let is_before = |entry: &&&Entry| start.is_some_and(|start| !std::ptr::eq(**entry, start));
+        let before: Vec<&Entry> = path.iter().take_while(is_before).copied().collect();
+        let before = edited_items(&before, &edits(&path));
+        before.into_iter().chain(self.context_items()).map(|(_, message)| message).collect()
+    }
+
     /// All messages on the path to the leaf, including compacted ones, after edits.
     pub(crate) fn path_messages(&self) -> Vec<Arc<Message>> {
         let path = self.branch();

@@ -33,6 +33,19 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
+/// Creates a file with mode 0600, and its folders; it must not exist.
+///
+/// # Errors
+/// Errors of the file system.
+pub fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        private_dir(folder)?;
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
 /// A file that several processes change, with the lock that they take for it. The lock is not beside the
 /// file, which may be in a repository of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]

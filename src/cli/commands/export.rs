@@ -7,15 +7,19 @@ use std::path::{Path, PathBuf};
 use crate::args::CliArgs;
 use crate::args::export::ExportArgs;
 use crate::compose::environment::{Environment, OnBadConfig};
-use crate::compose::session_lookup;
+use crate::compose::session_lookup::{self, places};
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
 use tau_agent::catalogue::keys::Keys;
+use tau_agent::export::agents::ForeignSession;
 use tau_agent::export::{Document, Format, coloured_document, file_stem, own_secrets};
 use tau_agent::session::foreign::sniff::sniff;
 use tau_agent::session::{Access, Session};
-use tau_agent::settings::private_files::write_private;
+use tau_agent::settings::private_files::{create_private, write_private};
 use tau_protocol::query::SessionSource;
+use tau_protocol::session_row::SessionOrigin;
+use tau_tools::counted::counted;
+use tau_tools::paths::reason;
 use tau_view::highlight::Highlighter;
 use tau_view::theme::ThemeToken;
 
@@ -35,6 +39,9 @@ fn work(args: &ExportArgs) -> Result<Exit, Refusal> {
     let (session, _) = session_lookup::find(&root, &args.session)?;
     let secrets = secrets(&environment.keys);
     let source = SessionSource::File(session);
+    if let Some(program) = args.to {
+        return write_for(program, &source, args.file.as_deref(), &root, &secrets);
+    }
     if args.file.as_deref() == Some(Path::new("-")) {
         let session = read(&source).map_err(|text| Refusal { exit: Exit::Config, text })?;
         let document = made(&session, args.format.unwrap_or_default(), &secrets);
@@ -50,6 +57,50 @@ fn work(args: &ExportArgs) -> Result<Exit, Refusal> {
         })?;
     report_masked(masked, "the file");
     Ok(say(&format!("{}\n", plain::line(&file.display().to_string()))))
+}
+
+/// Writes a session for another agent.
+fn write_for(
+    program: SessionOrigin,
+    source: &SessionSource,
+    file: Option<&Path>,
+    root: &Path,
+    secrets: &[String],
+) -> Result<Exit, Refusal> {
+    let session = read(source).map_err(Refusal::config)?;
+    let written = ForeignSession::of(&session, program, secrets)
+        .ok_or_else(|| Refusal::usage(format!("{} cannot be given sessions", program.program())))?;
+    let cwd = &session.info().cwd;
+    let left_out = written.left_out.iter().map(|(what, count)| counted(*count as u64, what));
+    let left_out = left_out.collect::<Vec<_>>().join(", ");
+    if !left_out.is_empty() {
+        warn(&format!("not carried over to {}: {left_out}", program.program()));
+    }
+    if file == Some(Path::new("-")) {
+        report_masked(written.masked, "standard output");
+        return Ok(say(&written.text));
+    }
+    let place = match file {
+        Some(file) => file.to_owned(),
+        None => written.file(&places(root), cwd).ok_or_else(|| {
+            let program = program.program();
+            Refusal::config(format!(
+                "{program} was not found here; name the file: tau export --to … SESSION FILE"
+            ))
+        })?,
+    };
+    create_private(&place, written.text.as_bytes())
+        .map_err(|error| Refusal::config(format!("cannot write {}: {}", place.display(), reason(&error))))?;
+    report_masked(written.masked, "the file");
+    if file.is_none() {
+        let command = match program {
+            SessionOrigin::Claude => format!("claude --resume {}", written.id),
+            SessionOrigin::Codex => format!("codex resume {}", written.id),
+            _ => format!("{} --session {}", program.name(), written.id),
+        };
+        warn(&format!("to continue there: {command}   (in {})", plain::line(&cwd.display().to_string())));
+    }
+    Ok(say(&format!("{}\n", plain::line(&place.display().to_string()))))
 }
 
 pub(crate) fn report_masked(masked: usize, place: &str) {

@@ -14,6 +14,7 @@ use crate::session::entry::millis;
 use crate::session::list;
 use crate::session::read::lines;
 use crate::session::row::{Listed, ListedFile};
+use crate::settings::paths::cwd_name;
 use crate::settings::private_files::open_regular;
 use tau_protocol::session_row::SessionOrigin::{self, Claude, Codex, Opencode, Pi};
 use tau_protocol::session_row::SessionRow;
@@ -111,6 +112,33 @@ impl ForeignPlaces {
             }
         }
         found
+    }
+
+    /// The file of a new session with this id, where that program finds it; `created` in milliseconds since 1970.
+    /// `None` if the program keeps no files, or was never used here.
+    pub fn file_for(&self, program: SessionOrigin, cwd: &Path, id: &str, created: i64) -> Option<PathBuf> {
+        let root = self.roots().find(|(_, origin)| *origin == program)?.0;
+        if !root.parent()?.is_dir() {
+            return None;
+        }
+        let time = jiff::Timestamp::from_millisecond(created).unwrap_or_default();
+        match program {
+            Claude => {
+                let name = claude_name(cwd);
+                // The program shortens longer names, by a hash of its own.
+                (name.len() <= LONGEST_NAME).then(|| root.join(name).join(format!("{id}.jsonl")))
+            }
+            Codex => {
+                let local = time.to_zoned(jiff::tz::TimeZone::system());
+                let folder = root.join(local.strftime("%Y/%m/%d").to_string());
+                Some(folder.join(format!("rollout-{}-{id}.jsonl", local.strftime("%Y-%m-%dT%H-%M-%S"))))
+            }
+            Pi => {
+                let time = format!("{time:.3}").replace([':', '.'], "-");
+                Some(root.join(cwd_name(cwd)).join(format!("{time}_{id}.jsonl")))
+            }
+            SessionOrigin::Tau | Opencode => None,
+        }
     }
 
     /// The program that wrote the file, determined by its location or its beginning.
