@@ -5,6 +5,7 @@ mod approvals;
 mod editor;
 mod hostile;
 mod plans;
+mod registry;
 mod sessions;
 mod terminals;
 mod turns;

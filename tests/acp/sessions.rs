@@ -127,10 +127,73 @@ async fn without_a_key_the_client_is_told_how_to_log_in() {
     assert_eq!(answer["result"]["protocolVersion"], 1, "{answer}");
     let ways = answer["result"]["authMethods"].as_array().unwrap();
     assert_eq!((&ways[0]["id"], &ways[1]["args"]), (&json!("keys"), &json!(["--login"])), "{ways:?}");
+    // The registry of the protocol asks as clients did before.
+    let capabilities = json!({"terminal": true, "_meta": {"terminal-auth": true}});
+    let answer =
+        editor.ask("initialize", json!({"protocolVersion": 1, "clientCapabilities": capabilities})).await;
+    let way = &answer["result"]["authMethods"][1];
+    let command = &way["_meta"]["terminal-auth"];
+    assert_eq!((&way["type"], &command["args"]), (&json!("terminal"), &json!(["acp", "--login"])), "{way}");
+    assert!(Path::new(command["command"].as_str().unwrap()).is_file(), "{way}");
     let params = json!({"cwd": editor.cwd(), "mcpServers": []});
     let (code, text) = refusal(&editor.ask("session/new", params).await);
     assert!(code == -32000 && text.contains("ANTHROPIC_API_KEY"), "{code} {text}");
     assert_eq!(refusal(&editor.ask("authenticate", json!({"methodId": "keys"})).await).0, -32000);
     assert_eq!(refusal(&editor.ask("authenticate", json!({"methodId": "x"})).await).0, -32602);
+    assert_eq!(editor.end().await, 0);
+}
+
+#[tokio::test]
+async fn a_fork_is_another_session_with_the_same_beginning() {
+    let mut editor = Editor::new(vec![says("first answer"), says("of the fork"), says("of the first")]).await;
+    let session = editor.session().await;
+    let id = editor.prompt(&session, "the first prompt").await;
+    editor.answer(id).await;
+    let params = json!({"sessionId": session, "cwd": editor.cwd(), "mcpServers": []});
+    let forked = editor.ask("session/fork", params.clone()).await;
+    let fork = forked["result"]["sessionId"].as_str().unwrap().to_owned();
+    assert!(fork != session && forked["result"]["modes"]["currentModeId"] == "auto", "{forked}");
+    editor.seen();
+    for (session, words) in [(&fork, "go left"), (&session, "go right")] {
+        let id = editor.prompt(session, words).await;
+        assert_eq!(editor.answer(id).await["result"]["stopReason"], "end_turn");
+        let request = editor.server.requests().pop().unwrap();
+        assert!(request.contains("first answer") && request.contains(words), "{request}");
+    }
+    assert!(!editor.server.requests().pop().unwrap().contains("go left"));
+    let listed = editor.ask("session/list", json!({"cwd": editor.cwd()})).await;
+    assert_eq!(listed["result"]["sessions"].as_array().unwrap().len(), 2, "{listed}");
+    let missing = json!({"sessionId": "nobody", "cwd": editor.cwd(), "mcpServers": []});
+    assert_eq!(refusal(&editor.ask("session/fork", missing).await).0, -32002);
+    assert_eq!(editor.end().await, 0);
+}
+
+#[tokio::test]
+async fn sessions_of_other_agents_are_listed_and_continued_in_a_copy() {
+    let mut editor = Editor::new(vec![says("continued")]).await;
+    let cwd = editor.cwd().canonicalize().unwrap();
+    let name = cwd.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let folder = editor.dir.path().join(".claude/projects").join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let text =
+        include_str!("../foreign_sessions/claude.jsonl").replace("/home/dev/shop", &cwd.to_string_lossy());
+    let id = "5f0a7c1e-8f0e-4a53-9d3c-1b2f3c4d5e6f";
+    std::fs::write(folder.join(format!("{id}.jsonl")), &text).unwrap();
+    let listed = editor.ask("session/list", json!({"cwd": cwd})).await;
+    let row = &listed["result"]["sessions"][0];
+    assert_eq!((&row["sessionId"], &row["title"]), (&json!(id), &json!("Basket lost at login")), "{listed}");
+    let opened = json!({"sessionId": id, "cwd": cwd, "mcpServers": []});
+    editor.ask("session/load", opened.clone()).await;
+    assert!(text_of(&editor.seen(), "agent_message_chunk").contains("The basket is kept under the old id."));
+    let prompt = editor.prompt(id, "continue").await;
+    assert_eq!(editor.answer(prompt).await["result"]["stopReason"], "end_turn");
+    editor.ask("session/close", json!({"sessionId": id})).await;
+    // The original is as it was; the copy has its id, and is the one that is listed and loaded now.
+    assert_eq!(std::fs::read_to_string(folder.join(format!("{id}.jsonl"))).unwrap(), text);
+    let listed = editor.ask("session/list", json!({"cwd": cwd})).await;
+    assert_eq!(listed["result"]["sessions"].as_array().unwrap().len(), 1, "{listed}");
+    editor.seen();
+    editor.ask("session/load", opened).await;
+    assert!(text_of(&editor.seen(), "agent_message_chunk").contains("continued"));
     assert_eq!(editor.end().await, 0);
 }

@@ -5,9 +5,9 @@
 use agent_client_protocol_schema::v1::{
     AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ClientCapabilities,
     CloseSessionResponse, CompactionId, CompactionStatus, CompactionUpdate, ConfigOptionUpdate, ContentBlock,
-    ContentChunk, Cost, CurrentModeUpdate, ErrorCode, LoadSessionResponse, MessageId, NewSessionResponse,
-    Notice, NoticeSeverity, PromptResponse, ResumeSessionResponse, SessionInfoUpdate, SessionUpdate,
-    StopReason, TextContent, UnstructuredCommandInput, UsageUpdate,
+    ContentChunk, Cost, CurrentModeUpdate, ErrorCode, ForkSessionResponse, LoadSessionResponse, MessageId,
+    NewSessionResponse, Notice, NoticeSeverity, PromptResponse, ResumeSessionResponse, SessionInfoUpdate,
+    SessionUpdate, StopReason, TextContent, UnstructuredCommandInput, UsageUpdate,
 };
 
 use super::calls_of_session as calls;
@@ -295,6 +295,10 @@ fn opened(state: &mut AcpState, key: SessionKey) {
         BeginningKind::New => {
             let id = session.id.clone();
             state.answer(&request, &NewSessionResponse::new(id).modes(modes).config_options(choices));
+        }
+        BeginningKind::Fork(_) => {
+            let id = session.id.clone();
+            state.answer(&request, &ForkSessionResponse::new(id).modes(modes).config_options(choices));
         }
         BeginningKind::Load(_) => {
             replay::messages(state, key, &messages, &titles);

@@ -2,7 +2,7 @@
 //!
 //! All of it blocks and runs on threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,18 +18,20 @@ use super::wire;
 use crate::args::CliArgs;
 use crate::compose::Setup;
 use crate::compose::environment::{Environment, OnBadConfig};
+use crate::compose::session_lookup::places;
 use crate::compose::sessions;
 use crate::headless;
 use crate::process::exit::Refusal;
 use tau_agent::catalogue::keys::KeySource;
 use tau_agent::engine::config::AgentConfig;
 use tau_agent::extensions::mcp::ConfiguredServer;
+use tau_agent::session::all::list_all;
 use tau_agent::session::index::SessionIndex;
-use tau_agent::session::list;
+use tau_agent::session::{foreign, list};
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient, check_name};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::model::Model;
-use tau_protocol::session_row::SessionRow;
+use tau_protocol::session_row::{SessionOrigin, SessionRow};
 use tau_protocol::title;
 use tau_tools::editor::Editor;
 
@@ -83,8 +85,12 @@ impl AcpHost {
         match &beginning.kind {
             BeginningKind::New => {}
             BeginningKind::Load(id) | BeginningKind::Resume(id) => {
-                setup.args.session = Some(shown_path(&file(&setup, id, cwd)?));
+                let (path, source) = file(&setup, id, cwd)?;
+                setup.args.session = Some(shown_path(&path));
+                // The client knows the copy of another agent's session under the id that it asked for.
+                setup.args.session_id = source.is_foreign().then(|| id.clone());
             }
+            BeginningKind::Fork(id) => setup.args.fork = Some(shown_path(&named(&setup, id)?.0)),
         }
         let mut session = sessions::open(&setup).map_err(failed)?;
         session.survey();
@@ -124,8 +130,16 @@ impl AcpHost {
         let place = environment.paths.session_index();
         let mut known = SessionIndex::load(&place);
         let mut rows = Vec::new();
-        let mut begins = cursor.is_none();
-        list::list_known(&root, cwd, &mut known, &mut |row| {
+        let (mut begins, mut own) = (cursor.is_none(), HashSet::new());
+        list_all(&root, &places(&root), cwd, &mut known, &mut |row| {
+            // A copy has the id of the session that it continues.
+            let is_copied = row.source.is_foreign() && !own.insert(row.id.clone());
+            if !row.source.is_foreign() {
+                own.insert(row.id.clone());
+            }
+            if is_copied {
+                return true;
+            }
             if begins {
                 rows.push(row);
             } else {
@@ -166,15 +180,27 @@ impl AcpHost {
     }
 }
 
-/// The file of a session that runs in `cwd`.
-fn file(setup: &Setup, id: &str, cwd: &Path) -> Result<PathBuf, Error> {
+/// The file of the session with this id, and the program that wrote it.
+fn named(setup: &Setup, id: &str) -> Result<(PathBuf, SessionOrigin), Error> {
     let root = setup.settings.session_root(&setup.paths);
     let missing = || wire::error(ErrorCode::ResourceNotFound, format!("no session {id}; see session/list"));
-    let path = list::of_id(&root, id).ok_or_else(missing)?;
-    let own = list::directory(&path).unwrap_or_default();
+    if let Some(path) = list::of_id(&root, id) {
+        return Ok((path, SessionOrigin::Tau));
+    }
+    let others = places(&root).with_id(id);
+    let is_it = |(path, source): &(PathBuf, SessionOrigin)| {
+        foreign::places::row_of(path, *source).is_some_and(|row| row.id == id)
+    };
+    others.into_iter().find(is_it).ok_or_else(missing)
+}
+
+/// The file of a session that runs in `cwd`, and the program that wrote it.
+fn file(setup: &Setup, id: &str, cwd: &Path) -> Result<(PathBuf, SessionOrigin), Error> {
+    let (path, source) = named(setup, id)?;
+    let own = foreign::places::directory(&path, source).unwrap_or_default();
     let same = |a: &Path, b: &Path| a == b || std::fs::canonicalize(a).ok() == std::fs::canonicalize(b).ok();
     if same(&own, cwd) {
-        return Ok(path);
+        return Ok((path, source));
     }
     let text = format!("session {id} works in {}; open it with that `cwd`", own.display());
     Err(wrong(text))

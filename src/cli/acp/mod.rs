@@ -92,7 +92,7 @@ pub(crate) async fn run(
     let (asks, asked) = mpsc::channel(EVENTS);
     let mut service = AcpService {
         host: AcpHost::new(args),
-        state: AcpState::default(),
+        state: AcpState::of(std::env::current_exe().unwrap_or_else(|_| "tau".into())),
         agents: BTreeMap::new(),
         last_key: 0,
         news,

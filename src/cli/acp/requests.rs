@@ -8,15 +8,16 @@ use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AgentAuthCapabilities, AgentCapabilities, AuthMethod, AuthMethodAgent, AuthMethodTerminal,
     AuthenticateRequest, CancelNotification, CloseSessionRequest, DeleteSessionRequest,
-    DeleteSessionResponse, Error, ErrorCode, Implementation, InitializeRequest, InitializeResponse,
-    ListSessionsRequest, LoadSessionRequest, McpCapabilities, McpServer, NewSessionRequest,
-    PromptCapabilities, PromptRequest, PromptResponse, RequestId, ResumeSessionRequest, SessionCapabilities,
-    SessionCloseCapabilities, SessionDeleteCapabilities, SessionId, SessionInfoUpdate,
-    SessionListCapabilities, SessionResumeCapabilities, SessionUpdate, SetSessionConfigOptionRequest,
-    SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse, StopReason, TerminalId,
+    DeleteSessionResponse, Error, ErrorCode, ForkSessionRequest, Implementation, InitializeRequest,
+    InitializeResponse, ListSessionsRequest, LoadSessionRequest, McpCapabilities, McpServer, Meta,
+    NewSessionRequest, PromptCapabilities, PromptRequest, PromptResponse, RequestId, ResumeSessionRequest,
+    SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities, SessionForkCapabilities,
+    SessionId, SessionInfoUpdate, SessionListCapabilities, SessionResumeCapabilities, SessionUpdate,
+    SetSessionConfigOptionRequest, SetSessionConfigOptionResponse, SetSessionModeRequest,
+    SetSessionModeResponse, StopReason, TerminalId,
 };
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::state::{About, AcpState, Beginning, BeginningKind, NextPrompt, Order, SessionKey, Stage, Turn};
 use super::wire::Incoming;
@@ -83,6 +84,10 @@ fn request(state: &mut AcpState, id: &RequestId, method: &str, params: Value) ->
             let ResumeSessionRequest { session_id, cwd, mcp_servers, .. } = read(params)?;
             begin(state, id, BeginningKind::Resume(named(state, &session_id)?), cwd, mcp_servers)
         }
+        "session/fork" => {
+            let ForkSessionRequest { session_id, cwd, mcp_servers, .. } = read(params)?;
+            begin(state, id, BeginningKind::Fork(session_id.0.as_ref().to_owned()), cwd, mcp_servers)
+        }
         "session/list" => {
             let ListSessionsRequest { cwd, cursor, .. } = read(params)?;
             let cwd = cwd.map(absolute).transpose()?;
@@ -111,12 +116,15 @@ fn request(state: &mut AcpState, id: &RequestId, method: &str, params: Value) ->
 const KEYS: &str = "keys";
 /// The login method for which the client starts tau in a terminal.
 const TERMINAL: &str = "terminal";
+/// The name of the same in `_meta`.
+const TERMINAL_BEFORE: &str = "terminal-auth";
 
 fn initialize(state: &mut AcpState, id: &RequestId, request: InitializeRequest) -> Result<(), Error> {
     let sessions = SessionCapabilities::new()
         .list(SessionListCapabilities::new())
         .delete(SessionDeleteCapabilities::new())
         .resume(SessionResumeCapabilities::new())
+        .fork(SessionForkCapabilities::new())
         .close(SessionCloseCapabilities::new());
     let capabilities = AgentCapabilities::new()
         .load_session(true)
@@ -127,10 +135,18 @@ fn initialize(state: &mut AcpState, id: &RequestId, request: InitializeRequest) 
     let keys = AuthMethodAgent::new(KEYS, "Key of a provider")
         .description("Save a key with `tau auth set PROVIDER`, or set its environment variable");
     let mut ways = vec![AuthMethod::Agent(keys)];
-    if request.client_capabilities.auth.terminal {
-        let terminal = AuthMethodTerminal::new(TERMINAL, "Choose a model in a terminal")
+    // Clients asked for it in this way before it was part of the protocol, and the registry still does.
+    let before = request.client_capabilities.meta.as_ref();
+    let before = before.and_then(|meta| meta.get(TERMINAL_BEFORE)?.as_bool()) == Some(true);
+    if request.client_capabilities.auth.terminal || before {
+        let label = "Choose a model in a terminal";
+        let command =
+            json!({"label": label, "command": state.program, "args": ["acp", "--login"], "env": {}});
+        let meta = Meta::from_iter([(TERMINAL_BEFORE.to_owned(), command)]);
+        let terminal = AuthMethodTerminal::new(TERMINAL, label)
             .description("Starts tau, where /login saves a key")
-            .args(vec!["--login".to_owned()]);
+            .args(vec!["--login".to_owned()])
+            .meta(before.then_some(meta));
         ways.push(AuthMethod::Terminal(terminal));
     }
     // A client with another version gets ours, and closes the connection if it does not support it.

@@ -29,6 +29,8 @@ pub(crate) type SessionKey = u64;
 pub(crate) struct AcpState {
     /// The client's capabilities; absent until it has reported them.
     pub(crate) client: Option<ClientCapabilities>,
+    /// The program to start for a login in a terminal.
+    pub(crate) program: PathBuf,
     /// Whether the client shows one option of each kind with its own labels instead of tau's.
     pub(crate) names_options_itself: bool,
     pub(crate) sessions: BTreeMap<SessionKey, AcpSession>,
@@ -78,6 +80,8 @@ pub(crate) enum BeginningKind {
     Load(String),
     /// This session; the client has its messages.
     Resume(String),
+    /// A copy of this session under a new id.
+    Fork(String),
 }
 
 /// A request to the client, and the purpose of its answer.
@@ -187,6 +191,11 @@ pub(crate) struct NextPrompt {
 }
 
 impl AcpState {
+    /// The state at the start, for this program.
+    pub(crate) fn of(program: PathBuf) -> Self {
+        AcpState { program, ..AcpState::default() }
+    }
+
     /// Queues the answer to a request.
     pub(crate) fn answer(&mut self, request: &RequestId, result: &impl Serialize) {
         self.records.push_back(wire::answer(request, result));
