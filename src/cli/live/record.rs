@@ -21,6 +21,10 @@ use tau_protocol::live_session::{LiveRow, LiveState};
 const MAX_SIZE: u64 = 64 * 1024;
 /// Maximum size of a screen's place, in bytes: drafts have pictures.
 const MAX_SCREEN: u64 = 64 * 1024 * 1024;
+/// The time for which another process may have a lock because it looks whether it is free, and how often that is
+/// waited for.
+const LOOK: Duration = Duration::from_millis(2);
+const LOOKS: u32 = 10;
 /// Time for which the record of an ended session is kept.
 const KEPT: Duration = Duration::from_secs(14 * 24 * 3600);
 
@@ -121,7 +125,7 @@ impl Registered {
     pub fn new(paths: &Paths, record: LiveRecord) -> io::Result<Self> {
         let lock = folder(paths).join(format!("{}.lock", record.id));
         let file = folder(paths).join(format!("{}.json", record.id));
-        let held = LockFile::try_take(&lock)?.ok_or(io::ErrorKind::ResourceBusy)?;
+        let held = take(&lock)?.ok_or(io::ErrorKind::ResourceBusy)?;
         write(&file, &record)?;
         Ok(Registered { file, lock, written: record, is_kept: false, _held: held })
     }
@@ -152,6 +156,17 @@ impl Registered {
             tracing::warn!(%error, "the record of a session could not be written");
         }
     }
+}
+
+/// Takes the lock, unless another process has it for longer than a look takes.
+fn take(lock: &Path) -> io::Result<Option<LockFile>> {
+    for _ in 0..LOOKS {
+        if let Some(held) = LockFile::try_take(lock)? {
+            return Ok(Some(held));
+        }
+        std::thread::sleep(LOOK);
+    }
+    LockFile::try_take(lock)
 }
 
 /// Replaces the file atomically. It is not synced: after a power failure an older record is as good.

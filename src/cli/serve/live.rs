@@ -143,8 +143,8 @@ impl LiveSession {
         session
     }
 
-    /// A session whose events are passed to [`Self::take`] by the owner of its agent.
-    pub fn new(
+    /// A session of which no events were folded yet.
+    fn new(
         facts: Facts,
         commands: mpsc::Sender<AgentCommand>,
         services: Arc<Services>,
