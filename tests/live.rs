@@ -316,6 +316,34 @@ fn an_open_session_is_listed_watched_and_answered_from_another_terminal() {
     assert_eq!(state(&home, &id).as_deref(), Some("idle"));
 }
 
+/// From the list of sessions and by name, a session that is open elsewhere is shown on this screen, too.
+#[test]
+fn a_session_that_is_open_elsewhere_is_opened_on_both_screens() {
+    let url = answering(Duration::ZERO, "an answer");
+    let first = Screen::prepared("true", &format!("--base-url {url} --model m"), 80, 24);
+    let home = first.home().to_owned();
+    let id = only_id(&home);
+    first.type_keys("the first prompt\r");
+    first.wait_for("an answer");
+    let lines = ["$TAU_BIN --model demo".to_owned(), format!("$TAU_BIN --session {id}")];
+    for (at, line) in lines.iter().enumerate() {
+        let second = other_terminal(&home, line);
+        second.wait_until("composer", |cells| crate::screen::composer(cells).is_some());
+        if at == 0 {
+            second.type_keys("/resume\r");
+            second.wait_for("Sessions of this directory");
+            second.wait_for("the first prompt");
+            second.type_keys("\r");
+        }
+        second.wait_for("▌ the first prompt");
+        second.type_keys(&format!("prompt number {at}\r"));
+        first.wait_for(&format!("▌ prompt number {at}"));
+        wait_for_state(&home, &id, "idle");
+        second.type_keys("\x04");
+        second.wait_for("exit=0");
+    }
+}
+
 #[test]
 fn a_session_that_is_left_continues_and_comes_back_with_the_draft() {
     let url = answering(Duration::from_secs(3), "while you were away");

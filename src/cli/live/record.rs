@@ -215,6 +215,16 @@ pub(crate) fn of(paths: &Paths, id: &str) -> Option<FoundRecord> {
         .map(|(_, found)| found)
 }
 
+/// The session of this file, if another process has it open.
+pub(crate) fn open_elsewhere(paths: &Paths, file: &Path) -> Option<LiveRecord> {
+    let name = file.file_stem()?.to_str()?;
+    let own = std::process::id();
+    let is_it = |found: &FoundRecord| {
+        found.is_live && found.record.pid != own && name.ends_with(&format!("_{}", found.record.id))
+    };
+    all(paths).into_values().find(is_it).map(|found| found.record)
+}
+
 /// The sessions of a directory that were interrupted at work, of which the user was not told yet. They count as
 /// told from now on.
 pub(crate) fn interrupted(paths: &Paths, directory: &Path) -> Vec<LiveRecord> {

@@ -21,6 +21,7 @@ use super::requests::RequestRunner;
 use super::terminal::{self, Suspended};
 use super::theme_files::ThemeFiles;
 use crate::live::published::Published;
+use crate::live::record;
 use crate::process::crash;
 use crate::process::exit::Exit;
 use crate::process::signals::{Caught, Signals};
@@ -32,8 +33,10 @@ use tau_app::connection::Connection;
 use tau_app::geometry::Size;
 use tau_app::request::{ShellReply, ShellRequest, Ticket};
 use tau_app::{Effect, Msg};
+use tau_protocol::command::{SessionChange, SessionCommand};
 use tau_protocol::event::{NoticeLevel, SessionEvent, SettingsEvent, TaskEvent};
 use tau_protocol::screen_settings::OnHangup;
+use tau_protocol::session_row::SessionOrigin;
 
 /// Maximum number of agent events taken before keys are checked again, and the maximum time for them.
 const EVENT_BATCH: usize = 512;
@@ -180,6 +183,22 @@ impl Shell {
         }
         self.end(exit).await;
         Left::Quit(crash::or_crash(exit), next)
+    }
+
+    /// The session that a command opens, if another process has it open: this terminal becomes another screen
+    /// of it.
+    fn opens_elsewhere(&self, command: &AgentCommand) -> Option<String> {
+        let AgentCommand::Session(SessionCommand::Change(
+            SessionChange::Open { path } | SessionChange::Offer { path, source: SessionOrigin::Tau },
+        )) = command
+        else {
+            return None;
+        };
+        if self.published.is_none() || !waiter::can_leave() {
+            return None;
+        }
+        let paths = self.requests.services().setup.lock().paths.clone();
+        record::open_elsewhere(&paths, path).map(|found| found.id)
     }
 
     fn is_at_work(&self) -> bool {
@@ -413,6 +432,9 @@ impl Shell {
                 Effect::Background => return Ok(Some(Ended::Background)),
                 Effect::OpenLive(id) => return Ok(Some(Ended::Open(id))),
                 Effect::Agent(command) => {
+                    if let Some(id) = self.opens_elsewhere(&command) {
+                        return Ok(Some(Ended::Open(id)));
+                    }
                     if let Some(published) = &self.published {
                         published.sent(&command);
                     }
