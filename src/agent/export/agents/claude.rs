@@ -55,7 +55,7 @@ impl Lines<'_, '_> {
                 self.user(contents(&custom.content.blocks()), json!({"isMeta": !custom.display}));
             }
             Message::BranchSummary(branch) => {
-                self.user(branch_text(&branch.summary).into(), json!({"isMeta": true}))
+                self.user(branch_text(&branch.summary).into(), json!({"isMeta": true}));
             }
             Message::CompactionSummary(summary) => {
                 let before = self.parent.take();
