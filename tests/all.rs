@@ -53,6 +53,7 @@ mod library;
 mod links;
 mod list_keys;
 mod live;
+mod login;
 mod mcp;
 mod model_cycle;
 mod models;

@@ -129,9 +129,9 @@ fn models(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
         Slash::Login => {
             let screen = Screen::prepared("", "", 80, 24);
             enter(&screen, typed);
-            screen.wait_for("Add an API key for");
+            screen.wait_for("Log in, or add an API key for");
             screen.type_keys("\x1b");
-            screen.wait_until("no list", |cells| !cells.contents().contains("Add an API key for"));
+            screen.wait_until("no list", |cells| !cells.contents().contains("Log in, or add an API key for"));
             enter(&screen, &with("nosuch"));
             screen.wait_for("no provider \"nosuch\"");
             screen.type_keys("\x1b");

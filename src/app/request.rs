@@ -118,8 +118,12 @@ requests! {
     Servers {} => servers -> Servers(Vec<LocalModelServer>);
     /// The providers that take an API key.
     Providers {} => providers -> Providers(Vec<LoginProvider>);
-    /// Whether a provider takes an API key; answered with its name.
-    LoginName { provider: String } => login_name -> Done(String);
+    /// How a provider is connected.
+    LoginName { provider: String } => login_name -> LoginWay(LoginWay);
+    /// Log in with the account of a subscription; what the user has to do comes first.
+    SignIn { login: String } => sign_in -> SignIn(SignInStep);
+    /// Pass the last address of a browser on another machine to the running login.
+    PasteSignIn { address: Hidden } => paste_sign_in -> Done(String);
     /// Check an API key and store it.
     Login { provider: String, key: Hidden } => login -> LoggedIn(LoggedIn);
     /// The providers whose API keys are stored.
@@ -168,6 +172,39 @@ requests! {
     Branch {} => branch -> Branch(Option<String>);
 }
 
+/// How a provider is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoginWay {
+    /// With an API key.
+    Key,
+    /// With a login.
+    Login,
+}
+
+/// A step of a login.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SignInStep {
+    /// The user has to do something.
+    Waits(SignInPage),
+    /// The tokens are stored.
+    Done(LoggedIn),
+}
+
+/// The page to open for a login.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignInPage {
+    /// The login's display name.
+    pub name: String,
+    /// The address to open.
+    pub page: String,
+    /// The code to type there; `None` if the browser brings one back.
+    pub code: Option<String>,
+    /// Whether a browser was opened.
+    pub is_open: bool,
+}
+
 /// A key was stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoggedIn {
@@ -194,6 +231,8 @@ pub enum ShellReply {
     LastExchange(LastExchange),
     Models(ModelList),
     LoggedIn(LoggedIn),
+    LoginWay(LoginWay),
+    SignIn(SignInStep),
     #[serde(rename = "vendors")]
     Providers(Vec<LoginProvider>),
     /// Paths, in order.
@@ -221,6 +260,7 @@ impl ShellReply {
             self,
             ShellReply::Sessions(SessionRows { done: false, .. })
                 | ShellReply::Found(FoundSessions { done: false, .. })
+                | ShellReply::SignIn(SignInStep::Waits(_))
         )
     }
 }
@@ -392,7 +432,7 @@ pub struct SettingList {
     pub applied: Applied,
 }
 
-/// A provider that takes an API key.
+/// A provider that takes an API key, or a login.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoginProvider {
     pub id: String,
@@ -400,6 +440,9 @@ pub struct LoginProvider {
     /// The usual environment variable of its key; of a stored key, a variable that overrides it.
     pub env: String,
     pub has_key: bool,
+    /// The login in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login: Option<String>,
 }
 
 /// A model server on this machine.

@@ -91,7 +91,7 @@ pub const TABLE: &[CommandRow] = &[
     row(Slash::Import, "import", "<file>", "import a session file (.jsonl, also from pi) and continue in it"),
     row(Slash::Session, "session", "", "show this session: model, mode, context, tokens, cost and file"),
     row(Slash::Theme, "theme", "[name]", "choose a theme"),
-    row(Slash::Login, "login", "[provider]", "add a provider API key"),
+    row(Slash::Login, "login", "[provider]", "log in, or add a provider API key"),
     row(Slash::Logout, "logout", "[provider]", "remove a stored API key"),
     row(Slash::Trust, "trust", "", "trust or ignore this folder's .tau/ settings"),
     row(Slash::Mode, "mode", "[ask|edits|plan|auto]", "switch the permission mode"),

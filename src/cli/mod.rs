@@ -30,8 +30,8 @@ use args::attach::AttachArgs;
 use args::front_end::{FrontEnd, StandardStreams};
 use args::subcommand::Subcommand;
 use commands::{
-    auth, completion_scripts, doctor, export, extensions, jobs, man_pages, mcp, models, name_completion,
-    permissions, sandbox, theme, tools, undo,
+    auth, completion_scripts, doctor, export, extensions, jobs, login, man_pages, mcp, models,
+    name_completion, permissions, sandbox, theme, tools, undo,
 };
 use compose::{Setup, sessions};
 use process::exit::{Exit, fail, say};
@@ -85,6 +85,7 @@ fn run() -> Exit {
         Ok(Some(Subcommand::Attach(args))) => return attach(args),
         Ok(Some(Subcommand::Serve(args))) => return crash::or_crash(serve::run(*args)),
         Ok(Some(Subcommand::Auth(args))) => return crash::or_crash(auth::run(args)),
+        Ok(Some(Subcommand::Login(args))) => return crash::or_crash(login::run(&args)),
         Ok(Some(Subcommand::Completions(args))) => return say(&completion_scripts::completions(args.shell)),
         Ok(Some(Subcommand::Board(_))) => return board(),
         Ok(Some(Subcommand::Jobs(args))) => return crash::or_crash(jobs::run(&args)),

@@ -17,6 +17,7 @@ use tau::app::slash;
 use tau::cli::args::CliArgs;
 use tau::cli::args::attach::AttachArgs;
 use tau::cli::args::export::ExportArgs;
+use tau::cli::args::login::LoginArgs;
 use tau::cli::args::mcp::McpArgs;
 use tau::cli::args::mcp_serve::McpServeArgs;
 use tau::cli::args::models::ModelsArgs;
@@ -192,6 +193,7 @@ fn every_flag_in_the_documents_exists() {
         AttachArgs::command(),
         McpServeArgs::command(),
         ProxyArgs::command(),
+        LoginArgs::command(),
         ProxyArgs::command().find_subcommand("add").unwrap().clone(),
         McpArgs::command().find_subcommand("login").unwrap().clone(),
     ];

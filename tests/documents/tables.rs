@@ -107,7 +107,11 @@ fn every_provider_is_listed() {
     let rows = PROVIDERS.iter().map(|provider| {
         let api = serde_json::to_value(provider.api).expect("a name");
         let api = api.as_str().expect("a name").to_owned();
-        vec![format!("`{}`", provider.id), provider.name.to_owned(), format!("`{}`", provider.env), api]
+        let key = match provider.env {
+            "" => "a login".to_owned(),
+            variable => format!("`{variable}`"),
+        };
+        vec![format!("`{}`", provider.id), provider.name.to_owned(), key, api]
     });
     let head = ["Provider", "Name", "Key in", "Wire format"];
     check("docs/models.md", "providers", &table(&head, rows));

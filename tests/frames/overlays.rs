@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 use tau::agent::protocol::event::{Question, QuestionEvent};
 use tau::agent::protocol::form::FormField;
 use tau::app::boot::Boot;
-use tau::app::request::{KeylessModel, LoginProvider, ModelList, ShellReply, ShellRequest};
+use tau::app::request::{
+    KeylessModel, LoginProvider, ModelList, ShellReply, ShellRequest, SignInPage, SignInStep,
+};
 use tau::app::{Effect, Msg};
 use tau::tools::user::UserQuestion;
 
@@ -70,6 +72,7 @@ fn login() {
         name: id.to_uppercase(),
         env: format!("{}_API_KEY", id.to_uppercase()),
         has_key,
+        login: None,
     };
     reply(&mut screen, ShellReply::Providers(vec![provider("acme", true), provider("other", false)]));
     frames(&mut screen, "providers");
@@ -81,10 +84,61 @@ fn login() {
 }
 
 #[test]
+fn sign_in() {
+    let mut screen = talked();
+    screen.keys("/login<enter>");
+    let login = LoginProvider {
+        id: "acme".into(),
+        name: "log in to Acme (Plus)".into(),
+        env: String::new(),
+        has_key: false,
+        login: Some("acme".into()),
+    };
+    reply(&mut screen, ShellReply::Providers(vec![login]));
+    frames(&mut screen, "sign-in-list");
+    screen.keys("<enter>");
+    let asked = screen.take_effects().into_iter().rev().find_map(|effect| match effect {
+        Effect::Ask(ticket, ShellRequest::SignIn { login }) => Some((ticket, login)),
+        _ => None,
+    });
+    let (ticket, login) = asked.expect("a login");
+    assert_eq!(login, "acme");
+    let page = |code: Option<&str>| {
+        ShellReply::SignIn(SignInStep::Waits(SignInPage {
+            name: "Acme (Plus)".into(),
+            page: "https://auth.example/authorize?response_type=code&client_id=tau&state=1234567890".into(),
+            code: code.map(str::to_owned),
+            is_open: code.is_none(),
+        }))
+    };
+    screen.send(Msg::Finished(ticket, page(None)));
+    screen.keys("http");
+    frames(&mut screen, "sign-in-browser");
+    screen.keys("<enter>");
+    let pasted = screen.take_effects().into_iter().any(|effect| {
+        matches!(effect, Effect::Ask(_, ShellRequest::PasteSignIn { address }) if address.0 == "http")
+    });
+    assert!(pasted);
+    screen.send(Msg::Finished(ticket, page(Some("ABCD-1234"))));
+    frames(&mut screen, "sign-in-code");
+    let failed = ShellReply::Failed("the code has expired; log in again for a new one".into());
+    screen.send(Msg::Finished(ticket, failed));
+    frames(&mut screen, "sign-in-failed");
+    screen.keys("<esc>");
+    assert!(!crate::harness::text(&screen.draw()).contains("expired"));
+}
+
+#[test]
 fn stored_keys() {
     let mut screen = talked();
     screen.keys("/logout<enter>");
-    let stored = LoginProvider { id: "acme".into(), name: "Acme".into(), env: String::new(), has_key: true };
+    let stored = LoginProvider {
+        id: "acme".into(),
+        name: "Acme".into(),
+        env: String::new(),
+        has_key: true,
+        login: None,
+    };
     reply(&mut screen, ShellReply::Providers(vec![stored]));
     frames(&mut screen, "stored-keys");
 }

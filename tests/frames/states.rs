@@ -155,8 +155,13 @@ fn lists_in_which_nothing_matches_or_that_wait() {
 fn a_key_is_checked() {
     let mut screen = Screen::new();
     screen.keys("/login<enter>");
-    let provider =
-        LoginProvider { id: "acme".into(), name: "Acme".into(), env: "ACME_API_KEY".into(), has_key: false };
+    let provider = LoginProvider {
+        id: "acme".into(),
+        name: "Acme".into(),
+        env: "ACME_API_KEY".into(),
+        has_key: false,
+        login: None,
+    };
     reply(&mut screen, ShellReply::Providers(vec![provider]));
     screen.keys("<enter>secret<enter>");
     frames(&mut screen, "login-checking");

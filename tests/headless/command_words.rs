@@ -5,7 +5,7 @@ use super::*;
 #[tokio::test]
 async fn a_word_that_resembles_a_command_is_never_sent() {
     let cases: &[(&[&str], &str)] = &[
-        (&["login"], "tau auth set PROVIDER"),
+        (&["signin"], "tau login PROVIDER"),
         (&["-p", "login", "openai"], "tau -- login openai"),
         (&["update"], "does not update itself"),
         (&["mdels"], "did you mean tau models?"),

@@ -29,7 +29,12 @@ impl KeySource for EnvKeys {
             let Some(provider) = provider.filter(|_| model.api != Api::Scripted) else {
                 return Ok(None);
             };
-            match std::env::var(provider.env).map(Secret::new) {
+            let env = provider.env;
+            if env.is_empty() {
+                let text = format!("{} needs a login, which only tau's own keys have", model.provider);
+                return Err(Failure::new(FailureKind::Config, text));
+            }
+            match std::env::var(env).map(Secret::new) {
                 Ok(key) if !key.is_empty() => Ok(Some(key)),
                 _ if is_loopback(&model.base_url) => Ok(None),
                 _ => Err(Failure::new(FailureKind::Config, format!("no API key for {}", model.provider))

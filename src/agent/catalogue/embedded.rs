@@ -62,7 +62,7 @@ impl Row {
         // Only names that say so are free.
         let known = self.cost != [0.0; 4] || self.id.contains("free");
         let kinds: &[&str] = if self.image { &["text", "image"] } else { &["text"] };
-        Model {
+        let mut model = Model {
             name: self.name.unwrap_or_else(|| self.id.clone()),
             id: self.id,
             api: self.api.unwrap_or(provider.api),
@@ -76,7 +76,9 @@ impl Row {
             headers: BTreeMap::new(),
             thinking_levels: self.levels.and_then(|at| data.levels.get(at)).cloned().unwrap_or_default(),
             quirks: self.quirks.and_then(|at| data.quirks.get(at)).cloned().unwrap_or_default(),
-        }
+        };
+        providers::add_extras(&mut model);
+        model
     }
 }
 
@@ -87,7 +89,7 @@ mod tests {
     #[test]
     fn every_row_is_read() {
         let models = models();
-        assert_eq!(models.len(), 1115);
+        assert_eq!(models.len(), 1151);
         assert!(models.iter().all(|model| !model.id.is_empty() && model.context_window > 0));
         let haiku = models.iter().find(|model| model.reference() == "anthropic/claude-haiku-4-5").unwrap();
         assert_eq!(haiku.cost.unwrap().cache_write, 1.25);

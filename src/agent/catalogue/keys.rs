@@ -10,12 +10,14 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-use super::{Catalogue, is_loopback, key_command};
+use super::auth_file::AuthFile;
+use super::login::{LoginOf, LoginPlace, LoginRow, LoginTokens, Renewals, of_provider};
+use super::{Catalogue, is_loopback, key_command, providers};
+use crate::provider::http::Http;
 pub use crate::provider::key_source::{KeyFuture, KeySource};
 use crate::provider::{Failure, FailureKind};
 use crate::secrets::Secret;
-use crate::settings::private_files::{SharedFile, read_capped, write_private};
-use crate::settings::{MAX_BYTES, Paths, Settings};
+use crate::settings::{Paths, Settings};
 use tau_protocol::model::{Api, Model};
 use tau_tools::paths::reason;
 
@@ -24,7 +26,8 @@ pub type EnvLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// The user's keys.
 pub struct Keys {
-    auth_file: SharedFile,
+    auth_file: AuthFile,
+    renewals: Arc<Renewals>,
     files: Mutex<KeyFiles>,
     env: EnvLookup,
     /// The key of the flag, for this provider only: a key is never sent to another one.
@@ -60,6 +63,8 @@ pub enum KeyPlace {
     Variable(String),
     /// `auth.json`.
     AuthFile,
+    /// A login, whose tokens are in `auth.json`.
+    Login,
     /// `models.toml`.
     ModelsFile,
     /// `config.toml`, or its variable.
@@ -72,6 +77,7 @@ impl std::fmt::Display for KeyPlace {
             KeyPlace::Flag => "--api-key",
             KeyPlace::Variable(name) => name,
             KeyPlace::AuthFile => "auth.json",
+            KeyPlace::Login => "login",
             KeyPlace::ModelsFile => "models.toml",
             KeyPlace::ConfigFile => "config.toml",
         })
@@ -84,6 +90,8 @@ enum KeySpec {
     Literal(Secret),
     Variable(String),
     Command(String),
+    /// The tokens of the login for this provider.
+    Login(&'static LoginRow, Box<LoginTokens>),
 }
 
 impl KeySpec {
@@ -114,8 +122,12 @@ impl Keys {
                 || catalogue.find(settings.model.as_deref()?).ok().map(|model| model.provider.clone());
             Some((provider.or_else(named)?, key))
         });
+        let auth_file = AuthFile::new(paths.shared(paths.config.join("auth.json")));
+        let renewing = paths.shared(paths.config.join("auth.json.renewing"));
+        let http = Arc::new(Http::new(settings.network()));
         Keys {
-            auth_file: paths.shared(paths.config.join("auth.json")),
+            renewals: Renewals::new(auth_file.clone(), renewing, http),
+            auth_file,
             files: Mutex::new(KeyFiles { catalogue, config }),
             env,
             flag: flag.map(|(provider, key)| (provider, KeySpec::parse(key.expose()))),
@@ -171,7 +183,7 @@ impl Keys {
         let holds = |spec: &KeySpec| match spec {
             KeySpec::Literal(secret) => !secret.is_empty(),
             KeySpec::Variable(name) => self.variable(name).is_some(),
-            KeySpec::Command(_) => true,
+            KeySpec::Command(_) | KeySpec::Login(..) => true,
         };
         self.specs(provider, stored).into_iter().find(|(_, spec)| holds(spec)).map(|(place, _)| place)
     }
@@ -205,7 +217,7 @@ impl Keys {
                 format!("{}{place}: {why}; fix or delete the file", self.auth_file.path().display());
             Failure::new(FailureKind::Config, message)
         };
-        self.read_stored().map(drop).map_err(failed)
+        self.auth_file.read().map(drop).map_err(failed)
     }
 
     /// All values known to be keys, for redaction and for hiding from commands; includes the headers of
@@ -217,6 +229,8 @@ impl Keys {
         let stored = self.stored();
         let mut specs: Vec<String> =
             stored.values().filter_map(|entry| entry.get("key")?.as_str().map(str::to_owned)).collect();
+        let logins = stored.values().filter_map(LoginTokens::of_entry);
+        values.extend(logins.flat_map(|tokens| [tokens.access, tokens.refresh]).map(Secret::new));
         specs.extend(catalogue.key_specs());
         specs.extend(config.iter().map(|(_, key)| key.clone()));
         let flag = self.flag.iter().map(|(_, spec)| spec.clone());
@@ -224,7 +238,7 @@ impl Keys {
         values.extend(specs.filter_map(|spec| match spec {
             KeySpec::Literal(secret) => Some(secret),
             KeySpec::Variable(name) => self.variable(&name),
-            KeySpec::Command(_) => None,
+            KeySpec::Command(_) | KeySpec::Login(..) => None,
         }));
         values.extend(self.proxy_token.iter().cloned());
         values.extend(catalogue.header_secrets().iter().cloned());
@@ -245,13 +259,21 @@ impl Keys {
     /// Errors of the file system, and `InvalidData` when the file cannot be parsed: it is then left alone.
     pub fn store(&self, provider: &str, key: &Secret) -> io::Result<()> {
         let entry = serde_json::json!({"type": "api_key", "key": key.expose()});
-        self.change(|stored| drop(stored.insert(provider.to_owned(), entry)))
+        self.auth_file.change(|stored| drop(stored.insert(provider.to_owned(), entry)))
+    }
+
+    /// Saves the tokens of a login in `auth.json`, in place of a key.
+    ///
+    /// # Errors
+    /// Like [`Keys::store`].
+    pub fn store_login(&self, provider: &str, tokens: &LoginTokens) -> io::Result<()> {
+        self.auth_file.change(|stored| drop(stored.insert(provider.to_owned(), tokens.entry())))
     }
 
     /// Removes a key from `auth.json`; returns whether there was one.
     pub fn remove(&self, provider: &str) -> io::Result<bool> {
         let mut removed = false;
-        self.change(|stored| removed = stored.remove(provider).is_some())?;
+        self.auth_file.change(|stored| removed = stored.remove(provider).is_some())?;
         Ok(removed)
     }
 
@@ -260,26 +282,9 @@ impl Keys {
         self.stored().keys().cloned().collect()
     }
 
-    fn change(&self, change: impl FnOnce(&mut Map<String, Value>)) -> io::Result<()> {
-        let _lock = self.auth_file.lock()?;
-        let mut stored = self.read_stored()?;
-        change(&mut stored);
-        let mut text = serde_json::to_vec_pretty(&stored)?;
-        text.push(b'\n');
-        write_private(self.auth_file.path(), &text)
-    }
-
-    fn read_stored(&self) -> io::Result<Map<String, Value>> {
-        match read_capped(self.auth_file.path(), MAX_BYTES) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Map::new()),
-            Err(error) => Err(error),
-        }
-    }
-
     /// The content of `auth.json`; empty if it cannot be read.
     fn stored(&self) -> Map<String, Value> {
-        self.read_stored().unwrap_or_default()
+        self.auth_file.read().unwrap_or_default()
     }
 
     fn variable(&self, name: &str) -> Option<Secret> {
@@ -291,7 +296,10 @@ impl Keys {
         let flag = self.flag.as_ref().filter(|(owner, _)| owner == provider).map(|(_, spec)| spec.clone());
         let KeyFiles { catalogue, config } = self.files();
         let own = catalogue.key_variable(provider);
-        let stored = stored.get(provider).and_then(|entry| entry.get("key")).and_then(Value::as_str);
+        let entry = stored.get(provider);
+        let login = of_provider(provider).zip(entry.and_then(LoginTokens::of_entry));
+        let login = login.map(|(row, tokens)| (KeyPlace::Login, KeySpec::Login(row, Box::new(tokens))));
+        let stored = entry.and_then(|entry| entry.get("key")).and_then(Value::as_str);
         let config = config.as_ref().filter(|(owner, _)| owner == provider);
         let written = [
             (KeyPlace::AuthFile, stored),
@@ -301,7 +309,7 @@ impl Keys {
         let written = written.into_iter().filter_map(|(place, spec)| Some((place, KeySpec::parse(spec?))));
         let flag = flag.map(|spec| (KeyPlace::Flag, spec));
         let own = own.map(|name| (KeyPlace::Variable(name.clone()), KeySpec::Variable(name)));
-        flag.into_iter().chain(own).chain(written).collect()
+        flag.into_iter().chain(own).chain(login).chain(written).collect()
     }
 
     async fn find(&self, model: &Model) -> Result<Option<Secret>, Failure> {
@@ -318,6 +326,11 @@ impl Keys {
             _ if is_loopback(&model.base_url) => Ok(None),
             Some(name) => Err(Failure::new(FailureKind::Config, format!("no key for {provider}"))
                 .hint(format!("set {name}, or use /login"))),
+            None if providers::named(provider).is_some() => {
+                let name = of_provider(provider).map_or(provider.as_str(), |row| row.alias);
+                Err(Failure::new(FailureKind::Config, format!("not logged in to {provider}"))
+                    .hint(format!("run `tau login {name}`, or use /login")))
+            }
             None if !written.is_empty() => {
                 Err(Failure::new(FailureKind::Config, format!("the key for {provider} is empty"))
                     .hint("check api_key in config.toml or models.toml, or use /login"))
@@ -347,12 +360,38 @@ impl Keys {
                 KeySpec::Literal(secret) => Some(secret.clone()),
                 KeySpec::Variable(name) => self.variable(name),
                 KeySpec::Command(command) => Some(self.printed(command).await?),
+                KeySpec::Login(row, tokens) => {
+                    let tokens = LoginTokens::clone(tokens);
+                    self.renewals.access(self.login_of(row), tokens).await?
+                }
             };
             if let Some(key) = key.filter(|key| !key.is_empty()) {
                 return Ok(Some(key));
             }
         }
         Ok(None)
+    }
+
+    fn login_of(&self, row: &'static LoginRow) -> LoginOf {
+        LoginOf { row, place: self.login_place(row) }
+    }
+
+    /// The place of a login, as the user has set it.
+    pub fn login_place(&self, row: &LoginRow) -> LoginPlace {
+        self.catalogue().login_place(row.provider)
+    }
+
+    /// The tokens of the login that a provider's key comes from; `None` if the key comes from elsewhere.
+    fn login_in_use(&self, provider: &str) -> Option<(&'static LoginRow, Box<LoginTokens>)> {
+        let first = self.specs(provider, &self.stored()).into_iter().find(|(_, spec)| match spec {
+            KeySpec::Variable(name) => self.variable(name).is_some(),
+            KeySpec::Literal(secret) => !secret.is_empty(),
+            KeySpec::Command(_) | KeySpec::Login(..) => true,
+        });
+        match first?.1 {
+            KeySpec::Login(row, tokens) => Some((row, tokens)),
+            KeySpec::Literal(_) | KeySpec::Variable(_) | KeySpec::Command(_) => None,
+        }
     }
 
     /// Remembers a key that is handed out, for redaction.
@@ -386,16 +425,38 @@ impl KeySource for Keys {
         })
     }
 
-    /// A key printed by a command may have expired, so it is forgotten and the command is run again.
+    /// A key printed by a command may have expired, so it is forgotten and the command is run again. Tokens of
+    /// a login are renewed.
     fn renewed<'a>(&'a self, model: &'a Model, refused: &'a Secret) -> KeyFuture<'a> {
         Box::pin(async move {
             self.commands.lock().await.retain(|_, printed| printed != refused);
-            Ok(self.key(model).await?.filter(|key| key != refused))
+            let other = match self.login_in_use(&model.provider) {
+                Some((row, _)) => self.renewals.instead_of(self.login_of(row), refused).await?,
+                None => self.find(model).await?,
+            };
+            let other = other.filter(|key| key != refused);
+            other.iter().for_each(|key| self.remember(key));
+            Ok(other)
         })
     }
 
-    fn place(&self, model: &Model) -> Option<String> {
-        Keys::place(self, &model.provider).map(|place| place.to_string())
+    fn address(&self, model: &Model) -> Option<String> {
+        let usual = providers::named(&model.provider)?.base_url;
+        // An address of the user's own comes first.
+        (model.base_url == usual).then_some(())?;
+        self.login_in_use(&model.provider)?.1.address
+    }
+
+    fn advice(&self, model: &Model) -> Option<String> {
+        let provider = &model.provider;
+        Some(match (Keys::place(self, provider)?, of_provider(provider)) {
+            (KeyPlace::Login, Some(row)) => {
+                format!("{provider} refused the login: log in again with `tau login {}` or /login", row.alias)
+            }
+            (place, _) => format!(
+                "{provider} refused the API key from {place}: change it there, or save another with `tau auth set {provider}` or /login"
+            ),
+        })
     }
 }
 

@@ -4,11 +4,13 @@
 //! only fill gaps. The embedded facts are read on first use, not when the program starts. `providers` is the
 //! table of providers, `embedded` the table of models, [`user`] the user's additions, `find` the search.
 
+mod auth_file;
 mod embedded;
 mod find;
 mod key_command;
 pub mod keys;
 pub mod listing;
+pub mod login;
 pub mod providers;
 pub mod search_services;
 pub mod served;
@@ -24,6 +26,7 @@ use super::settings::{Paths, Settings, SettingsError, read_toml};
 pub use find::{NotFound, split_level};
 use keys::Keys;
 use listing::ServerLists;
+use login::LoginPlace;
 pub use providers::{KnownProvider, PROVIDERS};
 pub use user::{AdHoc, is_loopback};
 use user::{UserFile, UserModel};
@@ -337,13 +340,14 @@ impl Catalogue {
         address.is_some_and(is_loopback)
             || (address.is_some()
                 && self.key_variable(provider).is_none()
+                && login::of_provider(provider).is_none()
                 && self.key_spec(provider).is_none())
     }
 
     /// The environment variable of a provider's key.
     pub fn key_variable(&self, provider: &str) -> Option<String> {
         let own = self.user.providers.get(provider).and_then(|provider| provider.env.clone());
-        let known = || providers::named(provider).map(|provider| provider.env);
+        let known = || providers::named(provider).map(|provider| provider.env).filter(|env| !env.is_empty());
         own.or_else(|| known().or_else(|| search_services::service(provider)?.env).map(str::to_owned))
     }
 
@@ -351,7 +355,24 @@ impl Catalogue {
     pub(crate) fn key_variables(&self) -> Vec<String> {
         let own = self.user.providers.values().filter_map(|provider| provider.env.clone());
         let services = search_services::SERVICES.iter().filter_map(|service| service.env);
-        own.chain(PROVIDERS.iter().map(|provider| provider.env).chain(services).map(str::to_owned)).collect()
+        let known = PROVIDERS.iter().map(|provider| provider.env).filter(|env| !env.is_empty());
+        own.chain(known.chain(services).map(str::to_owned)).collect()
+    }
+
+    /// How to get a key for this provider from a shell, as part of a sentence.
+    pub fn key_advice(&self, provider: &str) -> String {
+        match (self.key_variable(provider), login::of_provider(provider)) {
+            (Some(name), _) => format!("set {name}, or save one with `tau auth set {provider}`"),
+            (None, Some(row)) => format!("run `tau login {}`", row.alias),
+            (None, None) => format!("save one with `tau auth set {provider}`"),
+        }
+    }
+
+    /// The place of the login for this provider, as the user has set it.
+    pub(crate) fn login_place(&self, provider: &str) -> LoginPlace {
+        let login = self.user.providers.get(provider).map(|provider| provider.login.clone());
+        let user::UserLogin { url, callback_port } = login.unwrap_or_default();
+        LoginPlace { url, callback_port }
     }
 
     /// A provider's key as written in `models.toml`: literal, `$VARIABLE` or `!command`.

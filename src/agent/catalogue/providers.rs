@@ -3,7 +3,7 @@
 //! A table separate from the models, so that looking up keys does not read the models. Facts as of November
 //! 2026, from the MIT-licensed catalogue of the npm package `@earendil-works/pi-ai` 1.5.2.
 
-use tau_protocol::model::Api;
+use tau_protocol::model::{Api, Model};
 
 /// A provider. A model's own address and format take precedence over these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct KnownProvider {
     pub id: &'static str,
     /// Its display name.
     pub name: &'static str,
-    /// The environment variable of its key.
+    /// The environment variable of its key; empty where there is only a login.
     pub env: &'static str,
     /// Wire format.
     pub api: Api,
@@ -47,7 +47,7 @@ const fn known(
 
 /// The default model of a provider: its strongest for coding at a usual price. For other providers it is
 /// their first model with thinking levels.
-pub(crate) const DEFAULTS: [(&str, &str); 12] = [
+pub(crate) const DEFAULTS: [(&str, &str); 14] = [
     ("anthropic", "claude-sonnet-5-5"),
     ("openai", "gpt-6.1-sol"),
     ("google", "gemini-pro-latest"),
@@ -60,10 +60,44 @@ pub(crate) const DEFAULTS: [(&str, &str); 12] = [
     ("moonshotai", "kimi-k3.1-pro"),
     ("minimax", "MiniMax-M3"),
     ("vercel-ai-gateway", "anthropic/claude-sonnet-5.5"),
+    ("openai-codex", "gpt-6.1-sol"),
+    ("github-copilot", "claude-sonnet-5.5"),
 ];
 
+/// The headers by which Copilot recognises a client that chats.
+pub(crate) const COPILOT_HEADERS: [(&str, &str); 4] = [
+    ("user-agent", "GitHubCopilotChat/0.35.0"),
+    ("editor-version", "vscode/1.107.0"),
+    ("editor-plugin-version", "copilot-chat/0.35.0"),
+    ("copilot-integration-id", "vscode-chat"),
+];
+
+/// Headers and quirks of all models of a provider.
+type Extras = (&'static [(&'static str, &'static str)], &'static [(&'static str, &'static str)]);
+
+/// Adds what all models of its provider have.
+pub(crate) fn add_extras(model: &mut Model) {
+    let (headers, quirks) = extras(&model.provider);
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    model.headers.extend(headers.iter().map(owned));
+    model.quirks.extend(quirks.iter().map(owned).map(|(name, value)| (name, value.into())));
+}
+
+fn extras(id: &str) -> Extras {
+    match id {
+        "openai-codex" => {
+            (&[("openai-beta", "responses=experimental"), ("originator", "tau")], &[("backend", "chatgpt")])
+        }
+        "github-copilot" => (&COPILOT_HEADERS, &[("backend", "copilot"), ("auth_header", "authorization")]),
+        "qwen-code" => {
+            (&[("x-dashscope-authtype", "qwen-oauth"), ("x-dashscope-cachecontrol", "enable")], &[])
+        }
+        _ => (&[], &[]),
+    }
+}
+
 /// The providers; makers of models come before hosts, because a model id that several have means the first.
-pub const PROVIDERS: [KnownProvider; 25] = [
+pub const PROVIDERS: [KnownProvider; 28] = [
     known("anthropic", "Anthropic", "ANTHROPIC_API_KEY", Api::AnthropicMessages, "https://api.anthropic.com"),
     known("openai", "OpenAI", "OPENAI_API_KEY", Api::OpenaiResponses, "https://api.openai.com/v1"),
     known(
@@ -167,6 +201,15 @@ pub const PROVIDERS: [KnownProvider; 25] = [
         Api::OpenaiCompletions,
         "https://token-plan.ap-southeast-1.maas.aliyuncs.com/compatible-mode/v1",
     ),
+    known("openai-codex", "ChatGPT", "", Api::OpenaiResponses, "https://chatgpt.com/backend-api/codex"),
+    known(
+        "github-copilot",
+        "GitHub Copilot",
+        "",
+        Api::OpenaiCompletions,
+        "https://api.individual.githubcopilot.com",
+    ),
+    known("qwen-code", "Qwen Code", "", Api::OpenaiCompletions, "https://portal.qwen.ai/v1"),
 ];
 
 /// The provider with that id.

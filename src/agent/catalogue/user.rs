@@ -8,6 +8,7 @@
 //! api_key = "$LOCAL_KEY"         # the key, `$VARIABLE`, or `!command` that prints it; optional
 //! headers = { "x-team" = "red" } # sent with each request, kept out of errors and logs; optional
 //! quirks = { max_tokens_field = "max_tokens" }
+//! login = { url = "https://github.corp.example" }  # where its login takes place, if not at the usual address
 //!
 //! [[vendors.local.models]]
 //! id = "coder-32b"
@@ -61,7 +62,20 @@ pub struct UserProvider {
     pub env: Option<String>,
     pub headers: BTreeMap<String, String>,
     pub quirks: Map<String, Value>,
+    /// Where its login takes place.
+    pub login: UserLogin,
     pub models: Vec<UserModel>,
+}
+
+/// The place of a login.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct UserLogin {
+    /// The address of the authorization server, for example that of a GitHub Enterprise.
+    #[serde(deserialize_with = "value::base_url")]
+    pub url: Option<String>,
+    /// The port that the browser returns to; 0 for any.
+    pub callback_port: Option<u16>,
 }
 
 /// Settings of a model.
@@ -155,6 +169,7 @@ impl UserProvider {
             input: vec!["text".to_owned()],
             ..Model::default()
         };
+        providers::add_extras(&mut model);
         self.change(&mut model);
         facts.change(&mut model);
         model

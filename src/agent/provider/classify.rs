@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::error_kind::{is_spent, kind_of};
+use super::error_kind::{is_plan_limit, is_spent, kind_of, plan_reset};
 use super::error_text::{message_of, page_title, plain, shortened};
 use super::failure::{Failure, FailureKind};
 use super::retry_time;
@@ -32,8 +32,30 @@ pub(super) fn from_status_without(
     let kind = kind_of(Some(status), &value, &message);
     let mut failure = Failure::new(kind, shortened(&message));
     failure.hint = hint(kind, &value).map(str::to_owned);
+    if is_plan_limit(&value) {
+        failure.hint = Some(plan_hint(plan_reset(&value, now_ms)));
+        return failure;
+    }
     failure.retry_after_ms = retry_time::of_answer(headers, &value, &message, now_ms);
     failure
+}
+
+/// The hint at the limit of a subscription, which ends in so many seconds.
+fn plan_hint(seconds: Option<i64>) -> String {
+    let time = |seconds: i64| {
+        let minutes = (seconds + 59) / 60;
+        match (minutes / (24 * 60), minutes / 60 % 24, minutes % 60) {
+            (0, 0, minutes) => format!("{minutes} min"),
+            (0, hours, minutes) => format!("{hours} h {minutes} min"),
+            (days, hours, _) => format!("{days} d {hours} h"),
+        }
+    };
+    match seconds {
+        Some(seconds) => {
+            format!("the limit of your plan ends in {}; until then choose another model", time(seconds))
+        }
+        None => "the limit of your plan is reached; choose another model".to_owned(),
+    }
 }
 
 /// The failure for an error inside a stream or a body with status 200: the object itself, or one that holds

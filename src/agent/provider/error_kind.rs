@@ -108,6 +108,10 @@ const CODES: &[(&str, FailureKind)] = &[
     ("failed_precondition", FailureKind::Request),
 ];
 
+/// Codes for a plan whose limit is reached or that does not include the model. Its end may be days away, so it
+/// is not waited for.
+const PLAN: &[&str] = &["usage_limit_reached", "usage_not_included"];
+
 /// Codes for an account without credit. Providers send them with status 429, but waiting does not help.
 const SPENT: &[&str] = &["insufficient_quota", "billing_error", "billing_hard_limit_reached"];
 
@@ -127,7 +131,7 @@ const WORDINGS: &[(&str, FailureKind)] = &[
 pub(super) fn kind_of(status: Option<u16>, value: &Value, message: &str) -> FailureKind {
     let lower = message.to_lowercase();
     let (named, code_status) = codes(value);
-    if is_spent(value) {
+    if is_spent(value) || is_plan_limit(value) {
         return FailureKind::Request;
     }
     let overflows = OVERFLOW.iter().any(|row| row.iter().all(|fragment| lower.contains(fragment)));
@@ -188,11 +192,28 @@ fn error_of(value: &Value) -> &Value {
     value.get("error").filter(|error| error.is_object()).unwrap_or(value)
 }
 
+/// Whether the limit of a subscription is reached.
+pub(super) fn is_plan_limit(value: &Value) -> bool {
+    names(value).any(|word| PLAN.contains(&word))
+}
+
+/// The code and the type of the error.
+fn names(value: &Value) -> impl Iterator<Item = &str> {
+    let error = error_of(value);
+    ["code", "type"].into_iter().filter_map(|field| error.get(field)?.as_str())
+}
+
+/// When the limit of a subscription ends, in seconds from `now_ms`.
+pub(super) fn plan_reset(value: &Value, now_ms: i64) -> Option<i64> {
+    let error = error_of(value);
+    let number = |field: &str| error.get(field).and_then(Value::as_i64);
+    let at = || Some(number("resets_at")?.saturating_sub(now_ms / 1000));
+    number("resets_in_seconds").or_else(at).filter(|seconds| *seconds > 0)
+}
+
 /// Whether the account has no credit left.
 pub(super) fn is_spent(value: &Value) -> bool {
-    let error = error_of(value);
-    let names = ["code", "type"].iter().filter_map(|field| error.get(field)?.as_str());
-    names.into_iter().any(|word| SPENT.contains(&word))
+    names(value).any(|word| SPENT.contains(&word))
 }
 
 fn by_status(status: u16, named: Option<FailureKind>) -> Option<FailureKind> {

@@ -32,17 +32,22 @@ impl KeyRefresh {
         KeyRefresh { inner, keys }
     }
 
-    /// The refusal with the provider of the key, its source, and advice.
+    /// The refusal with advice.
     fn named(&self, model: &Model, refusal: Failure) -> Failure {
-        let provider = &model.provider;
-        match self.keys.place(model) {
-            Some(place) => {
-                let hint = format!(
-                    "{provider} refused the API key from {place}: change it there, or save another with `tau auth set {provider}` or /login"
-                );
-                Failure { hint: Some(hint), ..refusal }
-            }
+        match self.keys.advice(model) {
+            Some(advice) => Failure { hint: Some(advice), ..refusal },
             None => refusal,
+        }
+    }
+
+    /// The request, to the address that the source of its key names.
+    fn addressed(&self, request: ModelRequest) -> ModelRequest {
+        match self.keys.address(&request.model) {
+            Some(base_url) => {
+                let model = Arc::new(Model { base_url, ..Model::clone(&request.model) });
+                ModelRequest { model, ..request }
+            }
+            None => request,
         }
     }
 
@@ -59,7 +64,10 @@ impl KeyRefresh {
             renewed = self.keys.renewed(&request.model, &refused) => renewed,
         };
         match renewed {
-            Ok(Some(key)) => Ok(self.inner.stream(ModelRequest { key: Some(key), ..request }, cancel)),
+            Ok(Some(key)) => {
+                let request = self.addressed(ModelRequest { key: Some(key), ..request });
+                Ok(self.inner.stream(request, cancel))
+            }
             Ok(None) => Err(refusal),
             Err(failure) => {
                 let message = format!("{}; no other key: {}", refusal.message, failure.message);
@@ -109,6 +117,7 @@ impl Answer {
 impl Transport for KeyRefresh {
     fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> EventStream {
         let second = Second { request: request.clone(), cancel: cancel.clone() };
+        let request = self.addressed(request);
         let stream = self.inner.stream(request, cancel);
         let model = Arc::clone(&second.request.model);
         let answer = Answer { transport: self.clone(), stream, model, second: Some(second) };

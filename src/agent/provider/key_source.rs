@@ -27,8 +27,13 @@ pub trait KeySource: Send + Sync {
         Box::pin(async move { Ok(self.key(model).await?.filter(|key| key != refused)) })
     }
 
-    /// The source of the keys for this model, for display.
-    fn place(&self, _model: &Model) -> Option<String> {
+    /// The address for requests to this model, if the source of its key names one in place of the model's.
+    fn address(&self, _model: &Model) -> Option<String> {
+        None
+    }
+
+    /// Advice for when the provider refuses the key for this model, as a sentence in lower case.
+    fn advice(&self, _model: &Model) -> Option<String> {
         None
     }
 }

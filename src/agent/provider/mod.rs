@@ -32,6 +32,7 @@ pub mod reader;
 mod retry_time;
 pub mod scripted;
 pub mod sse;
+pub(crate) mod token_claims;
 mod wire_listener;
 
 use std::pin::Pin;
@@ -87,14 +88,26 @@ pub struct HttpRequest {
 pub struct Headers(pub Vec<(String, String)>);
 
 /// Headers whose values are public.
-const PUBLIC_HEADERS: [&str; 8] = [
+const PUBLIC_HEADERS: [&str; 20] = [
     "accept",
     "anthropic-beta",
     "anthropic-version",
     "content-type",
+    "copilot-integration-id",
+    "copilot-vision-request",
+    "editor-plugin-version",
+    "editor-version",
+    "openai-beta",
+    "openai-intent",
+    "originator",
+    "session-id",
     "session_id",
     "user-agent",
     "x-client-request-id",
+    "x-dashscope-authtype",
+    "x-dashscope-cachecontrol",
+    "x-github-api-version",
+    "x-initiator",
     "x-session-affinity",
 ];
 

@@ -7,7 +7,9 @@
 use serde_json::Value;
 
 use super::{Headers, ModelRequest};
+use tau_protocol::message::{Block, Message, UserContent};
 use tau_protocol::model::{Model, ThinkingLevel};
+use tau_tools::Content;
 
 /// The limit of an answer in tokens, unless more is requested.
 const USUAL_MAX_TOKENS: u64 = 32_000;
@@ -67,6 +69,11 @@ impl<'a> Quirks<'a> {
     /// xAI, which accepts no developer role and no summary setting.
     pub(super) fn xai(self) -> bool {
         self.is("xai", "api.x.ai")
+    }
+
+    /// The backend of ChatGPT, a variant of OpenAI's format for subscriptions.
+    pub(super) fn chatgpt(self) -> bool {
+        self.word("backend") == Some("chatgpt")
     }
 
     /// The role of the system prompt.
@@ -139,7 +146,35 @@ pub(super) fn headers(request: &ModelRequest) -> Headers {
         }
         list.extend(names.into_iter().map(|name| (name.to_owned(), request.session_id.clone())));
     }
+    if quirks.word("backend") == Some("copilot") {
+        copilot(request, &mut list);
+    }
     Headers(list)
+}
+
+/// Adds the headers that Copilot expects: whether the user has just asked, and whether there are pictures.
+fn copilot(request: &ModelRequest, list: &mut Vec<(String, String)>) {
+    let is_asked = matches!(request.messages.last().map(|last| &**last), Some(Message::User(_)) | None);
+    let initiator = if is_asked { "user" } else { "agent" };
+    let mut add = |name: &str, value: &str| list.push((name.to_owned(), value.to_owned()));
+    add("x-initiator", initiator);
+    add("openai-intent", "conversation-edits");
+    if request.messages.iter().any(|message| has_picture(message)) {
+        add("copilot-vision-request", "true");
+    }
+}
+
+fn has_picture(message: &Message) -> bool {
+    match message {
+        Message::User(user) => match &user.content {
+            UserContent::Blocks(blocks) => blocks.iter().any(|block| matches!(block, Block::Image { .. })),
+            UserContent::Text(_) => false,
+        },
+        Message::ToolResult(result) => {
+            result.content.iter().any(|content| matches!(content, Content::Image { .. }))
+        }
+        _ => false,
+    }
 }
 
 /// Adds the model's own headers; an existing header is replaced, and an empty value removes the header.

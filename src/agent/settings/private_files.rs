@@ -7,9 +7,15 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
 
 pub use tau_tools::regular_files::open_with;
 pub use tau_tools::regular_files::{open_regular, read_capped};
+
+/// The time between two attempts to take a lock.
+const LOCK_PAUSE: Duration = Duration::from_millis(25);
 
 /// Creates the folder and its missing parents, accessible only to the user (0700).
 pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
@@ -65,6 +71,15 @@ impl SharedFile {
         &self.path
     }
 
+    /// Waits for the lock for a limited time, without blocking a thread.
+    ///
+    /// # Errors
+    /// Like [`LockFile::take_within`], about the lock, which they name.
+    pub async fn lock_within(&self, longest: Duration) -> io::Result<LockFile> {
+        let taken = LockFile::take_within(&self.lock, longest).await;
+        taken.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.lock.display())))
+    }
+
     /// Waits for the lock.
     ///
     /// # Errors
@@ -94,6 +109,23 @@ impl LockFile {
             Ok(()) => Ok(Some(LockFile(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Like [`LockFile::take`], without blocking a thread, and for a limited time.
+    ///
+    /// # Errors
+    /// `TimedOut` when another process keeps the lock.
+    pub async fn take_within(path: &Path, longest: Duration) -> io::Result<Self> {
+        let deadline = Instant::now() + longest;
+        loop {
+            if let Some(lock) = Self::try_take(path)? {
+                return Ok(lock);
+            }
+            if Instant::now() > deadline {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            sleep(LOCK_PAUSE).await;
         }
     }
 

@@ -21,9 +21,23 @@ use crate::line_edit::LineEdit;
 use crate::msg::Millis;
 use crate::outcome::KeyOutcome;
 use crate::printable::Printable;
-use crate::request::{Hidden, Ticket};
+use crate::request::{Hidden, SignInPage, Ticket};
 use tau_protocol::command::QuestionAnswer;
 use tau_protocol::event::Question;
+
+/// A login that waits for the user.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SignInView {
+    /// Its name in the request.
+    pub login: String,
+    /// The page to open; `None` while it is not known.
+    pub page: Option<SignInPage>,
+    /// The address that is being pasted.
+    pub line: LineEdit,
+    /// The request; `None` once it has failed.
+    pub ticket: Option<Ticket>,
+    pub failed: Option<Printable>,
+}
 
 /// An overlay. The ticket names the request that fills it.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +48,8 @@ pub enum Overlay {
     Help(HelpView),
     /// The input of a provider's API key.
     Login { provider: String, line: LineEdit, ticket: Option<Ticket>, failed: Option<Printable> },
+    /// A login with the account of a subscription.
+    SignIn(SignInView),
     /// The question whether to use a folder's project settings.
     Trust(TrustView),
     /// The session's tree.
@@ -74,6 +90,7 @@ impl Overlay {
             Overlay::Picker { .. }
             | Overlay::Help(_)
             | Overlay::Login { .. }
+            | Overlay::SignIn(_)
             | Overlay::Tree(_)
             | Overlay::Settings(_)
             | Overlay::Extensions(_)
@@ -136,7 +153,7 @@ impl Overlay {
     /// Whether typed text must not be recorded or shown.
     pub(crate) fn is_secret(&self) -> bool {
         match self {
-            Overlay::Login { .. } => true,
+            Overlay::Login { .. } | Overlay::SignIn(_) => true,
             Overlay::Settings(view) => view.is_secret(),
             Overlay::Picker { .. }
             | Overlay::Help(_)

@@ -1,15 +1,20 @@
-//! API keys of providers: the list of providers, typing a key, storing it, removing it.
+//! Keys and logins: the list of providers, typing a key, storing it, removing it; logging in.
 
 use super::pickers;
 use crate::action::Action;
 use crate::effect::Effect;
+use crate::key::Key;
 use crate::line_edit::LineEdit;
 use crate::model::Model;
-use crate::overlays::overlay::Overlay;
+use crate::outcome::KeyOutcome;
+use crate::overlays::overlay::{self, Overlay, SignInView};
 use crate::overlays::picker::{Picker, PickerKind, PickerRow};
 use crate::printable::Printable;
-use crate::request::{Hidden, LoggedIn, LoginProvider, ShellRequest, Ticket};
+use crate::request::{Hidden, LoggedIn, LoginProvider, ShellRequest, SignInStep, Ticket};
 use tau_protocol::event::NoticeLevel;
+
+/// The beginning of the keys of logins in the list of providers.
+const LOGIN: &str = "login ";
 
 /// Opens the list of providers, or asks for the API key of the named one. It is validated later, as a key
 /// that is typed or pasted at once must not get into the composer.
@@ -18,7 +23,7 @@ pub(super) fn open(model: &mut Model, provider: &str, effects: &mut Vec<Effect>)
         model.ask(ShellRequest::LoginName { provider: provider.to_owned() }, effects);
         return ask_for_key(model, provider);
     }
-    let picker = Picker::new(PickerKind::Providers, "Add an API key for", "no providers");
+    let picker = Picker::new(PickerKind::Providers, "Log in, or add an API key for", "no providers");
     let ticket = model.ask(ShellRequest::Providers {}, effects);
     pickers::open_loading(model, picker, ticket);
 }
@@ -55,6 +60,79 @@ pub(super) fn listed_stored(model: &mut Model, ticket: Ticket, stored: Result<Ve
 pub(super) fn ask_for_key(model: &mut Model, provider: &str) {
     let (provider, line) = (provider.to_owned(), LineEdit::default());
     model.overlays.push(Overlay::Login { provider, line, ticket: None, failed: None });
+}
+
+/// Asks for the key of a provider in the list, or begins a login.
+pub(super) fn picked(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
+    match key.strip_prefix(LOGIN) {
+        Some(login) => sign_in(model, login, effects),
+        None => ask_for_key(model, key),
+    }
+}
+
+/// Begins a login.
+fn sign_in(model: &mut Model, login: &str, effects: &mut Vec<Effect>) {
+    let ticket = Some(model.ask(ShellRequest::SignIn { login: login.to_owned() }, effects));
+    let (login, line) = (login.to_owned(), LineEdit::default());
+    model.overlays.push(Overlay::SignIn(SignInView { login, page: None, line, ticket, failed: None }));
+}
+
+/// Begins a login in place of the box for a key. Nothing typed into the box is kept.
+pub(super) fn sign_in_instead(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
+    let is_box = |overlay: &Overlay| matches!(overlay, Overlay::Login { provider, .. } if provider == name);
+    let Some(place) = model.overlays.iter().position(is_box) else { return };
+    model.overlays.remove(place);
+    sign_in(model, name, effects);
+}
+
+/// Handles a key in the box of a login.
+pub(super) fn sign_in_key(model: &mut Model, mut view: SignInView, key: Key, effects: &mut Vec<Effect>) {
+    match overlay::login_key(&mut view.line, key) {
+        KeyOutcome::Done(address) => paste_address(model, view, address, effects),
+        KeyOutcome::Closed => model.forget(view.ticket, effects),
+        KeyOutcome::Ignored | KeyOutcome::Handled => model.overlays.push(Overlay::SignIn(view)),
+    }
+}
+
+/// Passes on the address that was pasted.
+fn paste_address(model: &mut Model, mut view: SignInView, address: Hidden, effects: &mut Vec<Effect>) {
+    view.line = LineEdit::default();
+    // A login that failed takes nothing.
+    if view.ticket.is_some() {
+        model.ask(ShellRequest::PasteSignIn { address }, effects);
+    }
+    model.overlays.push(Overlay::SignIn(view));
+}
+
+/// Handles a step of a login.
+pub(super) fn stepped(model: &mut Model, ticket: Ticket, step: Result<SignInStep, String>) {
+    let holds = |overlay: &Overlay| matches!(overlay, Overlay::SignIn(view) if view.ticket == Some(ticket));
+    let Some(place) = model.overlays.iter().position(holds) else { return };
+    match step {
+        Ok(SignInStep::Done(logged_in)) => {
+            model.overlays.remove(place);
+            announce(model, &logged_in.said);
+        }
+        Ok(SignInStep::Waits(page)) => {
+            if let Some(Overlay::SignIn(view)) = model.overlays.get_mut(place) {
+                view.page = Some(page);
+            }
+        }
+        Err(error) => {
+            if let Some(Overlay::SignIn(view)) = model.overlays.get_mut(place) {
+                view.ticket = None;
+                view.failed = Some(Printable::new(&error));
+            }
+        }
+    }
+}
+
+/// Says that a provider can be used now.
+fn announce(model: &mut Model, said: &str) {
+    model.models.clear();
+    let key = model.keymap.hint(Action::Models).unwrap_or_else(|| "/model".to_owned());
+    let hint = format!("press {key} to choose one of its models");
+    model.transcript.notice(NoticeLevel::Info, said, Some(&hint));
 }
 
 /// Shows in the box that there is no such provider.
@@ -94,10 +172,7 @@ pub(super) fn stored(model: &mut Model, ticket: Ticket, stored: Result<LoggedIn,
     match stored {
         Ok(LoggedIn { said, .. }) => {
             model.overlays.remove(place);
-            model.models.clear();
-            let key = model.keymap.hint(Action::Models).unwrap_or_else(|| "/model".to_owned());
-            let hint = format!("press {key} to choose one of its models");
-            model.transcript.notice(NoticeLevel::Info, &said, Some(&hint));
+            announce(model, &said);
         }
         Err(error) => {
             if let Some(Overlay::Login { failed, ticket, .. }) = model.overlays.get_mut(place) {
@@ -109,10 +184,14 @@ pub(super) fn stored(model: &mut Model, ticket: Ticket, stored: Result<LoggedIn,
 }
 
 fn provider_row(provider: &LoginProvider) -> PickerRow {
-    let state = if provider.has_key { "has a key".to_owned() } else { provider.env.clone() };
+    let (key, title, held) = match &provider.login {
+        Some(login) => (format!("{LOGIN}{login}"), provider.name.clone(), "logged in"),
+        None => (provider.id.clone(), format!("{} ({})", provider.name, provider.id), "has a key"),
+    };
+    let state = if provider.has_key { held.to_owned() } else { provider.env.clone() };
     PickerRow {
-        key: provider.id.clone(),
-        title: Printable::line(&format!("{} ({})", provider.name, provider.id)),
+        key,
+        title: Printable::line(&title),
         note: Printable::line(&state),
         current: provider.has_key,
         ..PickerRow::default()

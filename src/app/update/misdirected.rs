@@ -80,6 +80,7 @@ pub(super) fn without_words(model: &Model, key: Key) -> Option<Overlay> {
         Overlay::Picker { .. }
         | Overlay::Help(_)
         | Overlay::Login { .. }
+        | Overlay::SignIn(_)
         | Overlay::Tree(_)
         | Overlay::Settings(_)
         | Overlay::Extensions(_)

@@ -106,7 +106,7 @@ pub(super) fn picked(model: &mut Model, reference: &str, effects: &mut Vec<Effec
         return set(model, ai, effects);
     }
     if let Some((provider, _)) = reference.split_once('/') {
-        login::ask_for_key(model, provider);
+        login::open(model, provider, effects);
     }
 }
 

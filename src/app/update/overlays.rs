@@ -11,7 +11,7 @@ use crate::model::Model;
 use crate::outcome::KeyOutcome;
 use crate::overlays::form::FormView;
 use crate::overlays::offer::OfferView;
-use crate::overlays::overlay::{self, Overlay};
+use crate::overlays::overlay::{self, Overlay, SignInView};
 use crate::overlays::picker::{Picker, PickerChoice, PickerKind};
 use crate::overlays::plan::PlanView;
 use crate::overlays::user_questions::QuestionsView;
@@ -90,6 +90,7 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
                 model.overlays.push(Overlay::Login { provider, line, ticket, failed });
             }
         },
+        Overlay::SignIn(view) => login::sign_in_key(model, view, key, effects),
         Overlay::Trust(mut view) => match view.key(key, page) {
             Done(answer) => trust::answered(model, view.folder.root, answer, effects),
             Closed | Ignored | Handled => model.overlays.push(Overlay::Trust(view)),
@@ -240,7 +241,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     match model.overlays.last_mut() {
         Some(Overlay::Tree(view)) => view.paste(text),
         Some(Overlay::Picker { picker, .. }) => picker.paste(text),
-        Some(Overlay::Login { line, .. }) => line.paste(text),
+        Some(Overlay::Login { line, .. } | Overlay::SignIn(SignInView { line, .. })) => line.paste(text),
         Some(Overlay::Help(view)) => view.paste(text),
         Some(Overlay::Settings(view)) => view.paste(text),
         Some(Overlay::Keys(view)) => view.paste(text),
@@ -307,7 +308,7 @@ fn picked(model: &mut Model, picker: &Picker, key: &str, effects: &mut Vec<Effec
         PickerKind::Thinking => thinking::picked(model, key, effects),
         PickerKind::Themes => themes::set(model, key, effects),
         PickerKind::StoredKeys => login::remove(model, key, effects),
-        PickerKind::Providers => login::ask_for_key(model, key),
+        PickerKind::Providers => login::picked(model, key, effects),
         PickerKind::Prompts => model.composer.set_text(key),
         PickerKind::Palette => run(model, key, effects),
         PickerKind::Checkpoints => undo::picked(model, key),

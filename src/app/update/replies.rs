@@ -12,8 +12,8 @@ use crate::model::Model;
 use crate::printable::Printable;
 use crate::request::{
     Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, LocalModelServer,
-    LoggedIn, LoginProvider, ModelList, ModelsFor, Pasted, Picture, SessionRows, SettingList, ShellReply,
-    TakeReply, Ticket,
+    LoggedIn, LoginProvider, LoginWay, ModelList, ModelsFor, Pasted, Picture, SessionRows, SettingList,
+    ShellReply, SignInStep, TakeReply, Ticket,
 };
 use crate::status_facts::StatusFacts;
 use tau_protocol::chosen::ChosenMode;
@@ -118,9 +118,28 @@ impl TakeReply for Replies<'_> {
         login::listed(self.model, self.ticket, answer);
     }
 
-    fn login_name(&mut self, provider: String, answer: Result<String, String>) {
+    fn login_name(&mut self, provider: String, answer: Result<LoginWay, String>) {
+        match answer {
+            Ok(LoginWay::Key) => {}
+            Ok(LoginWay::Login) => login::sign_in_instead(self.model, &provider, self.effects),
+            Err(error) => login::refused(self.model, &provider, &error),
+        }
+    }
+
+    fn sign_in(&mut self, _login: String, answer: Result<SignInStep, String>) {
+        let usual = match &answer {
+            Ok(SignInStep::Done(stored)) => Some(Arc::clone(&stored.model)),
+            Ok(SignInStep::Waits(_)) | Err(_) => None,
+        };
+        login::stepped(self.model, self.ticket, answer);
+        if let Some(usual) = usual {
+            models::leave_demo(self.model, usual, self.effects);
+        }
+    }
+
+    fn paste_sign_in(&mut self, _address: Hidden, answer: Result<String, String>) {
         if let Err(error) = answer {
-            login::refused(self.model, &provider, &error);
+            self.model.transcript.notice(NoticeLevel::Error, &error, None);
         }
     }
 

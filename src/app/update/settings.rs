@@ -49,6 +49,7 @@ pub(super) fn listed(
         | Overlay::Picker { .. }
         | Overlay::Help(_)
         | Overlay::Login { .. }
+        | Overlay::SignIn(_)
         | Overlay::Trust(_)
         | Overlay::Tree(_)
         | Overlay::Queue(_)

@@ -44,6 +44,7 @@ pub(super) fn fill(model: &mut Model, outline: &Outline) {
             Overlay::Picker { .. }
             | Overlay::Help(_)
             | Overlay::Login { .. }
+            | Overlay::SignIn(_)
             | Overlay::Trust(_)
             | Overlay::Queue(_)
             | Overlay::Changes(_)

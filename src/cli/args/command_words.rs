@@ -1,6 +1,6 @@
 //! Words that are, or resemble, a command of tau where a prompt would be sent.
 //!
-//! A prompt costs money and may change files, so `tau login` and `tau mdels` are not sent to a model.
+//! A prompt costs money and may change files, so `tau logon` and `tau mdels` are not sent to a model.
 //! `tau help` and `tau version` work as expected; the others are refused with the command to use.
 
 use std::ffi::OsString;
@@ -14,7 +14,8 @@ const LIKENESS: f32 = 0.75;
 /// Minimum length of a word that may be misspelled.
 const MIN_MISSPELLED: usize = 4;
 
-const LOGIN: &str = "to save a key: tau auth set PROVIDER <FILE, or /login on the screen";
+const LOGIN: &str =
+    "to log in: tau login PROVIDER; to save a key: tau auth set PROVIDER <FILE; on the screen, both: /login";
 const LOGOUT: &str = "to remove a key: tau auth remove PROVIDER, or /logout on the screen";
 const UPDATE: &str = "tau does not update itself: install a newer version the way you installed this one";
 const SETTINGS: &str =
@@ -29,7 +30,7 @@ const SERVER: &str = "for a server: tau serve; for an editor: tau acp; for MCP c
 
 /// Words that name a command elsewhere, and their replacements here.
 const ELSEWHERE: &[(&str, &[&str])] = &[
-    (LOGIN, &["login", "logon", "signin", "sign-in", "authenticate", "key", "apikey", "api-key"]),
+    (LOGIN, &["logon", "signin", "sign-in", "authenticate", "key", "apikey", "api-key"]),
     (LOGOUT, &["logout", "logoff", "signout", "sign-out"]),
     (UPDATE, &["update", "upgrade", "self-update", "selfupdate"]),
     (
@@ -200,8 +201,8 @@ mod tests {
             ("tau --trust extensions", "comes first: tau extensions --trust"),
             ("tau -p Models", "comes first: tau models --help"),
             ("tau mdels", "did you mean tau models?"),
-            ("tau login openai", "tau auth set PROVIDER"),
-            ("tau lgoin", "tau auth set PROVIDER"),
+            ("tau -p login openai", "comes first: tau login"),
+            ("tau lgoin", "did you mean tau login?"),
             ("tau update", "does not update itself"),
             ("tau help mdels", "the commands that it knows are acp, attach"),
             ("tau quit", "type /quit"),
@@ -210,7 +211,7 @@ mod tests {
             let text = checked(line).expect_err(line);
             assert!(text.contains(expected), "{line}: {text}");
         }
-        let prompt = checked("tau login it's").expect_err("a command");
+        let prompt = checked("tau -p login it's").expect_err("a command");
         assert!(prompt.ends_with(r"tau -- login 'it'\''s'"), "{prompt}");
     }
 

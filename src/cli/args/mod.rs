@@ -15,6 +15,7 @@ pub mod front_end;
 pub(crate) mod generate;
 mod listen;
 pub(crate) mod live;
+pub mod login;
 pub mod mcp;
 pub mod mcp_serve;
 pub mod models;

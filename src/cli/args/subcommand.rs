@@ -10,6 +10,7 @@ use super::export::ExportArgs;
 use super::extensions::ExtensionsArgs;
 use super::generate::{CompletionsArgs, ManArgs};
 use super::live::{BoardArgs, JobsArgs, LogsArgs, SendArgs, StopArgs, WaitArgs};
+use super::login::LoginArgs;
 use super::mcp::McpArgs;
 use super::mcp_serve::McpServeArgs;
 use super::models::ModelsArgs;
@@ -23,7 +24,7 @@ use super::tools::ToolsArgs;
 use super::undo::{DiffArgs, UndoArgs};
 
 /// The first words that name commands.
-pub(crate) const NAMES: [&str; 26] = [
+pub(crate) const NAMES: [&str; 27] = [
     "acp",
     "attach",
     "auth",
@@ -34,6 +35,7 @@ pub(crate) const NAMES: [&str; 26] = [
     "export",
     "extensions",
     "jobs",
+    "login",
     "logs",
     "man",
     "mcp",
@@ -64,6 +66,8 @@ pub(crate) enum Subcommand {
     Models(ModelsArgs),
     /// `tau auth`.
     Auth(AuthArgs),
+    /// `tau login`.
+    Login(LoginArgs),
     /// `tau completions`.
     Completions(CompletionsArgs),
     /// `tau man`.
@@ -123,6 +127,7 @@ pub(crate) fn commands() -> Vec<Command> {
         named(JobsArgs::command(), "jobs"),
         named(ModelsArgs::command(), "models"),
         named(AuthArgs::command(), "auth"),
+        named(LoginArgs::command(), "login"),
         named(DoctorArgs::command(), "doctor"),
         named(DiffArgs::command(), "diff"),
         named(UndoArgs::command(), "undo"),
@@ -154,6 +159,7 @@ impl Subcommand {
             Some("models") => Subcommand::Models(ModelsArgs::try_parse_from(rest)?),
             Some("export") => Subcommand::Export(ExportArgs::try_parse_from(rest)?),
             Some("auth") => Subcommand::Auth(AuthArgs::try_parse_from(rest)?),
+            Some("login") => Subcommand::Login(LoginArgs::try_parse_from(rest)?),
             Some("diff") => Subcommand::Diff(DiffArgs::try_parse_from(rest)?),
             Some("undo") => Subcommand::Undo(UndoArgs::try_parse_from(rest)?),
             Some("doctor") => Subcommand::Doctor(DoctorArgs::try_parse_from(rest)?),
@@ -194,6 +200,9 @@ mod tests {
             ("tau models --refresh claude opus", "Models"),
             ("tau auth", "Auth"),
             ("tau auth check", "Auth"),
+            ("tau login", "Login"),
+            ("tau login copilot --no-browser", "Login"),
+            ("tau -p login", ""),
             ("tau completions fish", "Completions"),
             ("tau theme check x.toml", "Theme"),
             ("tau permissions", "Permissions"),
@@ -263,6 +272,7 @@ mod tests {
             (AcpArgs::command(), "Usage: tau acp"),
             (ModelsArgs::command(), "Usage: tau models"),
             (AuthArgs::command(), "Usage: tau auth"),
+            (LoginArgs::command(), "Usage: tau login"),
             (ExportArgs::command(), "Usage: tau export"),
             (DoctorArgs::command(), "Usage: tau doctor"),
             (DiffArgs::command(), "Usage: tau diff"),

@@ -14,8 +14,8 @@ use tau_agent::settings::private_files::write_private;
 use tau_agent::settings::table;
 use tau_app::request::{
     Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, LocalModelServer,
-    LoggedIn, LoginProvider, ModelList, ModelsFor, Pasted, PerformRequest, Picture, SessionRows, SettingList,
-    ShellReply,
+    LoggedIn, LoginProvider, LoginWay, ModelList, ModelsFor, Pasted, PerformRequest, Picture, SessionRows,
+    SettingList, ShellReply, SignInStep,
 };
 use tau_app::status_facts::StatusFacts;
 use tau_protocol::chosen::ChosenMode;
@@ -160,7 +160,15 @@ impl PerformRequest for AttachedRequests {
         Err(KEYS.to_owned())
     }
 
-    async fn login_name(self: &Arc<Self>, _: &Call, _: String) -> Result<String, String> {
+    async fn login_name(self: &Arc<Self>, _: &Call, _: String) -> Result<LoginWay, String> {
+        Err(KEYS.to_owned())
+    }
+
+    async fn sign_in(self: &Arc<Self>, _: &Call, _: String) -> Result<SignInStep, String> {
+        Err(KEYS.to_owned())
+    }
+
+    async fn paste_sign_in(self: &Arc<Self>, _: &Call, _: Hidden) -> Result<String, String> {
         Err(KEYS.to_owned())
     }
 

@@ -13,6 +13,7 @@ use crate::compose::keycheck::{KeyCheck, check_key};
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::{plain, secret_prompt};
 use tau_agent::catalogue::keys::KeySource;
+use tau_agent::catalogue::login;
 use tau_agent::catalogue::providers::{PROVIDERS, named};
 use tau_agent::catalogue::search_services::{SERVICES, service};
 
@@ -49,19 +50,22 @@ fn list(environment: &Environment) -> Exit {
         let (key, place) = match environment.keys.place(provider) {
             Some(place) => ("yes", place.to_string()),
             None if environment.catalogue.is_keyless(provider) => ("not needed", String::new()),
-            None => (
-                "-",
-                environment
-                    .catalogue
-                    .key_variable(provider)
-                    .map_or_else(String::new, |name| format!("set {name}")),
-            ),
+            None => ("-", missing(environment, provider)),
         };
         [plain::line(provider), name, key.to_owned(), plain::line(&place)]
     };
     let head = ["PROVIDER", "NAME", "KEY", "WHERE"].map(str::to_owned);
     let rows: Vec<[String; 4]> = std::iter::once(head).chain(providers.iter().map(row)).collect();
     say(&table::columns(&rows))
+}
+
+/// The way to a key that is missing, briefly.
+fn missing(environment: &Environment, provider: &str) -> String {
+    match (environment.catalogue.key_variable(provider), login::of_provider(provider)) {
+        (Some(name), _) => format!("set {name}"),
+        (None, Some(row)) => format!("tau login {}", row.alias),
+        (None, None) => String::new(),
+    }
 }
 
 /// The services that search the web with a key.

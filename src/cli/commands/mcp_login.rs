@@ -71,7 +71,7 @@ async fn run(
 }
 
 /// Standard input, line by line. The reading thread ends with the program.
-fn lines() -> mpsc::Receiver<String> {
+pub(crate) fn lines() -> mpsc::Receiver<String> {
     let (sender, lines) = mpsc::channel(1);
     std::thread::spawn(move || {
         let all = std::io::stdin().lock().lines().map_while(Result::ok);

@@ -6,6 +6,7 @@ pub(crate) mod doctor;
 pub mod export;
 pub(crate) mod extensions;
 pub(crate) mod jobs;
+pub(crate) mod login;
 pub(crate) mod man_pages;
 pub(crate) mod mcp;
 pub(crate) mod mcp_login;

@@ -20,6 +20,7 @@ use crate::process::exit::{Exit, say};
 use crate::process::plain;
 use crate::proxy::tokens::{TOKENS_FILE, TokenTable};
 use crate::tui::theme_files::ThemeFiles;
+use tau_agent::catalogue::login::LOGINS;
 use tau_agent::catalogue::search_services::SERVICES;
 use tau_agent::session::all::list_all;
 use tau_agent::session::index::SessionIndex;
@@ -267,6 +268,9 @@ fn found(names: Names, typed: &Typed) -> Vec<(String, String)> {
     match names {
         Names::Models => models(&environment, &typed.start),
         Names::Providers => {
+            if typed.command.as_deref() == Some("login") {
+                return LOGINS.iter().map(|row| (row.alias.to_owned(), row.name.to_owned())).collect();
+            }
             let mut all = environment.catalogue.providers();
             if typed.command.as_deref() == Some("auth") {
                 all.extend(environment.keys.stored_providers());

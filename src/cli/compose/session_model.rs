@@ -116,7 +116,5 @@ fn find_usable(catalogue: &Catalogue, keys: &Keys, provider: &str, id: &str) -> 
     if needs_no_key || catalogue.usable(keys).iter().any(|usable| usable == provider) {
         return Ok(model);
     }
-    let variable = catalogue.key_variable(provider);
-    let variable = variable.map(|name| format!("set {name}, or ")).unwrap_or_default();
-    Err(format!("no key for {provider} ({variable}save one with `tau auth set {provider}`)"))
+    Err(format!("no key for {provider} ({})", catalogue.key_advice(provider)))
 }

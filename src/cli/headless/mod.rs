@@ -211,11 +211,10 @@ pub(crate) fn is_missing_key(failure: &Failure) -> bool {
 
 /// The failure, with a hint that works without the screen.
 pub(crate) fn no_key(setup: &Setup, provider: &str, failure: Failure) -> Refusal {
-    let hint = failure.hint.filter(|hint| !hint.contains("/login")).unwrap_or_else(|| {
-        let variable = setup.catalogue.key_variable(provider);
-        let variable = variable.map(|name| format!("set {name}, or ")).unwrap_or_default();
-        format!("{variable}save one with `tau auth set {provider}`")
-    });
+    let hint = failure
+        .hint
+        .filter(|hint| !hint.contains("/login"))
+        .unwrap_or_else(|| setup.catalogue.key_advice(provider));
     Refusal::config(format!("{}; {hint}", failure.message))
 }
 

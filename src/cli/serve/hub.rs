@@ -157,7 +157,8 @@ impl Hub {
         }
         let provider = &model.provider;
         Err(Problem::refused(format!(
-            "model: there is no key for {provider}; save one with `tau auth set {provider}`"
+            "model: there is no key for {provider}; {}",
+            self.setup.catalogue.key_advice(provider)
         )))
     }
 

@@ -41,6 +41,11 @@ impl Call {
         self.replies.blocking_send((self.ticket, reply)).is_ok() && !self.is_cancelled()
     }
 
+    /// Like [`Call::send_partial`], from a task.
+    pub(crate) async fn send_early(&self, reply: ShellReply) {
+        let _ = self.replies.send((self.ticket, reply)).await;
+    }
+
     /// Whether the reply is no longer wanted.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)

@@ -12,18 +12,22 @@ use super::files::{self, FileIndex};
 use super::repository;
 use super::status_command;
 use crate::commands::auth;
+use crate::commands::login::is_remote;
 use crate::compose::environment::{self, Connections};
 use crate::compose::keycheck::{KeyCheck, check_key};
 use crate::compose::{AgentPrompt, Setup, sandbox};
 use crate::compose::{local_servers, reload, setting_list};
 use crate::live::commands;
 use crate::live::record::{self, FoundRecord};
+use crate::process::browser;
 use parking_lot::Mutex;
 use tau_agent::catalogue::demo;
-use tau_agent::catalogue::keys::Keys;
+use tau_agent::catalogue::keys::{KeyPlace, Keys};
+use tau_agent::catalogue::login::{self, Granted, LOGINS, LoginRow};
 use tau_agent::catalogue::providers::{LOCAL_SERVERS, PROVIDERS};
 use tau_agent::catalogue::user::AdHoc;
 use tau_agent::provider::direct::Direct;
+use tau_agent::provider::http::Http;
 use tau_agent::secrets::Secret;
 use tau_agent::session::last_exchange::last_exchange;
 use tau_agent::session::prompt_history::PromptHistory;
@@ -32,8 +36,8 @@ use tau_agent::settings::private_files::SharedFile;
 use tau_agent::settings::trust::{Project, uses_others_hooks};
 use tau_app::request::{
     Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, KeylessModel,
-    LocalModelServer, LoggedIn, LoginProvider, ModelList, ModelsFor, Pasted, PerformRequest, Picture,
-    SessionRows, SettingList,
+    LocalModelServer, LoggedIn, LoginProvider, LoginWay, ModelList, ModelsFor, Pasted, PerformRequest,
+    Picture, SessionRows, SettingList, ShellReply, SignInPage, SignInStep,
 };
 use tau_app::status_facts::StatusFacts;
 use tau_protocol::chosen::ChosenMode;
@@ -43,6 +47,7 @@ use tau_protocol::query::SessionSource;
 use tau_protocol::session_row::LastExchange;
 use tau_protocol::trust::Folder;
 use tau_tools::access::AllFiles;
+use tokio::sync::mpsc;
 
 /// Maximum number of prompts loaded from earlier runs.
 const PROMPTS: usize = 500;
@@ -70,6 +75,8 @@ pub struct Services {
     pub served: Mutex<Vec<Arc<Model>>>,
     /// The files of the project, for completion.
     pub files: FileIndex,
+    /// Where the running login takes addresses that are pasted.
+    pub pasted: Mutex<Option<mpsc::Sender<String>>>,
 }
 
 impl std::fmt::Debug for Services {
@@ -168,19 +175,37 @@ impl PerformRequest for Services {
 
     async fn providers(self: &Arc<Self>, _: &Call) -> Result<Vec<LoginProvider>, String> {
         let held = self.keys.held(PROVIDERS.iter().map(|provider| provider.id));
+        let login = |row: &'static LoginRow| LoginProvider {
+            // A token that is pasted is typed as a key is.
+            login: row.pasted.is_none().then(|| row.alias.to_owned()),
+            id: row.provider.to_owned(),
+            name: match row.pasted {
+                Some(how) => format!("{}: {how}", row.name),
+                None => format!("log in to {}", row.name),
+            },
+            env: String::new(),
+            has_key: self.keys.place(row.provider) == Some(KeyPlace::Login),
+        };
         let row = |provider: &tau_agent::catalogue::providers::KnownProvider| LoginProvider {
             id: provider.id.to_owned(),
             name: provider.name.to_owned(),
             env: provider.env.to_owned(),
             has_key: held.contains(&provider.id),
+            login: None,
         };
-        Ok(PROVIDERS.iter().map(row).collect())
+        let with_key = PROVIDERS.iter().filter(|provider| !provider.env.is_empty());
+        Ok(LOGINS.iter().map(login).chain(with_key.map(row)).collect())
     }
 
-    async fn login_name(self: &Arc<Self>, _: &Call, provider: String) -> Result<String, String> {
+    async fn login_name(self: &Arc<Self>, _: &Call, provider: String) -> Result<LoginWay, String> {
         let catalogue = self.keys.catalogue();
+        // A name that is also that of a provider with a key means the key.
+        let takes_key = catalogue.key_variable(&provider).is_some();
+        if login::named(&provider).is_some_and(|row| row.pasted.is_none()) && !takes_key {
+            return Ok(LoginWay::Login);
+        }
         if catalogue.default_model(&provider).is_some() {
-            return Ok(provider);
+            return Ok(LoginWay::Key);
         }
         let see = "/login without a name lists them, or add one in models.toml";
         Err(auth::unknown_provider(&provider, &catalogue.providers(), see))
@@ -203,13 +228,45 @@ impl PerformRequest for Services {
         }
     }
 
+    async fn sign_in(self: &Arc<Self>, call: &Call, login: String) -> Result<SignInStep, String> {
+        let row = login::named(&login).ok_or_else(|| format!("no login \"{login}\""))?;
+        let place = self.keys.login_place(row);
+        let (http, env) = {
+            let setup = self.setup.lock();
+            (Arc::new(Http::new(setup.settings.network())), setup.child_env("login"))
+        };
+        let begun = login::begin(row, &place, is_remote(), &http).await?;
+        let (address, code) = (begun.page().to_string(), begun.code().map(str::to_owned));
+        let is_open = !is_remote() && browser::open(&address, &env);
+        let page = SignInPage { name: row.name.to_owned(), page: address, code, is_open };
+        call.send_early(ShellReply::SignIn(SignInStep::Waits(page))).await;
+        let (sender, mut pasted) = mpsc::channel(1);
+        *self.pasted.lock() = Some(sender);
+        let granted = begun.finish(&mut pasted).await?;
+        let saved = match granted {
+            Granted::Tokens(tokens) => self.keys.store_login(row.provider, &tokens),
+            Granted::Key(key) => self.keys.store(row.provider, &key),
+        };
+        saved.map_err(|error| format!("could not store the login: {error}"))?;
+        let model = self.keys.catalogue().default_model(row.provider);
+        let model = model.ok_or_else(|| format!("logged in, but there is no model of {}", row.provider))?;
+        Ok(SignInStep::Done(LoggedIn { said: format!("logged in to {}", row.name), model }))
+    }
+
+    async fn paste_sign_in(self: &Arc<Self>, _: &Call, address: Hidden) -> Result<String, String> {
+        let sender = self.pasted.lock().clone();
+        let over = || "no login is waiting for an address".to_owned();
+        sender.ok_or_else(over)?.try_send(address.0).map_err(|_| over())?;
+        Ok(String::new())
+    }
+
     async fn stored_keys(self: &Arc<Self>, _: &Call) -> Result<Vec<LoginProvider>, String> {
         let row = |id: String| {
             let known = PROVIDERS.iter().find(|provider| provider.id == id);
             let name = known.map_or_else(|| id.clone(), |provider| provider.name.to_owned());
             let env =
                 self.keys.place_besides_auth_file(&id).map_or_else(String::new, |place| place.to_string());
-            LoginProvider { id, name, env, has_key: true }
+            LoginProvider { id, name, env, has_key: true, login: None }
         };
         Ok(self.keys.stored_providers().into_iter().map(row).collect())
     }
@@ -389,6 +446,7 @@ impl Services {
             config_file: setup.paths.shared(setup.paths.config_file()),
             served: Mutex::default(),
             files: FileIndex::new(setup.cwd.clone()),
+            pasted: Mutex::default(),
             setup: Mutex::new(setup),
         }
     }
@@ -408,7 +466,11 @@ impl Services {
         let row = |model: &Arc<Model>| KeylessModel {
             reference: model.reference(),
             provider: model.provider.clone(),
-            needs: self.keys.catalogue().key_variable(&model.provider),
+            needs: self
+                .keys
+                .catalogue()
+                .key_variable(&model.provider)
+                .or_else(|| login::of_provider(&model.provider).map(|_| "a login".to_owned())),
         };
         self.keys.catalogue().models().iter().filter(needs).map(row).collect()
     }

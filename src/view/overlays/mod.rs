@@ -15,6 +15,7 @@ pub mod picker;
 pub(crate) mod plan;
 pub(crate) mod rule_list;
 pub(crate) mod settings;
+mod sign_in;
 pub mod tree;
 pub mod trust;
 pub(crate) mod user_questions;

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use super::dialog::{OverlayLayout, frame, inner_width};
 use super::{
     board, changes, extensions, form, help, key_list, mode_question, offer, picker, plan, rule_list,
-    settings, tree, trust, user_questions,
+    settings, sign_in, tree, trust, user_questions,
 };
 use crate::memo::Memo;
 use crate::theme::{Theme, ThemeToken};
@@ -35,6 +35,7 @@ pub fn draw(
         Overlay::Login { provider, line, ticket, failed } => {
             (login(provider, line, ticket.is_some(), failed.as_ref(), theme, area, buffer), 0)
         }
+        Overlay::SignIn(view) => (sign_in::draw(view, theme, area, buffer), 0),
         Overlay::Extensions(view) => extensions::draw(view, theme, area, buffer),
         Overlay::Board(view) => board::draw(model, view, theme, area, buffer),
         Overlay::Keys(view) => key_list::draw(model, view, theme, area, buffer),

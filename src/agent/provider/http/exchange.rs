@@ -4,10 +4,11 @@
 
 use std::time::Duration;
 
+use reqwest::Client;
 use tokio::time::timeout;
 
 use super::guarded::{GuardedFailure, GuardedHttp};
-use super::{address, authority};
+use super::{Http, Peer, address, authority, transport_failure};
 use crate::provider::{Failure, FailureKind};
 
 impl GuardedHttp {
@@ -32,27 +33,56 @@ impl GuardedHttp {
             GuardedFailure::Failed(failure) => failure,
         };
         let client = self.client_for(&url).await.map_err(refused)?;
-        let invalid =
-            |_| Failure::new(FailureKind::Protocol, format!("the request to {host} cannot be written"));
-        let request = reqwest::Request::try_from(request).map_err(invalid)?;
-        let exchanging = async {
-            let lost = |error: reqwest::Error| refused(super::guarded::failure(&error, &host));
-            let mut response = client.execute(request).await.map_err(lost)?;
-            let mut answer = http::Response::new(Vec::new());
-            *answer.status_mut() = response.status();
-            *answer.headers_mut() = std::mem::take(response.headers_mut());
-            while let Some(part) = response.chunk().await.map_err(lost)? {
-                if part.len() > limit.saturating_sub(answer.body().len()) {
-                    let text = format!("the answer of {host} is larger than {} KB", limit / 1024);
-                    return Err(Failure::new(FailureKind::Protocol, text));
-                }
-                answer.body_mut().extend_from_slice(&part);
+        let lost = |error: &reqwest::Error| refused(super::guarded::failure(error, &host));
+        exchanged(client, request, &host, (limit, within), &lost).await
+    }
+}
+
+impl Http {
+    /// Sends the request to an address that the user or tau has chosen, and returns its answer, within the
+    /// limits of [`GuardedHttp::exchange`].
+    ///
+    /// # Errors
+    /// When there is no answer in time, or a larger one.
+    pub(crate) async fn exchange(
+        &self,
+        request: http::Request<Vec<u8>>,
+        limit: usize,
+        within: Duration,
+    ) -> Result<http::Response<Vec<u8>>, Failure> {
+        let url = address(&request.uri().to_string())?;
+        let peer = Peer::of(&url, &self.network.proxy);
+        let lost = |error: &reqwest::Error| transport_failure(error, &peer);
+        exchanged(self.client(&url)?, request, peer.host(), (limit, within), &lost).await
+    }
+}
+
+/// The answer of a client; `limits` are the largest body in bytes and the longest time.
+async fn exchanged(
+    client: &Client,
+    request: http::Request<Vec<u8>>,
+    host: &str,
+    (limit, within): (usize, Duration),
+    lost: &(dyn Fn(&reqwest::Error) -> Failure + Sync),
+) -> Result<http::Response<Vec<u8>>, Failure> {
+    let invalid = |_| Failure::new(FailureKind::Protocol, format!("the request to {host} cannot be written"));
+    let request = reqwest::Request::try_from(request).map_err(invalid)?;
+    let exchanging = async {
+        let mut response = client.execute(request).await.map_err(|error| lost(&error))?;
+        let mut answer = http::Response::new(Vec::new());
+        *answer.status_mut() = response.status();
+        *answer.headers_mut() = std::mem::take(response.headers_mut());
+        while let Some(part) = response.chunk().await.map_err(|error| lost(&error))? {
+            if part.len() > limit.saturating_sub(answer.body().len()) {
+                let text = format!("the answer of {host} is larger than {} KB", limit / 1024);
+                return Err(Failure::new(FailureKind::Protocol, text));
             }
-            Ok(answer)
-        };
-        match timeout(within, exchanging).await {
-            Ok(answer) => answer,
-            Err(_) => Err(Failure::new(FailureKind::Timeout, format!("timed out waiting for {host}"))),
+            answer.body_mut().extend_from_slice(&part);
         }
+        Ok(answer)
+    };
+    match timeout(within, exchanging).await {
+        Ok(answer) => answer,
+        Err(_) => Err(Failure::new(FailureKind::Timeout, format!("timed out waiting for {host}"))),
     }
 }

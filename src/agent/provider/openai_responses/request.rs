@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::super::quirks::{self, Quirks};
-use super::super::{Failure, HttpRequest, ModelRequest};
+use super::super::{Failure, Headers, HttpRequest, ModelRequest, token_claims};
 use tau_protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
 use tau_tools::{Content, ToolSpec};
 
@@ -28,7 +28,11 @@ pub(super) fn encode(request: &ModelRequest) -> Result<HttpRequest, Failure> {
         let strict = Quirks::of(&request.model).flag("supports_strict_mode") != Some(false);
         body.insert("tools".into(), request.tools.iter().map(|spec| tool(spec, strict)).collect());
     }
-    if let Some(limit) = request.max_tokens {
+    if quirks.chatgpt() {
+        body.insert("instructions".into(), instructions(&request.system).into());
+    }
+    // The backend of ChatGPT refuses a limit.
+    if let Some(limit) = request.max_tokens.filter(|_| !quirks.chatgpt()) {
         body.insert("max_output_tokens".into(), limit.max(MIN_OUTPUT).into());
     }
     if let Some(temperature) = quirks::temperature(request) {
@@ -50,9 +54,28 @@ pub(super) fn encode(request: &ModelRequest) -> Result<HttpRequest, Failure> {
     }
     let mut headers = quirks::headers(request);
     quirks::bearer(&mut headers, request);
+    if quirks.chatgpt() {
+        chatgpt_headers(&mut headers, request);
+    }
     quirks::own_headers(&mut headers, &request.model);
     let url = quirks::address(&request.model.base_url, "/responses");
     Ok(HttpRequest { url, headers, body: Value::Object(body) })
+}
+
+/// The system prompt for the backend of ChatGPT, which refuses requests without one.
+fn instructions(system: &str) -> &str {
+    if system.is_empty() { "You are a helpful assistant." } else { system }
+}
+
+/// The account and the session, which the backend of ChatGPT expects in headers.
+fn chatgpt_headers(headers: &mut Headers, request: &ModelRequest) {
+    let account = request.key.as_ref().and_then(|key| token_claims::chatgpt_account(key.expose()));
+    headers.0.extend(account.map(|account| ("chatgpt-account-id".to_owned(), account)));
+    if !request.session_id.is_empty() {
+        for name in ["session-id", "x-client-request-id"] {
+            headers.0.push((name.to_owned(), request.session_id.clone()));
+        }
+    }
 }
 
 /// `strict` is on by default, and strict schemas forbid optional arguments. Endpoints without that mode
@@ -73,7 +96,7 @@ fn tool(spec: &ToolSpec, knows_strict: bool) -> Value {
 fn input(request: &ModelRequest) -> Vec<Value> {
     let quirks = Quirks::of(&request.model);
     let mut items = Vec::with_capacity(request.messages.len() + 1);
-    if !request.system.is_empty() {
+    if !request.system.is_empty() && !quirks.chatgpt() {
         items.push(json!({ "role": quirks.system_role(), "content": &*request.system }));
     }
     let mut pictures = Vec::new();

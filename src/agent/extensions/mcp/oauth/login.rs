@@ -13,14 +13,17 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::super::http::has_authorization;
-use super::callback::{Arrival, Callback, Page};
 use super::store::{LoginStore, Record, address};
-use super::{Login, OwnClient, addresses, requests, said, without};
+use super::{Login, OwnClient, addresses, requests, said};
+use crate::catalogue::login::callback::{Arrival, Callback, Mark, Page};
+use crate::catalogue::login::without;
 use crate::provider::http::Network;
 use crate::settings::mcp_servers::{McpServer, McpTransport, OauthClient};
 
 /// The name under which tau registers itself.
 const CLIENT_NAME: &str = "tau";
+/// The path that the browser returns to.
+const PATH: &str = "/callback";
 /// The time that the user has in the browser.
 const WITHIN: Duration = Duration::from_secs(10 * 60);
 
@@ -70,7 +73,11 @@ pub async fn begin(server: &McpServer, store: &LoginStore, network: Network) -> 
         addresses::checked(&url, endpoint)?;
     }
     manager.set_metadata(metadata.clone());
-    let callback = Callback::listen(oauth.callback_port).await?;
+    let callback = Callback::listen(oauth.callback_port, "127.0.0.1", PATH).await;
+    let callback = callback.map_err(|why| match oauth.callback_port {
+        Some(_) => format!("{why}; change `callback_port`"),
+        None => why,
+    })?;
     let client_secret = configure(&mut manager, oauth, own, &callback, &metadata).await?;
     let scopes = scopes(&manager, oauth).await;
     let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
@@ -150,12 +157,13 @@ impl BrowserLogin {
     }
 
     async fn answered(&mut self, pasted: &mut mpsc::Receiver<String>) -> Result<(), String> {
+        let mark = Mark::State(self.state.clone());
         loop {
             let (arrival, visitor) = tokio::select! {
-                (arrival, visitor) = self.callback.arrival(&self.state) => (arrival, Some(visitor)),
+                (arrival, visitor) = self.callback.arrival(&mark) => (arrival, Some(visitor)),
                 Some(text) = pasted.recv() => {
                     let address = Url::parse(text.trim()).ok();
-                    (address.and_then(|address| Arrival::of(&address, &self.state)).unwrap_or(Arrival::Foreign), None)
+                    (address.and_then(|address| Arrival::of(&address, PATH, &mark)).unwrap_or(Arrival::Foreign), None)
                 }
             };
             let done = match arrival {
@@ -168,15 +176,7 @@ impl BrowserLogin {
             };
             if let Some(visitor) = visitor {
                 let failed = done.as_ref().err().map(|why| format!("tau is not logged in: {why}."));
-                let page = match &failed {
-                    None => Page {
-                        status: "200 OK",
-                        title: "tau is logged in",
-                        text: "You can close this page and go back to the terminal.",
-                    },
-                    Some(text) => Page { status: "400 Bad Request", title: "The login has failed", text },
-                };
-                visitor.show(page).await;
+                visitor.show(Page::of_login(failed.as_deref())).await;
             }
             return done;
         }

@@ -5,11 +5,10 @@
 //! The metadata of a server and its authorization server is found and checked by the crate `rmcp` (RFC 9728,
 //! RFC 8414, OpenID), and so are registration (RFC 7591), PKCE, `resource` (RFC 8707) and `iss` (RFC 9207).
 //! Parts: `addresses` (which may take part), `requests` (over tau's own HTTP client), `login` (from the
-//! browser to tokens), `callback` (the browser's return), `store` (the tokens on disk), `tokens` (using and
+//! browser to tokens, whose return `catalogue::login::callback` awaits), `store` (the tokens on disk), `tokens` (using and
 //! renewing them), `client` (requests with them).
 
 mod addresses;
-mod callback;
 pub(super) mod client;
 pub(super) mod login;
 mod requests;
@@ -25,10 +24,8 @@ use rmcp::transport::auth::{AuthError, AuthorizationMetadata, OAuthTokenResponse
 use serde::{Deserialize, Serialize};
 
 use super::variables::{Forms, expand};
+use crate::catalogue::login::without;
 use crate::settings::mcp_servers::OauthClient;
-
-/// The maximum length of a server's text in an error, in characters.
-const MAX_SAID_LEN: usize = 300;
 
 /// The result of a login: everything needed to renew its tokens.
 #[derive(Clone, Serialize, Deserialize)]
@@ -109,16 +106,4 @@ fn said(error: &AuthError, secrets: &[&str]) -> String {
         other => other.to_string(),
     };
     without(&text, secrets)
-}
-
-/// The text without these secrets, on one line and shortened.
-fn without(text: &str, secrets: &[&str]) -> String {
-    let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
-        text = text.replace(secret, "[redacted]");
-    }
-    match text.char_indices().nth(MAX_SAID_LEN) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text,
-    }
 }

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
-use tokio::time::{Instant, sleep};
 use url::Url;
 
 use super::super::variables::{Forms, expand};
@@ -20,8 +19,6 @@ use crate::settings::private_files::{LockFile, read_capped, write_private};
 const MAX_SIZE: u64 = 1024 * 1024;
 /// The longest wait for another tau that renews the tokens; its requests have shorter limits.
 const LOCK_WAIT: Duration = Duration::from_secs(45);
-/// The time between two attempts to take a lock.
-const LOCK_PAUSE: Duration = Duration::from_millis(25);
 
 /// The state of the login at a server, without asking it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,19 +122,10 @@ impl LoginStore {
     /// The reason, as part of a sentence, when another process holds it for too long.
     pub(super) async fn lock(&self, url: &Url) -> Result<LockFile, String> {
         let path = self.file(url).with_extension("lock");
-        let deadline = Instant::now() + LOCK_WAIT;
-        loop {
-            let taken = LockFile::try_take(&path);
-            if let Some(lock) =
-                taken.map_err(|error| format!("{} cannot be locked: {error}", path.display()))?
-            {
-                return Ok(lock);
-            }
-            if Instant::now() > deadline {
-                return Err(format!("another process keeps {} locked", path.display()));
-            }
-            sleep(LOCK_PAUSE).await;
-        }
+        LockFile::take_within(&path, LOCK_WAIT).await.map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => format!("another process keeps {} locked", path.display()),
+            _ => format!("{} cannot be locked: {error}", path.display()),
+        })
     }
 
     /// The file of a server: its host for readability, and a hash of its address.

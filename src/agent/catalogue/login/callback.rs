@@ -1,6 +1,6 @@
 //! The local address that the browser returns to after a login, with a plain page.
 //!
-//! Anyone who can reach it can send anything. Only requests with the state of this login count; all others
+//! Anyone who can reach it can send anything. Only requests with the mark of this login count; all others
 //! get a page that says so and changes nothing.
 
 use std::net::Ipv4Addr;
@@ -14,8 +14,6 @@ use url::Url;
 
 use crate::export::pen;
 
-/// The path of the address.
-const PATH: &str = "/callback";
 /// The maximum size of a request head, in bytes.
 const MAX_SIZE: usize = 32 * 1024;
 /// The time limit for a request on an open connection; browsers open some that they never use.
@@ -23,9 +21,18 @@ const WITHIN: Duration = Duration::from_secs(20);
 /// The maximum number of concurrent connections; further ones wait.
 const CONNECTIONS: usize = 32;
 
+/// How the browser's return to one login is recognised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// The address has this `state`.
+    State(String),
+    /// The path itself is a secret, because the authorization server returns no state.
+    Path,
+}
+
 /// A result of the authorization server, carried by the browser.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Arrival {
+pub(crate) enum Arrival {
     /// The code that is exchanged for tokens, and its issuer.
     Code { code: String, issuer: Option<String> },
     /// No tokens were granted; the reason.
@@ -35,16 +42,17 @@ pub(super) enum Arrival {
 }
 
 impl Arrival {
-    /// The result that an address carries for the login with this state; `None` if it is another page.
-    pub(super) fn of(address: &Url, state: &str) -> Option<Self> {
-        if address.path() != PATH {
+    /// The result that an address carries for the login with this path and mark; `None` if it is another
+    /// page.
+    pub(crate) fn of(address: &Url, path: &str, mark: &Mark) -> Option<Self> {
+        if address.path() != path {
             return None;
         }
         let value = |wanted: &str| {
             let found = address.query_pairs().find(|(name, _)| name == wanted);
             found.map(|(_, value)| value.into_owned()).filter(|value| !value.is_empty())
         };
-        if value("state").as_deref() != Some(state) {
+        if matches!(mark, Mark::State(state) if value("state").as_deref() != Some(state)) {
             return Some(Arrival::Foreign);
         }
         Some(match (value("error"), value("code")) {
@@ -59,18 +67,32 @@ impl Arrival {
 }
 
 /// A page to show in the browser.
-pub(super) struct Page<'a> {
-    pub(super) status: &'static str,
-    pub(super) title: &'a str,
-    pub(super) text: &'a str,
+pub(crate) struct Page<'a> {
+    pub(crate) status: &'static str,
+    pub(crate) title: &'a str,
+    pub(crate) text: &'a str,
+}
+
+impl<'a> Page<'a> {
+    /// The page at the end of a login; `failed` says why there is none.
+    pub(crate) fn of_login(failed: Option<&'a str>) -> Self {
+        match failed {
+            None => Page {
+                status: "200 OK",
+                title: "tau is logged in",
+                text: "You can close this page and go back to the terminal.",
+            },
+            Some(text) => Page { status: "400 Bad Request", title: "The login has failed", text },
+        }
+    }
 }
 
 /// A connection of a browser that waits for a page.
-pub(super) struct Visitor(TcpStream);
+pub(crate) struct Visitor(TcpStream);
 
 impl Visitor {
     /// Shows a page; a closed connection is ignored.
-    pub(super) async fn show(mut self, page: Page<'_>) {
+    pub(crate) async fn show(mut self, page: Page<'_>) {
         let _ = timeout(WITHIN, self.write(page)).await;
     }
 
@@ -96,37 +118,37 @@ impl Visitor {
 }
 
 /// The local address, and its listener.
-pub(super) struct Callback {
+pub(crate) struct Callback {
     listener: TcpListener,
     address: Url,
     visits: JoinSet<Option<(Url, Visitor)>>,
 }
 
 impl Callback {
-    /// Listens on this port, or on any free one.
+    /// Listens on this port of this machine, or on any free one. `host` is its name in the address.
     ///
     /// # Errors
     /// The reason, as part of a sentence.
-    pub(super) async fn listen(port: Option<u16>) -> Result<Self, String> {
+    pub(crate) async fn listen(port: Option<u16>, host: &str, path: &str) -> Result<Self, String> {
         let wanted = port.unwrap_or(0);
         let failed = |error: std::io::Error| match port {
-            Some(port) => format!("tau cannot listen at 127.0.0.1:{port}: {error}; change `callback_port`"),
+            Some(port) => format!("tau cannot listen at 127.0.0.1:{port}: {error}"),
             None => format!("tau cannot listen at 127.0.0.1: {error}"),
         };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted)).await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
-        let address = Url::parse(&format!("http://127.0.0.1:{port}{PATH}"));
+        let address = Url::parse(&format!("http://{host}:{port}{path}"));
         let address = address.map_err(|error| error.to_string())?;
         Ok(Callback { listener, address, visits: JoinSet::new() })
     }
 
     /// The address.
-    pub(super) fn address(&self) -> &Url {
+    pub(crate) fn address(&self) -> &Url {
         &self.address
     }
 
-    /// Waits for the browser to return to the login with this state. Cancel safe.
-    pub(super) async fn arrival(&mut self, state: &str) -> (Arrival, Visitor) {
+    /// Waits for the browser to return to the login with this mark. Cancel safe.
+    pub(crate) async fn arrival(&mut self, mark: &Mark) -> (Arrival, Visitor) {
         loop {
             let is_full = self.visits.len() >= CONNECTIONS;
             tokio::select! {
@@ -137,7 +159,7 @@ impl Callback {
                 },
                 Some(visit) = self.visits.join_next() => {
                     let Ok(Some((address, visitor))) = visit else { continue };
-                    let page = match Arrival::of(&address, state) {
+                    let page = match Arrival::of(&address, self.address.path(), mark) {
                         Some(Arrival::Foreign) => Page {
                             status: "400 Bad Request",
                             title: "This is not the login that tau waits for",
@@ -186,7 +208,9 @@ mod tests {
 
     #[test]
     fn only_what_has_the_state_counts() {
-        let of = |text: &str| Arrival::of(&Url::parse(&format!("http://127.0.0.1:1{text}")).unwrap(), "s1");
+        let url = |text: &str| Url::parse(&format!("http://127.0.0.1:1{text}")).unwrap();
+        let mark = Mark::State("s1".to_owned());
+        let of = |text: &str| Arrival::of(&url(text), "/callback", &mark);
         let code =
             |issuer: Option<&str>| Arrival::Code { code: "c d".into(), issuer: issuer.map(str::to_owned) };
         assert_eq!(of("/callback?code=c+d&state=s1"), Some(code(None)));
@@ -200,6 +224,10 @@ mod tests {
         for other in ["/favicon.ico", "/", "/callback/x?code=c&state=s1"] {
             assert_eq!(of(other), None, "{other}");
         }
+        let secret = |text: &str| Arrival::of(&url(text), "/callback/s3cret", &Mark::Path);
+        assert_eq!(secret("/callback/s3cret?code=c+d"), Some(code(None)));
+        assert_eq!(secret("/callback/s3cret"), Some(Arrival::Foreign));
+        assert_eq!(secret("/callback/guess?code=c"), None);
     }
 
     #[test]

@@ -1,0 +1,58 @@
+//! `auth.json`: the keys and logins that tau stores, by provider.
+
+use std::io;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::login::LoginTokens;
+use crate::settings::MAX_BYTES;
+use crate::settings::private_files::{SharedFile, read_capped, write_private};
+
+/// The file. Several processes may change it.
+#[derive(Clone, Debug)]
+pub(super) struct AuthFile(SharedFile);
+
+impl AuthFile {
+    pub(super) fn new(file: SharedFile) -> Self {
+        AuthFile(file)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Its entries; none if there is no file.
+    ///
+    /// # Errors
+    /// Errors of the file system, and `InvalidData` when the file cannot be parsed.
+    pub(super) fn read(&self) -> io::Result<Map<String, Value>> {
+        match read_capped(self.path(), MAX_BYTES) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Map::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The tokens of a provider's login.
+    ///
+    /// # Errors
+    /// Like [`AuthFile::read`], without the content of the file.
+    pub(super) fn login(&self, provider: &str) -> io::Result<Option<LoginTokens>> {
+        let unreadable = |error: io::Error| io::Error::new(error.kind(), "auth.json cannot be read");
+        Ok(self.read().map_err(unreadable)?.get(provider).and_then(LoginTokens::of_entry))
+    }
+
+    /// Changes its entries. Blocks.
+    ///
+    /// # Errors
+    /// Like [`AuthFile::read`]; the file is then left alone.
+    pub(super) fn change(&self, change: impl FnOnce(&mut Map<String, Value>)) -> io::Result<()> {
+        let _lock = self.0.lock()?;
+        let mut stored = self.read()?;
+        change(&mut stored);
+        let mut text = serde_json::to_vec_pretty(&stored)?;
+        text.push(b'\n');
+        write_private(self.path(), &text)
+    }
+}

@@ -1,0 +1,129 @@
+//! A login whose code the browser brings to this machine.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use url::Url;
+
+use super::callback::{Arrival, Callback, Mark, Page};
+use super::requests::{NoTokens, Requests, checked};
+use super::rows::{Browser, BrowserStyle};
+use super::tokens::text;
+use super::{Granted, challenge, random_word, without};
+use crate::secrets::Secret;
+
+/// The time that the user has in the browser.
+const WITHIN: Duration = Duration::from_secs(10 * 60);
+
+/// A login that waits for the browser.
+pub(super) struct BrowserLogin {
+    requests: Requests,
+    style: BrowserStyle,
+    callback: Callback,
+    page: Url,
+    mark: Mark,
+    verifier: String,
+}
+
+impl BrowserLogin {
+    /// Listens for the browser.
+    ///
+    /// # Errors
+    /// The reason, as part of a sentence.
+    pub(super) async fn begin(
+        requests: Requests,
+        browser: &Browser,
+        port: Option<u16>,
+    ) -> Result<Self, String> {
+        let (verifier, state) = (random_word()?, random_word()?);
+        let (mark, path) = match browser.style {
+            BrowserStyle::Oauth => (Mark::State(state), browser.callback.to_owned()),
+            BrowserStyle::OpenRouter => (Mark::Path, format!("{}/{state}", browser.callback)),
+        };
+        let port = port.or(browser.port).filter(|port| *port != 0);
+        let callback = Callback::listen(port, browser.host, &path).await.map_err(|why| match port {
+            Some(_) => format!("{why}; end the program that uses the port, or log in with --device"),
+            None => why,
+        })?;
+        let row = requests.row;
+        let mut page = checked(&requests.address(browser.authorize))?;
+        {
+            let mut query = page.query_pairs_mut();
+            match (browser.style, &mark) {
+                (BrowserStyle::Oauth, Mark::State(state)) => {
+                    query.append_pair("response_type", "code");
+                    query.append_pair("client_id", row.client_id);
+                    query.append_pair("redirect_uri", callback.address().as_str());
+                    query.append_pair("scope", row.scope);
+                    query.append_pair("state", state);
+                }
+                (_, _) => drop(query.append_pair("callback_url", callback.address().as_str())),
+            }
+            query.append_pair("code_challenge", &challenge(&verifier));
+            query.append_pair("code_challenge_method", "S256");
+            query.extend_pairs(browser.parameters);
+        }
+        Ok(BrowserLogin { style: browser.style, requests, callback, page, mark, verifier })
+    }
+
+    pub(super) fn page(&self) -> &Url {
+        &self.page
+    }
+
+    pub(super) async fn finish(mut self, pasted: &mut mpsc::Receiver<String>) -> Result<Granted, String> {
+        let late = |_| format!("nobody has logged in within {} minutes", WITHIN.as_secs() / 60);
+        timeout(WITHIN, self.answered(pasted)).await.map_err(late)?
+    }
+
+    async fn answered(&mut self, pasted: &mut mpsc::Receiver<String>) -> Result<Granted, String> {
+        let path = self.callback.address().path().to_owned();
+        loop {
+            let (arrival, visitor) = tokio::select! {
+                (arrival, visitor) = self.callback.arrival(&self.mark) => (arrival, Some(visitor)),
+                Some(text) = pasted.recv() => {
+                    let address = Url::parse(text.trim()).ok();
+                    let arrival = address.and_then(|address| Arrival::of(&address, &path, &self.mark));
+                    (arrival.unwrap_or(Arrival::Foreign), None)
+                }
+            };
+            let done = match arrival {
+                Arrival::Code { code, .. } => self.exchange(&code).await,
+                Arrival::Refused(why) => Err(format!("the login was refused: {}", without(&why, &[]))),
+                Arrival::Foreign if visitor.is_some() => continue,
+                Arrival::Foreign => {
+                    Err("the address that was pasted does not belong to this login".to_owned())
+                }
+            };
+            if let Some(visitor) = visitor {
+                let failed = done.as_ref().err().map(|why| format!("tau is not logged in: {why}."));
+                visitor.show(Page::of_login(failed.as_deref())).await;
+            }
+            return done;
+        }
+    }
+
+    async fn exchange(&self, code: &str) -> Result<Granted, String> {
+        let granted = match self.style {
+            BrowserStyle::Oauth => {
+                let redirect = self.callback.address().as_str();
+                self.requests.code(code, &self.verifier, redirect).await.map(Granted::Tokens)
+            }
+            BrowserStyle::OpenRouter => self.key(code).await.map(Granted::Key),
+        };
+        granted.map_err(|error| format!("there are no tokens: {}", error.said()))
+    }
+
+    /// Exchanges a code for an API key.
+    async fn key(&self, code: &str) -> Result<Secret, NoTokens> {
+        let body = json!({ "code": code, "code_verifier": self.verifier, "code_challenge_method": "S256" });
+        let answer = self.requests.json(self.requests.row.token, &body).await.map_err(NoTokens::Failed)?;
+        if !(200..300).contains(&answer.status) {
+            return Err(NoTokens::Refused(answer.said(&[code, &self.verifier])));
+        }
+        let key = text(&answer.body, "key").filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic()));
+        key.map(Secret::new)
+            .ok_or_else(|| NoTokens::Failed("the server's answer has no usable key".to_owned()))
+    }
+}
