@@ -9,26 +9,20 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::Instant;
+use tokio::task::spawn_blocking;
 
 use super::attend::{attend, attend_unless_stopped};
 use super::state::Engine;
-use super::{announce, event_hooks, gate, grants};
-use crate::engine::base::approvals::{Decision, Review};
-use crate::engine::base::clock::millis_since;
-use crate::engine::calls::call_task::{self, CarriedOut};
-use crate::engine::calls::{call_hooks, tool_calls};
-use crate::engine::queries::undo_queries;
+use super::{announce, grants};
+use crate::engine::calls::tool_calls;
 use crate::extensions::prompt::{self, Meant};
 use crate::extensions::registry::Loaded;
 use crate::extensions::templates::Template;
 use crate::extensions::templates::arguments::Arguments;
 use crate::extensions::templates::parts::{Part, parts};
-use tau_protocol::event::{NoticeLevel, TurnEvent};
-use tau_protocol::message::{Block, HookNote, ToolCall, UserContent, UserMessage};
-use tau_tools::{Content, Details, TerminalOutput, ToolError, ToolOutput, ToolProgress, ids, paths};
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::message::{Block, ToolCall, UserContent, UserMessage};
+use tau_tools::{Content, Details, TerminalOutput, ToolOutput, ToolProgress, ids, paths};
 
 /// The maximum nesting of templates.
 const MAX_DEPTH: usize = 8;
@@ -220,121 +214,17 @@ fn is_template(loaded: &Loaded, template: &Template, path: &std::path::Path) -> 
     own.is_some() && own == path.canonicalize().ok()
 }
 
-/// An event during a call of a template.
-enum Step {
-    Prepared(Review),
-    Decided(Result<Decision, oneshot::error::RecvError>),
-    Ended(Option<Result<CarriedOut, tokio::task::JoinError>>),
-}
-
 /// Runs a tool for a template and returns its output; an error if it was denied or stopped.
 async fn call(engine: &mut Engine, of: &str, name: &str, arguments: Value) -> Result<String, String> {
     let Some(tool) = engine.config.tools.get(name).cloned() else {
         return Err(format!("/{of} needs the tool {name}, which is off"));
     };
-    let call = ToolCall {
-        id: format!("prompt-{}", ids::id()),
-        name: name.to_owned(),
-        arguments: arguments.clone(),
-        thought_signature: None,
-    };
-    let read_only = tool.spec().read_only;
-    engine.emit(TurnEvent::ToolExecutionStart {
-        tool_call_id: call.id.clone(),
-        tool_name: call.name.clone(),
-        args: arguments.clone(),
-    });
-    let since = Instant::now();
-    let (progress, _updates) = ToolProgress::channel();
-    let (sender, mut reviews) = mpsc::unbounded_channel();
-    let undo = undo_queries::of_call(engine, &call);
-    let context = tool_calls::context(engine, progress);
-    let mut task = JoinSet::new();
-    let hooks = call_hooks::of_call(engine, &call);
-    task.spawn(call_task::carry_out(tool, arguments, context, (0, sender), undo, hooks));
-    let mut deciding: Option<(oneshot::Receiver<Decision>, oneshot::Sender<Decision>)> = None;
-    let mut denied = false;
-    let ended = loop {
-        let step = async {
-            tokio::select! {
-                biased;
-                Some((_, review)) = reviews.recv() => Step::Prepared(review),
-                decided = decision(&mut deciding) => Step::Decided(decided),
-                ended = task.join_next() => Step::Ended(ended),
-            }
-        };
-        match attend_unless_stopped(engine, step).await {
-            Some(Step::Prepared(review)) => {
-                let (decide, decided) = oneshot::channel();
-                deciding = Some((decided, review.decide));
-                gate::review(engine, &call, read_only, Review { decide, ..review });
-            }
-            Some(Step::Decided(decided)) => {
-                if let (Some((_, task)), Ok(decision)) = (deciding.take(), decided) {
-                    denied = decision.is_err();
-                    let _ = task.send(decision);
-                }
-            }
-            Some(Step::Ended(ended)) => break ended,
-            None => {
-                gate::withdraw_all(engine);
-                break None;
-            }
-        }
-    };
-    let mut did = Vec::new();
-    let result = match ended {
-        Some(Ok(CarriedOut { result, notices, hooks, .. })) => {
-            undo_queries::tell(engine, notices);
-            did = event_hooks::after_call(engine, hooks);
-            result
-        }
-        Some(Err(error)) => Err(ToolError::refused(format!("the tool crashed: {error}"))),
-        None => {
-            denied = true;
-            Err(ToolError::refused("aborted"))
-        }
-    };
-    let text = end(engine, call, result, millis_since(since), did);
-    if denied { Err(format!("/{of}: {text}")) } else { Ok(text) }
-}
-
-/// Reports the end of a call and returns its output.
-fn end(
-    engine: &mut Engine,
-    call: ToolCall,
-    result: Result<ToolOutput, ToolError>,
-    milliseconds: u64,
-    hooks: Vec<HookNote>,
-) -> String {
-    let is_error = result.is_err();
-    let mut output = match result {
-        Ok(output) => output,
-        Err(ToolError::Refused { message, details } | ToolError::Aborted { message, details }) => {
-            ToolOutput::new(message, *details)
-        }
-    };
-    engine.config.behavior.masking.answer(&mut output);
-    let text = text_of(&output);
-    engine.emit(TurnEvent::ToolExecutionEnd {
-        tool_call_id: call.id,
-        tool_name: call.name,
-        result: output,
-        is_error,
-        duration_ms: Some(milliseconds),
-        hooks,
-    });
-    text
-}
-
-/// The awaited decision; pending forever without one.
-async fn decision(
-    deciding: &mut Option<(oneshot::Receiver<Decision>, oneshot::Sender<Decision>)>,
-) -> Result<Decision, oneshot::error::RecvError> {
-    match deciding {
-        Some((decided, _)) => decided.await,
-        None => std::future::pending().await,
-    }
+    let id = format!("prompt-{}", ids::id());
+    let call = ToolCall { id, name: name.to_owned(), arguments, thought_signature: None };
+    let outcome = tool_calls::run_one(engine, call, tool).await;
+    let text = text_of(&outcome.output);
+    let is_aborted = outcome.is_error && engine.current.stop.is_cancelled();
+    if outcome.is_denied || is_aborted { Err(format!("/{of}: {text}")) } else { Ok(text) }
 }
 
 fn text_of(output: &ToolOutput) -> String {

@@ -25,6 +25,8 @@ pub(crate) struct Slot {
 pub(crate) struct Outcome {
     pub output: ToolOutput,
     pub is_error: bool,
+    /// Whether the user or a rule denied it.
+    pub is_denied: bool,
     pub duration_ms: Option<u64>,
     /// Notes about hooks.
     pub hooks: Vec<HookNote>,
@@ -34,7 +36,7 @@ impl Outcome {
     /// The result of a call that did not run.
     pub fn unrun(reason: &str) -> Self {
         let output = ToolOutput::new(reason, Details::None);
-        Outcome { output, is_error: true, duration_ms: None, hooks: Vec::new() }
+        Outcome { output, is_error: true, is_denied: false, duration_ms: None, hooks: Vec::new() }
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct CarriedOut {
     pub(crate) result: Result<ToolOutput, ToolError>,
     /// The time it waited for the decision, which is not the tool's time.
     pub(crate) waited: Duration,
+    /// Whether the decision was to deny it.
+    pub(crate) is_denied: bool,
     /// Notices for the user about its changes.
     pub(crate) notices: Vec<String>,
     /// Effects of hooks.
@@ -52,7 +54,7 @@ pub(crate) async fn carry_out(
         Ok(checked) => checked,
         Err(error) => {
             let (waited, notices) = (Duration::ZERO, Vec::new());
-            return CarriedOut { result: Err(error), waited, notices, hooks: effects };
+            return CarriedOut { result: Err(error), waited, is_denied: false, notices, hooks: effects };
         }
     };
     let mut carried = carry_out_checked(tool, &checked, context, reviews, undo).await;
@@ -70,7 +72,7 @@ async fn carry_out_checked(
     (index, reviews): (usize, mpsc::UnboundedSender<(usize, Review)>),
     undo: Option<CallUndo>,
 ) -> CarriedOut {
-    let (mut waited, mut notices) = (Duration::ZERO, Vec::new());
+    let (mut waited, mut is_denied, mut notices) = (Duration::ZERO, false, Vec::new());
     let run = async {
         let (stop, sandbox) = (context.cancel.clone(), context.sandbox.clone());
         let arguments = checked.arguments.clone();
@@ -92,7 +94,9 @@ async fn carry_out_checked(
         // If it is not received, there is no decision either.
         let _ = reviews.send((index, review));
         let decision = await_decision(decided, &stop, &mut waited).await;
-        let approved = decision.unwrap_or_else(|| Err(ToolError::refused(UNANSWERED)))?;
+        let decision = decision.unwrap_or_else(|| Err(ToolError::refused(UNANSWERED)));
+        is_denied = decision.is_err();
+        let approved = decision?;
         let (mut prepared, mut approved, mut edited) = (prepared, approved, None);
         let (mut ran, mut was_asked) = (false, false);
         loop {
@@ -119,7 +123,10 @@ async fn carry_out_checked(
             let _ = reviews.send((index, review));
             match await_decision(decided, &stop, &mut waited).await {
                 Some(Ok(decision)) => approved = decision,
-                Some(Err(refusal)) => return sandbox_gate::not_run_again(result, &refusal),
+                Some(Err(refusal)) => {
+                    is_denied = true;
+                    return sandbox_gate::not_run_again(result, &refusal);
+                }
                 None => return result,
             }
             prepared = tool.prepare(arguments.clone(), context.clone()).await?;
@@ -127,7 +134,7 @@ async fn carry_out_checked(
         }
     };
     let result = run.await;
-    CarriedOut { result, waited, notices, hooks: HookEffects::default() }
+    CarriedOut { result, waited, is_denied, notices, hooks: HookEffects::default() }
 }
 
 /// Waits for a decision and counts the time; `None` if the call is stopped.

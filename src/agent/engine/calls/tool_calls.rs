@@ -21,6 +21,7 @@ use crate::engine::attend::{attend, attend_unless_stopped};
 use crate::engine::base::approvals::Review;
 use crate::engine::base::call_order::{CallOrder, HeldCall, Reach};
 use crate::engine::base::clock::{millis_since, now};
+use crate::engine::base::loop_guard::LoopGuard;
 use crate::engine::base::panics;
 use crate::engine::event_hooks;
 use crate::engine::folder_instructions;
@@ -30,9 +31,9 @@ use crate::engine::queries::undo_queries;
 use crate::engine::run::log::Run;
 use crate::engine::state::Engine;
 use tau_protocol::event::{NoticeLevel, TurnEvent};
-use tau_protocol::message::{AssistantMessage, Message, ToolResultMessage};
+use tau_protocol::message::{AssistantMessage, Message, ToolCall, ToolResultMessage};
 use tau_protocol::run::SteerMode;
-use tau_tools::{Content, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress};
+use tau_tools::{AnyTool, Content, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress};
 
 /// The maximum number of concurrent calls.
 const MAX_CONCURRENT: usize = 8;
@@ -53,10 +54,28 @@ pub(crate) async fn run_all(run: &mut Run<'_>, answer: &AssistantMessage) -> Vec
     if !slots.is_empty() {
         run.loop_guard.next_turn();
     }
-    let batch = Batch { order: order_of(run.engine, &slots), ..Batch::default() };
-    let mut runner = ToolRunner { run, slots, ended: 0 };
-    runner.run(batch).await;
-    runner.results()
+    let slots = ToolRunner::run(run.engine, Some(&mut run.loop_guard), slots).await;
+    let message = |slot: Slot| {
+        let outcome = slot.outcome.unwrap_or_else(|| Outcome::unrun("aborted"));
+        run.commit(Message::ToolResult(ToolResultMessage {
+            tool_call_id: slot.call.id,
+            tool_name: slot.asked_name,
+            content: outcome.output.content,
+            details: outcome.output.details,
+            is_error: outcome.is_error,
+            timestamp: now(),
+            duration_ms: outcome.duration_ms,
+            hooks: outcome.hooks,
+        }))
+    };
+    slots.into_iter().map(message).collect()
+}
+
+/// Runs a call that is not the model's. It is reported, but not recorded.
+pub(crate) async fn run_one(engine: &mut Engine, call: ToolCall, tool: Arc<dyn AnyTool>) -> Outcome {
+    let slot = Slot { asked_name: call.name.clone(), call, tool: Ok(tool), outcome: None };
+    let slots = ToolRunner::run(engine, None, vec![slot]).await;
+    slots.into_iter().find_map(|slot| slot.outcome).unwrap_or_else(|| Outcome::unrun("aborted"))
 }
 
 /// Determines which calls may run side by side.
@@ -126,19 +145,33 @@ impl Batch {
     }
 }
 
-/// Carries out the calls of one answer.
-struct ToolRunner<'r, 'a> {
-    run: &'r mut Run<'a>,
+/// Carries out calls, which may run side by side.
+struct ToolRunner<'a> {
+    engine: &'a mut Engine,
+    /// Warns the model if it repeats itself.
+    loop_guard: Option<&'a mut LoopGuard>,
     slots: Vec<Slot>,
     /// The number of calls that ran to completion.
     ended: usize,
 }
 
-impl ToolRunner<'_, '_> {
+impl<'a> ToolRunner<'a> {
+    /// Runs the calls; each has its outcome then, unless it was aborted before it started.
+    async fn run(
+        engine: &'a mut Engine,
+        loop_guard: Option<&'a mut LoopGuard>,
+        slots: Vec<Slot>,
+    ) -> Vec<Slot> {
+        let batch = Batch { order: order_of(engine, &slots), ..Batch::default() };
+        let mut runner = ToolRunner { engine, loop_guard, slots, ended: 0 };
+        runner.run_batch(batch).await;
+        runner.slots
+    }
+
     /// Whether a steering message makes the remaining calls unnecessary. Checked when a call has ended, so an
     /// answer with calls gets at least one result.
     fn is_steered(&self) -> bool {
-        let engine = &self.run.engine;
+        let engine = &self.engine;
         self.ended > 0
             && engine.config.behavior.steer == SteerMode::SkipRemaining
             && engine.queues.has_steering()
@@ -146,7 +179,7 @@ impl ToolRunner<'_, '_> {
 
     /// Ends a call that cannot or must not run.
     fn skip(&mut self, batch: &mut Batch, index: usize) {
-        let stopped = self.run.engine.current.stop.is_cancelled();
+        let stopped = self.engine.current.stop.is_cancelled();
         let reason = match self.slots.get(index).map(|slot| &slot.tool) {
             _ if stopped => "aborted".to_owned(),
             Some(Err(reason)) => reason.clone(),
@@ -155,16 +188,16 @@ impl ToolRunner<'_, '_> {
         self.end(batch, index, Outcome::unrun(&reason));
     }
 
-    async fn run(&mut self, mut batch: Batch) {
+    async fn run_batch(&mut self, mut batch: Batch) {
         loop {
             while batch.tasks.len() < MAX_CONCURRENT
-                && !self.run.engine.current.stop.is_cancelled()
+                && !self.engine.current.stop.is_cancelled()
                 && !self.is_steered()
-                && let Some(index) = batch.order.next_to_start(gate::asks(self.run.engine))
+                && let Some(index) = batch.order.next_to_start(gate::asks(self.engine))
             {
                 self.start(&mut batch, index);
             }
-            match attend_unless_stopped(self.run.engine, batch.step()).await {
+            match attend_unless_stopped(self.engine, batch.step()).await {
                 Some(Some(step)) => self.step(&mut batch, step),
                 Some(None) => break,
                 None => {
@@ -180,9 +213,9 @@ impl ToolRunner<'_, '_> {
 
     /// Gives aborted calls a moment to end properly, then drops the remaining ones.
     async fn abort(&mut self, batch: &mut Batch) {
-        gate::withdraw_all(self.run.engine);
+        gate::withdraw_all(self.engine);
         let deadline = Instant::now() + GRACE;
-        while let Ok(Some(step)) = attend(self.run.engine, timeout_at(deadline, batch.step())).await {
+        while let Ok(Some(step)) = attend(self.engine, timeout_at(deadline, batch.step())).await {
             self.step(batch, step);
         }
         batch.tasks.abort_all();
@@ -198,15 +231,15 @@ impl ToolRunner<'_, '_> {
         let Some(Slot { call, tool: Ok(tool), .. }) = self.slots.get(index) else {
             return self.skip(batch, index);
         };
-        let arguments = match self.run.engine.config.behavior.masking.arguments(&call.name, &call.arguments) {
+        let arguments = match self.engine.config.behavior.masking.arguments(&call.name, &call.arguments) {
             Ok(filled) => filled.unwrap_or_else(|| call.arguments.clone()),
             Err(reason) => return self.end(batch, index, Outcome::unrun(&reason)),
         };
         let (progress, updates) = ToolProgress::channel();
-        let (tool, context) = (tool.clone(), context(self.run.engine, progress));
+        let (tool, context) = (tool.clone(), context(self.engine, progress));
         let reviews = (index, batch.reviews.sender.clone());
-        let undo = undo_queries::of_call(self.run.engine, call);
-        let hooks = call_hooks::of_call(self.run.engine, call);
+        let undo = undo_queries::of_call(self.engine, call);
+        let hooks = call_hooks::of_call(self.engine, call);
         batch.order.start(index);
         // A call that is only prepared is reported when it may run.
         if batch.order.is_free(index) {
@@ -248,7 +281,7 @@ impl ToolRunner<'_, '_> {
             && let Some(Slot { tool: Ok(tool), .. }) = self.slots.get(index)
         {
             // A hook may have changed the call after its order was determined.
-            let reach = Reach::of(&**tool, Some(&review.access), self.run.engine.cwd());
+            let reach = Reach::of(&**tool, Some(&review.access), self.engine.cwd());
             batch.order.revise(index, reach);
         }
         if batch.order.is_free(index) {
@@ -268,7 +301,7 @@ impl ToolRunner<'_, '_> {
         if self.is_steered() {
             let refused = batch.order.refuse_held(SKIPPED);
             if !refused.is_empty() {
-                gate::withdraw_all(self.run.engine);
+                gate::withdraw_all(self.engine);
             }
             refused.into_iter().for_each(|index| self.report_start(batch, index));
         }
@@ -276,12 +309,12 @@ impl ToolRunner<'_, '_> {
 
     /// The outcome of a task that ended `ms` milliseconds after it started.
     fn outcome(&mut self, ended: Result<CarriedOut, JoinError>, ms: u64) -> Outcome {
-        let (result, waited, hooks) = match ended {
-            Ok(CarriedOut { result, waited, notices, hooks }) => {
-                undo_queries::tell(self.run.engine, notices);
-                self.run.engine.tell_of_directory();
-                let hooks = event_hooks::after_call(self.run.engine, hooks);
-                (result, waited, hooks)
+        let (result, waited, is_denied, hooks) = match ended {
+            Ok(CarriedOut { result, waited, is_denied, notices, hooks }) => {
+                undo_queries::tell(self.engine, notices);
+                self.engine.tell_of_directory();
+                let hooks = event_hooks::after_call(self.engine, hooks);
+                (result, waited, is_denied, hooks)
             }
             Err(error) => {
                 let why = match error.try_into_panic() {
@@ -290,8 +323,8 @@ impl ToolRunner<'_, '_> {
                 };
                 let text = format!("the tool crashed: {why}");
                 let hint = "this is a bug in tau; please report it";
-                self.run.engine.notice(NoticeLevel::Error, text.clone(), Some(hint));
-                (Err(ToolError::refused(text)), Duration::ZERO, Vec::new())
+                self.engine.notice(NoticeLevel::Error, text.clone(), Some(hint));
+                (Err(ToolError::refused(text)), Duration::ZERO, false, Vec::new())
             }
         };
         let (output, is_error) = match result {
@@ -301,13 +334,13 @@ impl ToolRunner<'_, '_> {
             }
         };
         let waited = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-        Outcome { output, is_error, duration_ms: Some(ms.saturating_sub(waited)), hooks }
+        Outcome { output, is_error, is_denied, duration_ms: Some(ms.saturating_sub(waited)), hooks }
     }
 
     /// Sends a prepared call to be judged.
     fn judge(&mut self, index: usize, review: Review) {
         if let Some(Slot { call, tool: Ok(tool), .. }) = self.slots.get(index) {
-            gate::review(self.run.engine, call, tool.spec().read_only, review);
+            gate::review(self.engine, call, tool.spec().read_only, review);
         }
     }
 
@@ -316,7 +349,7 @@ impl ToolRunner<'_, '_> {
         if let Some(slot) = self.slots.get(index)
             && batch.reported.insert(index)
         {
-            self.run.engine.emit(TurnEvent::ToolExecutionStart {
+            self.engine.emit(TurnEvent::ToolExecutionStart {
                 tool_call_id: slot.call.id.clone(),
                 tool_name: slot.call.name.clone(),
                 args: arguments(&slot.call),
@@ -326,8 +359,8 @@ impl ToolRunner<'_, '_> {
 
     fn report_progress(&mut self, index: usize, mut partial_result: ToolOutput) {
         if let Some(slot) = self.slots.get(index).filter(|slot| slot.outcome.is_none()) {
-            self.run.engine.config.behavior.masking.partial_answer(&mut partial_result);
-            self.run.engine.emit(TurnEvent::ToolExecutionUpdate {
+            self.engine.config.behavior.masking.partial_answer(&mut partial_result);
+            self.engine.emit(TurnEvent::ToolExecutionUpdate {
                 tool_call_id: slot.call.id.clone(),
                 tool_name: slot.call.name.clone(),
                 args: arguments(&slot.call),
@@ -344,16 +377,16 @@ impl ToolRunner<'_, '_> {
         let Some(slot) = self.slots.get_mut(index) else {
             return;
         };
-        self.run.engine.config.behavior.masking.answer(&mut outcome.output);
+        self.engine.config.behavior.masking.answer(&mut outcome.output);
         if !outcome.is_error {
-            grants::skill_read(self.run.engine, &slot.call);
-            folder_instructions::reached_by(self.run.engine, &slot.call);
+            grants::skill_read(self.engine, &slot.call);
+            folder_instructions::reached_by(self.engine, &slot.call);
         }
-        if !self.run.engine.current.stop.is_cancelled() {
-            let repeat = self.run.loop_guard.note(&slot.call, &outcome.output);
+        if let Some(guard) = self.loop_guard.as_mut().filter(|_| !self.engine.current.stop.is_cancelled()) {
+            let repeat = guard.note(&slot.call, &outcome.output);
             outcome.output.content.extend(repeat.warning().map(Content::text));
         }
-        self.run.engine.emit(TurnEvent::ToolExecutionEnd {
+        self.engine.emit(TurnEvent::ToolExecutionEnd {
             tool_call_id: slot.call.id.clone(),
             tool_name: slot.call.name.clone(),
             result: outcome.output.clone(),
@@ -362,25 +395,6 @@ impl ToolRunner<'_, '_> {
             hooks: outcome.hooks.clone(),
         });
         slot.outcome = Some(outcome);
-    }
-
-    /// The results as messages, in call order. Calls without a result get one now.
-    fn results(self) -> Vec<Arc<Message>> {
-        let ToolRunner { run, slots, .. } = self;
-        let message = |slot: Slot| {
-            let outcome = slot.outcome.unwrap_or_else(|| Outcome::unrun("aborted"));
-            run.commit(Message::ToolResult(ToolResultMessage {
-                tool_call_id: slot.call.id,
-                tool_name: slot.asked_name,
-                content: outcome.output.content,
-                details: outcome.output.details,
-                is_error: outcome.is_error,
-                timestamp: now(),
-                duration_ms: outcome.duration_ms,
-                hooks: outcome.hooks,
-            }))
-        };
-        slots.into_iter().map(message).collect()
     }
 }
 
