@@ -9,5 +9,6 @@ pub use tau_protocol::event::{
 };
 pub use tau_protocol::message::Message;
 pub use tau_protocol::model::{Model, ThinkingLevel};
+pub use tau_protocol::query::ask;
 pub use tau_tools::function::function;
 pub use tau_tools::{Tool, ToolContext, ToolError, ToolOutput, Toolbox};

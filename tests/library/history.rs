@@ -1,6 +1,6 @@
 //! The history of a session of which only the end is read when it is opened.
 
-use tau::agent::protocol::query::{Query, QueryAnswer};
+use tau::agent::protocol::query::ask;
 use tau::agent::session::{Access, Session};
 
 use super::*;
@@ -59,17 +59,13 @@ async fn the_complete_history_can_be_loaded() {
 async fn queries_have_typed_answers() {
     let player = Player::new(vec![vec![Say("the answer"), STOP]]);
     let agent = builder(&player).start();
-    let refused = agent.query(Query::Source).in_time("the agent to take `query`").await;
+    let refused = agent.query(ask::Source).in_time("the agent to take `query`").await;
     assert!(matches!(refused, Err(AgentError::Failed(why)) if why.contains("nothing to export")));
     agent.run("go").in_time("the end of the run").await.unwrap();
-    let text = agent.query(Query::LastText).in_time("the agent to take `query`").await.unwrap();
-    assert_eq!(text, QueryAnswer::LastText(Some("the answer".into())));
-    let QueryAnswer::Stats(stats) =
-        agent.query(Query::Stats).in_time("the agent to take `query`").await.unwrap()
-    else {
-        panic!()
-    };
+    let text = agent.query(ask::LastText).in_time("the agent to take `query`").await.unwrap();
+    assert_eq!(text.as_deref(), Some("the answer"));
+    let stats = agent.query(ask::Stats).in_time("the agent to take `query`").await.unwrap();
     assert_eq!((stats.user_messages, stats.assistant_messages), (1, 1));
     agent.shutdown().in_time("the end").await;
-    assert_eq!(agent.query(Query::Sync).in_time("the agent to take `query`").await, Err(AgentError::Ended));
+    assert_eq!(agent.query(ask::Sync).in_time("the agent to take `query`").await, Err(AgentError::Ended));
 }

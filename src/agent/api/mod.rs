@@ -31,7 +31,7 @@ use super::protocol::command::{AgentCommand, QuestionAnswer, Tuning};
 use super::protocol::message::Message;
 use super::protocol::mirror::SessionMirror;
 use super::protocol::model::{Model, ThinkingBudgets, ThinkingLevel};
-use super::protocol::query::{Query, QueryAnswer};
+use super::protocol::query::{TypedQuery, ask};
 use super::protocol::rules::{PermissionRules, RuleChange};
 use super::protocol::run::RunLimits;
 use board::{AgentEnd, Board, PendingQuery, fold};
@@ -284,18 +284,13 @@ impl Agent {
     }
 
     /// Changes a permission rule, also in its file if it is in one, and returns all rules after the change.
-    /// Waiting calls are judged again. `Query::PermissionRules` lists the rules without a change.
+    /// Waiting calls are judged again. [`ask::PermissionRules`] lists the rules without a change.
     ///
     /// # Errors
     /// When the change is invalid or cannot be saved, or the agent has ended.
     pub async fn change_rules(&self, change: RuleChange) -> Result<PermissionRules, AgentError> {
-        let answer = self
-            .answered(false, |ticket| AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change }))
-            .await?;
-        match answer {
-            QueryAnswer::PermissionRules(rules) => Ok(rules),
-            _ => Ok(PermissionRules::default()),
-        }
+        let command = |ticket| AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change });
+        self.answered::<ask::PermissionRules>(false, command).await
     }
 
     /// Answers a question (`QuestionEvent::Asked`).
@@ -324,11 +319,12 @@ impl Agent {
         self.inner.commands.send(command).await.map_err(|_| AgentError::Ended)
     }
 
-    /// Asks about the session. The answer is as of all commands sent before.
+    /// Asks about the session: [`ask`] has a type for each question, which knows the type of its answer. The
+    /// answer is as of all commands sent before.
     ///
     /// # Errors
     /// When there is no answer, or the agent has ended.
-    pub async fn query(&self, query: Query) -> Result<QueryAnswer, AgentError> {
+    pub async fn query<Q: TypedQuery>(&self, query: Q) -> Result<Q::Answer, AgentError> {
         self.ask(query, false).await
     }
 
@@ -339,28 +335,27 @@ impl Agent {
     /// # Errors
     /// When the agent has ended.
     pub async fn load_history(&self) -> Result<Vec<Arc<Message>>, AgentError> {
-        match self.ask(Query::History, true).await? {
-            QueryAnswer::Messages(messages) => Ok(messages),
-            _ => Ok(self.state().messages),
-        }
+        self.ask(ask::History, true).await
     }
 
     /// Sends a command and waits until the state shows its effect.
     async fn act(&self, command: impl Into<AgentCommand>) -> Result<(), AgentError> {
         self.command(command).await?;
-        self.query(Query::Sync).await.map(|_| ())
+        self.query(ask::Sync).await
     }
 
-    async fn ask(&self, query: Query, loads_history: bool) -> Result<QueryAnswer, AgentError> {
-        self.answered(loads_history, |ticket| AgentCommand::Task(TaskCommand::Query { ticket, query })).await
+    async fn ask<Q: TypedQuery>(&self, query: Q, loads_history: bool) -> Result<Q::Answer, AgentError> {
+        let query = query.query();
+        let command = |ticket| AgentCommand::Task(TaskCommand::Query { ticket, query });
+        self.answered::<Q>(loads_history, command).await
     }
 
     /// Sends a command with a ticket, and waits for its answer.
-    async fn answered(
+    async fn answered<Q: TypedQuery>(
         &self,
         loads_history: bool,
         command: impl FnOnce(u64) -> AgentCommand,
-    ) -> Result<QueryAnswer, AgentError> {
+    ) -> Result<Q::Answer, AgentError> {
         let ticket = self.inner.tickets.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         self.inner.board.lock().queries.insert(ticket, PendingQuery { answer: sender, loads_history });
@@ -368,6 +363,7 @@ impl Agent {
             return Err(AgentError::Ended);
         }
         self.command(command(ticket)).await?;
-        answer.await.map_err(|_| AgentError::Ended)?.map_err(AgentError::Failed)
+        let answer = answer.await.map_err(|_| AgentError::Ended)?.and_then(Q::take);
+        answer.map_err(AgentError::Failed)
     }
 }

@@ -8,7 +8,7 @@ use crate::context::request;
 use tau_protocol::attachment::Attachment;
 use tau_protocol::command::{AgentCommand, Queue, QueueChange, QueueCommand, QueuedMessage, RunCommand};
 use tau_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
-use tau_protocol::query::{Query, QueryAnswer};
+use tau_protocol::query::ask;
 use tau_protocol::run::{QueueMode, SteerMode};
 
 impl Agent {
@@ -73,11 +73,8 @@ impl Agent {
     /// # Errors
     /// When the agent has ended.
     pub async fn queue_mode(&self, queue: Queue) -> Result<QueueMode, AgentError> {
-        match self.query(Query::State).await? {
-            QueryAnswer::State(state) if queue == Queue::Steer => Ok(state.steering_mode),
-            QueryAnswer::State(state) => Ok(state.follow_up_mode),
-            _ => Err(AgentError::Failed("the agent did not say what its queue modes are".into())),
-        }
+        let state = self.query(ask::State).await?;
+        Ok(if queue == Queue::Steer { state.steering_mode } else { state.follow_up_mode })
     }
 
     /// Starts a run with a message, waits for its end, and returns its last answer.
@@ -145,7 +142,7 @@ impl Agent {
     /// # Errors
     /// When the agent has ended.
     pub async fn wait_for_idle(&self) -> Result<(), AgentError> {
-        self.query(Query::Idle).await.map(|_| ())
+        self.query(ask::Idle).await
     }
 
     /// Queues a steering message: the model sees it when the current tool call has ended. If nothing is

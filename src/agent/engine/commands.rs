@@ -80,7 +80,7 @@ pub(crate) fn apply(engine: &mut Engine, command: AgentCommand) {
         AgentCommand::Queue(command) => apply_to_queues(engine, command),
         AgentCommand::Session(command) => apply_to_session(engine, command),
         AgentCommand::Settings(command) => apply_to_settings(engine, command),
-        AgentCommand::Task(TaskCommand::Query { ticket, query }) => queries::answer(engine, ticket, &query),
+        AgentCommand::Task(TaskCommand::Query { ticket, query }) => queries::answer(engine, ticket, query),
         AgentCommand::Shell(ShellCommand::Bash {
             id,
             command,

@@ -20,78 +20,162 @@ use super::rules::{PermissionRules, Verdict};
 use super::run::QueueMode;
 use super::undo::{Checkpoint, SessionChanges, UndoPlan};
 
-/// A query about the session. Each variant names its answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "query", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum Query {
-    /// [`QueryAnswer::Done`] once every command before this one has taken effect.
-    Sync,
-    /// [`QueryAnswer::Done`] once nothing runs and nothing is waiting to run.
-    Idle,
-    /// [`QueryAnswer::State`]
-    State,
-    /// [`QueryAnswer::Messages`]: the messages in the model's context.
-    Messages,
-    /// [`QueryAnswer::MessageRecords`]: the messages in the model's context, as in the file.
-    MessageRecords,
-    /// [`QueryAnswer::Messages`]: every message on the current branch, compacted ones included.
-    /// Reads the whole session file if only its end has been read so far.
-    History,
-    /// [`QueryAnswer::HistoryPage`]: messages of the current branch before those sent when the session was
-    /// opened. A page that must be read from the file arrives later than the answers to later queries.
-    HistoryPage {
-        #[serde(default)]
-        from: PageFrom,
-        #[serde(default)]
-        goal: PageGoal,
-    },
-    /// [`QueryAnswer::LastText`]
-    LastText,
-    /// [`QueryAnswer::Entries`]: the entries after the named one, or all.
-    Entries { since: Option<String> },
-    /// [`QueryAnswer::Outline`]
-    Outline,
-    /// [`QueryAnswer::ForkMessages`]
-    ForkMessages,
-    /// [`QueryAnswer::Stats`]
-    Stats,
-    /// [`QueryAnswer::Source`]. An error if the session is empty.
-    Source,
-    /// [`QueryAnswer::ContextUsage`]
-    ContextUsage,
-    /// [`QueryAnswer::Titles`]: the earlier calls of this session that a permission rule would have allowed
-    /// (or asked about, or denied, depending on its list). An error if the rule is invalid.
-    RuleCoverage {
-        rule: String,
-        #[serde(default)]
-        list: Verdict,
-    },
-    /// [`QueryAnswer::PermissionRules`]
-    PermissionRules,
-    /// [`QueryAnswer::Text`]: the whole new text of the file that a call waiting for approval would write.
-    /// An error if no call with this id is waiting, or its change is not text.
-    ProposedText { id: String },
-    /// [`QueryAnswer::Checkpoints`]: the prompts on the current branch, with the file changes of each.
-    Checkpoints,
-    /// [`QueryAnswer::Changes`]: the session's file changes.
-    Changes,
-    /// [`QueryAnswer::UndoPlan`]: what going back to a prompt would restore; without one, what reversing the
-    /// last undo would. An error if there is no such prompt, or nothing to reverse.
-    UndoPlan { entry_id: Option<String> },
-    /// [`QueryAnswer::Secrets`]: the values of these placeholders, for the user.
-    Reveal { placeholders: Vec<String> },
-    /// [`QueryAnswer::Extensions`]: skills and other extensions of the agent.
-    Extensions,
-    /// [`QueryAnswer::Commands`]: the commands for prompt templates, skills and prompts of MCP servers.
-    Commands,
-    /// [`QueryAnswer::Resources`]: the resources of MCP servers.
-    Resources,
-    /// [`QueryAnswer::ArgumentValues`]: an MCP server's suggestions for the argument of one of its prompts
-    /// that is being typed. `typed` is the text after the command's name, up to the cursor. With `@server`
-    /// as the command, `typed` is the start of a resource's address, and the values are the known addresses
-    /// that match a template of this server. The answer arrives when the server has sent it, later than the
-    /// answers to later queries.
-    CompleteArgument { command: String, typed: String },
+/// A query, with the type of its answer.
+pub trait TypedQuery {
+    type Answer;
+
+    /// The query, as it is sent.
+    fn query(self) -> Query;
+
+    /// The answer, as it is sent.
+    fn give(answer: Self::Answer) -> QueryAnswer;
+
+    /// The answer that was sent.
+    fn take(answer: QueryAnswer) -> Result<Self::Answer, String>;
+}
+
+/// An answer, or the reason why there is none; `None` if it follows later.
+pub type Found<T> = Option<Result<T, String>>;
+
+/// The error of an answer that belongs to another query, which only another version of tau can have sent.
+const OTHER: &str = "the agent answered something else";
+
+macro_rules! queries {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident $({ $($(#[$attribute:meta])* $field:ident: $kind:ty),+ })? => $method:ident -> $answer:ident$(($type:ty))?;
+    )+) => {
+        /// A query about the session.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(tag = "query", rename_all = "snake_case", rename_all_fields = "camelCase")]
+        pub enum Query {
+            $($(#[doc = $doc])+ $name $({ $($(#[$attribute])* $field: $kind),+ })?,)+
+        }
+
+        /// Finds the answers: one method for each query. `None` if the answer to this ticket follows later.
+        pub trait AnswerQuery {
+            $(
+                $(#[doc = $doc])+
+                fn $method(&mut self, ticket: u64 $($(, $field: $kind)+)?) -> Found<queries!(@type $($type)?)>;
+            )+
+        }
+
+        impl Query {
+            /// Finds the answer; `None` if it follows later.
+            pub fn answer(self, ticket: u64, from: &mut impl AnswerQuery) -> Found<QueryAnswer> {
+                match self {
+                    $(Query::$name $({ $($field),+ })? => {
+                        Some(from.$method(ticket $($(, $field)+)?)?.map(ask::$name::give))
+                    })+
+                }
+            }
+        }
+
+        /// Each query as a type of its own, which knows the type of its answer.
+        pub mod ask {
+            use super::{PageFrom, PageGoal, Verdict};
+
+            $(queries!(@struct $(#[doc = $doc])+ $name $($(($field $kind))+)?);)+
+        }
+
+        $(impl TypedQuery for ask::$name {
+            type Answer = queries!(@type $($type)?);
+
+            fn query(self) -> Query {
+                $(let ask::$name { $($field),+ } = self;)?
+                Query::$name $({ $($field),+ })?
+            }
+
+            fn give(answer: Self::Answer) -> QueryAnswer {
+                queries!(@give $answer answer $($type)?)
+            }
+
+            fn take(answer: QueryAnswer) -> Result<Self::Answer, String> {
+                queries!(@take $answer answer $($type)?)
+            }
+        })+
+    };
+    (@struct $(#[$doc:meta])+ $name:ident) => {
+        $(#[$doc])+
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $name;
+    };
+    (@struct $(#[$doc:meta])+ $name:ident $(($field:ident $kind:ty))+) => {
+        $(#[$doc])+
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $name { $(pub $field: $kind),+ }
+    };
+    (@type) => { () };
+    (@type $type:ty) => { $type };
+    (@give $answer:ident $value:ident) => {{ let () = $value; QueryAnswer::$answer }};
+    (@give $answer:ident $value:ident $type:ty) => { QueryAnswer::$answer($value) };
+    (@take $answer:ident $given:ident) => {
+        match $given { QueryAnswer::$answer => Ok(()), _ => Err(OTHER.to_owned()) }
+    };
+    (@take $answer:ident $given:ident $type:ty) => {
+        match $given { QueryAnswer::$answer(value) => Ok(value), _ => Err(OTHER.to_owned()) }
+    };
+}
+
+queries! {
+    /// Answered once every command before this one has taken effect.
+    Sync => sync -> Done;
+    /// Answered once nothing runs and nothing is waiting to run.
+    Idle => idle -> Done;
+    /// The session, queues and modes.
+    State => state -> State(SessionState);
+    /// The messages in the model's context.
+    Messages => messages -> Messages(Vec<Arc<Message>>);
+    /// The messages in the model's context, as in the file.
+    MessageRecords => message_records -> MessageRecords(Vec<Value>);
+    /// Every message on the current branch, compacted ones included. Reads the whole session file if only its
+    /// end has been read so far.
+    History => history -> Messages(Vec<Arc<Message>>);
+    /// Messages of the current branch before those sent when the session was opened. A page that must be read
+    /// from the file arrives later than the answers to later queries.
+    HistoryPage { #[serde(default)] from: PageFrom, #[serde(default)] goal: PageGoal } => history_page -> HistoryPage(HistoryPage);
+    /// The text of the last answer that has any.
+    LastText => last_text -> LastText(Option<String>);
+    /// The entries after the named one, or all.
+    Entries { since: Option<String> } => entries -> Entries(SessionEntries);
+    /// The tree of the session.
+    Outline => outline -> Outline(Outline);
+    /// The user's messages, in the order of the file.
+    ForkMessages => fork_messages -> ForkMessages(Vec<ForkMessage>);
+    /// Counts over the whole session file.
+    Stats => stats -> Stats(SessionStats);
+    /// The source of the complete session. An error if the session is empty.
+    Source => source -> Source(SessionSource);
+    /// The contents of the model's context.
+    ContextUsage => context_usage -> ContextUsage(ContextUsage);
+    /// The titles of the earlier calls of this session that a permission rule would have allowed (or asked
+    /// about, or denied, depending on its list), oldest first. An error if the rule is invalid.
+    RuleCoverage { rule: String, #[serde(default)] list: Verdict } => rule_coverage -> Titles(Vec<String>);
+    /// All permission rules.
+    PermissionRules => permission_rules -> PermissionRules(PermissionRules);
+    /// The whole new text of the file that a call waiting for approval would write. An error if no call with
+    /// this id is waiting, or its change is not text.
+    ProposedText { id: String } => proposed_text -> Text(String);
+    /// The prompts on the current branch, with the file changes of each.
+    Checkpoints => checkpoints -> Checkpoints(Vec<Checkpoint>);
+    /// The session's file changes.
+    Changes => changes -> Changes(SessionChanges);
+    /// What going back to a prompt would restore; without one, what reversing the last undo would. An error if
+    /// there is no such prompt, or nothing to reverse.
+    UndoPlan { entry_id: Option<String> } => undo_plan -> UndoPlan(UndoPlan);
+    /// The values of these placeholders, for the user, in the same order.
+    Reveal { placeholders: Vec<String> } => reveal -> Secrets(Vec<RevealedSecret>);
+    /// Skills and other extensions of the agent.
+    Extensions => extensions -> Extensions(Vec<ExtensionRow>);
+    /// The commands for prompt templates, skills and prompts of MCP servers.
+    Commands => commands -> Commands(Vec<PromptCommand>);
+    /// The resources of MCP servers.
+    Resources => resources -> Resources(Vec<McpResource>);
+    /// An MCP server's suggestions for the argument of one of its prompts that is being typed. `typed` is the
+    /// text after the command's name, up to the cursor. With `@server` as the command, `typed` is the start of
+    /// a resource's address, and the values are the known addresses that match a template of this server. The
+    /// answer arrives when the server has sent it, later than the answers to later queries.
+    CompleteArgument { command: String, typed: String } => complete_argument -> ArgumentValues(ArgumentValues);
 }
 
 /// The place to look for a page of the history. Positions are those of pages sent before, and hold until

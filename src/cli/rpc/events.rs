@@ -20,7 +20,7 @@ use tau_protocol::event::{
     TurnEvent,
 };
 use tau_protocol::message::{AssistantMessage, BashExecution, Message, Usage};
-use tau_protocol::query::{QueryAnswer, SessionState};
+use tau_protocol::query::{QueryAnswer, SessionState, TypedQuery, ask};
 
 /// Applies an event.
 pub(crate) fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {
@@ -278,11 +278,7 @@ fn answered(state: &mut RpcState, ticket: u64, answer: Result<QueryAnswer, Strin
 
 /// Exports the session from its location.
 fn export(state: &mut RpcState, call: &RpcCall, file: Option<&Path>, answer: Result<QueryAnswer, String>) {
-    let source = match answer {
-        Ok(QueryAnswer::Source(source)) => Ok(source),
-        Ok(_) => return,
-        Err(error) => Err(error),
-    };
+    let source = answer.and_then(ask::Source::take);
     match source.and_then(|source| state.host.export(&source, &state.mirror.session.cwd, file)) {
         Ok(path) => state.give(call, &json!({ "path": path })),
         Err(error) => state.refuse(call, &error),

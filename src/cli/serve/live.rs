@@ -26,7 +26,7 @@ use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::TaskCommand;
 use tau_protocol::event::{QuestionEvent, RunEvent, SessionEvent, SettingsEvent, TaskEvent, TurnEvent};
-use tau_protocol::query::{Query, QueryAnswer};
+use tau_protocol::query::{QueryAnswer, TypedQuery, ask};
 
 /// The first ticket of clients' queries: those of a screen in this process are lower.
 const FIRST_TICKET: u64 = 1 << 62;
@@ -285,10 +285,12 @@ impl LiveSession {
     ///
     /// # Errors
     /// When the agent has ended.
-    pub async fn ask(&self, query: Query) -> Result<Answer, Ended> {
+    pub async fn ask<Q: TypedQuery>(&self, query: Q) -> Result<(Result<Q::Answer, String>, Moment), Ended> {
+        let query = query.query();
         let answer =
             self.begin_asking(|ticket| AgentCommand::Task(TaskCommand::Query { ticket, query })).await?;
-        answer.await.map_err(|_| Ended)
+        let (answer, moment) = answer.await.map_err(|_| Ended)?;
+        Ok((answer.and_then(Q::take), moment))
     }
 
     /// Sends a command with a ticket; returns the receiver of its answer.
@@ -419,7 +421,7 @@ impl LiveSession {
     /// # Errors
     /// When the agent has ended.
     pub async fn caught_up(&self) -> Result<Moment, Ended> {
-        self.ask(Query::Sync).await.map(|(_, moment)| moment)
+        self.ask(ask::Sync).await.map(|(_, moment)| moment)
     }
 
     /// Waits until nothing is running.
@@ -427,7 +429,7 @@ impl LiveSession {
     /// # Errors
     /// When the agent has ended.
     pub async fn idle(&self) -> Result<(), Ended> {
-        self.ask(Query::Idle).await.map(drop)
+        self.ask(ask::Idle).await.map(drop)
     }
 }
 

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::task::spawn_blocking;
 
 use crate::undo::{CallStart, SessionUndo, UndoOptions};
-use tau_protocol::query::QueryAnswer;
+use tau_protocol::query::{QueryAnswer, TypedQuery};
 use tau_tools::access::Access;
 
 /// The maximum time that copying files may block other work.
@@ -154,17 +154,17 @@ impl Undo {
     }
 
     /// Answers a query on a thread.
-    pub(crate) fn answer(
+    pub(crate) fn answer<Q: TypedQuery>(
         &mut self,
         ticket: u64,
-        find: impl FnOnce(&mut SessionUndo) -> Result<QueryAnswer, String> + Send + 'static,
+        find: impl FnOnce(&mut SessionUndo) -> Result<Q::Answer, String> + Send + 'static,
     ) {
         let place = self.place.clone();
         let answer = move |answer| UndoEvent::Answer { ticket, answer: Box::new(answer) };
         // The caller waits for an answer even if the work fails.
         self.find(answer(Err(CRASHED.to_owned())), move || {
             answer(match place {
-                Some(place) => place.with(find),
+                Some(place) => place.with(find).map(Q::give),
                 None => Err("this session's changes are not being recorded".to_owned()),
             })
         });
@@ -239,17 +239,18 @@ impl CallUndo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tau_protocol::query::ask;
 
     #[tokio::test]
     async fn a_query_whose_work_panics_is_answered() {
         let dir = tempfile::tempdir().unwrap();
         let options = UndoOptions { dir: dir.path().join("undo"), quota: 1 << 20 };
         let mut undo = Undo::of(Some(UndoPlace::new(&options, "s", dir.path().to_owned(), true)));
-        undo.answer(7, |_| panic!("a bug"));
+        undo.answer::<ask::Changes>(7, |_| panic!("a bug"));
         let UndoEvent::Answer { ticket, answer } = undo.next().await else { panic!("no answer") };
         assert_eq!((ticket, answer.unwrap_err().as_str()), (7, CRASHED));
         // The next query is answered, too.
-        undo.answer(8, |_| Err("as it should be".to_owned()));
+        undo.answer::<ask::Changes>(8, |_| Err("as it should be".to_owned()));
         let UndoEvent::Answer { ticket, answer } = undo.next().await else { panic!("no answer") };
         assert_eq!((ticket, answer.unwrap_err().as_str()), (8, "as it should be"));
     }

@@ -11,105 +11,170 @@ pub(crate) mod undo_queries;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::gate;
 use super::state::Engine;
 use crate::context::compaction::size;
 use crate::engine::calls::call_hooks;
 use crate::engine::gate::rule_list;
 use crate::session::entry::{Body, Entry};
-use crate::session::outline;
 use crate::session::tree::Tree;
+use crate::undo::prompts;
 use tau_protocol::event::TaskEvent;
-use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
+use tau_protocol::extension::{
+    ArgumentValues, ExtensionKind, ExtensionRow, ExtensionState, McpResource, PromptCommand,
+};
 use tau_protocol::message::{Message, ToolCall};
 use tau_protocol::outline::Outline;
+use tau_protocol::placeholder::RevealedSecret;
 use tau_protocol::query::{
-    EntryLabel, ForkMessage, Query, QueryAnswer, SessionEntries, SessionEntry, SessionState, SessionStats,
-    WindowUsage,
+    AnswerQuery, ContextUsage, EntryLabel, ForkMessage, Found, HistoryPage, PageFrom, PageGoal, Query,
+    SessionEntries, SessionEntry, SessionSource, SessionState, SessionStats, WindowUsage, ask,
 };
+use tau_protocol::rules::{PermissionRules, Verdict};
+use tau_protocol::undo::{Checkpoint, SessionChanges, UndoPlan};
 use tau_tools::sandbox::support::Support;
 
 /// An empty session has no source.
 const EMPTY: &str = "nothing to export: this session is empty";
 
 /// Answers a query.
-pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: &Query) {
-    if let Query::HistoryPage { from, goal } = query {
-        return history_paging::request(engine, ticket, *from, goal.clone());
+pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: Query) {
+    if let Some(answer) = query.answer(ticket, engine) {
+        engine.emit(TaskEvent::Answered { ticket, answer });
     }
-    if let Query::CompleteArgument { command, typed } = query {
-        return engine.mcp.complete(ticket, command, typed);
-    }
-    if undo_queries::answer(engine, ticket, query) {
-        return;
-    }
-    let needs_all = !matches!(
-        query,
-        Query::Sync
-            | Query::Idle
-            | Query::ContextUsage
-            | Query::Outline
-            | Query::RuleCoverage { .. }
-            | Query::PermissionRules
-            | Query::ProposedText { .. }
-            | Query::Reveal { .. }
-            | Query::Extensions
-            | Query::Commands
-            | Query::Resources
-    );
-    if needs_all {
-        engine.load_all();
-    }
-    let answer = match query {
-        Query::Outline => Ok(QueryAnswer::Outline(outline(engine))),
-        query => find(engine, query),
-    };
-    engine.emit(TaskEvent::Answered { ticket, answer });
 }
 
-/// The outline of the whole session; keeps no more of it in memory than before.
-fn outline(engine: &mut Engine) -> Outline {
-    let tools = &engine.config.tools;
-    let title = |call: &ToolCall| Some(tools.get(&call.name)?.title(&call.arguments));
-    let (outline, read) = engine.config.session.outline(&title);
-    engine.loaded(read);
-    outline
-}
-
-fn find(engine: &mut Engine, query: &Query) -> Result<QueryAnswer, String> {
-    if let Query::ProposedText { id } = query {
-        return gate::proposed_text(engine, id).map(QueryAnswer::Text);
+impl AnswerQuery for Engine {
+    fn sync(&mut self, _: u64) -> Found<()> {
+        Some(Ok(()))
     }
-    let session = &engine.config.session;
-    let tree = session.tree();
-    Ok(match query {
-        Query::Sync | Query::Idle | Query::HistoryPage { .. } | Query::ProposedText { .. } => {
-            QueryAnswer::Done
-        }
-        Query::State => QueryAnswer::State(state(engine)),
-        Query::Messages => QueryAnswer::Messages(session.context().messages),
-        Query::MessageRecords => QueryAnswer::MessageRecords(session.context_json()),
-        Query::History => QueryAnswer::Messages(history(engine)),
-        Query::LastText => QueryAnswer::LastText(last_text(&session.context().messages)),
-        Query::Entries { since } => QueryAnswer::Entries(entries(tree, since.as_deref())?),
-        Query::Outline => QueryAnswer::Outline(outline::outline(tree)),
-        Query::ForkMessages => QueryAnswer::ForkMessages(fork_messages(tree)),
-        Query::Stats => QueryAnswer::Stats(stats(engine)),
-        Query::Source => QueryAnswer::Source(session.source().ok_or(EMPTY)?),
-        Query::ContextUsage => QueryAnswer::ContextUsage(context_usage::by_kind(engine)),
-        Query::Extensions => QueryAnswer::Extensions(extensions(engine)),
-        Query::RuleCoverage { rule, list } => QueryAnswer::Titles(rule_list::coverage(engine, *list, rule)?),
-        Query::PermissionRules => QueryAnswer::PermissionRules(rule_list::listed(engine)),
-        Query::Commands => QueryAnswer::Commands(engine.commands()),
-        Query::Resources => QueryAnswer::Resources(engine.mcp.resources()),
-        // Answered elsewhere.
-        Query::Checkpoints | Query::Changes | Query::UndoPlan { .. } | Query::CompleteArgument { .. } => {
-            QueryAnswer::Done
-        }
-        Query::Reveal { placeholders } => {
-            QueryAnswer::Secrets(engine.config.behavior.masking.vault.reveal(placeholders))
-        }
-    })
+
+    fn idle(&mut self, _: u64) -> Found<()> {
+        Some(Ok(()))
+    }
+
+    fn state(&mut self, _: u64) -> Found<SessionState> {
+        self.load_all();
+        Some(Ok(state(self)))
+    }
+
+    fn messages(&mut self, _: u64) -> Found<Vec<Arc<Message>>> {
+        self.load_all();
+        Some(Ok(self.config.session.context().messages))
+    }
+
+    fn message_records(&mut self, _: u64) -> Found<Vec<Value>> {
+        self.load_all();
+        Some(Ok(self.config.session.context_json()))
+    }
+
+    fn history(&mut self, _: u64) -> Found<Vec<Arc<Message>>> {
+        self.load_all();
+        Some(Ok(history(self)))
+    }
+
+    fn history_page(&mut self, ticket: u64, from: PageFrom, goal: PageGoal) -> Found<HistoryPage> {
+        history_paging::request(self, ticket, from, goal);
+        None
+    }
+
+    fn last_text(&mut self, _: u64) -> Found<Option<String>> {
+        self.load_all();
+        Some(Ok(last_text(&self.config.session.context().messages)))
+    }
+
+    fn entries(&mut self, _: u64, since: Option<String>) -> Found<SessionEntries> {
+        self.load_all();
+        Some(entries(self.config.session.tree(), since.as_deref()))
+    }
+
+    /// Keeps no more of the session in memory than before.
+    fn outline(&mut self, _: u64) -> Found<Outline> {
+        let tools = &self.config.tools;
+        let title = |call: &ToolCall| Some(tools.get(&call.name)?.title(&call.arguments));
+        let (outline, read) = self.config.session.outline(&title);
+        self.loaded(read);
+        Some(Ok(outline))
+    }
+
+    fn fork_messages(&mut self, _: u64) -> Found<Vec<ForkMessage>> {
+        self.load_all();
+        Some(Ok(fork_messages(self.config.session.tree())))
+    }
+
+    fn stats(&mut self, _: u64) -> Found<SessionStats> {
+        self.load_all();
+        Some(Ok(stats(self)))
+    }
+
+    fn source(&mut self, _: u64) -> Found<SessionSource> {
+        self.load_all();
+        Some(self.config.session.source().ok_or_else(|| EMPTY.to_owned()))
+    }
+
+    fn context_usage(&mut self, _: u64) -> Found<ContextUsage> {
+        Some(Ok(context_usage::by_kind(self)))
+    }
+
+    fn rule_coverage(&mut self, _: u64, rule: String, list: Verdict) -> Found<Vec<String>> {
+        Some(rule_list::coverage(self, list, &rule))
+    }
+
+    fn permission_rules(&mut self, _: u64) -> Found<PermissionRules> {
+        Some(Ok(rule_list::listed(self)))
+    }
+
+    fn proposed_text(&mut self, _: u64, id: String) -> Found<String> {
+        Some(gate::proposed_text(self, &id))
+    }
+
+    fn checkpoints(&mut self, ticket: u64) -> Found<Vec<Checkpoint>> {
+        self.load_all();
+        let prompts = prompts(self.config.session.tree());
+        self.undo.answer::<ask::Checkpoints>(ticket, move |undo| Ok(undo.checkpoints(&prompts)));
+        None
+    }
+
+    fn changes(&mut self, ticket: u64) -> Found<SessionChanges> {
+        self.undo.answer::<ask::Changes>(ticket, |undo| Ok(undo.changes()));
+        None
+    }
+
+    fn undo_plan(&mut self, ticket: u64, entry_id: Option<String>) -> Found<UndoPlan> {
+        self.load_all();
+        let prompts = prompts(self.config.session.tree());
+        self.undo.answer::<ask::UndoPlan>(ticket, move |undo| {
+            let plan = match &entry_id {
+                Some(entry_id) => undo.plan(&prompts, entry_id).ok_or("no such prompt on this branch"),
+                None => undo.redo_plan().ok_or("there is nothing to redo"),
+            };
+            Ok(plan?)
+        });
+        None
+    }
+
+    fn reveal(&mut self, _: u64, placeholders: Vec<String>) -> Found<Vec<RevealedSecret>> {
+        Some(Ok(self.config.behavior.masking.vault.reveal(&placeholders)))
+    }
+
+    fn extensions(&mut self, _: u64) -> Found<Vec<ExtensionRow>> {
+        Some(Ok(extensions(self)))
+    }
+
+    fn commands(&mut self, _: u64) -> Found<Vec<PromptCommand>> {
+        Some(Ok(Engine::commands(self)))
+    }
+
+    fn resources(&mut self, _: u64) -> Found<Vec<McpResource>> {
+        Some(Ok(self.mcp.resources()))
+    }
+
+    fn complete_argument(&mut self, ticket: u64, command: String, typed: String) -> Found<ArgumentValues> {
+        self.mcp.complete(ticket, &command, &typed);
+        None
+    }
 }
 
 /// All extensions; those that run in the sandbox are marked, servers mark themselves.

@@ -15,7 +15,7 @@ use super::sessions::detail;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::{RunCommand, SessionCommand};
 use tau_protocol::event::{RunEvent, SessionEvent};
-use tau_protocol::query::{Query, QueryAnswer};
+use tau_protocol::query::ask;
 use tau_protocol::undo::{ConflictChoice, RestoreReport, UndoOrder};
 
 /// Shows the tree of a session: a row for each entry, parents before children, and the current position.
@@ -24,14 +24,8 @@ use tau_protocol::undo::{ConflictChoice, RestoreReport, UndoOrder};
     (status = 409, description = "In use by another tau"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn tree(Opened(live): Opened) -> Result<Json<Value>, Problem> {
-    match live.ask(Query::Outline).await?.0 {
-        Ok(QueryAnswer::Outline(outline)) => {
-            let value = serde_json::to_value(&outline).map_err(|error| Problem::failed(error.to_string()))?;
-            Ok(Json(value))
-        }
-        Ok(_) => Err(Problem::failed("the agent answered something else")),
-        Err(error) => Err(Problem::failed(error)),
-    }
+    let outline = live.ask(ask::Outline).await?.0.map_err(Problem::failed)?;
+    serde_json::to_value(&outline).map(Json).map_err(|error| Problem::failed(error.to_string()))
 }
 
 /// Forks a session: with everything, or with the part before a user message.

@@ -27,7 +27,7 @@ use tau_agent::session::tail::TAIL;
 use tau_agent::session::{Access, Session};
 use tau_protocol::event::AgentEvent;
 use tau_protocol::event::TurnEvent;
-use tau_protocol::query::{PageFrom, PageGoal, Query, QueryAnswer, SessionSource};
+use tau_protocol::query::{PageFrom, PageGoal, SessionSource, ask};
 
 /// Streams the events of a session as they happen, until it is closed. Opens it.
 ///
@@ -148,10 +148,7 @@ fn name(message: &Value) -> String {
     (status = 409, description = "In use by another tau"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn commands(Opened(live): Opened) -> Result<Json<CommandList>, Problem> {
-    let (answer, _) = live.ask(Query::Commands).await?;
-    let Ok(QueryAnswer::Commands(found)) = answer else {
-        return Err(Problem::failed("the agent did not list its commands"));
-    };
+    let found = live.ask(ask::Commands).await?.0.map_err(Problem::failed)?;
     let row = |command: tau_protocol::extension::PromptCommand| CommandRow {
         name: command.name,
         description: command.description,
@@ -194,9 +191,5 @@ pub(super) async fn export(
 }
 
 async fn source(live: &Arc<LiveSession>) -> Result<SessionSource, Problem> {
-    match live.ask(Query::Source).await?.0 {
-        Ok(QueryAnswer::Source(source)) => Ok(source),
-        Ok(_) => Err(Problem::failed("the agent did not say where the session is")),
-        Err(error) => Err(Problem::not_found(error)),
-    }
+    live.ask(ask::Source).await?.0.map_err(Problem::not_found)
 }
