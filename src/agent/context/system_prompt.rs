@@ -6,6 +6,7 @@
 
 use super::instruction_files::InstructionFile;
 use super::workspace::{Workspace, single_line};
+use tau_tools::ToolKind;
 
 /// The inputs of a system prompt.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +29,12 @@ pub struct PromptInputs<'a> {
     pub skills: &'a str,
 }
 
+impl PromptInputs<'_> {
+    fn offers(&self, kind: ToolKind) -> bool {
+        self.tools.iter().any(|tool| ToolKind::of(tool) == kind)
+    }
+}
+
 /// The placeholder for the general part in a text that replaces it.
 pub const DEFAULT_ROLE: &str = "{default}";
 
@@ -46,8 +53,7 @@ pub fn system_prompt(inputs: &PromptInputs<'_>) -> String {
         sections.push(text.trim_end().to_owned());
     }
     // Skills are files, which a model without these tools cannot read.
-    let reads = inputs.tools.iter().any(|tool| tool == "read" || tool == "bash");
-    if reads && !inputs.skills.is_empty() {
+    if (inputs.offers(ToolKind::Read) || inputs.offers(ToolKind::Command)) && !inputs.skills.is_empty() {
         sections.push(inputs.skills.to_owned());
     }
     sections.extend(inputs.append.map(|text| text.trim().to_owned()));
@@ -77,7 +83,7 @@ fn environment(inputs: &PromptInputs<'_>) -> String {
         }
     });
     lines.push(format!("Platform: {}", single_line(platform)));
-    if inputs.tools.iter().any(|tool| tool == "bash") {
+    if inputs.offers(ToolKind::Command) {
         lines.push(format!("Shell: {}", single_line(shell)));
     }
     lines.push(format!("Date: {}", inputs.date));

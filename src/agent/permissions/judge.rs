@@ -11,6 +11,7 @@ use super::shell::{self, Analysis, Doubt, Part};
 use super::words_as_paths::Scene;
 use super::{CallFacts, Options, Verdict, arguments, read_only, strict, suggest};
 use tau_protocol::approval::{ApprovalReason, PermissionMode};
+use tau_tools::ToolKind;
 use tau_tools::access::Access;
 
 /// The rules with their sources by kind, and the options.
@@ -79,7 +80,7 @@ impl Judge<'_> {
 
     /// Whether a rule without a pattern is about this call.
     fn is_about(&self, rule: &Rule, call: &CallFacts<'_>) -> bool {
-        rule.names_tool(call.tool) || rule.tool() == "edit" && call.tool == "write"
+        rule.names_tool(call.tool) || rule.tool() == "edit" && ToolKind::of(call.tool) == ToolKind::Write
     }
 
     /// The rule that allows every call of this tool. None does in plan mode.

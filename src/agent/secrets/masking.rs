@@ -10,10 +10,7 @@ use super::visible::{self, Visible};
 use tau_protocol::message::BashExecution;
 use tau_protocol::placeholder;
 use tau_tools::sandbox::SandboxDenial;
-use tau_tools::{ChangeFacts, Content, Details, FileDiff, ToolOutput};
-
-/// Tools that write their arguments to files: a placeholder in their arguments becomes the value.
-const WRITERS: [&str; 2] = ["write", "edit"];
+use tau_tools::{ChangeFacts, Content, Details, FileDiff, ToolKind, ToolOutput};
 
 /// The secrets of an agent, and output of commands that is held back until it is unambiguous.
 #[derive(Clone, Debug, Default)]
@@ -127,7 +124,7 @@ impl Masking {
     /// The error for the model: the tool does not support placeholders, or one has no value.
     pub(crate) fn arguments(&self, tool: &str, arguments: &Value) -> Result<Option<Value>, String> {
         let Some(first) = first_placeholder(arguments) else { return Ok(None) };
-        if !WRITERS.contains(&tool) {
+        if ToolKind::of(tool) != ToolKind::Write {
             return Err(refusal(tool, &first));
         }
         let mut arguments = arguments.clone();
@@ -161,8 +158,8 @@ fn first_placeholder(value: &Value) -> Option<String> {
 }
 
 fn refusal(tool: &str, placeholder: &str) -> String {
-    let instead = match tool {
-        "bash" => {
+    let instead = match ToolKind::of(tool) {
+        ToolKind::Command => {
             "a command line can be seen by other programs. Let the command read the value itself, for example \
              from the file it is in (`set -a; . ./.env; set +a`) or from an environment variable"
         }

@@ -15,13 +15,13 @@ use tau_tools::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
 /// The kind of a tool, by its name.
 pub(crate) fn kind(tool: &str) -> ToolKind {
-    match tool {
-        "read" => ToolKind::Read,
-        "write" | "edit" => ToolKind::Edit,
-        "bash" => ToolKind::Execute,
-        "grep" | "find" | "ls" | "tool_search" => ToolKind::Search,
-        "web_fetch" | "web_search" => ToolKind::Fetch,
-        _ => ToolKind::Other,
+    match tau_tools::ToolKind::of(tool) {
+        tau_tools::ToolKind::Read => ToolKind::Read,
+        tau_tools::ToolKind::Write => ToolKind::Edit,
+        tau_tools::ToolKind::Command => ToolKind::Execute,
+        tau_tools::ToolKind::Search | tau_tools::ToolKind::ToolSearch => ToolKind::Search,
+        tau_tools::ToolKind::Web => ToolKind::Fetch,
+        tau_tools::ToolKind::Other => ToolKind::Other,
     }
 }
 

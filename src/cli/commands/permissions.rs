@@ -16,7 +16,7 @@ use tau_agent::extensions::registry::Loaded;
 use tau_agent::permissions::{CallFacts, Finding, Permissions};
 use tau_protocol::approval::PermissionMode;
 use tau_tools::access::Access;
-use tau_tools::{AnyTool, paths};
+use tau_tools::{AnyTool, ToolKind, paths};
 
 /// Runs the command; returns the program's end.
 pub fn run(args: &PermissionsArgs) -> Exit {
@@ -81,10 +81,10 @@ fn listed(permissions: &Permissions) -> String {
 /// The access of a call, and whether its tool only reads. For a custom tool, `call` has its arguments.
 fn touched(loaded: &Loaded, tool: &str, call: &str, cwd: &Path) -> Result<(Access, bool), Refusal> {
     let path = || paths::resolve(cwd, call);
-    Ok(match tool {
-        "bash" => (Access::command(call), false),
-        "edit" | "write" => (Access::change(path()), false),
-        "read" | "grep" | "find" | "ls" => (Access::read(path()), true),
+    Ok(match ToolKind::of(tool) {
+        ToolKind::Command => (Access::command(call), false),
+        ToolKind::Write => (Access::change(path()), false),
+        ToolKind::Read | ToolKind::Search => (Access::read(path()), true),
         _ => match loaded.tools.iter().find(|known| known.name() == tool) {
             Some(custom) => {
                 let access = custom.touches(tools::of_json(call)?, cwd);

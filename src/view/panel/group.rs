@@ -9,6 +9,7 @@ use crate::wrap;
 use tau_app::msg::Millis;
 use tau_app::time_format::noticeable;
 use tau_app::transcript::panel::{CallState, ToolPanel};
+use tau_tools::ToolKind;
 
 /// Cells reserved for "and 3 more".
 const MORE: usize = 10;
@@ -93,8 +94,6 @@ fn name(calls: &[&ToolPanel], at: usize, title: &str, theme: &Theme) -> Vec<Span
 /// The title of a call on one file without the directories before its name.
 fn file_name(call: &ToolPanel) -> &str {
     let title = call.title.as_str();
-    match call.name.as_str() {
-        "read" => title.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(title),
-        _ => title,
-    }
+    let name = title.rsplit('/').next().filter(|name| !name.is_empty());
+    name.filter(|_| ToolKind::of(call.name.as_str()) == ToolKind::Read).unwrap_or(title)
 }

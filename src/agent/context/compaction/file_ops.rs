@@ -9,11 +9,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use tau_protocol::message::{Message, ToolCall};
+use tau_tools::ToolKind;
 
-/// Tools whose calls read the file `path`.
-const READ: [&str; 1] = ["read"];
-/// Tools whose calls change the file `path`.
-const MODIFY: [&str; 2] = ["write", "edit"];
 /// The maximum number of paths listed for the model.
 const LISTED: usize = 200;
 /// The beginning of the lists at the end of a summary.
@@ -58,11 +55,11 @@ impl FileOps {
     }
 
     fn add(&mut self, tool: &str, path: &str) {
-        if READ.contains(&tool) {
-            self.read.insert(path.to_owned());
-        } else if MODIFY.contains(&tool) {
-            self.modified.insert(path.to_owned());
-        }
+        match ToolKind::of(tool) {
+            ToolKind::Read => self.read.insert(path.to_owned()),
+            ToolKind::Write => self.modified.insert(path.to_owned()),
+            _ => false,
+        };
     }
 
     /// The lists for the session file and the wire.

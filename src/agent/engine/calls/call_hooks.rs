@@ -12,7 +12,7 @@ use crate::extensions::hooks::{HookFacts, HookOutcome, HookPermission, HookRunne
 use crate::secrets::masking::Masking;
 use crate::settings::hooks::HookEvent;
 use tau_protocol::message::{HookNote, ToolCall};
-use tau_tools::{Content, Details, ToolError, ToolOutput};
+use tau_tools::{Content, Details, ToolError, ToolKind, ToolOutput};
 
 /// The runner for the hooks of these events; `None` if there are none.
 pub(crate) fn runner(engine: &Engine, events: &[HookEvent]) -> Option<HookRunner> {
@@ -182,11 +182,11 @@ fn response(tool: &str, said: &Value, output: &ToolOutput) -> Value {
         Content::Image { .. } => None,
     });
     let text = texts.collect::<Vec<_>>().join("\n");
-    match (&output.details, tool) {
+    match (&output.details, ToolKind::of(tool)) {
         (Details::Terminal(terminal), _) => json!({
             "stdout": text, "stderr": "", "interrupted": false, "exit_code": terminal.exit_code,
         }),
-        (_, "write" | "edit" | "read") => {
+        (_, ToolKind::Write | ToolKind::Read) => {
             json!({ "filePath": said.get("path"), "success": true, "content": text })
         }
         _ => json!({ "content": text }),
