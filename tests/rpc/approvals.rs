@@ -1,12 +1,14 @@
 //! Calls that need approval, and the permission mode.
 
 use tau::agent::api::OnAsk;
+use tau::agent::catalogue::Catalogue;
+use tau::agent::catalogue::keys::Keys;
 use tau::agent::protocol::approval::PermissionMode;
 use tau::agent::protocol::trust::Trust;
-use tau::agent::settings::Paths;
 use tau::agent::settings::trust::Project;
+use tau::agent::settings::{Paths, Settings};
 use tau::cli::args::CliArgs;
-use tau::cli::compose::permission_rules;
+use tau::cli::compose::host::ProgramHost;
 use tau::tools::Toolbox;
 use tau::tools::sandbox::{SandboxLevel, SandboxPolicy};
 
@@ -51,6 +53,14 @@ async fn a_client_decides_on_calls() {
     assert!(client.seen.iter().any(|record| record["type"] == "permission_mode_changed"));
 }
 
+/// The program around an agent with these settings files.
+fn host(paths: &Paths) -> Arc<ProgramHost> {
+    let catalogue = Arc::new(Catalogue::load(paths, &Settings::default(), None).unwrap());
+    let keys = Keys::new(paths, &Settings::default(), catalogue, Arc::new(|_| None), None);
+    let args = CliArgs::read(["tau"]).unwrap();
+    Arc::new(ProgramHost { args, paths: paths.clone(), session_dir: None, keys: Arc::new(keys) })
+}
+
 #[tokio::test]
 async fn new_rules_are_written_where_they_hold_and_hold_at_once() {
     let call = |command: &str| vec![Call("c", "bash", json!({ "command": command })), USE];
@@ -59,12 +69,12 @@ async fn new_rules_are_written_where_they_hold_and_hold_at_once() {
     answers.push(vec![Say("ok"), STOP]);
     let home = tempfile::tempdir().unwrap();
     let paths = Paths::under(home.path());
-    let save = permission_rules::saving(&CliArgs::read(["tau"]).unwrap(), &paths);
+    let host = host(&paths);
     let mut client = Client::with(Player::new(answers), RpcEvents::Auto, |config| {
         config.tools = Toolbox::all();
         config.behavior.permission_mode = PermissionMode::Ask;
         config.behavior.on_ask = OnAsk::Ask;
-        config.behavior.save_rule = Some(save);
+        config.behavior.host = Some(host);
     });
     client.ask(json!({"type": "prompt", "message": "go"})).await;
     let always = |id: &Value, rule: &str, scope: &str| json!({"type": "answer_approval", "approvalId": id, "decision": "allow_always", "rules": [rule], "scope": scope});
@@ -92,16 +102,13 @@ async fn rules_are_listed_changed_and_removed() {
     let call = vec![Call("c", "bash", json!({ "command": "touch one" })), USE];
     let home = tempfile::tempdir().unwrap();
     let paths = Paths::under(home.path());
-    let args = CliArgs::read(["tau"]).unwrap();
-    let save = permission_rules::saving(&args, &paths);
-    let read = permission_rules::reading(&args, &paths, None);
+    let host = host(&paths);
     let mut client =
         Client::with(Player::new(vec![call, vec![Say("ok"), STOP]]), RpcEvents::Auto, |config| {
             config.tools = Toolbox::all();
             config.behavior.permission_mode = PermissionMode::Ask;
             config.behavior.on_ask = OnAsk::Ask;
-            config.behavior.save_rule = Some(save);
-            config.behavior.read_rules = Some(read);
+            config.behavior.host = Some(host);
         });
     let listed = client.ask(json!({"type": "get_permission_rules"})).await["data"].clone();
     assert_eq!(listed["rules"], json!([]));

@@ -21,9 +21,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub use super::engine::behavior::{Behavior, OnAsk, RuleEdit, SaveRule};
+pub use super::engine::behavior::{Behavior, OnAsk};
 pub use super::engine::config::{AgentConfig, FindModel, SessionPlace};
 pub use super::engine::hooks::Hooks;
+pub use super::engine::host::{Host, RuleEdit, SavedRule};
 pub use super::engine::task::{AgentHandle, spawn};
 pub use super::engine::tool_registry::ToolRegistry;
 use super::protocol::approval::{ApprovalAnswer, PermissionMode};

@@ -7,18 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::hooks::Hooks;
+use super::host::{Host, NoHost};
 use super::tool_registry::ToolRegistry;
 use crate::context::instruction_files::InstructionPlaces;
 use crate::extensions::Extensions;
 use crate::extensions::mcp::oauth::LoginStore;
 use crate::extensions::mcp::{ReadServers, names};
 use crate::extensions::used_files::UsedFiles;
-use crate::permissions::{Permissions, Rule, RuleInForce, Verdict};
+use crate::permissions::{Permissions, Verdict};
 use crate::provider::http::Network;
 use crate::secrets::masking::Masking;
 use crate::undo::UndoOptions;
-use tau_protocol::approval::{PermissionMode, RuleScope};
-use tau_protocol::model::{Model, ThinkingBudgets};
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::model::ThinkingBudgets;
 use tau_protocol::run::{OnRepeat, QueueMode, SteerMode};
 use tau_tools::editor::Editor;
 use tau_tools::sandbox::SandboxPolicy;
@@ -61,10 +62,8 @@ pub struct Behavior {
     /// Whether the front end shows the model's questions to a user (`QuestionEvent::Asked`). If not, the tool
     /// answers that no user is there.
     pub asks_user: bool,
-    /// Reads the rules of all files again; without it they do not change.
-    pub read_rules: Option<ReadRules>,
-    /// Changes rules in their files; without it new rules last for the session only.
-    pub save_rule: Option<SaveRule>,
+    /// The program around the agent, if it has settings files.
+    pub host: Option<Arc<dyn Host>>,
     /// The record of changes by tools; without it nothing can be undone.
     pub undo: Option<UndoOptions>,
     /// The secrets to mask in the output of tools and commands, and whether they are masked.
@@ -80,8 +79,6 @@ pub struct Behavior {
     pub sandbox: Sandboxing,
     /// The editor that provides unsaved text to tools, and that writes files.
     pub editor: Option<Arc<dyn Editor>>,
-    /// Finds the model that a prompt template names; without it the current model answers.
-    pub named_model: Option<NamedModel>,
     /// A record of used skills and prompt templates; without it changed ones keep their grants.
     pub used_files: Option<Arc<UsedFiles>>,
     /// Skills and other extensions loaded from files.
@@ -108,6 +105,11 @@ pub struct McpBehavior {
 }
 
 impl Behavior {
+    /// The program around the agent.
+    pub(crate) fn host(&self) -> &dyn Host {
+        self.host.as_deref().unwrap_or(&NoHost)
+    }
+
     /// Whether a custom tool or an MCP tool is offered to the model.
     pub(crate) fn offers(&self, tool: &str) -> bool {
         self.mcp.only.as_ref().is_none_or(|only| only.iter().any(|name| names::matches(name, tool)))
@@ -126,8 +128,6 @@ pub struct Sandboxing {
     pub granted: Vec<PathBuf>,
     /// Whether it applies to all hooks; those that commands can change are always confined.
     pub hooks: bool,
-    /// Adds a path to the user's setting `sandbox.writable`; `None` if nothing is saved.
-    pub save_writable: Option<SaveWritable>,
 }
 
 impl Sandboxing {
@@ -201,121 +201,9 @@ pub enum OnAsk {
     Ask,
 }
 
-type Read = dyn Fn(&Path) -> Result<Permissions, String> + Send + Sync;
-
-/// Reads the rules for a directory.
-#[derive(Clone)]
-pub struct ReadRules(Arc<Read>);
-
-impl ReadRules {
-    /// Calls `read` with the directory of the session. Its error says which file cannot be read: the rules
-    /// then stay, and every call needs approval.
-    pub fn new(read: impl Fn(&Path) -> Result<Permissions, String> + Send + Sync + 'static) -> Self {
-        ReadRules(Arc::new(read))
-    }
-
-    pub(crate) fn of(&self, cwd: &Path) -> Result<Permissions, String> {
-        (self.0)(cwd)
-    }
-}
-
-impl std::fmt::Debug for ReadRules {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ReadRules").finish_non_exhaustive()
-    }
-}
-
-/// A change of the rules in files. Rules of the session are not part of it.
-#[derive(Clone, Debug, Default)]
-pub struct RuleEdit {
-    /// The rule to remove from its file.
-    pub remove: Option<RuleInForce>,
-    /// The rule to add to a list, and its scope. If it replaces a project's rule, it goes into that rule's
-    /// file.
-    pub add: Option<(Verdict, Rule, RuleScope)>,
-}
-
-/// The result of a change of the rules in files.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SavedRule {
-    /// The display name of the file that now has the rule, if one was added.
-    pub file: Option<String>,
-    /// Another remark for the user.
-    pub remark: Option<String>,
-}
-
-type Save = dyn Fn(&RuleEdit, &Path) -> Result<SavedRule, String> + Send + Sync;
-
-/// Changes rules in their files; the path is the directory of the session.
-#[derive(Clone)]
-pub struct SaveRule(Arc<Save>);
-
-impl SaveRule {
-    /// Calls `save` for each change. Its error is a sentence for the user.
-    pub fn new(save: impl Fn(&RuleEdit, &Path) -> Result<SavedRule, String> + Send + Sync + 'static) -> Self {
-        SaveRule(Arc::new(save))
-    }
-
-    pub(crate) fn save(&self, edit: &RuleEdit, cwd: &Path) -> Result<SavedRule, String> {
-        (self.0)(edit, cwd)
-    }
-}
-
-impl std::fmt::Debug for SaveRule {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SaveRule").finish_non_exhaustive()
-    }
-}
-
 /// Session settings to be applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Restore {
     pub model: bool,
     pub thinking: bool,
-}
-
-type FindNamed = dyn Fn(&str) -> Result<Arc<Model>, String> + Send + Sync;
-
-/// Finds a model by any name that users give it.
-#[derive(Clone)]
-pub struct NamedModel(Arc<FindNamed>);
-
-impl NamedModel {
-    /// Calls `find` with the name. Its error says why there is no such model, or what it needs.
-    pub fn new(find: impl Fn(&str) -> Result<Arc<Model>, String> + Send + Sync + 'static) -> Self {
-        NamedModel(Arc::new(find))
-    }
-
-    pub(crate) fn find(&self, name: &str) -> Result<Arc<Model>, String> {
-        (self.0)(name)
-    }
-}
-
-impl std::fmt::Debug for NamedModel {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NamedModel").finish_non_exhaustive()
-    }
-}
-
-type SavePath = dyn Fn(&Path) -> Result<(), String> + Send + Sync;
-
-/// Adds a path to the user's setting `sandbox.writable`.
-#[derive(Clone)]
-pub struct SaveWritable(Arc<SavePath>);
-
-impl SaveWritable {
-    /// Calls `save` for each new path. Its error is a sentence for the user.
-    pub fn new(save: impl Fn(&Path) -> Result<(), String> + Send + Sync + 'static) -> Self {
-        SaveWritable(Arc::new(save))
-    }
-
-    pub(crate) fn save(&self, path: &Path) -> Result<(), String> {
-        (self.0)(path)
-    }
-}
-
-impl std::fmt::Debug for SaveWritable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SaveWritable").finish_non_exhaustive()
-    }
 }

@@ -12,7 +12,7 @@ use tau_protocol::event::{NoticeLevel, SettingsEvent};
 use tau_protocol::extension::ExtensionSource;
 use tau_protocol::message::ToolCall;
 use tau_protocol::model::ThinkingLevel;
-use tau_tools::paths;
+use tau_tools::{ToolKind, paths};
 
 /// Allows the calls that a skill or template lists, unless something else forbids them. If it is new, or has
 /// changed since its last use, the first call that it would allow needs approval, which shows its grants.
@@ -54,9 +54,8 @@ pub(crate) fn ask(engine: &mut Engine, asked: &[String], of: &str) {
 
 /// Activates a skill whose file the model has read.
 pub(crate) fn skill_read(engine: &mut Engine, call: &ToolCall) {
-    let Some(path) =
-        call.arguments.get("path").and_then(|path| path.as_str()).filter(|_| call.name == "read")
-    else {
+    let path = call.arguments.get("path").and_then(|path| path.as_str());
+    let Some(path) = path.filter(|_| ToolKind::of(&call.name) == ToolKind::Read) else {
         return;
     };
     let path = paths::resolve(engine.cwd(), path);
@@ -75,8 +74,8 @@ pub(crate) fn answer_with(
     of: &str,
 ) {
     let before = (engine.config.model.clone(), engine.config.thinking);
-    let find = engine.config.behavior.named_model.clone();
-    match model.zip(find).map(|(name, find)| (name, find.find(name))) {
+    let host = engine.config.behavior.host();
+    match model.and_then(|name| Some((name, host.named_model(name)?))) {
         Some((_, Ok(model))) if engine.config.model.as_ref() != Some(&model) => {
             commands::set_model(engine, model);
         }

@@ -37,6 +37,7 @@ mod folder_instructions;
 mod gate;
 mod grants;
 pub mod hooks;
+pub mod host;
 mod mode_note;
 mod queries;
 mod refused_parts;

@@ -9,6 +9,7 @@ use super::prompt::AgentPrompt;
 use super::{sandbox, web};
 use crate::args::CliArgs;
 use crate::compose::environment::{self, Environment, OnBadConfig};
+use crate::compose::host::ProgramHost;
 use crate::compose::mcp_servers;
 use crate::compose::permission_rules;
 use crate::compose::project_settings::ProjectSettings;
@@ -155,15 +156,18 @@ impl Setup {
             asks_user: self.profile.asks_user,
             search_tools_by_mode: !self.args.no_tools && self.settings.tools.is_none(),
             permissions: self.permissions(),
-            read_rules: Some(permission_rules::reading(&self.args, &self.paths, self.session_dir())),
-            save_rule: Some(permission_rules::saving(&self.args, &self.paths)),
+            host: Some(Arc::new(ProgramHost {
+                args: self.args.clone(),
+                paths: self.paths.clone(),
+                session_dir: self.session_dir(),
+                keys: Arc::clone(&self.keys),
+            })),
             hooks: Hooks::default().system_prompt(system_prompt),
             tools: self.tool_registry(),
             instructions: self.instruction_places(),
             sandbox: sandbox::sandboxing(&self.settings, &self.paths, cwd),
             undo: Some(environment::undo_options(&self.settings, &self.paths)),
             masking: self.masking(),
-            named_model: Some(self.named_model()),
             used_files: Some(Arc::new(self.used_files())),
             extensions: Arc::clone(&self.extensions),
             mcp: self.mcp(),

@@ -6,6 +6,7 @@
 
 pub mod environment;
 pub(crate) mod hook_files;
+pub mod host;
 pub(crate) mod image_support;
 pub(crate) mod keycheck;
 pub(crate) mod link_support;

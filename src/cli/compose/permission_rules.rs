@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::hook_files;
 use super::project_settings::ProjectSettings;
 use crate::args::CliArgs;
-use tau_agent::engine::behavior::{ReadRules, SaveRule, SavedRule};
+use tau_agent::engine::host::{RuleEdit, SavedRule};
 use tau_agent::permissions::{
     LOCAL, Options, Permissions, Protected, Rule, RuleInForce, RuleSource, Verdict,
 };
@@ -90,16 +90,18 @@ fn one((rule, wrong): (RuleInForce, SettingsError)) -> (Vec<RuleInForce>, Vec<Se
     (vec![rule], vec![wrong])
 }
 
-/// Reads the rules again, for the session's directory.
-pub fn reading(args: &CliArgs, paths: &Paths, session_dir: Option<PathBuf>) -> ReadRules {
-    let (args, paths) = (args.clone(), paths.clone());
-    ReadRules::new(move |cwd| {
-        let project = ProjectSettings::read(&args, &paths, Some(cwd)).map_err(|error| error.0)?;
-        if let Some(fault) = hook_files::guards_fault(&paths, &project) {
-            return Err(fault.0);
-        }
-        Ok(read(&paths, &project, session_dir.as_deref()).0)
-    })
+/// Reads the rules again, for a session in `cwd`.
+pub(super) fn read_again(
+    args: &CliArgs,
+    paths: &Paths,
+    session_dir: Option<&Path>,
+    cwd: &Path,
+) -> Result<Permissions, String> {
+    let project = ProjectSettings::read(args, paths, Some(cwd)).map_err(|error| error.0)?;
+    if let Some(fault) = hook_files::guards_fault(paths, &project) {
+        return Err(fault.0);
+    }
+    Ok(read(paths, &project, session_dir).0)
 }
 
 /// The texts in which trusted projects set rules: they differ when the rules do.
@@ -111,53 +113,50 @@ pub(crate) fn sources(project: &ProjectSettings) -> Vec<(PathBuf, String)> {
 }
 
 /// Changes rules in the files of their scopes. A trusted project stays trusted.
-pub fn saving(args: &CliArgs, paths: &Paths) -> SaveRule {
-    let (trusts_all, paths) = (args.trust, paths.clone());
-    SaveRule::new(move |edit, cwd| {
-        let files = Files { trusts_all, paths: &paths };
-        if let Some(RuleSource::File { path, .. }) = edit.remove.as_ref().map(|rule| &rule.source)
-            && path.extension().is_some_and(|extension| extension == "json")
-        {
-            return Err(format!("it is in the settings of another agent; change it in {}", path.display()));
-        }
-        let removed = edit.remove.as_ref().and_then(|removed| match &removed.source {
-            RuleSource::File { path, is_project, .. } => Some((path.clone(), *is_project, removed)),
-            RuleSource::Session | RuleSource::Granted(_) => None,
-        });
-        let added = edit.add.as_ref().and_then(|(list, rule, scope)| {
-            let name = match scope {
-                RuleScope::Session | RuleScope::Once => return None,
-                RuleScope::User => return Some((paths.config_file(), false, (*list, rule))),
-                RuleScope::Local => LOCAL,
-                RuleScope::Project => SHARED,
-            };
-            let path = match &removed {
-                // It stays in its folder, which may be in a directory above.
-                Some((path, true, _)) => path.with_file_name(name),
-                _ => cwd.join(FOLDER).join(name),
-            };
-            Some((path, true, (*list, rule)))
-        });
-        let file = added.as_ref().map(|(path, ..)| files.shown(path, cwd));
-        let removed = removed.map(|(path, is_project, rule)| (path, is_project, (rule.list, &rule.rule)));
-        let remark = match (removed, added) {
-            (Some((from, is_project, old)), Some((to, _, new))) if from == to => {
-                files.change(&to, is_project, Some(old), Some(new))?
-            }
-            // Added rules apply before the replaced ones are gone.
-            (removed, added) => {
-                let remark = match added {
-                    Some((path, is_project, rule)) => files.change(&path, is_project, None, Some(rule))?,
-                    None => None,
-                };
-                if let Some((path, is_project, rule)) = removed {
-                    files.change(&path, is_project, Some(rule), None)?;
-                }
-                remark
-            }
+pub(super) fn save(args: &CliArgs, paths: &Paths, edit: &RuleEdit, cwd: &Path) -> Result<SavedRule, String> {
+    let files = Files { trusts_all: args.trust, paths };
+    if let Some(RuleSource::File { path, .. }) = edit.remove.as_ref().map(|rule| &rule.source)
+        && path.extension().is_some_and(|extension| extension == "json")
+    {
+        return Err(format!("it is in the settings of another agent; change it in {}", path.display()));
+    }
+    let removed = edit.remove.as_ref().and_then(|removed| match &removed.source {
+        RuleSource::File { path, is_project, .. } => Some((path.clone(), *is_project, removed)),
+        RuleSource::Session | RuleSource::Granted(_) => None,
+    });
+    let added = edit.add.as_ref().and_then(|(list, rule, scope)| {
+        let name = match scope {
+            RuleScope::Session | RuleScope::Once => return None,
+            RuleScope::User => return Some((paths.config_file(), false, (*list, rule))),
+            RuleScope::Local => LOCAL,
+            RuleScope::Project => SHARED,
         };
-        Ok(SavedRule { file, remark })
-    })
+        let path = match &removed {
+            // It stays in its folder, which may be in a directory above.
+            Some((path, true, _)) => path.with_file_name(name),
+            _ => cwd.join(FOLDER).join(name),
+        };
+        Some((path, true, (*list, rule)))
+    });
+    let file = added.as_ref().map(|(path, ..)| files.shown(path, cwd));
+    let removed = removed.map(|(path, is_project, rule)| (path, is_project, (rule.list, &rule.rule)));
+    let remark = match (removed, added) {
+        (Some((from, is_project, old)), Some((to, _, new))) if from == to => {
+            files.change(&to, is_project, Some(old), Some(new))?
+        }
+        // Added rules apply before the replaced ones are gone.
+        (removed, added) => {
+            let remark = match added {
+                Some((path, is_project, rule)) => files.change(&path, is_project, None, Some(rule))?,
+                None => None,
+            };
+            if let Some((path, is_project, rule)) = removed {
+                files.change(&path, is_project, Some(rule), None)?;
+            }
+            remark
+        }
+    };
+    Ok(SavedRule { file, remark })
 }
 
 /// The files with rules.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tau_agent::engine::behavior::{Sandboxing, SaveWritable};
+use tau_agent::engine::behavior::Sandboxing;
 use tau_agent::settings::chosen_mode;
 use tau_agent::settings::sandbox::NetworkAccess;
 use tau_agent::settings::{Paths, Settings, table, write};
@@ -58,22 +58,19 @@ pub(crate) fn sandboxing(settings: &Settings, paths: &Paths, cwd: &Path) -> Sand
         user_commands: settings.sandbox.user_commands(),
         granted: Vec::new(),
         hooks: settings.sandbox.hooks(),
-        save_writable: Some(save_writable(paths.clone())),
     }
 }
 
 /// Adds paths to `writable` of the table `[sandbox]` in the user's `config.toml`.
-fn save_writable(paths: Paths) -> SaveWritable {
-    SaveWritable::new(move |path| {
-        let row = table::row("sandbox.writable").ok_or("there is no such setting")?;
-        let text = path.to_str().filter(|text| !text.contains(','));
-        let text = text.ok_or("a path with a comma cannot be saved; add it to config.toml by hand")?;
-        let (settings, _) = Settings::load_leniently(&paths);
-        let mut all = settings.sandbox.writable.unwrap_or_default();
-        all.push(text.to_owned());
-        write::set(&paths.shared(paths.config_file()), row, Some(&all.join(",")))
-            .map_err(|error| error.to_string())
-    })
+pub(super) fn save_writable(paths: &Paths, path: &Path) -> Result<(), String> {
+    let row = table::row("sandbox.writable").ok_or("there is no such setting")?;
+    let text = path.to_str().filter(|text| !text.contains(','));
+    let text = text.ok_or("a path with a comma cannot be saved; add it to config.toml by hand")?;
+    let (settings, _) = Settings::load_leniently(paths);
+    let mut all = settings.sandbox.writable.unwrap_or_default();
+    all.push(text.to_owned());
+    write::set(&paths.shared(paths.config_file()), row, Some(&all.join(",")))
+        .map_err(|error| error.to_string())
 }
 
 /// Notices for the user about the sandbox.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Setup;
 use tau_agent::catalogue::keys::Keys;
 use tau_agent::catalogue::{Catalogue, is_loopback};
-use tau_agent::engine::behavior::{Behavior, NamedModel, Restore};
+use tau_agent::engine::behavior::{Behavior, Restore};
 use tau_agent::engine::config::{AgentConfig, FindModel};
 use tau_agent::session::Session;
 use tau_protocol::model::{Api, Model};
@@ -85,16 +85,6 @@ impl Setup {
         }
     }
 
-    /// Finds the model named by a prompt template.
-    pub(super) fn named_model(&self) -> NamedModel {
-        let keys = Arc::clone(&self.keys);
-        NamedModel::new(move |name| {
-            let catalogue = keys.catalogue();
-            let model = catalogue.find(name).map_err(|error| error.to_string())?;
-            find_usable(&catalogue, &keys, &model.provider, &model.id)
-        })
-    }
-
     /// Finds the models named by sessions, for the lifetime of the agent.
     pub(super) fn find_model(&self) -> Arc<FindModel> {
         let keys = Arc::clone(&self.keys);
@@ -103,7 +93,12 @@ impl Setup {
 }
 
 /// The model named by a session; the error is the reason why it is unusable, and a remedy.
-fn find_usable(catalogue: &Catalogue, keys: &Keys, provider: &str, id: &str) -> Result<Arc<Model>, String> {
+pub(super) fn find_usable(
+    catalogue: &Catalogue,
+    keys: &Keys,
+    provider: &str,
+    id: &str,
+) -> Result<Arc<Model>, String> {
     let Some(model) = catalogue.of_session(provider, id) else {
         return Err(match catalogue.providers().iter().any(|known| known == provider) {
             true => "no such model is known (`tau models --refresh` asks for new ones)".to_owned(),

@@ -1,7 +1,7 @@
 //! The rules in force: lists and changes them, and finds the calls they would have covered.
 
 use super::sandbox_gate;
-use crate::engine::behavior::RuleEdit;
+use crate::engine::host::RuleEdit;
 use crate::engine::state::Engine;
 use crate::permissions::{self, InvalidRule, Rule, RuleInForce, RuleSource, Verdict};
 use tau_protocol::approval::RuleScope;
@@ -28,8 +28,7 @@ pub(in crate::engine) fn check(rules: &[String]) -> Result<(), String> {
 
 /// Reads the rule files again; returns whether that succeeded.
 pub(in crate::engine) fn read(engine: &mut Engine) -> bool {
-    let files = engine.config.behavior.read_rules.as_ref().map(|read| read.of(engine.cwd()));
-    match files {
+    match engine.config.behavior.host().read_rules(engine.cwd()) {
         Some(Ok(files)) => {
             engine.config.behavior.permissions.replace_files(files);
             true
@@ -102,9 +101,7 @@ pub(in crate::engine) fn change(engine: &mut Engine, change: &RuleChange) -> Res
     };
     let is_in_files = edit.remove.is_some() || edit.add.is_some();
     if is_in_files {
-        let save = engine.config.behavior.save_rule.as_ref();
-        let save = save.ok_or("here rules can be added to the session only")?;
-        let saved = save.save(&edit, engine.cwd())?;
+        let saved = engine.config.behavior.host().save_rule(&edit, engine.cwd())?;
         if let (Some((list, rule, _)), Some(file)) = (&edit.add, &saved.file) {
             engine.notice(NoticeLevel::Info, format!("added `{} {rule}` to {file}", list.name()), None);
         }

@@ -165,11 +165,9 @@ pub(in crate::engine) fn add_writable(
         RuleScope::Project | RuleScope::Local => {
             return Err("a project cannot change the sandbox; choose this session or everywhere".to_owned());
         }
-        RuleScope::User => {
-            let save = sandbox.save_writable.as_ref();
-            save.ok_or("here paths can be added for the session only")?.save(&path)?;
-        }
+        RuleScope::User => engine.config.behavior.host().save_writable(&path)?,
     }
+    let sandbox = &mut engine.config.behavior.sandbox;
     sandbox.policy = Arc::new(sandbox.policy.with_writable(&path));
     sandbox.granted.push(path);
     Ok(engine.config.behavior.sandbox.in_directory(engine.cwd()))

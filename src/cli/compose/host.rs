@@ -1,0 +1,43 @@
+//! The program around an agent: its settings files and its models.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::session_model::find_usable;
+use super::{permission_rules, sandbox};
+use crate::args::CliArgs;
+use tau_agent::catalogue::keys::Keys;
+use tau_agent::engine::host::{Host, RuleEdit, SavedRule};
+use tau_agent::permissions::Permissions;
+use tau_agent::settings::Paths;
+use tau_protocol::model::Model;
+
+/// The settings files and the models of this program.
+#[derive(Debug)]
+pub struct ProgramHost {
+    pub args: CliArgs,
+    pub paths: Paths,
+    /// The folder of the sessions, if they are stored.
+    pub session_dir: Option<PathBuf>,
+    pub keys: Arc<Keys>,
+}
+
+impl Host for ProgramHost {
+    fn read_rules(&self, cwd: &Path) -> Option<Result<Permissions, String>> {
+        Some(permission_rules::read_again(&self.args, &self.paths, self.session_dir.as_deref(), cwd))
+    }
+
+    fn save_rule(&self, edit: &RuleEdit, cwd: &Path) -> Result<SavedRule, String> {
+        permission_rules::save(&self.args, &self.paths, edit, cwd)
+    }
+
+    fn named_model(&self, name: &str) -> Option<Result<Arc<Model>, String>> {
+        let catalogue = self.keys.catalogue();
+        let found = catalogue.find(name).map_err(|error| error.to_string());
+        Some(found.and_then(|model| find_usable(&catalogue, &self.keys, &model.provider, &model.id)))
+    }
+
+    fn save_writable(&self, path: &Path) -> Result<(), String> {
+        sandbox::save_writable(&self.paths, path)
+    }
+}
