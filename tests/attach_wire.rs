@@ -22,7 +22,9 @@ fn definitions(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
-        if !(line.starts_with("#[derive(") && line.contains("erialize")) {
+        // A table of definitions is read like one of them.
+        let is_table = line == "queries! {";
+        if !(is_table || line.starts_with("#[derive(") && line.contains("erialize")) {
             continue;
         }
         let mut definition = String::new();

@@ -95,13 +95,15 @@ macro_rules! queries {
             }
         })+
     };
-    (@struct $(#[$doc:meta])+ $name:ident) => {
-        $(#[$doc])+
+    (@struct $(#[doc = $doc:literal])+ $name:ident) => {
+        $(#[doc = $doc])+
+        /// A query with a typed answer.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct $name;
     };
-    (@struct $(#[$doc:meta])+ $name:ident $(($field:ident $kind:ty))+) => {
-        $(#[$doc])+
+    (@struct $(#[doc = $doc:literal])+ $name:ident $(($field:ident $kind:ty))+) => {
+        $(#[doc = $doc])+
+        /// A query with a typed answer.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct $name { $(pub $field: $kind),+ }
     };
@@ -160,8 +162,8 @@ queries! {
     Checkpoints => checkpoints -> Checkpoints(Vec<Checkpoint>);
     /// The session's file changes.
     Changes => changes -> Changes(SessionChanges);
-    /// What going back to a prompt would restore; without one, what reversing the last undo would. An error if
-    /// there is no such prompt, or nothing to reverse.
+    /// The changes that going back to a prompt would restore; without one, those of reversing the last undo. An
+    /// error if there is no such prompt, or nothing to reverse.
     UndoPlan { entry_id: Option<String> } => undo_plan -> UndoPlan(UndoPlan);
     /// The values of these placeholders, for the user, in the same order.
     Reveal { placeholders: Vec<String> } => reveal -> Secrets(Vec<RevealedSecret>);
