@@ -122,6 +122,7 @@ mod trust_screen;
 mod typed_words;
 mod undo;
 mod undo_screen;
+mod upkeep;
 mod vim;
 mod vscode;
 mod web;

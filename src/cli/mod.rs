@@ -23,6 +23,7 @@ pub mod proxy;
 pub mod rpc;
 pub mod serve;
 pub mod tui;
+pub(crate) mod upkeep;
 
 use args::CliArgs;
 use args::acp::AcpArgs;
@@ -31,7 +32,7 @@ use args::front_end::{FrontEnd, StandardStreams};
 use args::subcommand::Subcommand;
 use commands::{
     auth, completion_scripts, doctor, export, extensions, jobs, login, man_pages, mcp, models,
-    name_completion, permissions, sandbox, theme, tools, undo,
+    name_completion, permissions, sandbox, theme, tools, undo, uninstall, update,
 };
 use compose::{Setup, sessions};
 use process::exit::{Exit, fail, say};
@@ -73,6 +74,8 @@ fn run() -> Exit {
         Ok(Some(Subcommand::Export(args))) => return crash::or_crash(export::run(&args)),
         Ok(Some(Subcommand::Diff(args))) => return crash::or_crash(undo::diff(&args)),
         Ok(Some(Subcommand::Undo(args))) => return crash::or_crash(undo::undo(&args)),
+        Ok(Some(Subcommand::Update(args))) => return crash::or_crash(update::run(&args)),
+        Ok(Some(Subcommand::Uninstall(args))) => return crash::or_crash(uninstall::run(&args)),
         Ok(Some(Subcommand::Doctor(args))) => return crash::or_crash(doctor::run(&args)),
         Ok(Some(Subcommand::Extensions(args))) => return crash::or_crash(extensions::run(&args)),
         Ok(Some(Subcommand::Permissions(args))) => return crash::or_crash(permissions::run(&args)),

@@ -15,6 +15,21 @@ pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -
     }
 }
 
+/// A number of bytes for people: `1.5 MB`.
+pub fn byte_size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KB", "MB", "GB", "TB"];
+    if bytes < 1024 {
+        return counted(bytes, "byte");
+    }
+    let mut number = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while number >= 1024.0 && unit + 1 < UNITS.len() {
+        number /= 1024.0;
+        unit += 1;
+    }
+    format!("{number:.1} {}", UNITS.get(unit).copied().unwrap_or_default())
+}
+
 /// A number with thousands separators.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
@@ -35,7 +50,13 @@ pub fn many(count: usize, noun: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{counted, many};
+    use super::{byte_size, counted, many};
+
+    #[test]
+    fn sizes_are_short() {
+        let shown = [0, 1023, 1024, 1_572_864, u64::MAX].map(byte_size);
+        assert_eq!(shown, ["0 bytes", "1023 bytes", "1.0 KB", "1.5 MB", "16777216.0 TB"]);
+    }
 
     #[test]
     fn large_numbers_have_commas() {

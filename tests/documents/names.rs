@@ -25,6 +25,8 @@ use tau::cli::args::proxy::ProxyArgs;
 use tau::cli::args::serve::ServeArgs;
 use tau::cli::args::tools::ToolsArgs;
 use tau::cli::args::undo::{DiffArgs, UndoArgs};
+use tau::cli::args::uninstall::UninstallArgs;
+use tau::cli::args::update::UpdateArgs;
 use tokio::io::AsyncWriteExt;
 
 use super::{document, documents, report, rows};
@@ -157,8 +159,10 @@ fn every_variable_is_documented_and_exists() {
 
 /// Flags of programs other than tau.
 const OTHERS: &[&str] = &[
+    "address",
     "alone",
     "do",
+    "dry-run",
     "exec-path",
     "force",
     "grep",
@@ -166,6 +170,7 @@ const OTHERS: &[&str] = &[
     "prune",
     "registry",
     "release",
+    "repo",
     "runs",
     "tau",
     "upload-pack",
@@ -194,6 +199,8 @@ fn every_flag_in_the_documents_exists() {
         McpServeArgs::command(),
         ProxyArgs::command(),
         LoginArgs::command(),
+        UpdateArgs::command(),
+        UninstallArgs::command(),
         ProxyArgs::command().find_subcommand("add").unwrap().clone(),
         McpArgs::command().find_subcommand("login").unwrap().clone(),
     ];

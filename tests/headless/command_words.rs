@@ -7,7 +7,7 @@ async fn a_word_that_resembles_a_command_is_never_sent() {
     let cases: &[(&[&str], &str)] = &[
         (&["signin"], "tau login PROVIDER"),
         (&["-p", "login", "openai"], "tau -- login openai"),
-        (&["update"], "does not update itself"),
+        (&["upgrade"], "to install a newer version: tau update"),
         (&["mdels"], "did you mean tau models?"),
         (&["Models"], "comes first: tau models"),
         (&["acp"], "comes first: tau acp --base-url"),

@@ -6,6 +6,7 @@
 
 mod body;
 mod client;
+mod download;
 mod exchange;
 pub(crate) mod guarded;
 mod peer;

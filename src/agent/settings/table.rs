@@ -377,6 +377,14 @@ settings! {
     auto_compact: bool = true, Columns { project: true, live: true, ..COLUMNS };
     /// Megabytes kept for undo, over all sessions; 0 turns undo off
     undo_quota: u64 = 512, Columns { ..COLUMNS };
+    /// Days after which sessions and undo data that did not change go to the trash; 0 keeps them
+    retention: u64 = 0, Columns { ..COLUMNS };
+    /// Look for a newer tau once a day; nothing is sent but the request
+    update_check: bool = true, Columns { env: Some("TAU_UPDATE_CHECK"), screen: true, ..COLUMNS };
+    /// Address of releases, where `tau update` looks
+    release_url: BaseUrl, Columns {
+        default: "the address that tau was built for, if any", env: Some("TAU_RELEASE_URL"), screen: true, ..COLUMNS
+    };
     /// Certificates (PEM) to trust besides those of the system
     ca_file: PathBuf, Columns { env: Some("TAU_CA_FILE"), screen: true, ..COLUMNS };
     /// Proxy URL, or `none`

@@ -17,7 +17,7 @@ const MIN_MISSPELLED: usize = 4;
 const LOGIN: &str =
     "to log in: tau login PROVIDER; to save a key: tau auth set PROVIDER <FILE; on the screen, both: /login";
 const LOGOUT: &str = "to remove a key: tau auth remove PROVIDER, or /logout on the screen";
-const UPDATE: &str = "tau does not update itself: install a newer version the way you installed this one";
+const UPDATE: &str = "to install a newer version: tau update";
 const SETTINGS: &str =
     "settings are in config.toml (docs/configuration.md) and in /settings on the screen; to look: tau doctor";
 const SESSIONS: &str =
@@ -32,16 +32,13 @@ const SERVER: &str = "for a server: tau serve; for an editor: tau acp; for MCP c
 const ELSEWHERE: &[(&str, &[&str])] = &[
     (LOGIN, &["logon", "signin", "sign-in", "authenticate", "key", "apikey", "api-key"]),
     (LOGOUT, &["logout", "logoff", "signout", "sign-out"]),
-    (UPDATE, &["update", "upgrade", "self-update", "selfupdate"]),
+    (UPDATE, &["upgrade", "self-update", "selfupdate"]),
     (
         SETTINGS,
         &["config", "configure", "configuration", "setting", "preferences", "setup", "set", "get", "init"],
     ),
     (SESSIONS, &["ls", "list", "session", "history", "show", "rm", "delete"]),
-    (
-        INSTALL,
-        &["install", "uninstall", "add", "remove", "plugin", "plugins", "skill", "skills", "hooks", "agents"],
-    ),
+    (INSTALL, &["install", "add", "remove", "plugin", "plugins", "skill", "skills", "hooks", "agents"]),
     (RUN, &["run", "exec", "execute", "chat", "ask", "prompt", "start", "repl", "tui"]),
     (INFO, &["status", "whoami", "account", "usage", "stats", "info", "debug", "env", "check", "about"]),
     (SERVER, &["server", "daemon", "web", "rpc", "lsp", "listen"]),
@@ -203,7 +200,7 @@ mod tests {
             ("tau mdels", "did you mean tau models?"),
             ("tau -p login openai", "comes first: tau login"),
             ("tau lgoin", "did you mean tau login?"),
-            ("tau update", "does not update itself"),
+            ("tau upgrade", "to install a newer version: tau update"),
             ("tau help mdels", "the commands that it knows are acp, attach"),
             ("tau quit", "type /quit"),
         ];

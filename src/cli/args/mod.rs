@@ -29,6 +29,8 @@ pub(crate) mod subcommand;
 pub mod theme;
 pub mod tools;
 pub mod undo;
+pub mod uninstall;
+pub mod update;
 
 use std::path::PathBuf;
 

@@ -22,9 +22,11 @@ use super::sessions::SessionsArgs;
 use super::theme::ThemeArgs;
 use super::tools::ToolsArgs;
 use super::undo::{DiffArgs, UndoArgs};
+use super::uninstall::UninstallArgs;
+use super::update::UpdateArgs;
 
 /// The first words that name commands.
-pub(crate) const NAMES: [&str; 27] = [
+pub(crate) const NAMES: [&str; 29] = [
     "acp",
     "attach",
     "auth",
@@ -51,6 +53,8 @@ pub(crate) const NAMES: [&str; 27] = [
     "theme",
     "tools",
     "undo",
+    "uninstall",
+    "update",
     "wait",
 ];
 
@@ -112,6 +116,10 @@ pub(crate) enum Subcommand {
     Jobs(JobsArgs),
     /// `tau serve`.
     Serve(Box<ServeArgs>),
+    /// `tau update`.
+    Update(UpdateArgs),
+    /// `tau uninstall`.
+    Uninstall(UninstallArgs),
 }
 
 /// The definitions of all commands, most important first.
@@ -145,6 +153,8 @@ pub(crate) fn commands() -> Vec<Command> {
         named(ProxyArgs::command(), "proxy"),
         named(CompletionsArgs::command(), "completions"),
         named(ManArgs::command(), "man"),
+        named(UpdateArgs::command(), "update"),
+        named(UninstallArgs::command(), "uninstall"),
     ]
 }
 
@@ -180,6 +190,8 @@ impl Subcommand {
             Some("proxy") => Subcommand::Proxy(ProxyArgs::try_parse_from(rest)?),
             Some("permissions") => Subcommand::Permissions(PermissionsArgs::try_parse_from(rest)?),
             Some("completions") => Subcommand::Completions(CompletionsArgs::try_parse_from(rest)?),
+            Some("update") => Subcommand::Update(UpdateArgs::try_parse_from(rest)?),
+            Some("uninstall") => Subcommand::Uninstall(UninstallArgs::try_parse_from(rest)?),
             Some("man") => Subcommand::Man(ManArgs::try_parse_from(rest)?),
             _ => return Ok(None),
         }))
@@ -232,6 +244,9 @@ mod tests {
             ("tau attach http://127.0.0.1:4180 0199", "Attach"),
             ("tau -p attach", ""),
             ("tau -p serve", ""),
+            ("tau update --check", "Update"),
+            ("tau -p update", ""),
+            ("tau uninstall --purge --yes", "Uninstall"),
             ("tau man", "Man"),
             ("tau mankind", ""),
             ("tau export 0199 x.md", "Export"),
@@ -296,6 +311,8 @@ mod tests {
             (BoardArgs::command(), "Usage: tau board"),
             (JobsArgs::command(), "Usage: tau jobs"),
             (AttachArgs::command(), "Usage: tau attach"),
+            (UpdateArgs::command(), "Usage: tau update"),
+            (UninstallArgs::command(), "Usage: tau uninstall"),
         ];
         for (mut command, usage) in pages {
             command.clone().debug_assert();

@@ -19,3 +19,5 @@ pub mod table;
 pub(crate) mod theme;
 pub(crate) mod tools;
 pub(crate) mod undo;
+pub(crate) mod uninstall;
+pub(crate) mod update;

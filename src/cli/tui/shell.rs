@@ -26,6 +26,7 @@ use crate::process::crash;
 use crate::process::exit::Exit;
 use crate::process::signals::{Caught, Signals};
 use crate::process::waiter;
+use crate::upkeep::daily::DailyNews;
 use tau_agent::api::events::join;
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
@@ -65,6 +66,7 @@ pub struct Shell {
     /// The session as other processes of the user reach it.
     published: Option<Published>,
     on_hangup: OnHangup,
+    news: DailyNews,
     /// Events of the terminal that arrived during the wait for its answer.
     held: VecDeque<TerminalEvent>,
 }
@@ -101,6 +103,8 @@ enum Wake {
     Connection(Connection),
     /// Another screen has answered a question.
     Others(AgentEvent),
+    /// A message of what tau does once a day.
+    News(String),
     /// The folders of the user's themes have changed.
     Themes,
     Tick,
@@ -144,6 +148,7 @@ impl Shell {
             connection: None,
             published: None,
             on_hangup: OnHangup::default(),
+            news: DailyNews::none(),
             held,
         }
     }
@@ -152,6 +157,13 @@ impl Shell {
     #[must_use]
     pub(crate) fn with_connection(mut self, connection: watch::Receiver<Connection>) -> Self {
         self.connection = Some(connection);
+        self
+    }
+
+    /// Adds the messages of what tau does once a day.
+    #[must_use]
+    pub(super) fn with_news(mut self, news: DailyNews) -> Self {
+        self.news = news;
         self
     }
 
@@ -277,6 +289,7 @@ impl Shell {
             done = self.screen.pictures.next() => Wake::Picture(done),
             Some(news) = self.extensions.next() => Wake::Extensions(news),
             () = self.themes.folders_changed() => Wake::Themes,
+            Some(text) = self.news.next() => Wake::News(text),
             Some(connection) = changed(self.connection.as_mut()) => Wake::Connection(connection),
             Some(event) = of_others(self.published.as_mut()) => Wake::Others(event),
             event = self.agent.events.recv(), if listens => Wake::Agent(event),
@@ -304,6 +317,10 @@ impl Shell {
             }
             Wake::Others(event) => self.screen.fold(Msg::Agent(event))?,
             Wake::Connection(connection) => self.screen.fold(Msg::Connection(connection))?,
+            Wake::News(text) => {
+                let (level, hint) = (NoticeLevel::Info, None);
+                self.screen.fold(Msg::Agent(AgentEvent::Task(TaskEvent::Notice { level, text, hint })))?;
+            }
             Wake::Tick => {
                 self.screen.fold(Msg::Ticked)?;
                 self.take_events()?;

@@ -42,6 +42,7 @@ use crate::process::signals::Signals;
 use crate::process::waiter;
 use crate::process::{crash, plain};
 use crate::serve::facts::Facts;
+use crate::upkeep::daily::DailyNews;
 use tau_agent::engine::behavior::OnAsk;
 use tau_agent::engine::task;
 use tau_agent::provider::http::RuntimeThread;
@@ -279,7 +280,9 @@ async fn connect(
     tokio::task::spawn_blocking(move || scratch.sweep());
     let (sender, replies) = mpsc::channel(REPLIES);
     let requests = RequestRunner::new(services, sender);
-    let shell = Shell::new(screen, waits, signals, agent, requests, replies, theme_files(setup));
+    let news = DailyNews::start(&setup.settings, &setup.paths);
+    let shell =
+        Shell::new(screen, waits, signals, agent, requests, replies, theme_files(setup)).with_news(news);
     Ok(match published {
         Some(published) => shell.publishing(published, setup.settings.on_hangup()),
         None => shell,

@@ -12,7 +12,7 @@ use super::TIMEOUT;
 use super::report::{Advice, Fact, Section};
 use tau_agent::context::instruction_files::InstructionPlaces;
 use tau_agent::settings::Paths;
-use tau_tools::counted::counted;
+use tau_tools::counted::{byte_size, counted};
 
 /// With fewer free bytes, tau cannot save a session.
 const NEEDED_BYTES: u64 = 1 << 20;
@@ -76,28 +76,42 @@ fn nearest(path: &Path) -> Option<&Path> {
 }
 
 /// The size of tau's files, and the free space.
-pub(super) fn disk(paths: &Paths, sessions: &Path) -> Section {
+pub(super) fn disk(paths: &Paths, sessions: &Path, retention: u64) -> Section {
     let mut section = Section::new("disk");
     // If counting takes longer, the count so far is reported.
     let until = Instant::now() + TIMEOUT.mul_f32(0.8);
     let log = paths.state.join("logs");
-    for (name, path) in [("sessions", sessions), ("cache", paths.cache.as_path()), ("log", log.as_path())] {
+    let undo = paths.undo();
+    let places = [
+        ("sessions", sessions),
+        ("undo", undo.as_path()),
+        ("cache", paths.cache.as_path()),
+        ("log", log.as_path()),
+    ];
+    for (name, path) in places {
         let Usage { bytes, files, complete } = usage(path, until);
         let least = if complete { "" } else { "at least " };
-        let text = format!("{least}{} in {files} {}", size(bytes), if files == 1 { "file" } else { "files" });
+        let text =
+            format!("{least}{} in {files} {}", byte_size(bytes), if files == 1 { "file" } else { "files" });
         let value = json!({"bytes": bytes, "files": files, "complete": complete});
         section.add(Fact::value(name, text, value));
     }
+    let kept = match retention {
+        0 => "sessions and undo data are kept until you delete them".to_owned(),
+        days => format!("sessions and undo data go to the trash after {}", counted(days, "day")),
+    };
+    section.add(Fact::value("retention", kept, retention));
     let free = nearest(sessions).and_then(|path| rustix::fs::statvfs(path).ok());
     if let Some(free) = free.map(|found| found.f_bavail.saturating_mul(found.f_frsize)) {
-        section.add(Fact::value("free", size(free), free));
+        section.add(Fact::value("free", byte_size(free), free));
         if free < NEEDED_BYTES {
             section.advise(Advice::Problem(format!(
                 "the disk of {} is full; free some space",
                 sessions.display()
             )));
         } else if free < LOW_BYTES {
-            section.advise(Advice::Hint(format!("only {} are free where sessions are saved", size(free))));
+            section
+                .advise(Advice::Hint(format!("only {} are free where sessions are saved", byte_size(free))));
         }
     }
     section
@@ -133,21 +147,6 @@ fn usage(folder: &Path, until: Instant) -> Usage {
     found
 }
 
-/// A readable number of bytes.
-fn size(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["KB", "MB", "GB", "TB"];
-    if bytes < 1024 {
-        return counted(bytes, "byte");
-    }
-    let mut number = bytes as f64 / 1024.0;
-    let mut unit = 0;
-    while number >= 1024.0 && unit + 1 < UNITS.len() {
-        number /= 1024.0;
-        unit += 1;
-    }
-    format!("{number:.1} {}", UNITS.get(unit).copied().unwrap_or_default())
-}
-
 /// The system's limits for this process.
 pub(super) fn limits() -> Section {
     let mut section = Section::new("limits");
@@ -164,12 +163,6 @@ pub(super) fn limits() -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_are_short() {
-        let shown = [0, 1023, 1024, 1_572_864, u64::MAX].map(size);
-        assert_eq!(shown, ["0 bytes", "1023 bytes", "1.0 KB", "1.5 MB", "16777216.0 TB"]);
-    }
 
     #[test]
     fn counting_stops_in_time() {

@@ -21,8 +21,12 @@ use crate::compose::environment::{Environment, OnBadConfig};
 use crate::compose::permission_rules;
 use crate::compose::project_settings::ProjectSettings;
 use crate::process::exit::{Exit, say};
+use crate::upkeep::origin::Origin;
+use crate::upkeep::release;
 use report::{Advice, Fact, Section};
+use serde_json::json;
 use tau_agent::context::instruction_files::InstructionPlaces;
+use tau_agent::settings::Settings;
 
 /// Time limit of a probe. Longer means a file system or a server that does not answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -53,6 +57,8 @@ fn examine(environment: Environment) -> Vec<Section> {
     let terminals = paths.terminals();
     let (sandbox_settings, sandbox_paths) = (environment.settings.clone(), paths.clone());
     let (search_settings, keys) = (environment.settings.clone(), Arc::clone(&environment.keys));
+    let retention = environment.settings.retention();
+    let install = install(&environment.settings);
     let own_rules = permission_rules::read(&paths, &ProjectSettings::default(), None).0;
     let places = InstructionPlaces {
         config: paths.config.clone(),
@@ -64,7 +70,7 @@ fn examine(environment: Environment) -> Vec<Section> {
     let (own_paths, own_sessions) = (paths.clone(), sessions.clone());
     let mut terminal = bounded("terminal", move || display::terminal(&terminals));
     echo::add_to(&mut terminal);
-    let mut sections = vec![settings, terminal];
+    let mut sections = vec![install, settings, terminal];
     if option_key::is_asked() {
         sections.push(bounded(option_key::NAME, option_key::option_key));
     }
@@ -74,11 +80,27 @@ fn examine(environment: Environment) -> Vec<Section> {
         bounded("model", move || connections::model(&environment)),
         bounded("instructions", move || files::instructions(&places)),
         bounded("paths", move || files::paths(&own_paths, &own_sessions)),
-        bounded("disk", move || files::disk(&paths, &sessions)),
+        bounded("disk", move || files::disk(&paths, &sessions, retention)),
         bounded("limits", files::limits),
         bounded("sandbox", move || sandbox::sandbox(&sandbox_settings, &sandbox_paths)),
     ]);
     sections
+}
+
+/// The version, how it was installed, and where newer ones are looked for.
+fn install(settings: &Settings) -> Section {
+    let mut section = Section::new("install");
+    section.add(Fact::text("version", env!("CARGO_PKG_VERSION")));
+    section.add(Fact::text("installed by", Origin::here().name()));
+    let address = release::address(settings);
+    let check = address.is_some() && settings.update_check();
+    let text = match (&address, check) {
+        (None, _) => "never, as no address of releases is known".to_owned(),
+        (Some(address), true) => format!("once a day, at {address}"),
+        (Some(address), false) => format!("only by `tau update`, at {address}"),
+    };
+    section.add(Fact::value("update check", text, json!({"address": address, "daily": check})));
+    section
 }
 
 /// The result of `probe`, or that it took too long. A hanging probe is abandoned.

@@ -1,0 +1,69 @@
+//! Downloads files of releases. No key is sent, so redirects are followed, but never to a connection that others
+//! could change.
+
+use reqwest::Url;
+use reqwest::header::{HeaderMap, LOCATION};
+use tokio_util::sync::CancellationToken;
+
+use super::{Http, ResponseBody, address, authority, closed, is_loopback, refused, transport_failure};
+use crate::provider::http::peer::Peer;
+use crate::provider::{Failure, FailureKind, Headers};
+
+/// The maximum number of redirects.
+const REDIRECTS: usize = 5;
+
+impl Http {
+    /// Fetches `url`, up to `limit` bytes, over HTTPS or from this machine.
+    ///
+    /// # Errors
+    /// When the status is not 200, a redirect leads to an unsafe address, the file is larger, or there is no answer.
+    pub async fn download(&self, url: &str, limit: usize) -> Result<Vec<u8>, Failure> {
+        let mut next = address(url)?;
+        for _ in 0..=REDIRECTS {
+            if next.scheme() != "https" && !is_loopback(&next) {
+                let text = format!("{} is not reached over HTTPS", authority(&next));
+                return Err(Failure::new(FailureKind::Config, text));
+            }
+            let peer = Peer::of(&next, &self.network.proxy);
+            let sending = self.worker.spawn(self.client(&next)?.get(next.clone()).send());
+            let answered = sending.await.map_err(|_| closed())?;
+            let response = answered.map_err(|error| transport_failure(&error, &peer))?;
+            match response.status().as_u16() {
+                200 => {
+                    let body = ResponseBody::read(response, peer, &self.worker, self.pace);
+                    return whole(body, limit).await;
+                }
+                301 | 302 | 303 | 307 | 308 => next = target(&next, response.headers())?,
+                _ => return Err(refused(response, &Headers::default(), &CancellationToken::new()).await),
+            }
+        }
+        Err(Failure::new(FailureKind::Protocol, format!("{} redirects too often", authority(&next))))
+    }
+}
+
+/// The address that a redirect leads to. A download over HTTPS stays one.
+fn target(from: &Url, headers: &HeaderMap) -> Result<Url, Failure> {
+    let host = authority(from);
+    let named = headers.get(LOCATION).and_then(|value| value.to_str().ok());
+    let to = named.and_then(|named| from.join(named).ok());
+    let to = to.ok_or_else(|| {
+        Failure::new(FailureKind::Protocol, format!("{host} redirects without a valid address"))
+    })?;
+    if from.scheme() == "https" && to.scheme() != "https" {
+        let text = format!("{host} redirects to {}, which is not reached over HTTPS", authority(&to));
+        return Err(Failure::new(FailureKind::Config, text));
+    }
+    Ok(to)
+}
+
+async fn whole(mut body: ResponseBody, limit: usize) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    while let Some(part) = body.chunk().await? {
+        if part.len() > limit.saturating_sub(bytes.len()) {
+            let text = format!("the file is larger than {limit} bytes");
+            return Err(Failure::new(FailureKind::Protocol, text));
+        }
+        bytes.extend_from_slice(&part);
+    }
+    Ok(bytes)
+}

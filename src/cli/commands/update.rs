@@ -1,0 +1,139 @@
+//! `tau update`: installs the newest release, or goes back to the version before.
+
+use std::io::{BufRead, IsTerminal};
+
+use crate::args::CliArgs;
+use crate::args::update::UpdateArgs;
+use crate::compose::environment::{Environment, OnBadConfig};
+use crate::process::exit::{Exit, Refusal, say};
+use crate::process::plain;
+use crate::upkeep::origin::Origin;
+use crate::upkeep::own_folder::OwnFolder;
+use crate::upkeep::release::{self, Release, ReleasedFile, Version};
+use tau_agent::provider::http::Http;
+use tau_agent::settings::paths::in_short;
+
+/// Runs the command; returns the program's end.
+pub fn run(args: &UpdateArgs) -> Exit {
+    work(args).unwrap_or_else(|refusal| refusal.fail())
+}
+
+fn work(args: &UpdateArgs) -> Result<Exit, Refusal> {
+    let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Warn)?;
+    let origin = Origin::here();
+    let folder = match &origin {
+        Origin::Script(folder) => Some(folder),
+        Origin::Archive(_) | Origin::Packager(_) | Origin::Unknown(_) => None,
+    };
+    if let (None, false) = (folder, args.check) {
+        return Ok(say(&elsewhere(&origin, args.back)));
+    }
+    let lock = folder.map(|folder| environment.paths.shared(folder.path().join("current")));
+    let _held = lock.filter(|_| !args.check).map(|lock| lock.lock()).transpose().map_err(Refusal::config)?;
+    if let Some(folder) = folder.filter(|_| args.back) {
+        return go_back(folder, args);
+    }
+    let own =
+        Version::own().ok_or_else(|| Refusal::config("this tau has no version that can be compared"))?;
+    let address = release::address(&environment.settings).ok_or_else(|| {
+        Refusal::config("no address of releases is known; set release_url in config.toml, or TAU_RELEASE_URL")
+    })?;
+    let http = Http::new(environment.settings.network());
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Refusal::config)?;
+    let release = runtime.block_on(release::newest(&http, &address)).map_err(failed)?;
+    if !release.version.is_newer_than(&own) {
+        return Ok(say(&format!("tau {own} is the newest version\n")));
+    }
+    let Some(folder) = folder.filter(|_| !args.check) else {
+        let command = origin.update_command();
+        return Ok(say(&format!(
+            "tau {} is available, you have {own}; to update: {command}\n",
+            release.version
+        )));
+    };
+    let Some(file) = release.file() else {
+        let text = format!("tau {} has no file for {}", release.version, release::target());
+        return Err(failed(text));
+    };
+    let question = format!(
+        "tau {} is available, you have {own}.\nFrom {}, {:.1} MB, into {}.\nInstall it? [y/N] ",
+        release.version,
+        plain::line(&address),
+        file.size as f64 / 1e6,
+        plain::line(&in_short(folder.path()))
+    );
+    if !args.yes && !confirmed(&question)? {
+        return Ok(say("nothing was changed\n"));
+    }
+    let archive = runtime.block_on(release.download(&http, &address, file)).map_err(failed)?;
+    install(folder, &release, &archive, file)?;
+    Ok(say(&format!(
+        "tau {} is installed, its SHA-256 is that of the release; `tau update --back` brings {own} back\n",
+        release.version
+    )))
+}
+
+/// The release cannot be used.
+fn failed(error: impl std::fmt::Display) -> Refusal {
+    Refusal { exit: Exit::Model, text: error.to_string() }
+}
+
+/// Unpacks a release beside the version in use, and puts it in use.
+fn install(
+    folder: &OwnFolder,
+    release: &Release,
+    archive: &[u8],
+    file: &ReleasedFile,
+) -> Result<(), Refusal> {
+    if archive.len() as u64 != file.size {
+        return Err(failed("the download has another size than the release says"));
+    }
+    // On the same file system, and removed whatever happens.
+    let work = tempfile::Builder::new().prefix(".new-").tempdir_in(folder.path()).map_err(failed)?;
+    let unpacked = release.unpack(archive, work.path()).map_err(failed)?;
+    folder.install(&unpacked, &release.version).map_err(failed)
+}
+
+fn go_back(folder: &OwnFolder, args: &UpdateArgs) -> Result<Exit, Refusal> {
+    let Some(previous) = folder.previous() else {
+        return Err(failed("there is no version before this one to go back to"));
+    };
+    if !args.yes && !confirmed(&format!("Go back to tau {previous}? [y/N] "))? {
+        return Ok(say("nothing was changed\n"));
+    }
+    folder.go_back(&previous).map_err(failed)?;
+    Ok(say(&format!("tau {previous} is in use again; `tau update --back` undoes this\n")))
+}
+
+/// The advice where tau cannot replace itself.
+fn elsewhere(origin: &Origin, back: bool) -> String {
+    match origin {
+        Origin::Packager(packager) => {
+            let (verb, command) = if back {
+                ("an earlier version", packager.back)
+            } else {
+                ("the newest version", packager.update)
+            };
+            format!("tau was installed by {}, which installs {verb}:\n  {command}\n", packager.name)
+        }
+        Origin::Script(_) | Origin::Archive(_) | Origin::Unknown(_) => {
+            let text = "tau does not know how to replace itself here";
+            format!(
+                "{text} ({}).\nRun install.sh of a release, which `tau update` can update, or replace the program yourself.\n",
+                plain::line(&origin.name())
+            )
+        }
+    }
+}
+
+/// Asks a question on the terminal.
+fn confirmed(question: &str) -> Result<bool, Refusal> {
+    if !std::io::stdin().is_terminal() {
+        return Err(Refusal::usage("nobody can be asked here; --yes does it without a question"));
+    }
+    say(question);
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).map_err(Refusal::config)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

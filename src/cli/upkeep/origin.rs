@@ -1,0 +1,225 @@
+//! How this tau was installed, and the commands of the package manager that did it.
+
+use std::path::{Path, PathBuf};
+
+use super::own_folder::OwnFolder;
+use tau_tools::regular_files::{read_capped, read_text};
+
+/// The size limit of the note in a package, in bytes.
+const MAX_NOTE: u64 = 64;
+/// The size limit of the list of what cargo has installed, in bytes.
+const MAX_LIST: u64 = 4 * 1024 * 1024;
+
+/// The way in which tau was installed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// By `install.sh`, in a folder of its own: tau can replace itself.
+    Script(OwnFolder),
+    /// By unpacking an archive into this folder.
+    Archive(PathBuf),
+    /// By a package manager.
+    Packager(&'static Packager),
+    /// Unknown; the program is at this path.
+    Unknown(PathBuf),
+}
+
+/// A package manager and its commands.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Packager {
+    pub name: &'static str,
+    pub update: &'static str,
+    /// How to get an earlier version.
+    pub back: &'static str,
+    pub remove: &'static str,
+}
+
+const NPM: Packager = Packager {
+    name: "npm",
+    update: "npm install -g taucode@latest",
+    back: "npm install -g taucode@VERSION",
+    remove: "npm uninstall -g taucode",
+};
+const NPX: Packager = Packager {
+    name: "npx",
+    update: "npx taucode@latest",
+    back: "npx taucode@VERSION",
+    remove: "npm cache clean --force",
+};
+const PIP: Packager = Packager {
+    name: "pip",
+    update: "pip install --upgrade taucode",
+    back: "pip install taucode==VERSION",
+    remove: "pip uninstall taucode",
+};
+const PIPX: Packager = Packager {
+    name: "pipx",
+    update: "pipx upgrade taucode",
+    back: "pipx install --force taucode==VERSION",
+    remove: "pipx uninstall taucode",
+};
+const UV: Packager = Packager {
+    name: "uv",
+    update: "uv tool upgrade taucode",
+    back: "uv tool install taucode==VERSION",
+    remove: "uv tool uninstall taucode",
+};
+const UVX: Packager = Packager {
+    name: "uvx",
+    update: "uvx taucode@latest",
+    back: "uvx taucode@VERSION",
+    remove: "uv cache clean taucode",
+};
+const DEB: Packager = Packager {
+    name: "a Debian package",
+    update: "sudo apt install ./taucode_VERSION_ARCH.deb, with the .deb of the new release",
+    back: "sudo apt install --allow-downgrades ./taucode_VERSION_ARCH.deb",
+    remove: "sudo apt remove taucode",
+};
+const RPM: Packager = Packager {
+    name: "an RPM package",
+    update: "sudo dnf install ./taucode-VERSION-1.ARCH.rpm, with the .rpm of the new release",
+    back: "sudo dnf downgrade ./taucode-VERSION-1.ARCH.rpm",
+    remove: "sudo dnf remove taucode",
+};
+const BREW: Packager = Packager {
+    name: "Homebrew",
+    update: "brew upgrade taucode",
+    back: "brew install taucode@VERSION, if the tap has it",
+    remove: "brew uninstall taucode",
+};
+const PACMAN: Packager = Packager {
+    name: "pacman",
+    update: "makepkg -si, with the PKGBUILD of the new release",
+    back: "sudo pacman -U /var/cache/pacman/pkg/taucode-bin-VERSION-1-ARCH.pkg.tar.zst",
+    remove: "sudo pacman -R taucode-bin",
+};
+const NIX: Packager = Packager {
+    name: "Nix",
+    update: "nix profile upgrade taucode",
+    back: "nix profile rollback",
+    remove: "nix profile remove taucode",
+};
+const CARGO: Packager = Packager {
+    name: "cargo",
+    update: "cargo install taucode --force, or in a checkout: git pull && cargo install --path .",
+    back: "cargo install taucode --version VERSION --force",
+    remove: "cargo uninstall taucode",
+};
+
+impl Origin {
+    /// The origin of the running program.
+    pub(crate) fn here() -> Self {
+        let exe = std::env::current_exe().unwrap_or_default();
+        let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+        let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+        Self::of(&exe.canonicalize().unwrap_or(exe), home.as_deref())
+    }
+
+    fn of(exe: &Path, cargo_home: Option<&Path>) -> Self {
+        let unknown = || Origin::Unknown(exe.to_owned());
+        let Some(bin) = exe.parent() else { return unknown() };
+        let has = |part: &str| exe.to_str().is_some_and(|path| path.contains(part));
+        if exe.starts_with("/nix/store") {
+            return Origin::Packager(&NIX);
+        }
+        if let Some((root, note)) = bin.parent().and_then(|root| Some((root, note(root)?))) {
+            return match note.as_str() {
+                "install.sh" => OwnFolder::of_version(root)
+                    .map_or_else(|| Origin::Archive(root.to_owned()), Origin::Script),
+                "archive" => Origin::Archive(root.to_owned()),
+                "npm" if has("/_npx/") => Origin::Packager(&NPX),
+                "npm" => Origin::Packager(&NPM),
+                "pip" if has("/pipx/") => Origin::Packager(&PIPX),
+                "pip" if has("/uv/tools/") => Origin::Packager(&UV),
+                "pip" if has("/uv/") => Origin::Packager(&UVX),
+                "pip" => Origin::Packager(&PIP),
+                "deb" => Origin::Packager(&DEB),
+                "rpm" => Origin::Packager(&RPM),
+                "brew" => Origin::Packager(&BREW),
+                "pacman" => Origin::Packager(&PACMAN),
+                _ => unknown(),
+            };
+        }
+        let by_cargo = cargo_home.is_some_and(|home| {
+            let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
+            let listed = read_text(&home.join(".crates.toml"), MAX_LIST).unwrap_or_default();
+            bin == home.join("bin") && listed.contains("\"taucode ")
+        });
+        if by_cargo { Origin::Packager(&CARGO) } else { unknown() }
+    }
+
+    /// The origin in words: `npm`, `install.sh`.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Origin::Script(_) => "install.sh".to_owned(),
+            Origin::Archive(folder) => format!("an archive, in {}", folder.display()),
+            Origin::Packager(manager) => manager.name.to_owned(),
+            Origin::Unknown(path) => format!("unknown, {}", path.display()),
+        }
+    }
+
+    /// The command for a newer version.
+    pub(crate) fn update_command(&self) -> &'static str {
+        match self {
+            Origin::Packager(manager) => manager.update,
+            Origin::Script(_) | Origin::Archive(_) | Origin::Unknown(_) => "tau update",
+        }
+    }
+}
+
+/// The note of a package on its kind.
+fn note(root: &Path) -> Option<String> {
+    let bytes = read_capped(&root.join("share/taucode/package"), MAX_NOTE).ok()?;
+    Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin(folder: &str, note: &str) -> Origin {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join(folder);
+        std::fs::create_dir_all(root.join("share/taucode")).unwrap();
+        std::fs::write(root.join("share/taucode/package"), format!("{note}\n")).unwrap();
+        Origin::of(&root.join("bin/tau"), None)
+    }
+
+    #[test]
+    fn a_package_says_how_it_was_installed() {
+        let cases = [
+            ("lib/node_modules/taucode-linux-x64", "npm", "npm install -g taucode@latest"),
+            (".npm/_npx/1/node_modules/taucode-linux-x64", "npm", "npx taucode@latest"),
+            ("venv", "pip", "pip install --upgrade taucode"),
+            (".local/share/pipx/venvs/taucode", "pip", "pipx upgrade taucode"),
+            (".local/share/uv/tools/taucode", "pip", "uv tool upgrade taucode"),
+            (".cache/uv/archive-v0/x", "pip", "uvx taucode@latest"),
+            ("Cellar/taucode/0.1.0", "brew", "brew upgrade taucode"),
+        ];
+        for (folder, note, command) in cases {
+            assert_eq!(origin(folder, note).update_command(), command, "{folder}");
+        }
+        for (note, command) in [("deb", "sudo apt remove taucode"), ("rpm", "sudo dnf remove taucode")] {
+            assert!(
+                matches!(origin("usr", note), Origin::Packager(found) if found.remove == command),
+                "{note}"
+            );
+        }
+        assert!(matches!(origin("taucode-0.1.0", "archive"), Origin::Archive(_)));
+        // Without its folder around it, what the script installed is only an archive.
+        assert!(matches!(origin("0.1.0", "install.sh"), Origin::Archive(_)));
+        assert!(matches!(origin("x", "something else"), Origin::Unknown(_)));
+    }
+
+    #[test]
+    fn cargo_is_known_by_its_list() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        std::fs::create_dir(home.join("bin")).unwrap();
+        let of = || Origin::of(&home.join("bin/tau"), Some(&home));
+        assert!(matches!(of(), Origin::Unknown(_)));
+        let listed = "[v1]\n\"taucode 0.1.0 (path+file:///x)\" = [\"tau\"]\n";
+        std::fs::write(home.join(".crates.toml"), listed).unwrap();
+        assert_eq!(of(), Origin::Packager(&CARGO));
+    }
+}

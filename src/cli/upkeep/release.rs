@@ -1,0 +1,262 @@
+//! Releases: the newest one at an address, its file for this machine, checked and unpacked.
+//!
+//! `release.json` names the version, and the size and the SHA-256 of the archive for each platform.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use lzma_rust2::XzReader;
+use serde::{Deserialize, Deserializer};
+
+use tau_agent::provider::http::Http;
+use tau_agent::settings::Settings;
+
+/// The address that this tau was built for; the release workflow sets it.
+const BUILT_FOR: Option<&str> = option_env!("TAU_RELEASE_URL");
+
+/// The size limit of `release.json`, in bytes.
+const MAX_LIST: usize = 256 * 1024;
+/// The size limit of an archive, in bytes.
+const MAX_ARCHIVE: u64 = 200 * 1024 * 1024;
+/// The size limit of what an archive unpacks to, in bytes.
+const MAX_UNPACKED: u64 = 1024 * 1024 * 1024;
+/// The time limit for `release.json`.
+const LIST_TIME: Duration = Duration::from_secs(20);
+/// The time limit for an archive.
+const ARCHIVE_TIME: Duration = Duration::from_mins(20);
+
+/// A version: three numbers, and maybe a name such as `-rc.1`, which comes before the version without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Version {
+    text: String,
+    numbers: [u64; 3],
+    pre: String,
+}
+
+impl Version {
+    /// The version in a text; `None` if it is none. It is also the name of a folder.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (numbers, pre) = text.split_once('-').map_or((text, None), |(numbers, pre)| (numbers, Some(pre)));
+        let is_plain = |pre: &str| {
+            !pre.is_empty() && pre.len() <= 40 && pre.chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
+        };
+        if !pre.is_none_or(is_plain) {
+            return None;
+        }
+        let number =
+            |part: &str| part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse().ok()).flatten();
+        let numbers: Vec<u64> = numbers.split('.').map(number).collect::<Option<_>>()?;
+        Some(Version {
+            text: text.to_owned(),
+            numbers: numbers.try_into().ok()?,
+            pre: pre.unwrap_or_default().to_owned(),
+        })
+    }
+
+    /// The version of this program; `None` if it is none.
+    pub(crate) fn own() -> Option<Self> {
+        Self::parse(env!("CARGO_PKG_VERSION"))
+    }
+
+    /// The version as it was written.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it comes after the other one.
+    pub(crate) fn is_newer_than(&self, other: &Version) -> bool {
+        let released = |version: &Version| version.pre.is_empty();
+        let order = self.numbers.cmp(&other.numbers).then(released(self).cmp(&released(other)));
+        order.then_with(|| parts_of(&self.pre).cmp(&parts_of(&other.pre))) == Ordering::Greater
+    }
+}
+
+/// The parts of a name such as `rc.10`: numbers count as numbers, and come before words.
+fn parts_of(pre: &str) -> Vec<(bool, u64, String)> {
+    let part = |part: &str| match part.parse::<u64>() {
+        Ok(number) => (false, number, String::new()),
+        Err(_) => (true, 0, part.to_owned()),
+    };
+    pre.split('.').map(part).collect()
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Version {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Version::parse(&text).ok_or_else(|| serde::de::Error::custom("not a version"))
+    }
+}
+
+/// The newest release at an address.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Release {
+    pub version: Version,
+    files: BTreeMap<String, ReleasedFile>,
+}
+
+/// An archive of a release.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct ReleasedFile {
+    pub size: u64,
+    sha256: String,
+}
+
+/// The address of releases: from the settings, or the one that this tau was built for.
+pub(crate) fn address(settings: &Settings) -> Option<String> {
+    let set = settings.release_url.as_ref().map(|url| url.as_str().to_owned());
+    let built_for = BUILT_FOR.filter(|address| !address.is_empty()).map(str::to_owned);
+    Some(set.or(built_for)?.trim_end_matches('/').to_owned())
+}
+
+/// The name of this machine's platform in releases.
+pub(crate) fn target() -> String {
+    let arch = std::env::consts::ARCH;
+    match (std::env::consts::OS, cfg!(target_env = "musl")) {
+        ("linux", true) => format!("{arch}-unknown-linux-musl"),
+        ("linux", false) => format!("{arch}-unknown-linux-gnu"),
+        ("macos", _) => format!("{arch}-apple-darwin"),
+        (other, _) => format!("{arch}-unknown-{other}"),
+    }
+}
+
+/// Asks for the newest release at an address. Nothing but the request is sent.
+///
+/// # Errors
+/// The reason in words.
+pub(crate) async fn newest(http: &Http, address: &str) -> Result<Release, String> {
+    let url = format!("{address}/release.json");
+    let asked = tokio::time::timeout(LIST_TIME, http.download(&url, MAX_LIST)).await;
+    let answer = asked.map_err(|_| format!("{url}: no answer within {} seconds", LIST_TIME.as_secs()))?;
+    let answer = answer.map_err(|failure| format!("{url}: {failure}"))?;
+    serde_json::from_slice(&answer).map_err(|_| format!("{url} is not the list of a release"))
+}
+
+impl Release {
+    /// The archive for this machine.
+    pub(crate) fn file(&self) -> Option<&ReleasedFile> {
+        self.files.get(&target())
+    }
+
+    fn stem(&self) -> String {
+        format!("taucode-{}-{}", self.version, target())
+    }
+
+    /// Downloads the archive for this machine and compares its size and its SHA-256 with the release's.
+    ///
+    /// # Errors
+    /// The reason in words.
+    pub(crate) async fn download(
+        &self,
+        http: &Http,
+        address: &str,
+        file: &ReleasedFile,
+    ) -> Result<Vec<u8>, String> {
+        let url = format!("{address}/{}.tar.xz", self.stem());
+        let limit = usize::try_from(file.size.min(MAX_ARCHIVE)).unwrap_or(usize::MAX);
+        let asked = tokio::time::timeout(ARCHIVE_TIME, http.download(&url, limit)).await;
+        let bytes =
+            asked.map_err(|_| format!("{url}: not done within {} minutes", ARCHIVE_TIME.as_secs() / 60))?;
+        let bytes = bytes.map_err(|failure| format!("{url}: {failure}"))?;
+        let found = sha256(&bytes);
+        if found != file.sha256 {
+            return Err(format!("{url} has SHA-256 {found}, but the release says {}", file.sha256));
+        }
+        Ok(bytes)
+    }
+
+    /// Unpacks the archive into `folder`, and tries the program in it; returns the folder of the version.
+    ///
+    /// # Errors
+    /// The reason in words.
+    pub(crate) fn unpack(&self, archive: &[u8], folder: &Path) -> Result<PathBuf, String> {
+        let cannot = |error: std::io::Error| format!("cannot unpack the release: {error}");
+        let mut tar = Command::new("tar");
+        tar.args(["-xf", "-", "-C"])
+            .arg(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut child = tar.spawn().map_err(|error| format!("cannot run tar: {error}"))?;
+        let fed = child.stdin.take().map_or(Ok(0), |mut stdin| copy(archive, &mut stdin));
+        let ended = child.wait_with_output().map_err(cannot)?;
+        if !ended.status.success() {
+            let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
+            return Err(format!("cannot unpack the release: {said}"));
+        }
+        fed.map_err(cannot)?;
+        let unpacked = folder.join(self.stem());
+        let tried = Command::new(unpacked.join("bin/tau")).arg("--version").stdin(Stdio::null()).output();
+        let tried = tried.map_err(|error| format!("the new version does not start: {error}"))?;
+        let said = String::from_utf8_lossy(&tried.stdout).trim().to_owned();
+        if tried.status.success() && said == format!("tau {}", self.version) {
+            return Ok(unpacked);
+        }
+        let said = format!("{said} {}", String::from_utf8_lossy(&tried.stderr).trim());
+        Err(format!("the new version does not work on this machine: {}", said.trim()))
+    }
+}
+
+/// Writes what an archive holds, up to a limit.
+fn copy(archive: &[u8], to: &mut impl Write) -> std::io::Result<u64> {
+    let mut tar = XzReader::new(archive, false).take(MAX_UNPACKED);
+    std::io::copy(&mut tar, to)
+}
+
+/// The SHA-256 of bytes in hexadecimal.
+fn sha256(bytes: &[u8]) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        let version = |text| Version::parse(text).unwrap();
+        let ordered = ["0.1.0-alpha", "0.1.0-rc.2", "0.1.0-rc.10", "0.1.0", "0.2.0", "0.10.0", "1.0.0"];
+        for (at, later) in ordered.iter().enumerate() {
+            for (before, earlier) in ordered.iter().enumerate() {
+                assert_eq!(version(later).is_newer_than(&version(earlier)), at > before, "{later} {earlier}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_version_is_no_folder_either() {
+        for text in [
+            "",
+            "1",
+            "1.2",
+            "1.2.3.4",
+            "1.2.x",
+            "../1.2.3",
+            "1.2.3/..",
+            "1.2.3-",
+            "1.2.3-a/b",
+            "v1.2.3",
+            "1.2.+3",
+        ] {
+            assert_eq!(Version::parse(text), None, "{text}");
+        }
+        assert!(Version::own().is_some());
+    }
+
+    #[test]
+    fn a_hash_is_written_as_sums_are() {
+        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(sha256(b""), empty);
+    }
+}

@@ -1,0 +1,208 @@
+//! Finds everything that tau has written on this machine, by kind, with sizes.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::proxy::tokens::TOKENS_FILE;
+use tau_agent::session::list;
+use tau_agent::settings::{Paths, Settings};
+
+/// Files and folders of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub kind: &'static str,
+    /// Files, and folders with everything in them.
+    pub paths: Vec<PathBuf>,
+    pub size: Size,
+}
+
+/// The size of files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub bytes: u64,
+    pub files: u64,
+}
+
+impl Size {
+    /// The size of a file, or of all files in a folder. Links are not followed.
+    fn of(path: &Path) -> Self {
+        let Ok(meta) = path.symlink_metadata() else { return Size::default() };
+        if !meta.is_dir() {
+            return Size { bytes: meta.len(), files: 1 };
+        }
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        entries.fold(Size::default(), |sum, entry| sum.plus(Size::of(&entry.path())))
+    }
+
+    /// Both together.
+    pub(crate) fn plus(self, other: Size) -> Size {
+        Size { bytes: self.bytes.saturating_add(other.bytes), files: self.files.saturating_add(other.files) }
+    }
+}
+
+/// The size of several files and folders.
+pub(crate) fn size_of(paths: &[PathBuf]) -> Size {
+    paths.iter().fold(Size::default(), |sum, path| sum.plus(Size::of(path)))
+}
+
+/// A folder of tau holds more than tau's files, so nobody can tell what may be removed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct SharedFolder(pub PathBuf);
+
+/// Everything that tau has written, by kind; kinds without files are left out. Folders that `TAU_HOME` and the like
+/// name are tau's; a home directory is not.
+///
+/// # Errors
+/// The folder, if it is a home directory or above one.
+pub(crate) fn find(settings: &Settings, paths: &Paths) -> Result<Vec<Written>, SharedFolder> {
+    let folders = [&paths.config, &paths.data, &paths.state, &paths.cache];
+    let home = std::env::home_dir();
+    for folder in folders {
+        let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        let is_above_home = home.as_ref().is_some_and(|home| {
+            let home = home.canonicalize().unwrap_or_else(|_| home.clone());
+            home.starts_with(&real)
+        });
+        if is_above_home || real.parent().is_none() {
+            return Err(SharedFolder(folder.clone()));
+        }
+    }
+    let root = settings.session_root(paths);
+    let own_root = root == paths.sessions();
+    let mut sessions = Vec::new();
+    let mut directories = BTreeSet::new();
+    list::list(&root, None, &mut |row| {
+        sessions.push(row.path);
+        directories.insert(row.cwd);
+        true
+    });
+    let keys = vec![
+        paths.config.join("auth.json"),
+        paths.config.join(TOKENS_FILE),
+        paths.mcp_logins(),
+        paths.data.join("logins"),
+    ];
+    let history = vec![paths.data.join("prompts.jsonl"), paths.data.join("proxy-usage.json")];
+    // In a folder of the user's choice only the sessions are tau's.
+    let sessions = if own_root { vec![root] } else { sessions };
+    let named = [
+        ("keys and logins", keys),
+        ("sessions", sessions),
+        ("undo data", vec![paths.undo()]),
+        ("prompt history and usage", history),
+        ("cache", vec![paths.cache.clone()]),
+    ];
+    let mut claimed: BTreeSet<PathBuf> = named.iter().flat_map(|(_, paths)| paths.clone()).collect();
+    // On some systems all folders are the same one.
+    let state = rest(&paths.state, &mut claimed, [&paths.config, &paths.data].contains(&&paths.state));
+    let other = rest(&paths.data, &mut claimed, paths.data == paths.config);
+    let config = rest(&paths.config, &mut claimed, false);
+    let [keys, sessions, undo, history, cache] = named;
+    let projects = ("rules and settings of projects, only yours", of_projects(&directories));
+    let all = [
+        ("settings", config),
+        keys,
+        sessions,
+        undo,
+        (history.0, [history.1, other].concat()),
+        ("logs, locks and answers", state),
+        cache,
+        projects,
+    ];
+    let written = all.into_iter().map(|(kind, mut paths)| {
+        paths.retain(|path| path.symlink_metadata().is_ok());
+        let size = size_of(&paths);
+        Written { kind, paths, size }
+    });
+    Ok(written.filter(|written| !written.paths.is_empty()).collect())
+}
+
+/// The entries of a folder that nobody has claimed; nothing if the folder belongs to a later kind.
+fn rest(folder: &Path, claimed: &mut BTreeSet<PathBuf>, belongs_elsewhere: bool) -> Vec<PathBuf> {
+    if belongs_elsewhere {
+        return Vec::new();
+    }
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    // A folder within which something is claimed is not taken as a whole.
+    let is_free = |path: &PathBuf| !claimed.iter().any(|known| known.starts_with(path));
+    let mut free: Vec<PathBuf> = entries.filter(is_free).collect();
+    free.sort();
+    claimed.insert(folder.to_owned());
+    free
+}
+
+/// The files that tau writes into projects and git ignores, in the directories of these sessions and above them.
+fn of_projects(directories: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    let folders: BTreeSet<PathBuf> =
+        directories.iter().flat_map(|cwd| cwd.ancestors()).map(|folder| folder.join(".tau")).collect();
+    let own = folders.iter().filter(|folder| folder.join("config.local.toml").is_file());
+    own.map(|folder| folder.join("config.local.toml")).collect()
+}
+
+/// Removes a file or a folder with everything in it.
+///
+/// # Errors
+/// When something cannot be removed.
+pub(crate) fn remove(path: &Path) -> std::io::Result<()> {
+    if path.symlink_metadata()?.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(paths: &Paths) -> Vec<(&'static str, u64)> {
+        let found = find(&Settings::default(), paths).unwrap();
+        found.into_iter().map(|written| (written.kind, written.size.files)).collect()
+    }
+
+    #[test]
+    fn every_file_is_of_one_kind() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("tau");
+        let one = Paths::under(&home);
+        let apart = Paths {
+            config: dir.path().join("config"),
+            data: dir.path().join("data"),
+            state: dir.path().join("state"),
+            cache: dir.path().join("cache"),
+        };
+        let same = Paths {
+            config: home.join("all"),
+            data: home.join("all"),
+            state: home.join("all"),
+            cache: home.join("caches"),
+        };
+        for paths in [one, apart, same] {
+            let files = [
+                paths.config.join("config.toml"),
+                paths.config.join("themes/mine.toml"),
+                paths.config.join("auth.json"),
+                paths.sessions().join("--x--/a.jsonl"),
+                paths.undo().join("a/journal"),
+                paths.data.join("prompts.jsonl"),
+                paths.cache.join("models/x.json"),
+            ];
+            for file in &files {
+                std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+                std::fs::write(file, "12345").unwrap();
+            }
+            let expected = [
+                ("settings", 2),
+                ("keys and logins", 1),
+                ("sessions", 1),
+                ("undo data", 1),
+                ("prompt history and usage", 1),
+                ("cache", 1),
+            ];
+            assert_eq!(kinds(&paths), expected, "{paths:?}");
+        }
+    }
+
+    #[test]
+    fn a_home_directory_is_not_a_folder_of_tau() {
+        let home = std::env::home_dir().unwrap();
+        let paths = Paths::under(&home);
+        assert_eq!(find(&Settings::default(), &paths), Err(SharedFolder(home)));
+    }
+}
