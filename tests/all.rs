@@ -61,6 +61,7 @@ mod motion;
 mod notifications;
 mod offers;
 mod onboarding;
+mod packages;
 mod panels;
 mod pasting;
 mod path_completion;

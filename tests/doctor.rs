@@ -139,6 +139,24 @@ fn files_are_counted_and_open_ones_named() {
     let (code, found) = json_of(&home, &[]);
     assert_eq!(code, 0, "{found}");
     assert_eq!(found["disk"]["sessions"], json!({"bytes": 2048, "files": 1, "complete": true}));
+    // Nothing goes by itself, and no address of releases is known.
+    assert_eq!(found["disk"]["retention"], 0);
+    assert_eq!(found["install"]["update check"], json!({"address": null, "daily": false}));
+    std::fs::create_dir_all(home.path().join("undo/0199")).unwrap();
+    std::fs::write(home.path().join("undo/0199/journal"), [0; 512]).unwrap();
+    std::fs::write(
+        home.path().join("config.toml"),
+        "retention = 30\nrelease_url = \"https://x.example/tau\"\n",
+    )
+    .unwrap();
+    let (_, text) = doctor(&home, &[], &[]);
+    for part in
+        ["512 bytes in 1 file", "go to the trash after 30 days", "once a day, at https://x.example/tau"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let (_, off) = json_of(&home, &[("TAU_UPDATE_CHECK", "false")]);
+    assert_eq!(off["install"]["update check"], json!({"address": "https://x.example/tau", "daily": false}));
     assert_eq!(
         (&found["paths"]["sessions"]["mode"], &found["model"]["keys"]["openai"]),
         (&json!("0755"), &json!("auth.json"))

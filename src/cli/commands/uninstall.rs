@@ -54,14 +54,11 @@ fn work(args: &UninstallArgs) -> Result<Exit, Refusal> {
         }
         exit = remove(&rows, &chosen);
     }
-    for folder in [
-        &environment.paths.cache,
-        &environment.paths.state,
-        &environment.paths.data,
-        &environment.paths.config,
-    ] {
-        // Only if it is empty.
-        let _ = if args.purge { std::fs::remove_dir(folder) } else { Ok(()) };
+    let paths = &environment.paths;
+    let emptied = [&paths.cache, &paths.state, &paths.data, &paths.config];
+    for folder in emptied.into_iter().filter(|_| args.purge) {
+        // Fails if something is still in it.
+        let _ = std::fs::remove_dir(folder);
     }
     if let Origin::Script(folder) = &origin {
         let _ = std::fs::remove_dir(folder.path());

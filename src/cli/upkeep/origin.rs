@@ -109,7 +109,7 @@ const CARGO: Packager = Packager {
 impl Origin {
     /// The origin of the running program.
     pub(crate) fn here() -> Self {
-        let exe = std::env::current_exe().unwrap_or_default();
+        let exe = std::env::current_exe().ok().or_else(by_name).unwrap_or_default();
         let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
         let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
         Self::of(&exe.canonicalize().unwrap_or(exe), home.as_deref())
@@ -165,6 +165,16 @@ impl Origin {
             Origin::Script(_) | Origin::Archive(_) | Origin::Unknown(_) => "tau update",
         }
     }
+}
+
+/// The path of the running program by the name it was started under, for systems without `/proc`.
+fn by_name() -> Option<PathBuf> {
+    let name = PathBuf::from(std::env::args_os().next()?);
+    if name.components().count() > 1 {
+        return std::env::current_dir().ok().map(|cwd| cwd.join(name));
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(&name)).find(|program| program.is_file())
 }
 
 /// The note of a package on its kind.
