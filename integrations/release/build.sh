@@ -54,6 +54,9 @@ if [ -z "$binary" ]; then
     case "$target$native" in
         *-linux-gnu | *-linux-musl)
             need cargo-zigbuild "pip install cargo-zigbuild ziglang, or use --native"
+            # It looks for zig in the PATH and in the packages of this python3.
+            command -v zig >/dev/null || python3 -c 'import ziglang' 2>/dev/null ||
+                need zig "pip install ziglang for the python3 of your PATH, or use --native"
             libc=""
             case "$target" in *-gnu) libc=.2.17 ;; esac
             (cd "$root" && cargo zigbuild --profile dist --locked --bin tau --target "$target$libc")
