@@ -43,6 +43,7 @@ mod harness;
 mod headless;
 mod hints;
 mod history_window;
+mod import;
 mod imports;
 mod inline;
 mod keyboard;

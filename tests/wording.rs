@@ -48,6 +48,7 @@ const EXCEPT: [(&str, &str); 5] = [
     ("src/agent/catalogue/user.rs", "vendors"),
     ("src/agent/catalogue/embedded.rs", "vendors"),
     ("src/app/request.rs", "vendors"),
+    ("src/cli/import/plan.rs", "vendors"),
     ("docs/models.md", "vendors"),
     ("tests/providers/requests.rs", "go on"),
 ];

@@ -16,6 +16,7 @@ pub(crate) mod attach;
 pub mod commands;
 pub mod compose;
 pub mod headless;
+mod import;
 pub(crate) mod live;
 pub mod process;
 pub mod protocol;
@@ -77,6 +78,7 @@ fn run() -> Exit {
         Ok(Some(Subcommand::Update(args))) => return crash::or_crash(update::run(&args)),
         Ok(Some(Subcommand::Uninstall(args))) => return crash::or_crash(uninstall::run(&args)),
         Ok(Some(Subcommand::Doctor(args))) => return crash::or_crash(doctor::run(&args)),
+        Ok(Some(Subcommand::Import(args))) => return crash::or_crash(import::run(&args)),
         Ok(Some(Subcommand::Extensions(args))) => return crash::or_crash(extensions::run(&args)),
         Ok(Some(Subcommand::Permissions(args))) => return crash::or_crash(permissions::run(&args)),
         Ok(Some(Subcommand::Mcp(args))) => return crash::or_crash(mcp::run(&args)),

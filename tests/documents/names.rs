@@ -18,6 +18,7 @@ use tau::cli::args::CliArgs;
 use tau::cli::args::attach::AttachArgs;
 use tau::cli::args::export::ExportArgs;
 use tau::cli::args::login::LoginArgs;
+use tau::cli::args::import::ImportArgs;
 use tau::cli::args::mcp::McpArgs;
 use tau::cli::args::mcp_serve::McpServeArgs;
 use tau::cli::args::models::ModelsArgs;
@@ -190,6 +191,7 @@ fn every_flag_in_the_documents_exists() {
         CliArgs::command(),
         ModelsArgs::command(),
         ExportArgs::command(),
+        ImportArgs::command(),
         DiffArgs::command(),
         UndoArgs::command(),
         McpArgs::command().find_subcommand("add").unwrap().clone(),
@@ -243,6 +245,20 @@ fn every_slash_command_in_the_documents_exists() {
         }
     }
     report(&faults);
+}
+
+#[test]
+fn every_key_on_the_page_for_newcomers_exists() {
+    let keys = document("docs/keys.md");
+    let known: BTreeSet<&str> = keys.code_spans().into_iter().collect();
+    let page = document("docs/coming-from.md");
+    let is_key = |span: &&str| {
+        ["ctrl+", "alt+", "shift+"].iter().any(|start| span.starts_with(start)) || *span == "esc"
+    };
+    let named: Vec<&str> = page.code_spans().into_iter().filter(is_key).collect();
+    assert!(named.len() > 8, "only {named:?} were seen");
+    let unknown: Vec<&&str> = named.iter().filter(|key| !known.contains(*key)).collect();
+    assert!(unknown.is_empty(), "docs/keys.md does not have {unknown:?}");
 }
 
 /// Fields whose contents come from other programs and models.

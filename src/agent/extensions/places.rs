@@ -6,14 +6,28 @@ use super::hooks::HookFile;
 use tau_protocol::extension::ExtensionSource;
 
 /// Folders of skills in the user's home directory, besides `skills/` in the folder of settings.
-const USER_SKILLS: [&str; 2] = [".agents/skills", ".claude/skills"];
+const USER_SKILLS: [&str; 3] = [".agents/skills", ".claude/skills", ".codex/skills"];
 /// Folders of skills in a project, in order of precedence.
 const PROJECT_SKILLS: [&str; 3] = [".tau/skills", ".agents/skills", ".claude/skills"];
 
 /// Folders of prompt templates in the user's home directory, besides `prompts/` in the folder of settings.
-const USER_PROMPTS: [&str; 4] = [".claude/commands", ".codex/prompts", ".pi/agent/prompts", ".pi/prompts"];
+const USER_PROMPTS: [&str; 6] = [
+    ".claude/commands",
+    ".codex/prompts",
+    ".config/opencode/command",
+    ".config/opencode/commands",
+    ".pi/agent/prompts",
+    ".pi/prompts",
+];
 /// Folders of prompt templates in a project, in order of precedence.
-const PROJECT_PROMPTS: [&str; 4] = [".tau/prompts", ".claude/commands", ".codex/prompts", ".pi/prompts"];
+const PROJECT_PROMPTS: [&str; 6] = [
+    ".tau/prompts",
+    ".claude/commands",
+    ".codex/prompts",
+    ".opencode/command",
+    ".opencode/commands",
+    ".pi/prompts",
+];
 
 /// The folder of custom tools in a project.
 const PROJECT_TOOLS: [&str; 1] = [".tau/tools"];

@@ -83,6 +83,14 @@ pub(super) fn change(file: &SharedFile, apply: impl FnOnce(&mut Table)) -> Resul
     if changed == text { Ok(()) } else { write_private(path, changed.as_bytes()).map_err(failed) }
 }
 
+/// Checks a text of a settings file, before it is written by other means.
+///
+/// # Errors
+/// When it is not TOML, or does not match the settings.
+pub fn check(path: &Path, text: &str) -> Result<(), SettingsError> {
+    read_toml_text::<Settings>(path, text).map(drop)
+}
+
 /// The changed text.
 fn with(path: &Path, text: &str, apply: impl FnOnce(&mut Table)) -> Result<String, SettingsError> {
     // A file that is not TOML is reported like an error in the settings.

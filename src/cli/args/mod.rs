@@ -13,6 +13,7 @@ pub mod export;
 pub(crate) mod extensions;
 pub mod front_end;
 pub(crate) mod generate;
+pub mod import;
 mod listen;
 pub(crate) mod live;
 pub mod login;

@@ -9,6 +9,7 @@ use super::doctor::DoctorArgs;
 use super::export::ExportArgs;
 use super::extensions::ExtensionsArgs;
 use super::generate::{CompletionsArgs, ManArgs};
+use super::import::ImportArgs;
 use super::live::{BoardArgs, JobsArgs, LogsArgs, SendArgs, StopArgs, WaitArgs};
 use super::login::LoginArgs;
 use super::mcp::McpArgs;
@@ -26,7 +27,7 @@ use super::uninstall::UninstallArgs;
 use super::update::UpdateArgs;
 
 /// The first words that name commands.
-pub(crate) const NAMES: [&str; 29] = [
+pub(crate) const NAMES: [&str; 30] = [
     "acp",
     "attach",
     "auth",
@@ -36,6 +37,7 @@ pub(crate) const NAMES: [&str; 29] = [
     "doctor",
     "export",
     "extensions",
+    "import",
     "jobs",
     "login",
     "logs",
@@ -90,6 +92,8 @@ pub(crate) enum Subcommand {
     Mcp(McpArgs),
     /// `tau extensions`.
     Extensions(ExtensionsArgs),
+    /// `tau import`.
+    Import(ImportArgs),
     /// `tau tools`.
     Tools(ToolsArgs),
     /// `tau theme`.
@@ -142,6 +146,7 @@ pub(crate) fn commands() -> Vec<Command> {
         named(ExportArgs::command(), "export"),
         named(McpArgs::command(), "mcp"),
         named(ExtensionsArgs::command(), "extensions"),
+        named(ImportArgs::command(), "import"),
         named(ToolsArgs::command(), "tools"),
         named(PermissionsArgs::command(), "permissions"),
         named(SandboxArgs::command(), "sandbox"),
@@ -185,6 +190,7 @@ impl Subcommand {
             Some("mcp") => Subcommand::Mcp(McpArgs::try_parse_from(rest)?),
             Some("tools") => Subcommand::Tools(ToolsArgs::try_parse_from(rest)?),
             Some("theme") => Subcommand::Theme(ThemeArgs::try_parse_from(rest)?),
+            Some("import") => Subcommand::Import(ImportArgs::try_parse_from(rest)?),
             Some("extensions") => Subcommand::Extensions(ExtensionsArgs::try_parse_from(rest)?),
             Some("mcp-serve") => Subcommand::McpServe(Box::new(McpServeArgs::try_parse_from(rest)?)),
             Some("proxy") => Subcommand::Proxy(ProxyArgs::try_parse_from(rest)?),

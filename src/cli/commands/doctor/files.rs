@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::TIMEOUT;
 use super::report::{Advice, Fact, Section};
+use crate::import::{self, Meaning, SetUp};
 use tau_agent::context::instruction_files::InstructionPlaces;
 use tau_agent::settings::Paths;
 use tau_tools::counted::{byte_size, counted};
@@ -61,6 +62,20 @@ pub(super) fn instructions(places: &InstructionPlaces) -> Section {
     let text = if files.is_empty() { "none".to_owned() } else { files.join(", ") };
     section.add(Fact::value("files", text, files));
     found.notices.into_iter().for_each(|notice| section.advise(Advice::Hint(notice)));
+    section
+}
+
+/// The files of other agents that are read where they are.
+pub(super) fn other_agents() -> Section {
+    let mut section = Section::new("other agents");
+    let Ok(cwd) = std::env::current_dir() else { return section };
+    for SetUp { agent, findings } in import::here(&cwd) {
+        for finding in findings {
+            if let Meaning::InPlace(what) = finding.meaning {
+                section.add(Fact::text(agent, format!("{what}: {}", finding.file.display())));
+            }
+        }
+    }
     section
 }
 

@@ -79,6 +79,7 @@ fn examine(environment: Environment) -> Vec<Section> {
         bounded("search", move || search::search(&search_settings, &keys)),
         bounded("model", move || connections::model(&environment)),
         bounded("instructions", move || files::instructions(&places)),
+        bounded("other agents", files::other_agents),
         bounded("paths", move || files::paths(&own_paths, &own_sessions)),
         bounded("disk", move || files::disk(&paths, &sessions, retention)),
         bounded("limits", files::limits),

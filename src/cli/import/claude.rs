@@ -1,0 +1,126 @@
+//! Claude Code.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::Places;
+use super::found::{Change, Collector, Meaning, SetUp, fields, json, text_in};
+use super::servers::server;
+use tau_tools::counted::counted;
+
+/// The set-up of Claude Code.
+pub(super) fn read(places: &Places<'_>) -> SetUp {
+    let mut found = Collector::new("Claude Code");
+    let folder = places.folder("CLAUDE_CONFIG_DIR", ".claude");
+    let file = folder.join("settings.json");
+    match json(&file) {
+        Some(Ok(settings)) => of_settings(&mut found, &file, &settings),
+        Some(Err(error)) => found.left(&file, "settings", &error),
+        None => {}
+    }
+    found.in_place(&folder.join("CLAUDE.md"), "file", "instructions");
+    found.in_place(&folder.join("rules"), "entry", "rules for the model");
+    found.in_place(&folder.join("skills"), "entry", "skills");
+    found.in_place(&folder.join("commands"), "entry", "slash commands");
+    let why = "tau has no agents in files; a skill or a prompt template can hold the text of one";
+    found.unlike(&folder.join("agents"), "agent", why);
+    plugins(&mut found, &folder);
+    let file = places.home.join(".claude.json");
+    if let Some(Ok(state)) = json(&file) {
+        of_servers(&mut found, &file, &state, "");
+        let project = state.get("projects").and_then(|all| all.get(places.cwd.to_string_lossy().as_ref()));
+        if let Some(project) = project {
+            of_servers(&mut found, &file, project, ", for this directory");
+        }
+    }
+    let project = places.cwd;
+    found.in_place(&project.join(".mcp.json"), "file", "MCP servers, once you trust the directory");
+    for name in [".claude/settings.json", ".claude/settings.local.json"] {
+        found.in_place(&project.join(name), "file", "permissions and hooks, once you trust the directory");
+    }
+    for (name, what) in [
+        (".claude/skills", "skills, once you trust the directory"),
+        (".claude/commands", "slash commands, once you trust the directory"),
+    ] {
+        if project != places.home {
+            found.in_place(&project.join(name), "entry", what);
+        }
+    }
+    found.done()
+}
+
+fn of_settings(found: &mut Collector, file: &Path, settings: &Value) {
+    if let Some(permissions) = settings.get("permissions") {
+        let rules = ["allow", "ask", "deny"].iter().filter_map(|list| permissions.get(*list)?.as_array());
+        let rules: usize = rules.map(Vec::len).sum();
+        if rules > 0 {
+            let what = format!("permissions: {}", counted(rules as u64, "rule"));
+            found.add(file, what, Meaning::InPlace("permission rules"));
+        }
+        if let Some(mode) = text_in(permissions, "defaultMode") {
+            let what = format!("permissions.defaultMode: {mode}");
+            match mode {
+                "default" => found.change(file, what, setting("permission_mode", "ask")),
+                "acceptEdits" => found.change(file, what, setting("permission_mode", "edits")),
+                "plan" => found.change(file, what, setting("permission_mode", "plan")),
+                _ => found.left(
+                    file,
+                    what,
+                    "a mode without questions is your choice: /mode auto, or the sandbox",
+                ),
+            }
+        }
+    }
+    let hooks =
+        fields(settings, "hooks").filter_map(|(_, groups)| groups.as_array()).map(Vec::len).sum::<usize>();
+    if hooks > 0 {
+        let what = format!("hooks: {}", counted(hooks as u64, "group"));
+        found.change(file, what, setting("claude_hooks", "true"));
+    }
+    let names: Vec<&str> = fields(settings, "env").map(|(name, _)| name.as_str()).collect();
+    if !names.is_empty() {
+        let why = "tau takes variables from the shell that starts it; set them there";
+        found.left(file, format!("env: {}", names.join(", ")), why);
+    }
+    if let Some(model) = text_in(settings, "model") {
+        let what = format!("model: {model}");
+        if model.starts_with("claude-") {
+            found.change(file, what, setting("model", &format!("anthropic/{model}")));
+        } else {
+            found.left(file, what, "a name of its own; choose one with /model");
+        }
+    }
+    if settings.get("statusLine").is_some() {
+        let why = "its command reads other JSON; status_line and status_command are tau's";
+        found.left(file, "statusLine", why);
+    }
+}
+
+pub(super) fn setting(key: &'static str, value: &str) -> Change {
+    Change::Setting { key, value: value.to_owned() }
+}
+
+/// The servers in a field `mcpServers`.
+pub(super) fn of_servers(found: &mut Collector, file: &Path, value: &Value, note: &str) {
+    for (name, value) in fields(value, "mcpServers") {
+        let what = format!("MCP server {name}{note}");
+        match server(name, value) {
+            Ok(server) => found.change(file, what, Change::Server(server)),
+            Err(why) => found.left(file, what, &why),
+        }
+    }
+}
+
+fn plugins(found: &mut Collector, folder: &Path) {
+    let file = folder.join("plugins/installed_plugins.json");
+    let Some(Ok(installed)) = json(&file) else { return };
+    for (name, value) in fields(&installed, "plugins") {
+        let place = value.get(0).unwrap_or(value);
+        let path = text_in(place, "installPath").unwrap_or_default();
+        let why = format!(
+            "copy what you want of it into the configuration folder: its skills, commands and servers are in {path}"
+        );
+        found.left(&file, format!("plugin {name}"), &why);
+    }
+}

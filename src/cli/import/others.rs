@@ -1,0 +1,57 @@
+//! Gemini CLI and Cursor.
+
+use super::Places;
+use super::claude::of_servers;
+use super::found::{Collector, SetUp, json};
+
+/// The set-up of Gemini CLI.
+pub(super) fn gemini(places: &Places<'_>) -> SetUp {
+    let mut found = Collector::new("Gemini CLI");
+    let folder = places.home.join(".gemini");
+    let file = folder.join("settings.json");
+    match json(&file) {
+        Some(Ok(settings)) => of_servers(&mut found, &file, &settings, ""),
+        Some(Err(error)) => found.left(&file, "settings", &error),
+        None => {}
+    }
+    found.instructions(&folder.join("GEMINI.md"));
+    found.unlike(
+        &folder.join("commands"),
+        "entry",
+        "commands in TOML; write them as prompt templates in markdown",
+    );
+    found.unlike(
+        &places.cwd.join("GEMINI.md"),
+        "file",
+        "import it in the project's AGENTS.md, as @GEMINI.md",
+    );
+    found.done()
+}
+
+/// The set-up of Cursor.
+pub(super) fn cursor(places: &Places<'_>) -> SetUp {
+    let mut found = Collector::new("Cursor");
+    let file = places.home.join(".cursor/mcp.json");
+    match json(&file) {
+        Some(Ok(servers)) => of_servers(&mut found, &file, &servers, ""),
+        Some(Err(error)) => found.left(&file, "MCP servers", &error),
+        None => {}
+    }
+    let project = places.cwd;
+    found.unlike(
+        &project.join(".cursor/mcp.json"),
+        "file",
+        "servers of the project; tau reads those in .mcp.json",
+    );
+    found.unlike(
+        &project.join(".cursor/rules"),
+        "rule",
+        "rules for tau are in .claude/rules, with `paths` for `globs`",
+    );
+    found.unlike(
+        &project.join(".cursorrules"),
+        "file",
+        "import it in the project's AGENTS.md, as @.cursorrules",
+    );
+    found.done()
+}

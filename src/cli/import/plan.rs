@@ -1,0 +1,285 @@
+//! The new texts of tau's files, from what the set-ups mean.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value, value};
+
+use super::found::{Change, Meaning, Provider, SetUp};
+use crate::compose::environment::Environment;
+use crate::process::plain;
+use tau_agent::catalogue::user::UserFile;
+use tau_agent::permissions::Rule;
+use tau_agent::settings::mcp_servers::{McpServer, McpTransport};
+use tau_agent::settings::private_files::{SharedFile, write_private};
+use tau_agent::settings::{MAX_BYTES, write};
+use tau_tools::diff;
+use tau_tools::regular_files::read_text;
+
+/// Shown in place of a value that may be secret.
+const HIDDEN: &str = "…";
+
+/// A file and its new text.
+struct NewText {
+    file: SharedFile,
+    old: String,
+    new: String,
+    /// The new text as it is shown.
+    shown: String,
+}
+
+/// The changes to tau's files.
+pub(super) struct Plan {
+    files: Vec<NewText>,
+}
+
+impl Plan {
+    /// The changes that the set-ups need. Those that tau's files already decide, or that an earlier agent has
+    /// decided, become parts that are left.
+    pub(super) fn of(environment: &Environment, set_ups: &mut [SetUp]) -> Result<Self, String> {
+        let paths = &environment.paths;
+        let read = |path: PathBuf| -> Result<(SharedFile, String), String> {
+            let text = match read_text(&path, MAX_BYTES) {
+                Ok(text) => text,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+                Err(error) => return Err(format!("{}: {error}", path.display())),
+            };
+            Ok((paths.shared(path), text))
+        };
+        let (config, config_text) = read(paths.config_file())?;
+        let (models, models_text) = read(paths.config.join("models.toml"))?;
+        let (agents, agents_text) = read(paths.config.join("AGENTS.md"))?;
+        let mut draft = Draft {
+            config: document(&config, &config_text)?,
+            shown: document(&config, &config_text)?,
+            models: document(&models, &models_text)?,
+            agents: agents_text.clone(),
+        };
+        for finding in set_ups.iter_mut().flat_map(|set_up| &mut set_up.findings) {
+            if let Meaning::Change(change) = &finding.meaning
+                && let Err(why) = draft.apply(change)
+            {
+                finding.meaning = Meaning::Left(why);
+            }
+        }
+        let new = draft.config.to_string();
+        write::check(config.path(), &new).map_err(|error| error.to_string())?;
+        let (shown, new_models) = (draft.shown.to_string(), draft.models.to_string());
+        toml::from_str::<UserFile>(&new_models)
+            .map_err(|error| format!("models.toml: {}", error.message()))?;
+        let files = vec![
+            NewText { file: config, old: config_text, new, shown },
+            NewText { file: models, old: models_text, shown: new_models.clone(), new: new_models },
+            NewText { file: agents, old: agents_text, shown: draft.agents.clone(), new: draft.agents },
+        ];
+        Ok(Plan { files: files.into_iter().filter(|file| file.new != file.old).collect() })
+    }
+
+    /// The changes as a patch.
+    pub(super) fn diff(&self) -> String {
+        let mut text = String::new();
+        for file in &self.files {
+            let name = file.file.path().display().to_string();
+            let change = diff::between(&name, file.old.as_bytes(), file.shown.as_bytes());
+            text.push_str(&plain::text(&format!("--- {name}\n+++ {name}\n{}", change.unified())));
+        }
+        text
+    }
+
+    /// Writes the files, unless one has changed in the meantime; returns their paths.
+    pub(super) fn write(self) -> Result<Vec<PathBuf>, String> {
+        let mut written = Vec::new();
+        for NewText { file, old, new, .. } in self.files {
+            let failed = |error: io::Error| format!("{}: {error}", file.path().display());
+            let _lock = file.lock().map_err(|error| error.to_string())?;
+            let now = read_text(file.path(), MAX_BYTES).unwrap_or_default();
+            if now != old {
+                return Err(format!("{} has just been changed; start again", file.path().display()));
+            }
+            write_private(file.path(), new.as_bytes()).map_err(failed)?;
+            written.push(file.path().to_owned());
+        }
+        Ok(written)
+    }
+}
+
+fn document(file: &SharedFile, text: &str) -> Result<DocumentMut, String> {
+    text.parse().map_err(|error: toml_edit::TomlError| format!("{}: {error}", file.path().display()))
+}
+
+struct Draft {
+    config: DocumentMut,
+    /// Like `config`, without values that may be secret.
+    shown: DocumentMut,
+    models: DocumentMut,
+    agents: String,
+}
+
+impl Draft {
+    /// Applies a change; `Err` says why it is left.
+    fn apply(&mut self, change: &Change) -> Result<(), String> {
+        match change {
+            Change::Setting { key, value } => {
+                set(&mut self.config, key, value)?;
+                set(&mut self.shown, key, value)
+            }
+            Change::Server(server) => {
+                add_server(&mut self.config, server, |text| text.to_owned())?;
+                add_server(&mut self.shown, server, hidden)
+            }
+            Change::Rule { list, rule } => {
+                rule.parse::<Rule>().map_err(|error| error.0)?;
+                add_rule(&mut self.config, list, rule)?;
+                add_rule(&mut self.shown, list, rule)
+            }
+            Change::Provider(provider) => add_provider(&mut self.models, provider),
+            Change::Instructions(path) => self.import(path),
+        }
+    }
+
+    fn import(&mut self, path: &Path) -> Result<(), String> {
+        let line = format!("@{}", tau_agent::settings::paths::in_short(path));
+        if line.contains(char::is_whitespace) {
+            return Err("a path with blanks cannot be imported; copy its text into AGENTS.md".to_owned());
+        }
+        if self.agents.lines().any(|known| known.trim() == line) {
+            return Err("already imported".to_owned());
+        }
+        if !self.agents.is_empty() && !self.agents.ends_with('\n') {
+            self.agents.push('\n');
+        }
+        self.agents.push_str(&format!("{line}\n"));
+        Ok(())
+    }
+}
+
+/// A value as it is shown: variables, but nothing that could be a secret.
+fn hidden(text: &str) -> String {
+    match (text.find("${"), text.rfind('}')) {
+        (Some(from), Some(to)) if from < to => {
+            let variable = text.get(from..=to).unwrap_or_default();
+            if text.len() == variable.len() { text.to_owned() } else { format!("{HIDDEN}{variable}") }
+        }
+        _ => HIDDEN.to_owned(),
+    }
+}
+
+fn set(file: &mut DocumentMut, key: &str, text: &str) -> Result<(), String> {
+    let (table, key) = match key.split_once('.') {
+        Some((table, key)) => {
+            let table = file.entry(table).or_insert_with(|| Item::Table(Table::new()));
+            (table.as_table_like_mut().ok_or("it is no table in config.toml")?, key)
+        }
+        None => (file.as_table_mut() as &mut dyn toml_edit::TableLike, key),
+    };
+    match table.get(key) {
+        Some(known) if known.as_str() == Some(text) => Err("already so in config.toml".to_owned()),
+        Some(_) => Err(format!("config.toml already sets {key}")),
+        None => {
+            let new = text.parse::<bool>().map_or_else(|_| Value::from(text), Value::from);
+            table.insert(key, Item::Value(new));
+            Ok(())
+        }
+    }
+}
+
+fn add_server(
+    file: &mut DocumentMut,
+    server: &McpServer,
+    show: impl Fn(&str) -> String,
+) -> Result<(), String> {
+    let mut all = Table::new();
+    all.set_implicit(true);
+    let all = file.entry("mcp").or_insert(Item::Table(all)).as_table_like_mut().ok_or("`mcp` is no table")?;
+    if all.contains_key(&server.name) {
+        return Err(format!("config.toml already has a server {}", server.name));
+    }
+    let mut table = Table::new();
+    let texts = |texts: &BTreeMap<String, String>| {
+        value(texts.iter().map(|(name, text)| (name.as_str(), show(text))).collect::<InlineTable>())
+    };
+    match &server.transport {
+        McpTransport::Stdio { command, args, env, cwd } => {
+            table.insert("command", value(command.as_str()));
+            if !args.is_empty() {
+                table.insert("args", value(args.iter().collect::<Array>()));
+            }
+            if !env.is_empty() {
+                table.insert("env", texts(env));
+            }
+            if let Some(cwd) = cwd {
+                table.insert("cwd", value(cwd.to_string_lossy().as_ref()));
+            }
+        }
+        McpTransport::Http { url, headers, .. } => {
+            table.insert("url", value(url.as_str()));
+            if !headers.is_empty() {
+                table.insert("headers", texts(headers));
+            }
+        }
+    }
+    if !server.enabled {
+        table.insert("enabled", value(false));
+    }
+    if let Some(tools) = &server.allow_tools {
+        table.insert("allow_tools", value(tools.iter().collect::<Array>()));
+    }
+    if !server.deny_tools.is_empty() {
+        table.insert("deny_tools", value(server.deny_tools.iter().collect::<Array>()));
+    }
+    for (name, seconds) in [("timeout", server.timeout), ("start_timeout", server.start_timeout)] {
+        if let Some(seconds) = seconds.and_then(|seconds| i64::try_from(seconds).ok()) {
+            table.insert(name, value(seconds));
+        }
+    }
+    all.insert(&server.name, Item::Table(table));
+    Ok(())
+}
+
+fn add_rule(file: &mut DocumentMut, list: &str, rule: &str) -> Result<(), String> {
+    let all = file.entry("permissions").or_insert_with(|| Item::Table(Table::new()));
+    let all = all.as_table_like_mut().ok_or("`permissions` is no table")?;
+    let rules =
+        all.entry(list).or_insert(value(Array::new())).as_array_mut().ok_or("it is no list of rules")?;
+    if rules.iter().any(|known| known.as_str() == Some(rule)) {
+        return Err("already so in config.toml".to_owned());
+    }
+    rules.push(rule);
+    Ok(())
+}
+
+fn add_provider(file: &mut DocumentMut, provider: &Provider) -> Result<(), String> {
+    let mut all = Table::new();
+    all.set_implicit(true);
+    let all = file
+        .entry("vendors")
+        .or_insert(Item::Table(all))
+        .as_table_like_mut()
+        .ok_or("`vendors` in models.toml is no table")?;
+    if all.contains_key(&provider.name) {
+        return Err(format!("models.toml already has {}", provider.name));
+    }
+    let mut table = Table::new();
+    table.insert("base_url", value(provider.base_url.as_str()));
+    table.insert("api", value(provider.api));
+    if let Some(variable) = &provider.variable {
+        table.insert("api_key", value(format!("${variable}")));
+    }
+    let mut models = ArrayOfTables::new();
+    for id in &provider.models {
+        let mut model = Table::new();
+        model.insert("id", value(id.as_str()));
+        models.push(model);
+    }
+    if !models.is_empty() {
+        table.insert("models", Item::ArrayOfTables(models));
+    }
+    let mut alone = DocumentMut::new();
+    let mut providers = Table::new();
+    providers.insert(&provider.name, Item::Table(table.clone()));
+    alone.insert("vendors", Item::Table(providers));
+    toml::from_str::<UserFile>(&alone.to_string()).map_err(|error| error.message().to_owned())?;
+    all.insert(&provider.name, Item::Table(table));
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! MCP servers in the formats of other agents, as tau's.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::found::text_in;
+use tau_agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient, check_name};
+
+/// The server of this name; `Err` says why tau cannot have it.
+pub(super) fn server(name: &str, value: &Value) -> Result<McpServer, String> {
+    check_name(name)?;
+    let kind = text_in(value, "type").or_else(|| text_in(value, "transport")).unwrap_or_default();
+    if kind.eq_ignore_ascii_case("sse") {
+        return Err("SSE, a transport that MCP has replaced; give its address for streamable HTTP".to_owned());
+    }
+    let mut words = words(value.get("command"));
+    let address = ["httpUrl", "url", "serverUrl"].iter().find_map(|field| text_in(value, field));
+    let transport = match (words.is_empty(), address) {
+        (false, _) => {
+            let command = words.remove(0);
+            words.extend(self::words(value.get("args")));
+            let env = ["env", "environment"].iter().find_map(|field| value.get(*field));
+            let cwd = text_in(value, "cwd").map(Into::into);
+            McpTransport::Stdio { command, args: words, env: texts(env), cwd }
+        }
+        (true, Some(url)) => {
+            let mut headers = texts(value.get("headers").or_else(|| value.get("http_headers")));
+            if let Some(variable) = text_in(value, "bearer_token_env_var") {
+                headers.insert("Authorization".to_owned(), format!("Bearer ${{{variable}}}"));
+            }
+            for (header, variable) in
+                value.get("env_http_headers").and_then(Value::as_object).into_iter().flatten()
+            {
+                if let Some(variable) = variable.as_str() {
+                    headers.insert(header.clone(), format!("${{{variable}}}"));
+                }
+            }
+            McpTransport::Http { url: with_variables(url), headers, oauth: OauthClient::default() }
+        }
+        (true, None) => return Err("it has neither a command nor an address".to_owned()),
+    };
+    let list = |field: &str| {
+        let items = value.get(field)?.as_array()?;
+        Some(items.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>())
+    };
+    let seconds = |field: &str| value.get(field).and_then(Value::as_f64).map(|seconds| seconds.ceil() as u64);
+    let is = |field: &str| value.get(field).and_then(Value::as_bool);
+    Ok(McpServer {
+        enabled: is("enabled").unwrap_or(true) && is("disabled") != Some(true),
+        allow_tools: list("enabled_tools").or_else(|| list("includeTools")),
+        deny_tools: list("disabled_tools").or_else(|| list("excludeTools")).unwrap_or_default(),
+        timeout: seconds("tool_timeout_sec"),
+        start_timeout: seconds("startup_timeout_sec"),
+        ..McpServer::new(name, transport)
+    })
+}
+
+/// The words of a command: a text is one, a list several.
+fn words(value: Option<&Value>) -> Vec<String> {
+    match value {
+        Some(Value::String(text)) if !text.trim().is_empty() => vec![with_variables(text)],
+        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).map(with_variables).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn texts(value: Option<&Value>) -> BTreeMap<String, String> {
+    let fields = value.and_then(Value::as_object).into_iter().flatten();
+    fields.filter_map(|(name, value)| Some((name.clone(), with_variables(value.as_str()?)))).collect()
+}
+
+/// `{env:NAME}` and `${env:NAME}` as tau's `${NAME}`.
+fn with_variables(text: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find("{env:") {
+        let (before, from) = rest.split_at(at);
+        let Some((name, after)) = from.trim_start_matches("{env:").split_once('}') else { break };
+        out.push_str(before.strip_suffix('$').unwrap_or(before));
+        out.push_str(&format!("${{{name}}}"));
+        rest = after;
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn servers_of_every_format_are_read() {
+        let stdio = |value: Value| match server("x", &value).unwrap().transport {
+            McpTransport::Stdio { command, args, env, .. } => (command, args, env),
+            other => panic!("{other:?}"),
+        };
+        let opencode =
+            json!({"type": "local", "command": ["npx", "-y", "p"], "environment": {"K": "{env:KEY}"}});
+        let (command, args, env) = stdio(opencode);
+        assert_eq!((command.as_str(), args), ("npx", vec!["-y".to_owned(), "p".to_owned()]));
+        assert_eq!(env["K"], "${KEY}");
+        assert_eq!(stdio(json!({"command": "a", "args": ["${env:B}/c"]})).1, ["${B}/c"]);
+        let codex = json!({"url": "https://x.example/mcp", "bearer_token_env_var": "T", "enabled": false});
+        let codex = server("x", &codex).unwrap();
+        let McpTransport::Http { headers, .. } = &codex.transport else { panic!() };
+        assert_eq!((headers["Authorization"].as_str(), codex.enabled), ("Bearer ${T}", false));
+        assert!(server("a/b", &json!({"command": "x"})).is_err());
+        assert!(server("x", &json!({"type": "sse", "url": "https://x.example"})).is_err());
+        assert!(server("x", &json!({})).is_err());
+    }
+}

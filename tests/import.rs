@@ -1,0 +1,233 @@
+//! `tau import`: set-ups of other agents, what they mean, and what is written.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::screen::Screen;
+use crate::time_limit::RunInTime;
+
+const CLAUDE: &str = r#"{
+    "permissions": {"allow": ["Bash(npm test:*)"], "deny": ["Read(./.env)"], "defaultMode": "acceptEdits"},
+    "env": {"ANTHROPIC_API_KEY": "sk-ant-api03-A1b2C3d4E5f6G7h8I9j0K1l2", "FOO": "bar-secret-bar"},
+    "model": "claude-sonnet-4-5",
+    "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]},
+    "statusLine": {"type": "command", "command": "date"}
+}"#;
+const CLAUDE_STATE: &str = r#"{
+    "mcpServers": {
+        "tracker": {"command": "npx", "args": ["-y", "tracker"], "env": {"TOKEN": "hunter2-hunter2", "HOST": "${HOST}"}},
+        "old": {"type": "sse", "url": "https://old.example/sse"},
+        "ev\u001b[2Jil": {"command": "x"}
+    },
+    "projects": {"WORK": {"mcpServers": {"here": {"type": "http", "url": "https://here.example/mcp"}}}}
+}"#;
+const CODEX: &str = r#"
+model = "big-model"
+model_provider = "corp"
+approval_policy = "never"
+sandbox_mode = "workspace-write"
+model_reasoning_effort = "high"
+[model_providers.corp]
+name = "Corp"
+base_url = "https://models.corp.example/v1"
+env_key = "CORP_KEY"
+wire_api = "chat"
+[mcp_servers.docs]
+url = "https://docs.example/mcp"
+bearer_token_env_var = "DOCS_TOKEN"
+[mcp_servers.tracker]
+command = "other-tracker"
+"#;
+const OPENCODE: &str = r#"{
+    // comments are allowed
+    "model": "corp/other",
+    "mcp": {"files": {"type": "local", "command": ["files-server", "--root", "."], "environment": {"KEY": "{env:FILES_KEY}"}}},
+    "permission": {"edit": "ask", "bash": {"*": "ask", "git status*": "allow"}},
+}"#;
+
+struct Home(tempfile::TempDir);
+
+impl Home {
+    fn new() -> Self {
+        let home = Home(tempfile::tempdir().unwrap());
+        fs::create_dir_all(home.at("work")).unwrap();
+        home
+    }
+
+    /// A home in which every agent was set up.
+    fn full() -> Self {
+        let home = Home::new();
+        home.write(".claude/settings.json", CLAUDE);
+        home.write(".claude/agents/reviewer.md", "---\nname: reviewer\n---\nReview.");
+        home.write(".claude/commands/fix.md", "Fix it.");
+        home.write(".claude.json", &CLAUDE_STATE.replace("WORK", &home.at("work").to_string_lossy()));
+        home.write(".codex/config.toml", CODEX);
+        home.write(".codex/AGENTS.md", "Answer briefly.");
+        home.write(".codex/skills/deploy/SKILL.md", "---\nname: deploy\ndescription: deploys\n---\nDeploy.");
+        home.write(".config/opencode/opencode.json", OPENCODE);
+        home.write(".config/opencode/command/ship.md", "Ship it.");
+        home.write(
+            ".gemini/settings.json",
+            r#"{"mcpServers": {"maps": {"httpUrl": "https://maps.example/mcp"}}}"#,
+        );
+        home.write(".cursor/mcp.json", r#"{"mcpServers": {"shots": {"command": "shots"}}}"#);
+        home
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.0.path().canonicalize().unwrap().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn tau(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
+        command.args(args).current_dir(self.at("work")).env_clear().env("HOME", self.0.path());
+        command.env("TAU_HOME", self.at("tau")).output_in_time()
+    }
+
+    fn import(&self, args: &[&str]) -> String {
+        let args: Vec<&str> = ["import"].iter().chain(args).copied().collect();
+        let output = self.tau(&args);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn config(&self) -> String {
+        fs::read_to_string(self.at("tau/config.toml")).unwrap()
+    }
+}
+
+#[test]
+fn everything_is_shown_and_nothing_written() {
+    let home = Home::full();
+    let text = home.import(&[]);
+    for words in [
+        "Claude Code\n",
+        "permissions: 2 rules",
+        "read in place: permission rules",
+        "permission_mode = edits",
+        "claude_hooks = true",
+        "env: ANTHROPIC_API_KEY, FOO",
+        "model = anthropic/claude-sonnet-4-5",
+        "left: its command reads other JSON",
+        "MCP server here, for this directory",
+        "left: SSE",
+        "1 agent",
+        "Codex\n",
+        "[vendors.corp] in models.toml",
+        "left: config.toml already has a server tracker",
+        "imported by AGENTS.md",
+        "opencode\n",
+        "permissions.allow: bash(git status*)",
+        "Gemini CLI\n",
+        "Cursor\n",
+        "+[mcp.tracker]",
+        "+env = { HOST = \"${HOST}\", TOKEN = \"…\" }",
+        "+headers = { Authorization = \"…${DOCS_TOKEN}\" }",
+        "+@~/.codex/AGENTS.md",
+    ] {
+        assert!(text.contains(words), "no {words:?} in\n{text}");
+    }
+    // Neither secrets nor what would move the cursor.
+    for words in ["hunter2", "sk-ant", "bar-secret", "\u{1b}"] {
+        assert!(!text.contains(words), "{words:?} in\n{text}");
+    }
+    assert!(!home.at("tau/config.toml").exists() && !home.at("tau/AGENTS.md").exists());
+}
+
+#[test]
+fn what_is_written_is_used_and_kept() {
+    let home = Home::full();
+    home.write("tau/config.toml", "# mine\nthinking = \"low\"\n");
+    home.import(&["--write"]);
+    let config = home.config();
+    assert!(config.starts_with("# mine\nthinking = \"low\"\n"), "what is set stays: {config}");
+    let table: Value = serde_json::to_value(toml::from_str::<toml::Value>(&config).unwrap()).unwrap();
+    assert_eq!(table["mcp"]["tracker"]["env"]["TOKEN"], "hunter2-hunter2");
+    assert_eq!(table["mcp"]["files"]["args"][0], "--root");
+    assert_eq!(table["mcp"]["files"]["env"]["KEY"], "${FILES_KEY}");
+    assert_eq!(
+        (&table["permission_mode"], &table["sandbox"]["level"]),
+        (&"edits".into(), &"workspace-write".into())
+    );
+    let mode = std::os::unix::fs::PermissionsExt::mode(
+        &fs::metadata(home.at("tau/config.toml")).unwrap().permissions(),
+    );
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(fs::read_to_string(home.at("tau/AGENTS.md")).unwrap(), "@~/.codex/AGENTS.md\n");
+    // The program takes it.
+    let listed = home.tau(&["mcp", "list"]);
+    let listed =
+        String::from_utf8_lossy(&listed.stdout).into_owned() + &String::from_utf8_lossy(&listed.stderr);
+    for name in ["tracker", "docs", "files", "maps", "shots", "here"] {
+        assert!(listed.contains(name), "{name}: {listed}");
+    }
+    let models = home.tau(&["models", "big-model"]);
+    assert!(String::from_utf8_lossy(&models.stdout).contains("corp/big-model"), "{models:?}");
+    let rules = String::from_utf8(home.tau(&["permissions"]).stdout).unwrap();
+    assert!(rules.contains("git status"), "{rules}");
+    // A second time there is nothing left to do.
+    let text = home.import(&["--write"]);
+    assert!(text.contains("Nothing to change") && home.config() == config, "{text}");
+}
+
+#[test]
+fn files_that_are_not_what_they_seem_are_left() {
+    let home = Home::new();
+    assert!(home.import(&[]).contains("no set-up of"));
+    home.write(".claude/settings.json", "{torn");
+    home.write(".codex/config.toml", "= no");
+    home.write(
+        ".cursor/mcp.json",
+        r#"{"mcpServers": {"a": 7, "b": {"command": ["", 3]}, "c": {"url": "no address"}}}"#,
+    );
+    let text = home.import(&["--write"]);
+    assert!(text.matches("left:").count() >= 4, "{text}");
+    home.write("tau/config.toml", "mcp = 7\n");
+    let output = home.tau(&["import", "--write"]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert_eq!(home.config(), "mcp = 7\n");
+}
+
+#[test]
+fn the_question_on_a_terminal_is_answered_with_a_key() {
+    let home = Home::full();
+    let prepare = format!("cp -r {}/.codex $HOME/", home.0.path().display());
+    for (answer, written) in [("n\r", false), ("y\r", true)] {
+        let mut screen = Screen::prepared(&prepare, "import", 120, 60);
+        screen.wait_for("Write these changes? [y/N]");
+        screen.type_keys(answer);
+        screen.wait_exit();
+        assert_eq!(screen.tau_home().join("config.toml").exists(), written);
+    }
+}
+
+#[test]
+fn doctor_names_what_is_read_in_place() {
+    let home = Home::full();
+    let output = home.tau(&["doctor"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    for words in [
+        "other agents",
+        "permission rules",
+        ".claude/settings.json",
+        ".codex/skills",
+        ".config/opencode/command",
+    ] {
+        assert!(text.contains(words), "no {words:?} in {text}");
+    }
+    // They are there without an import.
+    let listed = home.tau(&["extensions"]);
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    for name in ["deploy", "ship", "fix"] {
+        assert!(listed.contains(name), "{name}: {listed}");
+    }
+}
