@@ -1,5 +1,7 @@
 //! `tau proxy` as a program, and `tau --proxy` as its client: the key stays on the server.
 
+mod formats;
+
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;

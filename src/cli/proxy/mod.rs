@@ -3,6 +3,7 @@
 //! `tokens` is the file of tokens, `ledger` their usage, `server` the HTTP side. Clients are `tau --proxy`
 //! and the library ([`tau_agent::provider::proxy::Proxy`]).
 
+mod compat;
 pub mod ledger;
 pub mod server;
 pub mod tokens;
@@ -187,7 +188,7 @@ async fn listen(args: &ProxyArgs, serving: Arc<Serving>) -> Result<Exit, Refusal
     }
     let saving = tokio::spawn(save_changes(Arc::clone(&serving)));
     let (stop, stopped) = watch::channel(false);
-    let app = server::routes(Arc::clone(&serving));
+    let app = server::routes(Arc::clone(&serving), compat::serve::routes());
     let mut server = std::pin::pin!(accept(Listener::Tcp(listener), move || app.clone(), stopped));
     let exit = tokio::select! {
         exit = end(&mut signals) => exit,

@@ -1,6 +1,8 @@
 //! The HTTP side of `tau proxy`: the stream of answers and the facts on a token. `POST /api/stream` is the
 //! one that [`tau_agent::provider::proxy`] sends.
 //!
+//! `/v1/…` are the formats of other programs (`compat`).
+//!
 //! The model is looked up in the server's own catalogue. An address, a price or a header that a client sends
 //! is never used: a key would be sent to it.
 
@@ -30,7 +32,8 @@ use tau_agent::catalogue::Catalogue;
 use tau_agent::catalogue::keys::{KeySource, Keys};
 use tau_agent::provider::proxy::ProxyCall;
 use tau_agent::provider::proxy::wire::WireWriter;
-use tau_agent::provider::{StreamEvent, Transport};
+use tau_agent::provider::{EventStream, ModelRequest, StreamEvent, Transport};
+use tau_agent::secrets::Secret;
 use tau_agent::settings::private_files::write_private;
 use tau_protocol::event::Delta;
 use tau_protocol::message::Usage;
@@ -39,9 +42,9 @@ use tau_protocol::model::{Api, Model};
 /// Maximum size of a request, in bytes: conversations hold pictures.
 const MAX_BODY: usize = 64 * 1024 * 1024;
 /// Maximum number of an answer's lines that wait for its client.
-const LINES: usize = 64;
+pub(super) const LINES: usize = 64;
 /// Time limit for reading an answer whose client has left.
-const LEFT_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const LEFT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Bytes of text that count as a token where a provider did not report a number.
 const BYTES_PER_TOKEN: u64 = 4;
 
@@ -92,12 +95,15 @@ impl Accounts {
     }
 }
 
-/// The routes of the server.
-pub fn routes(serving: Arc<Serving>) -> Router {
+/// The routes of the server; `more` are further ones behind the same check of tokens.
+pub(super) fn routes(serving: Arc<Serving>, more: Router<Arc<Serving>>) -> Router {
     Router::new()
         .route("/api/stream", post(answer))
         .route("/api/models", get(models))
         .route("/api/usage", get(usage))
+        .route("/v1/models", get(listed_models))
+        .route("/v1/models/{*id}", get(listed_model))
+        .merge(more)
         // Before any part of a body is read.
         .route_layer(from_fn_with_state(Arc::clone(&serving), check_token))
         .route("/health", get(async || "ok\n"))
@@ -106,15 +112,15 @@ pub fn routes(serving: Arc<Serving>) -> Router {
 }
 
 /// An answer that is an error: the status, and a text for the user in the form that providers use.
-struct Refused {
-    status: StatusCode,
-    kind: &'static str,
-    text: String,
-    wait: Option<i64>,
+pub(super) struct Refused {
+    pub(super) status: StatusCode,
+    pub(super) kind: &'static str,
+    pub(super) text: String,
+    pub(super) wait: Option<i64>,
 }
 
 impl Refused {
-    fn new(status: StatusCode, kind: &'static str, text: impl Into<String>) -> Self {
+    pub(super) fn new(status: StatusCode, kind: &'static str, text: impl Into<String>) -> Self {
         Refused { status, kind, text: text.into(), wait: None }
     }
 }
@@ -129,7 +135,9 @@ impl From<Denied> for Refused {
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         tracing::info!(status = self.status.as_u16(), reason = self.text, "refused");
-        let body = Json(json!({ "error": { "type": self.kind, "message": self.text } }));
+        // Both OpenAI's and Anthropic's clients find what they look for.
+        let error = json!({ "type": self.kind, "message": self.text, "code": null, "param": null });
+        let body = Json(json!({ "type": "error", "error": error }));
         let mut response = (self.status, body).into_response();
         if let Some(wait) = self.wait {
             response.headers_mut().insert(header::RETRY_AFTER, wait.into());
@@ -159,7 +167,7 @@ async fn check_token(
 
 /// The owner of a request's token.
 #[derive(Clone)]
-struct Client {
+pub(super) struct Client {
     name: String,
     limits: TokenRow,
 }
@@ -168,7 +176,9 @@ impl Serving {
     fn client(&self, headers: &HeaderMap) -> Result<Client, Refused> {
         let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = given.and_then(|value| value.split_once(' '));
-        let token = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+        let token = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token);
+        // As Anthropic's clients send their keys.
+        let token = token.or_else(|| headers.get("x-api-key")?.to_str().ok());
         let mut tokens = self.tokens.lock();
         let table = tokens.current().map_err(|error| {
             // The file's content must not leak to the client.
@@ -176,7 +186,7 @@ impl Serving {
             let text = "tau proxy cannot read its tokens; ask its administrator";
             Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", text)
         })?;
-        let owner = token.and_then(|(_, token)| table.owner(token.trim()));
+        let owner = token.and_then(|token| table.owner(token.trim()));
         let (name, limits) = owner.ok_or_else(|| {
             let text = match token {
                 Some(_) => "wrong token: tau proxy does not know it",
@@ -192,6 +202,25 @@ impl Serving {
         let missing = |text: String| Refused::new(StatusCode::NOT_FOUND, "not_found_error", text);
         let known = self.catalogue.get(&wanted.provider, &wanted.id);
         let model = known.ok_or_else(|| missing(format!("there is no model {} here", wanted.reference())))?;
+        self.served(model, client)
+    }
+
+    /// The model with this name, if it is served to this client: `provider/id`, or an id alone.
+    pub(super) fn named(&self, name: &str, client: &Client) -> Result<Arc<Model>, Refused> {
+        let named = name.split_once('/').and_then(|(provider, id)| self.catalogue.get(provider, id));
+        let by_id = || {
+            let mut models = self.catalogue.configured(&self.keys).into_iter();
+            models.find(|model| model.id == name && client.limits.allows(model))
+        };
+        let model = named.or_else(by_id).ok_or_else(|| {
+            let text = format!("there is no model {name} here; GET /v1/models lists them");
+            Refused::new(StatusCode::NOT_FOUND, "not_found_error", text)
+        })?;
+        self.served(model, client)
+    }
+
+    fn served(&self, model: Arc<Model>, client: &Client) -> Result<Arc<Model>, Refused> {
+        let missing = |text: String| Refused::new(StatusCode::NOT_FOUND, "not_found_error", text);
         if !client.limits.allows(&model) {
             let text = format!("this token is not for {}", model.reference());
             return Err(Refused::new(StatusCode::FORBIDDEN, "permission_error", text));
@@ -204,7 +233,7 @@ impl Serving {
 }
 
 /// Seconds since 1970.
-fn now() -> i64 {
+pub(super) fn now() -> i64 {
     jiff::Timestamp::now().as_second()
 }
 
@@ -223,6 +252,24 @@ async fn answer(
         Refused::new(StatusCode::BAD_REQUEST, "invalid_request_error", text)
     })?;
     let model = serving.model(&call.model, &client)?;
+    let max_tokens = call.options.max_tokens;
+    let request = |model, key| call.into_request(model, key);
+    let (events, counted) = begin(&serving, client, model, body.len(), max_tokens, request).await?;
+    let (sender, lines) = mpsc::channel(LINES);
+    serving.answers.spawn(forward(events, counted, sender));
+    let lines = futures_util::stream::unfold(lines, async |mut lines| Some((lines.recv().await?, lines)));
+    Ok(Sse::new(lines.map(Ok::<_, Infallible>)).keep_alive(KeepAlive::default()).into_response())
+}
+
+/// Admits a request of so many bytes, and begins its answer.
+pub(super) async fn begin(
+    serving: &Arc<Serving>,
+    client: Client,
+    model: Arc<Model>,
+    bytes: usize,
+    max_tokens: Option<u64>,
+    request: impl FnOnce(Arc<Model>, Option<Secret>) -> ModelRequest,
+) -> Result<(EventStream, Counted), Refused> {
     let key = serving.keys.key(&model).await.map_err(|failure| {
         tracing::error!(error = %failure, provider = model.provider, "no key");
         let text = format!("the key for {} cannot be read here", model.provider);
@@ -230,24 +277,53 @@ async fn answer(
     })?;
     let admitted = |ledger: &mut Ledger| ledger.admit(&client.name, &client.limits, is_priced(&model), now());
     serving.accounts.with(admitted)?;
-    tracing::info!(token = client.name, model = model.reference(), bytes = body.len(), "request");
+    tracing::info!(token = client.name, model = model.reference(), bytes, "request");
     let counted = Counted {
-        serving: Arc::clone(&serving),
+        serving: Arc::clone(serving),
         name: client.name,
         model: Arc::clone(&model),
-        asked: u64::try_from(body.len()).unwrap_or(u64::MAX) / BYTES_PER_TOKEN,
-        budget: call.options.max_tokens.unwrap_or(model.max_tokens),
+        asked: u64::try_from(bytes).unwrap_or(u64::MAX) / BYTES_PER_TOKEN,
+        budget: max_tokens.unwrap_or(model.max_tokens),
         said: 0,
         usage: Usage::default(),
         is_whole: false,
         is_left: false,
     };
-    let request = call.into_request(model, key);
-    let events = serving.upstream.stream(request, serving.ending.child_token());
-    let (sender, lines) = mpsc::channel(LINES);
-    serving.answers.spawn(forward(events, counted, sender));
-    let lines = futures_util::stream::unfold(lines, async |mut lines| Some((lines.recv().await?, lines)));
-    Ok(Sse::new(lines.map(Ok::<_, Infallible>)).keep_alive(KeepAlive::default()).into_response())
+    let events = serving.upstream.stream(request(model, key), serving.ending.child_token());
+    Ok((events, counted))
+}
+
+/// A model in the lists of OpenAI and of Anthropic.
+fn listed(model: &Model) -> Value {
+    json!({
+        "id": model.reference(),
+        "object": "model",
+        "type": "model",
+        "created": 0,
+        "created_at": "1970-01-01T00:00:00Z",
+        "owned_by": model.provider,
+        "display_name": model.name,
+    })
+}
+
+async fn listed_models(
+    State(serving): State<Arc<Serving>>,
+    Extension(client): Extension<Client>,
+) -> Json<Value> {
+    let models = serving.catalogue.configured(&serving.keys);
+    let rows = models.iter().filter(|model| client.limits.allows(model)).map(|model| listed(model));
+    let rows: Vec<Value> = rows.collect();
+    let id = |row: Option<&Value>| row.and_then(|row| row.get("id")).cloned();
+    let (first, last) = (id(rows.first()), id(rows.last()));
+    Json(json!({ "object": "list", "data": rows, "has_more": false, "first_id": first, "last_id": last }))
+}
+
+async fn listed_model(
+    State(serving): State<Arc<Serving>>,
+    Extension(client): Extension<Client>,
+    axum::extract::Path(id): axum::extract::Path<String>,
+) -> Result<Json<Value>, Refused> {
+    Ok(Json(listed(&*serving.named(&id, &client)?)))
 }
 
 /// Passes the events on as they are written, counting them on their way. An answer whose client has left is
@@ -278,7 +354,7 @@ async fn forward(
 }
 
 /// Reads an answer that its client has left; returns whether it ended within the time.
-async fn read_rest(
+pub(super) async fn read_rest(
     events: impl Stream<Item = StreamEvent>,
     mut note: impl FnMut(StreamEvent),
     limit: Duration,
@@ -293,7 +369,7 @@ async fn read_rest(
 }
 
 /// A running answer; its usage is counted on drop.
-struct Counted {
+pub(super) struct Counted {
     serving: Arc<Serving>,
     name: String,
     model: Arc<Model>,
@@ -308,11 +384,11 @@ struct Counted {
     /// The provider has ended the answer, so its report is complete.
     is_whole: bool,
     /// The client has left.
-    is_left: bool,
+    pub(super) is_left: bool,
 }
 
 impl Counted {
-    fn note(&mut self, event: &StreamEvent) {
+    pub(super) fn note(&mut self, event: &StreamEvent) {
         match event {
             StreamEvent::Usage(usage) => self.usage = *usage,
             StreamEvent::Delta(

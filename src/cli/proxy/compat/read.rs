@@ -1,0 +1,230 @@
+//! The common parts of all formats of requests.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use tau_agent::provider::{ModelRequest, handoff};
+use tau_agent::secrets::Secret;
+use tau_protocol::message::{
+    AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, Usage, UserContent,
+    UserMessage,
+};
+use tau_protocol::model::{Model, ThinkingLevel};
+use tau_tools::{Content, Details, ToolSpec};
+
+/// A request of a client.
+#[derive(Debug, Default)]
+pub(in super::super) struct Asked {
+    /// The model, as the client calls it.
+    pub(in super::super) model: String,
+    pub(in super::super) stream: bool,
+    /// Whether a chat stream ends with the usage.
+    pub(in super::super) with_usage: bool,
+    pub(super) system: Vec<String>,
+    pub(super) messages: Vec<Message>,
+    pub(super) tools: Vec<ToolSpec>,
+    /// `None` for what the client does not say.
+    pub(super) thinking: Option<ThinkingLevel>,
+    pub(in super::super) max_tokens: Option<u64>,
+    pub(super) temperature: Option<f64>,
+    pub(super) session_id: String,
+}
+
+impl Asked {
+    /// The fields that all formats have.
+    pub(super) fn of(body: &Value) -> Result<Self, String> {
+        let model = body.get("model").and_then(Value::as_str).filter(|model| !model.is_empty());
+        Ok(Asked {
+            model: model.ok_or("`model` is missing")?.to_owned(),
+            stream: flag(body, "stream"),
+            temperature: body.get("temperature").and_then(Value::as_f64),
+            ..Asked::default()
+        })
+    }
+
+    /// The request to a model.
+    pub(in super::super) fn into_request(self, model: Arc<Model>, key: Option<Secret>) -> ModelRequest {
+        let mut messages = self.messages;
+        for message in &mut messages {
+            // What the client sends back was said by this model, as far as anyone knows.
+            if let Message::Assistant(assistant) = message {
+                (assistant.api, assistant.provider) = (model.api, model.provider.clone());
+                assistant.model = model.id.clone();
+            }
+        }
+        let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
+        ModelRequest {
+            thinking: model.nearest(self.thinking.unwrap_or_default()),
+            messages: handoff::for_model(&messages, &model),
+            model,
+            key,
+            system: self.system.join("\n\n").into(),
+            tools: self.tools.into(),
+            max_tokens: self.max_tokens,
+            temperature: self.temperature,
+            session_id: self.session_id,
+        }
+    }
+}
+
+/// Whether a field is true.
+pub(super) fn flag(value: &Value, field: &str) -> bool {
+    value.get(field).and_then(Value::as_bool).unwrap_or_default()
+}
+
+/// A field, unless it is absent, null or empty.
+pub(super) fn set<'a>(value: &'a Value, field: &str) -> Option<&'a Value> {
+    value.get(field).filter(|value| match value {
+        Value::Null => false,
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+        Value::String(text) => !text.is_empty(),
+        Value::Bool(_) | Value::Number(_) => true,
+    })
+}
+
+/// A text field; empty if it is absent.
+pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A list field; empty if it is absent.
+pub(super) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
+    value.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// # Errors
+/// When a field is set that cannot be passed on.
+pub(super) fn refuse(body: &Value, fields: &[&str]) -> Result<(), String> {
+    match fields.iter().find(|field| set(body, field).is_some_and(|value| *value != Value::Bool(false))) {
+        Some(field) => Err(format!("`{field}` is not supported by tau proxy")),
+        None => Ok(()),
+    }
+}
+
+/// The thinking level of a word for effort.
+///
+/// # Errors
+/// When there is no such level.
+pub(super) fn effort(word: &str) -> Result<ThinkingLevel, String> {
+    let word = if word == "none" { "off" } else { word };
+    ThinkingLevel::named(word).ok_or_else(|| format!("there is no effort {word:?}"))
+}
+
+/// A tool with a name, a description and the schema of its arguments.
+///
+/// # Errors
+/// When it has no name.
+pub(super) fn tool(value: &Value, parameters: &str) -> Result<ToolSpec, String> {
+    let name = text(value, "name");
+    if name.is_empty() {
+        return Err("a tool has no name".to_owned());
+    }
+    let schema = set(value, parameters).cloned();
+    Ok(ToolSpec {
+        name: name.to_owned(),
+        label: name.to_owned(),
+        description: text(value, "description").to_owned(),
+        parameters: schema.unwrap_or_else(|| json!({"type": "object", "properties": {}})),
+        read_only: false,
+    })
+}
+
+/// A picture in an address (`data:image/png;base64,…`).
+///
+/// # Errors
+/// When the address leads elsewhere: tau does not fetch it.
+pub(super) fn picture(url: &str) -> Result<(String, String), String> {
+    let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(','));
+    let (kind, data) = data.ok_or("pictures have to be sent as data: addresses; tau proxy fetches none")?;
+    let mime = kind.strip_suffix(";base64").ok_or("pictures have to be base64")?;
+    Ok((data.to_owned(), mime.to_owned()))
+}
+
+/// A message of the user.
+pub(super) fn user(blocks: Vec<Block>) -> Message {
+    Message::User(UserMessage::new(UserContent::Blocks(blocks)))
+}
+
+/// Collects messages; answers of the model that follow each other are one.
+#[derive(Debug, Default)]
+pub(super) struct Conversation {
+    messages: Vec<Message>,
+    /// The tool of each call.
+    names: HashMap<String, String>,
+}
+
+impl Conversation {
+    pub(super) fn user(&mut self, blocks: Vec<Block>) {
+        if !blocks.is_empty() {
+            self.messages.push(user(blocks));
+        }
+    }
+
+    /// Adds blocks to the model's answer.
+    pub(super) fn assistant(&mut self, blocks: Vec<Block>) {
+        for block in &blocks {
+            if let Block::ToolCall(call) = block {
+                self.names.insert(call.id.clone(), call.name.clone());
+            }
+        }
+        if let Some(Message::Assistant(last)) = self.messages.last_mut() {
+            return last.content.extend(blocks);
+        }
+        if !blocks.is_empty() {
+            self.messages.push(Message::Assistant(AssistantMessage {
+                content: blocks,
+                api: Default::default(),
+                provider: String::new(),
+                model: String::new(),
+                usage: Usage::default(),
+                stop_reason: StopReason::Stop,
+                error_message: None,
+                response_id: None,
+                timestamp: 0,
+            }));
+        }
+    }
+
+    /// # Errors
+    /// When there was no such call.
+    pub(super) fn result(&mut self, id: &str, content: Vec<Content>, is_error: bool) -> Result<(), String> {
+        let name =
+            self.names.get(id).ok_or_else(|| format!("there is a result of {id:?}, but no such call"))?;
+        self.messages.push(Message::ToolResult(ToolResultMessage {
+            tool_call_id: id.to_owned(),
+            tool_name: name.clone(),
+            content,
+            is_error,
+            details: Details::None,
+            timestamp: 0,
+            duration_ms: None,
+            hooks: Vec::new(),
+        }));
+        Ok(())
+    }
+
+    /// # Errors
+    /// When there are none.
+    pub(super) fn into_messages(mut self) -> Result<Vec<Message>, String> {
+        for message in &mut self.messages {
+            if let Message::Assistant(assistant) = message
+                && assistant.tool_calls().next().is_some()
+            {
+                assistant.stop_reason = StopReason::ToolUse;
+            }
+        }
+        if self.messages.is_empty() { Err("there are no messages".to_owned()) } else { Ok(self.messages) }
+    }
+}
+
+/// A call with its arguments as text; text that is no JSON is kept.
+pub(super) fn call(id: &str, name: &str, arguments: &str) -> Block {
+    let arguments = match arguments.trim() {
+        "" => json!({}),
+        text => serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())),
+    };
+    Block::ToolCall(ToolCall { id: id.to_owned(), name: name.to_owned(), arguments, thought_signature: None })
+}

@@ -1,0 +1,121 @@
+//! Requests in the format of OpenAI's chat completions.
+
+use serde_json::Value;
+
+use super::read::{Asked, Conversation, call, effort, flag, list, picture, refuse, set, text, tool};
+use tau_protocol::message::Block;
+use tau_tools::Content;
+
+/// The request.
+///
+/// # Errors
+/// What is wrong with it, or cannot be passed on.
+pub(super) fn read(body: &Value) -> Result<Asked, String> {
+    refuse(body, &["stop", "functions", "audio", "logprobs", "web_search_options"])?;
+    if body.get("n").and_then(Value::as_u64).is_some_and(|count| count > 1) {
+        return Err("`n` above 1 is not supported by tau proxy".to_owned());
+    }
+    let format = body.get("response_format").map(|format| text(format, "type")).unwrap_or_default();
+    if !matches!(format, "" | "text") {
+        return Err("`response_format` is not supported by tau proxy".to_owned());
+    }
+    let mut asked = Asked::of(body)?;
+    asked.with_usage = body.get("stream_options").is_some_and(|options| flag(options, "include_usage"));
+    asked.max_tokens =
+        ["max_completion_tokens", "max_tokens"].iter().find_map(|field| body.get(field)?.as_u64());
+    asked.thinking = set(body, "reasoning_effort").and_then(Value::as_str).map(effort).transpose()?;
+    asked.session_id = [text(body, "prompt_cache_key"), text(body, "user")].concat();
+    let mut conversation = Conversation::default();
+    for message in list(body, "messages") {
+        read_message(message, &mut asked, &mut conversation)?;
+    }
+    asked.messages = conversation.into_messages()?;
+    let tools: Result<Vec<_>, _> = list(body, "tools").iter().map(read_tool).collect();
+    asked.tools = chosen(body.get("tool_choice"), tools?)?;
+    Ok(asked)
+}
+
+fn read_tool(value: &Value) -> Result<tau_tools::ToolSpec, String> {
+    match value.get("function").filter(|_| text(value, "type") == "function") {
+        Some(function) => tool(function, "parameters"),
+        None => Err(format!("tools of type {:?} are not supported by tau proxy", text(value, "type"))),
+    }
+}
+
+/// The tools that the model may call.
+///
+/// # Errors
+/// When it has to call one.
+pub(super) fn chosen<T>(choice: Option<&Value>, tools: Vec<T>) -> Result<Vec<T>, String> {
+    match choice {
+        None | Some(Value::Null) => Ok(tools),
+        Some(Value::String(word)) if word == "auto" => Ok(tools),
+        Some(Value::String(word)) if word == "none" => Ok(Vec::new()),
+        Some(_) => Err("only the tool choices auto and none are supported by tau proxy".to_owned()),
+    }
+}
+
+fn read_message(message: &Value, asked: &mut Asked, conversation: &mut Conversation) -> Result<(), String> {
+    let content = message.get("content").unwrap_or(&Value::Null);
+    match text(message, "role") {
+        "system" | "developer" => asked.system.push(plain(content)?),
+        "user" => conversation.user(blocks(content)?),
+        "assistant" => {
+            let mut blocks = Vec::new();
+            let said = plain(content)?;
+            if !said.is_empty() {
+                blocks.push(Block::text(said));
+            }
+            for value in list(message, "tool_calls") {
+                let function = value.get("function").unwrap_or(&Value::Null);
+                blocks.push(call(text(value, "id"), text(function, "name"), text(function, "arguments")));
+            }
+            conversation.assistant(blocks);
+        }
+        "tool" => {
+            let content = blocks(content)?.into_iter().filter_map(as_content).collect();
+            conversation.result(text(message, "tool_call_id"), content, false)?;
+        }
+        other => return Err(format!("there is no role {other:?}")),
+    }
+    Ok(())
+}
+
+/// A block of a tool's result.
+pub(super) fn as_content(block: Block) -> Option<Content> {
+    match block {
+        Block::Text { text, .. } => Some(Content::Text { text }),
+        Block::Image { data, mime_type } => Some(Content::Image { data, mime_type }),
+        Block::Thinking { .. } | Block::ToolCall(_) | Block::Unknown(_) => None,
+    }
+}
+
+/// Content that is only text.
+fn plain(content: &Value) -> Result<String, String> {
+    let texts = blocks(content)?.into_iter().map(|block| match block {
+        Block::Text { text, .. } => Ok(text),
+        _ => Err("only text is expected here".to_owned()),
+    });
+    Ok(texts.collect::<Result<Vec<_>, _>>()?.join("\n"))
+}
+
+/// The blocks of a content: text, or a list of parts.
+fn blocks(content: &Value) -> Result<Vec<Block>, String> {
+    let parts = match content {
+        Value::Null => return Ok(Vec::new()),
+        Value::String(text) => return Ok(vec![Block::text(text.clone())]),
+        Value::Array(parts) => parts,
+        _ => return Err("`content` is neither text nor a list".to_owned()),
+    };
+    let part = |part: &Value| match text(part, "type") {
+        "text" => Ok(Block::text(text(part, "text"))),
+        "refusal" => Ok(Block::text(text(part, "refusal"))),
+        "image_url" => {
+            let url = part.get("image_url").unwrap_or(&Value::Null);
+            let (data, mime_type) = picture(url.as_str().unwrap_or_else(|| text(url, "url")))?;
+            Ok(Block::Image { data, mime_type })
+        }
+        other => Err(format!("content of type {other:?} is not supported by tau proxy")),
+    };
+    parts.iter().map(part).collect()
+}

@@ -1,0 +1,133 @@
+//! Requests in the format of Anthropic's messages.
+
+use serde_json::Value;
+
+use super::read::{Asked, Conversation, effort, flag, list, refuse, set, text, tool};
+use super::read_chat::as_content;
+use tau_protocol::message::{Block, ToolCall};
+use tau_protocol::model::ThinkingLevel;
+
+/// Thinking budgets in tokens from which a level applies.
+const LEVELS: [(u64, ThinkingLevel); 4] = [
+    (24_000, ThinkingLevel::Xhigh),
+    (12_000, ThinkingLevel::High),
+    (4_000, ThinkingLevel::Medium),
+    (0, ThinkingLevel::Low),
+];
+
+/// The request.
+///
+/// # Errors
+/// What is wrong with it, or cannot be passed on.
+pub(super) fn read(body: &Value) -> Result<Asked, String> {
+    refuse(body, &["stop_sequences", "mcp_servers", "container"])?;
+    let mut asked = Asked::of(body)?;
+    asked.max_tokens = body.get("max_tokens").and_then(Value::as_u64);
+    if asked.max_tokens.is_none() {
+        return Err("`max_tokens` is missing".to_owned());
+    }
+    asked.thinking = thinking(body)?;
+    let user = body.get("metadata").map(|metadata| text(metadata, "user_id"));
+    asked.session_id = user.unwrap_or_default().to_owned();
+    let system = blocks(body.get("system").unwrap_or(&Value::Null))?;
+    asked.system = system.iter().filter_map(Block::as_text).map(str::to_owned).collect();
+    let mut conversation = Conversation::default();
+    for message in list(body, "messages") {
+        let content = message.get("content").unwrap_or(&Value::Null);
+        match text(message, "role") {
+            "user" => read_user(content, &mut conversation)?,
+            "assistant" => conversation.assistant(blocks(content)?),
+            "system" => {
+                asked.system.extend(blocks(content)?.iter().filter_map(Block::as_text).map(str::to_owned))
+            }
+            other => return Err(format!("there is no role {other:?}")),
+        }
+    }
+    asked.messages = conversation.into_messages()?;
+    let read_tool = |value: &Value| match text(value, "type") {
+        "" | "custom" => tool(value, "input_schema"),
+        other => Err(format!("tools of type {other:?} are not supported by tau proxy")),
+    };
+    let tools: Result<Vec<_>, _> = list(body, "tools").iter().map(read_tool).collect();
+    asked.tools = match body.get("tool_choice").map(|choice| text(choice, "type")) {
+        None | Some("" | "auto") => tools?,
+        Some("none") => Vec::new(),
+        Some(_) => return Err("only the tool choices auto and none are supported by tau proxy".to_owned()),
+    };
+    Ok(asked)
+}
+
+fn thinking(body: &Value) -> Result<Option<ThinkingLevel>, String> {
+    let word = body.get("output_config").and_then(|config| set(config, "effort")?.as_str());
+    let word = word.map(effort).transpose()?;
+    let thinking = body.get("thinking").unwrap_or(&Value::Null);
+    Ok(match text(thinking, "type") {
+        "adaptive" => Some(word.unwrap_or(ThinkingLevel::High)),
+        "enabled" => {
+            let budget = thinking.get("budget_tokens").and_then(Value::as_u64).unwrap_or_default();
+            word.or_else(|| LEVELS.iter().find(|(least, _)| budget >= *least).map(|(_, level)| *level))
+        }
+        _ => None,
+    })
+}
+
+/// The parts of a user's message: results of tools, and the rest.
+fn read_user(content: &Value, conversation: &mut Conversation) -> Result<(), String> {
+    let Value::Array(parts) = content else {
+        conversation.user(blocks(content)?);
+        return Ok(());
+    };
+    let (results, rest): (Vec<&Value>, Vec<&Value>) =
+        parts.iter().partition(|part| text(part, "type") == "tool_result");
+    for result in results {
+        let content = blocks(result.get("content").unwrap_or(&Value::Null))?;
+        let content = content.into_iter().filter_map(as_content).collect();
+        conversation.result(text(result, "tool_use_id"), content, flag(result, "is_error"))?;
+    }
+    let rest: Result<Vec<Block>, String> = rest.into_iter().map(block).collect();
+    conversation.user(rest?);
+    Ok(())
+}
+
+/// The blocks of a content: text, or a list of parts.
+fn blocks(content: &Value) -> Result<Vec<Block>, String> {
+    match content {
+        Value::Null => Ok(Vec::new()),
+        Value::String(text) => Ok(vec![Block::text(text.clone())]),
+        Value::Array(parts) => parts.iter().map(block).collect(),
+        _ => Err("`content` is neither text nor a list".to_owned()),
+    }
+}
+
+fn block(part: &Value) -> Result<Block, String> {
+    Ok(match text(part, "type") {
+        "text" => Block::text(text(part, "text")),
+        "image" => {
+            let source = part.get("source").unwrap_or(&Value::Null);
+            if text(source, "type") != "base64" {
+                return Err("pictures have to be sent as base64; tau proxy fetches none".to_owned());
+            }
+            Block::Image {
+                data: text(source, "data").to_owned(),
+                mime_type: text(source, "media_type").to_owned(),
+            }
+        }
+        "thinking" => Block::Thinking {
+            thinking: text(part, "thinking").to_owned(),
+            thinking_signature: set(part, "signature").and_then(Value::as_str).map(str::to_owned),
+            redacted: false,
+        },
+        "redacted_thinking" => Block::Thinking {
+            thinking: String::new(),
+            thinking_signature: Some(text(part, "data").to_owned()),
+            redacted: true,
+        },
+        "tool_use" => Block::ToolCall(ToolCall {
+            id: text(part, "id").to_owned(),
+            name: text(part, "name").to_owned(),
+            arguments: part.get("input").cloned().unwrap_or_else(|| serde_json::json!({})),
+            thought_signature: None,
+        }),
+        other => return Err(format!("content of type {other:?} is not supported by tau proxy")),
+    })
+}

@@ -1,0 +1,103 @@
+//! Requests in the format of OpenAI's responses.
+
+use serde_json::Value;
+
+use super::read::{Asked, Conversation, call, effort, list, picture, refuse, set, text, tool};
+use super::read_chat::{as_content, chosen};
+use tau_protocol::message::Block;
+
+/// The request.
+///
+/// # Errors
+/// What is wrong with it, or cannot be passed on.
+pub(super) fn read(body: &Value) -> Result<Asked, String> {
+    // Nothing is stored, so there is nothing to refer to.
+    refuse(body, &["previous_response_id", "conversation", "prompt", "background"])?;
+    let format = body.get("text").and_then(|text| text.get("format")).map(|format| text(format, "type"));
+    if !matches!(format, None | Some("" | "text")) {
+        return Err("`text.format` is not supported by tau proxy".to_owned());
+    }
+    let mut asked = Asked::of(body)?;
+    asked.max_tokens = body.get("max_output_tokens").and_then(Value::as_u64);
+    let word = body.get("reasoning").and_then(|reasoning| set(reasoning, "effort")?.as_str());
+    asked.thinking = word.map(effort).transpose()?;
+    asked.session_id = text(body, "prompt_cache_key").to_owned();
+    asked.system.extend(set(body, "instructions").and_then(Value::as_str).map(str::to_owned));
+    let mut conversation = Conversation::default();
+    match body.get("input") {
+        Some(Value::String(text)) => conversation.user(vec![Block::text(text.clone())]),
+        Some(Value::Array(items)) => {
+            for item in items {
+                read_item(item, &mut asked, &mut conversation)?;
+            }
+        }
+        _ => return Err("`input` is missing".to_owned()),
+    }
+    asked.messages = conversation.into_messages()?;
+    let read_tool = |value: &Value| match text(value, "type") {
+        "function" => tool(value, "parameters"),
+        other => Err(format!("tools of type {other:?} are not supported by tau proxy")),
+    };
+    let tools: Result<Vec<_>, _> = list(body, "tools").iter().map(read_tool).collect();
+    asked.tools = chosen(body.get("tool_choice"), tools?)?;
+    Ok(asked)
+}
+
+fn read_item(item: &Value, asked: &mut Asked, conversation: &mut Conversation) -> Result<(), String> {
+    match text(item, "type") {
+        "" | "message" => {
+            let blocks = blocks(item.get("content").unwrap_or(&Value::Null))?;
+            match text(item, "role") {
+                "system" | "developer" => {
+                    asked.system.extend(blocks.iter().filter_map(Block::as_text).map(str::to_owned))
+                }
+                "user" => conversation.user(blocks),
+                "assistant" => conversation.assistant(blocks),
+                other => return Err(format!("there is no role {other:?}")),
+            }
+        }
+        "function_call" => {
+            conversation.assistant(vec![call(
+                text(item, "call_id"),
+                text(item, "name"),
+                text(item, "arguments"),
+            )]);
+        }
+        "function_call_output" => {
+            let content = blocks(item.get("output").unwrap_or(&Value::Null))?;
+            let content = content.into_iter().filter_map(as_content).collect();
+            conversation.result(text(item, "call_id"), content, false)?;
+        }
+        "reasoning" => {
+            let said: Vec<&str> = list(item, "summary").iter().map(|part| text(part, "text")).collect();
+            let signature = set(item, "encrypted_content").and_then(Value::as_str).map(str::to_owned);
+            conversation.assistant(vec![Block::Thinking {
+                thinking: said.join("\n\n"),
+                thinking_signature: signature,
+                redacted: false,
+            }]);
+        }
+        other => return Err(format!("items of type {other:?} are not supported by tau proxy")),
+    }
+    Ok(())
+}
+
+/// The blocks of a content: text, or a list of parts.
+fn blocks(content: &Value) -> Result<Vec<Block>, String> {
+    let parts = match content {
+        Value::Null => return Ok(Vec::new()),
+        Value::String(text) => return Ok(vec![Block::text(text.clone())]),
+        Value::Array(parts) => parts,
+        _ => return Err("`content` is neither text nor a list".to_owned()),
+    };
+    let part = |part: &Value| match text(part, "type") {
+        "input_text" | "output_text" | "text" => Ok(Block::text(text(part, "text"))),
+        "refusal" => Ok(Block::text(text(part, "refusal"))),
+        "input_image" => {
+            let (data, mime_type) = picture(text(part, "image_url"))?;
+            Ok(Block::Image { data, mime_type })
+        }
+        other => Err(format!("content of type {other:?} is not supported by tau proxy")),
+    };
+    parts.iter().map(part).collect()
+}

@@ -1,0 +1,190 @@
+//! Answers requests in the formats of other programs.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use axum::{Extension, Json, Router};
+use futures_util::StreamExt;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::super::server::{Client, Counted, LEFT_TIMEOUT, LINES, Refused, Serving, begin, now, read_rest};
+use super::{AnswerFacts, AnswerWriter, Dialect, Line};
+use tau_agent::provider::assemble::Assembler;
+use tau_agent::provider::{EventStream, Failure, FailureKind, StreamEvent};
+
+/// A part of an answer for its client.
+enum Told {
+    Line(Line),
+    Whole(Value),
+    Failed(Failure),
+}
+
+/// The routes of these formats.
+pub(in super::super) fn routes() -> Router<Arc<Serving>> {
+    let to = |dialect| {
+        post(
+            move |State(serving): State<Arc<Serving>>, Extension(client): Extension<Client>, body: Bytes| async move {
+                answer(dialect, serving, client, &body).await
+            },
+        )
+    };
+    Router::new()
+        .route("/v1/chat/completions", to(Dialect::Chat))
+        .route("/v1/responses", to(Dialect::Responses))
+        .route("/v1/messages", to(Dialect::Messages))
+}
+
+/// Answers a request.
+///
+/// # Errors
+/// When it is not valid, not allowed, or failed before anything was said.
+async fn answer(
+    dialect: Dialect,
+    serving: Arc<Serving>,
+    client: Client,
+    body: &[u8],
+) -> Result<Response, Refused> {
+    let invalid = |text: String| Refused::new(StatusCode::BAD_REQUEST, "invalid_request_error", text);
+    let value: Value = serde_json::from_slice(body)
+        .map_err(|error| invalid(format!("the request is not valid: {error}")))?;
+    let asked = dialect.read(&value).map_err(invalid)?;
+    let model = serving.named(&asked.model, &client)?;
+    let created = now();
+    let facts = AnswerFacts {
+        id: uuid::Uuid::now_v7().simple().to_string(),
+        model: asked.model.clone(),
+        created,
+        with_usage: asked.with_usage,
+    };
+    let (is_stream, max_tokens) = (asked.stream, asked.max_tokens);
+    let request = |model, key| asked.into_request(model, key);
+    let (events, counted) =
+        begin(&serving, client, Arc::clone(&model), body.len(), max_tokens, request).await?;
+    let assembler = Assembler::new(&model, created.saturating_mul(1000));
+    let teller = Teller { assembler, writer: dialect.writer(facts), is_stream, has_begun: false };
+    let (sender, mut told) = mpsc::channel(LINES);
+    serving.answers.spawn(forward(events, counted, teller, sender));
+    match told.recv().await {
+        Some(Told::Whole(whole)) => Ok(Json(whole).into_response()),
+        Some(Told::Failed(failure)) => Err(refused(&failure)),
+        Some(Told::Line(first)) => {
+            let rest = futures_util::stream::unfold(told, async |mut told| Some((told.recv().await?, told)));
+            let lines = futures_util::stream::iter([Told::Line(first)]).chain(rest);
+            let events = lines.filter_map(async |told| match told {
+                Told::Line(line) => Some(Ok::<_, Infallible>(event(line))),
+                Told::Whole(_) | Told::Failed(_) => None,
+            });
+            Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
+        }
+        None => Err(Refused::new(StatusCode::BAD_GATEWAY, "api_error", "the answer ended without an end")),
+    }
+}
+
+fn event(line: Line) -> Event {
+    let event = Event::default().data(line.data);
+    match line.event {
+        Some(name) => event.event(name),
+        None => event,
+    }
+}
+
+/// Tells a client about the events of an answer.
+struct Teller {
+    assembler: Assembler,
+    writer: Box<dyn AnswerWriter>,
+    is_stream: bool,
+    has_begun: bool,
+}
+
+impl Teller {
+    fn tell(&mut self, event: StreamEvent) -> Vec<Told> {
+        let mut lines = Vec::new();
+        match event {
+            StreamEvent::Silent { .. } => return Vec::new(),
+            // Before anything was said, the status can say it.
+            StreamEvent::Failed(failure) if !self.has_begun || !self.is_stream => {
+                return vec![Told::Failed(failure)];
+            }
+            StreamEvent::Failed(failure) => lines.extend(self.writer.fail(&failure)),
+            StreamEvent::Stop(_) => {
+                self.assembler.feed(&event);
+                if !self.is_stream {
+                    return vec![Told::Whole(self.writer.whole(&self.assembler.snapshot()))];
+                }
+                self.begin(&mut lines);
+                lines.extend(self.writer.end(&self.assembler.snapshot()));
+            }
+            StreamEvent::Signature { content_index, ref signature, redacted } => {
+                self.begin(&mut lines);
+                lines.extend(self.writer.signature(content_index, signature, redacted));
+                self.assembler.feed(&event);
+            }
+            event => {
+                if let Some(delta) = self.assembler.take(event) {
+                    self.begin(&mut lines);
+                    lines.extend(self.writer.delta(&delta));
+                }
+            }
+        }
+        if self.is_stream { lines.into_iter().map(Told::Line).collect() } else { Vec::new() }
+    }
+
+    fn begin(&mut self, lines: &mut Vec<Line>) {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            lines.extend(self.writer.begin());
+        }
+    }
+}
+
+/// Passes an answer on, counting it on its way. One whose client has left is read to its end.
+async fn forward(
+    mut events: EventStream,
+    mut counted: Counted,
+    mut teller: Teller,
+    sender: mpsc::Sender<Told>,
+) {
+    'told: loop {
+        let event = tokio::select! {
+            event = events.next() => event,
+            () = sender.closed() => break,
+        };
+        let Some(event) = event else { return };
+        counted.note(&event);
+        for told in teller.tell(event) {
+            if sender.send(told).await.is_err() {
+                break 'told;
+            }
+        }
+    }
+    counted.is_left = true;
+    if !read_rest(events, |event| counted.note(&event), LEFT_TIMEOUT).await {
+        tracing::info!("an answer that its client left did not end");
+    }
+}
+
+/// The failure as an answer of this server. A key that the provider refused is not the client's.
+fn refused(failure: &Failure) -> Refused {
+    let (status, kind) = match failure.kind {
+        FailureKind::NotFound => (StatusCode::NOT_FOUND, "not_found_error"),
+        FailureKind::Request | FailureKind::Overflow | FailureKind::Refused => {
+            (StatusCode::BAD_REQUEST, "invalid_request_error")
+        }
+        FailureKind::RateLimit => (StatusCode::TOO_MANY_REQUESTS, "rate_limit_error"),
+        FailureKind::Timeout => (StatusCode::GATEWAY_TIMEOUT, "api_error"),
+        FailureKind::Overloaded | FailureKind::Aborted => {
+            (StatusCode::SERVICE_UNAVAILABLE, "overloaded_error")
+        }
+        FailureKind::Auth | FailureKind::Network | FailureKind::Protocol | FailureKind::Config => {
+            (StatusCode::BAD_GATEWAY, "api_error")
+        }
+    };
+    let wait = failure.retry_after_ms.map(|wait| i64::try_from(wait.div_ceil(1000)).unwrap_or(i64::MAX));
+    Refused { wait, ..Refused::new(status, kind, failure.message.clone()) }
+}

@@ -1,0 +1,182 @@
+//! Every format reads what clients send and refuses what cannot be passed on.
+
+use serde_json::{Value, json};
+
+use super::*;
+use tau_protocol::message::{Block, Message};
+
+fn roles(asked: &Asked) -> Vec<String> {
+    let role = |message: &Message| match message {
+        Message::User(user) => format!("user {}", user.content.text()),
+        Message::Assistant(said) => {
+            let block = |block: &Block| match block {
+                Block::Text { text, .. } => text.clone(),
+                Block::Thinking { thinking, thinking_signature, .. } => {
+                    format!("<{thinking} {thinking_signature:?}>")
+                }
+                Block::ToolCall(call) => format!("{}({}) {}", call.name, call.arguments, call.id),
+                _ => "?".to_owned(),
+            };
+            format!("assistant {}", said.content.iter().map(block).collect::<Vec<_>>().join(" "))
+        }
+        Message::ToolResult(result) => {
+            format!("result {} {} {:?}", result.tool_call_id, result.tool_name, result.content)
+        }
+        _ => "?".to_owned(),
+    };
+    asked.messages.iter().map(role).collect()
+}
+
+#[test]
+fn the_same_conversation_is_read_from_every_format() {
+    let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});
+    let chat = json!({
+        "model": "own/m", "max_tokens": 5, "reasoning_effort": "high",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": [{"type": "text", "text": "Look."}]},
+            {"role": "assistant", "content": "I look.", "tool_calls": [{"id": "c1", "type": "function",
+                "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}}]},
+            {"role": "tool", "tool_call_id": "c1", "content": "text of a"},
+        ],
+        "tools": [{"type": "function", "function": {"name": "read", "description": "reads", "parameters": schema}}],
+    });
+    let responses = json!({
+        "model": "own/m", "max_output_tokens": 5, "reasoning": {"effort": "high"}, "instructions": "Be brief.",
+        "input": [
+            {"role": "user", "content": "Look."},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I look."}]},
+            {"type": "function_call", "call_id": "c1", "name": "read", "arguments": "{\"path\":\"a\"}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "text of a"},
+        ],
+        "tools": [{"type": "function", "name": "read", "description": "reads", "parameters": schema}],
+    });
+    let messages = json!({
+        "model": "own/m", "max_tokens": 5, "thinking": {"type": "enabled", "budget_tokens": 16000},
+        "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
+        "messages": [
+            {"role": "user", "content": "Look."},
+            {"role": "assistant", "content": [{"type": "text", "text": "I look."},
+                {"type": "tool_use", "id": "c1", "name": "read", "input": {"path": "a"}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "text of a"}]},
+        ],
+        "tools": [{"name": "read", "description": "reads", "input_schema": schema}],
+    });
+    for (dialect, body) in
+        [(Dialect::Chat, chat), (Dialect::Responses, responses), (Dialect::Messages, messages)]
+    {
+        let asked = dialect.read(&body).unwrap();
+        let expected = [
+            "user Look.",
+            "assistant I look. read({\"path\":\"a\"}) c1",
+            "result c1 read [Text { text: \"text of a\" }]",
+        ];
+        assert_eq!(roles(&asked), expected, "{dialect:?}");
+        assert_eq!(
+            (asked.system.join("\n").as_str(), asked.max_tokens),
+            ("Be brief.", Some(5)),
+            "{dialect:?}"
+        );
+        assert_eq!(asked.thinking, Some(tau_protocol::model::ThinkingLevel::High), "{dialect:?}");
+        assert_eq!(
+            (asked.tools[0].name.as_str(), &asked.tools[0].parameters),
+            ("read", &schema),
+            "{dialect:?}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_passed_on_is_refused() {
+    let user = json!([{"role": "user", "content": "x"}]);
+    let cases: Vec<(Dialect, Value, &str)> = vec![
+        (Dialect::Chat, json!({"messages": user}), "`model` is missing"),
+        (Dialect::Chat, json!({"model": "m", "messages": []}), "no messages"),
+        (Dialect::Chat, json!({"model": "m", "messages": user, "n": 2}), "`n`"),
+        (Dialect::Chat, json!({"model": "m", "messages": user, "stop": ["x"]}), "`stop`"),
+        (Dialect::Chat, json!({"model": "m", "messages": user, "tool_choice": "required"}), "tool choices"),
+        (
+            Dialect::Chat,
+            json!({"model": "m", "messages": user, "response_format": {"type": "json_schema"}}),
+            "`response_format`",
+        ),
+        (
+            Dialect::Chat,
+            json!({"model": "m", "messages": [{"role": "tool", "tool_call_id": "c9", "content": "x"}]}),
+            "no such call",
+        ),
+        (
+            Dialect::Chat,
+            json!({"model": "m", "messages": [{"role": "user", "content": [{"type": "image_url",
+                "image_url": {"url": "http://169.254.169.254/"}}]}]}),
+            "fetches none",
+        ),
+        (
+            Dialect::Responses,
+            json!({"model": "m", "input": "x", "previous_response_id": "r"}),
+            "previous_response_id",
+        ),
+        (
+            Dialect::Responses,
+            json!({"model": "m", "input": "x", "tools": [{"type": "web_search"}]}),
+            "tools of type \"web_search\"",
+        ),
+        (Dialect::Messages, json!({"model": "m", "messages": user}), "`max_tokens` is missing"),
+        (
+            Dialect::Messages,
+            json!({"model": "m", "max_tokens": 1, "messages": user, "tool_choice": {"type": "any"}}),
+            "tool choices",
+        ),
+    ];
+    for (dialect, body, why) in cases {
+        let error = dialect.read(&body).expect_err(why);
+        assert!(error.contains(why), "{body}: {error}");
+    }
+    for (field, value) in
+        [("stop", json!(null)), ("stop", json!([])), ("functions", json!([])), ("logprobs", json!(false))]
+    {
+        let mut body = json!({"model": "m", "messages": user});
+        body[field] = value;
+        assert!(Dialect::Chat.read(&body).is_ok(), "{body}");
+    }
+}
+
+#[test]
+fn a_signature_that_comes_late_still_ends_its_block() {
+    let facts = || AnswerFacts { id: "x".into(), model: "m".into(), created: 1, with_usage: false };
+    let model = tau_protocol::model::Model::default();
+    let mut message = tau_agent::provider::assemble::Assembler::new(&model, 0).message();
+    message.stop_reason = tau_protocol::message::StopReason::Stop;
+    let mut writer = Dialect::Messages.writer(facts());
+    let mut lines = writer.begin();
+    lines.extend(writer.delta(&Delta::ThinkingStart { content_index: 0 }));
+    lines.extend(writer.delta(&Delta::ThinkingDelta { content_index: 0, delta: "hm".into() }));
+    lines.extend(writer.delta(&Delta::ThinkingEnd { content_index: 0, content: String::new() }));
+    lines.extend(writer.signature(0, "sig", false));
+    lines.extend(writer.signature(1, "hidden", true));
+    lines.extend(writer.delta(&Delta::TextStart { content_index: 2 }));
+    lines.extend(writer.end(&message));
+    let said: Vec<String> = lines
+        .iter()
+        .map(|line| serde_json::from_str::<Value>(&line.data).unwrap())
+        .map(|data| {
+            let kind =
+                data["content_block"]["type"].as_str().or(data["delta"]["type"].as_str()).unwrap_or_default();
+            format!("{} {} {kind}", data["type"].as_str().unwrap(), data["index"])
+        })
+        .collect();
+    let expected = [
+        "message_start null ",
+        "content_block_start 0 thinking",
+        "content_block_delta 0 thinking_delta",
+        "content_block_delta 0 signature_delta",
+        "content_block_stop 0 ",
+        "content_block_start 1 redacted_thinking",
+        "content_block_stop 1 ",
+        "content_block_start 2 text",
+        "content_block_stop 2 ",
+        "message_delta null ",
+        "message_stop null ",
+    ];
+    assert_eq!(said, expected);
+}
