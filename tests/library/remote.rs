@@ -59,7 +59,7 @@ async fn proxy(upstream: Arc<dyn Transport>) -> String {
         answers: tokio_util::task::TaskTracker::new(),
     };
     let _kept = home.keep();
-    format!("http://{}", serve(routes(Arc::new(serving))).await)
+    format!("http://{}", serve(routes(Arc::new(serving), axum::Router::new())).await)
 }
 
 fn client(address: &str, token: &str) -> AgentBuilder {

@@ -96,7 +96,7 @@ impl Accounts {
 }
 
 /// The routes of the server; `more` are further ones behind the same check of tokens.
-pub(super) fn routes(serving: Arc<Serving>, more: Router<Arc<Serving>>) -> Router {
+pub fn routes(serving: Arc<Serving>, more: Router<Arc<Serving>>) -> Router {
     Router::new()
         .route("/api/stream", post(answer))
         .route("/api/models", get(models))
