@@ -1,7 +1,7 @@
 //! `tau import`: set-ups of other agents, what they mean, and what is written.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -202,7 +202,8 @@ fn the_question_on_a_terminal_is_answered_with_a_key() {
     let home = Home::full();
     let prepare = format!("cp -r {}/.codex $HOME/", home.0.path().display());
     for (answer, written) in [("n\r", false), ("y\r", true)] {
-        let mut screen = Screen::prepared(&prepare, "import", 120, 60);
+        let script = format!("{prepare}\nexec \"$TAU_BIN\" import");
+        let mut screen = Screen::program(Path::new("/bin/sh"), &["-c", &script], 120, 60);
         screen.wait_for("Write these changes? [y/N]");
         screen.type_keys(answer);
         screen.wait_exit();

@@ -6,10 +6,12 @@ mod site;
 mod updating;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use crate::harness::root;
+use crate::time_limit::EndInTime;
 use site::Site;
 
 /// The files of a release of the tested program; `Err` with what this machine lacks for making them.
@@ -41,7 +43,7 @@ fn make() -> Result<Made, String> {
         "--out",
     ]);
     command.arg(dir.path()).env_remove("TAU_RELEASE_URL");
-    let output = command.output().unwrap();
+    let output = command.output_in_minutes();
     assert!(output.status.success(), "{}", said(&output));
     Ok(Made { dir, said: said(&output) })
 }
@@ -53,6 +55,21 @@ impl Made {
         let found: Vec<PathBuf> = files.filter(|path| path.to_str().unwrap().ends_with(end)).collect();
         assert_eq!(found.len(), 1, "{end}: {found:?}");
         found[0].clone()
+    }
+}
+
+/// Commands that install something, or pack the program.
+trait InMinutes {
+    /// Runs it without an input; returns its exit and its output.
+    fn output_in_minutes(&mut self) -> Output;
+}
+
+impl InMinutes for Command {
+    #[track_caller]
+    fn output_in_minutes(&mut self) -> Output {
+        self.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = self.spawn().unwrap_or_else(|error| panic!("{self:?}: {error}"));
+        child.output_within(Duration::from_secs(600), &format!("the end of {self:?}"))
     }
 }
 
@@ -74,7 +91,7 @@ fn said(output: &Output) -> String {
 /// Runs a command that must succeed; returns what it said.
 #[track_caller]
 fn run(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let output = command.output_in_minutes();
     assert!(output.status.success(), "{command:?}: {}", said(&output));
     said(&output)
 }
@@ -182,7 +199,7 @@ fn the_script_says_what_is_missing() {
     let script = root().join("integrations/release/build.sh");
     let said = |arguments: &[&str], path: &str| {
         let output =
-            Command::new("/bin/bash").arg(&script).args(arguments).env("PATH", path).output().unwrap();
+            Command::new("/bin/bash").arg(&script).args(arguments).env("PATH", path).output_in_minutes();
         (output.status.code().unwrap(), said(&output))
     };
     let (code, text) = said(&["--binry", "x"], "/usr/bin:/bin");

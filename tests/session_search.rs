@@ -12,7 +12,7 @@ use tau::agent::session::search::{SearchLimits, SearchScope, SessionHit, search}
 
 use crate::screen::Screen;
 use crate::sessions::{HEADER, entry, line};
-use crate::time_limit::RunInTime;
+use crate::time_limit::{EndInTime, RunInTime};
 
 const ALL: SearchLimits = SearchLimits { per_session: 100, total: 100 };
 
@@ -254,7 +254,7 @@ fn two_searches_may_build_the_index_at_once() {
     let home = Home::new();
     let start = || home.command(&["basket", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
     let outputs: Vec<Value> = [start(), start(), start()]
-        .map(|child| serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap())
+        .map(|child| serde_json::from_slice(&child.output_in_time("the end of a search").stdout).unwrap())
         .into();
     assert!(outputs[0].as_array().unwrap().len() > 2, "{outputs:?}");
     assert!(outputs[0] == outputs[1] && outputs[1] == outputs[2], "{outputs:?}");

@@ -108,6 +108,11 @@ fn run() -> Exit {
     if let Err(text) = args::command_words::check(&arguments, &args) {
         return fail(Exit::Usage, &text);
     }
+    converse(args, arguments.get(1..).unwrap_or_default())
+}
+
+/// Passes control to the front end of a conversation; `arguments` are those of the program.
+fn converse(args: CliArgs, arguments: &[std::ffi::OsString]) -> Exit {
     let has_screen = args.front_end(StandardStreams::here()) == FrontEnd::Screen;
     if has_screen && !args.background && args.replay.is_none() {
         waiter::divide();
@@ -116,7 +121,7 @@ fn run() -> Exit {
         return fail(Exit::Config, &error);
     }
     crash::or_crash(match args.front_end(StandardStreams::here()) {
-        _ if args.background => live::start::run(arguments.get(1..).unwrap_or_default()),
+        _ if args.background => live::start::run(arguments),
         _ if args.replay.is_some() => replay(args),
         FrontEnd::Screen | FrontEnd::Rpc if args.output_schema.is_some() => fail(
             Exit::Usage,

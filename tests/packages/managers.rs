@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::site::Site;
-use super::{has, made, run, said, target, use_it, with_home};
+use super::{InMinutes, has, made, run, said, target, use_it, with_home};
 
 /// The path of a system, on which chroot(8) is found, too.
 const SYSTEM: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
@@ -29,7 +29,7 @@ fn pip_installs_and_removes_the_wheel() {
     let made = release_or_skip!("python3");
     let home = tempfile::tempdir().unwrap();
     let venv = home.path().join("venv");
-    let created = Command::new("python3").args(["-m", "venv"]).arg(&venv).output().unwrap();
+    let created = Command::new("python3").args(["-m", "venv"]).arg(&venv).output_in_minutes();
     if !created.status.success() {
         return println!("skipped: python3 cannot make a venv: {}", said(&created));
     }
@@ -112,12 +112,13 @@ fn npm_installs_and_removes_the_package() {
     let update = run(with_home(Command::new(prefix.join("bin/tau")), home.path()).arg("update"));
     assert!(update.contains("npm install -g taucode@latest"), "{update}");
     // The code of the program is the code of the command.
-    let ended =
-        with_home(Command::new(prefix.join("bin/tau")), home.path()).arg("--no-such-flag").output().unwrap();
+    let ended = with_home(Command::new(prefix.join("bin/tau")), home.path())
+        .arg("--no-such-flag")
+        .output_in_minutes();
     assert_eq!(ended.status.code(), Some(2), "{}", said(&ended));
     run(npm().args(["uninstall", &format!("taucode-linux-{cpu}")]));
     let ended =
-        with_home(Command::new(prefix.join("bin/tau")), home.path()).arg("--version").output().unwrap();
+        with_home(Command::new(prefix.join("bin/tau")), home.path()).arg("--version").output_in_minutes();
     assert_eq!(ended.status.code(), Some(1));
     assert!(
         said(&ended).contains(&format!("the package taucode-linux-{cpu} is missing")),
@@ -253,7 +254,7 @@ fn the_install_script_checks_the_hash_and_needs_no_root() {
     let home = tempfile::tempdir().unwrap();
     let install = |url: &str, arguments: &[&str]| {
         let mut command = with_home(Command::new("sh"), home.path());
-        command.arg(made.file("install.sh")).args(arguments).env("TAU_RELEASE_URL", url).output().unwrap()
+        command.arg(made.file("install.sh")).args(arguments).env("TAU_RELEASE_URL", url).output_in_minutes()
     };
     // First only what would happen.
     let dry = install(site.url(), &["--dry-run"]);
@@ -301,7 +302,7 @@ fn the_install_script_installs_nothing_that_is_not_what_the_release_says() {
     let site = Site::of(bad.path());
     let install = |url: &str| {
         let mut command = with_home(Command::new("sh"), home.path());
-        command.arg(made.file("install.sh")).env("TAU_RELEASE_URL", url).output().unwrap()
+        command.arg(made.file("install.sh")).env("TAU_RELEASE_URL", url).output_in_minutes()
     };
     let refused = install(site.url());
     assert_eq!(refused.status.code(), Some(1));

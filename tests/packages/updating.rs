@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use super::site::Site;
-use super::{has, made, run, said, target, with_home};
+use super::{InMinutes, has, made, run, said, target, with_home};
 use crate::time_limit::EndInTime;
 
 /// A home in which install.sh has installed the release, and a newer release on loopback.
@@ -180,11 +180,11 @@ fn an_update_that_is_not_what_the_release_says_changes_nothing() {
 #[test]
 fn without_an_address_nothing_is_asked() {
     let installed = installed_or_skip!();
-    let output = installed.command(&["update", "--yes"]).output().unwrap();
+    let output = installed.command(&["update", "--yes"]).output_in_minutes();
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
     assert!(said(&output).contains("set release_url in config.toml"), "{}", said(&output));
     let mut plain = installed.command(&["update", "--check"]);
-    let output = plain.env("TAU_RELEASE_URL", "http://192.0.2.1/x").output().unwrap();
+    let output = plain.env("TAU_RELEASE_URL", "http://192.0.2.1/x").output_in_minutes();
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert!(said(&output).contains("is not reached over HTTPS"), "{}", said(&output));
 }
@@ -194,7 +194,7 @@ fn where_tau_cannot_replace_itself_it_says_what_can() {
     let home = tempfile::tempdir().unwrap();
     let tau = |arguments: &[&str]| {
         let mut command = with_home(Command::new(env!("CARGO_BIN_EXE_tau")), home.path());
-        let output = command.args(arguments).env("TAU_RELEASE_URL", "http://127.0.0.1:9").output().unwrap();
+        let output = command.args(arguments).env("TAU_RELEASE_URL", "http://127.0.0.1:9").output_in_minutes();
         (output.status.code(), said(&output))
     };
     let (code, text) = tau(&["update"]);
@@ -232,7 +232,7 @@ fn uninstall_leaves_what_was_written_and_purge_removes_it() {
     let mine = home.join(".local/share/man/man1/mine.1");
     std::fs::write(&mine, "x").unwrap();
     // Nobody is there to be asked: it is only listed.
-    let listed = installed.command(&["uninstall", "--purge"]).output().unwrap();
+    let listed = installed.command(&["uninstall", "--purge"]).output_in_minutes();
     assert_eq!(listed.status.code(), Some(2), "{}", said(&listed));
     for part in
         ["program", "settings", "keys and logins", "sessions", "undo data", "cache", "together ", "1 file"]
@@ -241,7 +241,7 @@ fn uninstall_leaves_what_was_written_and_purge_removes_it() {
     }
     assert!(home.join(".config/tau/config.toml").exists() && installed.folder().exists());
 
-    let removed = installed.command(&["uninstall", "--yes"]).output().unwrap();
+    let removed = installed.command(&["uninstall", "--yes"]).output_in_minutes();
     assert!(removed.status.success(), "{}", said(&removed));
     assert!(said(&removed).contains("--purge removes them, too"), "{}", said(&removed));
     assert!(!installed.folder().exists() && !home.join(".local/bin/tau").is_symlink());
@@ -249,7 +249,7 @@ fn uninstall_leaves_what_was_written_and_purge_removes_it() {
     assert!(home.join(".config/tau/config.toml").exists());
 
     let mut again = with_home(Command::new(env!("CARGO_BIN_EXE_tau")), home);
-    let purged = again.args(["uninstall", "--purge", "--yes"]).output().unwrap();
+    let purged = again.args(["uninstall", "--purge", "--yes"]).output_in_minutes();
     assert!(purged.status.success(), "{}", said(&purged));
     let left = run(Command::new("find").arg(home).args(["-name", "tau", "-o", "-name", "taucode"]));
     assert_eq!(left, "", "{}", said(&purged));

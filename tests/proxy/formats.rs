@@ -101,7 +101,7 @@ async fn chat_completions() {
     assert_eq!(joined("/choices/0/finish_reason"), "tool_calls");
     assert_eq!(events.last().unwrap()["usage"]["completion_tokens"], 5);
 
-    // The key stays here, and the conversation went on.
+    // The key stays here, and the conversation continued.
     let sent = proxy.upstream.requests();
     assert!(sent[0].contains(KEY) && !sent[0].contains(&token), "{}", sent[0]);
     assert!(sent[0].contains("Be brief.") && sent[0].contains("\"read\""), "{}", sent[0]);

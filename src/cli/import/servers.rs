@@ -19,11 +19,15 @@ pub(super) fn server(name: &str, value: &Value) -> Result<McpServer, String> {
     let transport = match (words.is_empty(), address) {
         (false, _) => {
             let command = words.remove(0);
+            if command.trim().is_empty() {
+                return Err("its command is empty".to_owned());
+            }
             words.extend(self::words(value.get("args")));
             let env = ["env", "environment"].iter().find_map(|field| value.get(*field));
             let cwd = text_in(value, "cwd").map(Into::into);
             McpTransport::Stdio { command, args: words, env: texts(env), cwd }
         }
+        (true, Some(url)) if !is_address(&url) => return Err(format!("{url:?} is not an address")),
         (true, Some(url)) => {
             let mut headers = texts(value.get("headers").or_else(|| value.get("http_headers")));
             if let Some(variable) = text_in(value, "bearer_token_env_var") {
@@ -54,6 +58,12 @@ pub(super) fn server(name: &str, value: &Value) -> Result<McpServer, String> {
         start_timeout: seconds("startup_timeout_sec"),
         ..McpServer::new(name, transport)
     })
+}
+
+/// Whether a text is an address of HTTP; its host may be a variable.
+fn is_address(text: &str) -> bool {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    host.is_some_and(|host| !host.is_empty() && !host.contains(char::is_whitespace)) || text.starts_with('$')
 }
 
 /// The words of a command: a text is one, a list several.
