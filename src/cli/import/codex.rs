@@ -62,7 +62,7 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value) {
             "untrusted" => found.change(file, what, setting("permission_mode", "ask")),
             "on-request" | "on-failure" => found.change(file, what, setting("permission_mode", "edits")),
             _ => {
-                found.left(file, what, "a mode without questions is your choice: /mode auto, or the sandbox")
+                found.left(file, what, "a mode without questions is your choice: /mode auto, or the sandbox");
             }
         }
     }

@@ -30,7 +30,7 @@ pub(crate) enum Meaning {
     /// tau reads it where it is.
     InPlace(&'static str),
     /// tau needs this in its own files.
-    Change(Change),
+    Change(Box<Change>),
     /// tau has nothing like it, or it stays for this reason.
     Left(String),
 }
@@ -99,7 +99,7 @@ impl Collector {
     }
 
     pub(super) fn change(&mut self, file: &Path, what: impl Into<String>, change: Change) {
-        self.add(file, what, Meaning::Change(change));
+        self.add(file, what, Meaning::Change(Box::new(change)));
     }
 
     pub(super) fn left(&mut self, file: &Path, what: impl Into<String>, why: &str) {

@@ -98,7 +98,7 @@ fn of_permission(found: &mut Collector, file: &Path, tool: &str, value: &Value) 
     };
     match value {
         Value::Object(patterns) => {
-            patterns.iter().for_each(|(pattern, action)| rule(Some(pattern.as_str()), action))
+            patterns.iter().for_each(|(pattern, action)| rule(Some(pattern.as_str()), action));
         }
         action => rule(None, action),
     }

@@ -27,7 +27,7 @@ pub(super) fn server(name: &str, value: &Value) -> Result<McpServer, String> {
             let cwd = text_in(value, "cwd").map(Into::into);
             McpTransport::Stdio { command, args: words, env: texts(env), cwd }
         }
-        (true, Some(url)) if !is_address(&url) => return Err(format!("{url:?} is not an address")),
+        (true, Some(url)) if !is_address(url) => return Err(format!("{url:?} is not an address")),
         (true, Some(url)) => {
             let mut headers = texts(value.get("headers").or_else(|| value.get("http_headers")));
             if let Some(variable) = text_in(value, "bearer_token_env_var") {

@@ -38,7 +38,7 @@ pub(super) fn read(body: &Value) -> Result<Asked, String> {
             "user" => read_user(content, &mut conversation)?,
             "assistant" => conversation.assistant(blocks(content)?),
             "system" => {
-                asked.system.extend(blocks(content)?.iter().filter_map(Block::as_text).map(str::to_owned))
+                asked.system.extend(blocks(content)?.iter().filter_map(Block::as_text).map(str::to_owned));
             }
             other => return Err(format!("there is no role {other:?}")),
         }

@@ -49,7 +49,7 @@ fn read_item(item: &Value, asked: &mut Asked, conversation: &mut Conversation) -
             let blocks = blocks(item.get("content").unwrap_or(&Value::Null))?;
             match text(item, "role") {
                 "system" | "developer" => {
-                    asked.system.extend(blocks.iter().filter_map(Block::as_text).map(str::to_owned))
+                    asked.system.extend(blocks.iter().filter_map(Block::as_text).map(str::to_owned));
                 }
                 "user" => conversation.user(blocks),
                 "assistant" => conversation.assistant(blocks),
