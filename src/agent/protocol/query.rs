@@ -34,7 +34,7 @@ pub trait TypedQuery {
     fn take(answer: QueryAnswer) -> Result<Self::Answer, String>;
 }
 
-/// An answer, or the reason why there is none; `None` if it follows later.
+/// An answer, or the reason why the query failed; `None` if it follows later.
 pub type Found<T> = Option<Result<T, String>>;
 
 /// The error of an answer that belongs to another query, which only another version of tau can have sent.

@@ -22,7 +22,7 @@ pub(crate) enum Address {
 }
 
 impl Address {
-    /// Parses an argument as an address: a URL, `host:port`, `unix:PATH` or a path; `None` if it is none.
+    /// Parses an argument as an address: a URL, `host:port`, `unix:PATH` or a path; `None` for any other text.
     pub(crate) fn read(text: &str) -> Option<Self> {
         if let Some(path) = text.strip_prefix("unix:") {
             return Some(Address::Socket(PathBuf::from(path)));

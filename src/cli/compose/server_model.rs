@@ -98,7 +98,7 @@ impl Setup {
         Ok(named)
     }
 
-    /// Adds the model, and refuses if there is none. Asks the server for its models when an address was given
+    /// Adds the model, and refuses if no model is known. Asks the server for its models when an address was given
     /// without one, so this must not be called inside a runtime.
     ///
     /// # Errors

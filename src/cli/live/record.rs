@@ -256,7 +256,7 @@ fn read(path: &Path) -> Option<(String, FoundRecord)> {
         return None;
     }
     let lock = path.with_extension("lock");
-    // Looking must not make a lock where there is none.
+    // Looking must not create a missing lock.
     let is_live = lock.exists() && matches!(LockFile::try_take(&lock), Ok(None));
     let age = std::fs::metadata(path).and_then(|meta| meta.modified());
     let age = age.ok().and_then(|time| SystemTime::now().duration_since(time).ok()).unwrap_or_default();

@@ -208,7 +208,7 @@ impl Hub {
     /// The file of a saved session.
     ///
     /// # Errors
-    /// When there is none with this id.
+    /// When no session has this id.
     pub async fn file(&self, id: &str) -> Result<PathBuf, Problem> {
         let (root, wanted) = (self.root.clone(), id.to_owned());
         let found = match is_session_id(id) {
@@ -221,7 +221,7 @@ impl Hub {
     /// The session with this id, opened if necessary.
     ///
     /// # Errors
-    /// When there is none, another tau uses it, or the limit of open ones is reached.
+    /// When no session has this id, another tau uses it, or the limit of open ones is reached.
     pub async fn open(&self, id: &str) -> Result<Arc<LiveSession>, Problem> {
         if let Some(live) = self.find(id) {
             return Ok(live);

@@ -98,7 +98,7 @@ fn is_due(paths: &Paths) -> bool {
     write_private(file.path(), &run).is_ok()
 }
 
-/// The message about a newer version. That there is none, or no answer, is no news.
+/// The message about a newer version; nothing if this one is the newest or the server does not answer.
 async fn newer(settings: &Settings, address: &str) -> Option<String> {
     let http = Http::new(settings.network());
     let release = match release::newest(&http, address).await {

@@ -39,7 +39,7 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    /// The version in a text; `None` if it is none. It is also the name of a folder.
+    /// The version in a text; `None` if the text is not a version. It is also the name of a folder.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (numbers, pre) = text.split_once('-').map_or((text, None), |(numbers, pre)| (numbers, Some(pre)));
         let is_plain = |pre: &str| {
@@ -58,7 +58,7 @@ impl Version {
         })
     }
 
-    /// The version of this program; `None` if it is none.
+    /// The version of this program; `None` if its number cannot be read.
     pub(crate) fn own() -> Option<Self> {
         Self::parse(env!("CARGO_PKG_VERSION"))
     }

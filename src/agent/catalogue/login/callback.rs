@@ -74,7 +74,7 @@ pub(crate) struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// The page at the end of a login; `failed` says why there is none.
+    /// The page at the end of a login; `failed` says why the login failed.
     pub(crate) fn of_login(failed: Option<&'a str>) -> Self {
         match failed {
             None => Page {

@@ -16,7 +16,7 @@ const SECOND: i64 = 1000;
 pub struct LoginTokens {
     /// The token for requests.
     pub(crate) access: String,
-    /// The token that renews it; empty if there is none.
+    /// The token that renews it; empty if the login cannot be renewed.
     #[serde(default)]
     pub(crate) refresh: String,
     /// The end of its life, in milliseconds since 1970; 0 if it is not known.
