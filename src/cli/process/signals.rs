@@ -6,9 +6,12 @@
 //! A handler that is installed here does not reach child processes: `exec` resets it to the default.
 
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::exit::Exit;
@@ -86,10 +89,14 @@ pub(crate) fn allow_open_files() -> Result<(), String> {
     }
 }
 
+/// The wait for one signal, which gives its watch back.
+type Wait = Pin<Box<dyn Future<Output = (Caught, Signal)> + Send>>;
+
 /// A watch over signals.
 #[derive(Debug)]
 pub struct Signals {
-    watched: Vec<(Caught, Signal)>,
+    /// There are dozens, and a front end waits for them beside each event: only those that came are looked at.
+    waits: FuturesUnordered<Wait>,
 }
 
 impl Signals {
@@ -129,23 +136,29 @@ impl Signals {
     const SIGCONT: i32 = rustix::process::Signal::CONT.as_raw();
 
     fn watch(kinds: &[(Caught, SignalKind)]) -> io::Result<Self> {
-        let watched =
-            kinds.iter().map(|(caught, kind)| Ok((*caught, signal(*kind)?))).collect::<io::Result<_>>()?;
-        Ok(Signals { watched })
+        let waits = kinds.iter().map(|(caught, kind)| Ok(wait(*caught, signal(*kind)?)));
+        Ok(Signals { waits: waits.collect::<io::Result<_>>()? })
     }
 
     /// The next signal. Safe to drop before it completes. Several signals of one kind may be merged.
     pub async fn next(&mut self) -> Caught {
-        std::future::poll_fn(|context| {
-            for (caught, signal) in &mut self.watched {
-                if signal.poll_recv(context).is_ready() {
-                    return std::task::Poll::Ready(*caught);
-                }
+        match self.waits.next().await {
+            Some((caught, watch)) => {
+                self.waits.push(wait(caught, watch));
+                caught
             }
-            std::task::Poll::Pending
-        })
-        .await
+            None => std::future::pending().await,
+        }
     }
+}
+
+fn wait(caught: Caught, mut watch: Signal) -> Wait {
+    Box::pin(async move {
+        if watch.recv().await.is_none() {
+            std::future::pending::<()>().await;
+        }
+        (caught, watch)
+    })
 }
 
 fn fatal() -> impl Iterator<Item = (Caught, SignalKind)> {
