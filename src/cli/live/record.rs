@@ -5,7 +5,7 @@
 //! or a reboot.
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -173,7 +173,7 @@ fn take(lock: &Path) -> io::Result<Option<LockFile>> {
 fn write(file: &Path, record: &LiveRecord) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("/"));
     let mut new = tempfile::Builder::new().prefix(".tau-").tempfile_in(folder)?;
-    serde_json::to_writer(&mut new, record)?;
+    new.write_all(&serde_json::to_vec(record)?)?;
     new.persist(file).map(drop).map_err(|failed| failed.error)
 }
 
@@ -187,7 +187,7 @@ fn screen_file(paths: &Paths, id: &str) -> PathBuf {
 /// Errors of the file system.
 pub(crate) fn keep_screen(paths: &Paths, id: &str, place: &ScreenPlace) -> io::Result<()> {
     let mut new = tempfile::Builder::new().prefix(".tau-").tempfile_in(folder(paths))?;
-    serde_json::to_writer(&mut new, place)?;
+    new.write_all(&serde_json::to_vec(place)?)?;
     new.persist(screen_file(paths, id)).map(drop).map_err(|failed| failed.error)
 }
 
