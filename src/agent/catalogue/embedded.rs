@@ -43,16 +43,25 @@ struct Row {
 
 /// The models of all known providers, in the order of the providers.
 pub fn models() -> Vec<Model> {
-    providers::PROVIDERS.iter().flat_map(of_provider).collect()
+    models_with(|_| true)
+}
+
+/// The models whose id is one of those meant, in the order of the providers.
+pub(crate) fn models_with(is_meant: impl Fn(&str) -> bool) -> Vec<Model> {
+    providers::PROVIDERS.iter().flat_map(|provider| read(provider, &is_meant)).collect()
 }
 
 /// The models of one provider; empty when it has no rows here.
 pub(crate) fn of_provider(provider: &KnownProvider) -> Vec<Model> {
+    read(provider, &|_| true)
+}
+
+fn read(provider: &KnownProvider, is_meant: &impl Fn(&str) -> bool) -> Vec<Model> {
     static DATA: LazyLock<Option<Data>> = LazyLock::new(|| serde_json::from_str(TEXT).ok());
     let Some(data) = DATA.as_ref() else { return Vec::new() };
     let rows = data.providers.get(provider.id).map(|rows| serde_json::from_str::<Vec<Row>>(rows.get()));
     let rows = rows.and_then(Result::ok).unwrap_or_default();
-    rows.into_iter().map(|row| row.model(provider, data)).collect()
+    rows.into_iter().filter(|row| is_meant(&row.id)).map(|row| row.model(provider, data)).collect()
 }
 
 impl Row {

@@ -324,9 +324,9 @@ impl AdHoc {
         let anywhere = || {
             self.model.as_ref()?;
             let hosted = !is_loopback(&self.base_url);
-            let rows: Vec<Model> = embedded::models()
+            let plain = plain_id(&id);
+            let rows: Vec<Model> = embedded::models_with(|other| plain_id(other) == plain)
                 .into_iter()
-                .filter(|model| plain_id(&model.id) == plain_id(&id))
                 .filter(|model| hosted || (model.api == api && api != Api::OpenaiCompletions))
                 .collect();
             let exact = |model: &&Model| model.id == id;
