@@ -3,6 +3,7 @@
 //! This is the agent that tau itself starts, for use by other programs. The user's settings files are not read;
 //! the project's instruction files are.
 
+use crate::settings::local_zone::local_now;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
@@ -206,7 +207,7 @@ impl CodingAgentBuilder {
         system_prompt(&PromptInputs {
             tools: &tools,
             cwd: &self.cwd.display().to_string(),
-            date: &jiff::Zoned::now().strftime("%Y-%m-%d").to_string(),
+            date: &local_now().strftime("%Y-%m-%d").to_string(),
             role: self.role.as_deref(),
             append: self.append.as_deref(),
             workspace: Workspace::find(&self.cwd, None),

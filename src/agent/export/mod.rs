@@ -9,6 +9,7 @@ mod html;
 mod markdown;
 pub(crate) mod pen;
 
+use crate::settings::local_zone::local_zone;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -146,7 +147,7 @@ pub fn file_stem(session: &Session, secrets: &[String]) -> String {
     let begun = serde_json::from_str::<serde_json::Value>(session.header()).ok();
     let begun =
         begun.as_ref().and_then(|header| header.get("timestamp")?.as_str()?.parse::<jiff::Timestamp>().ok());
-    let day = begun.map(|time| time.to_zoned(jiff::tz::TimeZone::system()).date().to_string());
+    let day = begun.map(|time| time.to_zoned(local_zone()).date().to_string());
     let title = Redactor::new(secrets).text(&title(session)).to_lowercase();
     let words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let parts: Vec<&str> = day.iter().map(String::as_str).chain(words).collect();

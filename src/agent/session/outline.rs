@@ -2,6 +2,7 @@
 //!
 //! Plain data for front ends, which draw, fold and search it.
 
+use crate::settings::local_zone::local_zone;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -65,7 +66,7 @@ impl<'a> GrowingOutline<'a> {
     fn new(title: CallTitle<'a>) -> Self {
         GrowingOutline {
             title,
-            zone: TimeZone::system(),
+            zone: local_zone(),
             rows: Vec::new(),
             replaced: Vec::new(),
             places: HashMap::new(),

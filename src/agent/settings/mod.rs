@@ -12,6 +12,7 @@ pub mod guards;
 pub mod hooks;
 pub mod images;
 pub mod local_file;
+pub mod local_zone;
 pub mod mcp_edit;
 pub mod mcp_servers;
 mod names;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tau_agent::settings::local_zone::local_now;
 
 use super::Setup;
 use crate::headless::prompts;
@@ -97,7 +98,7 @@ impl Setup {
         let append = self.args.appended.join("\n\n");
         Ok(PromptSource {
             tools: tools.specs().into_iter().map(|spec| spec.name).collect(),
-            date: jiff::Zoned::now().strftime("%Y-%m-%d").to_string(),
+            date: local_now().strftime("%Y-%m-%d").to_string(),
             shell: self.settings.shell.clone(),
             role: self.args.system_prompt.as_ref().map(text).transpose()?,
             append: (!append.is_empty()).then_some(append),

@@ -3,6 +3,7 @@
 //! A small file is scanned line by line; of a large one, only the beginning and the end are, and its messages
 //! are not counted. Only the fields that lists need are read.
 
+use crate::settings::local_zone::local_zone;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -129,7 +130,7 @@ impl ForeignPlaces {
                 (name.len() <= LONGEST_NAME).then(|| root.join(name).join(format!("{id}.jsonl")))
             }
             Codex => {
-                let local = time.to_zoned(jiff::tz::TimeZone::system());
+                let local = time.to_zoned(local_zone());
                 let folder = root.join(local.strftime("%Y/%m/%d").to_string());
                 Some(folder.join(format!("rollout-{}-{id}.jsonl", local.strftime("%Y-%m-%dT%H-%M-%S"))))
             }
