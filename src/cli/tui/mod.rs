@@ -10,6 +10,7 @@ pub mod call;
 pub(crate) mod clipboard;
 pub(crate) mod color_support;
 pub mod decode;
+mod early;
 pub mod editor;
 pub mod event;
 mod extension_watch;

@@ -71,6 +71,24 @@ pub struct Shell {
     held: VecDeque<TerminalEvent>,
 }
 
+/// The agent of a screen, and its sources.
+pub(super) struct Connected {
+    pub agent: AgentHandle,
+    pub requests: RequestRunner,
+    pub replies: mpsc::Receiver<(Ticket, ShellReply)>,
+    pub themes: ThemeFiles,
+    /// Facts for the screen: notices, then prompts of the command line.
+    pub facts: Vec<Msg>,
+    /// The first commands for the agent.
+    pub commands: Vec<AgentCommand>,
+    /// For an attached screen: the connection to the server.
+    pub connection: Option<watch::Receiver<Connection>>,
+    /// The session as other processes of the user reach it, which continues without its terminal as set.
+    pub published: Option<(Published, OnHangup)>,
+    /// The messages of what tau does once a day.
+    pub news: DailyNews,
+}
+
 /// How the screen was left, and the id of the live session that is opened next.
 pub(super) enum Left {
     /// The program ends.
@@ -116,63 +134,47 @@ enum Wake {
 }
 
 impl Shell {
-    /// Connects a screen to an agent. Must be called in the agent's runtime; runs in the input's.
+    /// Connects a screen to an agent; `held` are events of the terminal that were not handled yet. Must be
+    /// called in the agent's runtime; runs in the input's.
+    ///
+    /// # Errors
+    /// The recording cannot be written.
     pub(super) fn new(
-        screen: LiveScreen,
+        mut screen: LiveScreen,
         (input, alarm): (TerminalInput, Alarm),
         signals: Signals,
-        agent: AgentHandle,
-        requests: RequestRunner,
-        replies: mpsc::Receiver<(Ticket, ShellReply)>,
-        themes: ThemeFiles,
-    ) -> Self {
+        held: VecDeque<TerminalEvent>,
+        connected: Connected,
+    ) -> io::Result<Self> {
+        let Connected { agent, requests, replies, themes, facts, commands, connection, published, news } =
+            connected;
+        screen.effects.extend(commands.into_iter().map(Effect::Agent));
+        facts.into_iter().try_for_each(|fact| screen.fold(fact))?;
         let pacer = FramePacer::new(Instant::now());
         let extensions = match requests.server() {
             Some(_) => ExtensionWatch::of_server(),
             None => ExtensionWatch::start(requests.services()),
         };
-        let (outbox, held) = (VecDeque::new(), VecDeque::new());
-        Shell {
+        let (published, on_hangup) = published.unzip();
+        Ok(Shell {
             screen,
             input,
             alarm,
             signals,
             agent,
-            outbox,
+            outbox: VecDeque::new(),
             requests,
             replies,
             agent_gone: false,
             pacer,
             themes,
             extensions,
-            connection: None,
-            published: None,
-            on_hangup: OnHangup::default(),
-            news: DailyNews::none(),
+            connection,
+            published,
+            on_hangup: on_hangup.unwrap_or_default(),
+            news,
             held,
-        }
-    }
-
-    /// Adds the connection to the session's server.
-    #[must_use]
-    pub(crate) fn with_connection(mut self, connection: watch::Receiver<Connection>) -> Self {
-        self.connection = Some(connection);
-        self
-    }
-
-    /// Adds the messages of what tau does once a day.
-    #[must_use]
-    pub(super) fn with_news(mut self, news: DailyNews) -> Self {
-        self.news = news;
-        self
-    }
-
-    /// Lets other processes of the user reach the session, which continues without its terminal as set.
-    #[must_use]
-    pub(crate) fn publishing(mut self, published: Published, on_hangup: OnHangup) -> Self {
-        self.published = Some(published);
-        self.on_hangup = on_hangup;
-        self
+        })
     }
 
     /// Runs until the user quits or leaves, or a signal ends the program.

@@ -16,13 +16,14 @@ use tokio::sync::mpsc;
 use super::alarm::Alarm;
 use super::announce::Announcer;
 use super::color_support::detected_colors;
+use super::early;
 use super::input::TerminalInput;
 use super::live_screen::LiveScreen;
 use super::measuring::Measuring;
 use super::recording::Recording;
 use super::requests::RequestRunner;
 use super::services::Services;
-use super::shell::{Left, Shell};
+use super::shell::{Connected, Left, Shell};
 use super::terminal::{self, MouseCapture, Tty};
 use super::theme_files::ThemeFiles;
 use crate::args::CliArgs;
@@ -128,9 +129,7 @@ pub(crate) fn run_restored(setup: Setup, restored: Option<ScreenPlace>) -> Exit 
         Err(error) => return fail(Exit::Config, &error),
     };
     let (boot, memo) = first_frame(&setup);
-    show(&setup, (Boot { restored, ..boot }, memo), async |screen, waits, signals| {
-        connect(&setup, screen, waits, signals, prompts).await
-    })
+    show(&setup, (Boot { restored, ..boot }, memo), connect(setup.clone(), prompts))
 }
 
 /// Runs the screen on a session of a server; returns the program's end. The setup is this terminal's.
@@ -155,16 +154,15 @@ pub(crate) fn run_attached(
         restored,
         ..boot
     };
-    show(setup, (boot, memo), async |screen, waits, signals| {
-        attach_to(setup, screen, waits, signals, server, session)
-    })
+    show(setup, (boot, memo), attach_to(setup.clone(), server, session))
 }
 
-/// Takes the terminal, shows the first frame, and runs the screen once it is connected to an agent.
+/// Takes the terminal, shows the first frame, and runs the screen on what `connect` connects it to. Keys are
+/// taken meanwhile.
 fn show(
     setup: &Setup,
     (boot, memo): (Boot, Memo),
-    connect: impl AsyncFnOnce(LiveScreen, (TerminalInput, Alarm), Signals) -> Result<Shell, Refusal>,
+    connect: impl Future<Output = Result<Connected, Refusal>> + Send + 'static,
 ) -> Exit {
     let recording = match setup.args.record.as_ref().map(|path| Recording::begin(path, &boot)).transpose() {
         Ok(recording) => recording,
@@ -200,25 +198,40 @@ fn show(
     if screen.draw().is_err() || screen.ask(background).is_err() {
         return Exit::HungUp;
     }
+    let connecting = agent_thread.handle().spawn(connect);
     // The screen's sources, keys and timers, wake no other thread.
-    let (runtime, waits) = match screen_runtime() {
+    let (runtime, (mut input, alarm)) = match screen_runtime() {
         Ok(started) => started,
         Err(error) => return fail(Exit::Config, &format!("cannot read the terminal: {error}")),
     };
-    match agent_thread.handle().block_on(connect(screen, waits, signals)) {
-        Ok(shell) => match runtime.block_on(shell.run()) {
-            Left::Quit(exit, None) => exit,
-            Left::Quit(exit, Some(next)) => {
-                waiter::leave(Some(&next));
-                exit
-            }
-            Left::Running(session, next) => {
-                waiter::leave(next.as_deref());
-                host::let_go_of_streams();
-                agent_thread.handle().block_on(session).unwrap_or(Exit::Crash)
-            }
-        },
-        Err(refusal) => refusal.fail(),
+    let (connected, held) = runtime.block_on(early::take_keys(&mut screen, &mut input, connecting));
+    let connected = match connected {
+        Ok(Ok(connected)) => connected,
+        Ok(Err(refusal)) => {
+            drop(screen);
+            return refusal.fail();
+        }
+        Err(_) => return crash::or_crash(Exit::Crash),
+    };
+    let shell = {
+        let _within = agent_thread.handle().enter();
+        Shell::new(screen, (input, alarm), signals, held, connected)
+    };
+    let shell = match shell {
+        Ok(shell) => shell,
+        Err(_) => return Exit::HungUp,
+    };
+    match runtime.block_on(shell.run()) {
+        Left::Quit(exit, None) => exit,
+        Left::Quit(exit, Some(next)) => {
+            waiter::leave(Some(&next));
+            exit
+        }
+        Left::Running(session, next) => {
+            waiter::leave(next.as_deref());
+            host::let_go_of_streams();
+            agent_thread.handle().block_on(session).unwrap_or(Exit::Crash)
+        }
     }
 }
 
@@ -232,18 +245,10 @@ fn screen_runtime() -> io::Result<(Runtime, (TerminalInput, Alarm))> {
     Ok((runtime, waits))
 }
 
-/// Starts the agent and connects the screen to it.
-async fn connect(
-    setup: &Setup,
-    mut screen: LiveScreen,
-    waits: (TerminalInput, Alarm),
-    signals: Signals,
-    prompts: Vec<prompts::CliPrompt>,
-) -> Result<Shell, Refusal> {
-    let io = |error: io::Error| Refusal { exit: Exit::Config, text: error.to_string() };
-    let (session, offer, trouble) = open_session(setup);
-    let (setup, news) = for_session(setup, &session).await;
-    let setup = &setup;
+/// Starts the agent of a screen.
+async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Connected, Refusal> {
+    let (session, offer, trouble) = open_session(&setup);
+    let (setup, news) = for_session(&setup, &session).await;
     let ComposedAgent { mut config, prompt, notices } = setup.agent(session)?;
     if offer.is_some() || setup.args.resume {
         setup.keep_flagged(&mut config.behavior);
@@ -260,55 +265,52 @@ async fn connect(
     let services = Arc::new(Services::of(setup.clone(), prompt));
     let published = (!setup.args.no_session)
         .then(|| Published::start(setup.clone(), facts, &agent, Arc::clone(&services)));
-    for text in news.into_iter().chain(trouble).chain(notices) {
-        let notice = AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Warning, text, hint: None });
-        screen.fold(Msg::Agent(notice)).map_err(io)?;
-    }
-    if let Some((path, source)) = offer {
-        let command = AgentCommand::Session(SessionCommand::Change(SessionChange::Offer { path, source }));
-        screen.effects.push_back(tau_app::Effect::Agent(command));
-    }
-    // The commands of prompt templates and skills, which were loaded with the system prompt.
-    let query = Query::Commands;
-    screen.effects.push_back(tau_app::Effect::Agent(AgentCommand::Task(TaskCommand::Query {
-        ticket: NO_TICKET,
-        query,
-    })));
-    for prompt in prompts {
-        screen.fold(Msg::Started { text: prompt.text, images: prompt.images }).map_err(io)?;
-    }
+    let notice = |text| TaskEvent::Notice { level: NoticeLevel::Warning, text, hint: None };
+    let texts = news.into_iter().chain(trouble).chain(notices);
+    let mut facts: Vec<Msg> = texts.map(|text| Msg::Agent(AgentEvent::Task(notice(text)))).collect();
+    facts.extend(prompts.into_iter().map(|prompt| Msg::Started { text: prompt.text, images: prompt.images }));
+    let offer = offer.map(|(path, source)| SessionChange::Offer { path, source });
+    let mut commands: Vec<AgentCommand> =
+        offer.map(|offer| AgentCommand::Session(SessionCommand::Change(offer))).into_iter().collect();
+    commands.push(list_commands());
     tokio::task::spawn_blocking(move || scratch.sweep());
     let (sender, replies) = mpsc::channel(REPLIES);
     let requests = RequestRunner::new(services, sender);
-    let news = DailyNews::start(&setup.settings, &setup.paths);
-    let shell =
-        Shell::new(screen, waits, signals, agent, requests, replies, theme_files(setup)).with_news(news);
-    Ok(match published {
-        Some(published) => shell.publishing(published, setup.settings.on_hangup()),
-        None => shell,
+    Ok(Connected {
+        agent,
+        requests,
+        replies,
+        themes: theme_files(&setup),
+        facts,
+        commands,
+        connection: None,
+        published: published.map(|published| (published, setup.settings.on_hangup())),
+        news: DailyNews::start(&setup.settings, &setup.paths),
     })
 }
 
-/// Connects the screen to a session of a server.
-fn attach_to(
-    setup: &Setup,
-    mut screen: LiveScreen,
-    waits: (TerminalInput, Alarm),
-    signals: Signals,
-    server: Server,
-    session: String,
-) -> Result<Shell, Refusal> {
+/// Asks for the commands of prompt templates and skills, which were loaded with the system prompt.
+fn list_commands() -> AgentCommand {
+    AgentCommand::Task(TaskCommand::Query { ticket: NO_TICKET, query: Query::Commands })
+}
+
+/// Connects a screen to a session of a server.
+async fn attach_to(setup: Setup, server: Server, session: String) -> Result<Connected, Refusal> {
     let here = Arc::new(Services::of(setup.clone(), setup.prompt_without_session()?));
     let Linked { agent, session, connection } = link::attach(server.clone(), session);
-    let query = Query::Commands;
-    screen.effects.push_back(tau_app::Effect::Agent(AgentCommand::Task(TaskCommand::Query {
-        ticket: NO_TICKET,
-        query,
-    })));
     let (sender, replies) = mpsc::channel(REPLIES);
     let requests = RequestRunner::attached(AttachedRequests { server, session, here }, sender);
-    Ok(Shell::new(screen, waits, signals, agent, requests, replies, theme_files(setup))
-        .with_connection(connection))
+    Ok(Connected {
+        agent,
+        requests,
+        replies,
+        themes: theme_files(&setup),
+        facts: Vec::new(),
+        commands: vec![list_commands()],
+        connection: Some(connection),
+        published: None,
+        news: DailyNews::none(),
+    })
 }
 
 /// The setup with the model of the session, or else of the server whose address was given without one, and
