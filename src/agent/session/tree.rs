@@ -44,8 +44,28 @@ impl Tree {
 
     /// Adds an entry and makes it the leaf.
     pub fn push(&mut self, entry: Entry) {
+        let context = self.context.take().and_then(|context| self.continued(context, &entry));
         self.leaf = Some(self.entries.len());
         self.insert(entry);
+        if let Some(context) = context {
+            self.context = OnceLock::from(context);
+        }
+    }
+
+    /// The context with another entry at its end; `None` if it has to be determined anew.
+    fn continued(&self, mut context: SessionContext, entry: &Entry) -> Option<SessionContext> {
+        let is_next = !self.has_twins && !self.by_id.contains_key(&entry.id) && entry.parent.is_some();
+        if !is_next || entry.parent != self.leaf().map(|leaf| Arc::clone(&leaf.id)) {
+            return None;
+        }
+        let Body::Message { message } = &entry.body else { return None };
+        if let Message::Assistant(answer) = message.as_ref()
+            && !answer.model.is_empty()
+        {
+            context.model = Some((answer.provider.clone(), answer.model.clone()));
+        }
+        context.messages.push(Arc::clone(message));
+        Some(context)
     }
 
     /// Adds an entry of another program: the leaf does not move.

@@ -46,7 +46,7 @@ pub fn of_messages<'a>(messages: impl IntoIterator<Item = &'a Arc<Message>>) -> 
 /// Tokens of the context at the leaf: the usage of the last answer and an estimate of everything after it. If
 /// nothing was counted since the last compaction or edit, all of it is estimated; `fixed` is then the size of
 /// the rest of the request (prompt and tools).
-pub(crate) fn of_context(tree: &Tree, fixed: u64) -> u64 {
+pub(crate) fn of_context(tree: &Tree, fixed: impl FnOnce() -> u64) -> u64 {
     let path = tree.branch();
     let counted = path.iter().enumerate().rev().find_map(|(at, entry)| Some((at, used(entry)?)));
     let changed = path.iter().rposition(|entry| {
@@ -61,7 +61,7 @@ pub(crate) fn of_context(tree: &Tree, fixed: u64) -> u64 {
             });
             used + after.sum::<u64>()
         }
-        _ => fixed + of_messages(&tree.context().messages),
+        _ => fixed() + of_messages(&tree.context().messages),
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) const UNKNOWN: u64 = 1 << 40;
 
 /// Tokens of the context.
 pub(crate) fn total(engine: &Engine) -> u64 {
-    size::of_context(engine.config.session.tree(), overhead(engine))
+    size::of_context(engine.config.session.tree(), || overhead(engine))
 }
 
 /// Tokens of everything except the messages: the system prompt and the tools.
