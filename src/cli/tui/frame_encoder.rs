@@ -8,7 +8,7 @@
 mod pen;
 mod shift;
 
-use ratatui::buffer::Cell;
+use ratatui::buffer::{Cell, CellWidth};
 use ratatui::style::{Color, Modifier};
 
 use self::pen::{Origin, Pen};
@@ -104,7 +104,7 @@ impl<'a> FramePair<'a> {
         let (old, new) = (Row::of(self.old, old_y), Row::of(self.new, new_y));
         let same_cells = || {
             old.cells.len() == new.cells.len()
-                && old.cells.iter().zip(new.cells).all(|(old, new)| same(old, new))
+                && old.cells.iter().zip(new.cells).all(|(old, new)| Glyph::of(old).is_same(Glyph::of(new)))
         };
         (alike.is_some() || same_cells())
             && same_layer(old.links, new.links)
@@ -117,23 +117,46 @@ fn same_layer<T: PartialEq>(old: &[Placed<T>], new: &[Placed<T>]) -> bool {
     old.len() == new.len() && old.iter().zip(new).all(|(old, new)| old.lies_like(new))
 }
 
-/// Whether two cells look the same. Nearly all hold one byte.
-#[inline]
-fn same(old: &Cell, new: &Cell) -> bool {
-    let same_text = match (old.symbol().as_bytes(), new.symbol().as_bytes()) {
-        ([old], [new]) => old == new,
-        (old, new) => old == new,
-    };
-    same_text
-        && old.fg == new.fg
-        && old.bg == new.bg
-        && old.modifier == new.modifier
-        && old.underline_color == new.underline_color
+/// A cell with its text, which is looked up once: that is a call.
+#[derive(Clone, Copy)]
+struct Glyph<'a> {
+    cell: &'a Cell,
+    text: &'a str,
+}
+
+impl<'a> Glyph<'a> {
+    fn of(cell: &'a Cell) -> Self {
+        Glyph { cell, text: cell.symbol() }
+    }
+
+    /// Whether both look the same. Nearly all hold one byte.
+    fn is_same(self, other: Glyph<'_>) -> bool {
+        let same_text = match (self.text.as_bytes(), other.text.as_bytes()) {
+            ([old], [new]) => old == new,
+            (old, new) => old == new,
+        };
+        let (old, new) = (self.cell, other.cell);
+        same_text
+            && old.fg == new.fg
+            && old.bg == new.bg
+            && old.modifier == new.modifier
+            && old.underline_color == new.underline_color
+    }
+
+    /// Whether it has the default background and no visible content.
+    fn is_blank(self) -> bool {
+        self.text == " " && self.cell.bg == Color::Reset && !self.cell.modifier.intersects(SEEN_ON_BLANK)
+    }
+
+    /// Columns of the text. Most is ASCII, which needs no table.
+    fn width(self) -> u16 {
+        if self.text.len() == 1 { 1 } else { self.cell.cell_width() }
+    }
 }
 
 /// A cell of the default background without visible content.
 pub(super) fn is_blank(cell: &Cell) -> bool {
-    cell.symbol() == " " && cell.bg == Color::Reset && !cell.modifier.intersects(SEEN_ON_BLANK)
+    Glyph::of(cell).is_blank()
 }
 
 /// The cells of a row, with its layers.

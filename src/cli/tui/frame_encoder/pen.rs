@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 use std::io::Write;
 use std::ops::Range;
 
-use ratatui::buffer::{Cell, CellWidth};
+use ratatui::buffer::Cell;
 use ratatui::style::{Color, Modifier};
 
-use super::{Row, SEEN_ON_BLANK, is_blank, same};
+use super::{Glyph, Row, SEEN_ON_BLANK, is_blank};
 use crate::tui::widths::Kind;
 use tau_view::link::Link;
 
@@ -26,11 +26,6 @@ impl CellStyle {
     fn of(cell: &Cell) -> Self {
         CellStyle { fg: cell.fg, bg: cell.bg, underline: cell.underline_color, modifier: cell.modifier }
     }
-}
-
-/// Columns of a cell's text. Most is ASCII, which needs no table.
-fn width_of(cell: &Cell) -> u16 {
-    if cell.symbol().len() == 1 { 1 } else { cell.cell_width() }
 }
 
 /// The terminal's cursor position and style.
@@ -104,25 +99,27 @@ impl<'a> Pen<'a> {
             old.strips_besides(new).map(|(placed, _)| placed.columns.clone()).collect();
         let is_bare = old.links.is_empty() && new.links.is_empty() && erased.is_empty();
         for (x, (was, cell)) in (0..).zip(old.cells.iter().zip(new.cells)) {
+            let (was, cell) = (Glyph::of(was), Glyph::of(cell));
+            let is_same = was.is_same(cell);
             // Most cells need no closer check.
-            if is_bare && x >= covered.max(broken) && cell.symbol().len() == 1 && same(was, cell) {
+            if is_bare && x >= covered.max(broken) && cell.text.len() == 1 && is_same {
                 continue;
             }
-            let was_to = x + width_of(was).max(1);
+            let was_to = x + was.width().max(1);
             if x < covered {
                 if was_to > x + 1 {
                     broken = broken.max(was_to);
                 }
                 continue;
             }
-            covered = x + width_of(cell).max(1);
+            covered = x + cell.width().max(1);
             let link = new.link(x);
             let kept = !erased.iter().any(|columns| columns.contains(&x));
-            if x >= broken && kept && same(was, cell) && old.link(x) == link {
+            if x >= broken && kept && is_same && old.link(x) == link {
                 continue;
             }
             broken = broken.max(was_to).max(covered);
-            if link.is_some() || !is_blank(cell) {
+            if link.is_some() || !cell.is_blank() {
                 self.blanks(std::mem::take(&mut blanks), y);
                 self.go(x, y);
                 self.link_to(link);
@@ -200,19 +197,22 @@ impl<'a> Pen<'a> {
             && cells.into_iter().all(|x| self.written.cells.get(usize::from(x)).is_some_and(is_blank))
     }
 
-    fn write(&mut self, cell: &Cell) {
-        let wanted = CellStyle::of(cell);
+    fn write(&mut self, glyph: Glyph<'_>) {
+        let wanted = CellStyle::of(glyph.cell);
         // On a blank only the background and some attributes are visible.
         let seen = |style: CellStyle| (style.bg, style.underline, style.modifier & SEEN_ON_BLANK);
-        if cell.symbol() != " " || seen(wanted) != seen(self.style) {
+        if glyph.text != " " || seen(wanted) != seen(self.style) {
             self.restyle(wanted);
         }
         // Some terminals draw these in one cell: the old content of the other one must not stay.
-        let taken = width_of(cell);
-        if taken > 1 && Kind::of(cell.symbol()).is_some() {
+        let taken = glyph.width();
+        if taken > 1 && Kind::of(glyph.text).is_some() {
             let _ = write!(self.out, "\x1b[{taken}X");
         }
-        self.out.extend_from_slice(cell.symbol().as_bytes());
+        match glyph.text.as_bytes() {
+            [byte] => self.out.push(*byte),
+            bytes => self.out.extend_from_slice(bytes),
+        }
         let width = self.width;
         self.at = self.at.filter(|(x, _)| taken == 1 && x + 1 < width).map(|(x, y)| (x + 1, y));
     }
@@ -266,7 +266,7 @@ impl<'a> Pen<'a> {
         let added = wanted.modifier - from.modifier;
         for (index, flag) in ATTRIBUTES.into_iter().enumerate() {
             if added.contains(flag) {
-                self.parameter(begin, format_args!("{}", index + 1));
+                self.parameters(begin, &[index as u8 + 1]);
             }
         }
         if wanted.fg != from.fg {
@@ -282,19 +282,24 @@ impl<'a> Pen<'a> {
         self.style = wanted;
     }
 
-    fn parameter(&mut self, begin: usize, value: std::fmt::Arguments<'_>) {
-        if self.out.len() > begin {
-            self.out.push(b';');
+    /// Adds parameters to the sequence that begins at `begin`.
+    fn parameters(&mut self, begin: usize, values: &[u8]) {
+        for value in values {
+            if self.out.len() > begin {
+                self.out.push(b';');
+            }
+            let digits = [value / 100, value / 10 % 10, value % 10].map(|digit| b'0' + digit);
+            let first = usize::from(*value < 100) + usize::from(*value < 10);
+            self.out.extend_from_slice(digits.get(first..).unwrap_or_default());
         }
-        let _ = self.out.write_fmt(value);
     }
 
     /// `base` is 30 for the text, 40 for the background, 50 for the underline.
     fn color(&mut self, begin: usize, color: Color, base: u8) {
         let index = match color {
-            Color::Reset => return self.parameter(begin, format_args!("{}", base + 9)),
+            Color::Reset => return self.parameters(begin, &[base + 9]),
             Color::Rgb(r, g, b) => {
-                return self.parameter(begin, format_args!("{};2;{r};{g};{b}", base + 8));
+                return self.parameters(begin, &[base + 8, 2, r, g, b]);
             }
             Color::Black => 0,
             Color::Red => 1,
@@ -315,9 +320,9 @@ impl<'a> Pen<'a> {
             Color::Indexed(index) => index,
         };
         match index {
-            0..8 if base < 50 => self.parameter(begin, format_args!("{}", base + index)),
-            8..16 if base < 50 => self.parameter(begin, format_args!("{}", base + 60 + index - 8)),
-            _ => self.parameter(begin, format_args!("{};5;{index}", base + 8)),
+            0..8 if base < 50 => self.parameters(begin, &[base + index]),
+            8..16 if base < 50 => self.parameters(begin, &[base + 60 + index - 8]),
+            _ => self.parameters(begin, &[base + 8, 5, index]),
         }
     }
 }
