@@ -137,8 +137,14 @@ pub(super) fn search_path() -> Rc<SearchPath> {
         return known;
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let (absolute, relative) = std::env::split_paths(&path).partition(|folder| folder.is_absolute());
-    let search = Rc::new(SearchPath { absolute, relative });
+    let mut search = SearchPath { absolute: Vec::new(), relative: Vec::new() };
+    for folder in std::env::split_paths(&path) {
+        let folders = if folder.is_absolute() { &mut search.absolute } else { &mut search.relative };
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    let search = Rc::new(search);
     KNOWN.with_borrow_mut(|known| {
         if let Some(known) = known {
             known.search = Some(Rc::clone(&search));
@@ -151,7 +157,14 @@ pub(super) fn search_path() -> Rc<SearchPath> {
 pub(super) fn program(name: &str) -> Option<PathBuf> {
     let look = || {
         let search = search_path();
-        search.absolute.iter().map(|folder| folder.join(name)).find(|place| kind_now(place).is_some())
+        let mut place = PathBuf::new();
+        let is_there = |folder: &PathBuf| {
+            place.clone_from(folder);
+            place.push(name);
+            place.symlink_metadata().is_ok()
+        };
+        let found = search.absolute.iter().any(is_there);
+        found.then_some(place)
     };
     once(|known| &mut known.programs, name, look)
 }

@@ -1,7 +1,7 @@
 //! Resolves the words of a command to paths, as far as possible without running it.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -66,8 +66,10 @@ pub(super) struct Scene<'a> {
     directories: Vec<PathText>,
     /// The values that it assigns to variables; an unknown one is [`PathText::any`].
     values: BTreeMap<String, Vec<PathText>>,
-    /// Folders that its words name: links to them may be created before they are used.
-    folders: Vec<PathBuf>,
+    analysis: &'a Analysis,
+    /// Folders that its words name: links to them may be created before they are used. Commands that only read
+    /// do not need them.
+    folders: OnceCell<Vec<PathBuf>>,
     /// The cached paths of its texts, once all directories are known.
     paths: RefCell<BTreeMap<PathText, KnownPaths>>,
 }
@@ -94,20 +96,16 @@ impl NamedPath {
 }
 
 impl<'a> Scene<'a> {
-    pub(super) fn of(analysis: &Analysis, places: &'a Places) -> Self {
-        let start = PathText::from(places.workspace.plain.as_path());
-        let (values, folders, paths) = (BTreeMap::new(), Vec::new(), RefCell::default());
-        let mut scene = Scene { places, directories: vec![start], values, folders, paths };
+    pub(super) fn of(analysis: &'a Analysis, places: &'a Places) -> Self {
+        let directories = vec![PathText::from(places.workspace.plain.as_path())];
+        let (values, folders, paths) = (BTreeMap::new(), OnceCell::new(), RefCell::default());
+        let mut scene = Scene { places, directories, values, analysis, folders, paths };
         for part in &analysis.parts {
             scene.assign(part);
             let name = part.words.first().and_then(Word::literal);
             if matches!(name.as_deref(), Some("cd" | "pushd")) {
                 scene.change_directory(part, analysis.loops);
             }
-        }
-        if analysis.parts.len() > 1 {
-            let words = analysis.parts.iter().flat_map(|part| &part.words);
-            scene.folders = words.flat_map(|word| scene.folder(word)).take(MAX_FOLDERS).collect();
         }
         scene
     }
@@ -365,7 +363,7 @@ impl<'a> Scene<'a> {
     pub(super) fn target(&self, word: &Word, part: &Part) -> (Vec<NamedPath>, Vec<NamedPath>) {
         let texts = self.texts(word);
         let through = |text: &PathText| {
-            self.folders.iter().flat_map(|folder| ends_in(text, folder)).collect::<Vec<_>>()
+            self.folders().iter().flat_map(|folder| ends_in(text, folder)).collect::<Vec<_>>()
         };
         (
             texts.iter().flat_map(|text| self.paths(text, part.elsewhere, true).to_vec()).collect(),
@@ -375,7 +373,11 @@ impl<'a> Scene<'a> {
 
     /// The folders that the words of the command name.
     pub(super) fn folders(&self) -> &[PathBuf] {
-        &self.folders
+        self.folders.get_or_init(|| {
+            let several = self.analysis.parts.iter().filter(|_| self.analysis.parts.len() > 1);
+            let words = several.flat_map(|part| &part.words);
+            words.flat_map(|word| self.folder(word)).take(MAX_FOLDERS).collect()
+        })
     }
 
     /// The directories that a part may run in; `None` if unknown.
@@ -431,7 +433,7 @@ impl<'a> Scene<'a> {
                         named.push(Named { path: path.clone(), how: Naming::Word, counts });
                     }
                     if changes && index > 0 {
-                        let through = folders.iter().chain(&self.folders);
+                        let through = folders.iter().chain(self.folders());
                         let ends = through.flat_map(|folder| ends_in(&candidate, folder));
                         named.extend(ends.map(|path| Named { path, how: Naming::Through, counts: true }));
                     }

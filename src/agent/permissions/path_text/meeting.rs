@@ -1,6 +1,7 @@
 //! Decides whether two texts with holes can be the same path.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::iter::once;
 
 use super::Mark;
@@ -97,10 +98,30 @@ fn both(one: Taken, two: Taken, hidden: bool) -> bool {
 
 /// Whether two texts can be the same: both are read in parallel in every possible way.
 fn meet(one: &[Mark], two: &[Mark]) -> bool {
+    MEETING.with_borrow_mut(|Meeting { seen, open }| {
+        seen.clear();
+        seen.resize(2 * 2 * (one.len() + 1) * 2 * (two.len() + 1), false);
+        open.clear();
+        open.push(((0, false), (0, false), false));
+        meet_by(one, two, seen, open)
+    })
+}
+
+/// What [`meet`] has looked at, and has to look at. Most texts are short, and thousands are compared in a
+/// judgement.
+#[derive(Default)]
+struct Meeting {
+    seen: Vec<bool>,
+    open: Vec<(Place, Place, bool)>,
+}
+
+thread_local! {
+    static MEETING: RefCell<Meeting> = RefCell::default();
+}
+
+fn meet_by(one: &[Mark], two: &[Mark], seen: &mut [bool], open: &mut Vec<(Place, Place, bool)>) -> bool {
     let width = 2 * (two.len() + 1);
     let index = |(at, inside): Place| 2 * at + usize::from(inside);
-    let mut seen = vec![false; 2 * 2 * (one.len() + 1) * width];
-    let mut open: Vec<(Place, Place, bool)> = vec![((0, false), (0, false), false)];
     while let Some((left, right, hidden)) = open.pop() {
         let state = (index(left) * width + index(right)) * 2 + usize::from(hidden);
         match seen.get_mut(state) {
