@@ -255,13 +255,23 @@ fn measure_floor(runs: usize) {
     measure_start(&floor, runs);
 }
 
+/// A letter that no first frame has.
+const LETTER: &str = "ß";
+
 fn measure_start(subject: &Subject, runs: usize) {
-    let mut times = Vec::new();
+    let (mut times, mut letters) = (Vec::new(), Vec::new());
     for _ in 0..runs {
         let start = Instant::now();
         let mut terminal = Terminal::start(&subject.path, &subject.args);
         if terminal.wait_until(Duration::from_secs(30), |screen| !screen.contents().trim().is_empty()) {
             times.push(start.elapsed());
+            if subject.name == "floor" {
+                continue;
+            }
+            terminal.type_keys(LETTER);
+            if terminal.wait_until(Duration::from_secs(1), |screen| screen.contents().contains(LETTER)) {
+                letters.push(start.elapsed());
+            }
         }
     }
     if times.is_empty() {
@@ -269,6 +279,9 @@ fn measure_start(subject: &Subject, runs: usize) {
     }
     row(&subject.name, "exec to first frame, p50", milliseconds(percentile(&mut times, 50)));
     row(&subject.name, "exec to first frame, p90", milliseconds(percentile(&mut times, 90)));
+    if !letters.is_empty() {
+        row(&subject.name, "exec to first typed letter, p50", milliseconds(percentile(&mut letters, 50)));
+    }
 }
 
 /// The minimum for a key: it is read, and written.

@@ -16,10 +16,16 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// The usage of a process, and of its children that run the same program; zero if it is unknown.
+    /// The usage of a process, and of its children that run the same program; zero if it is unknown. Pages that
+    /// a process shares with its child are counted once.
     pub fn of(pid: u32) -> Self {
         let mut usage = Usage::of_one(pid);
-        for child in same_program(pid).into_iter().map(Usage::of_one) {
+        let children = same_program(pid);
+        if !children.is_empty() {
+            let rollup = format!("/proc/{pid}/smaps_rollup");
+            usage.resident = field(&rollup, "Private_Clean:") + field(&rollup, "Private_Dirty:");
+        }
+        for child in children.into_iter().map(Usage::of_one) {
             usage.resident += child.resident;
             usage.cpu += child.cpu;
             usage.running += child.running;
