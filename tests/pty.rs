@@ -1,5 +1,7 @@
 //! The real program in a real terminal: every mode is reset on every way out.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -87,6 +89,26 @@ fn ctrl_c_and_other_chords_arrive_from_keyboards_of_other_layouts() {
         screen.type_keys(&chord('c'));
         assert_eq!(screen.wait_exit().code(), Some(0), "{letter}");
     }
+}
+
+#[test]
+fn what_is_typed_is_shown_before_the_agent_is_there() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/v1", server.local_addr().unwrap());
+    let flags = ["--base-url", &address, "--api-key", "x", "--permission-mode", "ask"];
+    let screen = Screen::start(&flags, 80, 24);
+    screen.wait_for("ask for something");
+    screen.type_keys("typed early");
+    // The name of the model is asked for, and not answered yet.
+    screen.wait_for_composer("typed early");
+    let (mut stream, _) = server.accept().unwrap();
+    let list = r#"{"data":[{"id":"late-model"}]}"#;
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+    let _ = stream.read(&mut [0; 4096]).unwrap();
+    write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{list}", list.len()).unwrap();
+    screen.wait_for("late-model");
+    screen.type_keys(", and late");
+    screen.wait_for_composer("typed early, and late");
 }
 
 /// SU and SD are not known to every terminal (the Linux console, Emacs): rows are moved by line feeds.

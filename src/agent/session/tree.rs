@@ -365,3 +365,79 @@ fn result_content(content: &UserContent) -> Vec<Content> {
     };
     content.blocks().into_iter().filter_map(block).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tau_protocol::message::{AssistantMessage, StopReason, Usage, UserMessage};
+    use tau_protocol::model::Api;
+
+    /// A step of a session, by number: which entry is added, and where.
+    fn step(tree: &mut Tree, number: u64) {
+        let known: Vec<String> = tree.entries().iter().map(|entry| entry.id.to_string()).collect();
+        let some = |at: u64| known.get(at as usize % known.len().max(1)).cloned();
+        let text = UserContent::Text(number.to_string());
+        let body = match number % 11 {
+            0 if number % 3 == 0 => {
+                tree.move_leaf(some(number / 11).as_deref());
+                return;
+            }
+            1 => Body::ModelChange { provider: "p".to_owned(), model_id: number.to_string() },
+            2 => Body::ThinkingLevelChange { thinking_level: "high".to_owned() },
+            3 => Body::Compaction {
+                summary: number.to_string(),
+                first_kept_entry_id: some(number / 7).unwrap_or_default(),
+                tokens_before: 1,
+                details: None,
+                usage: None,
+            },
+            4 => Body::ContextEdit {
+                target_id: some(number / 5).unwrap_or_default(),
+                replacement: Some(ContextReplacement { content: text }),
+            },
+            5 | 6 => {
+                let model = if number % 2 == 0 { String::new() } else { number.to_string() };
+                let answer = AssistantMessage {
+                    content: Vec::new(),
+                    api: Api::Scripted,
+                    provider: "p".to_owned(),
+                    model,
+                    usage: Usage::default(),
+                    stop_reason: StopReason::Stop,
+                    error_message: None,
+                    response_id: None,
+                    timestamp: 0,
+                };
+                Body::Message { message: Arc::new(Message::Assistant(answer)) }
+            }
+            _ => {
+                let message = Message::User(UserMessage::new(text));
+                Body::Message { message: Arc::new(message) }
+            }
+        };
+        let parent = tree.leaf().map(|leaf| Arc::clone(&leaf.id));
+        // An id that is there already, as in a damaged file, and a parent that is not the leaf.
+        let id = match number % 29 {
+            7 => some(number / 29).unwrap_or_default(),
+            _ => format!("{number}-{}", known.len()),
+        };
+        let parent = if number % 31 == 8 { some(number / 31).map(Into::into) } else { parent };
+        let entry = Entry { id: id.into(), parent, timestamp: 0, body, raw: None };
+        if number % 37 == 9 { tree.insert(entry) } else { tree.push(entry) }
+    }
+
+    #[test]
+    fn a_context_that_continues_is_the_one_determined_anew() {
+        let mut number = 1_u64;
+        for _ in 0..60 {
+            let (mut used, mut fresh) = (Tree::default(), Tree::default());
+            for _ in 0..60 {
+                number =
+                    number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                step(&mut used, number >> 33);
+                step(&mut fresh, number >> 33);
+                assert_eq!(used.context(), fresh.clone().context());
+            }
+        }
+    }
+}
