@@ -17,6 +17,7 @@ mod approvals;
 mod asking;
 mod attach_wire;
 mod background;
+mod clouds;
 mod completion;
 mod contrast;
 mod copying;

@@ -108,7 +108,8 @@ fn every_provider_is_listed() {
         let api = serde_json::to_value(provider.api).expect("a name");
         let api = api.as_str().expect("a name").to_owned();
         let key = match provider.env {
-            "" => "a login".to_owned(),
+            "" if tau::agent::catalogue::login::of_provider(provider.id).is_some() => "a login".to_owned(),
+            "" => "[its own tools](providers.md#clouds)".to_owned(),
             variable => format!("`{variable}`"),
         };
         vec![format!("`{}`", provider.id), provider.name.to_owned(), key, api]

@@ -31,7 +31,10 @@ impl KeySource for EnvKeys {
             };
             let env = provider.env;
             if env.is_empty() {
-                let text = format!("{} needs a login, which only tau's own keys have", model.provider);
+                let text = format!(
+                    "{} needs a login or the credentials of a cloud, which only tau's own keys have",
+                    model.provider
+                );
                 return Err(Failure::new(FailureKind::Config, text));
             }
             match std::env::var(env).map(Secret::new) {

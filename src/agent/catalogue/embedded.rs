@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn every_row_is_read() {
         let models = models();
-        assert_eq!(models.len(), 1151);
+        assert_eq!(models.len(), 1244);
         assert!(models.iter().all(|model| !model.id.is_empty() && model.context_window > 0));
         let haiku = models.iter().find(|model| model.reference() == "anthropic/claude-haiku-4-5").unwrap();
         assert_eq!(haiku.cost.unwrap().cache_write, 1.25);

@@ -11,8 +11,10 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::auth_file::AuthFile;
+use super::clouds::{Cloud, Clouds};
 use super::login::{LoginOf, LoginPlace, LoginRow, LoginTokens, Renewals, of_provider};
 use super::{Catalogue, is_loopback, key_command, providers};
+use crate::provider::aws_key::AwsKey;
 use crate::provider::http::Http;
 pub use crate::provider::key_source::{KeyFuture, KeySource};
 use crate::provider::{Failure, FailureKind};
@@ -21,13 +23,13 @@ use crate::settings::{Paths, Settings};
 use tau_protocol::model::{Api, Model};
 use tau_tools::paths::reason;
 
-/// Returns the value of an environment variable.
-pub type EnvLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+pub use super::EnvLookup;
 
 /// The user's keys.
 pub struct Keys {
     auth_file: AuthFile,
     renewals: Arc<Renewals>,
+    clouds: Clouds,
     files: Mutex<KeyFiles>,
     env: EnvLookup,
     /// The key of the flag, for this provider only: a key is never sent to another one.
@@ -65,6 +67,8 @@ pub enum KeyPlace {
     AuthFile,
     /// A login, whose tokens are in `auth.json`.
     Login,
+    /// The credentials of a cloud, as its own tools find them.
+    Cloud(&'static str),
     /// `models.toml`.
     ModelsFile,
     /// `config.toml`, or its variable.
@@ -78,6 +82,7 @@ impl std::fmt::Display for KeyPlace {
             KeyPlace::Variable(name) => name,
             KeyPlace::AuthFile => "auth.json",
             KeyPlace::Login => "login",
+            KeyPlace::Cloud(name) => name,
             KeyPlace::ModelsFile => "models.toml",
             KeyPlace::ConfigFile => "config.toml",
         })
@@ -92,6 +97,8 @@ enum KeySpec {
     Command(String),
     /// The tokens of the login for this provider.
     Login(&'static LoginRow, Box<LoginTokens>),
+    /// The credentials of a cloud.
+    Cloud(Cloud),
 }
 
 impl KeySpec {
@@ -126,7 +133,8 @@ impl Keys {
         let renewing = paths.shared(paths.config.join("auth.json.renewing"));
         let http = Arc::new(Http::new(settings.network()));
         Keys {
-            renewals: Renewals::new(auth_file.clone(), renewing, http),
+            renewals: Renewals::new(auth_file.clone(), renewing, Arc::clone(&http)),
+            clouds: Clouds::new(Arc::clone(&env), http),
             auth_file,
             files: Mutex::new(KeyFiles { catalogue, config }),
             env,
@@ -184,6 +192,7 @@ impl Keys {
             KeySpec::Literal(secret) => !secret.is_empty(),
             KeySpec::Variable(name) => self.variable(name).is_some(),
             KeySpec::Command(_) | KeySpec::Login(..) => true,
+            KeySpec::Cloud(cloud) => cloud.is_set_up(&self.env),
         };
         self.specs(provider, stored).into_iter().find(|(_, spec)| holds(spec)).map(|(place, _)| place)
     }
@@ -238,7 +247,7 @@ impl Keys {
         values.extend(specs.filter_map(|spec| match spec {
             KeySpec::Literal(secret) => Some(secret),
             KeySpec::Variable(name) => self.variable(&name),
-            KeySpec::Command(_) | KeySpec::Login(..) => None,
+            KeySpec::Command(_) | KeySpec::Login(..) | KeySpec::Cloud(_) => None,
         }));
         values.extend(self.proxy_token.iter().cloned());
         values.extend(catalogue.header_secrets().iter().cloned());
@@ -309,7 +318,8 @@ impl Keys {
         let written = written.into_iter().filter_map(|(place, spec)| Some((place, KeySpec::parse(spec?))));
         let flag = flag.map(|spec| (KeyPlace::Flag, spec));
         let own = own.map(|name| (KeyPlace::Variable(name.clone()), KeySpec::Variable(name)));
-        flag.into_iter().chain(own).chain(login).chain(written).collect()
+        let cloud = Cloud::of(provider).map(|cloud| (KeyPlace::Cloud(cloud.place()), KeySpec::Cloud(cloud)));
+        flag.into_iter().chain(own).chain(login).chain(written).chain(cloud).collect()
     }
 
     async fn find(&self, model: &Model) -> Result<Option<Secret>, Failure> {
@@ -364,6 +374,9 @@ impl Keys {
                     let tokens = LoginTokens::clone(tokens);
                     self.renewals.access(self.login_of(row), tokens).await?
                 }
+                KeySpec::Cloud(cloud) => {
+                    Some(self.clouds.key(*cloud, &self.catalogue().key_variables()).await?)
+                }
             };
             if let Some(key) = key.filter(|key| !key.is_empty()) {
                 return Ok(Some(key));
@@ -386,19 +399,23 @@ impl Keys {
         let first = self.specs(provider, &self.stored()).into_iter().find(|(_, spec)| match spec {
             KeySpec::Variable(name) => self.variable(name).is_some(),
             KeySpec::Literal(secret) => !secret.is_empty(),
-            KeySpec::Command(_) | KeySpec::Login(..) => true,
+            KeySpec::Command(_) | KeySpec::Login(..) | KeySpec::Cloud(_) => true,
         });
         match first?.1 {
             KeySpec::Login(row, tokens) => Some((row, tokens)),
-            KeySpec::Literal(_) | KeySpec::Variable(_) | KeySpec::Command(_) => None,
+            KeySpec::Literal(_) | KeySpec::Variable(_) | KeySpec::Command(_) | KeySpec::Cloud(_) => None,
         }
     }
 
     /// Remembers a key that is handed out, for redaction.
     fn remember(&self, key: &Secret) {
         let mut given = self.given.lock();
-        if !given.contains(key) {
-            given.push(key.clone());
+        let aws = AwsKey::parse(key);
+        let parts = aws.iter().flat_map(AwsKey::secrets).map(Secret::new).filter(|part| !part.is_empty());
+        for key in std::iter::once(key.clone()).chain(parts) {
+            if !given.contains(&key) {
+                given.push(key);
+            }
         }
     }
 
@@ -430,6 +447,9 @@ impl KeySource for Keys {
     fn renewed<'a>(&'a self, model: &'a Model, refused: &'a Secret) -> KeyFuture<'a> {
         Box::pin(async move {
             self.commands.lock().await.retain(|_, printed| printed != refused);
+            if let Some(cloud) = Cloud::of(&model.provider) {
+                self.clouds.forget(cloud).await;
+            }
             let other = match self.login_in_use(&model.provider) {
                 Some((row, _)) => self.renewals.instead_of(self.login_of(row), refused).await?,
                 None => self.find(model).await?,
@@ -441,6 +461,9 @@ impl KeySource for Keys {
     }
 
     fn address(&self, model: &Model) -> Option<String> {
+        if let Some(cloud) = Cloud::of(&model.provider) {
+            return self.clouds.address(cloud, model);
+        }
         let usual = providers::named(&model.provider)?.base_url;
         // An address of the user's own comes first.
         (model.base_url == usual).then_some(())?;

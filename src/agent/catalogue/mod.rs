@@ -5,6 +5,7 @@
 //! table of providers, `embedded` the table of models, [`user`] the user's additions, `find` the search.
 
 mod auth_file;
+mod clouds;
 mod embedded;
 mod find;
 mod key_command;
@@ -23,6 +24,7 @@ use super::provider::Headers;
 use super::secrets::Secrets;
 use super::settings::value::BaseUrl;
 use super::settings::{Paths, Settings, SettingsError, read_toml};
+use clouds::Cloud;
 pub use find::{NotFound, split_level};
 use keys::Keys;
 use listing::ServerLists;
@@ -30,6 +32,9 @@ use login::LoginPlace;
 pub use providers::{KnownProvider, PROVIDERS};
 pub use user::{AdHoc, is_loopback};
 use user::{UserFile, UserModel};
+
+/// Returns the value of an environment variable.
+pub type EnvLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// All models that can be used.
 #[derive(Debug, Default)]
@@ -361,11 +366,21 @@ impl Catalogue {
 
     /// How to get a key for this provider from a shell, as part of a sentence.
     pub fn key_advice(&self, provider: &str) -> String {
+        if let Some(cloud) = Cloud::of(provider) {
+            return format!("{} (docs/providers.md)", cloud.advice());
+        }
         match (self.key_variable(provider), login::of_provider(provider)) {
             (Some(name), _) => format!("set {name}, or save one with `tau auth set {provider}`"),
             (None, Some(row)) => format!("run `tau login {}`", row.alias),
             (None, None) => format!("save one with `tau auth set {provider}`"),
         }
+    }
+
+    /// The requirement of this provider's models: a variable, or the name of something else.
+    pub fn key_needed(&self, provider: &str) -> Option<String> {
+        let login = || login::of_provider(provider).map(|_| "a login".to_owned());
+        let cloud = || Cloud::of(provider).map(|cloud| cloud.place().to_owned());
+        self.key_variable(provider).or_else(login).or_else(cloud)
     }
 
     /// The place of the login for this provider, as the user has set it.

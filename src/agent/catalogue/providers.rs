@@ -47,7 +47,7 @@ const fn known(
 
 /// The default model of a provider: its strongest for coding at a usual price. For other providers it is
 /// their first model with thinking levels.
-pub(crate) const DEFAULTS: [(&str, &str); 14] = [
+pub(crate) const DEFAULTS: [(&str, &str); 16] = [
     ("anthropic", "claude-sonnet-5-5"),
     ("openai", "gpt-6.1-sol"),
     ("google", "gemini-pro-latest"),
@@ -62,6 +62,8 @@ pub(crate) const DEFAULTS: [(&str, &str); 14] = [
     ("vercel-ai-gateway", "anthropic/claude-sonnet-5.5"),
     ("openai-codex", "gpt-6.1-sol"),
     ("github-copilot", "claude-sonnet-5.5"),
+    ("amazon-bedrock", "global.anthropic.claude-sonnet-5-5"),
+    ("google-vertex", "gemini-4-argon"),
 ];
 
 /// The headers by which Copilot recognises a client that chats.
@@ -92,12 +94,14 @@ fn extras(id: &str) -> Extras {
         "qwen-code" => {
             (&[("x-dashscope-authtype", "qwen-oauth"), ("x-dashscope-cachecontrol", "enable")], &[])
         }
+        "amazon-bedrock" => (&[], &[("backend", "bedrock"), ("auth_header", "authorization")]),
+        "google-vertex" => (&[], &[("backend", "vertex"), ("auth_header", "authorization")]),
         _ => (&[], &[]),
     }
 }
 
 /// The providers; makers of models come before hosts, because a model id that several have means the first.
-pub const PROVIDERS: [KnownProvider; 28] = [
+pub const PROVIDERS: [KnownProvider; 30] = [
     known("anthropic", "Anthropic", "ANTHROPIC_API_KEY", Api::AnthropicMessages, "https://api.anthropic.com"),
     known("openai", "OpenAI", "OPENAI_API_KEY", Api::OpenaiResponses, "https://api.openai.com/v1"),
     known(
@@ -208,6 +212,20 @@ pub const PROVIDERS: [KnownProvider; 28] = [
         "",
         Api::OpenaiCompletions,
         "https://api.individual.githubcopilot.com",
+    ),
+    known(
+        "amazon-bedrock",
+        "Amazon Bedrock",
+        "AWS_BEARER_TOKEN_BEDROCK",
+        Api::AnthropicMessages,
+        "https://bedrock-runtime.us-east-1.amazonaws.com",
+    ),
+    known(
+        "google-vertex",
+        "Google Vertex AI",
+        "",
+        Api::GoogleGenerativeAi,
+        "https://aiplatform.googleapis.com",
     ),
     known("qwen-code", "Qwen Code", "", Api::OpenaiCompletions, "https://portal.qwen.ai/v1"),
 ];

@@ -12,6 +12,9 @@ use futures_util::stream;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::aws_key::AwsKey;
+use super::bedrock;
+use super::event_stream::AwsEventStream;
 use super::http::{Http, ResponseBody, aborted};
 pub use super::idle_timeout::IdleLimits;
 use super::idle_timeout::IdleTimer;
@@ -76,6 +79,7 @@ impl Transport for Direct {
             cancel,
             watch: IdleTimer::new(self.limits, Instant::now()),
             queue: VecDeque::new(),
+            events: None,
         };
         Box::pin(stream::unfold(answer, |mut answer| async move {
             let event = answer.next().await?;
@@ -87,6 +91,12 @@ impl Transport for Direct {
 /// The request as sent: in that wire format, and without NUL characters.
 pub fn encode(format: &dyn WireFormat, request: &ModelRequest) -> Result<HttpRequest, Failure> {
     format.encode(&without_nul(request))
+}
+
+/// The request with the signature that a cloud expects.
+fn signed(request: &ModelRequest, mut encoded: HttpRequest) -> Result<HttpRequest, Failure> {
+    bedrock::sign_request(request, &mut encoded, jiff::Timestamp::now())?;
+    Ok(encoded)
 }
 
 /// An answer in progress.
@@ -102,6 +112,8 @@ struct Answer {
     state: State,
     watch: IdleTimer,
     queue: VecDeque<StreamEvent>,
+    /// Converts the event stream of AWS.
+    events: Option<AwsEventStream>,
 }
 
 /// A request that is waiting for the head of its answer.
@@ -140,11 +152,15 @@ impl Answer {
             let message = format!("the model {} has no known wire format", request.model.reference());
             return self.emit(vec![StreamEvent::Failed(Failure::new(FailureKind::Config, message))]);
         };
-        match encode(format, request) {
+        match encode(format, request).and_then(|encoded| signed(request, encoded)) {
             Err(failure) => self.emit(vec![StreamEvent::Failed(failure)]),
             Ok(encoded) => {
                 self.secrets = encoded.headers.secrets();
                 request.key.iter().for_each(|key| self.secrets.add(key.expose()));
+                if let Some(key) = request.key.as_ref().and_then(AwsKey::parse) {
+                    key.secrets().iter().for_each(|secret| self.secrets.add(secret));
+                }
+                self.events = bedrock::has_event_stream(&request.model).then(AwsEventStream::default);
                 self.record = self.listener.as_ref().map(|listener| listener.sent(&encoded, &self.secrets));
                 let (http, cancel) = (Arc::clone(&self.http), self.cancel.clone());
                 let sending = Box::pin(async move { http.send(&encoded, &cancel).await });
@@ -185,8 +201,16 @@ impl Answer {
             part = body.chunk() => match part {
                 Ok(Some(bytes)) => {
                     came = true;
-                    self.record.iter_mut().for_each(|record| record.add(bytes.as_ref()));
-                    reader.push(bytes.as_ref(), &mut events);
+                    let bytes = bytes.as_ref();
+                    let mut converted = Vec::new();
+                    let pushed = self.events.as_mut().map(|stream| stream.push(bytes, &mut converted));
+                    let is_converted = pushed.is_some();
+                    let bytes = if is_converted { converted.as_slice() } else { bytes };
+                    self.record.iter_mut().for_each(|record| record.add(bytes));
+                    reader.push(bytes, &mut events);
+                    if let Some(Err(failure)) = pushed {
+                        reader.fail(failure, &mut events);
+                    }
                 }
                 Ok(None) => reader.finish(&mut events),
                 Err(failure) => reader.fail(failure, &mut events),

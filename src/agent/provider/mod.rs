@@ -8,11 +8,14 @@ pub mod assemble;
 pub mod partial_json;
 
 pub mod anthropic;
+pub(crate) mod aws_key;
+mod bedrock;
 mod blocks;
 pub mod classify;
 pub mod direct;
 mod error_kind;
 mod error_text;
+pub mod event_stream;
 pub mod failure;
 mod finish;
 pub mod google;
@@ -31,6 +34,7 @@ mod quirks;
 pub mod reader;
 mod retry_time;
 pub mod scripted;
+pub(crate) mod sigv4;
 pub mod sse;
 pub(crate) mod token_claims;
 mod wire_listener;
@@ -88,7 +92,7 @@ pub struct HttpRequest {
 pub struct Headers(pub Vec<(String, String)>);
 
 /// Headers whose values are public.
-const PUBLIC_HEADERS: [&str; 20] = [
+const PUBLIC_HEADERS: [&str; 21] = [
     "accept",
     "anthropic-beta",
     "anthropic-version",
@@ -103,6 +107,7 @@ const PUBLIC_HEADERS: [&str; 20] = [
     "session-id",
     "session_id",
     "user-agent",
+    "x-amz-date",
     "x-client-request-id",
     "x-dashscope-authtype",
     "x-dashscope-cachecontrol",

@@ -6,7 +6,8 @@
 
 use serde_json::Value;
 
-use super::{Headers, ModelRequest};
+use super::aws_key::AwsKey;
+use super::{Headers, ModelRequest, token_claims};
 use tau_protocol::message::{Block, Message, UserContent};
 use tau_protocol::model::{Model, ThinkingLevel};
 use tau_tools::Content;
@@ -76,6 +77,16 @@ impl<'a> Quirks<'a> {
         self.word("backend") == Some("chatgpt")
     }
 
+    /// Amazon Bedrock.
+    pub(super) fn bedrock(self) -> bool {
+        self.word("backend") == Some("bedrock")
+    }
+
+    /// Vertex AI.
+    pub(super) fn vertex(self) -> bool {
+        self.word("backend") == Some("vertex")
+    }
+
     /// The role of the system prompt.
     pub(super) fn system_role(self) -> &'static str {
         let developer = self.flag("supports_developer_role").unwrap_or(self.openai());
@@ -128,8 +139,15 @@ pub(super) fn temperature(request: &ModelRequest) -> Option<f64> {
 
 /// The address of the request: `tail` after the base, unless the base already ends with it.
 pub(super) fn address(base: &str, tail: &str) -> String {
-    let base = base.trim().trim_end_matches('/');
-    if base.ends_with(tail) { base.to_owned() } else { format!("{base}{tail}") }
+    // Azure's address may end with a version as its query.
+    let (base, query) =
+        base.trim().split_once('?').map_or((base.trim(), None), |(base, rest)| (base, Some(rest)));
+    let base = base.trim_end_matches('/');
+    let whole = if base.ends_with(tail) { base.to_owned() } else { format!("{base}{tail}") };
+    match query {
+        Some(query) => format!("{whole}?{query}"),
+        None => whole,
+    }
 }
 
 /// Headers of every request: content types, the model's own, session affinity.
@@ -192,7 +210,13 @@ pub(super) fn own_headers(headers: &mut Headers, model: &Model) {
 pub(super) fn bearer(headers: &mut Headers, request: &ModelRequest) {
     let Some(key) = request.key.as_ref().filter(|key| !key.is_empty()) else { return };
     let quirks = Quirks::of(&request.model);
-    let usual = if quirks.azure() { "api-key" } else { "authorization" };
+    // Credentials of AWS sign the request.
+    if quirks.bedrock() && AwsKey::parse(key).is_some() {
+        return;
+    }
+    // A token of Entra ID is no API key.
+    let is_token = token_claims::of(key.expose()).is_some();
+    let usual = if quirks.azure() && !is_token { "api-key" } else { "authorization" };
     headers.0.push(match quirks.word("auth_header").unwrap_or(usual) {
         "authorization" => ("authorization".to_owned(), format!("Bearer {}", key.expose())),
         name => (name.to_ascii_lowercase(), key.expose().to_owned()),

@@ -466,11 +466,7 @@ impl Services {
         let row = |model: &Arc<Model>| KeylessModel {
             reference: model.reference(),
             provider: model.provider.clone(),
-            needs: self
-                .keys
-                .catalogue()
-                .key_variable(&model.provider)
-                .or_else(|| login::of_provider(&model.provider).map(|_| "a login".to_owned())),
+            needs: self.keys.catalogue().key_needed(&model.provider),
         };
         self.keys.catalogue().models().iter().filter(needs).map(row).collect()
     }

@@ -28,6 +28,7 @@ use browser::BrowserLogin;
 use device::DeviceLogin;
 pub(super) use renewal::{LoginOf, Renewals};
 use requests::Requests;
+pub(in crate::catalogue) use requests::checked;
 pub use rows::{LOGINS, LoginRow, named, of_provider};
 pub use tokens::LoginTokens;
 

@@ -216,7 +216,7 @@ impl Requests {
 ///
 /// # Errors
 /// The reason, as part of a sentence.
-pub(super) fn checked(text: &str) -> Result<Url, String> {
+pub(in crate::catalogue) fn checked(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|_| "it is not a valid address".to_owned())?;
     let is_plain = url.username().is_empty() && url.password().is_none();
     match url.scheme() {

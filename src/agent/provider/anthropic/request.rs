@@ -40,8 +40,31 @@ pub(super) fn encode(request: &ModelRequest) -> Result<HttpRequest, Failure> {
     if let Some(temperature) = quirks::temperature(request).filter(|_| !quirks::thinks(request)) {
         body.insert("temperature".into(), temperature.into());
     }
-    let headers = headers(request);
-    Ok(HttpRequest { url: url(&request.model.base_url), headers, body: Value::Object(body) })
+    let (headers, betas) = headers(request);
+    let url = cloud(request, &betas, &mut body).unwrap_or_else(|| url(&request.model.base_url));
+    Ok(HttpRequest { url, headers, body: Value::Object(body) })
+}
+
+/// The address of a cloud; the model moves there from the body, and the version into it. `None` for other
+/// endpoints.
+fn cloud(request: &ModelRequest, betas: &[&str], body: &mut Map<String, Value>) -> Option<String> {
+    let quirks = Quirks::of(&request.model);
+    let base = request.model.base_url.trim().trim_end_matches('/');
+    let (version, url) = if quirks.bedrock() {
+        let id: String = url::form_urlencoded::byte_serialize(request.model.id.as_bytes()).collect();
+        body.remove("stream");
+        ("bedrock-2023-05-31", format!("{base}/model/{id}/invoke-with-response-stream"))
+    } else if quirks.vertex() {
+        ("vertex-2023-10-16", format!("{base}/models/{}:streamRawPredict", request.model.id))
+    } else {
+        return None;
+    };
+    body.remove("model");
+    body.insert("anthropic_version".into(), version.into());
+    if quirks.bedrock() && !betas.is_empty() {
+        body.insert("anthropic_beta".into(), betas.into());
+    }
+    Some(url)
 }
 
 /// The base has no `/v1`; a base with it, or the complete address, is accepted as well.
@@ -52,13 +75,29 @@ fn url(base: &str) -> String {
     format!("{base}/v1/messages")
 }
 
-fn headers(request: &ModelRequest) -> Headers {
+/// The headers, and the betas among them.
+fn headers(request: &ModelRequest) -> (Headers, Vec<&'static str>) {
     let quirks = Quirks::of(&request.model);
     let mut headers = quirks::headers(request);
-    headers.0.push(("anthropic-version".into(), "2023-06-01".into()));
+    let of_cloud = quirks.bedrock() || quirks.vertex();
+    if !of_cloud {
+        headers.0.push(("anthropic-version".into(), "2023-06-01".into()));
+    }
     let mut betas = Vec::new();
-    if quirks::thinks(request) && quirks.flag("force_adaptive_thinking") != Some(true) && quirks.anthropic() {
+    let is_claude = quirks.anthropic() || of_cloud;
+    if quirks::thinks(request) && quirks.flag("force_adaptive_thinking") != Some(true) && is_claude {
         betas.push("interleaved-thinking-2025-05-14");
+    }
+    if of_cloud {
+        if quirks.bedrock() {
+            headers.0.retain(|(name, _)| name != "accept");
+            headers.0.push(("accept".into(), "application/vnd.amazon.eventstream".into()));
+        } else if !betas.is_empty() {
+            headers.0.push(("anthropic-beta".into(), betas.join(",")));
+        }
+        quirks::bearer(&mut headers, request);
+        quirks::own_headers(&mut headers, &request.model);
+        return (headers, betas);
     }
     if let Some(key) = request.key.as_ref().filter(|key| !key.is_empty()) {
         let token = key.expose().starts_with("sk-ant-oat");
@@ -77,7 +116,7 @@ fn headers(request: &ModelRequest) -> Headers {
         headers.0.push(("anthropic-beta".into(), betas.join(",")));
     }
     quirks::own_headers(&mut headers, &request.model);
-    headers
+    (headers, betas)
 }
 
 fn mark(block: &mut Value) {

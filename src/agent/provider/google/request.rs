@@ -37,7 +37,9 @@ pub(super) fn encode(request: &ModelRequest) -> Result<HttpRequest, Failure> {
         body.insert("generationConfig".into(), Value::Object(config));
     }
     let mut headers = quirks::headers(request);
-    if let Some(key) = request.key.as_ref().filter(|key| !key.is_empty()) {
+    if Quirks::of(&request.model).vertex() {
+        quirks::bearer(&mut headers, request);
+    } else if let Some(key) = request.key.as_ref().filter(|key| !key.is_empty()) {
         headers.0.push(("x-goog-api-key".into(), key.expose().to_owned()));
     }
     quirks::own_headers(&mut headers, &request.model);
