@@ -490,3 +490,56 @@ async fn a_login_on_the_screen() {
     .unwrap();
     none_wrong(&server);
 }
+
+/// Seconds since 1970, this long from now.
+fn later(seconds: i64) -> i64 {
+    jiff::Timestamp::now().as_second() + seconds
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_of_the_plan_are_shown() {
+    let limits = vec![
+        ("anthropic-ratelimit-unified-5h-utilization", "0.42".to_owned()),
+        ("anthropic-ratelimit-unified-5h-reset", later(2 * 3600 + 30).to_string()),
+        ("anthropic-ratelimit-unified-7d-utilization", "0.13".to_owned()),
+    ];
+    let server = Server::start(Manner { limits, ..Manner::default() }).await;
+    server.known().access = vec!["sk-ant-oat01-of-the-environment".to_owned()];
+    let url = server.url();
+    tokio::task::spawn_blocking(move || {
+        // The token of `claude setup-token`, where no key is set.
+        let script = format!(
+            "export ANTHROPIC_BASE_URL={url} CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-of-the-environment"
+        );
+        let screen = Terminal::prepared(&script, "--model anthropic/claude-haiku-4-5", 120, 30);
+        screen.type_keys("hello\r");
+        screen.wait_for("Hello from the plan.");
+        screen.wait_for("plan 42% (5h)");
+        screen.type_keys("/usage\r");
+        screen.wait_for("plan: 5h 42% used, resets in 2h0");
+        screen.wait_for("week 13% used");
+        // Another provider has other limits.
+        screen.type_keys("/model demo\r");
+        screen.wait_until("no plan", |cells| !cells.contents().contains("plan 42% (5h)"));
+    })
+    .await
+    .unwrap();
+    assert!(server.last().headers["anthropic-beta"].contains("oauth-2025-04-20"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_key_counts_before_the_token_of_claude() {
+    let server = Server::start(Manner::default()).await;
+    server.known().access = vec!["the-auth-token".to_owned()];
+    let place = home(&server);
+    let asked = |variables: &[(&str, &str)]| {
+        let mut command = tau(place.path(), &["-p", "--model", "anthropic/claude-haiku-4-5", "hello"]);
+        command.env("ANTHROPIC_BASE_URL", server.url()).envs(variables.iter().copied());
+        command
+    };
+    let token = ("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-of-the-environment");
+    run(&mut asked(&[token, ("ANTHROPIC_API_KEY", "the-key")]), None).await;
+    assert_eq!(server.last().headers["x-api-key"], "the-key");
+    let said = run(&mut asked(&[token, ("ANTHROPIC_AUTH_TOKEN", "the-auth-token")]), None).await;
+    assert_eq!((said.code, server.last().headers["authorization"].as_str()), (0, "Bearer the-auth-token"));
+}

@@ -14,6 +14,8 @@ pub struct StatusFacts {
     pub(crate) context: ContextFacts,
     pub(crate) usage: UsageFacts,
     pub(crate) cost: CostFacts,
+    /// The limits of the plan, the shortest first.
+    pub(crate) limits: Vec<LimitFacts>,
     /// Whether the agent is working.
     pub(crate) running: bool,
     /// Columns of the window.
@@ -42,6 +44,14 @@ pub(crate) struct ContextFacts {
     /// `None` where unknown.
     pub(crate) window: Option<u64>,
     pub(crate) percent: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct LimitFacts {
+    pub(crate) name: String,
+    pub(crate) used_percent: u64,
+    /// In seconds since 1970.
+    pub(crate) resets_at: Option<i64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -57,6 +57,16 @@ pub fn age(span: Millis) -> String {
     }
 }
 
+/// A time span in its two largest units, rounded up to minutes.
+pub fn span(span: Millis) -> String {
+    let minutes = span.max(0).saturating_add(59_999) / 60_000;
+    match minutes {
+        0..60 => format!("{minutes}m"),
+        60..1_440 => format!("{}h{:02}m", minutes / 60, minutes % 60),
+        _ => format!("{}d{:02}h", minutes / 1_440, minutes % 1_440 / 60),
+    }
+}
+
 /// A time of day: `14:05` for today, otherwise with the date, and the year if it is another one.
 /// `ahead` is the offset from UTC in minutes; if it is unknown, the time is in UTC and says so.
 pub fn clock(at: Millis, ahead: Option<i32>, now: Millis) -> String {

@@ -58,7 +58,10 @@ fn run(of_run: &RunEvent, event: &AgentEvent) -> Option<Value> {
         | RunEvent::AutoRetryEnd { .. }
         | RunEvent::CompactionStart { .. }
         | RunEvent::CompactionEnd { .. } => plain(event),
-        RunEvent::Stalled { .. } | RunEvent::BranchSummary { .. } | RunEvent::RunStopped { .. } => {
+        RunEvent::Stalled { .. }
+        | RunEvent::PlanLimits { .. }
+        | RunEvent::BranchSummary { .. }
+        | RunEvent::RunStopped { .. } => {
             return None;
         }
     })

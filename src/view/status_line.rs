@@ -30,9 +30,10 @@ const NARROW_PLACE: usize = 9;
 const NARROW_NAME: usize = 4;
 
 /// Parts that are left out if there is no room, in this order.
-const DROPPED: [StatusPart; 8] = [
+const DROPPED: [StatusPart; 9] = [
     StatusPart::Tokens,
     StatusPart::Cost,
+    StatusPart::Plan,
     StatusPart::Provider,
     StatusPart::Command,
     StatusPart::Sandbox,
@@ -41,7 +42,7 @@ const DROPPED: [StatusPart; 8] = [
     StatusPart::Model,
 ];
 /// The number of these parts that may be left out in favour of the left side.
-const SPARE: usize = 6;
+const SPARE: usize = 7;
 /// Parts beside a remark, together with the left side; if they leave no room for words, only the mode.
 const BESIDE_REMARK: [StatusPart; 3] = [StatusPart::Context, StatusPart::Model, StatusPart::Permissions];
 /// The minimum number of cells for a useful remark.
@@ -269,6 +270,12 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
             (false, false) => Some("$?".to_owned()),
             (false, true) => None,
         },
+        StatusPart::Plan => {
+            let windows = status.mirror.plan_windows().iter();
+            let fullest = windows.max_by_key(|window| window.used(model.now))?;
+            let name = printable_line(&fullest.name);
+            Some(format!("plan {}% ({name})", fullest.used(model.now)))
+        }
         StatusPart::Context => status.mirror.model.as_ref().map(|ai| match status.context_percent() {
             Some(percent) => format!("{percent}% of {}", tokens(ai.context_window)),
             None => "? ctx".to_owned(),

@@ -300,6 +300,7 @@ fn summary(events: &[StreamEvent]) -> u64 {
         StreamEvent::Usage(_) => "usage",
         StreamEvent::ResponseId(_) => "id",
         StreamEvent::Silent { .. } => "silent",
+        StreamEvent::Plan(_) => "plan",
         StreamEvent::Stop(_) => "stop",
         StreamEvent::Failed(_) => "failed",
     };

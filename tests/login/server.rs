@@ -64,6 +64,8 @@ pub struct Manner {
     pub is_replayed: bool,
     /// The answer of the service to a request with a good token.
     pub service: Option<(u16, Value)>,
+    /// Headers of its good answers, with the limits of the plan.
+    pub limits: Vec<(&'static str, String)>,
 }
 
 impl Default for Manner {
@@ -76,6 +78,7 @@ impl Default for Manner {
             takes: Duration::ZERO,
             is_replayed: false,
             service: None,
+            limits: Vec::new(),
         }
     }
 }
@@ -491,5 +494,9 @@ fn service(server: &Server, asked: Asked) -> Response {
         None => format!("data: {event}\n\n"),
     };
     let body: String = events.iter().map(event).collect();
-    ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
+    let mut answer = ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response();
+    for (name, value) in &known.manner.limits {
+        answer.headers_mut().insert(*name, value.parse().unwrap());
+    }
+    answer
 }

@@ -65,9 +65,11 @@ pub fn demo() -> Model {
 /// Variables that hold the addresses of providers.
 const BASE_URL_VARIABLES: [(&str, &str); 2] =
     [("anthropic", "ANTHROPIC_BASE_URL"), ("openai", "OPENAI_BASE_URL")];
-/// The variable with a token that is sent as `authorization: Bearer`. It takes precedence over the key's
-/// variable.
-const TOKEN_VARIABLE: (&str, &str) = ("anthropic", "ANTHROPIC_AUTH_TOKEN");
+/// Variables with a token that is sent as `authorization: Bearer`. The first takes precedence over the key's
+/// variable, the second (of `claude setup-token`) is for when that is not set.
+const TOKEN_VARIABLES: [&str; 2] = ["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
+/// The provider of these tokens.
+const TOKEN_PROVIDER: &str = "anthropic";
 
 impl Catalogue {
     /// The catalogue with `models.toml` and the ad-hoc provider: from the flags, else from the settings.
@@ -103,9 +105,11 @@ impl Catalogue {
             self.user.providers.entry(provider.to_owned()).or_default().base_url =
                 Some(url.as_str().to_owned());
         }
-        let (provider, name) = TOKEN_VARIABLE;
-        if set(name).is_some() {
-            let entry = self.user.providers.entry(provider.to_owned()).or_default();
+        let key = providers::named(TOKEN_PROVIDER).map_or("", |provider| provider.env);
+        let [token, of_claude] = TOKEN_VARIABLES;
+        let is_meant = |name: &str| set(name).is_some() && (name == token || set(key).is_none());
+        if let Some(name) = [token, of_claude].into_iter().find(|name| is_meant(name)) {
+            let entry = self.user.providers.entry(TOKEN_PROVIDER.to_owned()).or_default();
             if entry.env.is_none() && entry.api_key.is_none() {
                 entry.env = Some(name.to_owned());
                 entry.quirks.entry("auth_header").or_insert_with(|| "authorization".into());
@@ -361,7 +365,7 @@ impl Catalogue {
         let own = self.user.providers.values().filter_map(|provider| provider.env.clone());
         let services = search_services::SERVICES.iter().filter_map(|service| service.env);
         let known = PROVIDERS.iter().map(|provider| provider.env).filter(|env| !env.is_empty());
-        own.chain(known.chain(services).map(str::to_owned)).collect()
+        own.chain(known.chain(services).chain(TOKEN_VARIABLES).map(str::to_owned)).collect()
     }
 
     /// How to get a key for this provider from a shell, as part of a sentence.

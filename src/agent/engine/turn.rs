@@ -26,6 +26,7 @@ use crate::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
 use tau_protocol::event::{Delta, NoticeLevel, RunEvent, TurnEvent};
 use tau_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolCall, Usage};
 use tau_protocol::model::Model;
+use tau_protocol::plan_limits::PlanLimits;
 use tau_protocol::run::RunEnd;
 
 /// The error message of an aborted answer.
@@ -141,6 +142,11 @@ impl Exchange for Request<'_, '_, '_> {
     fn receive(&mut self, event: StreamEvent) {
         if let StreamEvent::Silent { idle_ms, limit_ms } = event {
             self.turn.run.engine.emit(RunEvent::Stalled { idle_ms, limit_ms });
+        }
+        if let StreamEvent::Plan(windows) = &event {
+            let (provider, windows) = (self.attempt.model.provider.clone(), windows.clone());
+            let limits = PlanLimits { provider, windows };
+            self.turn.run.engine.emit(RunEvent::PlanLimits { limits });
         }
         let Some(delta) = self.attempt.assembler.take(event) else { return };
         self.turn.begin(self.attempt);

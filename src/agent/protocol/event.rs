@@ -18,6 +18,7 @@ use super::extension::{McpResource, PromptCommand};
 use super::form::FormField;
 use super::message::{BashExecution, Block, HookNote, Message, ToolCall, Usage};
 use super::model::{Model, ThinkingLevel};
+use super::plan_limits::PlanLimits;
 use super::query::QueryAnswer;
 use super::run::RunEnd;
 use super::subject::subjects;
@@ -73,6 +74,8 @@ pub enum RunEvent {
     /// *Own.* The provider has sent nothing for `idle_ms` milliseconds; after `limit_ms` the request
     /// counts as failed. Sent every second once the silence is long.
     Stalled { idle_ms: u64, limit_ms: u64 },
+    /// *Own.* How much of the plan's limits is used, as the provider has just reported it.
+    PlanLimits { limits: PlanLimits },
     /// A compaction begins.
     CompactionStart { reason: CompactionReason },
     /// A compaction has ended.

@@ -13,6 +13,7 @@ use super::event::{
 };
 use super::extension::{McpResource, PromptCommand};
 use super::model::{Model, ThinkingLevel};
+use super::plan_limits::{PlanLimits, PlanWindow};
 use tau_tools::plan::WorkPlan;
 
 /// The state of a session.
@@ -36,6 +37,8 @@ pub struct SessionMirror {
     pub questions: Vec<(String, Question)>,
     /// The plan that the user has accepted.
     pub plan: Option<WorkPlan>,
+    /// How much of the plan's limits is used, as last reported.
+    pub limits: Option<PlanLimits>,
     /// The approximate number of messages before those that the session was opened with; `None` if it was
     /// opened with all.
     pub history_left: Option<u64>,
@@ -46,6 +49,13 @@ pub struct SessionMirror {
 }
 
 impl SessionMirror {
+    /// The windows of the plan that the current model is paid by; empty if none were reported.
+    pub fn plan_windows(&self) -> &[PlanWindow] {
+        let provider = self.model.as_ref().map(|model| model.provider.as_str());
+        let limits = self.limits.as_ref().filter(|limits| Some(limits.provider.as_str()) == provider);
+        limits.map_or(&[], |limits| &limits.windows)
+    }
+
     /// Applies the next event.
     pub fn apply(&mut self, event: &AgentEvent) {
         match event {
@@ -77,6 +87,7 @@ impl SessionMirror {
             RunEvent::AgentSettled { .. } => self.running = false,
             RunEvent::CompactionStart { .. } => self.compacting = true,
             RunEvent::CompactionEnd { .. } => self.compacting = false,
+            RunEvent::PlanLimits { limits } => self.limits = Some(limits.clone()),
             RunEvent::AgentEnd { .. }
             | RunEvent::AutoRetryStart { .. }
             | RunEvent::AutoRetryEnd { .. }

@@ -17,6 +17,7 @@ pub mod model;
 pub mod needle;
 pub mod outline;
 pub mod placeholder;
+pub mod plan_limits;
 pub mod query;
 pub mod rules;
 pub mod run;

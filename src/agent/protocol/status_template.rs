@@ -25,6 +25,8 @@ pub enum StatusPart {
     /// The number of tokens sent and received.
     Tokens,
     Cost,
+    /// How much of the plan's fullest limit is used.
+    Plan,
     /// The fill level of the context window.
     Context,
     /// The mode of Vim keys.
@@ -39,7 +41,7 @@ pub enum StatusPart {
 
 impl StatusPart {
     /// The parts with their names, in the order of the documentation.
-    pub const NAMES: [(&'static str, StatusPart); 13] = [
+    pub const NAMES: [(&'static str, StatusPart); 14] = [
         ("path", StatusPart::Path),
         ("branch", StatusPart::Branch),
         ("session", StatusPart::Session),
@@ -48,6 +50,7 @@ impl StatusPart {
         ("thinking", StatusPart::Thinking),
         ("tokens", StatusPart::Tokens),
         ("cost", StatusPart::Cost),
+        ("plan", StatusPart::Plan),
         ("context", StatusPart::Context),
         ("mode", StatusPart::Mode),
         ("permissions", StatusPart::Permissions),
@@ -77,7 +80,7 @@ pub struct StatusTemplate {
 }
 
 /// The default template.
-pub const DEFAULT_STATUS_LINE: &str = "{path}[ ({branch})][ · {session}]{fill}[{tokens} · ][{cost} · ]\
+pub const DEFAULT_STATUS_LINE: &str = "{path}[ ({branch})][ · {session}]{fill}[{tokens} · ][{cost} · ][{plan} · ]\
      [{context} · ][{command} · ]{model}[ · {thinking}] · {permissions}[ · {sandbox}]";
 
 impl Default for StatusTemplate {

@@ -177,7 +177,11 @@ impl Answer {
             () = sleep_until(self.watch.wakes()) => None,
         };
         match answered {
-            Some(Ok(body)) => {
+            Some(Ok(mut body)) => {
+                let plan = std::mem::take(&mut body.plan);
+                if !plan.is_empty() {
+                    self.queue.push_back(StreamEvent::Plan(plan));
+                }
                 let reader = Box::new(AnswerReader::new(decoder).without(self.secrets.clone()));
                 self.state = State::Reading { body: Box::new(body), reader };
             }

@@ -29,6 +29,7 @@ pub(crate) mod key_source;
 mod nul;
 pub(crate) mod openai_chat;
 pub mod openai_responses;
+mod plan_limits;
 pub mod proxy;
 mod quirks;
 pub mod reader;
@@ -49,6 +50,7 @@ use tokio_util::sync::CancellationToken;
 use super::protocol::event::Delta;
 use super::protocol::message::{Message, StopReason, Usage};
 use super::protocol::model::{Api, Model, ThinkingLevel};
+use super::protocol::plan_limits::PlanWindow;
 use super::secrets::{Secret, Secrets};
 pub use failure::{Failure, FailureKind};
 use tau_tools::ToolSpec;
@@ -154,6 +156,8 @@ pub enum StreamEvent {
     Usage(Usage),
     /// The provider's id for the answer.
     ResponseId(String),
+    /// How much of the plan's limits is used, before the answer. Does not affect the message.
+    Plan(Vec<PlanWindow>),
     /// Nothing arrived for `idle_ms` milliseconds; the transport gives up after `limit_ms` of silence. Does
     /// not affect the message.
     Silent { idle_ms: u64, limit_ms: u64 },

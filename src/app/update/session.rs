@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use crate::effect::Effect;
 use crate::model::Model;
 use crate::request::{ShellRequest, Ticket};
+use crate::time_format::span;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{SessionChange, SessionCommand, TaskCommand};
 use tau_protocol::event::NoticeLevel;
+use tau_protocol::plan_limits::PlanWindow;
 use tau_protocol::query::{Query, SessionSource};
 use tau_tools::counted::thousands;
 
@@ -62,7 +64,19 @@ pub(super) fn show(model: &mut Model) {
         total.cache_read,
         total.cache_write
     );
+    let text = text + &plan(model);
     model.transcript.notice(NoticeLevel::Info, &text, None);
+}
+
+/// The limits of the plan, on a line of their own; empty if the provider has reported none.
+fn plan(model: &Model) -> String {
+    let window = |window: &PlanWindow| {
+        let used = format!("{} {}% used", window.name, window.used(model.now));
+        let left = window.resets_at.map(|end| end - model.now).filter(|left| *left > 0);
+        left.map_or(used.clone(), |left| format!("{used}, resets in {}", span(left)))
+    };
+    let windows: Vec<String> = model.status.mirror.plan_windows().iter().map(window).collect();
+    if windows.is_empty() { String::new() } else { format!("\nplan: {}", windows.join(" · ")) }
 }
 
 /// Exports the session: asks the agent for its location.

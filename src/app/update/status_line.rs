@@ -2,10 +2,14 @@
 
 use crate::effect::Effect;
 use crate::model::Model;
+use crate::msg::Millis;
 use crate::request::ShellRequest;
-use crate::status_facts::{ContextFacts, CostFacts, ModelFacts, SessionFacts, StatusFacts, UsageFacts};
+use crate::status_facts::{
+    ContextFacts, CostFacts, LimitFacts, ModelFacts, SessionFacts, StatusFacts, UsageFacts,
+};
 use crate::status_line::INTERVAL;
 use tau_protocol::message::Usage;
+use tau_protocol::plan_limits::PlanWindow;
 
 /// Runs the command if due. Called after every message.
 pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -30,6 +34,14 @@ pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn printed(model: &mut Model, answer: &Result<String, String>) {
     if let Some(command) = &mut model.status_line.command {
         command.take(answer);
+    }
+}
+
+fn limit(window: &PlanWindow, now: Millis) -> LimitFacts {
+    LimitFacts {
+        name: window.name.clone(),
+        used_percent: window.used(now),
+        resets_at: window.resets_at.map(|at| at / 1_000),
     }
 }
 
@@ -60,6 +72,7 @@ fn facts(model: &Model) -> StatusFacts {
         },
         usage: UsageFacts { input, output, cache_read, cache_write },
         cost: CostFacts { usd: status.total.cost.total, complete: status.priced },
+        limits: status.mirror.plan_windows().iter().map(|window| limit(window, model.now)).collect(),
         running: status.run.is_some(),
         columns: model.size.width,
     }

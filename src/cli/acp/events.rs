@@ -79,6 +79,7 @@ fn of_run(state: &mut AcpState, key: SessionKey, event: RunEvent) {
         | RunEvent::AgentEnd { .. }
         | RunEvent::AutoRetryEnd { .. }
         | RunEvent::Stalled { .. }
+        | RunEvent::PlanLimits { .. }
         | RunEvent::BranchSummary { .. } => {}
     }
 }

@@ -200,6 +200,9 @@ impl Opening {
         }
         add(SettingsEvent::ResourcesChanged { resources: known.resources.clone() }.into());
         add(SettingsEvent::PermissionModeChanged { mode: known.mode }.into());
+        if let Some(limits) = known.limits.clone() {
+            add(RunEvent::PlanLimits { limits }.into());
+        }
         if known.plan.is_some() {
             add(SessionEvent::PlanChanged { plan: known.plan.clone() }.into());
         }

@@ -15,6 +15,8 @@ use tokio_util::task::AbortOnDropHandle;
 use super::read_pace::ReadPace;
 use super::worker::{Pause, Worker};
 use super::{Failure, Peer, closed, transport_failure};
+use crate::provider::plan_limits;
+use tau_protocol::plan_limits::PlanWindow;
 
 /// The time that the connection has to return data it has received.
 const DRAIN: Duration = Duration::from_millis(1);
@@ -27,6 +29,8 @@ const WAITING: usize = 2;
 #[derive(Debug)]
 pub struct ResponseBody {
     parts: mpsc::Receiver<Part>,
+    /// How much of the plan's limits is used, if the answer says so.
+    pub(crate) plan: Vec<PlanWindow>,
     _reader: AbortOnDropHandle<()>,
 }
 
@@ -35,8 +39,12 @@ impl ResponseBody {
     pub(super) fn read(response: Response, peer: Peer, worker: &Worker, pace: ReadPace) -> Self {
         let (sender, parts) = mpsc::channel(WAITING);
         let pause = worker.pause();
+        let headers = response.headers().iter();
+        let headers: Vec<(&str, &str)> =
+            headers.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))).collect();
+        let plan = plan_limits::of_headers(&headers, jiff::Timestamp::now().as_millisecond());
         let reader = BodyReader { response, peer, pace, pause, flows: false };
-        ResponseBody { parts, _reader: worker.spawn(reader.run(sender)) }
+        ResponseBody { parts, plan, _reader: worker.spawn(reader.run(sender)) }
     }
 
     /// The next bytes; `None` at the end. Available data is joined, including data that arrives within the

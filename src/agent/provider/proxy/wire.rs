@@ -129,7 +129,8 @@ impl WireWriter {
             }
             StreamEvent::Usage(usage) => WireEvent::Usage { usage },
             StreamEvent::ResponseId(id) => WireEvent::ResponseId { id },
-            StreamEvent::Silent { .. } => return None,
+            // The plan is that of the server's owner.
+            StreamEvent::Silent { .. } | StreamEvent::Plan(_) => return None,
             StreamEvent::Stop(reason) => WireEvent::Done { reason },
             StreamEvent::Failed(failure) => WireEvent::Error { failure },
         };

@@ -107,7 +107,7 @@ impl Teller {
     fn tell(&mut self, event: StreamEvent) -> Vec<Told> {
         let mut lines = Vec::new();
         match event {
-            StreamEvent::Silent { .. } => return Vec::new(),
+            StreamEvent::Silent { .. } | StreamEvent::Plan(_) => return Vec::new(),
             // Before anything was said, the status can say it.
             StreamEvent::Failed(failure) if !self.has_begun || !self.is_stream => {
                 return vec![Told::Failed(failure)];
