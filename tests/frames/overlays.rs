@@ -112,6 +112,12 @@ fn sign_in() {
         }))
     };
     screen.send(Msg::Finished(ticket, page(None)));
+    // Without text, Enter copies the address, which may be longer than the box is wide.
+    screen.keys("<enter>");
+    let copied = screen.take_effects().into_iter().any(
+        |effect| matches!(effect, Effect::Copy(text) if text.starts_with("https://auth.example/authorize?") && text.ends_with("890")),
+    );
+    assert!(copied);
     screen.keys("http");
     frames(&mut screen, "sign-in-browser");
     screen.keys("<enter>");

@@ -3,7 +3,7 @@
 use super::pickers;
 use crate::action::Action;
 use crate::effect::Effect;
-use crate::key::Key;
+use crate::key::{Key, KeyCode};
 use crate::line_edit::LineEdit;
 use crate::model::Model;
 use crate::outcome::KeyOutcome;
@@ -87,6 +87,13 @@ pub(super) fn sign_in_instead(model: &mut Model, name: &str, effects: &mut Vec<E
 
 /// Handles a key in the box of a login.
 pub(super) fn sign_in_key(model: &mut Model, mut view: SignInView, key: Key, effects: &mut Vec<Effect>) {
+    // A long address is wrapped, so it cannot be copied from the screen.
+    let page = view.page.as_ref().filter(|_| view.failed.is_none() && view.line.text().is_empty());
+    if let (KeyCode::Enter, Some(page)) = (key.code, page) {
+        effects.push(Effect::Copy(page.page.clone()));
+        model.remark("copied the address");
+        return model.overlays.push(Overlay::SignIn(view));
+    }
     match overlay::login_key(&mut view.line, key) {
         KeyOutcome::Done(address) => paste_address(model, view, address, effects),
         KeyOutcome::Closed => model.forget(view.ticket, effects),

@@ -4,55 +4,34 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::frame;
+use super::dialog::{frame, inner_width};
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::overlays::overlay::SignInView;
 use tau_app::printable::printable_line;
 use tau_app::request::SignInPage;
 
-/// The number of rows of the box.
-const ROWS: u16 = 12;
-
 /// Draws the box; returns the cursor.
 pub(super) fn draw(view: &SignInView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
     let name = view.page.as_ref().map_or(view.login.as_str(), |page| page.name.as_str());
     let title = format!("Log in to {}", printable_line(name));
-    let inner = frame(&title, "esc stops it", ROWS, theme, area, buffer);
+    let waits = view.failed.is_none() && view.page.is_some();
+    let hint = if waits { "enter copies the address · esc stops it" } else { "esc stops it" };
+    let rows = rows(view, theme, inner_width(area));
+    // The line for a pasted address is drawn whatever else there is no room for.
+    let pastes = waits && view.page.as_ref().is_some_and(|page| page.code.is_none());
+    let last = u16::from(pastes);
+    let height = u16::try_from(rows.len()).unwrap_or(u16::MAX).saturating_add(last);
+    let inner = frame(&title, hint, height, theme, area, buffer);
+    let bottom = inner.bottom().saturating_sub(last);
     let mut y = inner.y;
-    let mut put = |text: &str, token: ThemeToken| {
-        for row in wrap::wrap(&Line::styled(text.to_owned(), theme.style(token)), inner.width, 0) {
-            if y < inner.bottom() {
-                buffer.set_line(inner.x, y, &row, inner.width);
-                y += 1;
-            }
-        }
-    };
-    match (&view.failed, &view.page) {
-        (Some(failed), _) => {
-            put(failed.as_str(), ThemeToken::Error);
-            put("Press Esc, then /login to try again.", ThemeToken::Muted);
-            return None;
-        }
-        (None, None) => {
-            put("asking the provider…", ThemeToken::Muted);
-            return None;
-        }
-        (None, Some(page)) => {
-            put(asked(page), ThemeToken::Text);
-            put(&printable_line(&page.page), ThemeToken::Accent);
-            if let Some(code) = &page.code {
-                put(&format!("and type this code there: {}", printable_line(code)), ThemeToken::Text);
-                put("It is for you alone. Never type a code that somebody sent you.", ThemeToken::Muted);
-                return None;
-            }
-            put(
-                "If the browser is on another machine and cannot show the last page, paste its address here:",
-                ThemeToken::Muted,
-            );
+    for row in &rows {
+        if y < bottom {
+            buffer.set_line(inner.x, y, row, inner.width);
+            y += 1;
         }
     }
-    if y >= inner.bottom() {
+    if !pastes || y >= inner.bottom() {
         return None;
     }
     let shown = "•".repeat(view.line.text().chars().count().min(usize::from(inner.width.saturating_sub(4))));
@@ -60,6 +39,35 @@ pub(super) fn draw(view: &SignInView, theme: &Theme, area: Rect, buffer: &mut Bu
     let prompt = Line::from(vec![Span::styled("> ", theme.style(ThemeToken::Accent)), Span::raw(shown)]);
     buffer.set_line(inner.x, y, &prompt, inner.width);
     Some((inner.x + column.min(inner.width.saturating_sub(1)), y))
+}
+
+/// The text of the box, wrapped.
+fn rows(view: &SignInView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+    let mut rows = Vec::new();
+    let mut put = |text: &str, token: ThemeToken| {
+        rows.extend(wrap::wrap(&Line::styled(text.to_owned(), theme.style(token)), width, 0));
+    };
+    match (&view.failed, &view.page) {
+        (Some(failed), _) => {
+            put(failed.as_str(), ThemeToken::Error);
+            put("Press Esc, then /login to try again.", ThemeToken::Muted);
+        }
+        (None, None) => put("asking the provider…", ThemeToken::Muted),
+        (None, Some(page)) => {
+            put(asked(page), ThemeToken::Text);
+            put(&printable_line(&page.page), ThemeToken::Accent);
+            if let Some(code) = &page.code {
+                put(&format!("and type this code there: {}", printable_line(code)), ThemeToken::Text);
+                put("It is for you alone. Never type a code that somebody sent you.", ThemeToken::Muted);
+            } else {
+                put(
+                    "If the browser is on another machine and cannot show the last page, paste its address here:",
+                    ThemeToken::Muted,
+                );
+            }
+        }
+    }
+    rows
 }
 
 /// The first step for the user.
