@@ -257,3 +257,38 @@ async fn without_a_mode_it_asks_and_has_all_open_files() {
         assert_eq!(numbers[0], numbers[1], "{limits}");
     }
 }
+
+#[tokio::test]
+async fn sessions_of_other_agents_are_listed_and_continued_as_copies() {
+    let dir = tempfile::tempdir().unwrap();
+    let work = dir.path().canonicalize().unwrap();
+    let name = work.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let folder = work.join(".claude/projects").join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let id = "5f0a7c1e-8f0e-4a53-9d3c-1b2f3c4d5e6f";
+    let file = folder.join(format!("{id}.jsonl"));
+    let text =
+        include_str!("foreign_sessions/claude.jsonl").replace("/home/dev/shop", &work.to_string_lossy());
+    std::fs::write(&file, &text).unwrap();
+    let server = Served::in_dir(dir, &[]).await;
+    let listed = async || server.send("GET", "/api/sessions", &Value::Null).await.is(200).json();
+    let list = listed().await;
+    let row = &list["sessions"][0];
+    assert_eq!((&row["id"], &row["source"], &row["live"]), (&json!(id), &json!("claude"), &json!(false)));
+    let shown = server.send("GET", &format!("/api/sessions/{id}"), &Value::Null).await.is(200).json();
+    assert_eq!(shown["cwd"], json!(work.to_string_lossy()));
+    // It is not tau's to delete.
+    server.send("DELETE", &format!("/api/sessions/{id}"), &Value::Null).await.is(404);
+    let body = json!({ "prompt": "help", "sessionId": id });
+    let frames = server.stream("POST", "/api/prompt", "", &body).await.until("done").await;
+    assert_eq!(frames.last().unwrap().data["sessionId"], json!(id));
+    let history =
+        server.send("GET", &format!("/api/sessions/{id}/history"), &Value::Null).await.is(200).json();
+    assert!(history["messages"].to_string().contains("basket"), "{history}");
+    let list = listed().await;
+    let rows = list["sessions"].as_array().unwrap();
+    assert_eq!((rows.len(), &rows[0]["id"], &rows[0]["source"]), (1, &json!(id), &json!("tau")));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    // A part of an id names nothing here.
+    server.send("GET", "/api/sessions/5f0a7c1e", &Value::Null).await.is(404);
+}

@@ -4,6 +4,7 @@
 //! its file is the one that every tau uses, so a session that is open in a terminal is refused.
 
 mod deletion;
+mod saved;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -24,14 +25,13 @@ use crate::tui::services::Services;
 use tau_agent::engine::config::AgentConfig;
 use tau_agent::engine::task;
 use tau_agent::session::entry::Body;
-use tau_agent::session::index::SessionIndex;
 use tau_agent::session::tail::TAIL;
-use tau_agent::session::{Access, ForkRange, Session, SessionError, is_session_id, list};
+use tau_agent::session::{Access, ForkRange, Session, SessionError, foreign, is_session_id};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
 use tau_protocol::message::Message;
 use tau_protocol::model::{Api, Model, ThinkingLevel};
-use tau_protocol::session_row::SessionRow;
+use tau_protocol::session_row::SessionOrigin;
 use tau_tools::paths::resolve;
 
 /// Interval of checks for unused sessions.
@@ -188,36 +188,6 @@ impl Hub {
         LiveCounts { sessions: all.len(), running, waiting }
     }
 
-    /// The saved sessions, newest first; of `cwd`, or all.
-    pub async fn saved(&self, cwd: Option<PathBuf>) -> Result<Vec<SessionRow>, Problem> {
-        let (root, index) = (self.root.clone(), self.setup.paths.session_index());
-        blocking(move || {
-            let (mut rows, mut known) = (Vec::new(), SessionIndex::load(&index));
-            list::list_known(&root, cwd.as_deref(), &mut known, &mut |row| {
-                rows.push(row);
-                true
-            });
-            if let Err(error) = known.save(&index) {
-                tracing::warn!(%error, "the index of sessions could not be written");
-            }
-            rows
-        })
-        .await
-    }
-
-    /// The file of a saved session.
-    ///
-    /// # Errors
-    /// When no session has this id.
-    pub async fn file(&self, id: &str) -> Result<PathBuf, Problem> {
-        let (root, wanted) = (self.root.clone(), id.to_owned());
-        let found = match is_session_id(id) {
-            true => blocking(move || list::of_id(&root, &wanted)).await?,
-            false => None,
-        };
-        found.ok_or_else(|| no_session(id))
-    }
-
     /// The session with this id, opened if necessary.
     ///
     /// # Errors
@@ -230,11 +200,17 @@ impl Hub {
         if let Some(live) = self.find(id) {
             return Ok(live);
         }
-        let path = self.file(id).await?;
+        let own = match self.file(id).await {
+            Ok(path) => Ok(path),
+            Err(problem) => Err(self.of_others(id).await.map_err(|_| problem)?),
+        };
         self.make_slot().await?;
-        let setup = self.setup.clone();
-        let config = blocking(move || compose_saved(&setup, &path)).await??;
-        self.start(config).await
+        let (setup, id) = (self.setup.clone(), id.to_owned());
+        let config = blocking(move || match own {
+            Ok(path) => compose_saved(&setup, &path),
+            Err((path, source)) => compose_continued(&setup, &path, source, &id),
+        });
+        self.start(config.await??).await
     }
 
     /// A new session.
@@ -470,6 +446,24 @@ fn compose_saved(base: &Setup, path: &Path) -> Result<Composed, Problem> {
     let mut session = session;
     session.survey();
     let setup = own_setup(base, &cwd)?;
+    composed(setup.continuing(&session), session)
+}
+
+/// A session that continues one of another agent under its id. The agent's own file stays as it is.
+fn compose_continued(
+    base: &Setup,
+    path: &Path,
+    source: SessionOrigin,
+    id: &str,
+) -> Result<Composed, Problem> {
+    let cwd = foreign::places::directory(path, source).filter(|cwd| cwd.is_dir());
+    let cwd = cwd.ok_or_else(|| {
+        Problem::conflict("directory-gone", "cannot continue this session: its directory is gone")
+    })?;
+    let setup = own_setup(base, &cwd)?;
+    let session = Session::begin_from(path, source, setup.session_dir().as_deref(), None)
+        .map_err(|error| Problem::failed(error.to_string()))?;
+    let session = session.under_id(id);
     composed(setup.continuing(&session), session)
 }
 

@@ -335,6 +335,8 @@ impl From<AnswerOfUser> for UserAnswer {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionSummary {
     pub id: String,
+    /// The program that wrote it: `tau`, or another agent, whose session a request continues as a copy.
+    pub source: String,
     /// Its name, if it has one.
     pub name: Option<String>,
     /// The first line of the first prompt.

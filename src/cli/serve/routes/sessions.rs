@@ -19,11 +19,11 @@ use super::super::types::{
     ChangeSession, CreateSession, ListParams, QueuedTexts, SessionDetail, SessionList, SessionSummary,
 };
 use tau_agent::session::entry::iso;
-use tau_agent::session::list;
+use tau_agent::session::{foreign, list};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{SessionChange, SessionCommand, SettingsCommand};
-use tau_protocol::session_row::SessionRow;
+use tau_protocol::session_row::{SessionOrigin, SessionRow};
 
 /// Default number of sessions on a page.
 const PAGE: u32 = 100;
@@ -100,7 +100,7 @@ pub(super) async fn list(
         return Err(Problem::invalid("limit: give a number from 1 to 1000"));
     }
     let cwd = params.cwd.map(PathBuf::from);
-    let saved = app.hub().saved(cwd.clone()).await?;
+    let saved = app.hub().saved_by_all(cwd.clone()).await?;
     let mut live: HashMap<String, Arc<LiveSession>> =
         app.hub().all().into_iter().map(|live| (live.id.clone(), live)).collect();
     let mut sessions: Vec<SessionSummary> = Vec::new();
@@ -140,8 +140,14 @@ pub(super) async fn show(
     if let Some(live) = app.hub().find(&id) {
         return Ok(Json(detail(&live)));
     }
-    let path = app.hub().file(&id).await?;
-    let rows = app.hub().saved(list::directory(&path)).await?;
+    let cwd = match app.hub().file(&id).await {
+        Ok(path) => list::directory(&path),
+        Err(problem) => {
+            let (path, source) = app.hub().of_others(&id).await.map_err(|_| problem)?;
+            foreign::places::directory(&path, source)
+        }
+    };
+    let rows = app.hub().saved_by_all(cwd).await?;
     let row = rows.into_iter().find(|row| row.id == id);
     let row = row.ok_or_else(|| Problem::not_found("the session was deleted meanwhile"))?;
     Ok(Json(SessionDetail {
@@ -220,6 +226,7 @@ pub(super) async fn delete(State(app): State<App>, Names(id): Names<String>) -> 
 fn summary(row: &SessionRow, live: Option<&LiveSession>) -> SessionSummary {
     SessionSummary {
         id: row.id.clone(),
+        source: row.source.name().to_owned(),
         name: row.name.clone(),
         first_prompt: row.first_prompt.clone(),
         cwd: row.cwd.display().to_string(),
@@ -235,6 +242,7 @@ fn summary(row: &SessionRow, live: Option<&LiveSession>) -> SessionSummary {
 fn unsaved_summary(live: &LiveSession) -> SessionSummary {
     live.read_facts(|facts, _| SessionSummary {
         id: live.id.clone(),
+        source: SessionOrigin::Tau.name().to_owned(),
         name: facts.mirror.session.name.clone(),
         first_prompt: String::new(),
         cwd: facts.mirror.session.cwd.display().to_string(),
