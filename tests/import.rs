@@ -117,7 +117,7 @@ fn everything_is_shown_and_nothing_written() {
         "claude_hooks = true",
         "env: ANTHROPIC_API_KEY, FOO",
         "model = anthropic/claude-sonnet-4-5",
-        "left: its command reads other JSON",
+        "status_command = date",
         "MCP server here, for this directory",
         "left: SSE",
         "1 agent",

@@ -20,6 +20,51 @@ pub struct StatusFacts {
     pub(crate) running: bool,
     /// Columns of the window.
     pub(crate) columns: u16,
+    /// The facts under the names that Claude Code has for them, so that commands for it work here.
+    #[serde(flatten)]
+    pub(crate) claude: ClaudeFacts,
+}
+
+/// The facts as Claude Code names them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct ClaudeFacts {
+    pub(crate) session_id: String,
+    pub(crate) transcript_path: Option<String>,
+    pub(crate) version: &'static str,
+    /// The directory.
+    pub(crate) workspace: WorkspaceFacts,
+    pub(crate) context_window: WindowFacts,
+    pub(crate) rate_limits: RateLimits,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct WorkspaceFacts {
+    pub(crate) current_dir: String,
+    pub(crate) project_dir: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct WindowFacts {
+    pub(crate) context_window_size: Option<u64>,
+    pub(crate) used_percentage: Option<u64>,
+    pub(crate) remaining_percentage: Option<u64>,
+    pub(crate) total_input_tokens: u64,
+    pub(crate) total_output_tokens: u64,
+}
+
+/// Absent where the provider reports none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct RateLimits {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) five_hour: Option<RateLimit>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) seven_day: Option<RateLimit>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct RateLimit {
+    pub(crate) used_percentage: u64,
+    pub(crate) resets_at: Option<i64>,
 }
 
 /// The session, for the status command.
@@ -36,6 +81,8 @@ pub(crate) struct ModelFacts {
     pub(crate) provider: String,
     pub(crate) id: String,
     pub(crate) name: String,
+    /// The name again, as Claude Code calls it.
+    pub(crate) display_name: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -65,6 +112,8 @@ pub(crate) struct UsageFacts {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct CostFacts {
     pub(crate) usd: f64,
+    /// The amount again, under the name that Claude Code has for it.
+    pub(crate) total_cost_usd: f64,
     /// False when some of it was used with a model whose price is unknown.
     pub(crate) complete: bool,
 }

@@ -5,7 +5,8 @@ use crate::model::Model;
 use crate::msg::Millis;
 use crate::request::ShellRequest;
 use crate::status_facts::{
-    ContextFacts, CostFacts, LimitFacts, ModelFacts, SessionFacts, StatusFacts, UsageFacts,
+    ClaudeFacts, ContextFacts, CostFacts, LimitFacts, ModelFacts, RateLimit, RateLimits, SessionFacts,
+    StatusFacts, UsageFacts, WindowFacts, WorkspaceFacts,
 };
 use crate::status_line::INTERVAL;
 use tau_protocol::message::Usage;
@@ -45,12 +46,47 @@ fn limit(window: &PlanWindow, now: Millis) -> LimitFacts {
     }
 }
 
+/// The current facts, as Claude Code names them.
+fn claude(model: &Model) -> ClaudeFacts {
+    let status = &model.status;
+    let session = &status.mirror.session;
+    let cwd = session.cwd.to_string_lossy().into_owned();
+    let percent = status.context_percent();
+    let rate = |name: &str| {
+        let window = status.mirror.plan_windows().iter().find(|window| window.name == name)?;
+        let LimitFacts { used_percent: used_percentage, resets_at, .. } = limit(window, model.now);
+        Some(RateLimit { used_percentage, resets_at })
+    };
+    let total = &status.total;
+    ClaudeFacts {
+        session_id: session.id.clone(),
+        transcript_path: session.file.as_ref().map(|file| file.to_string_lossy().into_owned()),
+        version: env!("CARGO_PKG_VERSION"),
+        workspace: WorkspaceFacts { current_dir: cwd.clone(), project_dir: cwd },
+        context_window: WindowFacts {
+            context_window_size: status
+                .mirror
+                .model
+                .as_ref()
+                .map(|ai| ai.context_window)
+                .filter(|window| *window > 0),
+            used_percentage: percent,
+            remaining_percentage: percent.map(|percent| 100_u64.saturating_sub(percent)),
+            total_input_tokens: total.input + total.cache_read + total.cache_write,
+            total_output_tokens: total.output,
+        },
+        rate_limits: RateLimits { five_hour: rate("5h"), seven_day: rate("week") },
+    }
+}
+
 /// The current facts.
 fn facts(model: &Model) -> StatusFacts {
     let status = &model.status;
     let Usage { input, output, cache_read, cache_write, .. } = status.total;
     let session = &status.mirror.session;
+    let claude = claude(model);
     StatusFacts {
+        claude,
         session: SessionFacts {
             id: session.id.clone(),
             name: session.name.clone(),
@@ -63,6 +99,7 @@ fn facts(model: &Model) -> StatusFacts {
             provider: ai.provider.clone(),
             id: ai.id.clone(),
             name: ai.name.clone(),
+            display_name: if ai.name.is_empty() { ai.id.clone() } else { ai.name.clone() },
         }),
         thinking: status.mirror.thinking.name(),
         context: ContextFacts {
@@ -71,7 +108,11 @@ fn facts(model: &Model) -> StatusFacts {
             percent: status.context_percent(),
         },
         usage: UsageFacts { input, output, cache_read, cache_write },
-        cost: CostFacts { usd: status.total.cost.total, complete: status.priced },
+        cost: CostFacts {
+            usd: status.total.cost.total,
+            total_cost_usd: status.total.cost.total,
+            complete: status.priced,
+        },
         limits: status.mirror.plan_windows().iter().map(|window| limit(window, model.now)).collect(),
         running: status.run.is_some(),
         columns: model.size.width,

@@ -91,9 +91,11 @@ fn of_settings(found: &mut Collector, file: &Path, settings: &Value) {
             found.left(file, what, "a name of its own; choose one with /model");
         }
     }
-    if settings.get("statusLine").is_some() {
-        let why = "its command reads other JSON; status_line and status_command are tau's";
-        found.left(file, "statusLine", why);
+    if let Some(line) = settings.get("statusLine") {
+        match text_in(line, "command").filter(|command| !command.trim().is_empty()) {
+            Some(command) => found.change(file, "statusLine", setting("status_command", command)),
+            None => found.left(file, "statusLine", "it has no command; status_line is tau's"),
+        }
     }
 }
 
@@ -118,9 +120,7 @@ fn plugins(found: &mut Collector, folder: &Path) {
     for (name, value) in fields(&installed, "plugins") {
         let place = value.get(0).unwrap_or(value);
         let path = text_in(place, "installPath").unwrap_or_default();
-        let why = format!(
-            "copy what you want of it into the configuration folder: its skills, commands and servers are in {path}"
-        );
+        let why = format!("`tau add {path}` shows what is in it and adds it as a package");
         found.left(&file, format!("plugin {name}"), &why);
     }
 }
