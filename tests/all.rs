@@ -12,6 +12,7 @@
 )]
 
 mod acp;
+mod add;
 mod agent;
 mod approvals;
 mod asking;

@@ -18,6 +18,7 @@ pub mod compose;
 pub mod headless;
 mod import;
 pub(crate) mod live;
+mod packages;
 pub mod process;
 pub mod protocol;
 pub mod proxy;
@@ -33,7 +34,8 @@ use args::front_end::{FrontEnd, StandardStreams};
 use args::subcommand::Subcommand;
 use commands::{
     auth, completion_scripts, doctor, export, extensions, jobs, login, man_pages, mcp, models,
-    name_completion, permissions, sandbox, theme, tools, undo, uninstall, update,
+    name_completion, packages as package_commands, permissions, sandbox, theme, tools, undo, uninstall,
+    update,
 };
 use compose::{Setup, sessions};
 use process::exit::{Exit, fail, say};
@@ -78,6 +80,8 @@ fn run() -> Exit {
         Ok(Some(Subcommand::Update(args))) => return crash::or_crash(update::run(&args)),
         Ok(Some(Subcommand::Uninstall(args))) => return crash::or_crash(uninstall::run(&args)),
         Ok(Some(Subcommand::Doctor(args))) => return crash::or_crash(doctor::run(&args)),
+        Ok(Some(Subcommand::Add(args))) => return crash::or_crash(package_commands::add(&args)),
+        Ok(Some(Subcommand::Remove(args))) => return crash::or_crash(package_commands::remove(&args)),
         Ok(Some(Subcommand::Import(args))) => return crash::or_crash(import::run(&args)),
         Ok(Some(Subcommand::Extensions(args))) => return crash::or_crash(extensions::run(&args)),
         Ok(Some(Subcommand::Permissions(args))) => return crash::or_crash(permissions::run(&args)),

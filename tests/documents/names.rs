@@ -22,6 +22,7 @@ use tau::cli::args::login::LoginArgs;
 use tau::cli::args::mcp::McpArgs;
 use tau::cli::args::mcp_serve::McpServeArgs;
 use tau::cli::args::models::ModelsArgs;
+use tau::cli::args::packages::AddArgs;
 use tau::cli::args::proxy::ProxyArgs;
 use tau::cli::args::serve::ServeArgs;
 use tau::cli::args::tools::ToolsArgs;
@@ -168,6 +169,7 @@ const OTHERS: &[&str] = &[
     "force",
     "grep",
     "hard",
+    "profile",
     "prune",
     "registry",
     "release",
@@ -202,6 +204,7 @@ fn every_flag_in_the_documents_exists() {
         ProxyArgs::command(),
         LoginArgs::command(),
         UpdateArgs::command(),
+        AddArgs::command(),
         UninstallArgs::command(),
         ProxyArgs::command().find_subcommand("add").unwrap().clone(),
         McpArgs::command().find_subcommand("login").unwrap().clone(),

@@ -29,7 +29,9 @@ pub(crate) fn rules(allowed: &[String], source: ExtensionSource) -> (Vec<Rule>, 
         }
         let tool = known.unwrap_or(&lower);
         match format!("{tool}{pattern}").parse::<Rule>() {
-            Ok(rule) => match grant::objection(&rule).filter(|_| source == ExtensionSource::Project) {
+            Ok(rule) => match grant::objection(&rule)
+                .filter(|_| matches!(source, ExtensionSource::Project | ExtensionSource::Package))
+            {
                 Some(why) => problems.push(format!("allowed-tools: {text}: {why}")),
                 None => rules.push(rule),
             },

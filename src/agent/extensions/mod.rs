@@ -15,6 +15,7 @@ pub mod front_matter;
 pub mod hooks;
 mod long_text;
 pub mod mcp;
+pub mod packages;
 pub mod places;
 pub mod prompt;
 pub mod registry;

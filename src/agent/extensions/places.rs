@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::hooks::HookFile;
+use super::hooks::{HookFile, HookFormat};
+use super::packages::Package;
 use tau_protocol::extension::ExtensionSource;
 
 /// Folders of skills in the user's home directory, besides `skills/` in the folder of settings.
@@ -49,6 +50,10 @@ pub struct Places {
     pub tools: Vec<Place>,
     /// Files that may define hooks, in the order in which their hooks run.
     pub hooks: Vec<HookFile>,
+    /// The packages that the user has added, on or off.
+    pub packages: Vec<Package>,
+    /// Problems with the list of packages.
+    pub problems: Vec<String>,
     /// Other files that affect loading, whether or not they exist: settings, and the folders of trusted
     /// projects.
     pub files: Vec<PathBuf>,
@@ -66,9 +71,34 @@ impl Places {
             skills: places("skills", &USER_SKILLS),
             prompts: places("prompts", &USER_PROMPTS),
             tools: places("tools", &[]),
-            hooks: Vec::new(),
-            files: Vec::new(),
+            ..Places::default()
         }
+    }
+
+    /// The places with those of the packages that are used; they come last.
+    pub(super) fn with_packages(&self, is_used: impl Fn(&Package) -> bool) -> Self {
+        let mut places = self.clone();
+        for package in self.packages.iter().filter(|package| is_used(package)) {
+            let parts = &package.record.parts;
+            let place = |path: &String| Place {
+                folder: package.root.join(path),
+                source: ExtensionSource::Package,
+                within: Some(package.root.clone()),
+            };
+            places.skills.extend(parts.skills.iter().map(place));
+            places.prompts.extend(parts.prompts.iter().map(place));
+            places.tools.extend(parts.tools.iter().map(place));
+            let (texts, problems) = package.texts(&parts.hooks);
+            let file = |(path, text)| HookFile {
+                path,
+                text,
+                format: HookFormat::Json,
+                source: ExtensionSource::Package,
+            };
+            places.hooks.extend(texts.into_iter().map(file));
+            places.problems.extend(problems);
+        }
+        places
     }
 
     /// Adds folders of a trusted directory, which take precedence over earlier ones; only for tools, the

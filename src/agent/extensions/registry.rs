@@ -11,6 +11,7 @@ use super::changes::{self, ExtensionChange, FileStamps};
 use super::custom_tools::{self, CustomTool, FoundTool};
 use super::hooks::{self, Hook};
 use super::mcp::search;
+use super::packages::Package;
 use super::places::{Place, Places};
 use super::skills::listing::{SKILL_BUDGET, SkillListing, listing};
 use super::skills::{self, Skill};
@@ -43,6 +44,10 @@ impl Loaded {
     /// Loads the extensions of places. Blocks.
     pub fn from_places(places: &Places, options: &ExtensionOptions) -> Self {
         let mut loaded = Loaded::default();
+        let rows: Vec<ExtensionRow> = places.packages.iter().map(Package::row).collect();
+        let is_off = |row: &ExtensionRow| options.off.contains(&row.id());
+        let places = &places.with_packages(|package| package.problem.is_none() && !is_off(&package.row()));
+        loaded.problems.extend(places.problems.clone());
         // There may be a thousand of each, and most of the time is spent in system calls.
         let (skills, templates) = std::thread::scope(|scope| {
             let templates = scope.spawn(|| all_of(&places.prompts, templates::find));
@@ -64,9 +69,28 @@ impl Loaded {
             tools.into_iter().for_each(|found| loaded.take_tool(found, options));
             loaded.problems.extend(problems);
         }
+        loaded.take_packages(rows, is_off);
         loaded.tools.sort_by(|one, other| one.name().cmp(other.name()));
         loaded.stamps = stamps(&loaded.rows);
         loaded
+    }
+
+    /// Adds the rows of packages, with the tokens of what is in them.
+    fn take_packages(&mut self, rows: Vec<ExtensionRow>, is_off: impl Fn(&ExtensionRow) -> bool) {
+        let mut rows = rows;
+        for row in &mut rows {
+            let within = |other: &&ExtensionRow| {
+                let (Some(root), Some(path)) = (&row.path, &other.path) else { return false };
+                path.starts_with(root)
+            };
+            let tokens: u64 = self.rows.iter().filter(within).filter_map(|other| other.tokens).sum();
+            row.tokens = (tokens > 0).then_some(tokens);
+        }
+        let rows = rows.into_iter();
+        self.rows.extend(rows.map(|row| match row.state {
+            ExtensionState::On if is_off(&row) => off(row),
+            _ => row,
+        }));
     }
 
     /// Selects the usable templates. Those of higher precedence come first.

@@ -47,7 +47,7 @@ impl UsedFiles {
 
     /// The reason a file that was never used grants nothing yet.
     pub(crate) fn objection(&self, path: &Path, source: ExtensionSource) -> Option<&'static str> {
-        if self.asks && source == ExtensionSource::Project {
+        if self.asks && matches!(source, ExtensionSource::Project | ExtensionSource::Package) {
             return Some("was not used before");
         }
         // The change time, which cannot be set by programs.

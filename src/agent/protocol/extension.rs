@@ -13,16 +13,19 @@ pub enum ExtensionKind {
     PromptTemplate,
     Hook,
     CustomTool,
+    /// Several extensions that were added together.
+    Package,
 }
 
 impl ExtensionKind {
     /// Every kind, in the order in which they are listed.
-    pub const ALL: [ExtensionKind; 5] = [
+    pub const ALL: [ExtensionKind; 6] = [
         ExtensionKind::McpServer,
         ExtensionKind::Skill,
         ExtensionKind::PromptTemplate,
         ExtensionKind::Hook,
         ExtensionKind::CustomTool,
+        ExtensionKind::Package,
     ];
 
     /// Its prefix in the setting `extensions_off`, as in `skill:name`.
@@ -33,6 +36,7 @@ impl ExtensionKind {
             ExtensionKind::PromptTemplate => "prompt",
             ExtensionKind::Hook => "hook",
             ExtensionKind::CustomTool => "tool",
+            ExtensionKind::Package => "package",
         }
     }
 
@@ -44,6 +48,7 @@ impl ExtensionKind {
             ExtensionKind::PromptTemplate => "prompt template",
             ExtensionKind::Hook => "hook",
             ExtensionKind::CustomTool => "custom tool",
+            ExtensionKind::Package => "package",
         }
     }
 
@@ -55,6 +60,7 @@ impl ExtensionKind {
             ExtensionKind::PromptTemplate => "Prompt templates",
             ExtensionKind::Hook => "Hooks",
             ExtensionKind::CustomTool => "Custom tools",
+            ExtensionKind::Package => "Packages",
         }
     }
 }
@@ -67,6 +73,8 @@ pub enum ExtensionSource {
     User,
     /// A directory that the user trusts.
     Project,
+    /// A package that the user has added.
+    Package,
     /// Only this run: a flag, or the program itself.
     Session,
 }
@@ -77,6 +85,7 @@ impl ExtensionSource {
         match self {
             ExtensionSource::User => "user",
             ExtensionSource::Project => "project",
+            ExtensionSource::Package => "package",
             ExtensionSource::Session => "session",
         }
     }

@@ -201,7 +201,7 @@ mod tests {
             ("tau -p login openai", "comes first: tau login"),
             ("tau lgoin", "did you mean tau login?"),
             ("tau upgrade", "to install a newer version: tau update"),
-            ("tau help mdels", "the commands that it knows are acp, attach"),
+            ("tau help mdels", "the commands that it knows are acp, add, attach"),
             ("tau quit", "type /quit"),
         ];
         for (line, expected) in cases {

@@ -20,6 +20,7 @@ pub mod login;
 pub mod mcp;
 pub mod mcp_serve;
 pub mod models;
+pub mod packages;
 pub(crate) mod permissions;
 pub mod proxy;
 pub(crate) mod sandbox;

@@ -15,6 +15,7 @@ use super::login::LoginArgs;
 use super::mcp::McpArgs;
 use super::mcp_serve::McpServeArgs;
 use super::models::ModelsArgs;
+use super::packages::{AddArgs, RemoveArgs};
 use super::permissions::PermissionsArgs;
 use super::proxy::ProxyArgs;
 use super::sandbox::SandboxArgs;
@@ -27,8 +28,9 @@ use super::uninstall::UninstallArgs;
 use super::update::UpdateArgs;
 
 /// The first words that name commands.
-pub(crate) const NAMES: [&str; 30] = [
+pub(crate) const NAMES: [&str; 32] = [
     "acp",
+    "add",
     "attach",
     "auth",
     "board",
@@ -47,6 +49,7 @@ pub(crate) const NAMES: [&str; 30] = [
     "models",
     "permissions",
     "proxy",
+    "remove",
     "sandbox",
     "send",
     "serve",
@@ -92,6 +95,10 @@ pub(crate) enum Subcommand {
     Mcp(McpArgs),
     /// `tau extensions`.
     Extensions(ExtensionsArgs),
+    /// `tau add`.
+    Add(AddArgs),
+    /// `tau remove`.
+    Remove(RemoveArgs),
     /// `tau import`.
     Import(ImportArgs),
     /// `tau tools`.
@@ -146,6 +153,8 @@ pub(crate) fn commands() -> Vec<Command> {
         named(ExportArgs::command(), "export"),
         named(McpArgs::command(), "mcp"),
         named(ExtensionsArgs::command(), "extensions"),
+        named(AddArgs::command(), "add"),
+        named(RemoveArgs::command(), "remove"),
         named(ImportArgs::command(), "import"),
         named(ToolsArgs::command(), "tools"),
         named(PermissionsArgs::command(), "permissions"),
@@ -170,6 +179,8 @@ impl Subcommand {
         let rest = arguments.iter().skip(1);
         Ok(Some(match arguments.get(1).and_then(|word| word.to_str()) {
             Some("acp") => Subcommand::Acp(Box::new(AcpArgs::try_parse_from(rest)?)),
+            Some("add") => Subcommand::Add(AddArgs::try_parse_from(rest)?),
+            Some("remove") => Subcommand::Remove(RemoveArgs::try_parse_from(rest)?),
             Some("attach") => Subcommand::Attach(AttachArgs::try_parse_from(rest)?),
             Some("models") => Subcommand::Models(ModelsArgs::try_parse_from(rest)?),
             Some("export") => Subcommand::Export(ExportArgs::try_parse_from(rest)?),
@@ -226,6 +237,10 @@ mod tests {
             ("tau permissions", "Permissions"),
             ("tau permissions test --tool edit x", "Permissions"),
             ("tau extensions --json", "Extensions"),
+            ("tau add npm:x --yes", "Add"),
+            ("tau add --update", "Add"),
+            ("tau -p add", ""),
+            ("tau remove x", "Remove"),
             ("tau -p theme", ""),
             ("tau tools --json", "Tools"),
             ("tau tools run x --arg a=b", "Tools"),
@@ -304,6 +319,8 @@ mod tests {
             (ToolsArgs::command(), "Usage: tau tools"),
             (McpArgs::command(), "Usage: tau mcp"),
             (ExtensionsArgs::command(), "Usage: tau extensions"),
+            (AddArgs::command(), "Usage: tau add"),
+            (RemoveArgs::command(), "Usage: tau remove"),
             (PermissionsArgs::command(), "Usage: tau permissions"),
             (SandboxArgs::command(), "Usage: tau sandbox"),
             (ProxyArgs::command(), "Usage: tau proxy"),

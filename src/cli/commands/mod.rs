@@ -12,6 +12,7 @@ pub(crate) mod mcp;
 pub(crate) mod mcp_login;
 pub(crate) mod models;
 pub(crate) mod name_completion;
+pub(crate) mod packages;
 pub(crate) mod permissions;
 pub(crate) mod sandbox;
 pub(crate) mod session_search;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::args::CliArgs;
 use crate::compose::hook_files;
 use crate::compose::project_settings::ProjectSettings;
+use tau_agent::extensions::packages::Packages;
 use tau_agent::extensions::places::Places;
 use tau_agent::extensions::{ExtensionOptions, Extensions};
 use tau_agent::settings::{Paths, Settings};
@@ -34,7 +35,11 @@ fn places(args: &CliArgs, paths: &Paths, cwd: &Path) -> Places {
     let mut places = Places::of_user(&paths.config, home.as_ref().map(|dirs| dirs.home_dir()));
     let projects = ProjectSettings::read(args, paths, Some(cwd)).unwrap_or_default();
     places.hooks = hook_files::all(paths, home.as_ref().map(|dirs| dirs.home_dir()), &projects);
-    places.files = vec![paths.config_file(), paths.mcp_file()];
+    let packages = Packages::new(paths);
+    let (found, problem) = packages.read();
+    places.packages = found;
+    places.problems.extend(problem);
+    places.files = vec![paths.config_file(), paths.mcp_file(), packages.list_file().to_owned()];
     places.files.extend(home.as_ref().map(|dirs| hook_files::others(dirs.home_dir())));
     for project in projects.trusted() {
         places.add_project(project.root(), &project.extension_folders());

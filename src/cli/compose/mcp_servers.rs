@@ -6,14 +6,17 @@ use std::path::Path;
 use super::project_settings::ProjectSettings;
 use crate::args::CliArgs;
 use tau_agent::extensions::mcp::{ConfiguredServer, ReadServers};
+use tau_agent::extensions::packages::{Package, Packages};
 use tau_agent::settings::mcp_servers::{self, McpServer};
 use tau_agent::settings::trust::MCP_FILE;
 use tau_agent::settings::{Paths, Settings, SettingsError};
 
 /// The servers of all files by name, with servers of the nearest project first, and the faults in the files.
-/// Among the user's files, `config.toml` takes precedence.
+/// Among the user's files, `config.toml` takes precedence; those of packages come last.
 pub(crate) fn read(paths: &Paths, project: &ProjectSettings) -> (Vec<ConfiguredServer>, Vec<SettingsError>) {
-    let mut servers = BTreeMap::new();
+    let of_packages = of_packages(paths).into_iter();
+    let mut servers: BTreeMap<String, ConfiguredServer> =
+        of_packages.map(|known| (known.server.name.clone(), known)).collect();
     let mut wrong = Vec::new();
     let mut add = |(found, errors): (Vec<McpServer>, Vec<SettingsError>), path: &Path, is_project| {
         wrong.extend(errors);
@@ -35,6 +38,29 @@ pub(crate) fn read(paths: &Paths, project: &ProjectSettings) -> (Vec<ConfiguredS
         }
     }
     (servers.into_values().collect(), wrong)
+}
+
+/// The servers of packages that are on. They cannot get out of the sandbox.
+fn of_packages(paths: &Paths) -> Vec<ConfiguredServer> {
+    let packages = Packages::new(paths).read().0;
+    if packages.is_empty() {
+        return Vec::new();
+    }
+    let off = Settings::load_leniently(paths).0.extensions_off.unwrap_or_default();
+    let packages = packages.into_iter();
+    let is_used = |package: &Package| package.problem.is_none() && !off.contains(&package.row().id());
+    let mut servers: Vec<ConfiguredServer> = Vec::new();
+    for package in packages.filter(is_used) {
+        for (path, text) in package.mcp_texts() {
+            for mut server in mcp_servers::of_json_text(&path, &text).0 {
+                server.sandbox = server.sandbox.filter(|own| *own);
+                if servers.iter().all(|known| known.server.name != server.name) {
+                    servers.push(ConfiguredServer { server, path: path.clone(), is_project: false });
+                }
+            }
+        }
+    }
+    servers
 }
 
 /// Reads the servers for the session's directory. `sandboxed` is the default for a server without a setting

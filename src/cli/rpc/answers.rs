@@ -56,10 +56,13 @@ fn command_row(found: &PromptCommand) -> Value {
     let source = match found.kind {
         ExtensionKind::Skill => "skill",
         ExtensionKind::McpServer => "mcp",
-        ExtensionKind::PromptTemplate | ExtensionKind::Hook | ExtensionKind::CustomTool => "prompt",
+        ExtensionKind::PromptTemplate
+        | ExtensionKind::Hook
+        | ExtensionKind::CustomTool
+        | ExtensionKind::Package => "prompt",
     };
     let scope = match found.source {
-        ExtensionSource::User => "user",
+        ExtensionSource::User | ExtensionSource::Package => "user",
         ExtensionSource::Project => "project",
         ExtensionSource::Session => "temporary",
     };

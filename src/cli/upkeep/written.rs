@@ -90,6 +90,7 @@ pub(crate) fn find(settings: &Settings, paths: &Paths) -> Result<Vec<Written>, S
         ("sessions", sessions),
         ("undo data", vec![paths.undo()]),
         ("prompt history and usage", history),
+        ("packages of extensions", vec![paths.data.join("packages"), paths.config.join("packages.json")]),
         ("cache", vec![paths.cache.clone()]),
     ];
     let mut claimed: BTreeSet<PathBuf> = named.iter().flat_map(|(_, paths)| paths.clone()).collect();
@@ -97,7 +98,7 @@ pub(crate) fn find(settings: &Settings, paths: &Paths) -> Result<Vec<Written>, S
     let state = rest(&paths.state, &mut claimed, [&paths.config, &paths.data].contains(&&paths.state));
     let other = rest(&paths.data, &mut claimed, paths.data == paths.config);
     let config = rest(&paths.config, &mut claimed, false);
-    let [keys, sessions, undo, history, cache] = named;
+    let [keys, sessions, undo, history, packages, cache] = named;
     let projects = ("rules and settings of projects, only yours", of_projects(&directories));
     let all = [
         ("settings", config),
@@ -105,6 +106,7 @@ pub(crate) fn find(settings: &Settings, paths: &Paths) -> Result<Vec<Written>, S
         sessions,
         undo,
         (history.0, [history.1, other].concat()),
+        packages,
         ("logs, locks and answers", state),
         cache,
         projects,

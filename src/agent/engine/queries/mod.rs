@@ -191,7 +191,10 @@ fn extensions(engine: &Engine) -> Vec<ExtensionRow> {
                 let hook = hooks.iter().find(|hook| hook.name == row.name && hook.row().path == row.path);
                 hook.is_some_and(|hook| Support::here().enforces_some(&facts.policy(&hook.command)))
             }
-            ExtensionKind::McpServer | ExtensionKind::Skill | ExtensionKind::PromptTemplate => false,
+            ExtensionKind::McpServer
+            | ExtensionKind::Skill
+            | ExtensionKind::PromptTemplate
+            | ExtensionKind::Package => false,
         };
         if is_sandboxed {
             row.say_sandboxed();

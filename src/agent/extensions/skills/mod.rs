@@ -17,7 +17,7 @@ use tau_protocol::extension::ExtensionSource;
 use tau_tools::encoding;
 
 /// The file that makes a folder a skill.
-pub(super) const FILE: &str = "SKILL.md";
+pub(in crate::extensions) const FILE: &str = "SKILL.md";
 /// The maximum length of a name, in characters.
 const MAX_NAME_LEN: usize = 64;
 /// The maximum length of a description, in characters.
@@ -49,7 +49,12 @@ pub(super) fn find(place: &Place) -> (Vec<Skill>, Vec<String>) {
     let mut walk = Walk::new(place);
     let mut found = Vec::new();
     if let Some(folder) = walk.start() {
-        look_in(&mut walk, &folder, 0, &mut found, place.source);
+        let file = folder.join(FILE);
+        // A package may be a single skill.
+        match (place.source == ExtensionSource::Package && walk.may_read(&file)).then(|| head(&file)) {
+            Some(Ok(text)) => found.push(skill(&folder, file, place.source, Ok(text))),
+            _ => look_in(&mut walk, &folder, 0, &mut found, place.source),
+        }
     }
     (found, walk.problems)
 }
@@ -79,7 +84,7 @@ fn look_in(
 }
 
 /// The beginning of a file: enough for its front matter.
-pub(super) fn head(path: &Path) -> io::Result<String> {
+pub(in crate::extensions) fn head(path: &Path) -> io::Result<String> {
     let file = open_regular(path)?;
     let size = file.metadata()?.len();
     if size > MAX_EXTENSION_FILE {

@@ -1,0 +1,221 @@
+//! Packages of extensions, added with `tau add`: a folder of files that never change, and its record.
+//!
+//! The record, in `packages.json`, says where the files came from, which of them tau uses, and the SHA-256 of
+//! them all. A package whose files have changed is not used. `layout` recognises the formats of packages,
+//! `digest` computes the hash.
+
+pub mod digest;
+pub mod layout;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::settings::private_files::{SharedFile, read_capped, write_private};
+use crate::settings::{MAX_BYTES, Paths};
+use layout::Parts;
+use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
+
+/// The names by which files of a package call its folder.
+const ROOTS: [&str; 3] = ["${CLAUDE_PLUGIN_ROOT}", "$CLAUDE_PLUGIN_ROOT", "${PACKAGE_ROOT}"];
+
+/// The record of a package that was added.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PackageRecord {
+    /// Where it came from, as `tau add` takes it.
+    pub source: String,
+    /// The plugin among several in the source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<String>,
+    /// The commit or version that was added, if the source has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// The hash of all its files: see [`digest`].
+    pub sha256: String,
+    /// The files that tau uses.
+    #[serde(default)]
+    pub parts: Parts,
+}
+
+/// The packages of a user.
+#[derive(Clone, Debug)]
+pub struct Packages {
+    folder: PathBuf,
+    list: SharedFile,
+}
+
+/// A package that was added, and its files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Package {
+    pub name: String,
+    pub record: PackageRecord,
+    /// The folder of its files, without links.
+    pub root: PathBuf,
+    /// The reason it is not used, if it is not.
+    pub problem: Option<String>,
+}
+
+impl Packages {
+    /// The packages in tau's folders.
+    pub fn new(paths: &Paths) -> Self {
+        Packages {
+            folder: paths.data.join("packages"),
+            list: paths.shared(paths.config.join("packages.json")),
+        }
+    }
+
+    /// The list of packages.
+    pub fn list_file(&self) -> &Path {
+        self.list.path()
+    }
+
+    /// The folder of a package's files.
+    pub fn root_of(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The records by name; none if there is no list.
+    ///
+    /// # Errors
+    /// When the list cannot be read.
+    pub fn records(&self) -> io::Result<BTreeMap<String, PackageRecord>> {
+        match read_capped(self.list.path(), MAX_BYTES) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeMap::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The packages, each compared with its hash, and the problem of the list if it cannot be read. Blocks.
+    pub fn read(&self) -> (Vec<Package>, Option<String>) {
+        let records = match self.records() {
+            Ok(records) => records,
+            Err(error) => return (Vec::new(), Some(format!("{}: {error}", self.list.path().display()))),
+        };
+        let package = |(name, record): (String, PackageRecord)| {
+            let root = self.root_of(&name);
+            let root = root.canonicalize().unwrap_or(root);
+            let problem = match digest::of_folder(&root) {
+                Ok(found) if found.sha256 == record.sha256 => None,
+                Ok(_) => {
+                    Some(format!("its files have changed since it was added; run `tau add --update {name}`"))
+                }
+                Err(error) => Some(format!("{error}; run `tau add --update {name}`")),
+            };
+            Package { name, record, root, problem }
+        };
+        // A name from a changed list must not lead out of the folder.
+        let named = records.into_iter().filter(|(name, _)| layout::is_name(name));
+        (named.map(package).collect(), None)
+    }
+
+    /// Puts the files in `staged` in the place of a package, and writes its record. Blocks.
+    ///
+    /// # Errors
+    /// Errors of the file system; the package is then as it was before.
+    pub fn put(&self, name: &str, staged: &Path, record: PackageRecord) -> io::Result<()> {
+        let _lock = self.list.lock()?;
+        let mut records = self.records()?;
+        let (root, old) = (self.root_of(name), self.folder.join(format!(".{name}.old")));
+        std::fs::create_dir_all(&self.folder)?;
+        let _ = std::fs::remove_dir_all(&old);
+        let had_files = root.exists();
+        if had_files {
+            std::fs::rename(&root, &old)?;
+        }
+        records.insert(name.to_owned(), record);
+        let put = std::fs::rename(staged, &root).and_then(|()| self.write(&records));
+        if put.is_err() {
+            let _ = std::fs::remove_dir_all(&root);
+            if had_files {
+                let _ = std::fs::rename(&old, &root);
+            }
+        }
+        let _ = std::fs::remove_dir_all(&old);
+        put
+    }
+
+    /// Removes a package; returns whether it was there. Blocks.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    pub fn remove(&self, name: &str) -> io::Result<bool> {
+        let _lock = self.list.lock()?;
+        let mut records = self.records()?;
+        if records.remove(name).is_none() {
+            return Ok(false);
+        }
+        self.write(&records)?;
+        match std::fs::remove_dir_all(self.root_of(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(true),
+        }
+    }
+
+    /// A folder for the files of a package that is not in use yet, on the same file system as the others.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    pub fn staging(&self) -> io::Result<PathBuf> {
+        std::fs::create_dir_all(&self.folder)?;
+        Ok(self.folder.clone())
+    }
+
+    fn write(&self, records: &BTreeMap<String, PackageRecord>) -> io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(records)?;
+        text.push(b'\n');
+        write_private(self.list.path(), &text)
+    }
+}
+
+impl Package {
+    /// Its row in lists.
+    pub fn row(&self) -> ExtensionRow {
+        let from = match &self.record.revision {
+            Some(revision) => format!("from {} at {revision}", self.record.source),
+            None => format!("from {}", self.record.source),
+        };
+        let description = match self.record.description.as_str() {
+            "" => from,
+            description => format!("{description} · {from}"),
+        };
+        ExtensionRow {
+            kind: ExtensionKind::Package,
+            name: self.name.clone(),
+            description,
+            source: ExtensionSource::User,
+            path: Some(self.root.clone()),
+            state: if self.problem.is_some() { ExtensionState::Failed } else { ExtensionState::On },
+            problems: self.problem.iter().cloned().collect(),
+            tokens: None,
+        }
+    }
+
+    /// The texts of its files that define MCP servers, in the form of an `mcp.json`, with their paths.
+    pub fn mcp_texts(&self) -> Vec<(PathBuf, String)> {
+        let (texts, _) = self.texts(&self.record.parts.mcp);
+        texts.into_iter().map(|(path, text)| (path, layout::as_mcp_file(&text))).collect()
+    }
+
+    /// The texts of JSON files of the package, in which its folder stands for its name.
+    pub(super) fn texts(&self, paths: &[String]) -> (Vec<(PathBuf, String)>, Vec<String>) {
+        let (mut texts, mut problems) = (Vec::new(), Vec::new());
+        let root = serde_json::Value::from(self.root.to_string_lossy()).to_string();
+        let root = root.trim_matches('"');
+        for path in paths {
+            let path = self.root.join(path);
+            let read = read_capped(&path, MAX_BYTES).map_err(|error| error.to_string());
+            match read.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "not text".to_owned())) {
+                Ok(text) => {
+                    texts.push((path, ROOTS.iter().fold(text, |text, name| text.replace(name, root))));
+                }
+                Err(error) => problems.push(format!("{}: {error}", path.display())),
+            }
+        }
+        (texts, problems)
+    }
+}

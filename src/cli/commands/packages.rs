@@ -1,0 +1,169 @@
+//! `tau add` and `tau remove`: packages of extensions.
+
+use std::io::{BufRead, IsTerminal, Write};
+
+use crate::args::CliArgs;
+use crate::args::packages::{AddArgs, RemoveArgs};
+use crate::compose::environment::{Environment, OnBadConfig};
+use crate::packages::fetch::{self, Staged};
+use crate::packages::source::Source;
+use crate::packages::summary;
+use crate::process::exit::{Exit, Refusal, say, warn};
+use crate::process::plain;
+use tau_agent::extensions::packages::{PackageRecord, Packages};
+use tau_agent::provider::http::Http;
+
+/// Runs `tau add`; returns the program's end.
+pub(crate) fn add(args: &AddArgs) -> Exit {
+    add_all(args).unwrap_or_else(|refusal| refusal.fail())
+}
+
+/// Runs `tau remove`; returns the program's end.
+pub(crate) fn remove(args: &RemoveArgs) -> Exit {
+    remove_all(args).unwrap_or_else(|refusal| refusal.fail())
+}
+
+/// A package to fetch: its source, the plugin in it, and its name if it is there already.
+struct Wanted {
+    source: Source,
+    plugin: Option<String>,
+    name: Option<String>,
+}
+
+fn add_all(args: &AddArgs) -> Result<Exit, Refusal> {
+    let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Warn)?;
+    let packages = Packages::new(&environment.paths);
+    let records = packages.records().map_err(|error| unreadable(&packages, &error))?;
+    let cwd = std::env::current_dir().map_err(Refusal::config)?;
+    let parse = |text: &str| Source::parse(text, &cwd).map_err(|text| Refusal::usage(plain::line(&text)));
+    let wanted: Vec<Wanted> = if args.update {
+        let all = records.keys().cloned().collect();
+        let names = if args.sources.is_empty() { all } else { args.sources.clone() };
+        let of = |name: String| {
+            let record = records.get(&name).ok_or_else(|| unknown(&name, records.keys()))?;
+            Ok(Wanted { source: parse(&record.source)?, plugin: record.plugin.clone(), name: Some(name) })
+        };
+        names.into_iter().map(of).collect::<Result<_, Refusal>>()?
+    } else {
+        match args.sources.as_slice() {
+            [source] => vec![Wanted { source: parse(source)?, plugin: args.plugin.clone(), name: None }],
+            _ => {
+                return Err(Refusal::usage(
+                    "tau add needs one source; to send the words as a prompt: tau -- add …",
+                ));
+            }
+        }
+    };
+    if wanted.is_empty() {
+        return Ok(say("no packages; add one with `tau add SOURCE`\n"));
+    }
+    let http = Http::new(environment.settings.network());
+    let staging = packages.staging().map_err(Refusal::config)?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Refusal::config)?;
+    let mut exit = Exit::Ok;
+    for Wanted { source, plugin, name } in wanted {
+        let staged = runtime.block_on(fetch::stage(&source, plugin.as_deref(), &staging, &http));
+        let staged = staged.map_err(|why| {
+            Refusal::config(format!("{}: {}", plain::line(&source.recorded()), plain::line(&why)))
+        })?;
+        if !decide(&staged, name.as_deref(), &packages, args.yes)? {
+            exit = Exit::Model;
+        }
+    }
+    Ok(exit)
+}
+
+/// Shows a package and adds it if that is wanted; returns whether it is there now.
+fn decide(staged: &Staged, name: Option<&str>, packages: &Packages, yes: bool) -> Result<bool, Refusal> {
+    let records = packages.records().map_err(|error| unreadable(packages, &error))?;
+    let before = records.get(&staged.name);
+    if let Some(name) = name.filter(|name| *name != staged.name) {
+        return Err(Refusal::config(format!(
+            "{name} is called {} there now; run `tau remove {name}`, then add it again",
+            staged.name
+        )));
+    }
+    if let Some(other) = before.filter(|before| !is_same_source(before, &staged.record)) {
+        return Err(Refusal::config(format!(
+            "you have another package {} from {}; run `tau remove {0}` first",
+            staged.name,
+            plain::line(&other.source)
+        )));
+    }
+    let root = packages.root_of(&staged.name);
+    let is_there = before.is_some_and(|before| {
+        *before == staged.record
+            && tau_agent::extensions::packages::digest::of_folder(&root)
+                .is_ok_and(|found| found == staged.digest)
+    });
+    if is_there {
+        say(&format!("{} is up to date\n", staged.name));
+        return Ok(true);
+    }
+    say(&summary::text(staged, before.map(|before| (before, root.as_path()))));
+    let question = if before.is_some() { "Replace it? [y/N] " } else { "Add it? [y/N] " };
+    if !yes && !confirmed(question)? {
+        say("nothing was changed\n");
+        return Ok(false);
+    }
+    packages.put(&staged.name, &staged.root, staged.record.clone()).map_err(Refusal::config)?;
+    let verb = if before.is_some() { "updated" } else { "added" };
+    say(&format!(
+        "{verb} {0}; turn it off in /extensions, or remove it with `tau remove {0}`\n",
+        staged.name
+    ));
+    Ok(true)
+}
+
+/// Whether a package comes from where the other one came from, in whatever version.
+fn is_same_source(one: &PackageRecord, other: &PackageRecord) -> bool {
+    let stem = |source: &str| {
+        let source = source.split('#').next().unwrap_or_default();
+        let version = source.rfind('@').filter(|at| source.starts_with("npm:") && *at > "npm:".len());
+        source.get(..version.unwrap_or(source.len())).unwrap_or_default().to_owned()
+    };
+    stem(&one.source) == stem(&other.source) && one.plugin == other.plugin
+}
+
+fn confirmed(question: &str) -> Result<bool, Refusal> {
+    if !std::io::stdin().is_terminal() {
+        return Err(Refusal::usage("nobody can be asked; run it in a terminal, or with --yes"));
+    }
+    let mut out = std::io::stdout();
+    out.write_all(question.as_bytes()).and_then(|()| out.flush()).map_err(Refusal::config)?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).map_err(Refusal::config)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn unreadable(packages: &Packages, error: &std::io::Error) -> Refusal {
+    Refusal::config(format!("{}: {error}", packages.list_file().display()))
+}
+
+fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Refusal {
+    let names: Vec<&str> = known.map(String::as_str).collect();
+    let name = plain::line(name);
+    Refusal::config(match names.is_empty() {
+        true => format!("no package is called {name}; add one with `tau add SOURCE`"),
+        false => format!("no package is called {name}; there are {}", names.join(", ")),
+    })
+}
+
+fn remove_all(args: &RemoveArgs) -> Result<Exit, Refusal> {
+    let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Warn)?;
+    let packages = Packages::new(&environment.paths);
+    let records = packages.records().map_err(|error| unreadable(&packages, &error))?;
+    // All or none.
+    if let Some(name) = args.names.iter().find(|name| !records.contains_key(*name)) {
+        return Err(unknown(name, records.keys()));
+    }
+    for name in &args.names {
+        if packages.remove(name).map_err(Refusal::config)? {
+            say(&format!("removed {name}\n"));
+        } else {
+            warn(&format!("{name} was removed by another tau"));
+        }
+    }
+    Ok(Exit::Ok)
+}

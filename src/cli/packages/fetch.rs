@@ -1,0 +1,304 @@
+//! Brings the files of a package into a folder. Nothing of the package is run.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA512, digest};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use super::archive;
+use super::source::Source;
+use tau_agent::extensions::packages::PackageRecord;
+use tau_agent::extensions::packages::digest::{self, FolderDigest, MAX_ENTRIES, MAX_SIZE};
+use tau_agent::extensions::packages::layout::{self, Layout, Listed};
+use tau_agent::provider::Headers;
+use tau_agent::provider::http::Http;
+use tau_tools::regular_files::read_capped;
+
+/// The usual registry of npm.
+const REGISTRY: &str = "https://registry.npmjs.org";
+/// The maximum size of the description of an npm package, in bytes.
+const MAX_MANIFEST: usize = 4 * 1024 * 1024;
+/// Folders that are not part of a package.
+const LEFT_OUT: [&str; 3] = [".git", "node_modules", ".venv"];
+/// The variables that git gets.
+const OF_GIT: [&str; 16] = [
+    "HOME",
+    "PATH",
+    "USER",
+    "LANG",
+    "TMPDIR",
+    "XDG_CONFIG_HOME",
+    "SSH_AUTH_SOCK",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_NOSYSTEM",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "HTTP_PROXY",
+    "http_proxy",
+    "NO_PROXY",
+];
+
+/// A package that is not in use yet.
+pub(crate) struct Staged {
+    /// Its files; their folder has the name of the package.
+    pub root: PathBuf,
+    pub name: String,
+    pub layout: Layout,
+    pub digest: FolderDigest,
+    pub record: PackageRecord,
+    /// The number of links that were left out.
+    pub links: usize,
+    _folder: TempDir,
+}
+
+/// Files in a folder.
+struct Fetched {
+    revision: Option<String>,
+    links: usize,
+}
+
+/// Brings a package into a folder below `staging`.
+///
+/// # Errors
+/// The reason in words.
+pub(crate) async fn stage(
+    source: &Source,
+    plugin: Option<&str>,
+    staging: &Path,
+    http: &Http,
+) -> Result<Staged, String> {
+    let folder = tempfile::Builder::new().prefix(".new-").tempdir_in(staging).map_err(words)?;
+    let mut root = folder.path().join("files");
+    let mut fetched = fetch(source, &root, http).await?;
+    let chosen = chosen(&root, plugin)?;
+    if let Some(chosen) = &chosen {
+        match layout::inside(&chosen.source) {
+            Some(path) if !chosen.source.contains(':') => root = root.join(path),
+            _ => {
+                root = folder.path().join("plugin");
+                fetched = fetch(&elsewhere(&chosen.source)?, &root, http).await?;
+            }
+        }
+    }
+    let found = layout::of_folder(&root, chosen.as_ref().map(|chosen| &chosen.entry))?;
+    if found.parts.is_empty() {
+        return Err("it has no skills, prompt templates, custom tools, hooks or MCP servers".to_owned());
+    }
+    let name =
+        found.name.clone().or_else(|| layout::name_of(&source.stem())).ok_or("it has no usable name")?;
+    let ready = folder.path().join("ready");
+    std::fs::create_dir(&ready).map_err(words)?;
+    let ready = ready.join(&name);
+    std::fs::rename(&root, &ready).map_err(words)?;
+    let root = ready.canonicalize().map_err(words)?;
+    let digest = digest::of_folder(&root)?;
+    let record = PackageRecord {
+        source: source.recorded(),
+        plugin: chosen.map(|chosen| chosen.name).filter(|_| plugin.is_some()),
+        revision: fetched.revision.or_else(|| found.version.clone()),
+        description: found.description.clone(),
+        sha256: digest.sha256.clone(),
+        parts: found.parts.clone(),
+    };
+    Ok(Staged { root, name, layout: found, digest, record, links: fetched.links, _folder: folder })
+}
+
+/// The plugin that is meant, if the folder is a marketplace.
+fn chosen(root: &Path, plugin: Option<&str>) -> Result<Option<Listed>, String> {
+    let is_plugin = root.join(".claude-plugin/plugin.json").is_file();
+    let listed = layout::marketplace(root)?.filter(|_| plugin.is_some() || !is_plugin);
+    let Some(listed) = listed else {
+        return match plugin {
+            Some(plugin) => Err(format!("it lists no plugins, so none is called {plugin}")),
+            None => Ok(None),
+        };
+    };
+    let names: Vec<&str> = listed.iter().map(|one| one.name.as_str()).collect();
+    let all = names.join(", ");
+    match plugin {
+        Some(plugin) => match listed.iter().find(|one| one.name == plugin) {
+            Some(found) => Ok(Some(found.clone())),
+            None => Err(format!("it has no plugin {plugin}; it has {all}")),
+        },
+        None if listed.len() == 1 => Ok(listed.into_iter().next()),
+        None => Err(format!("it has several plugins; choose one with --plugin: {all}")),
+    }
+}
+
+/// The source of a plugin that is not in the marketplace itself. Never a file of this machine.
+fn elsewhere(source: &str) -> Result<Source, String> {
+    match Source::parse(source, Path::new("/"))? {
+        Source::Git { url, .. } if url.starts_with("file:") || !url.contains("://") && !url.contains('@') => {
+            Err(format!("it names {source}, which is not an address"))
+        }
+        Source::Folder(_) | Source::Archive(_) => Err(format!("it names {source}, which is not an address")),
+        source => Ok(source),
+    }
+}
+
+async fn fetch(source: &Source, into: &Path, http: &Http) -> Result<Fetched, String> {
+    match source {
+        Source::Folder(path) => Ok(Fetched { revision: None, links: copy(path, into)? }),
+        Source::Archive(path) => unpack(&read_capped(path, MAX_SIZE).map_err(words)?, into),
+        Source::Download(url) => unpack(&download(http, url).await?, into),
+        Source::Git { url, at } => git(url, at.as_deref(), into),
+        Source::Npm { name, version } => npm(name, version.as_deref(), into, http).await,
+    }
+}
+
+fn words(error: std::io::Error) -> String {
+    error.to_string()
+}
+
+async fn download(http: &Http, url: &str) -> Result<Vec<u8>, String> {
+    let limit = usize::try_from(MAX_SIZE).unwrap_or(usize::MAX);
+    http.download(url, limit).await.map_err(|failure| format!("{url}: {failure}"))
+}
+
+/// Copies a folder without links; returns their number.
+fn copy(from: &Path, into: &Path) -> Result<usize, String> {
+    let (mut open, mut links, mut seen, mut size) =
+        (vec![(from.to_owned(), into.to_owned())], 0, 0_usize, 0_u64);
+    while let Some((from, into)) = open.pop() {
+        let named = |error: std::io::Error| format!("{}: {error}", from.display());
+        std::fs::create_dir_all(&into).map_err(named)?;
+        for entry in std::fs::read_dir(&from).map_err(named)? {
+            let entry = entry.map_err(named)?;
+            let (path, to) = (entry.path(), into.join(entry.file_name()));
+            let kind = entry.file_type().map_err(named)?;
+            if LEFT_OUT.iter().any(|name| entry.file_name() == *name) {
+                continue;
+            }
+            seen += 1;
+            if kind.is_dir() {
+                open.push((path, to));
+            } else if kind.is_file() {
+                let meta = entry.metadata().map_err(named)?;
+                size = size.saturating_add(meta.len());
+                if seen > MAX_ENTRIES || size > MAX_SIZE {
+                    return Err(format!(
+                        "it has more than {MAX_ENTRIES} files or {} MB",
+                        MAX_SIZE / 1024 / 1024
+                    ));
+                }
+                let bytes =
+                    read_capped(&path, MAX_SIZE).map_err(|error| format!("{}: {error}", path.display()))?;
+                write(&to, &bytes, meta.mode() & 0o111 != 0)?;
+            } else {
+                links += 1;
+            }
+        }
+    }
+    Ok(links)
+}
+
+fn write(path: &Path, bytes: &[u8], is_executable: bool) -> Result<(), String> {
+    let named = |error: std::io::Error| format!("{}: {error}", path.display());
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(named)?;
+    }
+    let mode = if is_executable { 0o755 } else { 0o644 };
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path).map_err(named)?;
+    file.write_all(bytes).map_err(named)
+}
+
+/// Unpacks an archive, without the folder that may hold everything in it.
+fn unpack(bytes: &[u8], into: &Path) -> Result<Fetched, String> {
+    // The last of several files with the same name counts.
+    let files: BTreeMap<String, archive::Unpacked> =
+        archive::unpack(bytes)?.into_iter().map(|file| (file.path.clone(), file)).collect();
+    let top = files.keys().next().and_then(|path| path.split_once('/')).map(|(top, _)| format!("{top}/"));
+    let top = top.filter(|top| files.keys().all(|path| path.starts_with(top.as_str()))).unwrap_or_default();
+    std::fs::create_dir_all(into).map_err(words)?;
+    for (path, file) in &files {
+        let path = path.strip_prefix(&top).unwrap_or(path);
+        let is_left_out = path.split('/').any(|part| LEFT_OUT.contains(&part));
+        if !is_left_out {
+            write(&into.join(path), &file.bytes, file.is_executable)?;
+        }
+    }
+    Ok(Fetched { revision: None, links: 0 })
+}
+
+/// Fetches one commit of a repository. Its hooks and submodules stay away.
+fn git(url: &str, at: Option<&str>, into: &Path) -> Result<Fetched, String> {
+    let clone = into.with_extension("git");
+    std::fs::create_dir_all(&clone).map_err(words)?;
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(&clone).args([
+            "-c",
+            "core.hooksPath=/dev/null",
+            "-c",
+            "protocol.ext.allow=never",
+        ]);
+        command.args(arguments).stdin(Stdio::null()).env_clear();
+        command.envs(OF_GIT.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))));
+        command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_LFS_SKIP_SMUDGE", "1");
+        let ended = command.output().map_err(|error| format!("cannot run git: {error}"))?;
+        if ended.status.success() {
+            return Ok(String::from_utf8_lossy(&ended.stdout).trim().to_owned());
+        }
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        Err(format!("git could not fetch {url}: {}", last.trim()))
+    };
+    run(&["init", "-q"])?;
+    run(&[
+        "fetch",
+        "-q",
+        "--depth",
+        "1",
+        "--no-tags",
+        "--no-recurse-submodules",
+        "--",
+        url,
+        at.unwrap_or("HEAD"),
+    ])?;
+    run(&["checkout", "-q", "--detach", "FETCH_HEAD"])?;
+    let revision = run(&["rev-parse", "HEAD"])?;
+    let links = copy(&clone, into)?;
+    let _ = std::fs::remove_dir_all(&clone);
+    Ok(Fetched { revision: Some(revision), links })
+}
+
+/// Fetches a package from the registry of npm, and compares it with the hash that the registry has.
+async fn npm(name: &str, version: Option<&str>, into: &Path, http: &Http) -> Result<Fetched, String> {
+    let registry = std::env::var("npm_config_registry").ok().filter(|address| !address.trim().is_empty());
+    let registry = registry.unwrap_or_else(|| REGISTRY.to_owned());
+    let registry = registry.trim().trim_end_matches('/');
+    let address = format!("{registry}/{}/{}", name.replace('/', "%2f"), version.unwrap_or("latest"));
+    let asked = http.get(&address, &Headers::default(), MAX_MANIFEST, &CancellationToken::new()).await;
+    let manifest = asked.map_err(|failure| format!("npm has no {name} that can be used: {failure}"))?;
+    let manifest: Value = serde_json::from_str(&manifest).map_err(|_| format!("{address} is not JSON"))?;
+    let get = |path: &str| manifest.pointer(path).and_then(Value::as_str);
+    let tarball = get("/dist/tarball").ok_or_else(|| format!("{address} names no archive"))?;
+    let bytes = download(http, tarball).await?;
+    let encoded = |hash: ring::digest::Digest| BASE64_STANDARD.encode(hash);
+    let hex = |hash: ring::digest::Digest| {
+        hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+    };
+    let strong = get("/dist/integrity")
+        .and_then(|all| all.split_whitespace().find_map(|one| one.strip_prefix("sha512-")));
+    let is_right = match (strong, get("/dist/shasum")) {
+        (Some(expected), _) => encoded(digest(&SHA512, &bytes)) == expected,
+        (None, Some(expected)) => hex(digest(&SHA1_FOR_LEGACY_USE_ONLY, &bytes)) == expected,
+        (None, None) => return Err(format!("{address} has no hash of its archive")),
+    };
+    if !is_right {
+        return Err(format!("{tarball} does not have the hash that the registry says"));
+    }
+    let fetched = unpack(&bytes, into)?;
+    Ok(Fetched { revision: get("/version").map(str::to_owned), ..fetched })
+}

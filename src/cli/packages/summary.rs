@@ -1,0 +1,180 @@
+//! The summary of a package: its contents, its rights, and its price.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use super::fetch::Staged;
+use crate::commands::table;
+use crate::process::plain;
+use tau_agent::extensions::ExtensionOptions;
+use tau_agent::extensions::packages::{Package, PackageRecord, digest};
+use tau_agent::extensions::places::Places;
+use tau_agent::extensions::registry::Loaded;
+use tau_agent::settings::mcp_servers::{self, McpServer, McpTransport};
+use tau_protocol::extension::ExtensionKind;
+use tau_tools::counted::{byte_size, counted};
+use tau_tools::regular_files::read_capped;
+
+/// The maximum number of changed files that are named.
+const MAX_NAMED: usize = 20;
+
+/// The summary of a package that is not in use yet, for the user to decide.
+pub(crate) fn text(staged: &Staged, before: Option<(&PackageRecord, &Path)>) -> String {
+    let package = Package {
+        name: staged.name.clone(),
+        record: staged.record.clone(),
+        root: staged.root.clone(),
+        problem: None,
+    };
+    let servers: Vec<McpServer> =
+        package.mcp_texts().iter().flat_map(|(path, text)| mcp_servers::of_json_text(path, text).0).collect();
+    let places = Places { packages: vec![package], ..Places::default() };
+    let loaded = Loaded::from_places(&places, &ExtensionOptions::default());
+    let mut text = plain::line(&staged.name);
+    text += &staged
+        .layout
+        .version
+        .as_ref()
+        .map(|version| format!(" {}", plain::line(version)))
+        .unwrap_or_default();
+    text.push('\n');
+    if !staged.layout.description.is_empty() {
+        let _ = writeln!(text, "{}", plain::line(&staged.layout.description));
+    }
+    text += &table::columns(&rows(staged, &loaded, &servers));
+    let problems =
+        loaded.rows.iter().flat_map(|row| row.problems.iter().map(move |problem| (&row.name, problem)));
+    for (name, problem) in problems {
+        let _ = writeln!(text, "{}: {}", plain::line(name), plain::line(problem));
+    }
+    loaded.problems.iter().for_each(|problem| text += &format!("{}\n", plain::line(problem)));
+    if let Some((record, root)) = before {
+        text += &changes(record, root, staged);
+    }
+    text
+}
+
+fn rows(staged: &Staged, loaded: &Loaded, servers: &[McpServer]) -> Vec<[String; 2]> {
+    let names = |kind: ExtensionKind, sign: &str| {
+        let rows = loaded.rows.iter().filter(|row| row.kind == kind);
+        rows.map(|row| format!("{sign}{}", row.name)).collect::<Vec<_>>().join(", ")
+    };
+    let servers_are: Vec<String> = servers.iter().map(server).collect();
+    let allowed: Vec<&str> = loaded
+        .skills
+        .iter()
+        .flat_map(|skill| &skill.allowed_tools)
+        .chain(
+            loaded
+                .templates
+                .iter()
+                .filter(|template| template.path.is_some())
+                .flat_map(|template| &template.allowed_tools),
+        )
+        .map(String::as_str)
+        .collect();
+    let runs = [
+        (!loaded.hooks.is_empty(), "its hooks run their commands at their events without a question"),
+        (!servers.is_empty(), "its MCP servers are started with each session, with your rights"),
+        (
+            !loaded.tools.is_empty(),
+            "its custom tools run programs when the model calls them, by your permissions",
+        ),
+        (!allowed.is_empty(), "its skills and templates allow the calls above while they are used"),
+    ];
+    let rights: Vec<&str> = runs.iter().filter(|(does, _)| *does).map(|(_, what)| *what).collect();
+    let rights = match rights.is_empty() {
+        true => "texts for the model only; it runs nothing by itself".to_owned(),
+        false => rights.join("; "),
+    };
+    let tokens: u64 = loaded
+        .rows
+        .iter()
+        .filter(|row| row.kind != ExtensionKind::Package)
+        .filter_map(|row| row.tokens)
+        .sum();
+    let more =
+        if servers.is_empty() { "" } else { ", and the tools of its MCP servers, which are not known yet" };
+    let files = format!(
+        "{}, {}{}",
+        counted(staged.digest.files as u64, "file"),
+        byte_size(staged.digest.bytes),
+        if staged.links > 0 {
+            format!(", without {}", counted(staged.links as u64, "link"))
+        } else {
+            String::new()
+        }
+    );
+    let from = match &staged.record.revision {
+        Some(revision) => format!("{} at {revision}", staged.record.source),
+        None => staged.record.source.clone(),
+    };
+    let templates =
+        loaded.rows.iter().filter(|row| row.kind == ExtensionKind::PromptTemplate && row.path.is_some());
+    let templates: Vec<String> = templates.map(|row| format!("/{}", row.name)).collect();
+    let all = [
+        ("from", from),
+        ("skills", names(ExtensionKind::Skill, "")),
+        ("templates", templates.join(", ")),
+        ("tools", names(ExtensionKind::CustomTool, "")),
+        ("hooks", names(ExtensionKind::Hook, "")),
+        ("MCP servers", servers_are.join(", ")),
+        ("allows", allowed.join(", ")),
+        ("not used", staged.layout.unused.join(", ")),
+        ("rights", rights),
+        ("price", format!("about {} in every request{more}", counted(tokens, "token"))),
+        ("files", files),
+        ("SHA-256", staged.digest.sha256.clone()),
+    ];
+    let shown = all.into_iter().filter(|(_, text)| !text.is_empty());
+    shown.map(|(name, text)| [format!("  {name}"), plain::line(&text)]).collect()
+}
+
+fn server(server: &McpServer) -> String {
+    let what = match &server.transport {
+        McpTransport::Stdio { command, args, env, .. } => {
+            let words: Vec<&str> = std::iter::once(command).chain(args).map(String::as_str).collect();
+            let variables: Vec<&str> = env.keys().map(String::as_str).collect();
+            let with =
+                if variables.is_empty() { String::new() } else { format!(" with {}", variables.join(" ")) };
+            format!("{}{with}", words.join(" "))
+        }
+        McpTransport::Http { url, .. } => url.clone(),
+    };
+    format!("{} ({what})", server.name)
+}
+
+/// The differences between the package in use and the one that would replace it.
+fn changes(before: &PackageRecord, root: &Path, staged: &Staged) -> String {
+    if before.sha256 == staged.digest.sha256 {
+        return "  the same files as before\n".to_owned();
+    }
+    let files = |root: &Path| -> BTreeMap<String, Option<Vec<u8>>> {
+        let found = digest::files(root).unwrap_or_default().into_iter();
+        found
+            .map(|path| {
+                let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+                (name, read_capped(&path, digest::MAX_SIZE).ok())
+            })
+            .collect()
+    };
+    let (old, new) = (files(root), files(&staged.root));
+    let mut lines: Vec<String> = Vec::new();
+    for name in old.keys().chain(new.keys().filter(|name| !old.contains_key(*name))) {
+        let sign = match (old.get(name), new.get(name)) {
+            (Some(old), Some(new)) if old == new => continue,
+            (Some(_), Some(_)) => '~',
+            (Some(_), None) => '-',
+            (None, _) => '+',
+        };
+        lines.push(format!("  {sign} {}\n", plain::line(name)));
+    }
+    let more = lines.len().saturating_sub(MAX_NAMED);
+    let mut text = format!("  replaces SHA-256 {}\n", before.sha256);
+    lines.iter().take(MAX_NAMED).for_each(|line| text += line);
+    if more > 0 {
+        let _ = writeln!(text, "  and {more} more");
+    }
+    text
+}

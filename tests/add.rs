@@ -1,0 +1,314 @@
+//! Packages of extensions: added from every kind of source, shown before, used, turned off, updated and removed.
+//! The real program, repositories on disk, and a registry on loopback.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command as Program;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use ring::digest::{SHA512, digest};
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::headless::{Ended, bare, run};
+
+/// The home of a user, with a folder `plug` that is a plugin.
+struct Home(tempfile::TempDir);
+
+const SKILL: &str = "---\nname: greet\ndescription: Greets people. Use it when somebody says hello.\nallowed-tools: \
+    Read\n---\nSay hello.\n";
+
+impl Home {
+    fn new() -> Self {
+        let home = Home(tempfile::tempdir().unwrap());
+        home.write(
+            "plug/.claude-plugin/plugin.json",
+            r#"{"name":"greeter","version":"1.0.0","description":"Greets."}"#,
+        );
+        home.write("plug/skills/greet/SKILL.md", SKILL);
+        home.write("plug/commands/hello.md", "Say hello to $1.");
+        home.write("plug/agents/a.md", "An agent.");
+        let hook = json!({"hooks": {"UserPromptSubmit": [{"hooks": [
+            {"type": "command", "command": "\"${CLAUDE_PLUGIN_ROOT}/mark.sh\""}]}]}});
+        home.write("plug/hooks/hooks.json", &hook.to_string());
+        home.write("plug/mark.sh", "#!/bin/sh\necho ran >>marked\n");
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(home.path("plug/mark.sh"), executable).unwrap();
+        // Without `mcpServers` around it, as plugins may write it.
+        home.write("plug/.mcp.json", r#"{"db":{"command":"${CLAUDE_PLUGIN_ROOT}/no-server","args":["x"]}}"#);
+        home
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = bare(self.0.path());
+        command.env("TAU_HOME", self.path("tau")).env("TAU_LOCAL_SERVERS", "false").args(arguments);
+        command
+    }
+
+    async fn tau(&self, arguments: &[&str]) -> Ended {
+        run(&mut self.command(arguments), None).await
+    }
+
+    async fn rows(&self) -> Vec<Value> {
+        let listed = self.tau(&["extensions", "--json"]).await;
+        let value: Value = serde_json::from_str(&listed.out).unwrap_or_else(|_| panic!("{listed:?}"));
+        value["extensions"].as_array().unwrap().clone()
+    }
+
+    /// The state and the problems of an extension.
+    async fn state(&self, kind: &str, name: &str) -> Option<(String, String)> {
+        let rows = self.rows().await;
+        let row = rows.iter().find(|row| row["kind"] == kind && row["name"] == name)?;
+        Some((row["state"].as_str().unwrap().to_owned(), row["problems"].to_string()))
+    }
+}
+
+fn on() -> Option<(String, String)> {
+    Some(("on".to_owned(), "[]".to_owned()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_is_shown_added_used_and_removed() {
+    let home = Home::new();
+    // Shown, and not added while nobody can be asked.
+    let shown = home.tau(&["add", "./plug"]).await;
+    assert!(shown.code == 2 && shown.err.contains("--yes"), "{shown:?}");
+    for part in [
+        "greeter 1.0.0",
+        "Greets.",
+        "greet",
+        "/hello",
+        "UserPromptSubmit",
+        "db (",
+        "no-server x",
+        "Read",
+        "agents",
+        "without a question",
+        "with your rights",
+        "in every request",
+        "7 files",
+        "SHA-256",
+    ] {
+        assert!(shown.out.contains(part), "{part}: {}", shown.out);
+    }
+    assert!(home.rows().await.iter().all(|row| row["kind"] != "package"));
+    let left: Vec<_> = std::fs::read_dir(home.path("tau/packages")).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+
+    let added = home.tau(&["add", "plug", "--yes"]).await;
+    assert!(added.code == 0 && added.out.contains("added greeter"), "{added:?}");
+    assert_eq!(home.state("package", "greeter").await, on());
+    assert_eq!(home.state("skill", "greet").await, on());
+    let rows = home.rows().await;
+    let skill = rows.iter().find(|row| row["name"] == "greet").unwrap();
+    let package = rows.iter().find(|row| row["name"] == "greeter").unwrap();
+    assert_eq!((&skill["source"], &skill["tokens"]), (&json!("package"), &package["tokens"]));
+    assert!(skill["tokens"].as_u64().unwrap() > 0);
+    // The source may go: what was added stays.
+    std::fs::rename(home.path("plug"), home.path("moved")).unwrap();
+    let asked = home.tau(&["-p", "--model", "demo", "hello"]).await;
+    assert_eq!(asked.code, 0, "{asked:?}");
+    assert_eq!(std::fs::read_to_string(home.path("marked")).unwrap(), "ran\n");
+    let servers = home.tau(&["mcp", "list"]).await;
+    let root = home.path("tau/packages/greeter").canonicalize().unwrap();
+    assert!(servers.out.contains(&format!("{}/no-server x", root.display())), "{servers:?}");
+
+    // Off as a whole.
+    home.write("tau/config.toml", "extensions_off = [\"package:greeter\"]\n");
+    assert_eq!(home.state("package", "greeter").await.unwrap().0, "off");
+    assert_eq!(home.state("skill", "greet").await, None);
+    home.tau(&["-p", "--model", "demo", "hello"]).await;
+    assert_eq!(std::fs::read_to_string(home.path("marked")).unwrap(), "ran\n");
+    assert!(!home.tau(&["mcp", "list"]).await.out.contains("no-server"));
+    std::fs::remove_file(home.path("tau/config.toml")).unwrap();
+
+    // Files that have changed are not used.
+    home.write("tau/packages/greeter/mark.sh", "#!/bin/sh\necho changed >>marked\n");
+    let (state, problems) = home.state("package", "greeter").await.unwrap();
+    assert!(state == "failed" && problems.contains("have changed since it was added"), "{state} {problems}");
+    home.tau(&["-p", "--model", "demo", "hello"]).await;
+    assert_eq!(std::fs::read_to_string(home.path("marked")).unwrap(), "ran\n");
+
+    let removed = home.tau(&["remove", "greeter"]).await;
+    assert!(removed.code == 0 && !root.exists(), "{removed:?}");
+    assert_eq!(home.state("package", "greeter").await, None);
+    let again = home.tau(&["remove", "greeter"]).await;
+    assert!(again.code == 3 && again.err.contains("no package is called greeter"), "{again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_package_is_updated_only_when_asked() {
+    let home = Home::new();
+    home.tau(&["add", "plug", "--yes"]).await;
+    home.write("plug/skills/greet/SKILL.md", &SKILL.replace("Say hello.", "Say good day."));
+    home.write("plug/extra.txt", "more");
+    let used = || std::fs::read_to_string(home.path("tau/packages/greeter/skills/greet/SKILL.md")).unwrap();
+    home.tau(&["extensions"]).await;
+    assert!(used().contains("Say hello."));
+    let shown = home.tau(&["add", "--update", "greeter"]).await;
+    assert!(shown.code == 2 && shown.out.contains("replaces SHA-256"), "{shown:?}");
+    assert!(shown.out.contains("~ skills/greet/SKILL.md") && shown.out.contains("+ extra.txt"), "{shown:?}");
+    assert!(used().contains("Say hello."));
+    let updated = home.tau(&["add", "--update", "--yes"]).await;
+    assert!(updated.code == 0 && updated.out.contains("updated greeter"), "{updated:?}");
+    assert!(used().contains("Say good day.") && home.state("package", "greeter").await == on());
+    let same = home.tau(&["add", "--update"]).await;
+    assert_eq!((same.code, same.out.as_str()), (0, "greeter is up to date\n"), "{same:?}");
+    // Another package of the same name does not replace it.
+    home.write("other/SKILL.md", &SKILL.replace("greet\n", "greeter\n"));
+    let other = home.tau(&["add", "other", "--yes"]).await;
+    assert!(other.code == 3 && other.err.contains("you have another package greeter"), "{other:?}");
+    assert!(used().contains("Say good day."));
+}
+
+/// Runs a program of the system.
+fn system(folder: &Path, program: &str, arguments: &[&str]) {
+    let mut command = Program::new(program);
+    command.args(arguments).current_dir(folder).env("HOME", folder).env("GIT_CONFIG_NOSYSTEM", "1");
+    let ended = command.output().unwrap();
+    assert!(ended.status.success(), "{program} {arguments:?}: {ended:?}");
+}
+
+fn commit(folder: &Path) {
+    system(folder, "git", &["add", "-A"]);
+    system(folder, "git", &["-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "x"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn repositories_archives_and_links() {
+    let home = Home::new();
+    let plug = home.path("plug");
+    std::os::unix::fs::symlink("/etc/passwd", plug.join("link")).unwrap();
+    system(&plug, "git", &["init", "-q", "-b", "main"]);
+    // A hook of the repository is not run.
+    home.write("plug/.git/hooks/post-checkout", "#!/bin/sh\ntouch /tmp/never\n");
+    commit(&plug);
+    system(&plug, "git", &["tag", "v1"]);
+    home.write("plug/later", "x");
+    commit(&plug);
+    let url = format!("file://{}", plug.display());
+    let added = home.tau(&["add", &format!("{url}#v1"), "--yes"]).await;
+    assert!(added.code == 0 && added.out.contains("without 1 link"), "{added:?}");
+    let root = home.path("tau/packages/greeter");
+    assert!(!root.join("later").exists() && !root.join(".git").exists() && root.join("mark.sh").exists());
+    assert!(root.join("link").symlink_metadata().is_err());
+    let list: Value =
+        serde_json::from_slice(&std::fs::read(home.path("tau/packages.json")).unwrap()).unwrap();
+    assert_eq!(list["greeter"]["revision"].as_str().unwrap().len(), 40, "{list}");
+    // The newest commit, for whoever asks for it.
+    let updated = home.tau(&["add", &url, "--yes"]).await;
+    assert!(updated.code == 0 && root.join("later").exists(), "{updated:?}");
+    let gone = home.tau(&["add", "file:///nowhere/at/all", "--yes"]).await;
+    assert!(gone.code == 3 && gone.err.contains("git could not fetch"), "{gone:?}");
+
+    system(home.0.path(), "tar", &["czf", "plug.tgz", "--exclude=.git", "plug"]);
+    home.tau(&["remove", "greeter"]).await;
+    let added = home.tau(&["add", "plug.tgz", "--yes"]).await;
+    assert!(added.code == 0 && root.join("mark.sh").exists(), "{added:?}");
+    assert!(root.join("mark.sh").metadata().unwrap().permissions().mode() & 0o111 != 0);
+    let nothing = home.tau(&["add", "plug/agents", "--yes"]).await;
+    assert!(nothing.code == 3 && nothing.err.contains("no skills, prompt templates"), "{nothing:?}");
+    let missing = home.tau(&["add", "nowhere", "--yes"]).await;
+    assert!(missing.code == 2 && missing.err.contains("npm:NAME"), "{missing:?}");
+    let words = home.tau(&["add", "tests", "for", "this"]).await;
+    assert!(words.code == 2 && words.err.contains("tau -- add"), "{words:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_marketplace_offers_plugins() {
+    let home = Home::new();
+    home.write("market/skills/greet/SKILL.md", SKILL);
+    home.write("market/skills/other/SKILL.md", &SKILL.replace("name: greet", "name: other"));
+    let list = json!({"name": "market", "plugins": [
+        {"name": "first", "source": "./", "skills": ["./skills/greet"], "description": "Of the first."},
+        {"name": "second", "source": {"source": "url", "url": format!("file://{}", home.path("plug").display())}},
+        {"name": "third", "source": "../plug"},
+    ]});
+    home.write("market/.claude-plugin/marketplace.json", &list.to_string());
+    let several = home.tau(&["add", "market", "--yes"]).await;
+    assert!(several.code == 3 && several.err.contains("--plugin: first, second, third"), "{several:?}");
+    let added = home.tau(&["add", "market", "--plugin", "first", "--yes"]).await;
+    assert!(added.code == 0 && added.out.contains("Of the first."), "{added:?}");
+    assert_eq!((home.state("skill", "greet").await, home.state("skill", "other").await), (on(), None));
+    // A marketplace cannot reach other files of this machine.
+    for (plugin, why) in [("second", "not an address"), ("third", "")] {
+        let refused = home.tau(&["add", "market", "--plugin", plugin, "--yes"]).await;
+        assert!(refused.code == 3 && refused.err.contains(why), "{refused:?}");
+    }
+    let unknown = home.tau(&["add", "market", "--plugin", "fourth", "--yes"]).await;
+    assert!(unknown.code == 3 && unknown.err.contains("no plugin fourth"), "{unknown:?}");
+}
+
+/// A registry of npm with one package, whose archive may differ from its hash.
+async fn registry(archive: Vec<u8>, is_damaged: bool) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let base = url.clone();
+    let handle = move |request: Request| {
+        let (archive, base) = (archive.clone(), base.clone());
+        async move { served(request.uri().path(), archive, &base, is_damaged) }
+    };
+    let router = Router::new().fallback(handle);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+fn served(path: &str, mut archive: Vec<u8>, base: &str, is_damaged: bool) -> Response {
+    match path {
+        "/@corp%2fgreeter/latest" | "/@corp%2fgreeter/1.0.0" => {
+            let integrity = format!("sha512-{}", BASE64_STANDARD.encode(digest(&SHA512, &archive)));
+            let tarball = format!("{base}/@corp/greeter/-/greeter-1.0.0.tgz");
+            let manifest = json!({"name": "@corp/greeter", "version": "1.0.0",
+                "dist": {"tarball": tarball, "integrity": integrity}});
+            axum::Json(manifest).into_response()
+        }
+        "/@corp/greeter/-/greeter-1.0.0.tgz" => {
+            if is_damaged {
+                archive.push(0);
+            }
+            archive.into_response()
+        }
+        _ => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_package_of_npm_has_the_hash_of_its_registry() {
+    let home = Home::new();
+    // Its scripts would run if npm installed it.
+    let manifest =
+        json!({"name": "@corp/greeter", "version": "1.0.0", "scripts": {"postinstall": "touch installed"}});
+    home.write("npm/package/package.json", &manifest.to_string());
+    home.write("npm/package/skills/greet/SKILL.md", SKILL);
+    system(&home.path("npm"), "tar", &["czf", "../package.tgz", "package"]);
+    let archive = std::fs::read(home.path("package.tgz")).unwrap();
+    let add = async |registry: &str, source: &str| {
+        let mut command = home.command(&["add", source, "--yes"]);
+        run(command.env("npm_config_registry", registry), None).await
+    };
+    let damaged = registry(archive.clone(), true).await;
+    let refused = add(&damaged, "npm:@corp/greeter").await;
+    assert!(refused.code == 3 && refused.err.contains("does not have the hash"), "{refused:?}");
+    let good = registry(archive, false).await;
+    let added = add(&good, "npm:@corp/greeter@1.0.0").await;
+    assert!(added.code == 0 && added.out.contains("added corp-greeter"), "{added:?}");
+    assert_eq!(home.state("skill", "greet").await, on());
+    assert!(!home.path("installed").exists() && !home.path("tau/packages/corp-greeter/installed").exists());
+    let unknown = add(&good, "npm:nobody").await;
+    assert!(unknown.code == 3 && unknown.err.contains("npm has no nobody"), "{unknown:?}");
+}
