@@ -23,9 +23,13 @@ use crate::settings::private_files::LockFile;
 use gather::{Stale, gather};
 use store::{Known, Store, file_of};
 use tau_protocol::session_row::SessionRow;
+use tokens::Expressions;
 
 /// The interval at which the lock of another process that builds the index is tried.
 const LOCK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The number of rows from which a word is frequent: then the newest sessions are searched one by one.
+const FREQUENT: usize = 10_000;
 
 /// Where to search.
 #[derive(Clone, Copy, Debug)]
@@ -73,8 +77,8 @@ struct Session {
 }
 
 /// Finds the entries of sessions that contain all words of `query`, each from the beginning of a word; case is
-/// ignored. Hits in sessions that are in the index come first, newest session first. `emit` returns whether to
-/// continue; it gets `None` from time to time, so that a search that is no longer needed can end.
+/// ignored. Hits in sessions that are in the index come first: whole words, newest session first, then beginnings
+/// of words. `emit` returns whether to continue; it gets `None` from time to time, so that a search that is no longer needed can end.
 ///
 /// # Errors
 /// When the index can be neither read nor written.
@@ -85,9 +89,9 @@ pub fn search(
     emit: &mut dyn FnMut(Option<SessionHit>) -> bool,
 ) -> io::Result<()> {
     let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
-    let Some(expression) = tokens::expression(&words) else { return Ok(()) };
+    let Some(expressions) = tokens::expressions(&words) else { return Ok(()) };
     let sessions = listed(scope);
-    let mut hits = Hits { words, expression, limits, left: limits.total, emit };
+    let mut hits = Hits { words, expressions, limits, left: limits.total, frequent: FREQUENT, emit };
     let mut searched = HashSet::new();
     if let Some(store) = Store::open(scope.index) {
         let known = store.files()?;
@@ -215,28 +219,44 @@ fn locked(index: &Path, hits: &mut Hits<'_>) -> Locked {
 /// Searches the index, and passes on what it finds.
 struct Hits<'a> {
     words: Vec<String>,
-    expression: String,
+    expressions: Expressions,
     limits: SearchLimits,
     /// The number of hits that may still be passed on.
     left: usize,
+    /// See [`FREQUENT`].
+    frequent: usize,
     emit: &'a mut dyn FnMut(Option<SessionHit>) -> bool,
 }
 
+/// The rows of a session that were passed on or looked at.
+#[derive(Default)]
+struct Searched {
+    rows: HashSet<i64>,
+    hits: usize,
+}
+
 impl Hits<'_> {
-    /// Passes on hits in these sessions, by their numbers in the index; returns whether to continue.
+    /// Passes on hits in these sessions, by their numbers in the index; returns whether to continue. The rows of
+    /// all words with a beginning are gathered before the first of them is known, so whole words come first.
     fn of_known(&mut self, store: &Store, sessions: &HashMap<i64, &Session>) -> io::Result<bool> {
-        let mut rows: HashMap<i64, Vec<i64>> = HashMap::new();
-        store.rows(&self.expression, None, |row| {
-            if sessions.contains_key(&file_of(row)) {
-                rows.entry(file_of(row)).or_default().push(row);
+        let Expressions { whole, begun } = self.expressions.clone();
+        let mut searched: HashMap<i64, Searched> = HashMap::new();
+        let (rows, is_complete) = rows_of(store, &whole, sessions, self.frequent)?;
+        let mut newest: Vec<(i64, &Session)> = sessions.iter().map(|(id, session)| (*id, *session)).collect();
+        newest.sort_by_key(|(_, session)| std::cmp::Reverse(session.modified));
+        for (id, session) in &newest {
+            let found = match is_complete {
+                true => rows.get(id).cloned().unwrap_or_default(),
+                false => rows_of_file(store, &whole, *id)?,
+            };
+            if !self.pass_on(store, session, &found, searched.entry(*id).or_default())? {
+                return Ok(false);
             }
-            true
-        })?;
-        let of = |(file, rows): (i64, Vec<i64>)| Some((*sessions.get(&file)?, rows));
-        let mut found: Vec<(&Session, Vec<i64>)> = rows.into_iter().filter_map(of).collect();
-        found.sort_by_key(|(session, _)| std::cmp::Reverse(session.modified));
-        for (session, rows) in found {
-            if !self.pass_on(store, session, &rows)? {
+        }
+        let (rows, _) = rows_of(store, &begun, sessions, usize::MAX)?;
+        for (id, session) in &newest {
+            let Some(found) = rows.get(id) else { continue };
+            if !self.pass_on(store, session, found, searched.entry(*id).or_default())? {
                 return Ok(false);
             }
         }
@@ -245,22 +265,26 @@ impl Hits<'_> {
 
     /// Passes on hits in one session.
     fn of_file(&mut self, store: &Store, file: i64, session: &Session) -> io::Result<bool> {
-        let mut rows = Vec::new();
-        store.rows(&self.expression, Some(file), |row| {
-            rows.push(row);
-            true
-        })?;
-        self.pass_on(store, session, &rows)
+        let rows = rows_of_file(store, &self.expressions.begun, file)?;
+        self.pass_on(store, session, &rows, &mut Searched::default())
     }
 
-    fn pass_on(&mut self, store: &Store, session: &Session, rows: &[i64]) -> io::Result<bool> {
-        let mut of_session = 0;
+    fn pass_on(
+        &mut self,
+        store: &Store,
+        session: &Session,
+        rows: &[i64],
+        searched: &mut Searched,
+    ) -> io::Result<bool> {
         for row in rows {
-            if of_session == self.limits.per_session {
+            if searched.hits == self.limits.per_session {
                 break;
             }
             if self.left == 0 {
                 return Ok(false);
+            }
+            if !searched.rows.insert(*row) {
+                continue;
             }
             let Some((entry, text)) = store.text(*row)? else { continue };
             let hit = matching(&text, &self.words).map(|found| SessionHit {
@@ -269,12 +293,96 @@ impl Hits<'_> {
                 text: found.line,
                 passage: found.passage,
             });
-            of_session += usize::from(hit.is_some());
+            searched.hits += usize::from(hit.is_some());
             self.left = self.left.saturating_sub(usize::from(hit.is_some()));
             if !(self.emit)(hit) {
                 return Ok(false);
             }
         }
         Ok(self.left > 0)
+    }
+}
+
+/// The rows of these sessions with the words of the expression, and whether these are all; there are at most
+/// `limit`.
+fn rows_of(
+    store: &Store,
+    expression: &str,
+    sessions: &HashMap<i64, &Session>,
+    limit: usize,
+) -> io::Result<(HashMap<i64, Vec<i64>>, bool)> {
+    let (mut rows, mut count): (HashMap<i64, Vec<i64>>, usize) = (HashMap::new(), 0);
+    store.rows(expression, None, |row| {
+        if sessions.contains_key(&file_of(row)) {
+            rows.entry(file_of(row)).or_default().push(row);
+        }
+        count += 1;
+        count < limit
+    })?;
+    Ok((rows, count < limit))
+}
+
+/// The rows of a file with the words of the expression.
+fn rows_of_file(store: &Store, expression: &str, file: i64) -> io::Result<Vec<i64>> {
+    let mut rows = Vec::new();
+    store.rows(expression, Some(file), |row| {
+        rows.push(row);
+        true
+    })?;
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::store::{NewText, packed};
+    use super::*;
+
+    #[test]
+    fn frequent_words_are_found_in_the_same_order() {
+        let store = Store::in_memory().unwrap();
+        let texts = ["word here", "words there", "another word", "nothing", "a word, and a wordy one"];
+        let mut sessions = Vec::new();
+        for session in 0..4_i64 {
+            let path = PathBuf::from(format!("/{session}"));
+            let file = store.add_file(&path).unwrap();
+            for (number, text) in texts.iter().enumerate() {
+                let text = format!("{text} {session}");
+                let new = NewText {
+                    number: number as u32,
+                    entry: number.to_string(),
+                    hash: 0,
+                    words: tokens::distinct(&text),
+                    text: packed(&text),
+                };
+                store.put(file.id, &new).unwrap();
+            }
+            // The third one changed last.
+            let row = SessionRow { path, ..SessionRow::default() };
+            sessions.push((file.id, Session { row, size: 0, modified: (session + 1) % 4 }));
+        }
+        let known: HashMap<i64, &Session> = sessions.iter().map(|(id, session)| (*id, session)).collect();
+        let find = |frequent: usize, limits: SearchLimits| {
+            let words = vec!["word".to_owned()];
+            let expressions = tokens::expressions(&words).unwrap();
+            let mut found = Vec::new();
+            let mut emit = |hit: Option<SessionHit>| {
+                found.extend(hit.map(|hit| format!("{}:{}", hit.session.path.display(), hit.entry)));
+                true
+            };
+            let left = limits.total;
+            let mut hits = Hits { words, expressions, limits, left, frequent, emit: &mut emit };
+            hits.of_known(&store, &known).unwrap();
+            found
+        };
+        let all = SearchLimits { per_session: 100, total: 100 };
+        let whole =
+            ["/2:0", "/2:2", "/2:4", "/1:0", "/1:2", "/1:4", "/0:0", "/0:2", "/0:4", "/3:0", "/3:2", "/3:4"];
+        let begun = ["/2:1", "/1:1", "/0:1", "/3:1"];
+        let expected: Vec<&str> = whole.into_iter().chain(begun).collect();
+        for frequent in [1, 5, 12, 13, 1_000] {
+            assert_eq!(find(frequent, all), expected, "{frequent}");
+            let few = SearchLimits { per_session: 2, total: 3 };
+            assert_eq!(find(frequent, few), ["/2:0", "/2:2", "/1:0"], "{frequent}");
+        }
     }
 }

@@ -21,20 +21,29 @@ pub(super) fn distinct(text: &str) -> String {
     words
 }
 
-/// The query as an expression for SQLite: every word, the last one of each part from its beginning. `None` if it
-/// has no words.
-pub(super) fn expression(words: &[String]) -> Option<String> {
-    let mut terms = Vec::new();
+/// A query as expressions for SQLite.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Expressions {
+    /// Every word as a whole.
+    pub(super) whole: String,
+    /// Every word, the last one of each part from its beginning.
+    pub(super) begun: String,
+}
+
+/// The query as expressions; `None` if it has no words.
+pub(super) fn expressions(words: &[String]) -> Option<Expressions> {
+    let (mut whole, mut begun) = (Vec::new(), Vec::new());
     for word in words {
         let mut found = Vec::new();
         each(word, |token| found.push(format!("\"{token}\"")));
+        whole.extend_from_slice(&found);
         // Only the end of what was typed can be the beginning of a longer word.
         if let Some(last) = found.last_mut() {
             last.push('*');
         }
-        terms.append(&mut found);
+        begun.append(&mut found);
     }
-    (!terms.is_empty()).then(|| terms.join(" AND "))
+    (!whole.is_empty()).then(|| Expressions { whole: whole.join(" AND "), begun: begun.join(" AND ") })
 }
 
 fn each(text: &str, mut take: impl FnMut(&str)) {
@@ -79,7 +88,7 @@ fn is_word(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{distinct, expression};
+    use super::{distinct, expressions};
 
     #[test]
     fn text_and_queries_have_the_same_words() {
@@ -87,13 +96,12 @@ mod tests {
         assert_eq!(distinct(&"a".repeat(100)), format!("{} ", "a".repeat(40)));
         let query = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            expression(&words)
+            expressions(&words)
         };
-        assert_eq!(
-            query(&["src/main.rs", "日本"]).as_deref(),
-            Some("\"src\" AND \"main\" AND \"rs\"* AND \"日\" AND \"本\"*")
-        );
-        assert_eq!(query(&["\"x\"*", "OR"]).as_deref(), Some("\"x\"* AND \"or\"*"));
+        let found = query(&["src/main.rs", "日本"]).unwrap();
+        assert_eq!(found.begun, "\"src\" AND \"main\" AND \"rs\"* AND \"日\" AND \"本\"*");
+        assert_eq!(found.whole, "\"src\" AND \"main\" AND \"rs\" AND \"日\" AND \"本\"");
+        assert_eq!(query(&["\"x\"*", "OR"]).unwrap().begun, "\"x\"* AND \"or\"*");
         assert_eq!(query(&["->", "…"]), None);
     }
 }
