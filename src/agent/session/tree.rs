@@ -52,7 +52,7 @@ impl Tree {
         }
     }
 
-    /// The context with another entry at its end; `None` if it has to be determined anew.
+    /// The context with another entry at its end; `None` if it has to be determined again.
     fn continued(&self, mut context: SessionContext, entry: &Entry) -> Option<SessionContext> {
         let is_next = !self.has_twins && !self.by_id.contains_key(&entry.id) && entry.parent.is_some();
         if !is_next || entry.parent != self.leaf().map(|leaf| Arc::clone(&leaf.id)) {
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_context_that_continues_is_the_one_determined_anew() {
+    fn a_context_that_continues_is_the_one_determined_again() {
         let mut number = 1_u64;
         for _ in 0..60 {
             let (mut used, mut fresh) = (Tree::default(), Tree::default());

@@ -107,7 +107,7 @@ fn meet(one: &[Mark], two: &[Mark]) -> bool {
     })
 }
 
-/// What [`meet`] has looked at, and has to look at. Most texts are short, and thousands are compared in a
+/// The places that [`meet`] has compared, and has yet to compare. Most texts are short, and thousands are compared in a
 /// judgement.
 #[derive(Default)]
 struct Meeting {
