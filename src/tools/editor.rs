@@ -66,10 +66,8 @@ pub struct EditorRun {
 }
 
 /// Runs a command in a terminal of the editor, if it has terminals and no sandbox confines the command: the
-/// editor knows nothing of sandboxes. `None` if tau must run it itself.
-///
-/// # Errors
-/// A refusal if the editor cannot start it.
+/// editor knows nothing of sandboxes. `None` if tau must run it itself. The error is a refusal if the editor
+/// cannot start it.
 pub(crate) async fn run(
     context: &ToolContext,
     shell: &Path,
@@ -121,11 +119,9 @@ pub(crate) fn current(task: &FileTask, disk: Vec<u8>) -> (Vec<u8>, bool) {
     }
 }
 
-/// Writes a file through the editor, if it can, and returns the file's new metadata. `None` if tau must
-/// write it itself. `target` is the file that the path resolves to.
-///
-/// # Errors
-/// A refusal if the file is not the expected one, or the editor did not write it.
+/// Writes a file through the editor, if it can, and returns the file's new metadata. `None` if tau must write
+/// it itself. `target` is the file that the path resolves to. The error is a refusal if the file is not the
+/// expected one, or the editor did not write it.
 pub(crate) fn write(
     task: &FileTask,
     target: &Path,

@@ -182,10 +182,8 @@ impl Temporary<'_> {
         Ok(())
     }
 
-    /// Moves it to a name that must not exist yet.
-    ///
-    /// # Errors
-    /// File system errors; `AlreadyExists` if the name is taken.
+    /// Moves it to a name that must not exist yet. The error is file system errors; `AlreadyExists` if the
+    /// name is taken.
     pub(crate) fn put(mut self) -> io::Result<()> {
         let Some(name) = &self.name else { return Ok(()) };
         let (folder, to) = (&self.at.folder, &*self.at.name);

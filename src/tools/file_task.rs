@@ -82,10 +82,7 @@ impl FileTask {
         })
     }
 
-    /// Fails if the call was aborted.
-    ///
-    /// # Errors
-    /// [`ToolError::Aborted`].
+    /// Fails if the call was aborted. The error is [`ToolError::Aborted`].
     pub(crate) fn check_wanted(&self) -> Result<(), ToolError> {
         if self.wanted.is_cancelled() { Err(ToolError::aborted()) } else { Ok(()) }
     }

@@ -84,10 +84,8 @@ pub(crate) fn odd_kind(metadata: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// Opens a regular file for reading. `given` is the path as written by the model.
-///
-/// # Errors
-/// A refusal: missing (with similar names), not a regular file (naming its type), unreadable.
+/// Opens a regular file for reading. `given` is the path as written by the model. The error is a refusal:
+/// missing (with similar names), not a regular file (naming its type), unreadable.
 pub(crate) fn open_regular(path: &Path, given: &str) -> Result<(File, Metadata), ToolError> {
     let refuse_odd = |metadata: &Metadata| match odd_kind(metadata) {
         None => Ok(()),

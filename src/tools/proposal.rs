@@ -49,10 +49,8 @@ impl TextFormat {
         (exact == Exact::Yes && same()).then(|| text.into_bytes())
     }
 
-    /// The bytes of a text in this format.
-    ///
-    /// # Errors
-    /// A refusal if the encoding lacks one of its characters.
+    /// The bytes of a text in this format. The error is a refusal if the encoding lacks one of its
+    /// characters.
     fn bytes(self, text: &[u8], given: &str) -> Result<Vec<u8>, ToolError> {
         let encoded = match self.encoding {
             Encoding::Utf8 => Some(text.to_vec()),
@@ -96,10 +94,7 @@ struct Chosen {
     note: Option<String>,
 }
 
-/// Computes a proposal on a thread and wraps it in a prepared call.
-///
-/// # Errors
-/// Errors of `propose`.
+/// Computes a proposal on a thread and wraps it in a prepared call. Fails with errors of `propose`.
 pub(crate) async fn prepare<'a>(
     path: String,
     context: ToolContext,

@@ -35,11 +35,8 @@ pub enum Expected {
 }
 
 /// Replaces or creates the file at `target`, whose path contains no link: see [`resolve`]. Creates missing
-/// directories above a new file. Returns the metadata of the result.
-///
-/// # Errors
-/// A refusal, or [`ToolError::Aborted`] if the token was cancelled in time. In both cases the file is
-/// unchanged.
+/// directories above a new file. Returns the metadata of the result. The error is a refusal, or
+/// [`ToolError::Aborted`] if the token was cancelled in time. In both cases the file is unchanged.
 pub(crate) fn replace_file(
     target: &Path,
     given: &str,
@@ -109,10 +106,7 @@ fn mode_of(stat: &Stat) -> u32 {
     u32::from(stat.st_mode) & 0o7777
 }
 
-/// The file that `path` leads to, whether or not it exists.
-///
-/// # Errors
-/// A refusal with the reason.
+/// The file that `path` leads to, whether or not it exists. The error is a refusal with the reason.
 pub(crate) fn resolve(path: &Path, given: &str) -> Result<PathBuf, ToolError> {
     Ok(paths::identity(&target(path).map_err(|error| cannot(given, &error))?))
 }

@@ -93,10 +93,8 @@ impl Scratch {
         Ok(SpillFile { path, file, shelf: Arc::clone(&self.shelf) })
     }
 
-    /// Creates a folder for one command's temporary files, which is removed with its contents on drop.
-    ///
-    /// # Errors
-    /// If it cannot be created.
+    /// Creates a folder for one command's temporary files, which is removed with its contents on drop. Fails
+    /// if it cannot be created.
     pub(crate) fn private_folder(&self) -> io::Result<TempDir> {
         let mut shelf = self.shelf.lock();
         match shelf.private_folder(&self.base) {

@@ -62,10 +62,7 @@ pub enum UserRequest {
 /// The channel to the agent.
 pub type UserLink = mpsc::UnboundedSender<UserRequest>;
 
-/// Sends a request and waits for the reply; `None` if nothing receives it.
-///
-/// # Errors
-/// The call was aborted.
+/// Sends a request and waits for the reply; `None` if nothing receives it. Fails when the call was aborted.
 pub(crate) async fn request<R>(
     link: Option<&UserLink>,
     stop: &CancellationToken,

@@ -356,10 +356,7 @@ pub(crate) fn access(cwd: &Path, given: Option<&str>) -> Access {
 }
 
 /// Runs `work` on a thread. An abort, or dropping the call, ends the call at once and cancels the token
-/// passed to `work`, which must check it often.
-///
-/// # Errors
-/// Errors of `work`, and [`ToolError::Aborted`].
+/// passed to `work`, which must check it often. Fails with errors of `work`, and [`ToolError::Aborted`].
 pub(crate) async fn on_thread(
     context: ToolContext,
     work: impl FnOnce(&ToolContext, &CancellationToken) -> Result<ToolOutput, ToolError> + Send + 'static,

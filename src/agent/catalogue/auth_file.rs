@@ -22,10 +22,8 @@ impl AuthFile {
         self.0.path()
     }
 
-    /// Its entries; none if there is no file.
-    ///
-    /// # Errors
-    /// Errors of the file system, and `InvalidData` when the file cannot be parsed.
+    /// Its entries; none if there is no file. Fails with errors of the file system, and `InvalidData` when
+    /// the file cannot be parsed.
     pub(super) fn read(&self) -> io::Result<Map<String, Value>> {
         match read_capped(self.path(), MAX_BYTES) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
@@ -34,19 +32,14 @@ impl AuthFile {
         }
     }
 
-    /// The tokens of a provider's login.
-    ///
-    /// # Errors
-    /// Like [`AuthFile::read`], without the content of the file.
+    /// The tokens of a provider's login. Fails like [`AuthFile::read`], without the content of the
+    /// file.
     pub(super) fn login(&self, provider: &str) -> io::Result<Option<LoginTokens>> {
         let unreadable = |error: io::Error| io::Error::new(error.kind(), "auth.json cannot be read");
         Ok(self.read().map_err(unreadable)?.get(provider).and_then(LoginTokens::of_entry))
     }
 
-    /// Changes its entries. Blocks.
-    ///
-    /// # Errors
-    /// Like [`AuthFile::read`]; the file is then left alone.
+    /// Changes its entries. Blocks. Fails like [`AuthFile::read`]; the file is then left alone.
     pub(super) fn change(&self, change: impl FnOnce(&mut Map<String, Value>)) -> io::Result<()> {
         let _lock = self.0.lock()?;
         let mut stored = self.read()?;

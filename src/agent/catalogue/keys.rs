@@ -350,10 +350,8 @@ impl Keys {
         }
     }
 
-    /// The key of a service that is not a model provider; `None` if it has none.
-    ///
-    /// # Errors
-    /// When `auth.json` cannot be read, or a command that prints the key fails.
+    /// The key of a service that is not a model provider; `None` if it has none. Fails when `auth.json`
+    /// cannot be read, or a command that prints the key fails.
     pub(crate) async fn of_service(&self, id: &str) -> Result<Option<Secret>, Failure> {
         let key = self.first(&self.specs(id, &self.stored())).await?;
         match &key {

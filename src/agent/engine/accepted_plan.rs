@@ -19,10 +19,7 @@ pub(crate) fn set(engine: &mut Engine, plan: Option<WorkPlan>) {
     engine.emit(SessionEvent::PlanChanged { plan });
 }
 
-/// Marks steps as done and returns the progress of the plan.
-///
-/// # Errors
-/// When there is no such step.
+/// Marks steps as done and returns the progress of the plan. Fails when there is no such step.
 pub(crate) fn finish(engine: &mut Engine, numbers: &[usize]) -> Result<String, String> {
     let Some(mut plan) = engine.plan.clone() else {
         return Err("the user has not accepted a plan".to_owned());

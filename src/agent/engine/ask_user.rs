@@ -98,10 +98,7 @@ fn reply_of(answer: QuestionAnswer) -> UserReply {
     }
 }
 
-/// Leaves plan mode for this mode.
-///
-/// # Errors
-/// The reason it cannot be chosen.
+/// Leaves plan mode for this mode. The error is the reason it cannot be chosen.
 fn carry_out_in(engine: &mut Engine, mode: PermissionMode) -> Result<(), String> {
     if mode == PermissionMode::Plan {
         return Err("plans cannot be carried out in plan mode".to_owned());

@@ -37,9 +37,6 @@ impl Loaded {
 
 impl Template {
     /// Its text, without the front matter. Blocks.
-    ///
-    /// # Errors
-    /// The reason it cannot be read.
     pub(crate) fn read(&self) -> Result<String, String> {
         match &self.path {
             Some(path) => body(path),
@@ -50,9 +47,6 @@ impl Template {
 
 impl Skill {
     /// Its text for the model, with the text that the user wrote after its name. Blocks.
-    ///
-    /// # Errors
-    /// The reason it cannot be read.
     pub(crate) fn read(&self, arguments: &str) -> Result<String, String> {
         let folder = self.path.parent().map(PathBuf::from).unwrap_or_default();
         let folder = folder.display();

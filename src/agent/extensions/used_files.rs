@@ -73,10 +73,7 @@ impl UsedFiles {
         (last, digest)
     }
 
-    /// Records a file as used in its current version.
-    ///
-    /// # Errors
-    /// When the list cannot be read or written.
+    /// Records a file as used in its current version. Fails when the list cannot be read or written.
     pub(crate) fn note(&self, path: &Path, digest: &str) -> io::Result<()> {
         let _lock = LockFile::take(&self.list.with_extension("lock"))?;
         let mut list = self.read()?;

@@ -404,10 +404,7 @@ fn holds_none(folder: &Path, real: &Path, is_sought: &impl Fn(&JudgedPath) -> bo
     true
 }
 
-/// The first file in a folder that satisfies `is_sought`.
-///
-/// # Errors
-/// When there are too many files to check.
+/// The first file in a folder that satisfies `is_sought`. Fails when there are too many files to check.
 pub(super) fn find(
     folder: &Path,
     search: Search,

@@ -41,9 +41,6 @@ fn is_here(host: &Host<String>) -> bool {
 
 impl HostPattern {
     /// Parses a pattern. `domain:` before it, as other agents write it, has no effect.
-    ///
-    /// # Errors
-    /// The problem, as the end of a sentence.
     pub(super) fn new(text: &str) -> Result<Self, String> {
         let text = text.strip_prefix("domain:").unwrap_or(text).trim();
         let (name, below) = text.strip_prefix("*.").map_or((text, false), |rest| (rest, true));

@@ -114,9 +114,6 @@ fn is_normal(path: &Path) -> bool {
 
 impl PathPattern {
     /// Parses a pattern.
-    ///
-    /// # Errors
-    /// The problem, as the end of a sentence.
     pub(super) fn new(text: &str) -> Result<Self, String> {
         let (base, glob) = if let Some(rest) = text.strip_prefix("~/") {
             (Base::Home, rest)

@@ -118,10 +118,8 @@ impl Http {
         text(self.perform(Method::Get, url, headers, Vec::new(), cancel).await?, limit).await
     }
 
-    /// Sends a POST and reads the whole answer, up to `limit` bytes.
-    ///
-    /// # Errors
-    /// Fails like [`Http::send`], and when the answer is larger.
+    /// Sends a POST and reads the whole answer, up to `limit` bytes. Fails like [`Http::send`], and when the
+    /// answer is larger.
     pub(crate) async fn post(
         &self,
         request: &HttpRequest,
@@ -131,10 +129,8 @@ impl Http {
         text(self.send(request, cancel).await?, limit).await
     }
 
-    /// The client for an address and its headers, for a protocol implemented elsewhere.
-    ///
-    /// # Errors
-    /// When the address or a header is invalid, or the client cannot be set up.
+    /// The client for an address and its headers, for a protocol implemented elsewhere. Fails when the
+    /// address or a header is invalid, or the client cannot be set up.
     pub(crate) fn bare(
         &self,
         url: &str,

@@ -51,10 +51,7 @@ impl KeyRefresh {
         }
     }
 
-    /// The answer to the request with another key.
-    ///
-    /// # Errors
-    /// The refusal, if there is no other key.
+    /// The answer to the request with another key. The error is the refusal, if there is no other key.
     async fn again(&self, second: Second, refusal: Failure) -> Result<EventStream, Failure> {
         let Second { request, cancel } = second;
         let Some(refused) = request.key.clone() else { return Err(refusal) };

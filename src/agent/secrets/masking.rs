@@ -119,9 +119,7 @@ impl Masking {
     }
 
     /// The arguments that a call is carried out with: with values for placeholders if the tool writes files.
-    ///
-    /// # Errors
-    /// The error for the model: the tool does not support placeholders, or one has no value.
+    /// Fails with an error for the model: the tool does not support placeholders, or one has no value.
     pub(crate) fn arguments(&self, tool: &str, arguments: &Value) -> Result<Option<Value>, String> {
         let Some(first) = first_placeholder(arguments) else { return Ok(None) };
         if ToolKind::of(tool) != ToolKind::Write {

@@ -239,10 +239,8 @@ impl Vault {
         placeholders.iter().map(revealed).collect()
     }
 
-    /// The text with values for its placeholders; `None` if it has none.
-    ///
-    /// # Errors
-    /// The first placeholder without a known value.
+    /// The text with values for its placeholders; `None` if it has none. The error is the first placeholder
+    /// without a known value.
     pub(crate) fn unmask(&self, text: &str) -> Result<Option<String>, String> {
         let mut out = String::new();
         let mut at = 0;

@@ -170,10 +170,8 @@ impl Appender {
         cut
     }
 
-    /// Syncs written data to disk.
-    ///
-    /// # Errors
-    /// When that failed, and so did writing it again. All of it is retried the next time.
+    /// Syncs written data to disk. Fails when that failed, and so did writing it again. All of it is retried
+    /// the next time.
     pub(super) fn sync(&mut self) -> io::Result<()> {
         if !self.sync_failed {
             if self.unsynced.is_empty() {

@@ -18,10 +18,8 @@ pub trait Disk: Debug + Send + Sync {
         open_with(options, path)
     }
 
-    /// Appends with one `write`; returns how many of `bytes` were written.
-    ///
-    /// # Errors
-    /// Errors of the file system; nothing was written then.
+    /// Appends with one `write`; returns how many of `bytes` were written. Fails with errors of the file
+    /// system; nothing was written then.
     fn write(&self, mut file: &File, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match file.write(bytes) {
@@ -31,10 +29,8 @@ pub trait Disk: Debug + Send + Sync {
         }
     }
 
-    /// Writes all of `bytes` at `at`, to a file that was not opened for appending.
-    ///
-    /// # Errors
-    /// Errors of the file system; a part may have been written.
+    /// Writes all of `bytes` at `at`, to a file that was not opened for appending. Fails with errors of the
+    /// file system; a part may have been written.
     fn write_at(&self, file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
         file.write_all_at(bytes, at)
     }
@@ -44,11 +40,8 @@ pub trait Disk: Debug + Send + Sync {
         file.set_len(len)
     }
 
-    /// Syncs written data to disk.
-    ///
-    /// # Errors
-    /// Errors of the file system. Data written before is then in doubt, and a second attempt may still report
-    /// success.
+    /// Syncs written data to disk. Fails with errors of the file system. Data written before is then in
+    /// doubt, and a second attempt may still report success.
     fn sync(&self, file: &File) -> io::Result<()> {
         file.sync_data()
     }

@@ -146,10 +146,8 @@ impl PageJob {
         !self.lines.is_empty()
     }
 
-    /// Reads the page. Blocks. Empty if the requested entry is not found.
-    ///
-    /// # Errors
-    /// Errors of the file system, and when the file has been replaced.
+    /// Reads the page. Blocks. Empty if the requested entry is not found. Fails with errors of the file
+    /// system, and when the file has been replaced.
     pub(crate) fn read(&self) -> io::Result<BranchPage> {
         let file = self.file.as_ref().filter(|_| self.reads_file()).map(UnreadFile::open).transpose()?;
         let Some(place) = self.place(file.as_ref())? else { return Ok(BranchPage::default()) };

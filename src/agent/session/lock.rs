@@ -23,10 +23,8 @@ pub(super) fn is_held(error: &TryLockError) -> bool {
     matches!(error, TryLockError::WouldBlock)
 }
 
-/// Takes the advisory lock for the only writer. The lock ends with the process in any case.
-///
-/// # Errors
-/// The owner, if another descriptor holds the lock.
+/// Takes the advisory lock for the only writer. The lock ends with the process in any case. The error is the
+/// owner, if another descriptor holds the lock.
 pub(super) fn acquire(file: &File, path: &Path) -> Result<(), Owner> {
     match file.try_lock() {
         Ok(()) => Ok(()),

@@ -77,10 +77,8 @@ impl Session {
         Ok(&self.tree)
     }
 
-    /// Reads as much as the model's context needs, and no more.
-    ///
-    /// # Errors
-    /// Fails like [`PageRead::read`]; known entries stay.
+    /// Reads as much as the model's context needs, and no more. Fails like [`PageRead::read`]; known entries
+    /// stay.
     pub(crate) fn load_context(&mut self) -> Result<(), SessionError> {
         let mut size = CONTEXT_PIECE;
         while !self.context_is_loaded()

@@ -137,10 +137,8 @@ impl Session {
 }
 
 impl SurveyJob {
-    /// Carries out the survey. Blocks.
-    ///
-    /// # Errors
-    /// `Io` when the file can no longer be read or has been replaced.
+    /// Carries out the survey. Blocks. The error is `Io` when the file can no longer be read or has been
+    /// replaced.
     pub(crate) fn read(&self) -> Result<Survey, SessionError> {
         let failed = |source| SessionError::Io { path: self.file.path.clone(), source };
         let (survey, is_whole) = self.look(glance).map_err(failed)?;

@@ -32,10 +32,7 @@ const MISSING: [&str; 14] = [
     "toolsearch",
 ];
 
-/// Parses such settings.
-///
-/// # Errors
-/// The line and the problem, if their rules cannot be determined.
+/// Parses such settings. The error is the line and the problem, if their rules cannot be determined.
 pub(super) fn settings_of(text: &str) -> Result<Map<String, Value>, (usize, String)> {
     let bare = text.trim_start_matches('\u{feff}');
     let settings: Value =

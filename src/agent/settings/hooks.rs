@@ -58,10 +58,7 @@ impl HookEvent {
         }
     }
 
-    /// The event with that name.
-    ///
-    /// # Errors
-    /// When no event has that name; the message suggests the nearest one.
+    /// The event with that name. Fails when no event has that name; the message suggests the nearest one.
     fn named(name: &str) -> Result<Self, String> {
         HookEvent::ALL.into_iter().find(|event| event.name() == name).ok_or_else(|| {
             let known = HookEvent::ALL.map(HookEvent::name);

@@ -122,10 +122,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// The server with that name.
-    ///
-    /// # Errors
-    /// Describes missing or contradictory fields.
+    /// The server with that name. The error describes missing or contradictory fields.
     fn server(self, name: &str) -> Result<McpServer, String> {
         check_name(name)?;
         if self.kind.is_some_and(|kind| kind.eq_ignore_ascii_case("sse")) {

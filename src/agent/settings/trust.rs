@@ -165,10 +165,8 @@ impl Project {
         &self.files
     }
 
-    /// The files when they were trusted; `None` if they never were.
-    ///
-    /// # Errors
-    /// When `file`, which holds the answers, cannot be read.
+    /// The files when they were trusted; `None` if they never were. Fails when `file`, which holds the
+    /// answers, cannot be read.
     pub(super) fn trusted_before(
         &self,
         file: &Path,

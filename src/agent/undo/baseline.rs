@@ -65,10 +65,8 @@ impl Baseline {
         }
     }
 
-    /// Scans the workspace. A copy is kept as long as it matches the file.
-    ///
-    /// # Errors
-    /// When the workspace cannot be read.
+    /// Scans the workspace. A copy is kept as long as it matches the file. Fails when the workspace cannot be
+    /// read.
     pub(crate) fn scan(&mut self) -> io::Result<()> {
         if self.scanner.is_none() || self.git.is_none() {
             // There may be a repository by now.
@@ -91,10 +89,8 @@ impl Baseline {
         outer_of(&self.root, GitPlace::find(&self.root).as_ref())
     }
 
-    /// Scans the workspace again for comparison; the index and known contents are unchanged.
-    ///
-    /// # Errors
-    /// When the workspace cannot be read.
+    /// Scans the workspace again for comparison; the index and known contents are unchanged. Fails when the
+    /// workspace cannot be read.
     pub(crate) fn scan_again(&self) -> io::Result<Snapshot> {
         self.scan_with(Some(&self.snapshot))
     }
@@ -163,10 +159,7 @@ impl Baseline {
         (self.copies, self.copied, self.waiting, self.full) = (kept, bytes, waiting, false);
     }
 
-    /// Copies files until `deadline`; returns whether any are left.
-    ///
-    /// # Errors
-    /// When the store cannot save them.
+    /// Copies files until `deadline`; returns whether any are left. Fails when the store cannot save them.
     pub(crate) fn copy_some(&mut self, store: &mut ContentStore, deadline: Instant) -> io::Result<bool> {
         while let Some(at) = self.waiting.pop() {
             let Some(entry) = self.snapshot.entries.get_mut(at) else { continue };

@@ -87,10 +87,7 @@ impl ContentStore {
     }
 
     /// Stores a content. If it is that of a large open file, its blocks are shared if the file system
-    /// supports that.
-    ///
-    /// # Errors
-    /// Errors of the file system; nothing is stored then.
+    /// supports that. Fails with errors of the file system; nothing is stored then.
     pub(crate) fn put(&mut self, bytes: &[u8], source: Option<&File>) -> io::Result<Hash> {
         let hash = Hash::of(bytes);
         let path = self.path(hash);
@@ -124,10 +121,7 @@ impl ContentStore {
         self.path(hash).is_file()
     }
 
-    /// A content.
-    ///
-    /// # Errors
-    /// Errors of the file system, and `InvalidData` if it is damaged.
+    /// A content. Fails with errors of the file system, and `InvalidData` if it is damaged.
     pub(crate) fn get(&self, hash: Hash) -> io::Result<Vec<u8>> {
         let bytes = read_capped(&self.path(hash), u64::MAX)?;
         if Hash::of(&bytes) != hash {

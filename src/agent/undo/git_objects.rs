@@ -19,10 +19,7 @@ pub(crate) struct GitObjects {
 }
 
 impl GitObjects {
-    /// Starts git for the repository in `dir`.
-    ///
-    /// # Errors
-    /// When git cannot be started.
+    /// Starts git for the repository in `dir`. Fails when git cannot be started.
     pub(crate) fn open(dir: &Path) -> io::Result<Self> {
         Self::start(dir, "--batch")
     }
@@ -45,10 +42,8 @@ impl GitObjects {
         Ok(GitObjects { child, input, output })
     }
 
-    /// The content of an object, if it has this size and matches its name.
-    ///
-    /// # Errors
-    /// When git has ended, or answers unexpectedly; the process is of no use then.
+    /// The content of an object, if it has this size and matches its name. Fails when git has ended, or
+    /// answers unexpectedly; the process is of no use then.
     pub(crate) fn read(&mut self, object: &[u8], size: u64) -> io::Result<Option<Vec<u8>>> {
         let input = self.input.as_mut().ok_or(ErrorKind::BrokenPipe)?;
         writeln!(input, "{}", hexadecimal(object))?;
@@ -76,10 +71,8 @@ impl GitObjects {
         }
     }
 
-    /// The sizes of many objects; `None` for missing ones.
-    ///
-    /// # Errors
-    /// When git cannot be started, or does not answer as expected.
+    /// The sizes of many objects; `None` for missing ones. Fails when git cannot be started, or does not
+    /// answer as expected.
     pub(crate) fn sizes(dir: &Path, objects: &[&[u8]]) -> io::Result<Vec<Option<u64>>> {
         let mut git = Self::start(dir, "--batch-check")?;
         let text: String = objects.iter().map(|object| hexadecimal(object) + "\n").collect();

@@ -111,10 +111,7 @@ impl Scanner {
         self.scan_covering(tracked, None)
     }
 
-    /// Like [`Scanner::scan`], but includes covered paths.
-    ///
-    /// # Errors
-    /// Fails like [`Scanner::scan`].
+    /// Like [`Scanner::scan`], but includes covered paths. Fails like [`Scanner::scan`].
     pub(super) fn scan_covering(
         &self,
         tracked: Option<&GitIndex>,

@@ -134,10 +134,8 @@ impl Observed {
     pub(crate) const NOTHING: Self = Observed { state: FileState::Absent, bytes: None };
 }
 
-/// Observes a path without following any link. The content of files of at most `limit` bytes is read.
-///
-/// # Errors
-/// Errors of the file system, except for a missing path; a link on the way.
+/// Observes a path without following any link. The content of files of at most `limit` bytes is read. Fails
+/// with errors of the file system, except for a missing path; a link on the way.
 pub(crate) fn observe(path: &Path, limit: u64) -> io::Result<Observed> {
     match FileAt::find(path) {
         Ok(at) => observe_at(&at, limit),
@@ -154,10 +152,7 @@ pub(crate) fn observe_itself(path: &Path, limit: u64) -> io::Result<Observed> {
     })
 }
 
-/// Observes a name in an open directory.
-///
-/// # Errors
-/// Errors of the file system, except for a missing path.
+/// Observes a name in an open directory. Fails with errors of the file system, except for a missing path.
 pub(crate) fn observe_at(at: &FileAt, limit: u64) -> io::Result<Observed> {
     let stat = match at.stat() {
         Ok(stat) => stat,
@@ -192,10 +187,8 @@ fn observe_file(at: &FileAt, limit: u64) -> io::Result<Observed> {
     Ok(Observed { state: FileState::File { hash, size, mode, stamp: known }, bytes })
 }
 
-/// Opens a regular file for reading; never waits and follows no link.
-///
-/// # Errors
-/// Errors of the file system, and `InvalidInput` if it is not a regular file.
+/// Opens a regular file for reading; never waits and follows no link. Fails with errors of the file system,
+/// and `InvalidInput` if it is not a regular file.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     FileAt::find(path)?.open_file(false)
 }

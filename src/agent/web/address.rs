@@ -33,9 +33,6 @@ const SPECIAL_V4: [([u8; 4], u8); 15] = [
 ];
 
 /// Parses a URL and checks that it can be fetched, as far as the URL shows. The fragment is removed.
-///
-/// # Errors
-/// The problem, as the end of a sentence.
 pub(super) fn parse(text: &str) -> Result<Url, String> {
     let text = text.trim();
     if text.len() > MAX_LEN {
@@ -71,9 +68,7 @@ pub(super) fn host(url: &Url) -> String {
 }
 
 /// Checks that the URL itself does not name a forbidden host. Names are checked again when they are resolved.
-///
-/// # Errors
-/// A sentence that says so, and names the setting.
+/// The error is a sentence that says so, and names the setting.
 pub(super) fn check_host(url: &Url, allowed: &PrivateHosts) -> Result<(), String> {
     let host = host(url);
     let is_admitted = match url.host() {

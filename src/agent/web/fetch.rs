@@ -118,10 +118,7 @@ impl Tool for WebFetch {
     }
 }
 
-/// Refuses a call if network access is off.
-///
-/// # Errors
-/// A refusal for the model.
+/// Refuses a call if network access is off. The error is a refusal for the model.
 pub(super) fn check_network(context: &ToolContext) -> Result<(), ToolError> {
     if context.sandbox.network {
         return Ok(());

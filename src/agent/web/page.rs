@@ -81,10 +81,8 @@ pub(super) enum Fetched {
     },
 }
 
-/// Fetches a page, within the limits.
-///
-/// # Errors
-/// The reason the page could not be fetched, as a sentence for the model.
+/// Fetches a page, within the limits. The error is the reason the page could not be fetched, as a sentence
+/// for the model.
 pub(super) async fn fetch(url: Url, shared: &Shared) -> Result<Fetched, String> {
     let limits = shared.limits;
     match tokio::time::timeout(limits.time, follow(url, shared)).await {

@@ -114,10 +114,7 @@ impl KeysView {
     }
 }
 
-/// The action that currently has the key, if any.
-///
-/// # Errors
-/// The reason why the action cannot have it.
+/// The action that currently has the key, if any. The error is the reason why the action cannot have it.
 fn examined(keymap: &Keymap, row: &ActionRow, key: Key) -> Result<Option<Action>, String> {
     let stops = key == Key::new(KeyCode::Char('c'), Mods::CTRL);
     if stops && !keymap.keys_of(row.action).contains(&key.to_string()) {
@@ -178,10 +175,7 @@ fn setting(row: &ActionRow, keys: Vec<String>) -> (String, Option<Vec<String>>) 
 }
 
 /// The changes that restore an action's default keys, and return its other keys to the actions they came
-/// from.
-///
-/// # Errors
-/// If one of them now belongs to another action.
+/// from. Fails if one of them now belongs to another action.
 fn reset(keymap: &Keymap, row: &ActionRow) -> Result<KeyChanges, String> {
     for name in row.keys {
         let owner = name.parse().ok().and_then(|key| keymap.bound(row.context, key));

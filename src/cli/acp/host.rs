@@ -71,10 +71,8 @@ impl AcpHost {
         AcpHost { args }
     }
 
-    /// Composes the agent of a session.
-    ///
-    /// # Errors
-    /// When there is no such session, the directory does not fit, or no model is available.
+    /// Composes the agent of a session. Fails when there is no such session, the directory does not fit, or
+    /// no model is available.
     pub(crate) fn begin(&self, beginning: &Beginning, editor: Option<EditorLink>) -> Result<NewAgent, Error> {
         let cwd = &beginning.cwd;
         if !cwd.is_dir() {
@@ -116,10 +114,7 @@ impl AcpHost {
     }
 
     /// A page of the sessions, newest first: of a directory, or all. A page after the first begins behind the
-    /// session in `cursor`.
-    ///
-    /// # Errors
-    /// When the settings cannot be read, or there is no such page.
+    /// session in `cursor`. Fails when the settings cannot be read, or there is no such page.
     pub(crate) fn list(
         &self,
         cwd: Option<&Path>,
@@ -159,10 +154,8 @@ impl AcpHost {
         Ok(ListSessionsResponse::new(rows.iter().map(listed).collect()).next_cursor(next))
     }
 
-    /// Deletes a session. A missing one counts as deleted.
-    ///
-    /// # Errors
-    /// When it is open elsewhere, or the file cannot be removed.
+    /// Deletes a session. A missing one counts as deleted. Fails when it is open elsewhere, or the file
+    /// cannot be removed.
     pub(crate) fn delete(&self, id: &str) -> Result<(), Error> {
         let environment = Environment::read(&self.args, OnBadConfig::Refuse).map_err(failed)?;
         let root = environment.settings.session_root(&environment.paths);
@@ -170,10 +163,7 @@ impl AcpHost {
         sessions::delete(&root, &path).map(drop).map_err(|text| wire::error(ErrorCode::InternalError, text))
     }
 
-    /// Checks that a model is available.
-    ///
-    /// # Errors
-    /// The missing setting, and how to set it.
+    /// Checks that a model is available. The error is the missing setting, and how to set it.
     pub(crate) fn authenticate(&self) -> Result<(), Error> {
         let setup = Setup::read(self.args.clone(), PROFILE).map_err(failed)?;
         has_key(&setup.with_model().map_err(no_model)?)

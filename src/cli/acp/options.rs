@@ -99,11 +99,8 @@ fn grouped(session: &AcpSession, now: &Arc<Model>) -> Vec<SessionConfigSelectGro
     groups.into_iter().map(group).collect()
 }
 
-/// The mode with this name.
-///
-/// # Errors
-/// If there is no mode with this name, or the client cannot choose it; the error lists the modes, or gives
-/// the reason.
+/// The mode with this name. Fails if there is no mode with this name, or the client cannot choose it; the
+/// error lists the modes, or gives the reason.
 pub(crate) fn mode_named(session: &AcpSession, name: &str) -> Result<PermissionMode, Error> {
     let wrong = |text: String| wire::error(ErrorCode::InvalidParams, text);
     let mode = PermissionMode::from_name(name).ok_or_else(|| {
@@ -113,10 +110,8 @@ pub(crate) fn mode_named(session: &AcpSession, name: &str) -> Result<PermissionM
     mode.within(session.mode_ceiling).map_err(wrong)
 }
 
-/// Chooses a value and returns the command for the agent. The session already shows it.
-///
-/// # Errors
-/// When there is no such option, or it has no such value.
+/// Chooses a value and returns the command for the agent. The session already shows it. Fails when there is
+/// no such option, or it has no such value.
 pub(crate) fn choose(
     session: &mut AcpSession,
     option: &str,

@@ -11,10 +11,7 @@ use crate::headless::prompts;
 use tau_protocol::message::Block;
 
 /// Reads the blocks of a prompt: texts as paragraphs, inline links as markdown, embedded files between
-/// fences.
-///
-/// # Errors
-/// When a block cannot be given to a model; the error names the supported ones.
+/// fences. Fails when a block cannot be given to a model; the error names the supported ones.
 pub(crate) fn read(blocks: Vec<ContentBlock>) -> Result<(String, Vec<Block>), Error> {
     let mut text = String::new();
     let mut after_link = false;

@@ -63,10 +63,8 @@ pub(crate) fn as_flags(arguments: Vec<OsString>) -> Vec<OsString> {
     arguments.first().cloned().into_iter().chain(flags).collect()
 }
 
-/// Refuses prompts whose first word is, or resembles, a command. Behind `--` every word is a prompt.
-///
-/// # Errors
-/// The replacement to type.
+/// Refuses prompts whose first word is, or resembles, a command. Behind `--` every word is a prompt. The
+/// error is the replacement to type.
 pub(crate) fn check(arguments: &[OsString], args: &CliArgs) -> Result<(), String> {
     let is_end = |word: &OsString| word == "--";
     let end = arguments.iter().position(is_end).unwrap_or(arguments.len());

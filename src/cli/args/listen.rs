@@ -2,10 +2,8 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// Reads an address with a port. `localhost` is this machine, regardless of the resolver.
-///
-/// # Errors
-/// The expected form of an address.
+/// Reads an address with a port. `localhost` is this machine, regardless of the resolver. The error is the
+/// expected form of an address.
 pub(super) fn parse(value: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = value.parse() {
         return Ok(address);

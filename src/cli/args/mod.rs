@@ -218,10 +218,8 @@ impl CliArgs {
         CliArgs::parse_from(["tau"])
     }
 
-    /// Reads the arguments, the program's name first.
-    ///
-    /// # Errors
-    /// The output that clap wants printed: an error, the help page or the version; see [`print_clap_error`].
+    /// Reads the arguments, the program's name first. The error is the output that clap wants printed: an
+    /// error, the help page or the version; see [`print_clap_error`].
     pub fn read<I, T>(arguments: I) -> Result<Self, clap::Error>
     where
         I: IntoIterator<Item = T>,

@@ -95,10 +95,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// The server at this address.
-    ///
-    /// # Errors
-    /// When the address is unusable.
+    /// The server at this address. Fails when the address is unusable.
     pub(crate) fn new(address: Address, token: &str, network: &Network) -> Result<Self, Failure> {
         let headers = Headers(vec![
             ("authorization".to_owned(), format!("Bearer {token}")),

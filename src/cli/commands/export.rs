@@ -155,10 +155,7 @@ fn read(source: &SessionSource) -> Result<Session, String> {
     session.map_err(|error| error.to_string())
 }
 
-/// A session as a document, and a name for its file without the ending.
-///
-/// # Errors
-/// When it cannot be read.
+/// A session as a document, and a name for its file without the ending. Fails when it cannot be read.
 pub(crate) fn text(
     source: &SessionSource,
     format: Format,
@@ -169,9 +166,6 @@ pub(crate) fn text(
 }
 
 /// Writes a session; returns its path, and the number of masked secrets.
-///
-/// # Errors
-/// A message with a remedy.
 pub(crate) fn write(
     source: &SessionSource,
     place: &ExportTarget<'_>,

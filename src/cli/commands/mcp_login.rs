@@ -13,10 +13,7 @@ use tau_agent::extensions::mcp::oauth::{LoginStore, begin, login_command};
 use tau_agent::settings::mcp_servers::McpServer;
 use tau_tools::process::ChildEnv;
 
-/// Logs in to a server; returns the program's end.
-///
-/// # Errors
-/// When the machine does not allow it.
+/// Logs in to a server; returns the program's end. Fails when the machine does not allow it.
 pub(crate) fn login(
     server: &McpServer,
     logins: &LoginStore,

@@ -14,10 +14,7 @@ use crate::process::plain;
 use tau_agent::session::search::{SearchLimits, SearchScope, SessionHit, search};
 use tau_protocol::session_row::SessionRow;
 
-/// Runs the command.
-///
-/// # Errors
-/// When the settings or the index cannot be read.
+/// Runs the command. Fails when the settings or the index cannot be read.
 pub(crate) fn run(args: &SessionsArgs, query: &str, limit: usize) -> Result<Exit, Refusal> {
     let mut flags = CliArgs::without_arguments();
     flags.settings.0.session_dir.clone_from(&args.session_dir);

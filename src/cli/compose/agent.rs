@@ -76,10 +76,8 @@ impl Setup {
         program_env(&self.keys, &self.settings)
     }
 
-    /// Composes an agent. Reads instruction files.
-    ///
-    /// # Errors
-    /// When a file that a flag names cannot be read, or the temporary directory does not exist.
+    /// Composes an agent. Reads instruction files. Fails when a file that a flag names cannot be read, or the
+    /// temporary directory does not exist.
     pub fn agent(&self, session: Session) -> Result<ComposedAgent, Refusal> {
         let tools = self.tools()?;
         let mut source = self.prompt_source(&tools)?;
@@ -235,10 +233,7 @@ impl Setup {
         registry
     }
 
-    /// The tools that are on.
-    ///
-    /// # Errors
-    /// When a named tool does not exist.
+    /// The tools that are on. Fails when a named tool does not exist.
     pub fn tools(&self) -> Result<Toolbox, Refusal> {
         if self.args.no_tools {
             return Ok(Toolbox::empty());

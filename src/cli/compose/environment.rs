@@ -54,9 +54,6 @@ pub struct Environment {
 
 impl Environment {
     /// Reads arguments, environment and settings.
-    ///
-    /// # Errors
-    /// A message with a remedy.
     pub fn read(args: &CliArgs, on_bad_config: OnBadConfig) -> Result<Self, Refusal> {
         Self::load(args, on_bad_config, None).map(|(environment, _)| environment)
     }
@@ -135,10 +132,7 @@ impl Environment {
         Ok((Environment { settings_fault, ..environment }, projects))
     }
 
-    /// The models and keys for these settings.
-    ///
-    /// # Errors
-    /// When `models.toml` is invalid and that is refused.
+    /// The models and keys for these settings. Fails when `models.toml` is invalid and that is refused.
     pub fn with(
         paths: Paths,
         settings: Settings,
@@ -279,10 +273,8 @@ fn served(paths: &Paths, settings: &Settings, base: &str, token: &Secret) -> Res
     }
 }
 
-/// Asks the app server at `base` for its models, and stores the list. Blocks, at most [`LISTING`].
-///
-/// # Errors
-/// The reason why there is no list, in words.
+/// Asks the app server at `base` for its models, and stores the list. Blocks, at most [`LISTING`]. The error
+/// is the reason why there is no list, in words.
 pub(crate) fn ask_served(
     paths: &Paths,
     settings: &Settings,
@@ -316,10 +308,8 @@ pub fn undo_options(settings: &Settings, paths: &Paths) -> UndoOptions {
     UndoOptions { dir: paths.undo(), quota: megabytes.saturating_mul(1024 * 1024) }
 }
 
-/// Asks a provider for its models and caches the list; returns the models that answer messages.
-///
-/// # Errors
-/// The errors of the request, and `Config` when the address or the key is missing.
+/// Asks a provider for its models and caches the list; returns the models that answer messages. The error is
+/// the errors of the request, and `Config` when the address or the key is missing.
 pub async fn refresh(
     catalogue: &Catalogue,
     keys: &Keys,

@@ -103,9 +103,6 @@ pub struct Setup {
 
 impl Setup {
     /// Reads arguments, environment and settings.
-    ///
-    /// # Errors
-    /// A message with a remedy.
     pub fn read(args: CliArgs, profile: FrontEndProfile) -> Result<Self, Refusal> {
         let cwd = working_directory(args.cwd.as_deref())?;
         let project_dir =
@@ -160,10 +157,8 @@ impl Setup {
         self.permission_mode().unwrap_or(unset)
     }
 
-    /// The current directories with settings, for display; the settings in use do not change.
-    ///
-    /// # Errors
-    /// When earlier answers about trust cannot be read.
+    /// The current directories with settings, for display; the settings in use do not change. Fails when
+    /// earlier answers about trust cannot be read.
     pub fn refresh_projects(&mut self) -> Result<Vec<Folder>, Refusal> {
         let file = self.paths.trust_file();
         self.project.refresh(&self.args, &self.paths, &self.project_dir).map_err(Refusal::config)?;

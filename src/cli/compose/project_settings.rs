@@ -18,10 +18,7 @@ pub struct ProjectSettings {
 }
 
 impl ProjectSettings {
-    /// The settings around `cwd`, read now.
-    ///
-    /// # Errors
-    /// When earlier answers about trust cannot be read.
+    /// The settings around `cwd`, read now. Fails when earlier answers about trust cannot be read.
     pub fn read(args: &CliArgs, paths: &Paths, cwd: Option<&Path>) -> Result<Self, SettingsError> {
         let Some(cwd) = cwd else { return Ok(ProjectSettings::default()) };
         let trust = |project: Project| {
@@ -35,10 +32,8 @@ impl ProjectSettings {
         Ok(ProjectSettings { shown: projects.clone(), projects })
     }
 
-    /// Reads the directories again, to show them; the settings in use do not change.
-    ///
-    /// # Errors
-    /// When earlier answers about trust cannot be read.
+    /// Reads the directories again, to show them; the settings in use do not change. Fails when earlier
+    /// answers about trust cannot be read.
     pub fn refresh(&mut self, args: &CliArgs, paths: &Paths, cwd: &Path) -> Result<(), SettingsError> {
         self.shown = ProjectSettings::read(args, paths, Some(cwd))?.shown;
         Ok(())
@@ -69,10 +64,8 @@ impl ProjectSettings {
         self.trusted().rev().filter_map(|project| project.file(PROMPT_FILE).map(owned)).collect()
     }
 
-    /// The directories as displayed to a user who works in `cwd`, the nearest last.
-    ///
-    /// # Errors
-    /// When earlier answers about trust cannot be read.
+    /// The directories as displayed to a user who works in `cwd`, the nearest last. Fails when earlier
+    /// answers about trust cannot be read.
     pub fn folders(&self, cwd: &Path, kept: &Path) -> Result<Vec<Folder>, SettingsError> {
         let folder = |(project, trust): &(Project, Trust)| folder::of(project, *trust, cwd, kept);
         self.shown.iter().map(folder).collect()

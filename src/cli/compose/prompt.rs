@@ -41,10 +41,8 @@ impl AgentPrompt {
         current.text.as_str().into()
     }
 
-    /// Uses this setup for the prompt from now on; returns its text, if it changes.
-    ///
-    /// # Errors
-    /// When a file that a flag names cannot be read.
+    /// Uses this setup for the prompt from now on; returns its text, if it changes. Fails when a file that a
+    /// flag names cannot be read.
     pub fn replace(&self, setup: &Setup) -> Result<Option<String>, Refusal> {
         let mut current = self.0.lock();
         // The date remains the start's, the directory the session's.
@@ -57,10 +55,8 @@ impl AgentPrompt {
 }
 
 impl Setup {
-    /// A prompt without an agent: the screen is attached to a remote one.
-    ///
-    /// # Errors
-    /// When a file that a flag names cannot be read.
+    /// A prompt without an agent: the screen is attached to a remote one. Fails when a file that a flag names
+    /// cannot be read.
     pub(crate) fn prompt_without_session(&self) -> Result<AgentPrompt, Refusal> {
         Ok(AgentPrompt::new(self.prompt_source(&self.tools()?)?, ""))
     }

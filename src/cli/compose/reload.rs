@@ -19,10 +19,8 @@ use tau_protocol::command::{SettingsCommand, TaskCommand, Tuning};
 use tau_protocol::query::Query;
 use tau_view::theme::Theme;
 
-/// The setup with the current trust, and the changes for the agent with this prompt.
-///
-/// # Errors
-/// When the settings cannot be read, or a tool in them does not exist.
+/// The setup with the current trust, and the changes for the agent with this prompt. Fails when the settings
+/// cannot be read, or a tool in them does not exist.
 pub fn reload(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refusal> {
     let new = reread(old)?;
     let mut changes = Changes::default();

@@ -44,10 +44,7 @@ impl Setup {
 
     /// Adds the first model of the server whose address was given without a model; takes at most two seconds.
     /// A server that has no list, or does not answer, gets the name `default`, which servers of one model
-    /// ignore.
-    ///
-    /// # Errors
-    /// When the server lists no model, or rejects the key.
+    /// ignore. Fails when the server lists no model, or rejects the key.
     pub(crate) async fn with_server_model(mut self) -> Result<Self, Refusal> {
         let Some(endpoint) = self.catalogue.unnamed().filter(|_| !self.has_session_model) else {
             return Ok(self);
@@ -98,11 +95,9 @@ impl Setup {
         Ok(named)
     }
 
-    /// Adds the model, and refuses if no model is known. Asks the server for its models when an address was given
-    /// without one, so this must not be called inside a runtime.
-    ///
-    /// # Errors
-    /// A message that names the setting to add.
+    /// Adds the model, and refuses if no model is known. Asks the server for its models when an address was
+    /// given without one, so this must not be called inside a runtime. The error is a message that names the
+    /// setting to add.
     pub fn with_model(mut self) -> Result<Self, Refusal> {
         if self.needs_server_model() {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -88,18 +88,14 @@ fn cut(title: &str) -> String {
 /// Maximum number of characters of a title.
 const MAX_TITLE: usize = 60;
 
-/// The file of the session of tau named by `wanted`: a path, an id, its beginning or its last digits.
-///
-/// # Errors
-/// When there is no such session, or more than one.
+/// The file of the session of tau named by `wanted`: a path, an id, its beginning or its last digits. Fails
+/// when there is no such session, or more than one.
 pub(crate) fn file_of(root: &Path, wanted: &str) -> Result<PathBuf, Refusal> {
     found(root, &ForeignPlaces::default(), wanted).map(|(path, _)| path)
 }
 
-/// Like [`file_of`], for sessions of all agents; and the program that wrote it.
-///
-/// # Errors
-/// When there is no such session, or more than one.
+/// Like [`file_of`], for sessions of all agents; and the program that wrote it. Fails when there is no such
+/// session, or more than one.
 pub(crate) fn find(root: &Path, wanted: &str) -> Result<(PathBuf, SessionOrigin), Refusal> {
     found(root, &places(root), wanted)
 }

@@ -41,10 +41,7 @@ enum Wanted {
 }
 
 /// The session requested by the arguments, an earlier one or a new one, for a front end without a user to
-/// ask.
-///
-/// # Errors
-/// When there is no such session, when it cannot be opened, or its directory is gone.
+/// ask. Fails when there is no such session, when it cannot be opened, or its directory is gone.
 pub fn open(setup: &Setup) -> Result<Session, Refusal> {
     let session = match wanted(setup)? {
         Wanted::Open(path) => open_file(&path)?,
@@ -76,10 +73,8 @@ fn is_printed(setup: &Setup) -> bool {
     !setup.args.background && matches!(front_end, FrontEnd::Print | FrontEnd::Json)
 }
 
-/// Like [`open`], for the screen: where the session cannot be opened, a new one, and the file to offer.
-///
-/// # Errors
-/// When there is no such session.
+/// Like [`open`], for the screen: where the session cannot be opened, a new one, and the file to offer. Fails
+/// when there is no such session.
 pub(crate) fn open_or_offer(setup: &Setup) -> Result<(Session, Option<(PathBuf, SessionOrigin)>), Refusal> {
     let path = match wanted(setup)? {
         Wanted::Open(path) => path,
@@ -283,10 +278,8 @@ fn as_json(rows: &[SessionRow], state: &dyn Fn(&SessionRow) -> LiveState) -> Str
     if lines.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", lines.join(",\n")) }
 }
 
-/// Deletes a session file below `sessions`, into the trash if there is one; returns a report.
-///
-/// # Errors
-/// When it is in another place, the session is open, or it cannot be removed.
+/// Deletes a session file below `sessions`, into the trash if there is one; returns a report. Fails when it
+/// is in another place, the session is open, or it cannot be removed.
 pub(crate) fn delete(sessions: &Path, path: &Path) -> Result<String, String> {
     if !path.starts_with(sessions) {
         return Err("only files in the sessions folder can be deleted".to_owned());

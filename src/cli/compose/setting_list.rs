@@ -60,10 +60,8 @@ fn shown(setup: &Setup, row: &SettingRow) -> SettingShown {
     }
 }
 
-/// Writes a setting to the user's `config.toml`; without a value, removes it.
-///
-/// # Errors
-/// A sentence, when the value is invalid or the file cannot be changed.
+/// Writes a setting to the user's `config.toml`; without a value, removes it. The error is a sentence, when
+/// the value is invalid or the file cannot be changed.
 pub(crate) fn change(setup: &Setup, key: &str, value: Option<&str>) -> Result<(), String> {
     let Some(row) = table::row(key).filter(|row| row.columns.in_files) else {
         return Err(format!("no setting \"{key}\""));

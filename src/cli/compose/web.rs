@@ -22,10 +22,8 @@ pub(super) fn options(settings: &Settings) -> WebOptions {
     }
 }
 
-/// The built-in tools among these names. Tools for the web are allowed if they are on.
-///
-/// # Errors
-/// A sentence, if a name is unknown, or belongs to a tool that is off.
+/// The built-in tools among these names. Tools for the web are allowed if they are on. The error is a
+/// sentence, if a name is unknown, or belongs to a tool that is off.
 pub(super) fn built_in(names: &[String], settings: &Settings) -> Result<Toolbox, String> {
     let options = options(settings);
     let (web, own): (Vec<String>, Vec<String>) =

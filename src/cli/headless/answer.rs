@@ -35,10 +35,8 @@ impl AnswerText {
     }
 }
 
-/// Writes an answer to the file of `--output`. Off the loop, since a FIFO may wait for its reader.
-///
-/// # Errors
-/// A sentence that names the file.
+/// Writes an answer to the file of `--output`. Off the loop, since a FIFO may wait for its reader. The error
+/// is a sentence that names the file.
 pub async fn write(path: PathBuf, text: String) -> Result<(), String> {
     let written = tokio::task::spawn_blocking(move || {
         std::fs::write(&path, line_ended(&text)).map_err(|error| cannot_write(&path, &error))

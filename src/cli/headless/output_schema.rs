@@ -43,11 +43,8 @@ pub struct Violations {
 }
 
 impl OutputSchema {
-    /// Reads a JSON Schema. Draft 2020-12 unless its `$schema` names another one.
-    ///
-    /// # Errors
-    /// A sentence for the user: the file cannot be read, is not JSON, is not a JSON Schema, or refers to
-    /// another document.
+    /// Reads a JSON Schema. Draft 2020-12 unless its `$schema` names another one. The error is a sentence for
+    /// the user: the file cannot be read, is not JSON, is not a JSON Schema, or refers to another document.
     pub fn read(path: &Path) -> Result<Self, Refusal> {
         let name = path.display();
         let refused = |why: String| Refusal::usage(format!("--output-schema: {why}"));
@@ -79,10 +76,8 @@ impl OutputSchema {
         )
     }
 
-    /// Extracts the JSON from an answer: all of it, or the content of its one fenced block.
-    ///
-    /// # Errors
-    /// The faults of the answer.
+    /// Extracts the JSON from an answer: all of it, or the content of its one fenced block. The error is the
+    /// faults of the answer.
     pub fn check(&self, answer: &str) -> Result<Output, Violations> {
         let text = unfenced(answer.trim()).trim();
         let value: Value = serde_json::from_str(text)

@@ -35,11 +35,9 @@ const TEXT_BYTES: u64 = 1 << 20;
 /// Maximum size of an image, in bytes; it is sent in a smaller form.
 pub(crate) const IMAGE_BYTES: u64 = 20 << 20;
 
-/// The prompts of a command line. Piped input comes first, then files, then the first argument,
-/// with an empty line between. Paths are relative to the working directory.
-///
-/// # Errors
-/// A message with the file and its fault.
+/// The prompts of a command line. Piped input comes first, then files, then the first argument, with an empty
+/// line between. Paths are relative to the working directory. The error is a message with the file and its
+/// fault.
 pub(crate) fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<CliPrompt>, String> {
     let mut first = CliPrompt::default();
     let mut parts: Vec<String> = piped.filter(|text| !text.trim().is_empty()).into_iter().collect();
@@ -66,10 +64,8 @@ pub(crate) fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<
     Ok(given.then_some(first).into_iter().chain(rest).collect())
 }
 
-/// Checks that no rule denies reading the files named by arguments.
-///
-/// # Errors
-/// A message with the file and the rule.
+/// Checks that no rule denies reading the files named by arguments. The error is a message with the file and
+/// the rule.
 pub(crate) fn check_readable(arguments: &[String], files: &dyn FileFilter, cwd: &Path) -> Result<(), String> {
     let named = arguments.iter().filter_map(|argument| argument.strip_prefix('@'));
     for name in named.filter(|name| !name.is_empty() && !name.contains("://")) {
@@ -80,10 +76,7 @@ pub(crate) fn check_readable(arguments: &[String], files: &dyn FileFilter, cwd: 
     Ok(())
 }
 
-/// Reads all of standard input, for [`gather`].
-///
-/// # Errors
-/// A message: it cannot be read, or is too large.
+/// Reads all of standard input, for [`gather`]. The error is a message: it cannot be read, or is too large.
 pub(crate) fn read_piped(input: impl Read) -> Result<String, String> {
     let mut bytes = Vec::new();
     let read = input.take(TEXT_BYTES + 1).read_to_end(&mut bytes);
@@ -95,10 +88,8 @@ pub(crate) fn read_piped(input: impl Read) -> Result<String, String> {
     Ok(encoding::text(&bytes))
 }
 
-/// The value of an argument that may name a file: `@path` is the file's text, anything else is literal.
-///
-/// # Errors
-/// A message that names the file.
+/// The value of an argument that may name a file: `@path` is the file's text, anything else is literal. The
+/// error is a message that names the file.
 pub(crate) fn text_or_file(value: &str) -> Result<String, String> {
     match value.strip_prefix('@') {
         Some(path) => text_of_file(&paths::find(Path::new(""), path)),
@@ -106,10 +97,7 @@ pub(crate) fn text_or_file(value: &str) -> Result<String, String> {
     }
 }
 
-/// The text of a file named by an argument.
-///
-/// # Errors
-/// A message that names the file.
+/// The text of a file named by an argument. The error is a message that names the file.
 pub(crate) fn text_of_file(path: &Path) -> Result<String, String> {
     text_of(&path.display().to_string(), read(path, TEXT_BYTES)?)
 }

@@ -21,10 +21,7 @@ pub(crate) struct JsonPrompts {
     pub first_line: Option<Vec<u8>>,
 }
 
-/// The prompts for print mode.
-///
-/// # Errors
-/// When a file or standard input cannot be read, or is too large.
+/// The prompts for print mode. Fails when a file or standard input cannot be read, or is too large.
 pub fn text(arguments: &[String]) -> Result<Vec<CliPrompt>, String> {
     let stdin = io::stdin();
     let piped = match stdin.is_terminal() {

@@ -125,10 +125,7 @@ fn interrupted(id: &str) -> String {
     format!("the process of the session ended before its run; to continue: tau send {id} continue")
 }
 
-/// Stops the run of a session; returns a report.
-///
-/// # Errors
-/// A sentence, when its process cannot be reached.
+/// Stops the run of a session; returns a report. The error is a sentence, when its process cannot be reached.
 pub(crate) async fn stop_run(paths: &Paths, network: &Network, id: &str) -> Result<String, String> {
     let found = record::of(paths, id).filter(|found| found.is_live && found.state().is_at_work());
     let Some((found, address)) = found.and_then(|found| found.address().map(|address| (found, address)))

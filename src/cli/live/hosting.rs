@@ -33,18 +33,12 @@ pub(crate) struct Hosting {
 
 impl Hosting {
     /// Serves sessions with this setup, in the current runtime; `background` is whether no terminal has them
-    /// open.
-    ///
-    /// # Errors
-    /// When there is no place for the socket.
+    /// open. Fails when there is no place for the socket.
     pub fn start(setup: Setup, background: bool) -> io::Result<Self> {
         Self::start_with(setup, watch::Sender::default(), background)
     }
 
-    /// Like [`Self::start`], with this count of changes.
-    ///
-    /// # Errors
-    /// When there is no place for the socket.
+    /// Like [`Self::start`], with this count of changes. Fails when there is no place for the socket.
     pub fn start_with(setup: Setup, count: watch::Sender<u64>, background: bool) -> io::Result<Self> {
         let (socket, listener) = LiveSocket::bind(&setup.paths)?;
         let registry = Registry::new(&setup.paths, &socket, background);

@@ -118,10 +118,8 @@ fn folder(paths: &Paths) -> PathBuf {
 }
 
 impl Registered {
-    /// Writes the record of a session that this process has open.
-    ///
-    /// # Errors
-    /// Errors of the file system; another process has registered it.
+    /// Writes the record of a session that this process has open. Fails with errors of the file system;
+    /// another process has registered it.
     pub fn new(paths: &Paths, record: LiveRecord) -> io::Result<Self> {
         let lock = folder(paths).join(format!("{}.lock", record.id));
         let file = folder(paths).join(format!("{}.json", record.id));
@@ -130,10 +128,7 @@ impl Registered {
         Ok(Registered { file, lock, written: record, is_kept: false, _held: held })
     }
 
-    /// Replaces the record if it changed.
-    ///
-    /// # Errors
-    /// Errors of the file system.
+    /// Replaces the record if it changed. Fails with errors of the file system.
     pub fn update(&mut self, record: LiveRecord) -> io::Result<()> {
         let is_same = LiveRecord { changed: self.written.changed, ..record.clone() } == self.written;
         if !is_same {
@@ -181,10 +176,7 @@ fn screen_file(paths: &Paths, id: &str) -> PathBuf {
     folder(paths).join(format!("{id}.screen"))
 }
 
-/// Keeps the draft and the scroll position of a screen that is left.
-///
-/// # Errors
-/// Errors of the file system.
+/// Keeps the draft and the scroll position of a screen that is left. Fails with errors of the file system.
 pub(crate) fn keep_screen(paths: &Paths, id: &str, place: &ScreenPlace) -> io::Result<()> {
     let mut new = tempfile::Builder::new().prefix(".tau-").tempfile_in(folder(paths))?;
     new.write_all(&serde_json::to_vec(place)?)?;

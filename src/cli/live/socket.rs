@@ -43,10 +43,8 @@ impl Drop for LiveSocket {
 }
 
 impl LiveSocket {
-    /// Binds a new socket of this process.
-    ///
-    /// # Errors
-    /// When there is no folder for it that only the user can enter, or the system refuses.
+    /// Binds a new socket of this process. Fails when there is no folder for it that only the user can enter,
+    /// or the system refuses.
     pub fn bind(paths: &Paths) -> io::Result<(Self, UnixListener)> {
         let folder = folder(paths)?;
         let token = crate::serve::random().map_err(|refusal| io::Error::other(refusal.text))?;

@@ -22,10 +22,8 @@ pub fn wanted(filter: Option<&str>, verbose: bool) -> Option<String> {
     filter.map(str::to_owned).or_else(|| verbose.then(|| VERBOSE.to_owned()))
 }
 
-/// Logs events that pass `filter` to `logs/tau.log` under `state`; returns the path of the file.
-///
-/// # Errors
-/// A sentence for the user: the filter is invalid, or the file cannot be written.
+/// Logs events that pass `filter` to `logs/tau.log` under `state`; returns the path of the file. The error is
+/// a sentence for the user: the filter is invalid, or the file cannot be written.
 pub fn start(state: &Path, filter: &str) -> Result<PathBuf, String> {
     let filter = EnvFilter::try_new(filter)
         .map_err(|error| format!("TAU_LOG is invalid: {error} (try TAU_LOG=debug)"))?;

@@ -10,9 +10,7 @@ use tau_agent::secrets::Secret;
 const MAX_BYTES: u64 = 64 * 1024;
 
 /// The first line of standard input; `None` when the user cancelled. `question` is shown on a terminal only.
-///
-/// # Errors
-/// The terminal's errors, and when the line is not text.
+/// Fails when the terminal's errors, and when the line is not text.
 pub fn read(question: &str) -> io::Result<Option<Secret>> {
     let stdin = io::stdin();
     if !stdin.is_terminal() {

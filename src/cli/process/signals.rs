@@ -66,10 +66,7 @@ pub(crate) fn survive_file_size_limit() {
 /// Minimum number of open files for answering, running commands and saving a session.
 const MIN_OPEN_FILES: u64 = 64;
 
-/// Raises the limit of open files, if possible.
-///
-/// # Errors
-/// The remedy if it is not.
+/// Raises the limit of open files, if possible. The error is the remedy if it is not.
 pub(crate) fn allow_open_files() -> Result<(), String> {
     use rustix::process::{Resource, getrlimit, setrlimit};
 
@@ -100,10 +97,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Watches the signals that concern a program with a screen. Needs a tokio runtime.
-    ///
-    /// # Errors
-    /// The system refuses.
+    /// Watches the signals that concern a program with a screen. Needs a tokio runtime. Fails when the system
+    /// refuses.
     pub(crate) fn for_screen() -> io::Result<Self> {
         let mut kinds = vec![
             (Caught::Terminate, SignalKind::terminate()),
@@ -118,10 +113,7 @@ impl Signals {
     }
 
     /// Watches the signals that end a program without a screen. A hangup ignored because of `nohup` stays
-    /// ignored.
-    ///
-    /// # Errors
-    /// The system refuses.
+    /// ignored. Fails when the system refuses.
     pub(crate) fn for_batch() -> io::Result<Self> {
         let mut kinds =
             vec![(Caught::Interrupt, SignalKind::interrupt()), (Caught::Terminate, SignalKind::terminate())];

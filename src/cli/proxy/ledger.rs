@@ -86,10 +86,7 @@ pub struct Ledger {
 
 impl Ledger {
     /// Starts a request with the token `name` if its limits allow it. `priced` tells whether the model's
-    /// price is known.
-    ///
-    /// # Errors
-    /// The limit that forbids it.
+    /// price is known. The error is the limit that forbids it.
     pub fn admit(&mut self, name: &str, limits: &TokenRow, priced: bool, now: i64) -> Result<(), Denied> {
         let account = self.accounts.entry(name.to_owned()).or_default();
         while account.recent.front().is_some_and(|came| now - came >= MINUTE) {

@@ -79,10 +79,7 @@ impl Accounts {
         work(&mut self.ledger.lock())
     }
 
-    /// Writes the file.
-    ///
-    /// # Errors
-    /// The file system's errors, with the name of the file.
+    /// Writes the file. The error is the file system's errors, with the name of the file.
     pub fn save(&self) -> Result<(), String> {
         let text = self.with(|ledger| serde_json::to_vec_pretty(ledger));
         let saved = text.map_err(std::io::Error::from).and_then(|text| write_private(&self.file, &text));

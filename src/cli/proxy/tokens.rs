@@ -68,10 +68,7 @@ pub struct TokenTable {
 }
 
 impl TokenTable {
-    /// Reads the text of a file.
-    ///
-    /// # Errors
-    /// The fault, with its line.
+    /// Reads the text of a file. The error is the fault, with its line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let table: TokenTable = toml::from_str(text).map_err(|error| error.to_string())?;
         for (name, row) in &table.tokens {
@@ -92,10 +89,8 @@ impl TokenTable {
         Ok(table)
     }
 
-    /// Reads a file; a missing one has no tokens.
-    ///
-    /// # Errors
-    /// When it cannot be read, or has a fault; names the file.
+    /// Reads a file; a missing one has no tokens. Fails when it cannot be read, or has a fault; names the
+    /// file.
     pub fn read(path: &Path) -> Result<Self, String> {
         let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         match read_capped(path, MAX_BYTES) {
@@ -114,10 +109,7 @@ impl TokenTable {
     }
 }
 
-/// A new token.
-///
-/// # Errors
-/// When the system has no random numbers.
+/// A new token. Fails when the system has no random numbers.
 pub fn new_token() -> Result<Secret, String> {
     let mut bytes = [0_u8; 32];
     SystemRandom::new().fill(&mut bytes).map_err(|_| "the system gives no random numbers".to_owned())?;
@@ -129,10 +121,8 @@ pub fn hash(token: &str) -> String {
     digest(&SHA256, token.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Adds or removes a row, and leaves the rest of the file unchanged, with its comments.
-///
-/// # Errors
-/// A sentence: a taken or unknown name, a file that cannot be read or written.
+/// Adds or removes a row, and leaves the rest of the file unchanged, with its comments. The error is a
+/// sentence: a taken or unknown name, a file that cannot be read or written.
 pub fn change(file: &SharedFile, name: &str, row: Option<&TokenRow>) -> Result<(), String> {
     let path = file.path();
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());

@@ -296,10 +296,7 @@ pub(crate) fn question_answer(fields: &Map<String, Value>) -> QuestionAnswer {
     }
 }
 
-/// The decision in a record.
-///
-/// # Errors
-/// The fault in it.
+/// The decision in a record. The error is the fault in it.
 pub(crate) fn approval_answer(fields: &Map<String, Value>) -> Result<ApprovalAnswer, String> {
     serde_json::from_value(Value::Object(fields.clone())).map_err(|error| format!("no decision: {error}"))
 }

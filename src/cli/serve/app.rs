@@ -56,10 +56,7 @@ impl App {
         self.0.log
     }
 
-    /// Opens an event stream.
-    ///
-    /// # Errors
-    /// When too many are open.
+    /// Opens an event stream. Fails when too many are open.
     pub fn open_stream(&self) -> Result<OpenStream, Problem> {
         let most = self.0.max_streams;
         self.0.metrics.open_stream(most).ok_or_else(|| {

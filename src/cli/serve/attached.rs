@@ -34,10 +34,8 @@ type KnownSession = (String, Option<String>);
 /// A way in which a name can mean a session.
 type Way<'a> = &'a dyn Fn(&KnownSession) -> bool;
 
-/// The session to attach to. Makes a new one on request, or if no session exists yet.
-///
-/// # Errors
-/// When no session, or more than one, has this name.
+/// The session to attach to. Makes a new one on request, or if no session exists yet. Fails when no session,
+/// or more than one, has this name.
 pub(super) async fn find(hub: &Hub, wanted: Wanted) -> Result<String, Problem> {
     if wanted.new {
         return hub.create(NewSession::default()).await.map(|live| live.id.clone());
@@ -198,10 +196,8 @@ async fn usable(hub: &Hub, live: &LiveSession, reference: &str) -> Result<Arc<Mo
     hub.model(reference)
 }
 
-/// The session that a screen continues with instead of this one, which may be closed already.
-///
-/// # Errors
-/// When it cannot be made or opened.
+/// The session that a screen continues with instead of this one, which may be closed already. Fails when it
+/// cannot be made or opened.
 pub(super) async fn leave(
     hub: &Hub,
     live: Option<Arc<LiveSession>>,

@@ -48,10 +48,7 @@ impl Guard {
         Guard { token: hash(token), hosts, origins, rate: rate.into(), buckets: Mutex::default() }
     }
 
-    /// Checks the token.
-    ///
-    /// # Errors
-    /// When it is missing or wrong.
+    /// Checks the token. Fails when it is missing or wrong.
     pub fn token(&self, headers: &HeaderMap) -> Result<(), Problem> {
         let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let (scheme, token) = value.and_then(|value| value.split_once(' ')).unwrap_or_default();
@@ -64,10 +61,7 @@ impl Guard {
         ))
     }
 
-    /// Checks the host that the request is addressed to.
-    ///
-    /// # Errors
-    /// When it is a name that is not allowed.
+    /// Checks the host that the request is addressed to. Fails when it is a name that is not allowed.
     pub fn host(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Problem> {
         let Some(hosts) = &self.hosts else { return Ok(()) };
         let named = headers.get(header::HOST).and_then(|value| value.to_str().ok());
@@ -84,9 +78,7 @@ impl Guard {
     }
 
     /// The origin of a page, if it may send requests; `None` for other clients, and for pages of this server.
-    ///
-    /// # Errors
-    /// When the page has another origin that is not allowed.
+    /// Fails when the page has another origin that is not allowed.
     pub fn origin<'a>(&self, headers: &'a HeaderMap) -> Result<Option<&'a str>, Problem> {
         let Some(origin) = headers.get(header::ORIGIN) else { return Ok(None) };
         let origin = origin.to_str().unwrap_or("?");
@@ -104,10 +96,7 @@ impl Guard {
         )))
     }
 
-    /// Counts a request from this address.
-    ///
-    /// # Errors
-    /// When it sends too many.
+    /// Counts a request from this address. Fails when it sends too many.
     pub fn rate(&self, address: Option<IpAddr>, now: Instant) -> Result<(), Problem> {
         let Some(address) = address else { return Ok(()) };
         let most = self.rate * BURST;

@@ -143,10 +143,7 @@ impl Hub {
         self.setup.catalogue.configured(&self.setup.keys)
     }
 
-    /// The model with this name, if available.
-    ///
-    /// # Errors
-    /// The fault in the name, or that there is no key.
+    /// The model with this name, if available. The error is the fault in the name, or that there is no key.
     pub fn model(&self, name: &str) -> Result<Arc<Model>, Problem> {
         let model =
             self.setup.catalogue.find(name).map_err(|error| Problem::refused(format!("model: {error}")))?;
@@ -162,10 +159,7 @@ impl Hub {
         )))
     }
 
-    /// The services for screens whose session was closed.
-    ///
-    /// # Errors
-    /// When a file named by a flag cannot be read.
+    /// The services for screens whose session was closed. Fails when a file named by a flag cannot be read.
     pub fn services(&self) -> Result<Arc<Services>, Problem> {
         if let Some(services) = self.services.get() {
             return Ok(Arc::clone(services));
@@ -213,11 +207,8 @@ impl Hub {
         self.start(config.await??).await
     }
 
-    /// A new session.
-    ///
-    /// # Errors
-    /// When the directory does not exist, its settings or the options are invalid, or the limit of open
-    /// sessions is reached.
+    /// A new session. Fails when the directory does not exist, its settings or the options are invalid, or
+    /// the limit of open sessions is reached.
     pub async fn create(&self, new: NewSession) -> Result<Arc<LiveSession>, Problem> {
         let model = new.options.model.as_deref().map(|name| self.model(name)).transpose()?;
         let _opening = self.opening.lock().await;
@@ -248,10 +239,8 @@ impl Hub {
         self.live.lock().remove(id);
     }
 
-    /// The session that was opened or begun for the setup of this hub.
-    ///
-    /// # Errors
-    /// When its agent cannot be composed.
+    /// The session that was opened or begun for the setup of this hub. Fails when its agent cannot be
+    /// composed.
     pub async fn adopt(&self, session: Session) -> Result<Arc<LiveSession>, Problem> {
         let setup = self.setup.clone();
         let composed = blocking(move || composed(setup, session)).await??;
@@ -259,10 +248,7 @@ impl Hub {
     }
 
     /// A new session with the content of this one: everything, or the part before a message of the user,
-    /// whose text is returned.
-    ///
-    /// # Errors
-    /// When there is no such message, or nothing to copy.
+    /// whose text is returned. Fails when there is no such message, or nothing to copy.
     pub async fn fork(
         &self,
         live: &LiveSession,
@@ -280,10 +266,8 @@ impl Hub {
         Ok((self.start(composed).await?, text))
     }
 
-    /// A new session in this one's directory, with the content of a file.
-    ///
-    /// # Errors
-    /// When the file is not a session.
+    /// A new session in this one's directory, with the content of a file. Fails when the file is not a
+    /// session.
     pub async fn import(&self, live: &LiveSession, file: PathBuf) -> Result<Arc<LiveSession>, Problem> {
         let (cwd, mode) = live.read_facts(|facts, _| (facts.mirror.session.cwd.clone(), facts.mirror.mode));
         let _opening = self.opening.lock().await;
@@ -359,10 +343,8 @@ impl Hub {
         }
     }
 
-    /// Closes a session, so that another tau can open it. Aborts running work.
-    ///
-    /// # Errors
-    /// When it is not open here.
+    /// Closes a session, so that another tau can open it. Aborts running work. Fails when it is not open
+    /// here.
     pub async fn close(&self, id: &str) -> Result<(), Problem> {
         let _opening = self.opening.lock().await;
         let live = self.find(id).ok_or_else(|| not_open(id))?;

@@ -263,10 +263,7 @@ impl LiveSession {
         read(&board.facts, &board.log)
     }
 
-    /// Sends a command.
-    ///
-    /// # Errors
-    /// When the agent has ended.
+    /// Sends a command. Fails when the agent has ended.
     pub async fn send(&self, command: AgentCommand) -> Result<(), Ended> {
         self.is_logged.store(true, Ordering::Relaxed);
         self.touch();
@@ -281,10 +278,8 @@ impl LiveSession {
         }
     }
 
-    /// Sends a query to the agent; returns the answer, and its moment in the events.
-    ///
-    /// # Errors
-    /// When the agent has ended.
+    /// Sends a query to the agent; returns the answer, and its moment in the events. Fails when the agent has
+    /// ended.
     pub async fn ask<Q: TypedQuery>(&self, query: Q) -> Result<(Result<Q::Answer, String>, Moment), Ended> {
         let query = query.query();
         let answer =
@@ -293,10 +288,7 @@ impl LiveSession {
         Ok((answer.and_then(Q::take), moment))
     }
 
-    /// Sends a command with a ticket; returns the receiver of its answer.
-    ///
-    /// # Errors
-    /// When the agent has ended.
+    /// Sends a command with a ticket; returns the receiver of its answer. Fails when the agent has ended.
     pub async fn begin_asking(
         &self,
         command: impl FnOnce(u64) -> AgentCommand,
@@ -416,18 +408,13 @@ impl LiveSession {
         settled.map(|fate| fate.clone()).unwrap_or_default()
     }
 
-    /// Waits until all commands sent so far have taken effect; returns that moment.
-    ///
-    /// # Errors
-    /// When the agent has ended.
+    /// Waits until all commands sent so far have taken effect; returns that moment. Fails when the agent has
+    /// ended.
     pub async fn caught_up(&self) -> Result<Moment, Ended> {
         self.ask(ask::Sync).await.map(|(_, moment)| moment)
     }
 
-    /// Waits until nothing is running.
-    ///
-    /// # Errors
-    /// When the agent has ended.
+    /// Waits until nothing is running. Fails when the agent has ended.
     pub async fn idle(&self) -> Result<(), Ended> {
         self.ask(ask::Idle).await.map(drop)
     }

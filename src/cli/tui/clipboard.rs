@@ -89,10 +89,8 @@ const PROGRAMS: &[ClipboardProgram] = &[
 ];
 
 /// Gives `text` to the first clipboard of this machine that accepts it; returns its display name. `None` if
-/// there is no clipboard: no desktop, no program for it, or the user is connected over ssh.
-///
-/// # Errors
-/// A sentence for the user: there is a clipboard, but its program failed.
+/// there is no clipboard: no desktop, no program for it, or the user is connected over ssh. The error is a
+/// sentence for the user: there is a clipboard, but its program failed.
 pub async fn copy(text: &str) -> Result<Option<String>, String> {
     let mut failed = None;
     for program in usable(is_set) {

@@ -34,9 +34,6 @@ const GOTO: [&str; 5] = ["code", "codium", "code-insiders", "cursor", "windsurf"
 
 /// Opens `text` in `$VISUAL` or `$EDITOR`, as a file with this name ending; returns the new text, `None` when
 /// nothing changed.
-///
-/// # Errors
-/// A sentence for the user.
 pub async fn edit(text: &str, ending: &str, env: &ChildEnv) -> Result<Option<String>, String> {
     let file = text_file(text, ending)?;
     run(&[file.path().as_os_str().to_owned()], env)
@@ -47,9 +44,6 @@ pub async fn edit(text: &str, ending: &str, env: &ChildEnv) -> Result<Option<Str
 }
 
 /// Opens a file, or text, in `$VISUAL` or `$EDITOR`. Relative paths start at `dir`.
-///
-/// # Errors
-/// A sentence for the user.
 pub async fn open(source: &EditorSource, dir: &Path, env: &ChildEnv) -> Result<String, String> {
     match source {
         EditorSource::File { path, line } => {

@@ -196,9 +196,6 @@ pub fn complete(cwd: &Path, prefix: &str, rules: &dyn FileFilter) -> Vec<String>
 }
 
 /// Reads pictures from the first of several lists of paths whose files exist.
-///
-/// # Errors
-/// A sentence for the user.
 pub(super) fn pictures(
     cwd: &Path,
     readings: &[Vec<PathBuf>],

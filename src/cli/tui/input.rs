@@ -37,10 +37,8 @@ pub struct TerminalInput {
 }
 
 impl TerminalInput {
-    /// Reads standard input, which must be a terminal. Must be called in the runtime that waits for it.
-    ///
-    /// # Errors
-    /// The system cannot wait for the terminal.
+    /// Reads standard input, which must be a terminal. Must be called in the runtime that waits for it. Fails
+    /// when the system cannot wait for the terminal.
     pub fn new() -> io::Result<Self> {
         Ok(TerminalInput {
             terminal: watched(rustix::stdio::stdin().try_clone_to_owned()?, Interest::READABLE)?,

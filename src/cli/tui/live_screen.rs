@@ -78,10 +78,7 @@ impl LiveScreen {
         }
     }
 
-    /// Folds a fact; its effects are queued.
-    ///
-    /// # Errors
-    /// The recording cannot be written.
+    /// Folds a fact; its effects are queued. Fails when the recording cannot be written.
     pub fn fold(&mut self, msg: Msg) -> io::Result<()> {
         let Some(model) = self.model.take() else { return Ok(()) };
         let stamped = Stamped { at: self.clock.now(), msg };
@@ -95,10 +92,7 @@ impl LiveScreen {
         Ok(())
     }
 
-    /// Draws a frame and folds its layout facts.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// Draws a frame and folds its layout facts. Fails when the terminal is gone.
     pub fn draw(&mut self) -> io::Result<()> {
         let Some(model) = &self.model else { return Ok(()) };
         let memo = &mut self.memo;
@@ -145,10 +139,7 @@ impl LiveScreen {
         self.model.as_ref().map(Model::wants).unwrap_or_default()
     }
 
-    /// Sets the window's title, if it has changed.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// Sets the window's title, if it has changed. Fails when the terminal is gone.
     pub(crate) fn show_title(&mut self, title: &str) -> io::Result<()> {
         if self.title != title {
             title.clone_into(&mut self.title);
@@ -158,18 +149,12 @@ impl LiveScreen {
     }
 
     /// Sends the terminal the queries about itself that were not sent yet. Asks for the background only if
-    /// `background` is set, because the theme depends on it.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// `background` is set, because the theme depends on it. Fails when the terminal is gone.
     pub(crate) fn ask(&mut self, background: bool) -> io::Result<()> {
         self.tty.ask(|question| background || question != TerminalQuestion::Background)
     }
 
-    /// Handles an event of the terminal.
-    ///
-    /// # Errors
-    /// The recording cannot be written.
+    /// Handles an event of the terminal. Fails when the recording cannot be written.
     pub(super) fn take(&mut self, event: TerminalEvent) -> io::Result<()> {
         match event {
             TerminalEvent::Key(key) => self.fold(Msg::Key(key)),

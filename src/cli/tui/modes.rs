@@ -104,10 +104,7 @@ pub(crate) fn unset(mode: TerminalMode) -> Option<&'static str> {
 }
 
 /// Enters raw mode, even if another program has changed the terminal's settings in the meantime. Earlier
-/// input remains readable.
-///
-/// # Errors
-/// Standard input is not a terminal.
+/// input remains readable. Fails when standard input is not a terminal.
 pub(crate) fn enter_raw() -> io::Result<()> {
     let stdin = rustix::stdio::stdin();
     let mut former = FORMER.lock();

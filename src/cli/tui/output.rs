@@ -42,10 +42,8 @@ impl TerminalWriter {
         self.pending.clear();
     }
 
-    /// Sends pending bytes and then `bytes`, waiting at most `patience` for the terminal.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// Sends pending bytes and then `bytes`, waiting at most `patience` for the terminal. Fails when the
+    /// terminal is gone.
     pub fn send(&mut self, bytes: &[u8], patience: Duration) -> io::Result<WriteOutcome> {
         if self.pending.is_empty() {
             let sent = write_within(terminal(), bytes, patience)?;
@@ -75,10 +73,8 @@ pub fn terminal() -> BorrowedFd<'static> {
     }
 }
 
-/// Writes as much of `bytes` as possible within `patience`; returns the number of bytes.
-///
-/// # Errors
-/// The terminal is gone.
+/// Writes as much of `bytes` as possible within `patience`; returns the number of bytes. Fails when the
+/// terminal is gone.
 pub(crate) fn write_within(fd: BorrowedFd<'_>, bytes: &[u8], patience: Duration) -> io::Result<usize> {
     let mut sent = 0;
     let mut deadline = None;

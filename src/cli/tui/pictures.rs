@@ -42,10 +42,7 @@ impl Default for PictureWorker {
 }
 
 impl PictureWorker {
-    /// Starts a job.
-    ///
-    /// # Errors
-    /// No more threads can be created.
+    /// Starts a job. Fails when no more threads can be created.
     pub(crate) fn start(&mut self, job: PictureJob) -> io::Result<()> {
         if self.jobs.is_none() {
             let (jobs, queue) = blocking::channel();

@@ -49,10 +49,7 @@ impl Recording {
     }
 }
 
-/// Folds a recording; returns the final model.
-///
-/// # Errors
-/// A sentence with the file and the line.
+/// Folds a recording; returns the final model. The error is a sentence with the file and the line.
 pub fn replay(path: &Path) -> Result<Model, String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     // Opened without blocking: a FIFO would wait for a writer, and a device never ends.

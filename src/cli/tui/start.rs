@@ -85,10 +85,7 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
     connections: Connections::OwnThread,
 };
 
-/// Refuses a terminal that cannot show a screen.
-///
-/// # Errors
-/// When `TERM` is `dumb`.
+/// Refuses a terminal that cannot show a screen. Fails when `TERM` is `dumb`.
 pub(crate) fn check_terminal() -> Result<(), Refusal> {
     match std::env::var("TERM").as_deref() {
         Ok("dumb") => Err(Refusal::config(

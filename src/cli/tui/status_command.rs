@@ -30,10 +30,7 @@ impl Drop for Group {
     }
 }
 
-/// The command's output for the text on its standard input.
-///
-/// # Errors
-/// A few words to show instead.
+/// The command's output for the text on its standard input. The error is a few words to show instead.
 pub(super) async fn run(
     command: &str,
     input: &str,

@@ -100,10 +100,8 @@ pub struct Tty {
 
 impl Tty {
     /// Takes the terminal: raw mode, a screen of that kind, bracketed paste, kitty keyboard flags, focus
-    /// reports, the mouse if wanted. It sends no queries, so nothing is awaited.
-    ///
-    /// # Errors
-    /// Standard input or output is not a terminal.
+    /// reports, the mouse if wanted. It sends no queries, so nothing is awaited. Fails when standard input
+    /// or output is not a terminal.
     pub fn enter(kind: ScreenKind, mouse: MouseCapture) -> io::Result<Self> {
         let mut tty = Tty {
             output: TerminalWriter::default(),
@@ -143,10 +141,7 @@ impl Tty {
         bytes.unwrap_or_default()
     }
 
-    /// Applies the settings of the mouse and of notifications from now on.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// Applies the settings of the mouse and of notifications from now on. Fails when the terminal is gone.
     pub(crate) fn use_for(&mut self, terminal_use: TerminalUse) -> io::Result<()> {
         // In the former way; it is shown again if wanted.
         self.show_progress(false)?;
@@ -190,28 +185,20 @@ impl Tty {
         }
     }
 
-    /// Sends the queries that were not sent yet, in one write; the answers come as input.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// Sends the queries that were not sent yet, in one write; the answers come as input. Fails when the
+    /// terminal is gone.
     pub(crate) fn ask(&mut self, wants: impl Fn(TerminalQuestion) -> bool) -> io::Result<()> {
         let bytes = self.questions.ask(wants);
         self.send(bytes.as_bytes())
     }
 
-    /// Asks for the terminal's clipboard; the answers come as input.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// Asks for the terminal's clipboard; the answers come as input. Fails when the terminal is gone.
     pub(crate) fn ask_for_clipboard(&mut self, ask: ClipboardAsk) -> io::Result<()> {
         let bytes = self.questions.ask_for_clipboard(ask);
         self.send(bytes.as_bytes())
     }
 
-    /// Leaves, and prints lines below the prompt.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// Leaves, and prints lines below the prompt. Fails when the terminal is gone.
     pub(crate) fn farewell(mut self, lines: &[String]) -> io::Result<()> {
         self.leave();
         let text: String = lines.iter().map(|line| format!("{}\r\n", plain(line))).collect();
@@ -219,10 +206,7 @@ impl Tty {
     }
 
     /// Gives the terminal back, stops this program's process group, and takes the terminal again when the
-    /// shell continues it in the foreground.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// shell continues it in the foreground. Fails when the terminal is gone.
     pub fn suspend(&mut self) -> io::Result<Suspended> {
         if !has_shell() {
             return Ok(Suspended::NoShell);
@@ -241,10 +225,7 @@ impl Tty {
     }
 
     /// Takes the terminal again after it was given back, or after the program was stopped by a signal that
-    /// cannot be caught. The next frame is a complete one.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// cannot be caught. The next frame is a complete one. Fails when the terminal is gone.
     pub fn resume(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.continued) || !in_foreground() {
             return Ok(());

@@ -56,10 +56,8 @@ impl OwnFolder {
         self.0.join(version.as_str()).join("bin/tau")
     }
 
-    /// Puts an unpacked version in use; keeps the one before, and removes older ones.
-    ///
-    /// # Errors
-    /// When a file cannot be moved; the version in use then stays.
+    /// Puts an unpacked version in use; keeps the one before, and removes older ones. Fails when a file
+    /// cannot be moved; the version in use then stays.
     pub(crate) fn install(&self, unpacked: &Path, version: &Version) -> io::Result<()> {
         fs::write(unpacked.join("share/taucode/package"), "install.sh\n")?;
         let place = self.0.join(version.as_str());
@@ -75,10 +73,7 @@ impl OwnFolder {
         Ok(())
     }
 
-    /// Puts the version before in use, and this one in its place.
-    ///
-    /// # Errors
-    /// When a link cannot be changed.
+    /// Puts the version before in use, and this one in its place. Fails when a link cannot be changed.
     pub(crate) fn go_back(&self, to: &Version) -> io::Result<()> {
         let current = self.current();
         self.link(CURRENT, to)?;

@@ -131,9 +131,6 @@ pub(crate) fn target() -> String {
 }
 
 /// Asks for the newest release at an address. Nothing but the request is sent.
-///
-/// # Errors
-/// The reason in words.
 pub(crate) async fn newest(http: &Http, address: &str) -> Result<Release, String> {
     let url = format!("{address}/release.json");
     let asked = tokio::time::timeout(LIST_TIME, http.download(&url, MAX_LIST)).await;
@@ -153,9 +150,6 @@ impl Release {
     }
 
     /// Downloads the archive for this machine and compares its size and its SHA-256 with the release's.
-    ///
-    /// # Errors
-    /// The reason in words.
     pub(crate) async fn download(
         &self,
         http: &Http,
@@ -176,9 +170,6 @@ impl Release {
     }
 
     /// Unpacks the archive into `folder`, and tries the program in it; returns the folder of the version.
-    ///
-    /// # Errors
-    /// The reason in words.
     pub(crate) fn unpack(&self, archive: &[u8], folder: &Path) -> Result<PathBuf, String> {
         let cannot = |error: std::io::Error| format!("cannot unpack the release: {error}");
         let mut tar = Command::new("tar");

@@ -49,11 +49,9 @@ pub(crate) fn size_of(paths: &[PathBuf]) -> Size {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SharedFolder(pub PathBuf);
 
-/// Everything that tau has written, by kind; kinds without files are left out. Folders that `TAU_HOME` and the like
-/// name are tau's; a home directory is not.
-///
-/// # Errors
-/// The folder, if it is a home directory or above one.
+/// Everything that tau has written, by kind; kinds without files are left out. Folders that `TAU_HOME` and
+/// the like name are tau's; a home directory is not. The error is the folder, if it is a home directory or
+/// above one.
 pub(crate) fn find(settings: &Settings, paths: &Paths) -> Result<Vec<Written>, SharedFolder> {
     let folders = [&paths.config, &paths.data, &paths.state, &paths.cache];
     let home = std::env::home_dir();
@@ -141,10 +139,7 @@ fn of_projects(directories: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
     own.map(|folder| folder.join("config.local.toml")).collect()
 }
 
-/// Removes a file or a folder with everything in it.
-///
-/// # Errors
-/// When something cannot be removed.
+/// Removes a file or a folder with everything in it. Fails when something cannot be removed.
 pub(crate) fn remove(path: &Path) -> std::io::Result<()> {
     if path.symlink_metadata()?.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
 }

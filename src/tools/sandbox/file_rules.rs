@@ -47,11 +47,9 @@ pub(super) fn version() -> u8 {
     }
 }
 
-/// The rules for a command. `roots` may be changed except for `protected`, unless mounts already protect
-/// that (`is_mounted`); `terminal` is the command's own. `None` if there is nothing to restrict.
-///
-/// # Errors
-/// If the kernel rejects a rule.
+/// The rules for a command. `roots` may be changed except for `protected`, unless mounts already protect that
+/// (`is_mounted`); `terminal` is the command's own. `None` if there is nothing to restrict. Fails if the
+/// kernel rejects a rule.
 pub(super) fn ruleset(
     policy: &SandboxPolicy,
     roots: &[PathBuf],
@@ -90,10 +88,8 @@ pub(super) fn ruleset(
 }
 
 /// The rules for a command without approval: it can change the contents of `private`, and read everything
-/// except `hidden`. Both are without links. Names can be listed everywhere.
-///
-/// # Errors
-/// If the kernel rejects a rule.
+/// except `hidden`. Both are without links. Names can be listed everywhere. Fails if the kernel rejects a
+/// rule.
 pub(super) fn unasked(private: &Path, hidden: &[PathBuf]) -> io::Result<RulesetCreated> {
     let rights = AccessFs::from_write(NEWEST) | AccessFs::ReadFile;
     let mut ruleset = Ruleset::default().handle_access(rights).map_err(io::Error::other)?;

@@ -83,10 +83,8 @@ pub(super) struct MountPlan {
 }
 
 impl MountPlan {
-    /// Plans the mounts that protect these paths within these roots.
-    ///
-    /// # Errors
-    /// `Unsupported` if one of them is a symbolic link, which cannot be a mount point.
+    /// Plans the mounts that protect these paths within these roots. The error is `Unsupported` if one of
+    /// them is a symbolic link, which cannot be a mount point.
     pub(super) fn new(
         namespaces: Namespaces,
         roots: &[PathBuf],
@@ -128,10 +126,8 @@ impl MountPlan {
         })
     }
 
-    /// Creates the namespace and the mounts. Only system calls: for a child after the fork.
-    ///
-    /// # Errors
-    /// If the kernel denies one of them.
+    /// Creates the namespace and the mounts. Only system calls: for a child after the fork. Fails if the
+    /// kernel denies one of them.
     pub(super) fn enter(&mut self) -> io::Result<()> {
         match self.namespaces {
             Namespaces::Direct => unshare(UnshareFlags::NEWNS | UnshareFlags::NEWIPC)?,

@@ -188,10 +188,7 @@ fn target() -> Option<TargetArch> {
     TargetArch::try_from(std::env::consts::ARCH).ok()
 }
 
-/// The filters to apply, in this order.
-///
-/// # Errors
-/// If there is no filter for this kind of processor.
+/// The filters to apply, in this order. Fails if there is no filter for this kind of processor.
 pub(super) fn filters(allowed: Allowed) -> io::Result<Vec<BpfProgram>> {
     filters_for(target().ok_or(io::ErrorKind::Unsupported)?, allowed)
 }

@@ -35,10 +35,8 @@ struct Kept {
 /// The state of a directory when its entries were read: its device, inode and change time.
 type Stamp = (u64, u64, i64, i64);
 
-/// The rules for a command that may change only the contents of `private`. Never blocks.
-///
-/// # Errors
-/// If the kernel rejects a rule, or a directory cannot be read.
+/// The rules for a command that may change only the contents of `private`. Never blocks. Fails if the kernel
+/// rejects a rule, or a directory cannot be read.
 pub(super) fn ruleset(policy: &SandboxPolicy, private: &Path) -> io::Result<RulesetCreated> {
     static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
 
@@ -74,10 +72,7 @@ fn stamps(hidden: &[PathBuf]) -> io::Result<Vec<Stamp>> {
     folders.into_iter().map(stamp).collect()
 }
 
-/// The system call filters, built once.
-///
-/// # Errors
-/// If there is no filter for this kind of processor.
+/// The system call filters, built once. Fails if there is no filter for this kind of processor.
 pub(super) fn filters() -> io::Result<Vec<BpfProgram>> {
     static FILTERS: OnceLock<Vec<BpfProgram>> = OnceLock::new();
 

@@ -29,9 +29,6 @@ pub(super) struct BrowserLogin {
 
 impl BrowserLogin {
     /// Listens for the browser.
-    ///
-    /// # Errors
-    /// The reason, as part of a sentence.
     pub(super) async fn begin(
         requests: Requests,
         browser: &Browser,

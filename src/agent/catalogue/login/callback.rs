@@ -126,9 +126,6 @@ pub(crate) struct Callback {
 
 impl Callback {
     /// Listens on this port of this machine, or on any free one. `host` is its name in the address.
-    ///
-    /// # Errors
-    /// The reason, as part of a sentence.
     pub(crate) async fn listen(port: Option<u16>, host: &str, path: &str) -> Result<Self, String> {
         let wanted = port.unwrap_or(0);
         let failed = |error: std::io::Error| match port {

@@ -52,9 +52,6 @@ enum Said {
 
 impl DeviceLogin {
     /// Asks for a code.
-    ///
-    /// # Errors
-    /// The reason, as part of a sentence.
     pub(super) async fn begin(requests: Requests, device: &'static Device) -> Result<Self, String> {
         let verifier = random_word()?;
         let (client, scope) = (requests.row.client_id, requests.row.scope);
@@ -130,10 +127,7 @@ impl DeviceLogin {
         }
     }
 
-    /// Asks whether the user has typed the code.
-    ///
-    /// # Errors
-    /// The reason there was no answer.
+    /// Asks whether the user has typed the code. The error is the reason there was no answer.
     async fn ask(&self) -> Result<Said, String> {
         match self.device.style {
             DeviceStyle::ChatGpt { callback, .. } => {

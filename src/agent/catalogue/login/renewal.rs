@@ -39,10 +39,8 @@ impl Renewals {
         Arc::new(Renewals { file, lock, http })
     }
 
-    /// The token for the next request, renewed if it expires soon.
-    ///
-    /// # Errors
-    /// When it has expired and cannot be renewed.
+    /// The token for the next request, renewed if it expires soon. Fails when it has expired and cannot be
+    /// renewed.
     pub(crate) async fn access(
         self: &Arc<Self>,
         login: LoginOf,
@@ -62,10 +60,8 @@ impl Renewals {
         }
     }
 
-    /// Another token after the provider refused this one; `None` if there is no login any more.
-    ///
-    /// # Errors
-    /// When it cannot be renewed.
+    /// Another token after the provider refused this one; `None` if there is no login any more. Fails when it
+    /// cannot be renewed.
     pub(crate) async fn instead_of(
         self: &Arc<Self>,
         login: LoginOf,

@@ -69,8 +69,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// # Errors
-    /// When the address that the user has set cannot be used.
+    /// Fails when the address that the user has set cannot be used.
     pub(super) fn new(row: &'static LoginRow, place: &LoginPlace, http: &Arc<Http>) -> Result<Self, String> {
         let set = place.url.as_deref();
         let base = checked(set.unwrap_or(row.url))
@@ -89,18 +88,12 @@ impl Requests {
     }
 
     /// Sends a form.
-    ///
-    /// # Errors
-    /// The reason there is no answer, as part of a sentence.
     pub(super) async fn form(&self, path: &str, fields: &[(&str, &str)]) -> Result<Answer, String> {
         let body = Serializer::new(String::new()).extend_pairs(fields).finish();
         self.post(path, "application/x-www-form-urlencoded", body.into_bytes()).await
     }
 
     /// Sends JSON.
-    ///
-    /// # Errors
-    /// The reason there is no answer, as part of a sentence.
     pub(super) async fn json(&self, path: &str, body: &Value) -> Result<Answer, String> {
         self.post(path, "application/json", body.to_string().into_bytes()).await
     }

@@ -98,10 +98,8 @@ pub(crate) fn of_call(engine: &Engine, call: &ToolCall) -> Option<CallHooks> {
 }
 
 impl CallHooks {
-    /// Runs the hooks before a call with these arguments.
-    ///
-    /// # Errors
-    /// The result of the call if a hook blocks it, or if it is stopped.
+    /// Runs the hooks before a call with these arguments. The error is the result of the call if a hook
+    /// blocks it, or if it is stopped.
     pub(crate) async fn before(
         &self,
         arguments: Value,

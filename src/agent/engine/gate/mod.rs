@@ -396,10 +396,8 @@ fn allow_always(
     Ok(Approved { sandbox, ..Approved::all() })
 }
 
-/// The complete new text of the file that a waiting call would write, without its secrets.
-///
-/// # Errors
-/// When there is no such text.
+/// The complete new text of the file that a waiting call would write, without its secrets. Fails when there
+/// is no such text.
 pub(crate) fn proposed_text(engine: &mut Engine, id: &str) -> Result<String, String> {
     let waiting = engine.approvals.get(id).ok_or("this call is no longer waiting")?;
     let text = waiting.proposed_text.as_deref().ok_or("this call writes no file")?;

@@ -15,10 +15,8 @@ pub(in crate::engine) fn listed(engine: &Engine) -> PermissionRules {
     listed
 }
 
-/// Checks that the list is not empty and that every text is a rule.
-///
-/// # Errors
-/// Describes the first invalid rule, or says that the list is empty.
+/// Checks that the list is not empty and that every text is a rule. The error describes the first invalid
+/// rule, or says that the list is empty.
 pub(in crate::engine) fn check(rules: &[String]) -> Result<(), String> {
     if rules.is_empty() {
         return Err("name a rule".to_owned());
@@ -42,10 +40,8 @@ pub(in crate::engine) fn read(engine: &mut Engine) -> bool {
 }
 
 /// Like [`change`], but clients cannot exceed the rules that the user started with, just like the mode: they
-/// can add rules that ask or deny, and remove rules that allow or that they have added.
-///
-/// # Errors
-/// Fails like [`change`], and when a client would allow more.
+/// can add rules that ask or deny, and remove rules that allow or that they have added. Fails like
+/// [`change`], and when a client would allow more.
 pub(in crate::engine) fn change_within_ceiling(
     engine: &mut Engine,
     asked: &RuleChange,
@@ -76,10 +72,8 @@ pub(in crate::engine) fn change_within_ceiling(
     Ok(())
 }
 
-/// Changes a rule: first in its file, which may fail.
-///
-/// # Errors
-/// When the rule is invalid or cannot be saved; nothing is changed then.
+/// Changes a rule: first in its file, which may fail. Fails when the rule is invalid or cannot be saved;
+/// nothing is changed then.
 pub(in crate::engine) fn change(engine: &mut Engine, change: &RuleChange) -> Result<(), String> {
     if let (Some(rule), None) = (&change.remove, &change.add)
         && rule.place.is_none()
@@ -140,10 +134,8 @@ fn known(engine: &Engine, listed: &ListedRule) -> Result<RuleInForce, String> {
     found.ok_or_else(|| format!("the rule {} is no longer in force", listed.rule))
 }
 
-/// The titles of the earlier calls that a rule in this list would have decided.
-///
-/// # Errors
-/// When the rule is invalid.
+/// The titles of the earlier calls that a rule in this list would have decided. Fails when the rule is
+/// invalid.
 pub(in crate::engine) fn coverage(engine: &Engine, list: Verdict, rule: &str) -> Result<Vec<String>, String> {
     if sandbox_gate::path_of(rule).is_some() {
         return Ok(Vec::new());

@@ -142,9 +142,7 @@ pub(in crate::engine) fn set_policy(
 }
 
 /// Makes a path writable, from now on or once, and returns the resulting policy for the session's directory.
-///
-/// # Errors
-/// When the rule is invalid or cannot be saved.
+/// Fails when the rule is invalid or cannot be saved.
 pub(in crate::engine) fn add_writable(
     engine: &mut Engine,
     rule: &str,

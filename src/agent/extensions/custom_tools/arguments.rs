@@ -113,10 +113,7 @@ pub(super) fn schema(arguments: &[Argument]) -> Value {
     schema
 }
 
-/// The values of a call, checked, with defaults.
-///
-/// # Errors
-/// A refusal that names the argument.
+/// The values of a call, checked, with defaults. The error is a refusal that names the argument.
 pub(super) fn values(
     args: Value,
     spec: &ToolSpec,

@@ -141,10 +141,7 @@ struct WhenTable {
     words: Vec<String>,
 }
 
-/// Reads the text of a file.
-///
-/// # Errors
-/// Returns all problems of the file.
+/// Reads the text of a file. The error returns all problems of the file.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Definition, Vec<Problem>> {
     let file: File = read_toml_text(path, text).map_err(|error| vec![of_reader(path, &error.0)])?;
     let mut check = Check { text, problems: Vec::new() };

@@ -10,10 +10,8 @@ use tau_tools::{Details, ToolContext, ToolError, ToolOutput};
 /// The maximum length of a program's error text beside its output, in characters.
 const MAX_NOTES_LEN: usize = 2_000;
 
-/// The answer of a successful program. `notes` is its standard error.
-///
-/// # Errors
-/// When its output is not of the declared kind.
+/// The answer of a successful program. `notes` is its standard error. Fails when its output is not of the
+/// declared kind.
 pub(super) async fn answer(
     (kind, name): (OutputKind, String),
     stdout: Vec<u8>,
@@ -27,10 +25,7 @@ pub(super) async fn answer(
     }
 }
 
-/// The answer with the standard output of a failed program.
-///
-/// # Errors
-/// Fails like `answer`.
+/// The answer with the standard output of a failed program. Fails like `answer`.
 pub(super) fn with_stdout(
     answer: Result<ToolOutput, ToolError>,
     stdout: &[u8],

@@ -44,10 +44,7 @@ pub(super) struct Call {
     pub(super) success: Vec<i32>,
 }
 
-/// Carries out a call.
-///
-/// # Errors
-/// When the program cannot be started, fails, or is ended.
+/// Carries out a call. Fails when the program cannot be started, fails, or is ended.
 pub(super) async fn carry_out(call: Call, context: ToolContext) -> Result<ToolOutput, ToolError> {
     if context.cancel.is_cancelled() {
         return Err(ToolError::aborted());

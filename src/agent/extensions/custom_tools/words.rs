@@ -24,10 +24,8 @@ enum Piece {
 }
 
 impl Text {
-    /// Parses a text; `is_known` tells whether an argument exists.
-    ///
-    /// # Errors
-    /// A sentence about a placeholder without an argument.
+    /// Parses a text; `is_known` tells whether an argument exists. The error is a sentence about a
+    /// placeholder without an argument.
     pub(super) fn parse(text: &str, is_known: impl Fn(&str) -> bool) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let (mut plain, mut rest) = (String::new(), text);

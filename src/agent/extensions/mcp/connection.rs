@@ -86,9 +86,6 @@ pub(super) enum CallFailure {
 
 impl Connection {
     /// Starts a server, and waits until it is ready.
-    ///
-    /// # Errors
-    /// The reason, as part of a sentence.
     pub(super) async fn open(
         server: &McpServer,
         place: &Place,
@@ -156,9 +153,6 @@ impl Connection {
     }
 
     /// The tools of the server, and the names of those that cannot be parsed.
-    ///
-    /// # Errors
-    /// The reason they could not be listed.
     pub(super) async fn tools(&self) -> Result<(Vec<Tool>, Vec<String>), String> {
         if self.info().is_some_and(|info| info.capabilities.tools.is_none()) {
             return Ok(Default::default());
@@ -183,9 +177,6 @@ impl Connection {
     }
 
     /// The prompts of the server.
-    ///
-    /// # Errors
-    /// The reason they could not be listed.
     pub(super) async fn prompts(&self) -> Result<Vec<Prompt>, String> {
         if self.info().is_none_or(|info| info.capabilities.prompts.is_none()) {
             return Ok(Vec::new());
@@ -198,9 +189,6 @@ impl Connection {
     }
 
     /// The resources of the server, and its resource templates.
-    ///
-    /// # Errors
-    /// The reason they could not be listed.
     pub(super) async fn resources(&self) -> Result<(Vec<Resource>, Vec<ResourceTemplate>), String> {
         if self.info().is_none_or(|info| info.capabilities.resources.is_none()) {
             return Ok(Default::default());
@@ -254,9 +242,6 @@ impl Connection {
     }
 
     /// Asks the server for values of an argument; none if it does not support that.
-    ///
-    /// # Errors
-    /// The reason there is no answer.
     pub(super) async fn complete(&self, params: CompleteRequestParams) -> Result<Vec<String>, CallFailure> {
         if self.info().is_none_or(|info| info.capabilities.completions.is_none()) {
             return Ok(Vec::new());
@@ -270,9 +255,6 @@ impl Connection {
 
     /// Sends a request and waits for its answer; every progress report extends the time limit. Dropping the
     /// future notifies the server of the cancellation.
-    ///
-    /// # Errors
-    /// The reason there is no answer.
     pub(super) async fn request(
         &self,
         request: ClientRequest,

@@ -19,10 +19,8 @@ use crate::provider::Headers;
 use crate::provider::http::ClientError;
 use crate::settings::mcp_servers::OauthClient;
 
-/// A connection to the server at `url`, established with the first message.
-///
-/// # Errors
-/// The reason, as part of a sentence: an unset variable, or an invalid address or header.
+/// A connection to the server at `url`, established with the first message. The error is the reason, as part
+/// of a sentence: an unset variable, or an invalid address or header.
 pub(super) fn transport(
     url: &str,
     headers: &BTreeMap<String, String>,

@@ -211,9 +211,6 @@ async fn read(
 }
 
 /// Sends a request to a server, which is started if it is not running.
-///
-/// # Errors
-/// The reason there is no answer, as part of a sentence.
 async fn answer(server: &Arc<Server>, request: ClientRequest) -> Result<ServerResult, String> {
     let name = &server.configured.server.name;
     let connection = server.connection().await;

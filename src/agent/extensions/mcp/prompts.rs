@@ -88,10 +88,7 @@ impl McpPrompt {
     }
 
     /// Parses typed arguments: words in the order of the arguments, or `name=value`. Further words belong to
-    /// the last argument, so that a sentence needs no quotes.
-    ///
-    /// # Errors
-    /// The missing arguments.
+    /// the last argument, so that a sentence needs no quotes. The error is the missing arguments.
     pub(super) fn fill(&self, typed: &str) -> Result<Filled, String> {
         let arguments = Arguments::of(typed);
         let filled = self.assign(&arguments);

@@ -17,10 +17,7 @@ const MIN_REPEATED: usize = 64;
 /// The maximum number of pictures in a result.
 const MAX_PICTURES: usize = 8;
 
-/// The answer for the model and the user.
-///
-/// # Errors
-/// When the server says that the call failed.
+/// The answer for the model and the user. Fails when the server says that the call failed.
 pub(super) fn of_call(
     result: CallToolResult,
     limits: OutputLimits,
@@ -62,10 +59,8 @@ pub(super) fn of_prompt(result: GetPromptResult, limits: OutputLimits, scratch: 
     parts.output(scratch)
 }
 
-/// A resource as an attachment of a message.
-///
-/// # Errors
-/// Describes a resource that can be attached neither as text nor as a picture.
+/// A resource as an attachment of a message. The error describes a resource that can be attached neither as
+/// text nor as a picture.
 pub(super) fn of_resource(
     found: ReadResourceResult,
     (server, uri): (&str, &str),

@@ -179,10 +179,8 @@ impl Server {
         }
     }
 
-    /// The connection to it; it is started if it is not running.
-    ///
-    /// # Errors
-    /// The reason it cannot be started, as part of a sentence.
+    /// The connection to it; it is started if it is not running. The error is the reason it cannot be
+    /// started, as part of a sentence.
     pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, String> {
         let mut current = self.connection.lock().await;
         if let Some(connection) = current.as_ref().filter(|connection| !connection.ended.is_cancelled()) {

@@ -10,10 +10,7 @@ pub(super) enum Forms {
 }
 
 /// The text with the values of variables: `${NAME}`, `${NAME:-default}` and, for all forms, `$NAME`. `lookup`
-/// returns the value of a variable.
-///
-/// # Errors
-/// The name of an unset variable without a default.
+/// returns the value of a variable. The error is the name of an unset variable without a default.
 pub(super) fn expand(
     text: &str,
     forms: Forms,

@@ -227,10 +227,7 @@ fn in_index(
 }
 
 /// The first tracked file that satisfies `is_sought`, in the repository that git finds from a folder;
-/// `sought` is a name for the search.
-///
-/// # Errors
-/// When the tracked files are unknown.
+/// `sought` is a name for the search. Fails when the tracked files are unknown.
 pub(in crate::permissions) fn tracked(
     start: &Path,
     sought: &str,

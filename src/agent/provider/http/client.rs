@@ -67,10 +67,7 @@ pub(super) enum Roots {
     None,
 }
 
-/// Builds a client.
-///
-/// # Errors
-/// When the certificates cannot be read, or the address of the proxy is invalid.
+/// Builds a client. Fails when the certificates cannot be read, or the address of the proxy is invalid.
 pub(super) fn build(network: &Network, proxy: &ProxyChoice, roots: Roots) -> Result<Client, Failure> {
     build_with(network, proxy, roots, &|builder| builder)
 }

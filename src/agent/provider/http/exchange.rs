@@ -13,10 +13,8 @@ use crate::provider::{Failure, FailureKind};
 
 impl GuardedHttp {
     /// Sends the request and returns its answer. Redirects are returned, not followed. At most `limit` bytes
-    /// of the body are read, and everything takes at most `within`.
-    ///
-    /// # Errors
-    /// When there is no answer in time, or a larger one.
+    /// of the body are read, and everything takes at most `within`. Fails when there is no answer in time, or
+    /// a larger one.
     pub(crate) async fn exchange(
         &self,
         request: http::Request<Vec<u8>>,
@@ -40,10 +38,7 @@ impl GuardedHttp {
 
 impl Http {
     /// Sends the request to an address that the user or tau has chosen, and returns its answer, within the
-    /// limits of [`GuardedHttp::exchange`].
-    ///
-    /// # Errors
-    /// When there is no answer in time, or a larger one.
+    /// limits of [`GuardedHttp::exchange`]. Fails when there is no answer in time, or a larger one.
     pub(crate) async fn exchange(
         &self,
         request: http::Request<Vec<u8>>,

@@ -87,10 +87,7 @@ impl GuardedHttp {
     }
 
     /// Sends a GET and waits for the head of its answer with any status. The only time limit is that for the
-    /// connection.
-    ///
-    /// # Errors
-    /// When the guard refuses the host, or there is no answer.
+    /// connection. Fails when the guard refuses the host, or there is no answer.
     pub(crate) async fn get(&self, url: &Url, accept: &str) -> Result<GuardedAnswer, GuardedFailure> {
         let host = authority(url);
         let client = self.client_for(url).await?;
@@ -99,10 +96,8 @@ impl GuardedHttp {
         Ok(GuardedAnswer { response, host })
     }
 
-    /// The client for an address. The host is checked here if the resolver would let it through.
-    ///
-    /// # Errors
-    /// When the guard refuses the host, or the client cannot be set up.
+    /// The client for an address. The host is checked here if the resolver would let it through. Fails when
+    /// the guard refuses the host, or the client cannot be set up.
     pub(super) async fn client_for(&self, url: &Url) -> Result<&Client, GuardedFailure> {
         let name = url.host_str().unwrap_or_default();
         if self.resolver.exempt.iter().any(|exempt| exempt == name) {
@@ -155,10 +150,8 @@ impl GuardedAnswer {
         self.response.content_length()
     }
 
-    /// The next bytes of the body, decompressed; `None` at the end.
-    ///
-    /// # Errors
-    /// When the connection is lost, or the body is damaged.
+    /// The next bytes of the body, decompressed; `None` at the end. Fails when the connection is lost, or the
+    /// body is damaged.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Failure> {
         let chunk = self
             .response

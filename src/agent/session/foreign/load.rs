@@ -103,10 +103,8 @@ fn folder_of(dir: &Path, cwd: &Path) -> PathBuf {
     }
 }
 
-/// The last exchange of another agent's session, without reading it completely.
-///
-/// # Errors
-/// Errors of the file system.
+/// The last exchange of another agent's session, without reading it completely. Fails with errors of the file
+/// system.
 pub(in crate::session) fn last_exchange(path: &Path, origin: SessionOrigin) -> std::io::Result<LastExchange> {
     let read = match origin {
         SessionOrigin::Opencode => opencode::read(path, Some(LAST))?,
@@ -126,10 +124,7 @@ pub(in crate::session) fn last_exchange(path: &Path, origin: SessionOrigin) -> s
     Ok(last)
 }
 
-/// The entries of another agent's session.
-///
-/// # Errors
-/// Errors of the file system.
+/// The entries of another agent's session. Fails with errors of the file system.
 pub(in crate::session) fn entries(path: &Path, origin: SessionOrigin) -> std::io::Result<Vec<Entry>> {
     let read = match origin {
         SessionOrigin::Opencode => opencode::read(path, None)?,

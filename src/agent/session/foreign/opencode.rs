@@ -72,10 +72,7 @@ pub(super) fn row_of(path: &Path) -> Option<SessionRow> {
     }
 }
 
-/// The conversation, or only its `last` messages.
-///
-/// # Errors
-/// When it cannot be read.
+/// The conversation, or only its `last` messages. Fails when it cannot be read.
 pub(super) fn read(path: &Path, last: Option<usize>) -> std::io::Result<Conversation> {
     let (stored, messages) = match database::split(path) {
         Some((file, id)) => database::read(file, id, last)?,

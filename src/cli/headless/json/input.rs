@@ -20,10 +20,7 @@ pub enum InputCommand {
     Answer(String, QuestionAnswer),
 }
 
-/// Parses a line.
-///
-/// # Errors
-/// A sentence about its fault.
+/// Parses a line. The error is a sentence about its fault.
 pub fn parse(line: &InputLine) -> Result<InputCommand, String> {
     let text = match line {
         InputLine::Record(text) => text,

@@ -34,10 +34,7 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// The request in this format.
-    ///
-    /// # Errors
-    /// What is wrong with it, or cannot be passed on.
+    /// The request in this format. The error is what is wrong with it, or cannot be passed on.
     pub(super) fn read(self, body: &Value) -> Result<Asked, String> {
         match self {
             Dialect::Chat => read_chat::read(body),

@@ -95,8 +95,7 @@ pub(super) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
     value.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// # Errors
-/// When a field is set that cannot be passed on.
+/// Fails when a field is set that cannot be passed on.
 pub(super) fn refuse(body: &Value, fields: &[&str]) -> Result<(), String> {
     match fields.iter().find(|field| set(body, field).is_some_and(|value| *value != Value::Bool(false))) {
         Some(field) => Err(format!("`{field}` is not supported by tau proxy")),
@@ -104,19 +103,13 @@ pub(super) fn refuse(body: &Value, fields: &[&str]) -> Result<(), String> {
     }
 }
 
-/// The thinking level of a word for effort.
-///
-/// # Errors
-/// When there is no such level.
+/// The thinking level of a word for effort. Fails when there is no such level.
 pub(super) fn effort(word: &str) -> Result<ThinkingLevel, String> {
     let word = if word == "none" { "off" } else { word };
     ThinkingLevel::named(word).ok_or_else(|| format!("there is no effort {word:?}"))
 }
 
-/// A tool with a name, a description and the schema of its arguments.
-///
-/// # Errors
-/// When it has no name.
+/// A tool with a name, a description and the schema of its arguments. Fails when it has no name.
 pub(super) fn tool(value: &Value, parameters: &str) -> Result<ToolSpec, String> {
     let name = text(value, "name");
     if name.is_empty() {
@@ -132,10 +125,8 @@ pub(super) fn tool(value: &Value, parameters: &str) -> Result<ToolSpec, String> 
     })
 }
 
-/// A picture in an address (`data:image/png;base64,…`).
-///
-/// # Errors
-/// When the address leads elsewhere: tau does not fetch it.
+/// A picture in an address (`data:image/png;base64,…`). Fails when the address leads elsewhere: tau does not
+/// fetch it.
 pub(super) fn picture(url: &str) -> Result<(String, String), String> {
     let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(','));
     let (kind, data) = data.ok_or("pictures have to be sent as data: addresses; tau proxy fetches none")?;
@@ -188,8 +179,7 @@ impl Conversation {
         }
     }
 
-    /// # Errors
-    /// When there was no such call.
+    /// Fails when there was no such call.
     pub(super) fn result(&mut self, id: &str, content: Vec<Content>, is_error: bool) -> Result<(), String> {
         let name =
             self.names.get(id).ok_or_else(|| format!("there is a result of {id:?}, but no such call"))?;
@@ -206,8 +196,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// # Errors
-    /// When there are none.
+    /// Fails when there are none.
     pub(super) fn into_messages(mut self) -> Result<Vec<Message>, String> {
         for message in &mut self.messages {
             if let Message::Assistant(assistant) = message

@@ -6,10 +6,7 @@ use super::read::{Asked, Conversation, call, effort, flag, list, picture, refuse
 use tau_protocol::message::Block;
 use tau_tools::Content;
 
-/// The request.
-///
-/// # Errors
-/// What is wrong with it, or cannot be passed on.
+/// The request. The error is what is wrong with it, or cannot be passed on.
 pub(super) fn read(body: &Value) -> Result<Asked, String> {
     refuse(body, &["stop", "functions", "audio", "logprobs", "web_search_options"])?;
     if body.get("n").and_then(Value::as_u64).is_some_and(|count| count > 1) {
@@ -42,10 +39,7 @@ fn read_tool(value: &Value) -> Result<tau_tools::ToolSpec, String> {
     }
 }
 
-/// The tools that the model may call.
-///
-/// # Errors
-/// When it has to call one.
+/// The tools that the model may call. Fails when it has to call one.
 pub(super) fn chosen<T>(choice: Option<&Value>, tools: Vec<T>) -> Result<Vec<T>, String> {
     match choice {
         None | Some(Value::Null) => Ok(tools),

@@ -15,10 +15,7 @@ const LEVELS: [(u64, ThinkingLevel); 4] = [
     (0, ThinkingLevel::Low),
 ];
 
-/// The request.
-///
-/// # Errors
-/// What is wrong with it, or cannot be passed on.
+/// The request. The error is what is wrong with it, or cannot be passed on.
 pub(super) fn read(body: &Value) -> Result<Asked, String> {
     refuse(body, &["stop_sequences", "mcp_servers", "container"])?;
     let mut asked = Asked::of(body)?;

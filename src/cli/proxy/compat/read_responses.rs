@@ -6,10 +6,7 @@ use super::read::{Asked, Conversation, call, effort, list, picture, refuse, set,
 use super::read_chat::{as_content, chosen};
 use tau_protocol::message::Block;
 
-/// The request.
-///
-/// # Errors
-/// What is wrong with it, or cannot be passed on.
+/// The request. The error is what is wrong with it, or cannot be passed on.
 pub(super) fn read(body: &Value) -> Result<Asked, String> {
     // Nothing is stored, so there is nothing to refer to.
     refuse(body, &["previous_response_id", "conversation", "prompt", "background"])?;

@@ -41,10 +41,7 @@ pub(in super::super) fn routes() -> Router<Arc<Serving>> {
         .route("/v1/messages", to(Dialect::Messages))
 }
 
-/// Answers a request.
-///
-/// # Errors
-/// When it is not valid, not allowed, or failed before anything was said.
+/// Answers a request. Fails when it is not valid, not allowed, or failed before anything was said.
 async fn answer(
     dialect: Dialect,
     serving: Arc<Serving>,

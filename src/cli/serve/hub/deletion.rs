@@ -9,10 +9,8 @@ use tau_agent::session::lock::{self, Life};
 
 impl Hub {
     /// Closes a session and moves its file to the trash, or deletes it where there is no trash. Its followers
-    /// learn of the end once that is done.
-    ///
-    /// # Errors
-    /// When there is no such session, another tau uses it, or the file cannot be removed.
+    /// learn of the end once that is done. Fails when there is no such session, another tau uses it, or the
+    /// file cannot be removed.
     pub async fn delete(&self, id: &str) -> Result<(), Problem> {
         let (hub, id) = (self.own.upgrade(), id.to_owned());
         let hub = hub.ok_or_else(super::about_to_end)?;

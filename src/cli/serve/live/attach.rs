@@ -175,10 +175,8 @@ impl LiveSession {
         self.board.lock().screens.by_name.get(name).map(|screen| screen.next)
     }
 
-    /// Carries out the next command of a screen. Sending and counting it are atomic.
-    ///
-    /// # Errors
-    /// When the agent has ended.
+    /// Carries out the next command of a screen. Sending and counting it are atomic. Fails when the agent has
+    /// ended.
     pub async fn carry_out(self: &Arc<Self>, name: &str, command: Route) -> Result<(), Ended> {
         match command {
             Route::Send(command) => {

@@ -31,10 +31,8 @@ pub(super) struct Reading {
     pub text: &'static [&'static str],
 }
 
-/// The content of the clipboard.
-///
-/// # Errors
-/// A sentence for the user: it is empty, or cannot be read, and a remedy.
+/// The content of the clipboard. The error is a sentence for the user: it is empty, or cannot be read, and a
+/// remedy.
 pub async fn paste(call: &Call) -> Result<Pasted, String> {
     for program in usable(is_set) {
         if program.remote {

@@ -34,10 +34,7 @@ const SETTINGS: [(&str, &str); 6] = [
     ("xterm", "if it is xterm: XTerm*allowWindowOps: true"),
 ];
 
-/// The content of the terminal's clipboard.
-///
-/// # Errors
-/// A sentence for the user, with a remedy.
+/// The content of the terminal's clipboard. The error is a sentence for the user, with a remedy.
 pub(super) async fn read(call: &Call) -> Result<Pasted, String> {
     let term = std::env::var("TERM").unwrap_or_default();
     if !answers_questions(&term, is_set("TMUX")) {

@@ -46,10 +46,7 @@ pub struct Painted {
 
 impl Tty {
     /// Draws one frame. `fill` fills it; it has the terminal's current size, and is blank or as it was filled
-    /// before. On the shell's screen its height may change.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// before. On the shell's screen its height may change. Fails when the terminal is gone.
     pub fn draw(&mut self, fill: impl FnOnce(&mut Frame) -> Painted) -> io::Result<Drawn> {
         if !modes::is_set(self.surface.mode()) {
             // A panic in another task has already restored the terminal.
@@ -94,10 +91,7 @@ impl Tty {
     }
 
     /// Prints the samples of [`KINDS`] invisibly, and queries the cursor's position behind each. Does nothing
-    /// on the shell's screen, where it would overwrite a row of others.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// on the shell's screen, where it would overwrite a row of others. Fails when the terminal is gone.
     pub(crate) fn measure(&mut self) -> io::Result<()> {
         let Surface::Full(screen) = &self.surface else { return Ok(()) };
         let Some(mut bytes) = screen.samples()? else { return Ok(()) };

@@ -27,10 +27,7 @@ pub enum Copied {
 
 impl Tty {
     /// Sets the window's title. Control characters are left out; the former title is restored at the end.
-    /// Setting the same title again writes nothing.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// Setting the same title again writes nothing. Fails when the terminal is gone.
     pub(crate) fn set_title(&mut self, title: &str) -> io::Result<()> {
         let title: String = plain(title).chars().take(TITLE_CHARS).collect();
         if title == self.title {
@@ -43,10 +40,8 @@ impl Tty {
     }
 
     /// Passes `text` to the terminal for the clipboard (OSC 52). Inside tmux it is also sent to the terminal
-    /// around it: tmux accepts the one, the other or neither, depending on its configuration.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// around it: tmux accepts the one, the other or neither, depending on its configuration. Fails when the
+    /// terminal is gone.
     pub fn copy(&mut self, text: &str) -> io::Result<Copied> {
         if text.len() > TERMINAL_COPY {
             return Ok(Copied::TooLong);
@@ -60,19 +55,13 @@ impl Tty {
         Ok(Copied::Sent)
     }
 
-    /// Notifies the user, who is looking elsewhere, in the configured way.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// Notifies the user, who is looking elsewhere, in the configured way. Fails when the terminal is gone.
     pub(crate) fn notify(&mut self, text: &str) -> io::Result<()> {
         let bytes = self.announcer.notification(text);
         self.send(bytes.as_bytes())
     }
 
-    /// Sets the cursor's shape. Costs nothing if it is unchanged.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// Sets the cursor's shape. Costs nothing if it is unchanged. Fails when the terminal is gone.
     pub(crate) fn shape_cursor(&mut self, shape: CursorShape) -> io::Result<()> {
         let (gone, new) = match shape {
             CursorShape::Terminal => {
@@ -88,10 +77,8 @@ impl Tty {
         self.send(new.or(gone).unwrap_or_default().as_bytes())
     }
 
-    /// Shows or hides progress, if enabled. Costs nothing while nothing changes.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// Shows or hides progress, if enabled. Costs nothing while nothing changes. Fails when the terminal is
+    /// gone.
     pub(crate) fn show_progress(&mut self, shows: bool) -> io::Result<()> {
         let Some(mode) = self.announcer.progress() else { return Ok(()) };
         let bytes = match (shows, self.progress) {

@@ -8,17 +8,11 @@ use std::net::IpAddr;
 use url::{Host, Url};
 
 /// Checks that a login is possible at a server with this address.
-///
-/// # Errors
-/// The reason, as part of a sentence.
 pub(super) fn check_server(server: &Url) -> Result<(), String> {
     check(server, server)
 }
 
 /// Checks that `target` may be used for a login at `server`.
-///
-/// # Errors
-/// The reason, as part of a sentence.
 pub(super) fn check(server: &Url, target: &Url) -> Result<(), String> {
     let shown = target.origin().ascii_serialization();
     let is_safe = target.scheme() == "https" || target.scheme() == "http" && is_loopback(target);

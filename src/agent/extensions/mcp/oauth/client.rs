@@ -155,10 +155,8 @@ fn failed(text: String) -> StreamableHttpError<ClientError> {
     StreamableHttpError::Auth(AuthError::TokenRefreshFailed(text))
 }
 
-/// The tokens for the server at `url`.
-///
-/// # Errors
-/// The reason, as part of a sentence: the address is invalid, or a variable is not set.
+/// The tokens for the server at `url`. The error is the reason, as part of a sentence: the address is
+/// invalid, or a variable is not set.
 pub(in super::super) fn tokens(
     url: &str,
     oauth: &OauthClient,

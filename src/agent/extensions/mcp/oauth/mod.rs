@@ -66,8 +66,7 @@ struct OwnClient {
 }
 
 impl OwnClient {
-    /// # Errors
-    /// The reason, as part of a sentence that names an unset variable.
+    /// The error is the reason, as part of a sentence that names an unset variable.
     fn new(oauth: &OauthClient) -> Result<Self, String> {
         let expanded = |text: &String| {
             expand(text, Forms::All, &|name| std::env::var(name).ok())

@@ -38,9 +38,6 @@ impl OAuthHttpClient for Requests {
 }
 
 /// The manager of the authorization server of `server`.
-///
-/// # Errors
-/// The reason, as part of a sentence.
 pub(super) async fn manager(server: &Url, network: &Network) -> Result<AuthorizationManager, String> {
     let lookup = system_lookup();
     let own = server.domain().map(|name| lookup(name.to_owned()));

@@ -80,10 +80,8 @@ impl LoginStore {
         }
     }
 
-    /// The record of the server at `url`. Blocks.
-    ///
-    /// # Errors
-    /// The reason, as part of a sentence, when a file cannot be read or is damaged.
+    /// The record of the server at `url`. Blocks. The error is the reason, as part of a sentence, when a file
+    /// cannot be read or is damaged.
     pub(super) fn read(&self, url: &Url) -> Result<Option<Record>, String> {
         let path = self.file(url);
         let unusable = |why: &dyn std::fmt::Display| {
@@ -105,9 +103,6 @@ impl LoginStore {
     }
 
     /// Saves the record of a server. Blocks.
-    ///
-    /// # Errors
-    /// The reason, as part of a sentence.
     pub(super) fn write(&self, record: &Record) -> Result<(), String> {
         let Ok(url) = Url::parse(&record.url) else { return Ok(()) };
         let path = self.file(&url);
@@ -116,10 +111,8 @@ impl LoginStore {
         write_private(&path, &bytes).map_err(|error| format!("{} cannot be written: {error}", path.display()))
     }
 
-    /// Waits for the lock of a server.
-    ///
-    /// # Errors
-    /// The reason, as part of a sentence, when another process holds it for too long.
+    /// Waits for the lock of a server. The error is the reason, as part of a sentence, when another process
+    /// holds it for too long.
     pub(super) async fn lock(&self, url: &Url) -> Result<LockFile, String> {
         let path = self.file(url).with_extension("lock");
         LockFile::take_within(&path, LOCK_WAIT).await.map_err(|error| match error.kind() {
@@ -138,10 +131,8 @@ impl LoginStore {
     }
 }
 
-/// The address of a server, with the variables in it replaced.
-///
-/// # Errors
-/// The reason, as part of a sentence: the server is a program, or its address is invalid.
+/// The address of a server, with the variables in it replaced. The error is the reason, as part of a
+/// sentence: the server is a program, or its address is invalid.
 pub(super) fn address(server: &McpServer) -> Result<Url, String> {
     let McpTransport::Http { url, .. } = &server.transport else {
         return Err("it is a program; only servers at a URL have logins".to_owned());

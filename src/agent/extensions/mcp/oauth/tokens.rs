@@ -66,11 +66,8 @@ impl Tokens {
         Arc::new(Tokens { url, client, store, http, tasks, held, noted })
     }
 
-    /// The token for the next request; `None` without a login.
-    ///
-    /// # Errors
-    /// The reason, as part of a sentence: the saved login cannot be used, or the token has expired and cannot
-    /// be renewed now.
+    /// The token for the next request; `None` without a login. The error is the reason, as part of a
+    /// sentence: the saved login cannot be used, or the token has expired and cannot be renewed now.
     pub(super) async fn access(self: &Arc<Self>) -> Result<Option<String>, String> {
         let mut held = self.held.lock().await;
         if held.is_none() {
