@@ -23,7 +23,7 @@ fn definitions(text: &str) -> Vec<String> {
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         // A table of definitions is read like one of them.
-        let is_table = line == "queries! {";
+        let is_table = line == "queries! {" || line == "requests! {";
         if !(is_table || line.starts_with("#[derive(") && line.contains("erialize")) {
             continue;
         }

@@ -38,12 +38,15 @@ pub struct Ticket(pub u64);
 macro_rules! requests {
     ($(
         $(#[doc = $doc:literal])+
+        $(#[serde($skip:ident)])?
         $name:ident { $($field:ident: $kind:ty),* } => $method:ident -> $reply:ident($answer:ty);
     )+) => {
-        /// Outside work with an answer.
-        #[derive(Clone, Debug, PartialEq)]
+        /// Outside work with an answer. An attached screen sends a request to its server, unless the request is
+        /// about the machine that the screen is on: those are not serialized.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "ask", rename_all = "snake_case")]
         pub enum ShellRequest {
-            $($(#[doc = $doc])+ $name { $($field: $kind),* },)+
+            $($(#[doc = $doc])+ $(#[serde($skip)])? $name { $($field: $kind),* },)+
         }
 
         /// Does the work: one method for each request. An error is a sentence for the user, with a remedy.
@@ -81,6 +84,14 @@ macro_rules! requests {
                 }
             }
 
+            /// Whether a reply has the shape that belongs to this request.
+            pub fn fits(&self, reply: &ShellReply) -> bool {
+                matches!(
+                    (self, reply),
+                    (_, ShellReply::Failed(_)) $(| (ShellRequest::$name { .. }, ShellReply::$reply(_)))+
+                )
+            }
+
             /// Passes the reply to the method for this request. A reply of the wrong shape is dropped.
             pub(crate) fn reply_to(self, to: &mut impl TakeReply, reply: ShellReply) {
                 match self {
@@ -101,8 +112,10 @@ requests! {
     /// The sessions in which these words occur; files stream in.
     SearchSessions { query: String, all: bool } => search_sessions -> Found(FoundSessions);
     /// The live sessions of the user on this machine.
+    #[serde(skip)]
     Board {} => board -> Board(Vec<LiveRow>);
     /// Stop the run of a live session.
+    #[serde(skip)]
     StopSession { id: String } => stop_session -> Done(String);
     /// The last exchange of a session.
     Preview { path: PathBuf } => preview -> LastExchange(LastExchange);
@@ -111,40 +124,55 @@ requests! {
     /// Move a session file to the trash, or delete it where there is no trash.
     DeleteSession { path: PathBuf } => delete_session -> Done(String);
     /// Write a session to a file; without a name the file is named after the session.
+    #[serde(skip)]
     Export { session: SessionSource, file: Option<PathBuf> } => export -> Done(String);
     /// The available models, and those that need a key first.
     Models { purpose: ModelsFor } => models -> Models(ModelList);
     /// Model servers on this machine.
+    #[serde(skip)]
     Servers {} => servers -> Servers(Vec<LocalModelServer>);
     /// The providers that take an API key.
+    #[serde(skip)]
     Providers {} => providers -> Providers(Vec<LoginProvider>);
     /// How a provider is connected.
+    #[serde(skip)]
     LoginName { provider: String } => login_name -> LoginWay(LoginWay);
     /// Log in with the account of a subscription; what the user has to do comes first.
+    #[serde(skip)]
     SignIn { login: String } => sign_in -> SignIn(SignInStep);
     /// Pass the last address of a browser on another machine to the running login.
+    #[serde(skip)]
     PasteSignIn { address: Hidden } => paste_sign_in -> Done(String);
     /// Check an API key and store it.
+    #[serde(skip)]
     Login { provider: String, key: Hidden } => login -> LoggedIn(LoggedIn);
     /// The providers whose API keys are stored.
+    #[serde(skip)]
     StoredKeys {} => stored_keys -> Providers(Vec<LoginProvider>);
     /// Remove a stored API key.
+    #[serde(skip)]
     Logout { provider: String } => logout -> Done(String);
     /// Read settings, models, keys and instruction files again.
     Reload {} => reload -> Applied(Applied);
     /// All settings, with where their values come from.
+    #[serde(skip)]
     Settings {} => settings -> Settings(SettingList);
     /// Change a setting of the user; without a value, reset it.
+    #[serde(skip)]
     SetSetting { key: String, value: Option<Hidden> } => set_setting -> Settings(SettingList);
     /// Store the answer to the question of the first start.
+    #[serde(skip)]
     ChooseMode { chosen: ChosenMode } => choose_mode -> Applied(Applied);
     /// Set settings, from now on or in this session only.
+    #[serde(skip)]
     Decide { settings: Vec<(String, String)>, kept: bool } => decide -> Applied(Applied);
     /// Change keys of actions.
+    #[serde(skip)]
     SetKeys { keys: KeyChanges } => set_keys -> Applied(Applied);
     /// Turn an extension on or off, by its name in the setting `extensions_off`.
     TurnExtension { id: String, on: bool } => turn_extension -> Applied(Applied);
     /// Run the user's command for the status line.
+    #[serde(skip)]
     StatusCommand { facts: Box<StatusFacts> } => status_command -> Done(String);
     /// The current folders with project settings.
     Folders {} => folders -> Folders(Vec<Folder>);
@@ -156,17 +184,22 @@ requests! {
     Paths { prefix: String } => paths -> Files(Vec<String>);
     /// Put text on the clipboard of this machine. Answered with the name of the program that did it, or
     /// `None` if this machine has no clipboard.
+    #[serde(skip)]
     Clipboard { text: String } => clipboard -> Clipboard(Option<String>);
     /// The clipboard of this machine, or else of the terminal.
+    #[serde(skip)]
     ReadClipboard {} => read_clipboard -> Pasted(Pasted);
     /// Read pictures for the model: the ones named by a pasted text, using the first reading whose files
     /// exist.
     Pictures { text: String, readings: Vec<Vec<PathBuf>> } => pictures -> Pictures(Vec<Picture>);
     /// Earlier prompts, newest first.
+    #[serde(skip)]
     History {} => history -> History(Vec<String>);
     /// Let the user edit text in an editor, as a file with this name ending; `None` when nothing was changed.
+    #[serde(skip)]
     Editor { text: String, ending: String, purpose: EditorUse } => editor -> Edited(Option<String>);
     /// Show a file, or text, in an editor.
+    #[serde(skip)]
     OpenInEditor { source: EditorSource } => open_in_editor -> Done(String);
     /// The current branch, with a `*` for uncommitted changes; `None` outside a repository.
     Branch {} => branch -> Branch(Option<String>);
@@ -286,7 +319,8 @@ pub enum EditorSource {
 }
 
 /// The purpose of a list of models.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ModelsFor {
     /// The model picker.
     Picker,
@@ -402,6 +436,41 @@ pub struct Applied {
     pub warnings: Vec<String>,
 }
 
+/// The origin of a setting's value, in words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum SettingOrigin {
+    /// Nothing sets it.
+    #[default]
+    Default,
+    /// A file and line, a variable or a flag.
+    Set(String),
+}
+
+impl SettingOrigin {
+    const DEFAULT: &str = "default";
+
+    /// It in words.
+    pub fn as_str(&self) -> &str {
+        match self {
+            SettingOrigin::Default => Self::DEFAULT,
+            SettingOrigin::Set(place) => place,
+        }
+    }
+}
+
+impl From<String> for SettingOrigin {
+    fn from(words: String) -> Self {
+        if words == Self::DEFAULT { SettingOrigin::Default } else { SettingOrigin::Set(words) }
+    }
+}
+
+impl From<SettingOrigin> for String {
+    fn from(origin: SettingOrigin) -> String {
+        origin.as_str().to_owned()
+    }
+}
+
 /// The current state of a setting.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -409,8 +478,7 @@ pub struct SettingShown {
     pub key: String,
     /// Its value as typed; the default where nothing sets it. A secret is masked.
     pub value: String,
-    /// The origin of the value: `default`, a file and line, a variable or a flag.
-    pub origin: String,
+    pub origin: SettingOrigin,
     /// A source that overrides the user's `config.toml`, so that a change here would have no effect.
     pub fixed_by: Option<String>,
     /// Its type, its default, and its purpose.

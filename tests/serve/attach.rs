@@ -403,7 +403,7 @@ async fn a_model_is_resolved_by_the_server_and_its_address_stays_there() {
             break;
         }
     }
-    let request = json!({ "ask": "models", "keyless": false });
+    let request = json!({ "ask": "models", "purpose": { "step": 1 } });
     let models = own(&server, "POST", &format!("{path}/request"), &spoken, &request).await.is(200).json();
     let usable = models["models"]["usable"].as_array().unwrap();
     assert!(!usable.is_empty(), "{models}");

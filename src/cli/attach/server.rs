@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::wire::{self, Commands, Found, HEADER, Leave, Left, ServerRequest, StreamRequest, Taken, Wanted};
+use super::wire::{self, Commands, Found, HEADER, Leave, Left, StreamRequest, Taken, Wanted};
 use tau_agent::provider::http::Network;
 use tau_agent::provider::http::tau_server::{ServerAnswer, ServerStream, TauServer};
 use tau_agent::provider::{Failure, Headers};
-use tau_app::request::ShellReply;
+use tau_app::request::{ShellReply, ShellRequest};
 use tau_protocol::command::SessionChange;
 
 /// The address that a server listens on.
@@ -157,7 +157,7 @@ impl Server {
     }
 
     /// Asks about files, models or sessions of the server.
-    pub(crate) async fn ask(&self, session: &str, request: &ServerRequest) -> Result<ShellReply, Trouble> {
+    pub(crate) async fn ask(&self, session: &str, request: &ShellRequest) -> Result<ShellReply, Trouble> {
         self.post(&format!("{}/request", place(session)), request).await
     }
 

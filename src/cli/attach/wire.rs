@@ -2,11 +2,8 @@
 //!
 //! Nothing here is stable between versions, so both sides start with their protocol version ([`spoken`]).
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
 
-use tau_app::request::{ModelsFor, ShellRequest};
 use tau_protocol::command::{AgentCommand, SessionChange};
 use tau_protocol::event::AgentEvent;
 
@@ -117,48 +114,4 @@ pub(crate) struct Happened {
     /// The position after them; `None` where they are for this client alone and have no position.
     pub id: Option<String>,
     pub events: Vec<AgentEvent>,
-}
-
-/// The screen's requests that the server answers: requests about its files and sessions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "ask", rename_all = "snake_case")]
-pub(crate) enum ServerRequest {
-    Sessions { all: bool },
-    SearchSessions { query: String, all: bool },
-    Preview { path: PathBuf },
-    RenameSession { path: PathBuf, name: String },
-    DeleteSession { path: PathBuf },
-    Models { keyless: bool },
-    Folders,
-    Trust { root: PathBuf, trusted: bool },
-    Reload,
-    TurnExtension { id: String, on: bool },
-    Files { query: String },
-    Paths { prefix: String },
-    Pictures { text: String, readings: Vec<Vec<PathBuf>> },
-    Branch,
-}
-
-impl ServerRequest {
-    /// The screen's request.
-    pub(crate) fn into_shell(self) -> ShellRequest {
-        match self {
-            ServerRequest::Sessions { all } => ShellRequest::Sessions { all },
-            ServerRequest::SearchSessions { query, all } => ShellRequest::SearchSessions { query, all },
-            ServerRequest::Preview { path } => ShellRequest::Preview { path },
-            ServerRequest::RenameSession { path, name } => ShellRequest::RenameSession { path, name },
-            ServerRequest::DeleteSession { path } => ShellRequest::DeleteSession { path },
-            ServerRequest::Models { keyless } => {
-                ShellRequest::Models { purpose: if keyless { ModelsFor::Picker } else { ModelsFor::Step(1) } }
-            }
-            ServerRequest::Folders => ShellRequest::Folders {},
-            ServerRequest::Trust { root, trusted } => ShellRequest::Trust { root, trusted },
-            ServerRequest::Reload => ShellRequest::Reload {},
-            ServerRequest::TurnExtension { id, on } => ShellRequest::TurnExtension { id, on },
-            ServerRequest::Files { query } => ShellRequest::Files { query },
-            ServerRequest::Paths { prefix } => ShellRequest::Paths { prefix },
-            ServerRequest::Pictures { text, readings } => ShellRequest::Pictures { text, readings },
-            ServerRequest::Branch => ShellRequest::Branch {},
-        }
-    }
 }

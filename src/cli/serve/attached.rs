@@ -12,10 +12,10 @@ use super::hub::{Hub, NewSession, SessionOptions};
 use super::live::{Ended, LiveSession, Route};
 use super::problem::Problem;
 use super::screen_stream::shown;
-use crate::attach::wire::{Left, ServerRequest, Wanted};
+use crate::attach::wire::{Left, Wanted};
 use crate::tui::call::Call;
 use crate::tui::services::Services;
-use tau_app::request::{Applied, FoundSessions, SessionRows, ShellReply, Ticket};
+use tau_app::request::{Applied, FoundSessions, ModelsFor, SessionRows, ShellReply, ShellRequest, Ticket};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{
     QuestionCommand, QueueCommand, RunCommand, SessionChange, SessionCommand, SettingsCommand, ShellCommand,
@@ -187,7 +187,7 @@ pub(super) async fn route_command(hub: &Hub, live: &Arc<LiveSession>, command: A
 
 /// The server's model with this name.
 async fn usable(hub: &Hub, live: &LiveSession, reference: &str) -> Result<Arc<Model>, Problem> {
-    let request = ServerRequest::Models { keyless: false };
+    let request = ShellRequest::Models { purpose: ModelsFor::Step(1) };
     if let ShellReply::Models(list) = answered(live.services(), request).await
         && let Some(model) = list.usable.into_iter().find(|model| model.reference() == reference)
     {
@@ -250,7 +250,7 @@ pub(super) async fn leave(
 pub(super) async fn perform(
     services: Arc<Services>,
     live: Option<Arc<LiveSession>>,
-    request: ServerRequest,
+    request: ShellRequest,
 ) -> ShellReply {
     match answered(services, request).await {
         ShellReply::Applied(applied) => {
@@ -275,11 +275,11 @@ pub(super) async fn perform(
 }
 
 /// The complete answer to a request.
-async fn answered(services: Arc<Services>, request: ServerRequest) -> ShellReply {
+async fn answered(services: Arc<Services>, request: ShellRequest) -> ShellReply {
     let (sender, mut replies) = mpsc::channel(16);
     let (asks, _) = mpsc::channel(1);
     let call = Call::new(Ticket::default(), sender, asks);
-    let work = request.into_shell().perform(&services, &call);
+    let work = request.perform(&services, &call);
     let mut work = std::pin::pin!(work);
     let mut before = Vec::new();
     let last = loop {

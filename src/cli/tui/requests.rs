@@ -50,7 +50,7 @@ struct Performed {
 impl Performed {
     async fn run(self) -> (ShellReply, Call) {
         let reply = match &self.attached {
-            Some(attached) => self.request.perform(attached, &self.call).await,
+            Some(attached) => attached.perform(self.request, &self.call).await,
             None => self.request.perform(&self.services, &self.call).await,
         };
         (reply, self.call)

@@ -11,10 +11,8 @@ use super::super::attached;
 use super::super::extract::{AlreadyOpen, JsonBody, Names, Opened, Params};
 use super::super::problem::Problem;
 use super::super::screen_stream::ScreenStream;
-use crate::attach::wire::{
-    Commands, Found, HEADER, Leave, Left, ServerRequest, StreamRequest, Taken, Wanted, spoken,
-};
-use tau_app::request::ShellReply;
+use crate::attach::wire::{Commands, Found, HEADER, Leave, Left, StreamRequest, Taken, Wanted, spoken};
+use tau_app::request::{ShellReply, ShellRequest};
 
 /// Maximum length of a client's name, in bytes.
 const NAME: usize = 64;
@@ -109,7 +107,7 @@ pub(super) async fn request(
     State(app): State<App>,
     _: SameProtocol,
     Names(id): Names<String>,
-    JsonBody(request): JsonBody<ServerRequest>,
+    JsonBody(request): JsonBody<ShellRequest>,
 ) -> Result<Json<ShellReply>, Problem> {
     let live = app.hub().find(&id);
     let services = match &live {
