@@ -1,6 +1,6 @@
 //! The state of the program: one plain value.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -26,9 +26,10 @@ use super::terminal_facts::TerminalFacts;
 use super::transcript::Transcript;
 use super::undo::UndoDialog;
 use crate::overlays::offer::Offers;
-use crate::overlays::overlay::Overlay;
+use crate::overlays::overlay::{Overlay, OverlayState};
 use crate::overlays::picker::PickerKind;
 use crate::overlays::plan::WorkMode;
+use tau_protocol::approval::PermissionMode;
 use tau_protocol::chosen::ChosenModels;
 use tau_protocol::command::{Queue, QueuedMessage};
 use tau_protocol::message::Block;
@@ -87,6 +88,8 @@ pub struct Model {
     pub(super) reads_folders: bool,
     /// Whether the user must still be asked for the permission mode.
     pub(super) asks_mode: bool,
+    /// The permission modes that the agent was asked for and has not confirmed.
+    pub(super) asked_modes: VecDeque<PermissionMode>,
     /// The sandbox of commands, in words for the status line.
     pub sandbox: String,
     /// The reason why settings that guard the user cannot be relied on: every call is asked.
@@ -180,6 +183,11 @@ pub struct Wants {
 }
 
 impl Model {
+    /// The state of the open overlay of this kind.
+    pub(crate) fn open<T: OverlayState>(&mut self) -> Option<&mut T> {
+        self.overlays.iter_mut().find_map(T::of)
+    }
+
     /// The current needs from the shell.
     pub fn wants(&self) -> Wants {
         let waits = self.waits_for_user();

@@ -7,7 +7,8 @@ use ratatui::text::{Line, Span};
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::overlays::dialog::{OverlayLayout, frame};
+use crate::overlays::dialog::{OverlayLayout, inner_width};
+use crate::overlays::list::ListBox;
 use tau_app::Model;
 use tau_app::action::Action;
 use tau_app::overlays::queue_list::{self, QueueView};
@@ -52,23 +53,21 @@ pub(crate) fn draw_list(
     area: Rect,
     buffer: &mut Buffer,
 ) -> OverlayLayout {
-    let hint = "enter edit · d delete · shift+↑↓ move · tab kind · s send now · esc";
-    let rows = u16::try_from(model.status.queued()).unwrap_or(u16::MAX);
-    let inner = frame("Queued messages", hint, rows, theme, area, buffer);
-    let height = usize::from(inner.height);
-    let place = view.place(&model.status);
-    let first = place.saturating_sub(height / 2).min(model.status.queued().saturating_sub(height));
-    let visible = queue_list::all(&model.status).enumerate().skip(first).take(height);
-    for (y, (index, (name, queued))) in (inner.top()..inner.bottom()).zip(visible) {
-        if index == place {
-            let bar = Rect { y, height: 1, ..inner };
-            buffer.set_style(bar, theme.style(ThemeToken::OverlaySelected));
-        }
+    let (all, width): (Vec<_>, u16) = (queue_list::all(&model.status).collect(), inner_width(area));
+    let list = ListBox {
+        title: "Queued messages",
+        hint: "enter edit · d delete · shift+↑↓ move · tab kind · s send now · esc",
+        count: all.len(),
+        selected: Some(view.place(&model.status)),
+        ..ListBox::default()
+    };
+    let mut row = |index: usize| {
+        let Some((name, queued)) = all.get(index) else { return Line::default() };
         let row = Line::from(vec![
             Span::styled(format!("{:<6}", word(name.queue)), theme.style(ThemeToken::Accent)),
             Span::raw(queued.shown.as_str().to_owned()),
         ]);
-        buffer.set_line(inner.x, y, &wrap::truncate_line(row, inner.width), inner.width);
-    }
-    (None, inner.height)
+        wrap::truncate_line(row, width)
+    };
+    list.draw(theme, area, buffer, &mut row).0
 }

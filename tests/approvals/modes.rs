@@ -53,6 +53,25 @@ fn a_key_and_a_command_switch_the_mode() {
     assert_eq!(sent_modes(&mut screen), [Ask]);
 }
 
+#[test]
+fn keys_may_come_faster_than_the_agent_confirms() {
+    use PermissionMode::{Ask, Auto, Edits, Plan};
+    let mut screen = Screen::boot(Boot { permission_mode: Ask, ..boot() });
+    screen.keys("<shift+tab><shift+tab>");
+    assert_eq!(sent_modes(&mut screen), [Edits, Plan]);
+    is_now(&mut screen, Edits);
+    screen.keys("<shift+tab>");
+    assert_eq!(sent_modes(&mut screen), [Auto]);
+    is_now(&mut screen, Plan);
+    is_now(&mut screen, Auto);
+    screen.keys("<shift+tab>");
+    assert_eq!(sent_modes(&mut screen), [Ask]);
+    // What was refused is not where the next step begins.
+    is_now(&mut screen, Plan);
+    screen.keys("<shift+tab>");
+    assert_eq!(sent_modes(&mut screen), [Auto]);
+}
+
 /// The key for the next mode passes through others: those are not the modes that were worked in.
 #[test]
 fn a_plan_is_marked_to_continue_in_the_mode_that_was_worked_in() {

@@ -43,7 +43,7 @@ fn settings_are_listed_and_typed() {
     let row = |key: &str, value: &str, origin: &str, help: &str| SettingShown {
         key: key.into(),
         value: value.into(),
-        origin: origin.into(),
+        origin: origin.to_owned().into(),
         help: help.into(),
         ..SettingShown::default()
     };

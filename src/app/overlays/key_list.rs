@@ -1,5 +1,6 @@
 //! The list of actions with their keys: an action gets the pressed key.
 
+use super::list::Report;
 use super::list_keys::{ListFilter, ListStep};
 use crate::action::{Action, ActionRow, KeyContext, TABLE};
 use crate::key::{Key, KeyCode, Mods};
@@ -19,7 +20,7 @@ pub struct KeysView {
     pub selected: usize,
     pub step: KeyStep,
     /// The result of the last change, or the reason why it is impossible.
-    pub said: Option<Result<Printable, Printable>>,
+    pub said: Option<Report>,
     /// The pending request.
     pub ticket: Option<Ticket>,
 }

@@ -6,6 +6,7 @@ pub mod extension_list;
 pub mod form;
 pub mod help;
 pub mod key_list;
+pub mod list;
 pub(crate) mod list_keys;
 pub mod mode_question;
 pub mod offer;

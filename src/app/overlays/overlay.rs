@@ -1,5 +1,7 @@
 //! Overlays: drawn over the transcript, with the first claim to keys.
 
+use std::borrow::BorrowMut;
+
 use super::board::BoardView;
 use super::changes::ChangesView;
 use super::extension_list::ExtensionsView;
@@ -80,6 +82,32 @@ pub enum Overlay {
     Form(Box<FormView>),
     /// A question from the agent; `selected` is an option.
     Asked { id: String, question: Question, selected: usize },
+}
+
+/// The state of one kind of overlay.
+pub(crate) trait OverlayState {
+    /// The state in this overlay, if it is of this kind.
+    fn of(overlay: &mut Overlay) -> Option<&mut Self>;
+}
+
+macro_rules! states {
+    ($($kind:ident: $view:ty),* $(,)?) => {$(
+        impl OverlayState for $view {
+            fn of(overlay: &mut Overlay) -> Option<&mut Self> {
+                if let Overlay::$kind(view) = overlay { Some(view.borrow_mut()) } else { None }
+            }
+        }
+    )*};
+}
+
+states! {
+    Board: BoardView,
+    Changes: ChangesView,
+    Extensions: ExtensionsView,
+    Keys: KeysView,
+    Queue: QueueView,
+    Rules: RulesView,
+    Settings: SettingsView,
 }
 
 impl Overlay {

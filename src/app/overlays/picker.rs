@@ -165,6 +165,12 @@ impl Picker {
         self.shown.iter().filter_map(|found| Some((self.rows.get(found.index)?, found.marks.as_slice())))
     }
 
+    /// The matching row at this index, with its marks.
+    pub fn at(&self, index: usize) -> Option<(&PickerRow, &[usize])> {
+        let found = self.shown.get(index)?;
+        Some((self.rows.get(found.index)?, found.marks.as_slice()))
+    }
+
     /// Whether there are hidden rows, and whether they are shown.
     pub fn hidden(&self) -> Option<bool> {
         self.rows.iter().any(|row| row.hidden).then_some(self.shows_hidden)

@@ -1,5 +1,6 @@
 //! The list of permission rules: filtering, and adding, changing or removing a rule.
 
+use super::list::Report;
 use super::list_keys::{ListFilter, ListStep};
 use crate::approval::{Coverage, SCOPES};
 use crate::key::{Key, KeyCode, Mods};
@@ -20,7 +21,7 @@ pub struct RulesView {
     rules: Option<PermissionRules>,
     pub stage: RuleStage,
     /// The result of the last change, or the reason why it is impossible.
-    pub said: Option<Result<Printable, Printable>>,
+    pub said: Option<Report>,
     /// The pending request.
     pub ticket: Option<Ticket>,
     /// The pending change, if the request is one.

@@ -1,25 +1,22 @@
 //! The list of settings: their values, the origin of these, and changing them.
 
-use super::list_keys::{ListFilter, ListStep};
+use std::borrow::Cow;
+
+use super::list::{List, ListRow};
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
 use crate::outcome::KeyOutcome;
 use crate::printable::Printable;
-use crate::request::{SettingShown, Ticket};
+use crate::request::{SettingOrigin, SettingShown};
 
 /// The list on the screen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SettingsView {
-    pub rows: Vec<SettingShown>,
-    pub(crate) query: ListFilter,
-    /// Index among those that match the query.
-    pub selected: usize,
+    /// The settings whose name or help has every word of the filter: first an exact name, then names that begin
+    /// with it, then names with its words.
+    pub list: List<SettingShown>,
     /// The new value, while being typed.
     pub editing: Option<LineEdit>,
-    /// The result of the last change, or its failure.
-    pub said: Option<Result<Printable, Printable>>,
-    /// The pending request.
-    pub ticket: Option<Ticket>,
 }
 
 /// A setting and its new value; without one it is reset.
@@ -29,42 +26,48 @@ pub(crate) struct SettingChoice {
     pub value: Option<String>,
 }
 
+impl ListRow for SettingShown {
+    fn texts(&self) -> Vec<Cow<'_, str>> {
+        [self.key.as_str(), &self.help].map(Cow::Borrowed).into()
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+
+    fn rank(&self, filter: &str) -> u8 {
+        let has_words = filter.split_whitespace().all(|word| self.key.to_lowercase().contains(word));
+        match () {
+            () if self.key == filter => 0,
+            () if self.key.starts_with(filter) => {
+                if has_words {
+                    1
+                } else {
+                    2
+                }
+            }
+            () => {
+                if has_words {
+                    3
+                } else {
+                    4
+                }
+            }
+        }
+    }
+}
+
 impl SettingsView {
-    /// The typed filter.
-    pub fn query(&self) -> &str {
-        self.query.text()
-    }
-
-    /// The settings whose name or help has every word of the query: first an exact name, then names that
-    /// begin with it, then names with its words.
-    pub fn shown(&self) -> impl Iterator<Item = &SettingShown> {
-        let typed = self.query().trim().to_lowercase();
-        let mut rows: Vec<&SettingShown> =
-            self.rows.iter().filter(|row| self.query.matches(&[&row.key, &row.help])).collect();
-        rows.sort_by_key(|row| {
-            (row.key != typed, !row.key.starts_with(&typed), !self.query.matches(&[&row.key]))
-        });
-        rows.into_iter()
-    }
-
-    /// The selected setting.
-    pub fn row(&self) -> Option<&SettingShown> {
-        self.shown().nth(self.selected)
-    }
-
     /// Whether the typed text must not be recorded or shown.
     pub(crate) fn is_secret(&self) -> bool {
-        self.editing.is_some() && self.row().is_some_and(|row| row.secret)
+        self.editing.is_some() && self.list.row().is_some_and(|row| row.secret)
     }
 
     /// Adds pasted text to the value being typed, or to the query.
     pub(crate) fn paste(&mut self, text: &str) {
         match &mut self.editing {
             Some(line) => line.paste(text),
-            None => {
-                self.query.paste(text);
-                self.selected = 0;
-            }
+            None => self.list.paste(text),
         }
     }
 
@@ -73,42 +76,34 @@ impl SettingsView {
         if let Some(line) = self.editing.take() {
             return self.type_key(line, key);
         }
-        let count = self.shown().count();
-        match self.query.select(key, page, &mut self.selected, count) {
-            Some(ListStep::Closed) => return KeyOutcome::Closed,
-            Some(ListStep::Handled) => {
-                self.said = None;
-                return KeyOutcome::Handled;
-            }
-            None => {}
-        }
         match (key.code, key.mods) {
             (KeyCode::Enter | KeyCode::Delete | KeyCode::Left | KeyCode::Right, _)
-                if self.ticket.is_some() => {}
-            (KeyCode::Enter | KeyCode::Right, _) => return self.change(1),
-            (KeyCode::Left, _) => return self.change(-1),
-            (KeyCode::Delete, _) => {
-                let Some(row) = self.row() else { return KeyOutcome::Handled };
-                return KeyOutcome::Done(SettingChoice { key: row.key.clone(), value: None });
+                if self.list.ticket.is_some() =>
+            {
+                KeyOutcome::Handled
             }
-            _ if self.query.key(key) => (self.selected, self.said) = (0, None),
-            _ => return KeyOutcome::Ignored,
+            (KeyCode::Enter | KeyCode::Right, _) => self.change(1),
+            (KeyCode::Left, _) => self.change(-1),
+            (KeyCode::Delete, _) => {
+                let Some(row) = self.list.row() else { return KeyOutcome::Handled };
+                KeyOutcome::Done(SettingChoice { key: row.key.clone(), value: None })
+            }
+            _ => self.list.key(key, page),
         }
-        KeyOutcome::Handled
     }
 
     /// Selects the next possible value, or opens a line to type one.
     fn change(&mut self, by: isize) -> KeyOutcome<SettingChoice> {
-        let Some(row) = self.row().cloned() else { return KeyOutcome::Handled };
+        let Some(row) = self.list.row().cloned() else { return KeyOutcome::Handled };
         if row.is_table {
             let place = match row.key.as_str() {
                 "permissions" => "a table: change it with /permissions",
                 "keys" => "a table: change it with /keys",
                 _ => "a table: change it in config.toml, then use /reload",
             };
-            self.said = Some(Err(Printable::line(place)));
+            self.list.said = Some(Err(Printable::line(place)));
         } else if row.choices.is_empty() {
-            let is_set = !row.secret && row.origin != "default";
+            let is_set = !row.secret && row.origin != SettingOrigin::Default;
             self.editing = Some(LineEdit::new(if is_set { row.value.as_str() } else { "" }));
         } else {
             let count = row.choices.len() as isize;
@@ -124,14 +119,14 @@ impl SettingsView {
             (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Handled,
             (KeyCode::Enter, _) => {
                 let value = line.text().trim().to_owned();
-                let key = self.row().map(|row| row.key.clone()).unwrap_or_default();
+                let key = self.list.row().map(|row| row.key.clone()).unwrap_or_default();
                 // The line stays until the value is accepted.
                 self.editing = Some(line);
                 return KeyOutcome::Done(SettingChoice { key, value: (!value.is_empty()).then_some(value) });
             }
             _ => drop(line.key(key)),
         }
-        self.said = None;
+        self.list.said = None;
         self.editing = Some(line);
         KeyOutcome::Handled
     }

@@ -372,15 +372,17 @@ fn ending(approval: &Approval) -> String {
 /// Switches to the next permission mode.
 pub(super) fn next_mode(model: &mut Model, effects: &mut Vec<Effect>) {
     let modes = PermissionMode::ALL;
-    let now = modes.iter().position(|mode| *mode == model.status.mirror.mode).unwrap_or(0);
+    // Keys may come faster than the agent confirms.
+    let now = model.asked_modes.back().unwrap_or(&model.status.mirror.mode);
+    let now = modes.iter().position(|mode| mode == now).unwrap_or(0);
     let next = modes.get((now + 1) % modes.len()).copied().unwrap_or_default();
-    set_mode(next, effects);
+    set_mode(model, next, effects);
 }
 
 /// Handles `/mode`, with or without the name of a mode.
 pub(super) fn named_mode(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     match PermissionMode::from_name(&name.to_lowercase()) {
-        Some(mode) => set_mode(mode, effects),
+        Some(mode) => set_mode(model, mode, effects),
         None if name.is_empty() => next_mode(model, effects),
         None => {
             model.remark(&format!("there is no mode \"{name}\"; the modes are ask, edits, plan and auto"));
@@ -389,12 +391,16 @@ pub(super) fn named_mode(model: &mut Model, name: &str, effects: &mut Vec<Effect
 }
 
 /// Sets the permission mode; the agent confirms it.
-pub(super) fn set_mode(mode: PermissionMode, effects: &mut Vec<Effect>) {
+fn set_mode(model: &mut Model, mode: PermissionMode, effects: &mut Vec<Effect>) {
+    model.asked_modes.push_back(mode);
     effects.push(Effect::Agent(AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode })));
 }
 
 /// Records a mode change.
 pub(super) fn mode_changed(model: &mut Model, former: PermissionMode, mode: PermissionMode) {
+    // Another mode than the ones asked for: they were refused, or somebody else chose.
+    let confirmed = model.asked_modes.iter().position(|asked| *asked == mode).map(|at| at + 1);
+    model.asked_modes.drain(..confirmed.unwrap_or(model.asked_modes.len()));
     if former != mode {
         model.work_mode.changes(former, model.now);
         model.remark(&format!("{}: {}", mode.name(), mode_meaning(mode)));
@@ -426,7 +432,7 @@ pub(super) fn ask_for_mode(model: &mut Model) {
 /// Applies and stores the chosen mode. A sandboxed one applies together with the sandbox.
 pub(super) fn mode_chosen(model: &mut Model, chosen: ChosenMode, effects: &mut Vec<Effect>) {
     if chosen.sandbox.is_none() {
-        set_mode(chosen.mode, effects);
+        set_mode(model, chosen.mode, effects);
     }
     model.ask(ShellRequest::ChooseMode { chosen }, effects);
 }
@@ -449,6 +455,6 @@ pub(super) fn mode_kept(
 }
 
 /// Keeps asking about calls, because no mode was chosen.
-pub(super) fn mode_postponed(effects: &mut Vec<Effect>) {
-    set_mode(PermissionMode::Ask, effects);
+pub(super) fn mode_postponed(model: &mut Model, effects: &mut Vec<Effect>) {
+    set_mode(model, PermissionMode::Ask, effects);
 }

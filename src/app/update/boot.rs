@@ -93,6 +93,7 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         held: Vec::new(),
         reads_folders: false,
         asks_mode: boot.ask_permission_mode,
+        asked_modes: Default::default(),
         sandbox: boot.sandbox.clone(),
         settings_fault: boot.settings_fault.clone(),
         overlays: Vec::new(),

@@ -25,25 +25,18 @@ fn ask(model: &mut Model, effects: &mut Vec<Effect>) -> Ticket {
     ticket
 }
 
-fn view(model: &mut Model) -> Option<&mut ChangesView> {
-    model
-        .overlays
-        .iter_mut()
-        .find_map(|overlay| if let Overlay::Changes(view) = overlay { Some(&mut **view) } else { None })
-}
-
 /// Fills in the changes.
 pub(super) fn fill(model: &mut Model, ticket: Ticket, changes: &SessionChanges) {
-    if let Some(view) = view(model).filter(|view| view.ticket == Some(ticket)) {
+    if let Some(view) = model.open::<ChangesView>().filter(|view| view.ticket == Some(ticket)) {
         view.fill(changes.clone());
     }
 }
 
 /// Refreshes the list, because an undo made it out of date.
 pub(super) fn restored(model: &mut Model, effects: &mut Vec<Effect>) {
-    if view(model).is_some() {
+    if model.open::<ChangesView>().is_some() {
         let ticket = ask(model, effects);
-        if let Some(view) = view(model) {
+        if let Some(view) = model.open::<ChangesView>() {
             view.ticket = Some(ticket);
         }
     }
@@ -51,7 +44,7 @@ pub(super) fn restored(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Handles a failed query; false when it is not for this list.
 pub(super) fn failed(model: &mut Model, ticket: Ticket, error: &str) -> bool {
-    let ours = view(model).is_some_and(|view| view.ticket == Some(ticket));
+    let ours = model.open::<ChangesView>().is_some_and(|view| view.ticket == Some(ticket));
     if ours {
         model.overlays.retain(|overlay| !matches!(overlay, Overlay::Changes(_)));
         model.remark(error);

@@ -15,10 +15,8 @@ use tau_protocol::query::Query;
 
 /// Opens the list.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
-    let ticket = Some(ask(model, effects));
-    model
-        .overlays
-        .push(Overlay::Extensions(Box::new(ExtensionsView { ticket, ..ExtensionsView::default() })));
+    let view = ExtensionsView::waiting(ask(model, effects));
+    model.overlays.push(Overlay::Extensions(Box::new(view)));
 }
 
 fn ask(model: &mut Model, effects: &mut Vec<Effect>) -> Ticket {
@@ -30,19 +28,12 @@ fn ask(model: &mut Model, effects: &mut Vec<Effect>) -> Ticket {
     ticket
 }
 
-fn view(model: &mut Model) -> Option<&mut ExtensionsView> {
-    model
-        .overlays
-        .iter_mut()
-        .find_map(|overlay| if let Overlay::Extensions(view) = overlay { Some(&mut **view) } else { None })
-}
-
 /// Refills an open list, because the extensions changed.
 pub(super) fn changed(model: &mut Model, effects: &mut Vec<Effect>) {
-    if view(model).is_some() {
+    if model.open::<ExtensionsView>().is_some() {
         // A pending query may be answered with the old state.
         let ticket = ask(model, effects);
-        if let Some(view) = view(model) {
+        if let Some(view) = model.open::<ExtensionsView>() {
             view.ticket = Some(ticket);
         }
     }
@@ -50,7 +41,7 @@ pub(super) fn changed(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Fills in the current extensions.
 pub(super) fn fill(model: &mut Model, ticket: Ticket, rows: &[ExtensionRow]) {
-    if let Some(view) = view(model).filter(|view| view.ticket == Some(ticket)) {
+    if let Some(view) = model.open::<ExtensionsView>().filter(|view| view.ticket == Some(ticket)) {
         view.fill(rows.to_vec());
     }
 }
@@ -84,7 +75,7 @@ pub(super) fn turned(
     let applied = match answer {
         Ok(applied) => applied,
         Err(error) => {
-            return match view(model).filter(|view| view.change == Some(ticket)) {
+            return match model.open::<ExtensionsView>().filter(|view| view.change == Some(ticket)) {
                 Some(view) => {
                     view.change = None;
                     view.said = Some(Err(Printable::line(&error)));
@@ -93,7 +84,7 @@ pub(super) fn turned(
             };
         }
     };
-    if let Some(view) = view(model).filter(|view| view.change == Some(ticket)) {
+    if let Some(view) = model.open::<ExtensionsView>().filter(|view| view.change == Some(ticket)) {
         view.change = None;
         view.said = Some(Ok(Printable::line(&applied.text)));
     }

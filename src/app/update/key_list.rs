@@ -4,8 +4,8 @@ use super::trust;
 use crate::effect::Effect;
 use crate::model::Model;
 use crate::overlays::key_list::KeysView;
+use crate::overlays::list::report;
 use crate::overlays::overlay::Overlay;
-use crate::printable::Printable;
 use crate::request::{Applied, KeyChanges, ShellRequest, Ticket};
 
 /// Opens the list.
@@ -26,17 +26,9 @@ pub(super) fn saved(
     answer: Result<Applied, String>,
     effects: &mut Vec<Effect>,
 ) {
-    let said = match &answer {
-        Ok(_) => Ok(Printable::line("saved to config.toml")),
-        Err(error) => Err(Printable::line(error)),
-    };
-    for overlay in &mut model.overlays {
-        if let Overlay::Keys(view) = overlay
-            && view.ticket == Some(ticket)
-        {
-            view.ticket = None;
-            view.said = Some(said.clone());
-        }
+    if let Some(view) = model.open::<KeysView>().filter(|view| view.ticket == Some(ticket)) {
+        view.ticket = None;
+        view.said = Some(report(&answer.as_ref().map(|_| "saved to config.toml")));
     }
     if let Ok(applied) = answer {
         // Its text is in the list.

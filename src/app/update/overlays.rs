@@ -19,6 +19,7 @@ use crate::request::Ticket;
 use crate::slash::Slash;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{QuestionAnswer, QuestionCommand};
+use tau_protocol::event::Question;
 
 /// Passes a key to the overlay on top.
 pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
@@ -105,12 +106,16 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Closed => {}
             Ignored | Handled => model.overlays.push(Overlay::Settings(view)),
         },
-        Overlay::Extensions(mut view) => match view.key(key, page) {
+        Overlay::Extensions(mut view) => match view.press(key, page) {
             Done(choice) => extensions::chosen(model, view, choice, effects),
             Closed => {}
             Ignored | Handled => model.overlays.push(Overlay::Extensions(view)),
         },
-        Overlay::Board(view) => board::press(model, view, key, page, effects),
+        Overlay::Board(mut view) => match view.key(key, page) {
+            Done(choice) => board::chosen(model, view, choice, effects),
+            Closed => {}
+            Ignored | Handled => model.overlays.push(Overlay::Board(view)),
+        },
         Overlay::Keys(mut view) => match view.key(key, &model.keymap, page) {
             Done(keys) => key_list::chosen(model, view, keys, effects),
             Closed => {}
@@ -134,18 +139,29 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
         Overlay::Plan(view) => plan_key(model, view, (key, page), effects),
         Overlay::Mode(mut question) => match question.key(key) {
             Done(chosen) => approval::mode_chosen(model, chosen, effects),
-            Closed => approval::mode_postponed(effects),
+            Closed => approval::mode_postponed(model, effects),
             Ignored | Handled => model.overlays.push(Overlay::Mode(question)),
         },
         Overlay::Offer(view) => offer_key(model, view, key, effects),
         Overlay::Form(form) => form_key(model, form, key, effects),
         Overlay::Questions(view) => questions_key(model, view, (key, page), effects),
-        Overlay::Asked { id, question, mut selected } => {
-            match overlay::asked_key(&question, &mut selected, key) {
-                Done(answer) => effects
-                    .push(Effect::Agent(AgentCommand::Questions(QuestionCommand::Answer { id, answer }))),
-                Closed | Ignored | Handled => model.overlays.push(Overlay::Asked { id, question, selected }),
-            }
+        Overlay::Asked { id, question, selected } => asked_key(model, id, (question, selected), key, effects),
+    }
+}
+
+fn asked_key(
+    model: &mut Model,
+    id: String,
+    (question, mut selected): (Question, usize),
+    key: Key,
+    effects: &mut Vec<Effect>,
+) {
+    match overlay::asked_key(&question, &mut selected, key) {
+        KeyOutcome::Done(answer) => {
+            effects.push(Effect::Agent(AgentCommand::Questions(QuestionCommand::Answer { id, answer })));
+        }
+        KeyOutcome::Closed | KeyOutcome::Ignored | KeyOutcome::Handled => {
+            model.overlays.push(Overlay::Asked { id, question, selected });
         }
     }
 }
@@ -246,7 +262,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         Some(Overlay::Settings(view)) => view.paste(text),
         Some(Overlay::Keys(view)) => view.paste(text),
         Some(Overlay::Extensions(view)) => view.paste(text),
-        Some(Overlay::Board(view)) => view.paste(text),
+        Some(Overlay::Board(view)) => view.list.paste(text),
         Some(Overlay::Changes(view)) => view.paste(text),
         Some(Overlay::Rules(_)) => rule_list::paste(model, text, effects),
         Some(Overlay::Plan(view)) => view.paste(text),

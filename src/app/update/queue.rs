@@ -3,7 +3,7 @@
 use crate::action::Action;
 use crate::effect::Effect;
 use crate::model::{Model, QueueEdit};
-use crate::overlays::overlay::Overlay;
+use crate::overlays::overlay::{Overlay, OverlayState};
 use crate::overlays::queue_list::{self, QueueChoice, QueueView};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{QueueChange, QueueCommand, QueuedMessage};
@@ -86,11 +86,9 @@ pub(super) fn leave_edit(model: &mut Model) -> bool {
 
 /// Follows the agent's report of its queues.
 pub(super) fn follow(model: &mut Model) {
-    if let Some(at) = model.overlays.iter().position(|overlay| matches!(overlay, Overlay::Queue(_)))
-        && let Some(Overlay::Queue(view)) = model.overlays.get_mut(at)
-        && !view.follow(&model.status)
-    {
-        model.overlays.remove(at);
+    let is_empty = |view: &mut QueueView| !view.follow(&model.status);
+    if model.overlays.iter_mut().find_map(QueueView::of).is_some_and(is_empty) {
+        model.overlays.retain(|overlay| !matches!(overlay, Overlay::Queue(_)));
         model.remark("the queue is empty");
     }
     let Some(edit) = model.editing.as_mut() else { return };

@@ -23,12 +23,8 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Refreshes an open list after a change of the rules elsewhere, unless an answer is pending.
 pub(super) fn changed(model: &mut Model, effects: &mut Vec<Effect>) {
     let ticket = model.next_ticket();
-    for overlay in &mut model.overlays {
-        if let Overlay::Rules(view) = overlay
-            && view.ticket.is_none()
-        {
-            list_again(view, ticket, effects);
-        }
+    if let Some(view) = model.open::<RulesView>().filter(|view| view.ticket.is_none()) {
+        list_again(view, ticket, effects);
     }
 }
 

@@ -3,6 +3,7 @@
 use super::trust;
 use crate::effect::Effect;
 use crate::model::Model;
+use crate::overlays::list::List;
 use crate::overlays::overlay::Overlay;
 use crate::overlays::settings_list::{SettingChoice, SettingsView};
 use crate::printable::Printable;
@@ -12,8 +13,8 @@ use tau_protocol::screen_settings::EditingMode;
 
 /// Opens the list.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
-    let ticket = Some(model.ask(ShellRequest::Settings {}, effects));
-    model.overlays.push(Overlay::Settings(Box::new(SettingsView { ticket, ..SettingsView::default() })));
+    let list = List::waiting(model.ask(ShellRequest::Settings {}, effects));
+    model.overlays.push(Overlay::Settings(Box::new(SettingsView { list, editing: None })));
 }
 
 /// Turns vim's keys on or off, and stores that.
@@ -32,7 +33,7 @@ pub(super) fn chosen(
 ) {
     let SettingChoice { key, value } = choice;
     let request = ShellRequest::SetSetting { key, value: value.map(Hidden) };
-    view.ticket = Some(model.ask(request, effects));
+    view.list.ticket = Some(model.ask(request, effects));
     model.overlays.push(Overlay::Settings(view));
 }
 
@@ -43,35 +44,14 @@ pub(super) fn listed(
     answer: Result<SettingList, String>,
     effects: &mut Vec<Effect>,
 ) {
-    let view = model.overlays.iter_mut().find_map(|overlay| match overlay {
-        Overlay::Settings(view) if view.ticket == Some(ticket) => Some(view),
-        Overlay::Settings(_)
-        | Overlay::Picker { .. }
-        | Overlay::Help(_)
-        | Overlay::Login { .. }
-        | Overlay::SignIn(_)
-        | Overlay::Trust(_)
-        | Overlay::Tree(_)
-        | Overlay::Queue(_)
-        | Overlay::Changes(_)
-        | Overlay::Keys(_)
-        | Overlay::Extensions(_)
-        | Overlay::Board(_)
-        | Overlay::Rules(_)
-        | Overlay::Plan(_)
-        | Overlay::Mode(_)
-        | Overlay::Offer(_)
-        | Overlay::Form(_)
-        | Overlay::Questions(_)
-        | Overlay::Asked { .. } => None,
-    });
+    let view = model.open::<SettingsView>().filter(|view| view.list.ticket == Some(ticket));
     let SettingList { rows, applied } = match answer {
         Ok(list) => list,
         Err(error) => {
             return match view {
                 Some(view) => {
-                    view.ticket = None;
-                    view.said = Some(Err(Printable::line(&error)));
+                    view.list.ticket = None;
+                    view.list.said = Some(Err(Printable::line(&error)));
                 }
                 None => model.transcript.notice(NoticeLevel::Warning, &error, None),
             };
@@ -79,10 +59,9 @@ pub(super) fn listed(
     };
     match view {
         Some(view) => {
-            view.ticket = None;
             view.editing = None;
-            view.rows = rows;
-            view.said = (!applied.text.is_empty()).then(|| Ok(Printable::line(&applied.text)));
+            view.list.fill(rows);
+            view.list.said = (!applied.text.is_empty()).then(|| Ok(Printable::line(&applied.text)));
         }
         None => model.remark(&applied.text),
     }

@@ -34,31 +34,14 @@ fn outline() -> Effect {
 /// Passes the tree to the dialog that waits for it.
 pub(super) fn fill(model: &mut Model, outline: &Outline) {
     for overlay in &mut model.overlays {
-        match overlay {
-            Overlay::Tree(view) => view.fill(outline.clone()),
-            Overlay::Picker { picker, .. } if picker.kind == PickerKind::Forks => {
-                picker.clear();
-                picker.loading = false;
-                picker.add(fork_rows(outline));
-            }
-            Overlay::Picker { .. }
-            | Overlay::Help(_)
-            | Overlay::Login { .. }
-            | Overlay::SignIn(_)
-            | Overlay::Trust(_)
-            | Overlay::Queue(_)
-            | Overlay::Changes(_)
-            | Overlay::Keys(_)
-            | Overlay::Extensions(_)
-            | Overlay::Board(_)
-            | Overlay::Rules(_)
-            | Overlay::Settings(_)
-            | Overlay::Plan(_)
-            | Overlay::Mode(_)
-            | Overlay::Offer(_)
-            | Overlay::Form(_)
-            | Overlay::Questions(_)
-            | Overlay::Asked { .. } => {}
+        if let Overlay::Tree(view) = overlay {
+            view.fill(outline.clone());
+        } else if let Overlay::Picker { picker, .. } = overlay
+            && picker.kind == PickerKind::Forks
+        {
+            picker.clear();
+            picker.loading = false;
+            picker.add(fork_rows(outline));
         }
     }
 }

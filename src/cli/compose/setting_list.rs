@@ -7,7 +7,7 @@ use crate::compose::Setup;
 use tau_agent::settings::table::{self, SettingRow};
 use tau_agent::settings::value::ValueKind;
 use tau_agent::settings::{Settings, write};
-use tau_app::request::SettingShown;
+use tau_app::request::{SettingOrigin, SettingShown};
 
 /// All settings.
 pub(crate) fn rows(setup: &Setup) -> Vec<SettingShown> {
@@ -25,21 +25,22 @@ fn shown(setup: &Setup, row: &SettingRow) -> SettingShown {
     let flag = row.columns.flag.filter(|_| row.text(flags).is_some());
     let set = row.text(flags).or_else(|| row.text(&setup.settings));
     let origin = match (&set, flag) {
-        (None, _) => "default".to_owned(),
-        (Some(_), Some(flag)) => format!("--{}", flag.name),
-        (Some(_), None) => environment::origin(&setup.paths, &setup.project, row.key),
+        (None, _) => None,
+        (Some(_), Some(flag)) => Some(format!("--{}", flag.name)),
+        (Some(_), None) => Some(environment::origin(&setup.paths, &setup.project, row.key)),
     };
     let own = setup.paths.config_file().display().to_string();
-    let is_own = origin == "default" || origin.starts_with(&own) || origin == row.key;
+    let fixed_by = origin.clone().filter(|origin| !origin.starts_with(&own) && origin != row.key);
     // The user's file is abbreviated, as all changes here go there.
-    let short = origin.strip_prefix(&own).map(|line| format!("config.toml{line}"));
+    let short =
+        |origin: String| origin.strip_prefix(&own).map(|line| format!("config.toml{line}")).unwrap_or(origin);
     let live = if row.columns.live { "" } else { " · from the next start on" };
     let default_text = if default.is_empty() { String::new() } else { format!(" · default: {default}") };
     SettingShown {
         key: row.key.to_owned(),
         value: set.unwrap_or(default),
-        fixed_by: (!is_own).then(|| origin.clone()),
-        origin: short.unwrap_or(origin),
+        fixed_by,
+        origin: origin.map_or(SettingOrigin::Default, |origin| SettingOrigin::Set(short(origin))),
         help: format!("{} · {}{default_text}{live}", row.help(), row.kind.name()),
         choices: match row.kind {
             ValueKind::Switch => vec!["false".to_owned(), "true".to_owned()],

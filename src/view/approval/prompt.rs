@@ -5,6 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::typed;
 use crate::layout::regions;
+use crate::overlays::list::choice_mark;
 use crate::panel::both_ends;
 use crate::row::Row;
 use crate::theme::{Theme, ThemeToken};
@@ -15,7 +16,8 @@ use tau_app::approval::{AlwaysList, Approval, Coverage, MarkedText, PromptStage,
 use tau_app::geometry::ScreenKind;
 use tau_app::line_edit::LineEdit;
 use tau_app::printable::{Printable, printable_line};
-use tau_protocol::approval::RuleScope;
+use tau_protocol::approval::{RuleScope, is_sandbox_rule};
+use tau_tools::sandbox::support::NO_SANDBOX;
 
 /// The maximum number of waiting calls listed.
 const LISTED: usize = 5;
@@ -128,17 +130,21 @@ fn may_be_out_of_sight(model: &Model, approval: &Approval) -> bool {
 /// The sandbox of the call; nothing without a sandbox.
 fn sandbox(approval: &Approval) -> Option<String> {
     let words = approval.sandbox.as_str();
-    match words {
-        "" => None,
-        words if words.starts_with("no sandbox") => None,
-        words if words.contains("sandbox") => Some(words.to_owned()),
-        words => Some(format!("sandbox: {words}")),
-    }
+    (!words.is_empty() && !words.starts_with(NO_SANDBOX)).then(|| format!("sandbox: {words}"))
 }
 
-/// The keys that are not choices, with their actions; the least important last.
-fn other_keys(model: &Model, approval: &Approval) -> Vec<(String, &'static str)> {
-    let fixed = |key: &str, word| Some((key.to_owned(), word));
+/// A key that is not a choice.
+struct OtherKey {
+    key: String,
+    /// As it is read out.
+    spoken: String,
+    /// Its action.
+    word: &'static str,
+}
+
+/// The keys that are not choices; the least important last.
+fn other_keys(model: &Model, approval: &Approval) -> Vec<OtherKey> {
+    let fixed = |key: &str, word| Some(OtherKey { key: key.to_owned(), spoken: key.to_owned(), word });
     let has_more = approval.command.is_some() || approval.change.is_some() || !approval.arguments.is_empty();
     let is_cut = approval.change.as_ref().is_some_and(|change| change.cut);
     let is_full = model.boot.screen == ScreenKind::Full;
@@ -148,8 +154,10 @@ fn other_keys(model: &Model, approval: &Approval) -> Vec<(String, &'static str)>
         fixed("v", "views").filter(|_| views),
         fixed("space", "drops the hunk").filter(|_| approval.hunks() > 0),
         fixed("tab", "next hunk").filter(|_| approval.hunks() > 0),
-        fixed("←→", "other calls").filter(|_| model.approvals.pending().len() > 1),
-        model.keymap.hint(Action::Answer).map(|key| (key, "writes")),
+        fixed("←→", "other calls")
+            .filter(|_| model.approvals.pending().len() > 1)
+            .map(|keys| OtherKey { spoken: "left and right".to_owned(), ..keys }),
+        model.keymap.hint(Action::Answer).and_then(|key| fixed(&key, "writes")),
     ];
     keys.into_iter().flatten().collect()
 }
@@ -164,7 +172,7 @@ fn coverage(draft: &RuleDraft) -> (String, ThemeToken) {
     if matches!(draft.coverage, Coverage::Known(_)) && draft.line.text().trim().is_empty() {
         return ("for example bash(cargo test *) or edit(src/**)".to_owned(), ThemeToken::Muted);
     }
-    if draft.line.text().trim_start().starts_with("sandbox_writable(") {
+    if is_sandbox_rule(draft.line.text()) {
         let text = match draft.scope {
             RuleScope::Once => "this call can change everything in it",
             RuleScope::Session | RuleScope::Local | RuleScope::Project | RuleScope::User => {
@@ -222,9 +230,9 @@ impl Writer<'_> {
         let mut hints: Vec<Span<'static>> = place.into_iter().collect();
         if approval.stage == PromptStage::Choice && !model.approvals.aside {
             let keys = other_keys(model, approval).into_iter();
-            hints.extend(
-                keys.map(|(key, word)| Span::styled(format!("{key} {word}"), style(ThemeToken::Muted))),
-            );
+            hints.extend(keys.map(|OtherKey { key, word, .. }| {
+                Span::styled(format!("{key} {word}"), style(ThemeToken::Muted))
+            }));
         }
         // They have no row of their own. The right end may show how much is left out.
         let room = usize::from(self.width).saturating_sub(LEFT_OUT);
@@ -299,7 +307,7 @@ impl Writer<'_> {
                     words.map(|((full, _), letter)| format!("{full} ({letter})")).collect();
                 self.options(&rows, marked);
                 let keys = other_keys(model, approval);
-                let keys: Vec<(&str, &str)> = keys.iter().map(|(key, word)| (key.as_str(), *word)).collect();
+                let keys: Vec<(&str, &str)> = keys.iter().map(|it| (it.key.as_str(), it.word)).collect();
                 self.keys(&keys);
             }
         }
@@ -308,7 +316,7 @@ impl Writer<'_> {
     /// The numbered choices, each in its own rows.
     fn options(&mut self, texts: &[String], marked: Option<usize>) {
         for (at, text) in texts.iter().enumerate() {
-            let (mark, token) = option_look(at, marked);
+            let (mark, token) = choice_mark(marked == Some(at));
             let line = Line::styled(format!("{mark}{} {text}", at + 1), self.theme.style(token));
             wrap::wrap(&line, self.width, 4).into_iter().for_each(|row| self.push(row));
         }
@@ -318,7 +326,7 @@ impl Writer<'_> {
     fn in_a_row(&self, texts: Vec<String>, marked: Option<usize>) -> Vec<Vec<Span<'static>>> {
         let mut rows: Vec<Vec<Span<'static>>> = vec![Vec::new()];
         for (at, text) in texts.into_iter().enumerate() {
-            let (mark, token) = option_look(at, marked);
+            let (mark, token) = choice_mark(marked == Some(at));
             let span = Span::styled(format!("{mark}{text}"), self.theme.style(token));
             let taken = rows.last().map_or(0, wrap::spans_cells);
             if taken > 0 && taken + wrap::cells(&span.content) > usize::from(self.width) {
@@ -427,11 +435,6 @@ impl Writer<'_> {
     }
 }
 
-/// The mark before a choice, and its style.
-fn option_look(at: usize, marked: Option<usize>) -> (&'static str, ThemeToken) {
-    if marked == Some(at) { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) }
-}
-
 /// The prompt as lines to read aloud, with the typed line or the keys.
 pub(crate) fn lines(model: &Model, approval: &Approval) -> (Vec<String>, String) {
     let count = model.approvals.pending().len();
@@ -489,11 +492,9 @@ fn said_of_stage(model: &Model, approval: &Approval, said: &mut Vec<String>) -> 
                 };
                 said.push(format!("{}, or {letter}: {words}", at + 1));
             }
-            let keys = other_keys(model, approval).into_iter().map(|(key, word)| match key.as_str() {
-                "←→" => "left and right other calls".to_owned(),
-                key => format!("{key} {word}"),
-            });
-            said.push(format!("keys: {}", keys.collect::<Vec<_>>().join(", ")));
+            let keys = other_keys(model, approval);
+            let keys: Vec<_> = keys.iter().map(|key| format!("{} {}", key.spoken, key.word)).collect();
+            said.push(format!("keys: {}", keys.join(", ")));
             let selected = choices.get(approval.selected).filter(|_| approval.selected > 0);
             said.extend(
                 selected.map(|choice| format!("selected: {}", approval.choice_words(*choice, same).0)),

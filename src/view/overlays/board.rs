@@ -4,8 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame, inner_width};
-use super::list;
+use super::dialog::{OverlayLayout, inner_width};
+use super::list::{Below, FilterRow, ListBox};
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
@@ -27,44 +27,29 @@ pub(crate) fn draw(
     buffer: &mut Buffer,
 ) -> OverlayLayout {
     let width = inner_width(area);
-    let rows = view.shown();
-    let below = below(view, theme, width);
-    let filtered = view.query().is_some();
-    let count = rows.len().max(1).saturating_add(below.len() + usize::from(filtered));
-    let hint = "enter opens · x stops · / filters · esc closes";
-    let title = title(view);
-    let inner = frame(&title, hint, u16::try_from(count).unwrap_or(u16::MAX), theme, area, buffer);
-    let (cursor, inner) = list::draw_optional_filter(view.query(), theme, inner, buffer);
-    let muted = theme.style(ThemeToken::Muted);
-    if rows.is_empty() {
-        let text = match view.rows.as_ref().map(Vec::is_empty) {
-            None => "loading…",
-            Some(true) => "no session is open; tau -b PROMPT starts one in the background",
-            Some(false) => "no matches",
-        };
-        let text = wrap::truncate(text, inner.width).into_owned();
-        buffer.set_line(inner.x, inner.y, &Line::styled(text, muted), inner.width);
-        return (cursor, 0);
-    }
-    let under = below.len().min(usize::from(inner.height) / 2);
-    let height = usize::from(inner.height).saturating_sub(under);
-    let first = list::first_shown(view.selected, height, rows.len());
-    for (y, (index, row)) in (inner.top()..).zip(rows.iter().enumerate().skip(first).take(height)) {
-        if index == view.selected {
-            list::mark_selected(y, inner, theme, buffer);
-        }
-        let is_here = row.id == model.status.mirror.session.id;
-        buffer.set_line(inner.x, y, &line(row, is_here, model.now, width, theme), inner.width);
-    }
-    let top = inner.bottom().saturating_sub(u16::try_from(under).unwrap_or(u16::MAX));
-    for (y, line) in (top..inner.bottom()).zip(&below) {
-        buffer.set_line(inner.x, y, line, inner.width);
-    }
-    (cursor, u16::try_from(height).unwrap_or(u16::MAX))
+    let rows = view.list.shown();
+    let nothing = view.list.nothing("no session is open; tau -b PROMPT starts one in the background");
+    let list = ListBox {
+        title: &title(view),
+        hint: "enter opens · x stops · / filters · esc closes",
+        filter: view.list.typed().map_or(FilterRow::None, FilterRow::Typed),
+        count: rows.len(),
+        selected: Some(view.list.selected),
+        empty: &wrap::truncate(nothing, width),
+        below: Below::exactly(below(view, theme, width)),
+        ..ListBox::default()
+    };
+    let mut row = |index: usize| {
+        let row = rows.get(index).copied();
+        let is_here = |row: &LiveRow| row.id == model.status.mirror.session.id;
+        row.map(|row| line(row, is_here(row), model.now, width, theme)).unwrap_or_default()
+    };
+    list.draw(theme, area, buffer, &mut row).0
 }
 
 fn title(view: &BoardView) -> String {
-    let count = |state: LiveState| view.rows.iter().flatten().filter(|row| row.state == state).count();
+    let count =
+        |state: LiveState| view.list.rows().into_iter().flatten().filter(|row| row.state == state).count();
     let parts = [(count(LiveState::Waiting), "waiting for you"), (count(LiveState::Running), "running")];
     let parts = parts.iter().filter(|(count, _)| *count > 0).map(|(count, state)| format!("{count} {state}"));
     let parts: Vec<String> = std::iter::once("Sessions".to_owned()).chain(parts).collect();
@@ -99,7 +84,7 @@ fn line(row: &LiveRow, is_here: bool, now: i64, width: u16, theme: &Theme) -> Li
 
 /// The details of the selected session.
 fn below(view: &BoardView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
-    let Some(row) = view.row() else { return Vec::new() };
+    let Some(row) = view.list.row() else { return Vec::new() };
     let mut lines = vec![Line::raw("")];
     let mut say = |text: &str, token: ThemeToken| {
         let text = printable_line(text);
@@ -111,7 +96,7 @@ fn below(view: &BoardView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let cost = (row.cost > 0.0).then(|| format!("${:.2}", row.cost));
     let parts = [Some(row.directory.display().to_string()), row.model.clone(), cost, Some(row.id.clone())];
     say(&parts.into_iter().flatten().collect::<Vec<_>>().join(" · "), ThemeToken::Muted);
-    match &view.said {
+    match &view.list.said {
         Some(Ok(text)) => say(text.as_str(), ThemeToken::Success),
         Some(Err(text)) => say(text.as_str(), ThemeToken::Error),
         None => {}

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame, inner_width};
-use super::list;
+use super::dialog::{OverlayLayout, inner_width};
+use super::list::{FilterRow, ListBox};
 use crate::diff;
 use crate::highlight::Highlighter;
 use crate::panel::both_ends;
@@ -25,8 +25,6 @@ const MAX_ROWS: usize = 4_000;
 struct Listed {
     line: Line<'static>,
     item: Option<ChangeItem>,
-    /// True for the row that is marked when its item is selected.
-    head: bool,
 }
 
 /// Draws the list and returns how many of its rows fit.
@@ -38,31 +36,21 @@ pub(crate) fn draw(
 ) -> OverlayLayout {
     let width = inner_width(area);
     let rows = rows(view, width, theme, highlighter);
-    let hint = "↑↓ select · enter folds · r reverts · e editor · esc";
-    let title = match &view.changes {
-        Some(changes) => title(changes),
-        None => "Changes".to_owned(),
+    let is_selected = |row: &Listed| row.item == Some(view.selected());
+    let selected = rows.iter().position(is_selected);
+    let list = ListBox {
+        title: &view.changes.as_ref().map_or("Changes".to_owned(), title),
+        hint: "↑↓ select · enter folds · r reverts · e editor · esc",
+        filter: view.query().map_or(FilterRow::None, FilterRow::Typed),
+        count: rows.len(),
+        selected,
+        // The whole hunk if it fits, otherwise its start.
+        extent: rows.iter().skip(selected.unwrap_or(0)).take_while(|row| is_selected(row)).count(),
+        paints_over: true,
+        ..ListBox::default()
     };
-    let height = u16::try_from(rows.len() + usize::from(view.query().is_some())).unwrap_or(u16::MAX);
-    let inner = frame(&title, hint, height, theme, area, buffer);
-    let (cursor, inner) = list::draw_optional_filter(view.query(), theme, inner, buffer);
-    let height = usize::from(inner.height);
-    let selected = view.selected();
-    let is_selected = |row: &Listed| row.item == Some(selected);
-    let start = rows.iter().position(is_selected).unwrap_or(0);
-    let length = rows.iter().skip(start).take_while(|row| is_selected(row)).count();
-    // The whole hunk if it fits, otherwise its start.
-    let first =
-        start.saturating_sub(height.saturating_sub(length) / 2).min(rows.len().saturating_sub(height));
-    for (offset, row) in rows.iter().skip(first).take(height).enumerate() {
-        let y = inner.y + offset as u16;
-        buffer.set_line(inner.x, y, &row.line, inner.width);
-        if row.head && is_selected(row) {
-            let bar = Rect { y, height: 1, ..inner };
-            buffer.set_style(bar, theme.style(ThemeToken::OverlaySelected));
-        }
-    }
-    (cursor, inner.height)
+    let mut row = |index: usize| rows.get(index).map(|row| row.line.clone()).unwrap_or_default();
+    list.draw(theme, area, buffer, &mut row).0
 }
 
 fn title(changes: &SessionChanges) -> String {
@@ -79,7 +67,6 @@ fn rows(view: &ChangesView, width: u16, theme: &Theme, highlighter: &mut Highlig
     let text = |text: &str, token: ThemeToken| Listed {
         line: Line::styled(wrap::truncate(text, width).into_owned(), theme.style(token)),
         item: None,
-        head: false,
     };
     let Some(changes) = &view.changes else { return vec![text("loading…", ThemeToken::Muted)] };
     let mut rows = Vec::new();
@@ -90,7 +77,7 @@ fn rows(view: &ChangesView, width: u16, theme: &Theme, highlighter: &mut Highlig
     }
     for (index, file) in changes.files.iter().enumerate().filter(|(_, file)| view.is_shown(file)) {
         let whole = ChangeItem { file: index, hunk: None };
-        rows.push(Listed { line: file_line(view, file, width, theme), item: Some(whole), head: true });
+        rows.push(Listed { line: file_line(view, file, width, theme), item: Some(whole) });
         if !view.is_open(file) || rows.len() > MAX_ROWS && view.selected().file != index {
             continue;
         }
@@ -98,14 +85,14 @@ fn rows(view: &ChangesView, width: u16, theme: &Theme, highlighter: &mut Highlig
             let item = Some(ChangeItem { hunk: Some(at), ..whole });
             let head = format!("  @@ line {} @@", hunk.new_start);
             let line = Line::styled(head, theme.style(ThemeToken::DiffLineNumber));
-            rows.push(Listed { line, item, head: true });
+            rows.push(Listed { line, item });
             let path = file.diff.path.clone();
             let one = FileDiff { path, hunks: vec![hunk.clone()], ..FileDiff::default() };
             let drawn = diff::render(&one, width.saturating_sub(2).max(1), theme, highlighter);
             rows.extend(drawn.into_iter().map(|row| {
                 let mut line = row.into_line();
                 line.spans.insert(0, Span::raw("  "));
-                Listed { line, item, head: false }
+                Listed { line, item }
             }));
         }
         if file.diff.cut {

@@ -27,6 +27,30 @@ pub fn frame(title: &str, hint: &str, rows: u16, theme: &Theme, area: Rect, buff
     frame_within(title, hint, (rows, rows), theme, area, buffer)
 }
 
+/// Draws lines in the rows of an area.
+pub(crate) fn draw_lines(lines: &[Line<'static>], area: Rect, buffer: &mut Buffer) {
+    for (y, line) in (area.top()..area.bottom()).zip(lines) {
+        buffer.set_line(area.x, y, line, area.width);
+    }
+}
+
+/// Draws a question and its answers in a box; returns the area inside it.
+pub(crate) fn draw_question(
+    title: &str,
+    hint: &str,
+    rows: &[Line<'static>],
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Rect {
+    let height = u16::try_from(rows.len()).unwrap_or(u16::MAX);
+    let inner = frame(title, hint, height, theme, area, buffer);
+    // In a window too small for all, the answers matter most.
+    let skip = rows.len().saturating_sub(usize::from(inner.height));
+    draw_lines(rows.get(skip..).unwrap_or_default(), inner, buffer);
+    inner
+}
+
 /// Draws a box for `rows` rows where there may be up to `most`; returns the area inside it. The top of the
 /// box is the same for any number of rows, so that typed text does not move.
 pub(crate) fn frame_within(

@@ -4,8 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame, inner_width};
-use super::list;
+use super::dialog::{OverlayLayout, inner_width};
+use super::list::{Below, FilterRow, ListBox, report};
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
@@ -22,38 +22,19 @@ const BELOW: usize = 7;
 /// Draws the list and returns how many of its rows fit.
 pub(crate) fn draw(view: &ExtensionsView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let width = inner_width(area);
-    let rows = view.shown();
-    let listed = listed(&rows, width, theme);
-    let below = below(view, theme, width);
-    let filtered = view.query().is_some();
-    let count = listed.len().max(1).saturating_add(below.len() + usize::from(filtered));
-    let hint = "space on/off · e editor · / filters · esc closes";
-    let inner = frame("Extensions", hint, u16::try_from(count).unwrap_or(u16::MAX), theme, area, buffer);
-    let (cursor, inner) = list::draw_optional_filter(view.query(), theme, inner, buffer);
-    if rows.is_empty() {
-        let text = match view.rows.as_ref().map(Vec::is_empty) {
-            None => "loading…",
-            Some(true) => "no extensions",
-            Some(false) => "no matches",
-        };
-        buffer.set_line(inner.x, inner.y, &Line::styled(text, theme.style(ThemeToken::Muted)), inner.width);
-        return (cursor, 0);
-    }
-    let under = below.len().min(usize::from(inner.height) / 2);
-    let height = usize::from(inner.height).saturating_sub(under);
-    let at = listed.iter().position(|(index, _)| *index == Some(view.selected)).unwrap_or(0);
-    let first = list::first_shown(at, height, listed.len());
-    for (y, (index, line)) in (inner.top()..).zip(listed.iter().skip(first).take(height)) {
-        if *index == Some(view.selected) {
-            list::mark_selected(y, inner, theme, buffer);
-        }
-        buffer.set_line(inner.x, y, line, inner.width);
-    }
-    let top = inner.bottom().saturating_sub(u16::try_from(under).unwrap_or(u16::MAX));
-    for (y, line) in (top..inner.bottom()).zip(&below) {
-        buffer.set_line(inner.x, y, line, inner.width);
-    }
-    (cursor, u16::try_from(height).unwrap_or(u16::MAX))
+    let listed = listed(&view.shown(), width, theme);
+    let list = ListBox {
+        title: "Extensions",
+        hint: "space on/off · e editor · / filters · esc closes",
+        filter: view.typed().map_or(FilterRow::None, FilterRow::Typed),
+        count: listed.len(),
+        selected: listed.iter().position(|(index, _)| *index == Some(view.selected)),
+        empty: view.nothing("no extensions"),
+        below: Below::exactly(below(view, theme, width)),
+        ..ListBox::default()
+    };
+    let mut row = |index: usize| listed.get(index).map(|(_, line)| line.clone()).unwrap_or_default();
+    list.draw(theme, area, buffer, &mut row).0
 }
 
 /// The rows with headings between them, and which extension each is of.
@@ -108,10 +89,8 @@ fn below(view: &ExtensionsView, theme: &Theme, width: u16) -> Vec<Line<'static>>
             0,
         ));
     };
-    match &view.said {
-        Some(Ok(text)) => say(text.as_str(), ThemeToken::Accent),
-        Some(Err(text)) => say(text.as_str(), ThemeToken::Error),
-        None => {}
+    if let Some((text, token)) = view.said.as_ref().map(report) {
+        say(&text, token);
     }
     let token = if row.state == ExtensionState::Failed { ThemeToken::Error } else { ThemeToken::Warning };
     row.problems.iter().for_each(|problem| say(problem, token));

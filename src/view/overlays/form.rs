@@ -4,7 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame, inner_width};
+use super::dialog::{OverlayLayout, draw_lines, frame, inner_width};
+use super::list::choice_mark;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::overlays::form::{FieldEntry, FieldView, FormView};
@@ -45,7 +46,7 @@ pub(crate) fn draw(view: &FormView, theme: &Theme, area: Rect, buffer: &mut Buff
         if is_selected {
             focus = rows.len();
         }
-        let (mark, token) = mark(is_selected);
+        let (mark, token) = choice_mark(is_selected);
         rows.push(Line::styled(format!("{mark}{label}"), theme.style(token)));
     }
     let title = format!("{} asks", printable_line(&view.server));
@@ -55,9 +56,7 @@ pub(crate) fn draw(view: &FormView, theme: &Theme, area: Rect, buffer: &mut Buff
     let shown = usize::from(inner.height);
     // The selected row stays in sight, with the notes below it if there is room.
     let skip = (focus + 3).saturating_sub(shown).min(rows.len().saturating_sub(shown)).min(focus);
-    for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
-        buffer.set_line(inner.x, y, &row, inner.width);
-    }
+    draw_lines(rows.get(skip..).unwrap_or_default(), inner, buffer);
     let place = cursor.and_then(|(row, column)| {
         let y = u16::try_from(row.checked_sub(skip)?).ok().filter(|y| *y < inner.height)?;
         Some((inner.x + column.min(inner.width.saturating_sub(1)), inner.y + y))
@@ -65,13 +64,9 @@ pub(crate) fn draw(view: &FormView, theme: &Theme, area: Rect, buffer: &mut Buff
     (place, 0)
 }
 
-fn mark(is_selected: bool) -> (&'static str, ThemeToken) {
-    if is_selected { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) }
-}
-
 /// The row of a field, and the column of the cursor if it is being edited.
 fn field_row(view: &FieldView, is_selected: bool, theme: &Theme, width: u16) -> (Line<'static>, Option<u16>) {
-    let (mark, token) = mark(is_selected);
+    let (mark, token) = choice_mark(is_selected);
     let star = if view.field.required { "*" } else { "" };
     let label = format!("{mark}{}{star}: ", printable_line(&view.field.title));
     let label = wrap::truncate(&label, width / 2);

@@ -7,7 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame_within, inner_width};
+use super::dialog::{OverlayLayout, draw_lines, frame_within, inner_width};
 use super::list;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
@@ -44,9 +44,8 @@ pub(crate) fn draw(
         String::new()
     };
     let cursor = list::draw_filter(view.query(), place, theme, inner, buffer);
-    for (y, row) in (inner.y + 1..inner.bottom()).zip(rows.iter().skip(first)) {
-        buffer.set_line(inner.x, y, row, inner.width);
-    }
+    let below = Rect { y: inner.y + 1, height: fit as u16, ..inner };
+    draw_lines(rows.get(first..).unwrap_or_default(), below, buffer);
     (Some(cursor), fit as u16)
 }
 

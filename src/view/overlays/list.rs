@@ -1,13 +1,157 @@
-//! Common parts of lists: the filter row, the visible rows, and the selected one.
+//! The list that lists are drawn with: a box with a filter, rows of which one is selected, and lines about it below.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Span;
+use ratatui::text::{Line, Span};
 
+use super::dialog::{OverlayLayout, draw_lines, frame_within};
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
+use tau_app::overlays::list::Report;
 use tau_app::printable::printable_line;
+
+/// The filter of a list.
+#[derive(Default)]
+pub(crate) enum FilterRow<'a> {
+    #[default]
+    None,
+    /// It is shown only while it is typed.
+    Typed(&'a str),
+    /// It is always shown, with a note at its right end.
+    Always(&'a str, String),
+}
+
+/// The rows below a list.
+#[derive(Default)]
+pub(crate) struct Below {
+    pub lines: Vec<Line<'static>>,
+    /// The number of rows that are theirs even if there are fewer lines; at most half of the box.
+    pub room: usize,
+    /// Whether they may take more than half of the box.
+    pub fills: bool,
+}
+
+impl Below {
+    /// As many rows as there are lines.
+    pub(crate) fn exactly(lines: Vec<Line<'static>>) -> Self {
+        Below { room: lines.len(), lines, fills: false }
+    }
+}
+
+/// A list as it is drawn.
+#[derive(Default)]
+pub(crate) struct ListBox<'a> {
+    pub title: &'a str,
+    pub hint: &'a str,
+    pub filter: FilterRow<'a>,
+    /// The number of rows.
+    pub count: usize,
+    /// The number of rows without the filter: the place of the box is that for so many.
+    pub most: usize,
+    /// The number of rows for which the box has room even if there are fewer.
+    pub least: usize,
+    /// The selected row.
+    pub selected: Option<usize>,
+    /// The number of rows from the selected one on that should be in sight, if it is more than one.
+    pub extent: usize,
+    /// Whether the colours of the selected row replace those of its parts.
+    pub paints_over: bool,
+    /// The text if there are no rows.
+    pub empty: &'a str,
+    pub below: Below,
+}
+
+/// The first row to show of `count`, where `fit` have room, so that the selected one is in the middle.
+pub(crate) fn first_shown(selected: usize, fit: usize, count: usize) -> usize {
+    selected.saturating_sub(fit / 2).min(count.saturating_sub(fit))
+}
+
+impl ListBox<'_> {
+    /// Draws it. Returns the cursor in the filter, the number of rows that fit, and the area of the lines below.
+    pub(crate) fn draw(
+        &self,
+        theme: &Theme,
+        area: Rect,
+        buffer: &mut Buffer,
+        row: &mut dyn FnMut(usize) -> Line<'static>,
+    ) -> (OverlayLayout, Rect) {
+        let around = self.below.room + usize::from(!matches!(self.filter, FilterRow::None));
+        let height = |rows: usize| u16::try_from(rows.max(self.least).max(1) + around).unwrap_or(u16::MAX);
+        let heights = (height(self.count), height(self.most));
+        let inner = frame_within(self.title, self.hint, heights, theme, area, buffer);
+        self.draw_in(theme, inner, buffer, row)
+    }
+
+    /// Draws it without its box.
+    pub(crate) fn draw_in(
+        &self,
+        theme: &Theme,
+        inner: Rect,
+        buffer: &mut Buffer,
+        row: &mut dyn FnMut(usize) -> Line<'static>,
+    ) -> (OverlayLayout, Rect) {
+        let (cursor, inner) = self.draw_filter(theme, inner, buffer);
+        let most = if self.below.fills { inner.height } else { inner.height / 2 };
+        let below = u16::try_from(self.below.room).unwrap_or(u16::MAX).min(most);
+        let rows = Rect { height: inner.height - below, ..inner };
+        if self.count == 0 && rows.height > 0 {
+            let line = Line::styled(self.empty.to_owned(), theme.style(ThemeToken::Muted));
+            buffer.set_line(rows.x, rows.y, &line, rows.width);
+        }
+        self.draw_rows(theme, rows, buffer, row);
+        let below = Rect { y: rows.bottom(), height: below, ..inner };
+        draw_lines(&self.below.lines, below, buffer);
+        ((cursor, rows.height), below)
+    }
+
+    fn draw_filter(&self, theme: &Theme, inner: Rect, buffer: &mut Buffer) -> (Option<(u16, u16)>, Rect) {
+        let (query, note) = match &self.filter {
+            FilterRow::Typed(query) if inner.height > 1 => (*query, ""),
+            FilterRow::Always(query, note) => (*query, note.as_str()),
+            FilterRow::None | FilterRow::Typed(_) => return (None, inner),
+        };
+        let cursor = draw_filter(query, note.to_owned(), theme, inner, buffer);
+        (Some(cursor), Rect { y: inner.y + 1, height: inner.height.saturating_sub(1), ..inner })
+    }
+
+    fn draw_rows(
+        &self,
+        theme: &Theme,
+        area: Rect,
+        buffer: &mut Buffer,
+        row: &mut dyn FnMut(usize) -> Line<'static>,
+    ) {
+        let fit = usize::from(area.height);
+        let in_sight = fit.saturating_sub(self.extent);
+        let first = first_shown(self.selected.unwrap_or(0), in_sight, self.count);
+        let first = first.min(self.count.saturating_sub(fit));
+        for (y, index) in (area.top()..area.bottom()).zip(first..self.count) {
+            let marks = Some(index) == self.selected;
+            let (whole, style) = (Rect { y, height: 1, ..area }, theme.style(ThemeToken::OverlaySelected));
+            if marks && !self.paints_over {
+                buffer.set_style(whole, style);
+            }
+            buffer.set_line(area.x, y, &row(index), area.width);
+            if marks && self.paints_over {
+                buffer.set_style(whole, style);
+            }
+        }
+    }
+}
+
+/// The report on the last action.
+pub(crate) fn report(said: &Report) -> (String, ThemeToken) {
+    match said {
+        Ok(text) => (text.as_str().to_owned(), ThemeToken::Accent),
+        Err(text) => (text.as_str().to_owned(), ThemeToken::Error),
+    }
+}
+
+/// The mark in front of a choice, and the colour of it.
+pub(crate) fn choice_mark(is_selected: bool) -> (&'static str, ThemeToken) {
+    if is_selected { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) }
+}
 
 /// Draws the filter of a list in the first row of `inner`, with `note` at its right end, and returns the
 /// cursor's position.
@@ -24,26 +168,4 @@ pub(crate) fn draw_filter(
     let right = vec![Span::styled(note, theme.style(ThemeToken::Muted))];
     buffer.set_line(inner.x, inner.y, &both_ends(left, right, inner.width), inner.width);
     (inner.x + column.min(inner.width.saturating_sub(1)), inner.y)
-}
-
-/// Draws the filter of a list that shows it only while it is typed; where the cursor is, and the rows that are left.
-pub(crate) fn draw_optional_filter(
-    query: Option<&str>,
-    theme: &Theme,
-    inner: Rect,
-    buffer: &mut Buffer,
-) -> (Option<(u16, u16)>, Rect) {
-    let Some(query) = query.filter(|_| inner.height > 1) else { return (None, inner) };
-    let cursor = draw_filter(query, String::new(), theme, inner, buffer);
-    (Some(cursor), Rect { y: inner.y + 1, height: inner.height - 1, ..inner })
-}
-
-/// The first row to show of `count`, where `fit` have room, so that the selected one is in the middle.
-pub(crate) fn first_shown(selected: usize, fit: usize, count: usize) -> usize {
-    selected.saturating_sub(fit / 2).min(count.saturating_sub(fit))
-}
-
-/// Marks the row at `y` as the selected one.
-pub(crate) fn mark_selected(y: u16, inner: Rect, theme: &Theme, buffer: &mut Buffer) {
-    buffer.set_style(Rect { y, height: 1, ..inner }, theme.style(ThemeToken::OverlaySelected));
 }

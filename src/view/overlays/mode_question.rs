@@ -4,7 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame, inner_width};
+use super::dialog::{OverlayLayout, draw_question, inner_width};
+use super::list::choice_mark;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::Model;
@@ -26,13 +27,7 @@ pub(crate) fn draw(
     let fits = all.len() + 4 <= usize::from(area.height);
     let rows = if fits { all } else { rows(model, question, theme, width, false) };
     let hint = "↑↓ enter chooses · esc: ask for now";
-    let inner =
-        frame("Permissions", hint, u16::try_from(rows.len()).unwrap_or(u16::MAX), theme, area, buffer);
-    // In a window too small even for these, the answers matter most.
-    let skip = rows.len().saturating_sub(usize::from(inner.height));
-    for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
-        buffer.set_line(inner.x, y, &row, inner.width);
-    }
+    draw_question("Permissions", hint, &rows, theme, area, buffer);
     (None, 0)
 }
 
@@ -47,9 +42,7 @@ fn rows(
     let mut rows = wrap::wrap(&Line::raw("What may the model do without asking you?"), width, 0);
     let names = question.answers.iter().map(|(_, name, _)| name.len()).max().unwrap_or(0);
     for (index, (_, name, meaning)) in question.answers.iter().enumerate() {
-        let marked = index == question.selected;
-        let (mark, token) =
-            if marked { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
+        let (mark, token) = choice_mark(index == question.selected);
         let meaning = if in_full { *meaning } else { "" };
         let meaning =
             if index == 0 && in_full { format!("{meaning} (recommended)") } else { meaning.to_owned() };

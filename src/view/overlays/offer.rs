@@ -4,7 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame, inner_width};
+use super::dialog::{OverlayLayout, draw_question, inner_width};
+use super::list::choice_mark;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::overlays::offer::{Offer, OfferView};
@@ -27,22 +28,14 @@ pub(crate) fn draw(view: &OfferView, theme: &Theme, area: Rect, buffer: &mut Buf
         Offer::Hooks(_) => ("Hooks", "↑↓ enter chooses · esc: not now"),
         Offer::Web(_) => ("Web", "↑↓ enter chooses · esc: send it without"),
     };
-    let height = u16::try_from(rows.len()).unwrap_or(u16::MAX);
-    let inner = frame(title, hint, height, theme, area, buffer);
-    // In a window too small even for these, the answers matter most.
-    let skip = rows.len().saturating_sub(usize::from(inner.height));
-    for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
-        buffer.set_line(inner.x, y, &row, inner.width);
-    }
+    draw_question(title, hint, &rows, theme, area, buffer);
     (None, 0)
 }
 
 fn answers(view: &OfferView, theme: &Theme) -> Vec<Line<'static>> {
     let answers = view.answers();
     let row = |(index, (_, text)): (usize, &(_, &'static str))| {
-        let marked = index == view.selected;
-        let (mark, token) =
-            if marked { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
+        let (mark, token) = choice_mark(index == view.selected);
         Line::styled(format!("{mark}{} {text}", index + 1), theme.style(token))
     };
     answers.iter().enumerate().map(row).collect()

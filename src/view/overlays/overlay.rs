@@ -4,7 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame, inner_width};
+use super::dialog::{OverlayLayout, draw_question, frame, inner_width};
+use super::list::choice_mark;
 use super::{
     board, changes, extensions, form, help, key_list, mode_question, offer, picker, plan, rule_list,
     settings, sign_in, tree, trust, user_questions,
@@ -120,8 +121,7 @@ fn ask(heading: &str, question: &Question, selected: usize, theme: &Theme, area:
     // In a low window the request needs the rows.
     let is_low = area.height < LOW;
     let option = |(index, option): (usize, &String)| {
-        let (mark, token) =
-            if index == selected { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
+        let (mark, token) = choice_mark(index == selected);
         let line = Line::styled(format!("{mark}{}", printable_line(option)), theme.style(token));
         if is_low { vec![wrap::truncate_line(line, width)] } else { wrap::wrap(&line, width, 2) }
     };
@@ -136,9 +136,5 @@ fn ask(heading: &str, question: &Question, selected: usize, theme: &Theme, area:
     }
     rows.extend(body);
     rows.extend(options);
-    let inner = frame(heading, "↑↓ enter chooses · esc cancels", rows.len() as u16, theme, area, buffer);
-    let skip = rows.len().saturating_sub(usize::from(inner.height));
-    for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
-        buffer.set_line(inner.x, y, &row, inner.width);
-    }
+    draw_question(heading, "↑↓ enter chooses · esc cancels", &rows, theme, area, buffer);
 }

@@ -9,8 +9,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame_within};
-use super::list;
+use super::dialog::{OverlayLayout, draw_lines, frame_within};
+use super::list::{FilterRow, ListBox};
 use crate::highlight::Highlighter;
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
@@ -67,37 +67,31 @@ pub fn draw(
     let inner = preview(picker, side, below, (theme, highlighter), inner, buffer);
     let more = if picker.loading { "…" } else { "" };
     let count = format!("{}/{}{more}", picker.count(), picker.rows().len());
-    let cursor = list::draw_filter(picker.query(), count, theme, inner, buffer);
-    let height = usize::from(inner.height.saturating_sub(1));
-    if picker.count() == 0 {
-        let text = match (picker.rows().is_empty(), picker.loading) {
+    let notes = Notes::of(picker, inner.width);
+    let list = ListBox {
+        filter: FilterRow::Always(picker.query(), count),
+        count: picker.count(),
+        selected: Some(picker.selected()),
+        empty: match (picker.rows().is_empty(), picker.loading) {
             (true, true) => "loading…",
             (true, false) => picker.empty,
             (false, _) if picker.search.is_some() => "searching messages…",
             (false, _) => "no matches",
-        };
-        let line = Line::styled(text, theme.style(ThemeToken::Muted));
-        buffer.set_line(inner.x, inner.y + 1, &line, if height > 0 { inner.width } else { 0 });
-    }
-    let first = list::first_shown(picker.selected(), height, picker.count());
-    let notes = Notes::of(picker, inner.width);
-    for (offset, (row, marks)) in picker.shown().skip(first).take(height).enumerate() {
-        let y = inner.y + 1 + offset as u16;
-        let selected = first + offset == picker.selected();
-        if selected {
-            list::mark_selected(y, inner, theme, buffer);
-        }
+        },
+        ..ListBox::default()
+    };
+    let mut row = |index: usize| {
+        let Some((row, marks)) = picker.at(index) else { return Line::default() };
         let said = picker.text_match(&row.key).is_some() && marks.is_empty();
-        let note = match (picker.renaming().filter(|_| selected), said) {
+        let note = match (picker.renaming().filter(|_| index == picker.selected()), said) {
             _ if picker.to_delete() == Some(row.key.as_str()) => Note::ConfirmDelete,
             (Some(name), _) => Note::Renaming(name.to_owned()),
             (None, true) => Note::TextMatch,
             (None, false) => Note::Plain,
         };
-        let line = list_row(row, marks, &note, &notes, theme, inner.width);
-        buffer.set_line(inner.x, y, &line, inner.width);
-    }
-    (Some(cursor), height as u16)
+        list_row(row, marks, &note, &notes, theme, inner.width)
+    };
+    list.draw_in(theme, inner, buffer, &mut row).0
 }
 
 /// The note shown before a session is deleted.
@@ -141,9 +135,7 @@ fn preview(
         return inner;
     };
     let rows = preview::rows(picker, place, theme, highlighter);
-    for (y, row) in (place.top()..place.bottom()).zip(&rows) {
-        buffer.set_line(place.x, y, row, place.width);
-    }
+    draw_lines(&rows, place, buffer);
     list
 }
 

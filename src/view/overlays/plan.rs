@@ -4,8 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame, inner_width};
-use super::list::first_shown;
+use super::dialog::{OverlayLayout, draw_question, inner_width};
+use super::list::{choice_mark, first_shown};
 use crate::highlight::Highlighter;
 use crate::markdown::{self, Room};
 use crate::panel::both_ends;
@@ -43,12 +43,7 @@ pub(crate) fn draw(
     let between = (!answers.is_empty()).then(Line::default);
     let rows: Vec<Line<'static>> = shown.chain(between).chain(answers).collect();
     let title = if view.is_edited { "Plan, as you changed it" } else { "Plan" };
-    let inner = frame(title, keys, u16::try_from(rows.len()).unwrap_or(u16::MAX), theme, area, buffer);
-    // In a window too small even for these, the answers matter most.
-    let skip = rows.len().saturating_sub(usize::from(inner.height));
-    for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
-        buffer.set_line(inner.x, y, &row, inner.width);
-    }
+    let inner = draw_question(title, keys, &rows, theme, area, buffer);
     let typed = view.comment.as_ref().map(|line| wrap::cells(&printable_line(line.at_cursor().0)) as u16 + 2);
     let cursor = typed.map(|column| {
         (inner.x + column.min(inner.width.saturating_sub(1)), inner.bottom().saturating_sub(1))
@@ -92,9 +87,7 @@ fn answer_rows(view: &PlanView, theme: &Theme, width: u16) -> Vec<Line<'static>>
         ];
     }
     let answer = |(index, (_, text)): (usize, &(_, &'static str))| {
-        let marked = index == view.selected;
-        let (mark, token) =
-            if marked { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
+        let (mark, token) = choice_mark(index == view.selected);
         let text = wrap::truncate(&format!("{mark}{}. {text}", index + 1), width).into_owned();
         Line::styled(text, theme.style(token))
     };

@@ -6,8 +6,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame_within, inner_width};
-use super::list;
+use super::dialog::{OverlayLayout, draw_lines, frame_within, inner_width};
+use super::list::{Below, FilterRow, ListBox, report};
 use crate::approval::{coverage_words, typed};
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
@@ -22,11 +22,11 @@ use tau_protocol::rules::{ListedRule, Verdict};
 /// Cells for the verdicts.
 const VERDICTS: usize = 7;
 /// Rows below the list: details of the selected rule, and a question.
-const BELOW: u16 = 3;
+const BELOW: usize = 3;
 /// The rows of the form for writing a rule.
 const FORM: u16 = 6;
 /// The minimum height of a list that has at least this many rows.
-const MIN_ROWS: u16 = 8;
+const MIN_ROWS: usize = 8;
 
 /// Draws the list; returns the cursor's position and how many rows fit.
 pub(crate) fn draw(
@@ -52,28 +52,24 @@ fn list(model: &Model, view: &RulesView, theme: &Theme, area: Rect, buffer: &mut
         }
         Some(RuleRow::Rule(_) | RuleRow::BuiltIn(_)) | None => "type to filter · esc closes",
     };
-    let rows = view.rows();
-    let height_for =
-        |rows: usize| u16::try_from(rows).unwrap_or(u16::MAX).max(MIN_ROWS).saturating_add(1 + BELOW);
-    let most = height_for(view.count());
-    let inner = frame_within("Permission rules", hint, (height_for(rows.len()), most), theme, area, buffer);
-    let cursor = list::draw_filter(view.query(), String::new(), theme, inner, buffer);
-    let below = BELOW.min(inner.height.saturating_sub(1) / 2);
-    let fit = usize::from(inner.height.saturating_sub(1 + below));
-    let first = list::first_shown(view.selected, fit, rows.len());
-    for (y, (index, row)) in (inner.y + 1..).zip(rows.iter().enumerate().skip(first).take(fit)) {
-        if index == view.selected {
-            list::mark_selected(y, inner, theme, buffer);
-        }
-        buffer.set_line(inner.x, y, &row_line(view, *row, theme, inner.width), inner.width);
-    }
+    let (rows, width) = (view.rows(), inner_width(area));
     let lines = about(model, view).into_iter().filter(|(text, _)| !text.is_empty());
-    let lines = lines.map(|(text, token)| Line::styled(text, theme.style(token)));
-    let below_rows = lines.flat_map(|line| wrap::wrap(&line, inner.width, 0));
-    for (y, row) in (inner.bottom().saturating_sub(below)..inner.bottom()).zip(below_rows) {
-        buffer.set_line(inner.x, y, &row, inner.width);
-    }
-    (Some(cursor).filter(|_| is_choosing), u16::try_from(fit).unwrap_or(u16::MAX))
+    let lines = lines.flat_map(|(text, token)| wrap::wrap(&Line::styled(text, theme.style(token)), width, 0));
+    let list = ListBox {
+        title: "Permission rules",
+        hint,
+        filter: FilterRow::Always(view.query(), String::new()),
+        count: rows.len(),
+        most: view.count(),
+        least: MIN_ROWS,
+        selected: Some(view.selected),
+        below: Below { lines: lines.collect(), room: BELOW, fills: false },
+        ..ListBox::default()
+    };
+    let mut row =
+        |index: usize| rows.get(index).map(|row| row_line(view, *row, theme, width)).unwrap_or_default();
+    let ((cursor, page), _) = list.draw(theme, area, buffer, &mut row);
+    (cursor.filter(|_| is_choosing), page)
 }
 
 fn token(verdict: Verdict) -> ThemeToken {
@@ -149,8 +145,7 @@ fn about(model: &Model, view: &RulesView) -> Vec<(String, ThemeToken)> {
             let text = format!("remove this rule? {} {}", rule.list.name(), printable_line(&rule.rule));
             vec![(text, ThemeToken::Warning)]
         }
-        (_, Some(Ok(text)), _) => vec![(text.as_str().to_owned(), ThemeToken::Accent)],
-        (_, Some(Err(text)), _) => vec![(text.as_str().to_owned(), ThemeToken::Error)],
+        (_, Some(said), _) => vec![report(said)],
         (_, None, Some(RuleRow::New)) => {
             let text = "deny wins over ask, and ask over allow".to_owned();
             vec![(text, ThemeToken::Muted), (otherwise(model.status.mirror.mode), ThemeToken::Muted)]
@@ -206,7 +201,7 @@ fn written(view: &RulesView, form: &RuleForm, theme: &Theme, area: Rect, buffer:
     let hint = "enter saves · ↑↓ what it does · tab scope · esc back";
     let (rows, (row, column)) = typed::rows("rule: ", &form.line, inner_width(area).saturating_sub(1));
     let extra = u16::try_from(rows.len().saturating_sub(1)).unwrap_or_default();
-    let most = u16::try_from(view.count()).unwrap_or(u16::MAX).max(MIN_ROWS).saturating_add(1 + BELOW);
+    let most = u16::try_from(view.count().max(MIN_ROWS) + 1 + BELOW).unwrap_or(u16::MAX);
     let title = if form.replaces.is_some() { "Change a rule" } else { "Add a rule" };
     let inner = frame_within(title, hint, (FORM + extra, most), theme, area, buffer);
     let mut lines: Vec<Line<'static>> = rows.into_iter().map(Line::raw).collect();
@@ -216,17 +211,14 @@ fn written(view: &RulesView, form: &RuleForm, theme: &Theme, area: Rect, buffer:
         lines.extend(wrap::wrap(&choices, inner.width, 6));
     }
     let (text, token) = match &view.said {
-        Some(Ok(text)) => (text.as_str().to_owned(), ThemeToken::Accent),
-        Some(Err(text)) => (text.as_str().to_owned(), ThemeToken::Error),
+        Some(said) => report(said),
         None if form.line.text().trim().is_empty() => {
             ("for example bash(cargo test *) or edit(src/**)".to_owned(), ThemeToken::Muted)
         }
         None => covered(&form.coverage, form.list),
     };
     lines.extend(wrap::wrap(&Line::styled(text, theme.style(token)), inner.width, 0));
-    for (y, line) in (inner.top()..inner.bottom()).zip(lines) {
-        buffer.set_line(inner.x, y, &line, inner.width);
-    }
+    draw_lines(&lines, inner, buffer);
     let y = inner.y.saturating_add(u16::try_from(row).unwrap_or_default());
     (inner.x + column.min(inner.width.saturating_sub(1)), y.min(inner.bottom().saturating_sub(1)))
 }

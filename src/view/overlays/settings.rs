@@ -4,19 +4,19 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame_within};
-use super::list;
+use super::dialog::{OverlayLayout, inner_width};
+use super::list::{Below, FilterRow, ListBox, report};
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::overlays::settings_list::SettingsView;
 use tau_app::printable::printable_line;
-use tau_app::request::SettingShown;
+use tau_app::request::{SettingOrigin, SettingShown};
 
 /// Cells for the names.
 const NAMES: usize = 23;
 /// Rows below the list: the purpose of the setting, and the result of a change.
-const BELOW: u16 = 3;
+const BELOW: usize = 3;
 
 /// Draws the list; returns the cursor while a value is typed, and how many rows fit.
 pub(crate) fn draw(view: &SettingsView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
@@ -24,49 +24,43 @@ pub(crate) fn draw(view: &SettingsView, theme: &Theme, area: Rect, buffer: &mut 
         Some(_) => "enter saves · esc back",
         None => "type to filter · enter changes · del resets · esc closes",
     };
-    let shown: Vec<&SettingShown> = view.shown().collect();
-    let height_for = |rows: usize| u16::try_from(rows).unwrap_or(u16::MAX).max(1).saturating_add(1 + BELOW);
-    let heights = (height_for(shown.len()), height_for(view.rows.len()));
-    let inner = frame_within("Settings", hint, heights, theme, area, buffer);
-    let count = format!("{}/{}", shown.len(), view.rows.len());
-    let filter = list::draw_filter(view.query(), count, theme, inner, buffer);
-    let below = BELOW.min(inner.height.saturating_sub(1) / 2);
-    let height = usize::from(inner.height.saturating_sub(1 + below));
+    let (shown, width) = (view.list.shown(), inner_width(area));
+    let most = view.list.rows().map_or(0, <[_]>::len);
+    let (lines, column) = footer(view, theme, width);
+    let list = ListBox {
+        title: "Settings",
+        hint,
+        filter: FilterRow::Always(view.list.query(), format!("{}/{most}", shown.len())),
+        count: shown.len(),
+        most,
+        selected: Some(view.list.selected),
+        empty: view.list.nothing("loading…"),
+        below: Below { lines, room: BELOW, fills: false },
+        ..ListBox::default()
+    };
+    let mut row = |index: usize| shown.get(index).map(|row| line(row, theme, width)).unwrap_or_default();
+    let ((filter, page), below) = list.draw(theme, area, buffer, &mut row);
+    let cursor = column.map(|column| (below.x + column.min(below.width.saturating_sub(1)), below.y));
+    (cursor.or(filter), page)
+}
+
+fn line(row: &SettingShown, theme: &Theme, width: u16) -> Line<'static> {
     let muted = theme.style(ThemeToken::Muted);
-    if shown.is_empty() && height > 0 {
-        let text = if view.rows.is_empty() { "loading…" } else { "no matches" };
-        buffer.set_line(inner.x, inner.y + 1, &Line::styled(text, muted), inner.width);
-        return (Some(filter), 0);
-    }
-    let first = list::first_shown(view.selected, height, shown.len());
-    for (y, (index, row)) in (inner.y + 1..).zip(shown.iter().enumerate().skip(first).take(height)) {
-        if index == view.selected {
-            list::mark_selected(y, inner, theme, buffer);
-        }
-        let value = printable_line(&row.value);
-        let origin = printable_line(&row.origin);
-        let all_fits = NAMES + wrap::cells(&value) + 1 + wrap::cells(&origin) <= usize::from(inner.width);
-        let value = match row.origin.as_str() {
-            "default" => Span::styled(value.into_owned(), muted),
-            _ => Span::raw(value.into_owned()),
-        };
-        let name = Span::styled(format!("{:<NAMES$}", row.key), theme.style(ThemeToken::Accent));
-        let (left, right) = (vec![name, value], vec![Span::styled(origin.into_owned(), muted)]);
-        let right = if all_fits { right } else { Vec::new() };
-        buffer.set_line(inner.x, y, &both_ends(left, right, inner.width), inner.width);
-    }
-    let (rows, cursor) = footer(view, theme, inner.width);
-    let top = inner.bottom().saturating_sub(below);
-    for (y, row) in (top..inner.bottom()).zip(rows) {
-        buffer.set_line(inner.x, y, &row, inner.width);
-    }
-    let cursor = cursor.map(|column| (inner.x + column.min(inner.width.saturating_sub(1)), top));
-    (cursor.or(Some(filter)), u16::try_from(height).unwrap_or(u16::MAX))
+    let value = printable_line(&row.value);
+    let origin = printable_line(row.origin.as_str());
+    let all_fits = NAMES + wrap::cells(&value) + 1 + wrap::cells(&origin) <= usize::from(width);
+    let value = match row.origin {
+        SettingOrigin::Default => Span::styled(value.into_owned(), muted),
+        SettingOrigin::Set(_) => Span::raw(value.into_owned()),
+    };
+    let name = Span::styled(format!("{:<NAMES$}", row.key), theme.style(ThemeToken::Accent));
+    let (left, right) = (vec![name, value], vec![Span::styled(origin.into_owned(), muted)]);
+    both_ends(left, if all_fits { right } else { Vec::new() }, width)
 }
 
 /// The rows below the list, and the column of the cursor in the first one.
 fn footer(view: &SettingsView, theme: &Theme, width: u16) -> (Vec<Line<'static>>, Option<u16>) {
-    let Some(row) = view.row() else { return (Vec::new(), None) };
+    let Some(row) = view.list.row() else { return (Vec::new(), None) };
     let mut rows = Vec::new();
     let mut cursor = None;
     if let Some(line) = &view.editing {
@@ -77,9 +71,8 @@ fn footer(view: &SettingsView, theme: &Theme, width: u16) -> (Vec<Line<'static>>
         cursor = Some(2 + wrap::cells(&typed) as u16);
         rows.push(Line::from(vec![Span::styled("> ", theme.style(ThemeToken::Accent)), Span::raw(typed)]));
     }
-    let said = match (&view.said, &row.fixed_by) {
-        (Some(Ok(text)), _) => Some((text.as_str().to_owned(), ThemeToken::Accent)),
-        (Some(Err(text)), _) => Some((text.as_str().to_owned(), ThemeToken::Error)),
+    let said = match (&view.list.said, &row.fixed_by) {
+        (Some(said), _) => Some(report(said)),
         (None, Some(place)) => {
             let text =
                 format!("{} sets it; a change here is saved but has no effect now", printable_line(place));

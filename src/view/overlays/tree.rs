@@ -4,8 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame_within, inner_width};
-use super::list;
+use super::dialog::{OverlayLayout, inner_width};
+use super::list::{Below, FilterRow, ListBox, choice_mark};
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
@@ -17,49 +17,41 @@ use tau_protocol::outline::{OutlineRow, RowKind};
 
 /// Cells for the lines that lead to a row; deeper rows lose the start of them.
 const LEAD: usize = 24;
+/// The number of rows for which the box always has room, with a question below.
+const MIN_ROWS: usize = 7;
 const HINT: &str = "enter go · tab filter · ctrl+f fork · ctrl+l label · ctrl+t times · ←→ fold · esc";
 
 /// Draws the tree; returns the cursor, and how many rows fit.
 pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
-    let title = format!("Session tree · {}", view.filter.name());
-    let below = asked(view, theme, inner_width(area));
-    let height = |rows: usize| u16::try_from(rows.max(1) + 1 + below.len()).unwrap_or(u16::MAX).max(8);
-    let wanted = (height(view.shown().len()), height(view.count()));
-    let hint = if view.step == TreeStep::Browse { HINT } else { "enter continues · esc back" };
-    let inner = frame_within(&title, hint, wanted, theme, area, buffer);
-    let count = format!("{}/{}", view.shown().len(), view.count());
-    let mut cursor = list::draw_filter(view.query(), count, theme, inner, buffer);
-    let room = inner.height.saturating_sub(1);
-    let below_rows = u16::try_from(below.len()).unwrap_or(room).min(room);
-    let area = Rect { y: inner.y + 1, height: room - below_rows, ..inner };
-    if area.height > 0 && view.shown().is_empty() {
-        let text = match (view.loading, view.count()) {
+    let (shown, width) = (view.shown(), inner_width(area));
+    let lines = asked(view, theme, width);
+    let end = lines.last().map(Line::width);
+    let list = ListBox {
+        title: &format!("Session tree · {}", view.filter.name()),
+        hint: if view.step == TreeStep::Browse { HINT } else { "enter continues · esc back" },
+        filter: FilterRow::Always(view.query(), format!("{}/{}", shown.len(), view.count())),
+        count: shown.len(),
+        most: view.count(),
+        least: MIN_ROWS.saturating_sub(lines.len()),
+        selected: Some(view.selected()),
+        empty: match (view.loading, view.count()) {
             (true, _) => "loading…",
             (false, 0) => "no messages yet",
             (false, _) => "no matches",
-        };
-        buffer.set_line(area.x, area.y, &Line::styled(text, theme.style(ThemeToken::Muted)), area.width);
+        },
+        below: Below { room: lines.len(), lines, fills: true },
+        ..ListBox::default()
+    };
+    let mut row = |index: usize| {
+        let shown = shown.get(index).and_then(|shown| Some((view.row(shown.row)?, shown)));
+        shown.map(|(row, shown)| entry(model, view, row, shown, theme, width)).unwrap_or_default()
+    };
+    let ((mut cursor, page), below) = list.draw(theme, area, buffer, &mut row);
+    if matches!(view.step, TreeStep::Label(_) | TreeStep::Focus(_)) && below.height > 0 {
+        let end = end.and_then(|end| u16::try_from(end).ok()).unwrap_or(below.width);
+        cursor = Some((below.x + end.min(below.width.saturating_sub(1)), below.y));
     }
-    let height = usize::from(area.height);
-    let first = list::first_shown(view.selected(), height, view.shown().len());
-    for (offset, shown) in view.shown().iter().skip(first).take(height).enumerate() {
-        let y = area.y + offset as u16;
-        if first + offset == view.selected() {
-            list::mark_selected(y, area, theme, buffer);
-        }
-        if let Some(row) = view.row(shown.row) {
-            let line = entry(model, view, row, shown, theme, area.width);
-            buffer.set_line(area.x, y, &line, area.width);
-        }
-    }
-    for (y, line) in (area.bottom()..inner.bottom()).zip(&below) {
-        buffer.set_line(inner.x, y, line, inner.width);
-        if matches!(view.step, TreeStep::Label(_) | TreeStep::Focus(_)) {
-            let end = u16::try_from(line.width()).unwrap_or(inner.width);
-            cursor = (inner.x + end.min(inner.width.saturating_sub(1)), y);
-        }
-    }
-    (Some(cursor), area.height)
+    (cursor, page)
 }
 
 /// The question about a row, below the list.
@@ -76,8 +68,7 @@ fn asked(view: &TreeView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
             .iter()
             .enumerate()
             .flat_map(|(at, text)| {
-                let (mark, token) =
-                    if at == *way { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
+                let (mark, token) = choice_mark(at == *way);
                 wrap::wrap(&Line::styled(format!("{mark}{text}"), theme.style(token)), width, 2)
             })
             .collect(),

@@ -6,7 +6,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame, inner_width};
+use super::dialog::{OverlayLayout, draw_question, inner_width};
+use super::list::choice_mark;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap::{self, Break};
 use tau_app::overlays::trust::{ANSWERS, TrustLine, TrustView};
@@ -21,9 +22,7 @@ pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) ->
         .iter()
         .enumerate()
         .map(|(index, (_, text))| {
-            let marked = index == view.selected;
-            let (mark, token) =
-                if marked { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
+            let (mark, token) = choice_mark(index == view.selected);
             Line::styled(format!("{mark}{text}"), theme.style(token))
         })
         .collect();
@@ -38,12 +37,7 @@ pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) ->
     };
     let shown = lines.into_iter().skip(first).take(room);
     let rows: Vec<Line<'static>> = title.into_iter().chain(shown).chain(answers).collect();
-    let inner = frame("Trust", hint, rows.len() as u16, theme, area, buffer);
-    // In a window too small even for these, the answers matter most.
-    let skip = rows.len().saturating_sub(usize::from(inner.height));
-    for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
-        buffer.set_line(inner.x, y, &row, inner.width);
-    }
+    draw_question("Trust", hint, &rows, theme, area, buffer);
     (None, u16::try_from(below.min(room)).unwrap_or(u16::MAX))
 }
 

@@ -4,7 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame, inner_width};
+use super::dialog::{OverlayLayout, draw_question, inner_width};
+use super::list::choice_mark;
 use crate::approval::typed;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
@@ -34,14 +35,9 @@ pub(crate) fn draw(view: &QuestionsView, theme: &Theme, area: Rect, buffer: &mut
     rows.push(Line::default());
     let start = rows.len();
     rows.extend(answers.into_iter().skip(skip).take(answer_room));
-    let height = u16::try_from(rows.len()).unwrap_or(u16::MAX);
     let scrolls = first > 0 || below > 0;
-    let inner = frame(&title(view), &hint(view, shown, scrolls), height, theme, area, buffer);
-    // In a window too small even for these, the answers matter most.
+    let inner = draw_question(&title(view), &hint(view, shown, scrolls), &rows, theme, area, buffer);
     let cut = rows.len().saturating_sub(usize::from(inner.height));
-    for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(cut)) {
-        buffer.set_line(inner.x, y, &row, inner.width);
-    }
     let place = cursor.and_then(|(row, column)| {
         let row = (start + row).checked_sub(skip + cut)?;
         let y = u16::try_from(row).ok().filter(|y| *y < inner.height)?;
@@ -96,9 +92,9 @@ struct Answers {
 
 fn answer_rows(view: &QuestionsView, shown: &QuestionView, theme: &Theme, width: u16) -> Answers {
     let mut answers = Answers { rows: Vec::new(), selected: 0..0, cursor: None };
-    let style = |index: usize| match index == shown.selected {
-        true => ("› ", theme.style(ThemeToken::OverlaySelected)),
-        false => ("  ", theme.style(ThemeToken::Text)),
+    let style = |index: usize| {
+        let (mark, token) = choice_mark(index == shown.selected);
+        (mark, theme.style(token))
     };
     for (index, choice) in shown.asked.choices.iter().enumerate() {
         let (mark, style) = style(index);
