@@ -77,6 +77,14 @@ impl PermissionMode {
     }
 }
 
+/// The name of the rules that let the sandbox write a path: `sandbox_writable(/srv/data)`.
+pub const SANDBOX_RULE: &str = "sandbox_writable";
+
+/// Whether a rule, which may be incomplete, is one of the sandbox.
+pub fn is_sandbox_rule(rule: &str) -> bool {
+    rule.trim_start().strip_prefix(SANDBOX_RULE).is_some_and(|rest| rest.starts_with('('))
+}
+
 /// A call waiting for the user's decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -99,7 +107,8 @@ pub struct ApprovalRequest {
     /// True if this exact call can be allowed for the session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub can_allow_exact: bool,
-    /// A description of the sandbox.
+    /// A description of the sandbox; it begins with [`NO_SANDBOX`](tau_tools::sandbox::support::NO_SANDBOX) if
+    /// there is none.
     pub sandbox: String,
     /// The sandbox denial of this call. If allowed once, the call runs without the sandbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,6 +5,7 @@
 
 pub mod approval;
 pub mod attachment;
+pub mod call_ending;
 pub mod chosen;
 pub mod command;
 pub mod event;

@@ -12,6 +12,7 @@ use pulldown_cmark::{Event, Options, Parser, TagEnd};
 use super::entry::{Body, Entry};
 use super::tree::Tree;
 use super::{Session, SessionError, read};
+use tau_protocol::call_ending::CallEnding;
 use tau_protocol::message::{Block, Message, StopReason, ToolCall, ToolResultMessage};
 use tau_protocol::outline::{Outline, OutlineRow, RowKind};
 use tau_tools::{Content, Details, TerminalOutput};
@@ -230,10 +231,10 @@ pub(crate) fn ending(result: &ToolResultMessage) -> String {
         Content::Image { .. } => None,
     });
     let text = text.unwrap_or_default();
-    match &result.details {
-        _ if text.lines().next_back().is_some_and(|last| last.starts_with("aborted")) => " ■".to_owned(),
-        _ if text.starts_with("skipped: ") => " –".to_owned(),
-        Details::Terminal(TerminalOutput { exit_code: Some(code), .. }) => format!(" ✗{code}"),
+    match (CallEnding::of(text), &result.details) {
+        (CallEnding::Unstarted | CallEnding::Stopped, _) => " ■".to_owned(),
+        (CallEnding::Skipped, _) => " –".to_owned(),
+        (_, Details::Terminal(TerminalOutput { exit_code: Some(code), .. })) => format!(" ✗{code}"),
         _ => " ✗".to_owned(),
     }
 }

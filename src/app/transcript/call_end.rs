@@ -6,6 +6,7 @@
 use crate::msg::Millis;
 use crate::printable::Printable;
 use crate::time_format::seconds;
+use tau_protocol::call_ending::CallEnding;
 
 /// Tools whose failures are shown as one line. Answers of other tools are shown unchanged.
 const TOOLS: [&str; 8] = ["read", "write", "edit", "bash", "ls", "find", "grep", "ask_user"];
@@ -64,31 +65,23 @@ impl CallEnd {
         if !failed {
             return end(CallState::Done, None, None);
         }
-        let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-        let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-        if first.starts_with("skipped: ") || first.starts_with("Skipped due to queued") {
-            return end(CallState::Skipped, Some("skipped: you sent a message".to_owned()), None);
+        let skipped = |outcome: &str, reason| end(CallState::Skipped, Some(outcome.to_owned()), reason);
+        match CallEnding::of(text) {
+            CallEnding::Skipped => skipped("skipped: you sent a message", None),
+            CallEnding::Unstarted => skipped("not run: you stopped", None),
+            CallEnding::NotRun(why) => skipped("not run", Some(sentence(why))),
+            CallEnding::Denied(why) => skipped("not run: you denied it", why.map(str::to_owned)),
+            CallEnding::Interrupted => end(CallState::Stopped, Some("interrupted".to_owned()), None),
+            CallEnding::Stopped => {
+                let after = duration.and_then(|span| Millis::try_from(span).ok()).map(seconds);
+                let outcome = after.map_or("stopped".to_owned(), |after| format!("stopped after {after}"));
+                end(CallState::Stopped, Some(outcome), None)
+            }
+            CallEnding::Failed => {
+                let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+                end(CallState::Failed, None, reason(tool, first))
+            }
         }
-        if first == "aborted" {
-            return end(CallState::Skipped, Some("not run: you stopped".to_owned()), None);
-        }
-        if let Some(why) = first.strip_prefix("not run: ") {
-            return end(CallState::Skipped, Some("not run".to_owned()), Some(sentence(why)));
-        }
-        if let Some(rest) = first.strip_prefix("the user denied this call, it was not run") {
-            let why = rest.strip_prefix(": ").map(str::to_owned);
-            return end(CallState::Skipped, Some("not run: you denied it".to_owned()), why);
-        }
-        if first.starts_with("interrupted: ") {
-            return end(CallState::Stopped, Some("interrupted".to_owned()), None);
-        }
-        let stopped = ["aborted by the user", "aborted; it may", "Operation aborted", "Command aborted"];
-        if stopped.iter().any(|words| last.starts_with(words)) {
-            let after = duration.and_then(|span| Millis::try_from(span).ok()).map(seconds);
-            let outcome = after.map_or("stopped".to_owned(), |after| format!("stopped after {after}"));
-            return end(CallState::Stopped, Some(outcome), None);
-        }
-        end(CallState::Failed, None, reason(tool, first))
     }
 }
 

@@ -100,6 +100,9 @@ impl Support {
     }
 }
 
+/// The beginning of the words for the sandbox in force if nothing is protected.
+pub const NO_SANDBOX: &str = "no sandbox";
+
 /// The part of a policy in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Enforced {
@@ -117,7 +120,7 @@ impl fmt::Display for Enforced {
     /// A few words for the footer: `workspace-write`, `read-only, no network`, `no sandbox`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let level = match self.level {
-            SandboxLevel::Off => "no sandbox",
+            SandboxLevel::Off => NO_SANDBOX,
             level => level.name(),
         };
         let partly = if self.level != SandboxLevel::Off && !self.whole { " (partly)" } else { "" };

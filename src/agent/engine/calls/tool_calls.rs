@@ -30,6 +30,7 @@ use crate::engine::grants;
 use crate::engine::queries::undo_queries;
 use crate::engine::run::log::Run;
 use crate::engine::state::Engine;
+use tau_protocol::call_ending::{ABORTED, DROPPED, SKIPPED};
 use tau_protocol::event::{NoticeLevel, TurnEvent};
 use tau_protocol::message::{AssistantMessage, Message, ToolCall, ToolResultMessage};
 use tau_protocol::run::SteerMode;
@@ -42,12 +43,6 @@ const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 /// The time that aborted calls have to end properly and to return partial results.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The result of a call that a steering message made unnecessary.
-const SKIPPED: &str = "skipped: not run, because the user sent a message";
-
-/// The result of a call that did not end in time when it was aborted.
-const DROPPED: &str = "aborted; it may have run in part";
-
 /// Runs the calls of `answer`. When this returns, all results are recorded and reported.
 pub(crate) async fn run_all(run: &mut Run<'_>, answer: &AssistantMessage) -> Vec<Arc<Message>> {
     let slots: Vec<Slot> = plan(run.engine, answer);
@@ -56,7 +51,7 @@ pub(crate) async fn run_all(run: &mut Run<'_>, answer: &AssistantMessage) -> Vec
     }
     let slots = ToolRunner::run(run.engine, Some(&mut run.loop_guard), slots).await;
     let message = |slot: Slot| {
-        let outcome = slot.outcome.unwrap_or_else(|| Outcome::unrun("aborted"));
+        let outcome = slot.outcome.unwrap_or_else(|| Outcome::unrun(ABORTED));
         run.commit(Message::ToolResult(ToolResultMessage {
             tool_call_id: slot.call.id,
             tool_name: slot.asked_name,
@@ -75,7 +70,7 @@ pub(crate) async fn run_all(run: &mut Run<'_>, answer: &AssistantMessage) -> Vec
 pub(crate) async fn run_one(engine: &mut Engine, call: ToolCall, tool: Arc<dyn AnyTool>) -> Outcome {
     let slot = Slot { asked_name: call.name.clone(), call, tool: Ok(tool), outcome: None };
     let slots = ToolRunner::run(engine, None, vec![slot]).await;
-    slots.into_iter().find_map(|slot| slot.outcome).unwrap_or_else(|| Outcome::unrun("aborted"))
+    slots.into_iter().find_map(|slot| slot.outcome).unwrap_or_else(|| Outcome::unrun(ABORTED))
 }
 
 /// Determines which calls may run side by side.
@@ -181,7 +176,7 @@ impl<'a> ToolRunner<'a> {
     fn skip(&mut self, batch: &mut Batch, index: usize) {
         let stopped = self.engine.current.stop.is_cancelled();
         let reason = match self.slots.get(index).map(|slot| &slot.tool) {
-            _ if stopped => "aborted".to_owned(),
+            _ if stopped => ABORTED.to_owned(),
             Some(Err(reason)) => reason.clone(),
             _ => SKIPPED.to_owned(),
         };

@@ -22,6 +22,7 @@ use crate::permissions::{CallFacts, Judgement, Verdict};
 use tau_protocol::approval::{
     ApprovalAnswer, ApprovalOutcome, ApprovalReason, ApprovalRequest, PermissionMode, RuleScope,
 };
+use tau_protocol::call_ending;
 use tau_protocol::event::{NoticeLevel, QuestionEvent, SettingsEvent, TaskEvent};
 use tau_protocol::message::ToolCall;
 use tau_protocol::query::QueryAnswer;
@@ -267,7 +268,7 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
             let reason = reason.map(|reason| format!(": {}", reason.trim())).unwrap_or_default();
             let what = match waiting.request.blocked {
                 Some(_) => "the user was asked and did not allow it without the sandbox",
-                None => "the user denied this call, it was not run",
+                None => call_ending::DENIED,
             };
             Err(ToolError::refused(format!("{what}{reason}")))
         }

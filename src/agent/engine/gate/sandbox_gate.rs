@@ -13,14 +13,11 @@ use crate::engine::behavior::OnAsk;
 use crate::engine::state::Engine;
 use crate::extensions::hooks::HookPermission;
 use crate::permissions::{Judgement, Verdict};
-use tau_protocol::approval::{ApprovalReason, PermissionMode, RuleScope};
+use tau_protocol::approval::{ApprovalReason, PermissionMode, RuleScope, SANDBOX_RULE};
 use tau_tools::prepared::{with_note, with_terminal};
 use tau_tools::sandbox::support::{Enforced, Support};
 use tau_tools::sandbox::{SandboxDenial, SandboxPolicy};
 use tau_tools::{Access, Approved, Details, Preview, ToolError, ToolOutput};
-
-/// The name before the path in the rule that makes a path writable.
-const RULE: &str = "sandbox_writable";
 
 /// The enforcement in force for the model's commands.
 pub(in crate::engine) fn in_force(engine: &Engine) -> Enforced {
@@ -59,7 +56,7 @@ pub(in crate::engine) fn judge(judgement: Judgement, blocked: Option<&SandboxDen
     let existing = denial.to_add().and_then(|path| path.ancestors().find(|path| path.exists()));
     let suggested_rule = existing.filter(|path| path.parent().is_some());
     let suggested_rules =
-        suggested_rule.map(|path| format!("{RULE}({})", path.display())).into_iter().collect();
+        suggested_rule.map(|path| format!("{SANDBOX_RULE}({})", path.display())).into_iter().collect();
     Judgement { verdict: Verdict::Ask, reasons, suggested_rules, unasked: false, is_dangerous }
 }
 
@@ -124,7 +121,7 @@ pub(in crate::engine) fn not_run_again(
 
 /// The path in a rule of the sandbox: `sandbox_writable(/srv/data)`.
 pub(in crate::engine) fn path_of(rule: &str) -> Option<&str> {
-    rule.trim().strip_prefix(RULE)?.strip_prefix('(')?.strip_suffix(')').map(str::trim)
+    rule.trim().strip_prefix(SANDBOX_RULE)?.strip_prefix('(')?.strip_suffix(')').map(str::trim)
 }
 
 /// Switches to another policy. Paths that the user has added in this session stay writable.
@@ -148,7 +145,7 @@ pub(in crate::engine) fn add_writable(
     rule: &str,
     scope: RuleScope,
 ) -> Result<Arc<SandboxPolicy>, String> {
-    let given = path_of(rule).ok_or_else(|| format!("write {RULE}(PATH), or allow it once"))?;
+    let given = path_of(rule).ok_or_else(|| format!("write {SANDBOX_RULE}(PATH), or allow it once"))?;
     let path = tau_tools::paths::resolve(engine.cwd(), given);
     if !path.exists() {
         return Err(format!("{} does not exist", path.display()));
