@@ -24,7 +24,7 @@ use crate::process::signals::Caught;
 use crate::process::stderr::Stderr;
 use tau_agent::engine::base::retry::span;
 use tau_agent::engine::behavior::OnAsk;
-use tau_protocol::run::{OnRepeat, RetryMode, RunEnd, SteerMode};
+use tau_protocol::run::{OnRepeat, RetryMode, SteerMode};
 
 use tau_agent::engine::task::AgentHandle;
 use tau_app::geometry::Motion;
@@ -302,10 +302,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
             }
             AgentEvent::Run(RunEvent::AutoRetryEnd { .. })
             | AgentEvent::Turn(TurnEvent::MessageStart { .. }) => self.wait_told = None,
-            AgentEvent::Run(RunEvent::RunStopped { reason: RunEnd::Repeats }) => {
-                self.ended = Some(Exit::Stuck);
-            }
-            AgentEvent::Run(RunEvent::RunStopped { .. }) => self.ended = Some(Exit::Limit),
+            AgentEvent::Run(RunEvent::RunStopped { reason }) => self.ended = Some(reason.into()),
             AgentEvent::Questions(QuestionEvent::Asked { id, question }) => self.decline(id, &question),
             AgentEvent::Questions(QuestionEvent::ApprovalRequested { request }) => self.deny(&request),
             AgentEvent::Task(TaskEvent::Notice { level, text, hint }) if level != NoticeLevel::Info => {
@@ -374,15 +371,15 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
             }
             return Err(Exit::Model);
         };
-        match stop_reason {
-            StopReason::Error => {
-                self.say(error.as_deref().unwrap_or("the model failed"));
-                Err(Exit::Model)
-            }
-            StopReason::Aborted => Err(Exit::Aborted),
-            StopReason::Length => Ok(Answered::CutOff(self.answer.text().unwrap_or_default().to_owned())),
-            StopReason::Stop | StopReason::ToolUse | StopReason::Other => {
-                Ok(Answered::Fully(self.answer.text().unwrap_or_default().to_owned()))
+        let text = || self.answer.text().unwrap_or_default().to_owned();
+        match Exit::from(stop_reason) {
+            Exit::Ok => Ok(Answered::Fully(text())),
+            Exit::Limit => Ok(Answered::CutOff(text())),
+            exit => {
+                if stop_reason == StopReason::Error {
+                    self.say(error.as_deref().unwrap_or("the model failed"));
+                }
+                Err(exit)
             }
         }
     }

@@ -6,6 +6,8 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use super::{plain, stderr};
+use tau_protocol::message::StopReason;
+use tau_protocol::run::RunEnd;
 
 /// The way in which the program ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,6 +83,28 @@ impl Exit {
         }
         let row = Self::TABLE.iter().find(|(exit, ..)| *exit == self);
         row.map_or(1, |(_, code, _)| *code)
+    }
+}
+
+/// The end for a run that a limit or the loop guard stopped.
+impl From<RunEnd> for Exit {
+    fn from(end: RunEnd) -> Exit {
+        match end {
+            RunEnd::Repeats => Exit::Stuck,
+            RunEnd::Turns | RunEnd::Time | RunEnd::Dollars => Exit::Limit,
+        }
+    }
+}
+
+/// The end for a run whose last answer ended in this way, if that answer has a text.
+impl From<StopReason> for Exit {
+    fn from(reason: StopReason) -> Exit {
+        match reason {
+            StopReason::Stop | StopReason::ToolUse | StopReason::Other => Exit::Ok,
+            StopReason::Length => Exit::Limit,
+            StopReason::Error => Exit::Model,
+            StopReason::Aborted => Exit::Aborted,
+        }
     }
 }
 

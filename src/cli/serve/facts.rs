@@ -27,6 +27,8 @@ pub(crate) struct Facts {
     /// Tool calls that have ended since the session was opened.
     pub tool_calls: u64,
     pub run: RunFacts,
+    /// The text of the first message of the user since the session was opened.
+    pub first_prompt: Option<String>,
     /// The events from which a client that has read the messages must start, to get incomplete ones, too: an
     /// open message, running calls.
     open: BTreeMap<String, Position>,
@@ -56,17 +58,13 @@ impl RunFacts {
 
     /// The program's end for this run, as print mode has it.
     pub fn exit(&self) -> Exit {
-        match (self.end, self.stop_reason) {
-            (Some(RunEnd::Repeats), _) => Exit::Stuck,
-            (Some(_), _) => Exit::Limit,
-            (None, _) if self.aborted => Exit::Aborted,
-            (None, Some(StopReason::Aborted)) => Exit::Aborted,
-            (None, Some(StopReason::Length)) => Exit::Limit,
-            (None, None | Some(StopReason::Error)) => Exit::Model,
-            (None, Some(StopReason::Stop | StopReason::ToolUse | StopReason::Other)) => {
-                let text = self.answer.text().unwrap_or_default();
-                if text.trim().is_empty() { Exit::Model } else { Exit::Ok }
-            }
+        if let Some(end) = self.end {
+            return end.into();
+        }
+        match self.stop_reason.map_or(Exit::Model, Exit::from) {
+            _ if self.aborted => Exit::Aborted,
+            Exit::Ok if self.answer.text().unwrap_or_default().trim().is_empty() => Exit::Model,
+            exit => exit,
         }
     }
 }
@@ -109,8 +107,12 @@ impl Facts {
             AgentEvent::Turn(TurnEvent::MessageEnd { message }) => {
                 self.open.remove(MESSAGE);
                 self.run.answer.add(message);
-                if let Message::Assistant(answer) = message.as_ref() {
-                    self.answered(answer);
+                match message.as_ref() {
+                    Message::Assistant(answer) => self.answered(answer),
+                    Message::User(user) if self.first_prompt.is_none() => {
+                        self.first_prompt = Some(user.content.text());
+                    }
+                    _ => {}
                 }
             }
             AgentEvent::Turn(TurnEvent::ToolExecutionStart { tool_call_id, .. }) => {

@@ -36,7 +36,6 @@ use tau_protocol::event::{
     TurnEvent,
 };
 use tau_protocol::message::{Message, StopReason};
-use tau_protocol::run::RunEnd;
 
 /// The composition of this front end's agents: like print mode's.
 pub const PROFILE: FrontEndProfile = super::print::PROFILE;
@@ -391,7 +390,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
             AgentEvent::Turn(TurnEvent::MessageEnd { message }) => self.answer.add(message),
             AgentEvent::Turn(TurnEvent::TurnEnd { message, .. }) => self.judge(message),
             AgentEvent::Run(RunEvent::RunStopped { reason }) => {
-                self.outcome = if *reason == RunEnd::Repeats { Exit::Stuck } else { Exit::Limit };
+                self.outcome = (*reason).into();
                 self.limited = true;
             }
             AgentEvent::Run(RunEvent::AgentSettled { aborted: true }) if self.outcome != Exit::Limit => {
@@ -453,17 +452,15 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
 
     fn judge(&mut self, message: &Message) {
         let Message::Assistant(answer) = message else { return };
-        let error = answer.error_message.clone();
-        match answer.stop_reason {
-            StopReason::Error => (self.outcome, self.error) = (Exit::Model, error),
-            StopReason::Aborted => self.outcome = Exit::Aborted,
-            StopReason::Length => {
-                (self.outcome, self.error) = (Exit::Limit, Some(CUT_OFF.into()));
-            }
-            StopReason::Stop | StopReason::Other if answer.text().trim().is_empty() => {
+        self.outcome = answer.stop_reason.into();
+        let has_calls = answer.stop_reason == StopReason::ToolUse;
+        match self.outcome {
+            Exit::Model => self.error.clone_from(&answer.error_message),
+            Exit::Limit => self.error = Some(CUT_OFF.into()),
+            Exit::Ok if !has_calls && answer.text().trim().is_empty() => {
                 (self.outcome, self.error) = (Exit::Model, Some(NO_TEXT.into()));
             }
-            StopReason::Stop | StopReason::ToolUse | StopReason::Other => self.outcome = Exit::Ok,
+            _ => {}
         }
     }
 

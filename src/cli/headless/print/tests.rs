@@ -16,6 +16,7 @@ use tau_protocol::command::{RunCommand, TaskCommand};
 use tau_protocol::event::{QuestionEvent, RunEvent, TaskEvent, TurnEvent};
 use tau_protocol::message::{AssistantMessage, Block, Usage};
 use tau_protocol::model::Api;
+use tau_protocol::run::RunEnd;
 
 /// A writer that can be read afterwards.
 #[derive(Clone, Default)]
