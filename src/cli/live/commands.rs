@@ -27,7 +27,7 @@ use tau_protocol::message::Message;
 use tau_protocol::query::{PageFrom, PageGoal};
 
 /// The report that there was nothing to stop.
-const NOTHING_RUNS: &str = "nothing runs in this session";
+pub(crate) const NOTHING_RUNS: &str = "nothing runs in this session";
 /// Interval at which `tau wait` looks at the record of a session.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -125,17 +125,18 @@ fn interrupted(id: &str) -> String {
     format!("the process of the session ended before its run; to continue: tau send {id} continue")
 }
 
-/// Stops the run of a session; returns a report. The error is a sentence, when its process cannot be reached.
-pub(crate) async fn stop_run(paths: &Paths, network: &Network, id: &str) -> Result<String, String> {
+/// Stops the run of a session; returns false if nothing runs in it. The error is a sentence, when its process
+/// cannot be reached.
+pub(crate) async fn stop_run(paths: &Paths, network: &Network, id: &str) -> Result<bool, String> {
     let found = record::of(paths, id).filter(|found| found.is_live && found.state().is_at_work());
     let Some((found, address)) = found.and_then(|found| found.address().map(|address| (found, address)))
     else {
-        return Ok(NOTHING_RUNS.to_owned());
+        return Ok(false);
     };
     let server = Server::new(address, &found.record.token, network).map_err(|failure| failure.to_string())?;
     let path = format!("/api/sessions/{id}/abort");
     server.tell(&path, &Value::Null).await.map_err(|trouble| trouble.text().to_owned())?;
-    Ok("stopped".to_owned())
+    Ok(true)
 }
 
 /// Runs `tau stop`; returns the program's end.
@@ -143,9 +144,8 @@ pub(crate) fn stop(args: &StopArgs) -> Exit {
     on_runtime(async {
         let named = Named::find(&args.id)?;
         let network = named.environment.settings.network();
-        let said = stop_run(&named.environment.paths, &network, &named.id).await.map_err(Refusal::config)?;
-        if said == NOTHING_RUNS {
-            warn(&said);
+        if !stop_run(&named.environment.paths, &network, &named.id).await.map_err(Refusal::config)? {
+            warn(NOTHING_RUNS);
         }
         Ok(Exit::Ok)
     })

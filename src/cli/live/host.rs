@@ -7,31 +7,16 @@ use std::io::Write;
 use super::hosting::Hosting;
 use super::registry::Ending;
 use crate::args::{self, CliArgs};
-use crate::compose::environment::{Connections, OnBadConfig};
-use crate::compose::profile::FrontEndProfile;
 use crate::compose::{Setup, sessions};
 use crate::headless::prompts::{self, CliPrompt};
 use crate::headless::{self, NO_PROMPT, answer, stdin_prompts};
 use crate::process::crash;
 use crate::process::exit::{Exit, Refusal, fail, warn};
 use crate::process::signals::Signals;
+use crate::serve::PROFILE;
 use crate::serve::live::LiveSession;
-use tau_agent::engine::behavior::OnAsk;
 use tau_agent::session::Session;
 use tau_protocol::command::{AgentCommand, Queue, QueueCommand, RunCommand};
-use tau_protocol::run::{OnRepeat, RetryMode, SteerMode};
-
-/// The composition of this front end's agents: a user can be asked, but looks only now and then.
-const PROFILE: FrontEndProfile = FrontEndProfile {
-    on_bad_config: OnBadConfig::Refuse,
-    retry: RetryMode::Interactive,
-    steer: SteerMode::AfterTurnCalls,
-    on_repeat: OnRepeat::Stop,
-    on_ask: OnAsk::Ask,
-    asks_user: true,
-    is_client: true,
-    connections: Connections::ForClients,
-};
 
 /// Runs the process; returns its end. `arguments` are those of `tau -b`, without the program's name.
 pub(crate) fn run(arguments: &[OsString]) -> Exit {

@@ -12,6 +12,7 @@ use crate::serve::live::LiveSession;
 use tau_agent::session::list;
 use tau_agent::settings::Paths;
 use tau_protocol::live_session::LiveState;
+use tau_protocol::title;
 
 /// Maximum number of characters of a session's last line.
 const MAX_LINE: usize = 200;
@@ -81,13 +82,19 @@ impl Registry {
 
     fn record(&self, live: &LiveSession) -> LiveRecord {
         let known = self.open.get(&live.id).map(|open| open.record().title.clone());
-        let mut record = live.read_facts(|facts, _| LiveRecord {
+        // What is in the file before the first record is not among the events.
+        let known = known.unwrap_or_else(|| title_of_file(live));
+        live.read_facts(|facts, _| LiveRecord {
             id: live.id.clone(),
             pid: std::process::id(),
             address: self.address.clone(),
             token: self.token.clone(),
             directory: facts.mirror.session.cwd.clone(),
-            title: facts.mirror.session.name.clone().unwrap_or_default(),
+            title: match (&facts.mirror.session.name, &facts.first_prompt) {
+                (Some(name), _) if !name.is_empty() => name.clone(),
+                (_, Some(prompt)) if known.is_empty() => title::of(prompt).unwrap_or_default(),
+                _ => known,
+            },
             state: state(facts, self.background),
             exit: (!facts.mirror.running && facts.run.is_over()).then(|| facts.run.exit().code()),
             model: facts.model(),
@@ -96,14 +103,15 @@ impl Registry {
             changed: jiff::Timestamp::now().as_millisecond(),
             background: self.background,
             told: false,
-        });
-        if record.title.is_empty() {
-            let file = || live.read_facts(|facts, _| facts.mirror.session.file.clone());
-            let read = || list::row_of(&file()?).map(|row| row.title());
-            record.title = known.filter(|title| !title.is_empty()).or_else(read).unwrap_or_default();
-        }
-        record
+        })
     }
+}
+
+/// The title of a session that has messages already; empty if it has none.
+fn title_of_file(live: &LiveSession) -> String {
+    let file = live.read_facts(|facts, _| facts.mirror.session.file.clone());
+    let row = file.and_then(|file| list::row_of(&file));
+    row.and_then(|row| row.name.or_else(|| title::of(&row.first_prompt))).unwrap_or_default()
 }
 
 fn state(facts: &Facts, background: bool) -> LiveState {

@@ -122,7 +122,8 @@ impl PerformRequest for Services {
             let setup = self.setup.lock();
             (setup.paths.clone(), setup.settings.network())
         };
-        commands::stop_run(&paths, &network, &id).await
+        let is_stopped = commands::stop_run(&paths, &network, &id).await?;
+        Ok(if is_stopped { "stopped" } else { commands::NOTHING_RUNS }.to_owned())
     }
 
     async fn preview(self: &Arc<Self>, _: &Call, path: PathBuf) -> Result<LastExchange, String> {
@@ -157,7 +158,7 @@ impl PerformRequest for Services {
 
     async fn models(self: &Arc<Self>, _: &Call, purpose: ModelsFor) -> Result<ModelList, String> {
         let services = Arc::clone(self);
-        let keyless = purpose != ModelsFor::Step(1) && purpose != ModelsFor::Step(-1);
+        let keyless = !matches!(purpose, ModelsFor::Step(_));
         let list = move || ModelList {
             usable: services.usable_models(),
             keyless: if keyless { services.keyless_models() } else { Vec::new() },

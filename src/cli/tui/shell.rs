@@ -97,13 +97,39 @@ pub(super) enum Left {
     Running(JoinHandle<Exit>, Option<String>),
 }
 
-/// A cause of the loop's end.
-enum Ended {
-    Exit(Exit),
-    /// The user left the session running.
+/// A way to leave the session.
+enum Leaving {
+    /// It ends with the program, in this way.
+    End(Exit),
+    /// It continues if it is at work, and the terminal gets its prompt back.
     Background,
-    /// The user opens another live session, by its id.
+    /// It continues if it is at work, and the live session of this id is opened.
     Open(String),
+}
+
+impl Leaving {
+    fn exit(&self) -> Exit {
+        match self {
+            Leaving::End(exit) => *exit,
+            Leaving::Background | Leaving::Open(_) => Exit::Ok,
+        }
+    }
+
+    /// Whether the session continues, if it is at work.
+    fn continues(&self, on_hangup: OnHangup) -> bool {
+        match self {
+            Leaving::End(exit) => *exit == Exit::HungUp && on_hangup == OnHangup::Continue,
+            Leaving::Background | Leaving::Open(_) => true,
+        }
+    }
+
+    /// The session that is opened next.
+    fn next(self) -> Option<String> {
+        match self {
+            Leaving::Open(id) => Some(id),
+            Leaving::End(_) | Leaving::Background => None,
+        }
+    }
 }
 
 /// A cause of waking the loop.
@@ -179,24 +205,17 @@ impl Shell {
 
     /// Runs until the user quits or leaves, or a signal ends the program.
     pub(super) async fn run(mut self) -> Left {
-        let ended = match self.run_loop().await {
-            Ok(ended) => ended,
-            // The terminal is gone, so a message has no place.
-            Err(_) => Ended::Exit(Exit::HungUp),
-        };
-        let (exit, next, continues) = match ended {
-            Ended::Background => (Exit::Ok, None, true),
-            Ended::Open(id) => (Exit::Ok, Some(id), true),
-            Ended::Exit(exit) => (exit, None, exit == Exit::HungUp && self.on_hangup == OnHangup::Continue),
-        };
-        if continues
+        // After an error the terminal is gone, so a message has no place.
+        let leaving = self.run_loop().await.unwrap_or(Leaving::End(Exit::HungUp));
+        if leaving.continues(self.on_hangup)
             && self.is_at_work()
             && let Some(published) = self.published.take()
         {
-            return Left::Running(self.leave(published).await, next);
+            return Left::Running(self.leave(published).await, leaving.next());
         }
+        let exit = leaving.exit();
         self.end(exit).await;
-        Left::Quit(crash::or_crash(exit), next)
+        Left::Quit(crash::or_crash(exit), leaving.next())
     }
 
     /// The session that a command opens, if another process has it open: this terminal becomes another screen
@@ -219,11 +238,11 @@ impl Shell {
         waiter::can_leave() && self.published.as_ref().is_some_and(Published::is_at_work)
     }
 
-    async fn run_loop(&mut self) -> io::Result<Ended> {
+    async fn run_loop(&mut self) -> io::Result<Leaving> {
         let mut tick: Option<(u64, Instant)> = None;
         loop {
-            if let Some(ended) = self.perform().await? {
-                return Ok(ended);
+            if let Some(leaving) = self.perform().await? {
+                return Ok(leaving);
             }
             let wants = self.screen.wants();
             self.screen.show_title(&wants.title)?;
@@ -242,7 +261,7 @@ impl Shell {
                 tick = None;
             }
             if let Some(exit) = self.on_wake(wake)? {
-                return Ok(Ended::Exit(exit));
+                return Ok(Leaving::End(exit));
             }
             if self.screen.dirty && (at_once || Instant::now() >= self.pacer.frame_at()) {
                 // A key that arrived in the meantime is shown in the same frame, unless it must wait for an
@@ -251,7 +270,7 @@ impl Shell {
                     && let Some(event) = self.input.try_next()
                     && let Some(exit) = self.on_input(event)?
                 {
-                    return Ok(Ended::Exit(exit));
+                    return Ok(Leaving::End(exit));
                 }
                 self.screen.draw()?;
                 let interactive = self.screen.model().is_some_and(|model| model.jobs.owner().is_some());
@@ -444,15 +463,15 @@ impl Shell {
     }
 
     /// Carries out the queued effects, in order.
-    async fn perform(&mut self) -> io::Result<Option<Ended>> {
+    async fn perform(&mut self) -> io::Result<Option<Leaving>> {
         while let Some(effect) = self.screen.effects.pop_front() {
             match effect {
-                Effect::Quit => return Ok(Some(Ended::Exit(Exit::Ok))),
-                Effect::Background => return Ok(Some(Ended::Background)),
-                Effect::OpenLive(id) => return Ok(Some(Ended::Open(id))),
+                Effect::Quit => return Ok(Some(Leaving::End(Exit::Ok))),
+                Effect::Background => return Ok(Some(Leaving::Background)),
+                Effect::OpenLive(id) => return Ok(Some(Leaving::Open(id))),
                 Effect::Agent(command) => {
                     if let Some(id) = self.opens_elsewhere(&command) {
-                        return Ok(Some(Ended::Open(id)));
+                        return Ok(Some(Leaving::Open(id)));
                     }
                     if let Some(published) = &self.published {
                         published.sent(&command);
