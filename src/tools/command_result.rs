@@ -3,7 +3,7 @@
 use super::process::{self, FinishedCommand};
 use super::sandbox::SandboxRule;
 use super::scratch::Scratch;
-use super::{Details, OutputLimits, ToolError, ToolOutput, budget};
+use super::{Details, OutputLimits, TerminalOutput, ToolError, ToolOutput, budget};
 use crate::counted::counted;
 
 /// The largest weight of output in one answer. Output is less often worth reading in full than a file.
@@ -61,15 +61,33 @@ pub async fn answer(
 
 /// A description of how the command ended.
 fn outcome(finished: &FinishedCommand, wording: Wording<'_>) -> String {
-    let time = format!("{:.1} s", finished.duration_ms as f64 / 1000.0);
+    let time = seconds(finished.duration_ms);
     match (finished.output.exit_code, finished.output.signal) {
         _ if finished.cancelled => format!("aborted by the user after {time}"),
         _ if finished.timed_out => {
             format!("timed out after {} s and was killed{}", wording.timeout.unwrap_or(0), wording.on_timeout)
         }
-        (Some(code), _) => format!("exit code {code} ({time})"),
+        (Some(code), _) => exited(code, finished.duration_ms),
         (None, Some(signal)) => format!("ended by signal {signal}{} ({time})", signal_name(signal)),
         (None, None) => format!("ended for an unknown reason ({time})"),
+    }
+}
+
+fn exited(code: i32, duration_ms: u64) -> String {
+    format!("exit code {code} ({})", seconds(duration_ms))
+}
+
+fn seconds(duration_ms: u64) -> String {
+    format!("{:.1} s", duration_ms as f64 / 1000.0)
+}
+
+/// The text of an answer without its last line, if that only says that the command succeeded.
+pub fn without_success<'a>(text: &'a str, terminal: &TerminalOutput) -> &'a str {
+    let (Some(0), Some(duration_ms)) = (terminal.exit_code, terminal.duration) else { return text };
+    match text.strip_suffix(&exited(0, duration_ms)) {
+        Some("") => "",
+        Some(before) => before.strip_suffix('\n').unwrap_or(text),
+        None => text,
     }
 }
 

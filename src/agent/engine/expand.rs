@@ -22,7 +22,8 @@ use crate::extensions::templates::arguments::Arguments;
 use crate::extensions::templates::parts::{Part, parts};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::message::{Block, ToolCall, UserContent, UserMessage};
-use tau_tools::{Content, Details, TerminalOutput, ToolOutput, ToolProgress, ids, paths};
+use tau_tools::command_result::without_success;
+use tau_tools::{Content, Details, ToolOutput, ToolProgress, ids, paths};
 
 /// The maximum nesting of templates.
 const MAX_DEPTH: usize = 8;
@@ -237,14 +238,9 @@ fn text_of(output: &ToolOutput) -> String {
         })
         .collect();
     let text = texts.join("\n");
-    // The success of a command is not part of the template's text.
-    let is_ending = |line: &str| line.starts_with("exit code 0 (");
     match &output.details {
-        Details::Terminal(TerminalOutput { exit_code: Some(0), .. }) => match text.rsplit_once('\n') {
-            Some((before, ending)) if is_ending(ending) => before.to_owned(),
-            None if is_ending(&text) => String::new(),
-            Some(_) | None => text,
-        },
+        // The success of a command is not part of the template's text.
+        Details::Terminal(terminal) => without_success(&text, terminal).to_owned(),
         _ => text,
     }
 }

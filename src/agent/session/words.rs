@@ -3,6 +3,7 @@
 use super::entry::{Body, Entry};
 use crate::secrets::redact::MARK;
 use tau_protocol::message::Message;
+use tau_protocol::session_row::LastExchange;
 
 /// The number of characters shown of a line, and those of them before the first word.
 const EXCERPT: usize = 240;
@@ -57,7 +58,22 @@ pub(super) fn words_of(entry: &Entry) -> Option<(bool, String)> {
     (!text.trim().is_empty()).then_some((person, text))
 }
 
-pub(super) fn cut(text: &str) -> String {
+/// The last exchange among these words, which come from the end of the session.
+pub(super) fn exchange_of(words: impl Iterator<Item = (bool, String)>) -> LastExchange {
+    let mut last = LastExchange::default();
+    for (is_user, text) in words {
+        if is_user {
+            last.user = cut(&text);
+            break;
+        }
+        if last.model.is_empty() {
+            last.model = cut(&text);
+        }
+    }
+    last
+}
+
+fn cut(text: &str) -> String {
     let text = text.trim();
     match text.char_indices().nth(MAX_LEN) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),

@@ -36,7 +36,8 @@ use super::protocol::run::CompactionSettings;
 pub use paths::Paths;
 pub use table::Settings;
 pub use toml_file::line_of_key;
-pub use toml_file::{line_of, read_toml, read_toml_text};
+pub(crate) use toml_file::parse_toml;
+pub use toml_file::{Problem, line_of, read_toml, read_toml_text};
 
 /// The size limit of a settings file, in bytes.
 pub const MAX_BYTES: u64 = 1024 * 1024;

@@ -1,8 +1,8 @@
 //! Reads a TOML file of the user into a type; errors name the file and the line.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::Path;
+use std::{fmt, io};
 
 use serde::de::DeserializeOwned;
 use toml::de::DeTable;
@@ -40,15 +40,40 @@ pub(super) fn read_file(path: &Path) -> Result<Option<String>, SettingsError> {
 
 /// The value of a text from `path`.
 pub fn read_toml_text<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, SettingsError> {
+    parse_toml(text).map_err(|problem| {
+        let place = problem.line.map_or_else(String::new, |line| format!(":{line}"));
+        SettingsError(format!("{}{place}: {}", path.display(), problem.text))
+    })
+}
+
+/// A problem with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The line, from 1; `None` for the file as a whole.
+    pub line: Option<usize>,
+    /// A sentence.
+    pub text: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+/// The value of a text.
+pub(crate) fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
     let text = bare(text);
     toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| line_of(text, span.start));
-        let place = line.map_or_else(String::new, |line| format!(":{line}"));
-        let why = match DeTable::parse(text) {
+        let text = match DeTable::parse(text) {
             Ok(_) => explain(error.message()),
             Err(_) => not_toml(error.message()),
         };
-        SettingsError(format!("{}{place}: {why}", path.display()))
+        Problem { line, text }
     })
 }
 

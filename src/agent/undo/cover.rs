@@ -14,13 +14,10 @@ use ignore::gitignore::Gitignore;
 use super::content::ContentStore;
 use super::entry::{Entry, Kind};
 use super::ignore_rules::{self, Rules};
-use super::journal::{Cause, Change, Journal, Lost};
+use super::journal::{Cause, Change, Journal, Lost, LostReason};
 use super::snapshot::Snapshot;
 use super::state::{FileState, Stamp};
 use tau_tools::ignore_files;
-
-/// The reason an ignored path is not covered.
-pub(super) const IGNORED: &str = "ignored by .gitignore";
 
 /// The paths that are covered regardless of the current ignore files.
 #[derive(Debug, Default)]
@@ -46,7 +43,7 @@ impl Cover {
         let mut cover = Cover { root: root.to_owned(), outer, untracked, ..Cover::default() };
         for record in journal.records.iter().filter(|record| matches!(record.cause, Cause::Call { .. })) {
             cover.note(&record.changes, &record.lost, store, None);
-            let ignored = record.lost.iter().filter(|lost| lost.why == IGNORED);
+            let ignored = record.lost.iter().filter(|lost| lost.why == LostReason::Ignored);
             let below = ignored.filter_map(|lost| lost.path.0.strip_prefix(root).ok());
             cover.appeared.extend(below.map(|path| (bytes(path), None)));
         }

@@ -37,8 +37,40 @@ pub(crate) struct Change {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Lost {
     pub(crate) path: StoredPath,
-    /// The reason, in words.
-    pub(crate) why: String,
+    pub(crate) why: LostReason,
+}
+
+/// The reason why a change cannot be restored, stored in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub(crate) enum LostReason {
+    /// The path is ignored.
+    Ignored,
+    Other(String),
+}
+
+impl LostReason {
+    const IGNORED: &str = "ignored by .gitignore";
+
+    /// It in words.
+    pub(super) fn as_str(&self) -> &str {
+        match self {
+            LostReason::Ignored => Self::IGNORED,
+            LostReason::Other(why) => why,
+        }
+    }
+}
+
+impl From<String> for LostReason {
+    fn from(why: String) -> Self {
+        if why == Self::IGNORED { LostReason::Ignored } else { LostReason::Other(why) }
+    }
+}
+
+impl From<LostReason> for String {
+    fn from(why: LostReason) -> String {
+        why.as_str().to_owned()
+    }
 }
 
 /// The cause of changes.

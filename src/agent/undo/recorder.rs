@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::baseline::{Baseline, MAX_COPY_SIZE};
 use super::content::Hash;
-use super::cover::IGNORED;
 use super::entry::{Entry, Kind};
 use super::git_objects::GitObjects;
 use super::ignore_rules::{as_path, is_rules};
-use super::journal::{Cause, Change, Lost};
+use super::journal::{Cause, Change, Lost, LostReason};
 use super::scan::{Difference, differences, entry_at};
 use super::session::{OpenCall, SessionUndo, now};
 use super::snapshot::Snapshot;
@@ -135,7 +134,7 @@ impl SessionUndo {
         for change in &changes {
             if let FileState::File { hash: None, size, .. } = &change.before {
                 let why = format!("too large ({} MB)", size >> 20);
-                lost.push(Lost { path: change.path.clone(), why });
+                lost.push(Lost { path: change.path.clone(), why: LostReason::Other(why) });
             }
         }
         changes.retain(|change| !lost.iter().any(|lost| lost.path == change.path));
@@ -163,17 +162,17 @@ impl SessionUndo {
 
     fn unseen(&self, why: &str, lost: &mut Vec<Lost>) {
         let why = format!("changes by commands are not tracked: {why}");
-        lost.push(Lost { path: StoredPath(self.root.clone()), why });
+        lost.push(Lost { path: StoredPath(self.root.clone()), why: LostReason::Other(why) });
     }
 
     /// Reports changes that are not covered. Ignored files are only listed, as every build changes some.
     fn report(&mut self, lost: &[Lost]) {
         let told: Vec<String> = lost
             .iter()
-            .filter(|lost| lost.why != IGNORED)
+            .filter(|lost| lost.why != LostReason::Ignored)
             .map(|lost| match lost.path.0 == self.root {
-                true => lost.why.clone(),
-                false => format!("{} ({})", self.shown(&lost.path.0), lost.why),
+                true => lost.why.as_str().to_owned(),
+                false => format!("{} ({})", self.shown(&lost.path.0), lost.why.as_str()),
             })
             .collect();
         let text = match told.as_slice() {
@@ -217,7 +216,9 @@ impl SessionUndo {
                     changes.push(Change { path: StoredPath(path), before, after, halfway: false });
                 }
                 Ok(None) => {}
-                Err(why) => lost.push(Lost { path: StoredPath(path), why }),
+                Err(why) => {
+                    lost.push(Lost { path: StoredPath(path), why: LostReason::Other(why) });
+                }
             }
         }
         self.ignored(&earlier, &later, lost);
@@ -271,7 +272,7 @@ impl SessionUndo {
         let unknown = |path: &&[u8]| earlier.get(path).is_none();
         for path in changed.into_iter().map(|(.., path)| path).filter(unknown).take(IGNORED_NAMED) {
             let path = StoredPath(self.root.join(as_path(path)));
-            lost.push(Lost { path, why: IGNORED.to_owned() });
+            lost.push(Lost { path, why: LostReason::Ignored });
         }
     }
 }

@@ -101,7 +101,7 @@ impl SessionUndo {
             .into_iter()
             .map(|lost| {
                 let path = if lost.path.0 == self.root { ".".to_owned() } else { self.shown(&lost.path.0) };
-                NotCovered { path, reason: lost.why }
+                NotCovered { path, reason: lost.why.into() }
             })
             .collect();
         if self.journal.dropped > from {

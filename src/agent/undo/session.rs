@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::baseline::Baseline;
 use super::content::ContentStore;
 use super::cover::Cover;
-use super::journal::{self, Change, Journal, Lost};
+use super::journal::{self, Change, Journal, Lost, LostReason};
 use super::quota::{self, FolderLock, UndoOptions};
 use super::restore::sweep_beside;
 use super::state::{FileState, StoredPath, observe_itself};
@@ -173,7 +173,7 @@ impl SessionUndo {
         let mut lost = Vec::new();
         if any {
             let why = "tau ended while the command ran, so what it changed is not known".to_owned();
-            lost.push(Lost { path: StoredPath(self.root.clone()), why });
+            lost.push(Lost { path: StoredPath(self.root.clone()), why: LostReason::Other(why) });
         }
         self.journal.end_cut_off(changes, lost).ok();
     }

@@ -1,9 +1,7 @@
 //! Reads and checks the file of a custom tool, `tools/NAME.toml`, with line numbers of problems.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::num::NonZeroU64;
-use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,7 +9,7 @@ use toml::Spanned;
 
 use super::arguments::{Argument, ArgumentKind};
 use super::words::{TOOL_DIR, Text, is_name, placeholder_in_shell_text};
-use crate::settings::{line_of, read_toml_text};
+use crate::settings::{Problem, line_of, parse_toml};
 
 /// The maximum length of a description, in characters.
 const MAX_DESCRIPTION_LEN: usize = 8_000;
@@ -75,24 +73,6 @@ pub(super) struct DeclaredAccess {
     pub(super) network: bool,
 }
 
-/// A problem with a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The line, from 1; `None` for the file as a whole.
-    pub line: Option<usize>,
-    /// A sentence.
-    pub text: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "line {line}: {}", self.text),
-            None => f.write_str(&self.text),
-        }
-    }
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -142,8 +122,8 @@ struct WhenTable {
 }
 
 /// Reads the text of a file. The error returns all problems of the file.
-pub(super) fn parse(path: &Path, text: &str) -> Result<Definition, Vec<Problem>> {
-    let file: File = read_toml_text(path, text).map_err(|error| vec![of_reader(path, &error.0)])?;
+pub(super) fn parse(text: &str) -> Result<Definition, Vec<Problem>> {
+    let file: File = parse_toml(text).map_err(|error| vec![error])?;
     let mut check = Check { text, problems: Vec::new() };
     let arguments = check.arguments(file.arguments);
     let description = file.description.get_ref().trim().to_owned();
@@ -172,17 +152,6 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Definition, Vec<Problem>>
             success: file.success.filter(|codes| !codes.is_empty()).unwrap_or_else(|| vec![0]),
         }),
         _ => Err(check.problems),
-    }
-}
-
-/// Parses an error of the TOML reader, which names the file before the line.
-fn of_reader(path: &Path, error: &str) -> Problem {
-    let rest = error.strip_prefix(&path.display().to_string()).unwrap_or(error);
-    let rest = rest.strip_prefix(':').unwrap_or(rest);
-    let line = rest.split_once(": ").and_then(|(line, text)| Some((line.trim().parse().ok()?, text)));
-    match line {
-        Some((line, text)) => Problem { line: Some(line), text: text.to_owned() },
-        None => Problem { line: None, text: rest.trim().to_owned() },
     }
 }
 
@@ -351,7 +320,7 @@ mod tests {
     use super::*;
 
     fn problems(text: &str) -> String {
-        let found = parse(Path::new("/t/x.toml"), text).err().unwrap_or_default();
+        let found = parse(text).err().unwrap_or_default();
         found.iter().map(|problem| format!("{problem}\n")).collect()
     }
 

@@ -18,7 +18,7 @@ mod words;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use definition::Problem;
+pub use crate::settings::Problem;
 pub use tool::CustomTool;
 
 use super::places::Place;
@@ -79,7 +79,7 @@ pub fn read(path: &Path, source: ExtensionSource, shell: Option<&Path>) -> Found
             String::from_utf8(bytes).map_err(|_| of_file("it is not UTF-8; save it as UTF-8 text".to_owned()))
         });
     let tool = text.and_then(|text| {
-        let parsed = definition::parse(path, &text);
+        let parsed = definition::parse(&text);
         match (parsed, name_problem(&name)) {
             (Ok(definition), None) => {
                 let place = ToolPlace { path: path.to_owned(), source, shell: shell.map(Path::to_owned) };

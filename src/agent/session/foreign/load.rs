@@ -8,7 +8,7 @@ use super::{claude, codex, opencode};
 use crate::session::entry::{Body, Entry};
 use crate::session::header::Beginning;
 use crate::session::list;
-use crate::session::words::{cut, words_of};
+use crate::session::words::{exchange_of, words_of};
 use crate::session::{Session, SessionError};
 use crate::settings::paths::cwd_name;
 use tau_protocol::event::NoticeLevel;
@@ -110,18 +110,7 @@ pub(in crate::session) fn last_exchange(path: &Path, origin: SessionOrigin) -> s
         SessionOrigin::Opencode => opencode::read(path, Some(LAST))?,
         _ => conversation(origin, &scan::end(path, END)?),
     };
-    let mut last = LastExchange::default();
-    for entry in read.entries.iter().rev() {
-        match words_of(entry) {
-            Some((true, text)) => {
-                last.user = cut(&text);
-                return Ok(last);
-            }
-            Some((false, text)) if last.model.is_empty() => last.model = cut(&text),
-            _ => {}
-        }
-    }
-    Ok(last)
+    Ok(exchange_of(read.entries.iter().rev().filter_map(words_of)))
 }
 
 /// The entries of another agent's session. Fails with errors of the file system.
