@@ -74,12 +74,7 @@ pub(crate) fn find(settings: &Settings, paths: &Paths) -> Result<Vec<Written>, S
         directories.insert(row.cwd);
         true
     });
-    let keys = vec![
-        paths.config.join("auth.json"),
-        paths.config.join(TOKENS_FILE),
-        paths.mcp_logins(),
-        paths.data.join("logins"),
-    ];
+    let keys = vec![paths.config.join("auth.json"), paths.config.join(TOKENS_FILE), paths.mcp_logins()];
     let history = vec![paths.data.join("prompts.jsonl"), paths.data.join("proxy-usage.json")];
     // In a folder of the user's choice only the sessions are tau's.
     let sessions = if own_root { vec![root] } else { sessions };

@@ -95,6 +95,25 @@ pub(super) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
     value.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
+/// The blocks of a content: text, or a list of parts, which `block` reads. Fails when it is something else,
+/// and those of `block`.
+pub(super) fn blocks(
+    content: &Value,
+    block: &dyn Fn(&Value) -> Result<Block, String>,
+) -> Result<Vec<Block>, String> {
+    match content {
+        Value::Null => Ok(Vec::new()),
+        Value::String(text) => Ok(vec![Block::text(text.clone())]),
+        Value::Array(parts) => parts.iter().map(block).collect(),
+        _ => Err("`content` is neither text nor a list".to_owned()),
+    }
+}
+
+/// The error for a part of this type.
+pub(super) fn unsupported(kind: &str) -> String {
+    format!("content of type {kind:?} is not supported by tau proxy")
+}
+
 /// Fails when a field is set that cannot be passed on.
 pub(super) fn refuse(body: &Value, fields: &[&str]) -> Result<(), String> {
     match fields.iter().find(|field| set(body, field).is_some_and(|value| *value != Value::Bool(false))) {

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::read::{Asked, Conversation, call, effort, flag, list, picture, refuse, set, text, tool};
+use super::read::{
+    self, Asked, Conversation, call, effort, flag, list, picture, refuse, set, text, tool, unsupported,
+};
 use tau_protocol::message::Block;
 use tau_tools::Content;
 
@@ -93,15 +95,8 @@ fn plain(content: &Value) -> Result<String, String> {
     Ok(texts.collect::<Result<Vec<_>, _>>()?.join("\n"))
 }
 
-/// The blocks of a content: text, or a list of parts.
 fn blocks(content: &Value) -> Result<Vec<Block>, String> {
-    let parts = match content {
-        Value::Null => return Ok(Vec::new()),
-        Value::String(text) => return Ok(vec![Block::text(text.clone())]),
-        Value::Array(parts) => parts,
-        _ => return Err("`content` is neither text nor a list".to_owned()),
-    };
-    let part = |part: &Value| match text(part, "type") {
+    read::blocks(content, &|part| match text(part, "type") {
         "text" => Ok(Block::text(text(part, "text"))),
         "refusal" => Ok(Block::text(text(part, "refusal"))),
         "image_url" => {
@@ -109,7 +104,6 @@ fn blocks(content: &Value) -> Result<Vec<Block>, String> {
             let (data, mime_type) = picture(url.as_str().unwrap_or_else(|| text(url, "url")))?;
             Ok(Block::Image { data, mime_type })
         }
-        other => Err(format!("content of type {other:?} is not supported by tau proxy")),
-    };
-    parts.iter().map(part).collect()
+        other => Err(unsupported(other)),
+    })
 }

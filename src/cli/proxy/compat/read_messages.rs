@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::read::{Asked, Conversation, effort, flag, list, refuse, set, text, tool};
+use super::read::{self, Asked, Conversation, effort, flag, list, refuse, set, text, tool, unsupported};
 use super::read_chat::as_content;
 use tau_protocol::message::{Block, ToolCall};
 use tau_protocol::model::ThinkingLevel;
@@ -86,14 +86,8 @@ fn read_user(content: &Value, conversation: &mut Conversation) -> Result<(), Str
     Ok(())
 }
 
-/// The blocks of a content: text, or a list of parts.
 fn blocks(content: &Value) -> Result<Vec<Block>, String> {
-    match content {
-        Value::Null => Ok(Vec::new()),
-        Value::String(text) => Ok(vec![Block::text(text.clone())]),
-        Value::Array(parts) => parts.iter().map(block).collect(),
-        _ => Err("`content` is neither text nor a list".to_owned()),
-    }
+    read::blocks(content, &block)
 }
 
 fn block(part: &Value) -> Result<Block, String> {
@@ -125,6 +119,6 @@ fn block(part: &Value) -> Result<Block, String> {
             arguments: part.get("input").cloned().unwrap_or_else(|| serde_json::json!({})),
             thought_signature: None,
         }),
-        other => return Err(format!("content of type {other:?} is not supported by tau proxy")),
+        other => return Err(unsupported(other)),
     })
 }

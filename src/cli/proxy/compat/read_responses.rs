@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::read::{Asked, Conversation, call, effort, list, picture, refuse, set, text, tool};
+use super::read::{
+    self, Asked, Conversation, call, effort, list, picture, refuse, set, text, tool, unsupported,
+};
 use super::read_chat::{as_content, chosen};
 use tau_protocol::message::Block;
 
@@ -79,22 +81,14 @@ fn read_item(item: &Value, asked: &mut Asked, conversation: &mut Conversation) -
     Ok(())
 }
 
-/// The blocks of a content: text, or a list of parts.
 fn blocks(content: &Value) -> Result<Vec<Block>, String> {
-    let parts = match content {
-        Value::Null => return Ok(Vec::new()),
-        Value::String(text) => return Ok(vec![Block::text(text.clone())]),
-        Value::Array(parts) => parts,
-        _ => return Err("`content` is neither text nor a list".to_owned()),
-    };
-    let part = |part: &Value| match text(part, "type") {
+    read::blocks(content, &|part| match text(part, "type") {
         "input_text" | "output_text" | "text" => Ok(Block::text(text(part, "text"))),
         "refusal" => Ok(Block::text(text(part, "refusal"))),
         "input_image" => {
             let (data, mime_type) = picture(text(part, "image_url"))?;
             Ok(Block::Image { data, mime_type })
         }
-        other => Err(format!("content of type {other:?} is not supported by tau proxy")),
-    };
-    parts.iter().map(part).collect()
+        other => Err(unsupported(other)),
+    })
 }
