@@ -21,8 +21,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::time::timeout;
 
-use crate::faults::server::{Act, Server};
-use crate::headless::bare;
+use crate::support::program::bare;
+use crate::support::server::{Act, Server};
 use crate::time_limit::InTime;
 
 /// An editor, and tau behind its pipes.

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use crate::approvals::terminal::{calling, play, saying};
-use crate::faults::server::{Act, Server};
-use crate::headless::{bare, calls, run, says};
+use crate::support::program::{bare, calls, run, says};
+use crate::support::server::{Act, Server};
 use crate::time_limit::InTime;
 
 fn questions() -> Value {

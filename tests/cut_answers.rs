@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::faults::server::{Act, Server, stream};
-use crate::headless::says;
 use crate::screen::Screen;
+use crate::support::program::says;
+use crate::support::server::{Act, Server, stream};
 
 /// The stream is cut after the first half.
 fn cut() -> Act {

@@ -17,7 +17,7 @@ use tau::view::memo::{RowsKey, RowsVersion};
 
 use crate::harness::{Screen, assistant, call, frames, text, user};
 use crate::screen::Screen as Terminal;
-use crate::sessions::{HEADER, line};
+use crate::support::session_files::{HEADER, line};
 
 fn said(name: &str, range: std::ops::Range<usize>) -> Vec<Arc<Message>> {
     range.map(|at| Arc::new(user(&format!("{name} {at}")))).collect()

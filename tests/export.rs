@@ -19,7 +19,7 @@ use tau::app::request::ShellRequest;
 use crate::fake::Step::{Say, Stop};
 use crate::fake::{Bench, Player};
 use crate::harness::{Screen, text};
-use crate::sessions::{Folder, HEADER, entry, line};
+use crate::support::session_files::{Folder, HEADER, entry, line};
 use crate::time_limit::{EndInTime, RunInTime};
 
 const KEY: &str = "sk-ant-api03-A1b2C3d4E5f6G7h8I9j0K1l2";

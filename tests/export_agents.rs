@@ -10,7 +10,7 @@ use tau::agent::protocol::message::{Block, Message};
 use tau::agent::session::Session;
 use tau::tools::Content;
 
-use crate::sessions::{HEADER, entry, line};
+use crate::support::session_files::{HEADER, entry, line};
 use crate::time_limit::RunInTime;
 
 const PICTURE: &str = "iVBORw0KGgo=";

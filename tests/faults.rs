@@ -1,7 +1,6 @@
 //! Faults of networks and providers, from the socket to the agent's events: each ends in a recovery or a
 //! clear event, and received data is kept.
 
-pub mod server;
 pub mod tls;
 
 use std::sync::Arc;
@@ -18,7 +17,7 @@ use tau::agent::provider::direct::{Direct, IdleLimits};
 use tau::agent::provider::http::{Http, Network, ProxyChoice};
 
 use crate::fake::{Bench, brief, said};
-use server::{Act, Server, answer, stream};
+use crate::support::server::{self, Act, Server, answer, stream};
 
 /// A piece of text, an end, and both in one answer.
 const SAID: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"so far\"}}]}\n\n";

@@ -22,7 +22,7 @@ use tau::tools::Content;
 
 use crate::fake::{Bench, Player};
 use crate::session_search::hits;
-use crate::sessions::{Folder, assistant, user};
+use crate::support::session_files::{Folder, assistant, user};
 
 const LINES: &str = include_str!("golden/sessions/pi-1.5.2.jsonl");
 const EXPECTED: &str = include_str!("golden/sessions/pi-1.5.2.expected.json");

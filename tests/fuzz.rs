@@ -36,7 +36,7 @@ fn as_text(input: &[u8]) -> String {
 }
 
 /// The text in random pieces of up to `most` characters.
-fn pieces(text: &str, dice: &mut crate::laws::Dice, most: usize) -> Vec<String> {
+fn pieces(text: &str, dice: &mut crate::support::dice::Dice, most: usize) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
     let mut rest = characters.as_slice();
     let mut pieces = Vec::new();

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::faults::server::Server;
-use crate::headless::{bare, calls, run, says};
 use crate::screen::Screen;
+use crate::support::program::{bare, calls, run, says};
+use crate::support::server::Server;
 use crate::time_limit::{JoinInTime, SOON};
 
 /// Waits until the working directory has been moved away.

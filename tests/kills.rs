@@ -20,8 +20,8 @@ use tau::agent::session::{Access, Session};
 
 use crate::fake::Step::{Call, Say, Stop, Wait};
 use crate::fake::{Bench, Player};
-use crate::laws::Dice;
-use crate::sessions::opened_soon;
+use crate::support::dice::Dice;
+use crate::support::session_files::opened_soon;
 use crate::time_limit::{EndInTime, JoinInTime, in_time};
 
 /// The folder of the child's session.
@@ -137,7 +137,10 @@ async fn a_killed_session_continues() {
     };
     assert!(session.context().messages.len() >= before + 2);
     check_calls(&session);
-    assert_eq!(crate::sessions::texts(&session).last().map(String::as_str), Some("assistant:still here"));
+    assert_eq!(
+        crate::support::session_files::texts(&session).last().map(String::as_str),
+        Some("assistant:still here")
+    );
 }
 
 /// The child: continues with the session in its folder, or starts one, and never rests.

@@ -14,8 +14,8 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
 use self::server::{Manner, Server};
-use crate::headless::{Ended, bare, run};
 use crate::screen::Screen as Terminal;
+use crate::support::program::{Ended, bare, run};
 use crate::time_limit::InTime;
 
 /// A home folder whose logins take place at this server.

@@ -17,9 +17,9 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-use crate::faults::server::{Act, Server};
-use crate::headless::{Ended, bare, calls, run, says};
 use crate::screen::Screen;
+use crate::support::program::{Ended, bare, calls, run, says};
+use crate::support::server::{Act, Server};
 use crate::time_limit::InTime;
 
 /// Runs `tau --print` with this `config.toml`, these acts of the model, and additional arguments; returns

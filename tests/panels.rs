@@ -14,9 +14,9 @@ use tau::app::key::{Mouse, MouseButton, MouseKind};
 use tau::tools::{Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 use tau::view::theme::{Theme, ThemeToken};
 
-use crate::faults::server::{Act, Server, stream};
 use crate::harness::{Screen, assistant, call, frame, frames, text};
 use crate::screen::Screen as Terminal;
+use crate::support::server::{Act, Server, stream};
 
 const SCRIPT: &str = "set -euo pipefail\nfor name in one two; do\n  echo \"$name\" | tee -a log.txt\ndone\n";
 

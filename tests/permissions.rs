@@ -22,7 +22,7 @@ use tau::agent::permissions::{CallFacts, Options, Permissions, RuleInForce, Rule
 use tau::agent::protocol::approval::PermissionMode;
 use tau::tools::access::Access;
 
-use crate::laws::{Dice, on_threads};
+use crate::support::dice::{Dice, on_threads};
 use crate::tidy::report;
 use crate::time_limit::EndInTime;
 use generate::PROGRAMS;

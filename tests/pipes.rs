@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::faults::server::Server;
-use crate::headless::{bare, calls, run, says};
 use crate::screen::Screen;
+use crate::support::program::{bare, calls, run, says};
+use crate::support::server::Server;
 
 /// Files of the project, besides its own content.
 const OF_PROJECT: [&str; 21] = [

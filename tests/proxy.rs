@@ -13,9 +13,9 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
-use crate::faults::server::{Act, Server, stream};
-use crate::headless::{Ended, bare, calls, run, says};
-use crate::rpc::hostile::Dice;
+use crate::support::dice::Dice;
+use crate::support::program::{Ended, bare, calls, run, says};
+use crate::support::server::{Act, Server, stream};
 use crate::time_limit::{InTime, SOON};
 
 const KEY: &str = "the-real-key-of-the-provider";
@@ -371,7 +371,7 @@ async fn a_thousand_malformed_requests_leave_it_alive() {
     })
     .to_string()
     .into_bytes();
-    let mut dice = Dice(11);
+    let mut dice = Dice::new(11);
     let (mut refused, mut unauthorized) = (0, 0);
     for n in 0..900 {
         let mut body = whole.clone();

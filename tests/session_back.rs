@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::json;
 use tau::agent::session::{Access, Session};
 
-use crate::laws::Dice;
-use crate::sessions::{Folder, HEADER, assistant, entry, line, texts, user};
+use crate::support::dice::Dice;
+use crate::support::session_files::{Folder, HEADER, assistant, entry, line, texts, user};
 
 /// Everything a session reports about itself.
 fn all(session: &Session) -> (Vec<String>, Vec<String>, Vec<Option<String>>, String) {
@@ -163,5 +163,5 @@ fn a_name_that_has_not_been_read_can_be_taken_away() {
     session.set_name("").unwrap();
     assert_eq!(session.info().name, None);
     drop(session);
-    assert_eq!(crate::sessions::opened_soon(&path).info().name, None);
+    assert_eq!(crate::support::session_files::opened_soon(&path).info().name, None);
 }

@@ -22,7 +22,7 @@ use tau::agent::settings::private_files::open_with;
 
 use crate::fake::Step::{Call, Say, Stop};
 use crate::fake::{Bench, Player, files};
-use crate::sessions::{Folder, HEADER, assistant, line, opened_soon, texts, user};
+use crate::support::session_files::{Folder, HEADER, assistant, line, opened_soon, texts, user};
 
 /// The failing operations, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tau::agent::session::Session;
 use tempfile::TempDir;
 
-use crate::sessions::{HEADER, line, user};
+use crate::support::session_files::{HEADER, line, user};
 use crate::time_limit::{JoinInTime, RunInTime};
 
 struct Place(TempDir);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tau::agent::session::lock::{Life, Owner, note_path, noted};
 use tau::agent::session::{Access, ForkRange, Session, SessionError};
 
-use crate::sessions::{Folder, HEADER, line, texts, user};
+use crate::support::session_files::{Folder, HEADER, line, texts, user};
 use crate::time_limit::{EndInTime, in_time};
 
 fn owner(fields: Value) -> Owner {
@@ -104,7 +104,7 @@ fn what_a_dead_tau_left_is_told_and_can_be_taken_over() {
     let SessionError::Locked { owner, .. } = locked else { panic!("{locked}") };
     assert_eq!(owner.life(), Life::Ended, "{owner:?}");
     assert!(owner.to_string().ends_with("which has exited"), "{owner}");
-    assert_eq!(texts(&crate::sessions::opened_soon(&path)), ["user:one", "user:two"]);
+    assert_eq!(texts(&crate::support::session_files::opened_soon(&path)), ["user:one", "user:two"]);
 }
 
 #[test]

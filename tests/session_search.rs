@@ -11,7 +11,7 @@ use tau::agent::session::foreign::places::ForeignPlaces;
 use tau::agent::session::search::{SearchLimits, SearchScope, SessionHit, search};
 
 use crate::screen::Screen;
-use crate::sessions::{HEADER, entry, line};
+use crate::support::session_files::{HEADER, entry, line};
 use crate::time_limit::{EndInTime, RunInTime};
 
 const ALL: SearchLimits = SearchLimits { per_session: 100, total: 100 };

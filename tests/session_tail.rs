@@ -13,7 +13,7 @@ use tau::agent::session::list::list_known;
 use tau::agent::session::{Access, Session};
 
 use crate::session_search::hits;
-use crate::sessions::{Folder, HEADER, assistant, entry, line, texts, user};
+use crate::support::session_files::{Folder, HEADER, assistant, entry, line, texts, user};
 
 /// A session of `count` messages, with a name and level at its beginning.
 fn long(count: usize, extra: &[(usize, String)]) -> String {

@@ -10,7 +10,9 @@ use tau::agent::protocol::model::ThinkingLevel;
 use tau::agent::session::entry::Body;
 use tau::agent::session::{Session, SessionError, is_session_id, list};
 
-use crate::sessions::{Folder, HEADER, assistant, check, entry, line, opened_soon, texts, user};
+use crate::support::session_files::{
+    Folder, HEADER, assistant, check, entry, line, opened_soon, texts, user,
+};
 use crate::time_limit::RunInTime;
 
 #[test]

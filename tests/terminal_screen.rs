@@ -6,7 +6,7 @@
 use tau::tools::vt::{TerminalScreen, ToCursor};
 use unicode_width::UnicodeWidthChar;
 
-use crate::laws::Dice;
+use crate::support::dice::Dice;
 
 /// The columns and rows of most screens here.
 const SIZE: (u16, u16) = (20, 6);

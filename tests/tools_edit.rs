@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use serde_json::{Value, json};
 use tau::tools::Details;
 
-use crate::tools::{Bench, names};
+use crate::support::tool_bench::{Bench, names};
 
 /// Checks one edit of a file with these bytes.
 async fn check(before: impl AsRef<[u8]>, old: &str, new: &str, after: impl AsRef<[u8]>, says: &str) {

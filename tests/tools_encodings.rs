@@ -6,9 +6,9 @@ use std::fs;
 use serde_json::{Value, json};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::faults::server::Server;
-use crate::headless::{bare, calls, run, says};
-use crate::tools::Bench;
+use crate::support::program::{bare, calls, run, says};
+use crate::support::server::Server;
+use crate::support::tool_bench::Bench;
 
 const TEXTS: [(&str, &str); 6] = [
     ("GBK", "这个文件是用旧的中文编码保存的。\n请不要改变它的编码。\n"),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::tools::Bench;
+use crate::support::tool_bench::Bench;
 
 /// The peak memory of this process, in kB.
 fn peak() -> u64 {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tau::tools::{Details, ToolError, Toolbox};
 
+use crate::support::tool_bench::Bench;
 use crate::time_limit::SOON;
-use crate::tools::Bench;
 
 /// A small project with git's ignore rules.
 fn project() -> Bench {

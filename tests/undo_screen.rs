@@ -3,8 +3,8 @@
 
 use serde_json::json;
 
-use crate::faults::server::{Act, Server, stream};
 use crate::screen::Screen;
+use crate::support::server::{Act, Server, stream};
 
 const SED: &str = "sed -i 's/line 3/LINE 3/' f*.txt && rm gone.txt && mkdir made && \
     echo GITHUB_TOKEN=ghp_$(printf x8Kq2Vb7Lm4Zt9Rw3Ys6Nd1Hf5Gj0Pc2TaQe) >made/new.txt";

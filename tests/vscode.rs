@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::faults::server::Server;
 use crate::harness::root;
-use crate::headless::{bare, calls, run, says, stalls};
+use crate::support::program::{bare, calls, run, says, stalls};
+use crate::support::server::Server;
 use crate::time_limit::{EndInTime, LIMIT};
 
 fn source(name: &str) -> String {

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
 
-use crate::faults::server::{Act, Server};
-use crate::headless::{Ended, bare, calls, run, says};
 use crate::screen::Screen as Terminal;
+use crate::support::program::{Ended, bare, calls, run, says};
+use crate::support::server::{Act, Server};
 use crate::time_limit::InTime;
 
 /// A web server of this machine; its port, and the requests it got: method, address and key, and the body.

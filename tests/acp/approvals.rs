@@ -1,7 +1,7 @@
 //! Calls waiting for the user: the options, their effects, and withdrawn requests.
 
 use super::*;
-use crate::headless::{calls, says};
+use crate::support::program::{calls, says};
 
 /// Runs one prompt in ask mode whose call writes a file; `option` is chosen, or the request is answered
 /// `cancelled`. Returns the request, the answer of the prompt, and the text of the file.

@@ -1,8 +1,8 @@
 //! Contributions of the editor: its unsaved text, its MCP servers, its forms.
 
 use super::*;
-use crate::headless::{calls, says};
 use crate::mcp::server;
+use crate::support::program::{calls, says};
 
 /// Answers tau's requests about files until the prompt is answered. `text` is the editor's version of every
 /// file; text to write is written and kept.

@@ -1,8 +1,8 @@
 //! Editors that write nonsense, or disconnect.
 
 use super::*;
-use crate::headless::{says, stalls};
-use crate::rpc::hostile::Dice;
+use crate::support::dice::Dice;
+use crate::support::program::{says, stalls};
 
 const METHODS: [&str; 16] = [
     "initialize",
@@ -55,7 +55,7 @@ fn line(dice: &mut Dice) -> Vec<u8> {
 async fn a_thousand_lines_of_nonsense_leave_it_alive() {
     let mut editor = Editor::new(vec![says("still here")]).await;
     let session = editor.session().await;
-    let mut dice = Dice(11);
+    let mut dice = Dice::new(11);
     for n in 0..1_000 {
         let line = line(&mut dice);
         editor.raw(&line).await;

@@ -1,7 +1,7 @@
 //! Plan mode: the plan as a list, its outcome, and its progress.
 
 use super::*;
-use crate::headless::{calls, says};
+use crate::support::program::{calls, says};
 
 /// A session in plan mode, and the id of its prompt.
 async fn planned(acts: Vec<Act>) -> (Editor, String, i64, Value) {

@@ -1,7 +1,7 @@
 //! Sessions: several at once, loaded, resumed, listed, closed, deleted; their options.
 
 use super::*;
-use crate::headless::{calls, says};
+use crate::support::program::{calls, says};
 
 #[tokio::test]
 async fn a_session_is_listed_loaded_resumed_and_deleted() {

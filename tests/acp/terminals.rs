@@ -1,7 +1,7 @@
 //! Commands in terminals of the editor.
 
 use super::*;
-use crate::headless::{calls, says};
+use crate::support::program::{calls, says};
 
 /// A session whose model runs a command, with the request for its terminal answered.
 async fn in_terminal(arguments: Value) -> (Editor, String, i64, Value) {

@@ -1,7 +1,7 @@
 //! Prompts: streaming, stop reasons, and the accepted content.
 
 use super::*;
-use crate::headless::{calls, says, stalls};
+use crate::support::program::{calls, says, stalls};
 
 #[tokio::test]
 async fn a_prompt_streams_text_and_a_tool_call() {
@@ -71,7 +71,7 @@ async fn a_running_command_is_cancelled() {
 #[tokio::test]
 async fn what_a_provider_refuses_is_an_error_of_the_prompt() {
     let body = json!({"error": {"message": "no such model"}}).to_string();
-    let refused = crate::faults::server::answer("404 Not Found", "", body.as_bytes());
+    let refused = crate::support::server::answer("404 Not Found", "", body.as_bytes());
     let mut editor = Editor::new(vec![Act::Send(refused), says("now")]).await;
     let session = editor.session().await;
     let id = editor.prompt(&session, "go").await;

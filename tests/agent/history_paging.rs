@@ -9,7 +9,7 @@ use tau::agent::session::outline::outline;
 use tau::agent::session::{Access, Session};
 
 use super::*;
-use crate::sessions::{HEADER, entry, line};
+use crate::support::session_files::{HEADER, entry, line};
 
 /// A session of about `megabytes`, of messages of 50,000 bytes.
 fn large(dir: &Path, megabytes: usize) -> (PathBuf, usize) {

@@ -233,9 +233,11 @@ async fn the_message_is_on_disk_before_the_request_leaves() {
 #[tokio::test]
 async fn the_prompt_is_that_of_the_directory_of_the_session() {
     let elsewhere = tempfile::tempdir().unwrap();
-    let header = crate::sessions::HEADER.replace("/srv/web", elsewhere.path().to_str().unwrap());
+    let header =
+        crate::support::session_files::HEADER.replace("/srv/web", elsewhere.path().to_str().unwrap());
     let path = elsewhere.path().join("other.jsonl");
-    std::fs::write(&path, format!("{header}\n{}\n", crate::sessions::line("a", None, "one"))).unwrap();
+    std::fs::write(&path, format!("{header}\n{}\n", crate::support::session_files::line("a", None, "one")))
+        .unwrap();
     let player = Player::new(Vec::new());
     let mut bench = Bench::with(player.clone(), |config| {
         let hooks = std::mem::take(&mut config.behavior.hooks);

@@ -202,7 +202,7 @@ async fn the_parts_of_the_context_add_up_to_what_the_provider_counted() {
 fn other(bench: &Bench, cwd: &std::path::Path) -> Session {
     let dir = bench.dir.path().join("others");
     let mut session = Session::begin(Some(&dir), cwd, None);
-    session.append(crate::sessions::user("theirs")).unwrap();
+    session.append(crate::support::session_files::user("theirs")).unwrap();
     session
 }
 
@@ -246,7 +246,7 @@ async fn a_session_in_use_is_looked_at_and_continues_in_a_copy() {
     assert!(brief(&events).iter().any(|line| line.contains("continuing in a copy")), "{events:?}");
     assert_eq!(std::fs::read(&path).unwrap(), before, "theirs is as it was");
     let copy = Session::open_as(&files(&bench.dir)[0], Access::Read).unwrap();
-    assert_eq!(crate::sessions::texts(&copy), ["user:theirs", "user:mine", "assistant:here"]);
+    assert_eq!(crate::support::session_files::texts(&copy), ["user:theirs", "user:mine", "assistant:here"]);
     offered(&mut bench, &path, "Fork").await;
     assert_eq!(opened(&mut bench).await, ["user theirs"]);
     offered(&mut bench, &path, "nothing of this").await;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::faults::server::{Act, Server, stream};
 use crate::screen::{Screen as Terminal, TIMEOUT};
+use crate::support::server::{Act, Server, stream};
 
 /// An answer with these calls: tool and arguments.
 pub(crate) fn calling(calls: &[(&str, Value)]) -> Act {

@@ -163,7 +163,7 @@ async fn where_nobody_can_be_asked_the_model_is_told() {
     let mut other = std::process::Command::new("sleep");
     let mut other = other.arg("300").env_clear().env("HELD", "by-another").spawn().expect("sleep");
     let command = format!("cat /proc/{}/environ", other.id());
-    let server = crate::faults::server::Server::start(vec![
+    let server = crate::support::server::Server::start(vec![
         calling(&[("bash", json!({ "command": command }))]),
         saying("Finished."),
     ])

@@ -320,7 +320,7 @@ async fn every_command_of_the_wire_is_known_to_the_program() {
     let commands = commands_of_the_page();
     assert!(commands.len() >= 33, "only {} commands were seen", commands.len());
     let home = tempfile::tempdir().expect("a folder");
-    let mut program = crate::headless::bare(home.path());
+    let mut program = crate::support::program::bare(home.path());
     program.args(["--mode", "rpc", "--model", "demo"]).stdin(Stdio::piped()).stderr(Stdio::null());
     let mut child = program.spawn().expect("the program");
     let lines: String =

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::hooks::Place;
 use super::write;
-use crate::headless::{bare, calls, run, says};
+use crate::support::program::{bare, calls, run, says};
 use crate::time_limit::RunInTime;
 
 /// The block in this language after the words that name its file.

@@ -8,10 +8,10 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
 
 use super::write;
-use crate::faults::server::{Act, Server};
-use crate::headless::{Ended, bare, calls, run, says};
 use crate::sandbox::has_landlock;
 use crate::screen::Screen;
+use crate::support::program::{Ended, bare, calls, run, says};
+use crate::support::server::{Act, Server};
 use crate::time_limit::InTime;
 
 /// A folder with settings, in which the program runs.

@@ -11,9 +11,9 @@ use tau::agent::extensions::{ExtensionOptions, Extensions};
 use tau::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 
 use super::{skill, write};
-use crate::faults::server::Server;
-use crate::headless::{bare, says};
 use crate::screen::Screen;
+use crate::support::program::{bare, says};
+use crate::support::server::Server;
 use crate::time_limit::InTime;
 
 fn load(places: &Places) -> Loaded {

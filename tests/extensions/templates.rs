@@ -8,9 +8,9 @@ use tau::agent::protocol::extension::{ExtensionRow, ExtensionState};
 use tokio::process::Command;
 
 use super::{skill, write};
-use crate::faults::server::{Act, Server};
-use crate::headless::{bare, calls, says};
 use crate::screen::Screen;
+use crate::support::program::{bare, calls, says};
+use crate::support::server::{Act, Server};
 use crate::time_limit::InTime;
 
 /// tau in a home directory with a server as its model.

@@ -8,9 +8,9 @@ use tau::agent::protocol::extension::ExtensionState;
 
 use super::hooks::Place;
 use super::write;
-use crate::faults::server::Server;
-use crate::headless::{Ended, bare, calls, run, says};
 use crate::mcp::client::Client;
+use crate::support::program::{Ended, bare, calls, run, says};
+use crate::support::server::Server;
 
 /// A tool that writes its input to a file, and does not declare that.
 const MAKES: &str = "description = 'Makes a file'\nshell = true\ncommand = 'echo made >\"$arg_path\" && echo it is made'\n\

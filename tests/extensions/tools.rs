@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::hooks::Place;
 use super::write;
-use crate::headless::{Ended, bare, calls, run, says};
+use crate::support::program::{Ended, bare, calls, run, says};
 
 /// The text that the page's example searches for.
 const MARK: &str = concat!("TO", "DO");

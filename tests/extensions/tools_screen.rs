@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::faults::server::Server;
-use crate::headless::{calls, says};
 use crate::screen::{Screen, TIMEOUT};
+use crate::support::program::{calls, says};
+use crate::support::server::Server;
 use crate::time_limit::InTime;
 
 /// A screen with a tool that creates a file, in ask mode.

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use serde_json::Value;
 
-use crate::faults::server::Server;
-use crate::headless::{Ended, bare, run, says};
+use crate::support::program::{Ended, bare, run, says};
+use crate::support::server::Server;
 
 /// The directory in the recordings.
 const RECORDED: &str = "/home/dev/shop";

@@ -8,8 +8,8 @@ use serde_json::Value;
 use tau::agent::session::Session;
 use tau::agent::session::last_exchange::last_exchange;
 
-use crate::laws::Dice;
 use crate::screen::Screen;
+use crate::support::dice::Dice;
 use crate::time_limit::RunInTime;
 
 /// Puts the recordings into a home, as if they had been made in the working directory.

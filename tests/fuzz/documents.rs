@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use super::driver::{behavior, files, magnitude};
 use super::{Target, as_text, run};
 use crate::session_search::hits;
-use crate::sessions::{HEADER, opened_soon, user};
+use crate::support::session_files::{HEADER, opened_soon, user};
 
 thread_local! {
     /// A folder for the files of a target, which has its own thread. In memory if possible, since every

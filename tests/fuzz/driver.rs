@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::mutate::mutate;
-use crate::laws::Dice;
+use crate::support::dice::Dice;
 
 /// The maximum time for one input. Generous, because other programs may need the processor.
 const CASE_LIMIT: Duration = Duration::from_secs(60);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::laws::Dice;
+use crate::support::dice::Dice;
 
 /// Replacement values for JSON.
 const VALUES: &[&str] = &[

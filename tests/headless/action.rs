@@ -52,7 +52,7 @@ async fn a_step_has_the_answer_and_how_it_ended() {
 async fn a_step_that_fails_says_why_and_fails() {
     let body = br#"{"error":{"message":"the key is wrong"}}"#;
     let refusal =
-        crate::faults::server::answer("401 Unauthorized", "content-type: application/json\r\n", body);
+        crate::support::server::answer("401 Unauthorized", "content-type: application/json\r\n", body);
     let place = Place::new(vec![Act::Send(refusal)]).await;
     let (ended, output, _) = step(&place, "go").await;
     assert_eq!(ended.code, 1, "{ended:?}");

@@ -103,7 +103,7 @@ async fn an_unknown_provider_is_told() {
 #[tokio::test]
 async fn the_code_tells_of_a_message_that_failed() {
     let refused =
-        || Act::Send(crate::faults::server::answer("401 No", "", b"{\"error\":{\"message\":\"who?\"}}"));
+        || Act::Send(crate::support::server::answer("401 No", "", b"{\"error\":{\"message\":\"who?\"}}"));
     let lines = "{\"type\":\"message\",\"content\":\"one\"}\n{\"type\":\"message\",\"content\":\"two\"}\n";
     for (acts, code) in
         [(vec![refused(), says("fine")], 1), (vec![says("fine"), refused()], 1), (vec![says("fine")], 0)]
@@ -118,7 +118,7 @@ async fn the_code_tells_of_a_message_that_failed() {
 
 #[tokio::test]
 async fn a_long_wait_is_told() {
-    let slow = crate::faults::server::answer(
+    let slow = crate::support::server::answer(
         "429 Slow",
         "retry-after: 7200\r\n",
         b"{\"error\":{\"message\":\"quota\"}}",

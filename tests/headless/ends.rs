@@ -5,7 +5,7 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use super::*;
-use crate::faults::server::answer;
+use crate::support::server::answer;
 
 /// Checks that both front ends end with this code, and that the last record of json agrees.
 async fn check(acts: Vec<Act>, arguments: &[&str], code: i32, reason: &str) {

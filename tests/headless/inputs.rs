@@ -4,7 +4,7 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use super::*;
-use crate::rpc::hostile::Dice;
+use crate::support::dice::Dice;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
@@ -125,7 +125,7 @@ fn meaning(line: &[u8]) -> &'static str {
 #[tokio::test]
 async fn a_thousand_malformed_lines_leave_it_alive() {
     let place = Place::new(vec![says("answered")]).await;
-    let mut dice = Dice(3);
+    let mut dice = Dice::new(3);
     let mut lines: Vec<Vec<u8>> = Vec::new();
     while lines.iter().filter(|line| meaning(line) == "error").count() < 1_000 {
         let line = nonsense(&mut dice);

@@ -4,8 +4,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::faults::server::{answer, closed_port};
 use crate::faults::tls;
+use crate::support::server::{answer, closed_port};
 use crate::time_limit::InTime;
 
 /// The program with a provider that is not on this machine.

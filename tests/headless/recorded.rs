@@ -7,10 +7,10 @@ use serde_json::Value;
 use tau::agent::protocol::message::AssistantMessage;
 
 use super::*;
-use crate::faults::server::answer;
 use crate::providers::corpus_folder;
 use crate::providers::expected::{check, read_json};
 use crate::providers::recordings::recordings;
+use crate::support::server::answer;
 
 /// One in this many streams of the corpus is served; all truncated ones are.
 const SAMPLE: usize = 8;

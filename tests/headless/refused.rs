@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::faults::server::answer;
+use crate::support::server::answer;
 
 /// A refusal of a request with this message.
 fn refuses(status: &str, message: &str) -> Act {

@@ -62,7 +62,7 @@ async fn lines(acts: Vec<Act>, lines: &[Value]) -> (Ended, Place) {
 async fn every_line_is_sent_whatever_became_of_those_before() {
     let refusal = || {
         let body = br#"{"error":{"message":"no"}}"#;
-        Act::Send(crate::faults::server::answer("401 No", "content-type: application/json\r\n", body))
+        Act::Send(crate::support::server::answer("401 No", "content-type: application/json\r\n", body))
     };
     let message = |text: &str| json!({"type": "message", "content": text});
     let all = [message("a"), message("b"), message("c")];

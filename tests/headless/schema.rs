@@ -85,7 +85,7 @@ async fn an_answer_that_stays_invalid_is_given_and_fails() {
 /// The first answer is not lost when the repair fails for another reason.
 #[tokio::test]
 async fn a_repair_that_fails_gives_the_answer_before() {
-    let refusal = crate::faults::server::answer("401 Unauthorized", "", b"{}");
+    let refusal = crate::support::server::answer("401 Unauthorized", "", b"{}");
     let (_, text, json) = both(&[says("{}"), Act::Send(refusal)], &["go"]).await;
     assert_eq!((text.code, text.out.as_str()), (1, "{}\n"));
     assert!(

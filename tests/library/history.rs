@@ -4,7 +4,7 @@ use tau::agent::protocol::query::ask;
 use tau::agent::session::{Access, Session};
 
 use super::*;
-use crate::sessions::{HEADER, line};
+use crate::support::session_files::{HEADER, line};
 
 #[allow(dead_code, reason = "its main function is not called here")]
 #[path = "../../examples/restore_session.rs"]

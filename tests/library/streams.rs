@@ -8,7 +8,7 @@ use tau::agent::session::Session;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::faults::server::{Act, Server, answer};
+use crate::support::server::{Act, Server, answer};
 
 async fn all(mut events: tau::agent::api::RunEvents) -> Vec<AgentEvent> {
     let mut all = Vec::new();

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::client::Client;
 use super::{answered_by_a_line, printed, result, server};
-use crate::faults::server::{Act, Server};
-use crate::headless::{calls, says};
 use crate::screen::Screen as Terminal;
+use crate::support::program::{calls, says};
+use crate::support::server::{Act, Server};
 
 fn asks(tool: &str) -> Vec<Act> {
     vec![calls(&format!("mcp__demo__{tool}"), &json!({})), says("Finished.")]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
-use crate::headless::bare;
+use crate::support::program::bare;
 use crate::time_limit::InTime;
 
 pub struct Client {

@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::json;
 
 use super::{printed_in, result, server, tools};
-use crate::headless::{Ended, bare, calls, run, says};
 use crate::sandbox::has_landlock;
+use crate::support::program::{Ended, bare, calls, run, says};
 
 /// The `mcp.json` for a server called `demo` with this behaviour.
 fn json_file(manner: &str) -> String {

@@ -9,7 +9,7 @@ use axum::routing::post;
 use serde_json::{Value, json};
 
 use super::{called_of, printed, tools};
-use crate::headless::says;
+use crate::support::program::says;
 
 /// The messages to the server: the session and token of each, and its method.
 type Seen = Arc<Mutex<Vec<(String, String)>>>;
@@ -75,7 +75,7 @@ async fn a_server_at_an_address_is_called() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_that_cannot_be_used_is_reported() {
     let (url, _) = server().await;
-    let (_kept, gone) = crate::faults::server::closed_port();
+    let (_kept, gone) = crate::support::server::closed_port();
     for (url, header, why) in [
         (url.as_str(), "Bearer wrong", "it does not accept the Authorization in its `headers`"),
         (&format!("http://{gone}/mcp"), "x", "Connection refused"),

@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 
 use self::server::{Manner, Servers};
 use super::{printed_in, result, tools};
-use crate::headless::{Ended, bare, calls, run, says};
+use crate::support::program::{Ended, bare, calls, run, says};
 use crate::time_limit::InTime;
 
 /// A home folder with this `config.toml`.
@@ -557,7 +557,7 @@ async fn a_running_tau_uses_a_login_with_the_next_prompt() {
     let config = servers.config("");
     let place = home(&config);
     let acts = vec![says("First."), says("Second."), calls("mcp__far__add", &json!({})), says("Finished.")];
-    let model = crate::faults::server::Server::start(acts).await;
+    let model = crate::support::server::Server::start(acts).await;
     let mut client = super::client::Client::start(place.path(), &config, &model.url());
     for _ in 0..2 {
         client.ask(json!({"type": "prompt", "message": "go"})).await;

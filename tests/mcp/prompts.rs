@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::client::Client;
 use super::{server, vision};
-use crate::faults::server::Server;
-use crate::headless::{bare, calls, run, says};
+use crate::support::program::{bare, calls, run, says};
+use crate::support::server::Server;
 
 /// The user's message in the last request.
 fn asked(requests: &[Value]) -> String {

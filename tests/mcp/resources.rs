@@ -5,8 +5,8 @@ use serde_json::json;
 use super::client::Client;
 use super::prompts::sent;
 use super::{server, vision};
-use crate::faults::server::Server;
-use crate::headless::{bare, calls, run, says};
+use crate::support::program::{bare, calls, run, says};
+use crate::support::server::Server;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn resources_that_a_message_names_are_attached() {

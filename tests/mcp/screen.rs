@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::server;
-use crate::faults::server::{Act, Server};
-use crate::headless::{calls, says};
 use crate::screen::Screen as Terminal;
+use crate::support::program::{calls, says};
+use crate::support::server::{Act, Server};
 use crate::time_limit::in_time;
 
 /// Starts tau with a server called `demo` and these acts of the model; `mode` is the permission mode. `play`

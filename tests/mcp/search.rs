@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{printed, printed_in, result, server, tools};
-use crate::headless::{calls, says};
+use crate::support::program::{calls, says};
 
 fn description<'a>(request: &'a Value, name: &str) -> &'a str {
     let tools = request["tools"].as_array().unwrap();

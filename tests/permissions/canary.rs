@@ -18,7 +18,7 @@ use tau::agent::protocol::approval::PermissionMode;
 use tau::tools::access::Access;
 
 use super::grammar;
-use crate::laws::Dice;
+use crate::support::dice::Dice;
 use crate::tidy::report;
 
 /// The number of programs that run one after another between checks.

@@ -1,6 +1,6 @@
 //! Compound commands of every kind, made from programs that only record their arguments.
 
-use crate::laws::Dice;
+use crate::support::dice::Dice;
 
 /// The programs.
 pub const PROGRAMS: [&str; 6] = ["aa", "bb", "cc", "dd", "ee", "ff"];

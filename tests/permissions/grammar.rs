@@ -3,7 +3,7 @@
 //!
 //! The program that runs, if any does, is `aa`.
 
-use crate::laws::Dice;
+use crate::support::dice::Dice;
 
 /// The builtins of bash 5.2 with their options.
 const BUILTINS: &str = "\

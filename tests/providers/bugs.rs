@@ -15,7 +15,7 @@ use tau::agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent, Tran
 use tokio_util::sync::CancellationToken;
 
 use super::{assemble, decode};
-use crate::faults::server::{Act, Server, stream};
+use crate::support::server::{Act, Server, stream};
 
 fn failure(events: &[StreamEvent]) -> &Failure {
     match events.last() {

@@ -8,7 +8,7 @@ use tau::agent::provider::classify::from_status;
 
 use super::expected::{check, check_rules, read_json};
 use super::{assemble, corpus_folder, decode, sizes};
-use crate::laws::Dice;
+use crate::support::dice::Dice;
 
 #[test]
 fn recorded_streams() {

@@ -21,7 +21,7 @@ use tau::agent::provider::assemble::Assembler;
 use tau::agent::provider::reader::AnswerReader;
 use tau::agent::provider::{AnswerDecoder, ModelRequest, StreamEvent, wire_format};
 
-use crate::laws::Dice;
+use crate::support::dice::Dice;
 
 /// The corpus of streams and requests that others recorded. It is not part of the repository: `None`, with a
 /// notice, if it is absent. Every test that uses it is the larger half of one that runs without it.

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::expected::{check, check_rules, faults, read_json};
 use super::{assemble, decode_with, request, sizes};
-use crate::faults::server::{Act, Server, answer};
-use crate::laws::Dice;
+use crate::support::dice::Dice;
+use crate::support::server::{Act, Server, answer};
 
 /// The wire formats, including that of an app server.
 pub const FORMATS: [&str; 5] =

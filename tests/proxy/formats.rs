@@ -198,12 +198,12 @@ async fn models_are_listed_as_both_expect() {
 
 #[tokio::test]
 async fn mistakes_have_the_status_that_clients_know() {
-    let busy = Act::Send(crate::faults::server::answer(
+    let busy = Act::Send(crate::support::server::answer(
         "429 Too Many Requests",
         "retry-after: 7\r\n",
         br#"{"error":{"message":"slow down","type":"rate_limit_error"}}"#,
     ));
-    let refused = Act::Send(crate::faults::server::answer(
+    let refused = Act::Send(crate::support::server::answer(
         "401 Unauthorized",
         "",
         format!(r#"{{"error":{{"message":"wrong key {KEY}"}}}}"#).as_bytes(),

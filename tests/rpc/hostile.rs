@@ -1,18 +1,7 @@
 //! Clients that write nonsense, read slowly, or disconnect; and signals.
 
 use super::*;
-
-/// A small deterministic random number generator.
-pub struct Dice(pub u64);
-
-impl Dice {
-    pub fn below(&mut self, most: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % most as u64) as usize
-    }
-}
+use crate::support::dice::Dice;
 
 const COMMANDS: [&str; 30] = [
     "prompt",
@@ -74,7 +63,7 @@ fn line(dice: &mut Dice) -> Vec<u8> {
 async fn a_thousand_lines_of_nonsense_leave_it_alive() {
     let answer = |n: usize| if n.is_multiple_of(5) { vec![Hang] } else { vec![Say("words"), STOP] };
     let mut client = Client::new((0..400).map(answer).collect());
-    let mut dice = Dice(7);
+    let mut dice = Dice::new(7);
     let (mut sent, input) = (0, client.input.take().unwrap());
     let mut input = input;
     let lines: Vec<Vec<u8>> = (0..1_000).map(|_| line(&mut dice)).collect();

@@ -6,10 +6,10 @@ use std::process::Stdio;
 
 use tokio::process::{Child, ChildStdout, Command};
 
-use super::hostile::Dice;
 use super::*;
-use crate::faults::server::{Act, Server};
-use crate::headless::{bare, calls, says, stalls};
+use crate::support::dice::Dice;
+use crate::support::program::{bare, calls, says, stalls};
+use crate::support::server::{Act, Server};
 
 fn serve(dir: &Path, server: &Server, arguments: &[&str]) -> Command {
     let mut command = bare(dir);
@@ -188,7 +188,7 @@ async fn a_process_whose_reader_is_slow_keeps_a_bounded_amount() {
     let delta = json!({"choices": [{"index": 0, "delta": {"content": piece}}]});
     let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
     let body = format!("data: {delta}\n\n").repeat(PIECES) + &format!("data: {end}\n\ndata: [DONE]\n\n");
-    let server = Server::start(vec![Act::Send(crate::faults::server::stream(&body))]).await;
+    let server = Server::start(vec![Act::Send(crate::support::server::stream(&body))]).await;
     let mut child = serve(dir.path(), &server, &["--mode", "rpc"]).spawn().unwrap();
     let mut output = child.stdout.take().unwrap();
     let prompt = b"{\"id\":\"1\",\"type\":\"prompt\",\"message\":\"go\"}\n";
@@ -265,7 +265,7 @@ async fn random_commands_leak_nothing() {
     let server = Server::start(acts).await;
     let mut child = serve(dir.path(), &server, &["--mode", "rpc"]).spawn().unwrap();
     let mut lines = BufReader::with_capacity(1 << 20, child.stdout.take().unwrap()).lines();
-    let mut dice = Dice(11);
+    let mut dice = Dice::new(11);
     let mut input = child.stdin.take().unwrap();
     let mut ask = async |command: Value, id: usize| {
         let mut command = command;

@@ -99,11 +99,11 @@ async fn a_change_of_session_ends_the_run_first() {
 #[tokio::test]
 async fn all_messages_of_a_large_session_are_given() {
     let mut client = Client::new(Vec::new());
-    let mut lines = vec![crate::sessions::HEADER.to_owned()];
+    let mut lines = vec![crate::support::session_files::HEADER.to_owned()];
     for at in 0..600_usize {
         let parent = at.checked_sub(1).map(|at| format!("m{at}"));
         let text = format!("{at} {}", "word ".repeat(2_000));
-        lines.push(crate::sessions::line(&format!("m{at}"), parent.as_deref(), &text));
+        lines.push(crate::support::session_files::line(&format!("m{at}"), parent.as_deref(), &text));
     }
     let path = client.dir.path().join("large.jsonl");
     std::fs::write(&path, lines.join("\n") + "\n").unwrap();

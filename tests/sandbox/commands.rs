@@ -8,7 +8,7 @@ use tau::tools::sandbox::{SandboxLevel, SandboxPolicy, SandboxRule};
 use tau::tools::{Details, ToolError};
 
 use super::{Place, has_landlock, has_mounts, text};
-use crate::tools::Bench;
+use crate::support::tool_bench::Bench;
 
 #[test]
 fn the_exit_code_of_the_command_is_passed_on() {

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::{Place, has_landlock, run, text};
 use crate::approvals::terminal::{calling, saying};
-use crate::faults::server::Server;
 use crate::screen::Screen;
+use crate::support::server::Server;
 
 const NOTICE: &str =
     "is your home directory, or leads to it, so it cannot be changed; start tau in a project's folder";

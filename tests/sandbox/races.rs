@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use tau::tools::Approved;
 use tau::tools::sandbox::{SandboxLevel, SandboxPolicy};
 
+use crate::support::tool_bench::Bench;
 use crate::time_limit::JoinInTime;
-use crate::tools::Bench;
 
 /// A workspace with a directory and a link to one outside with the same files.
 fn place() -> (Bench, PathBuf) {

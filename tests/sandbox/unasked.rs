@@ -13,8 +13,8 @@ use tau::tools::{Details, ToolError};
 
 use super::attacks::{Attack, GIT, OUTSIDE};
 use super::{Place, has_program, run, text};
+use crate::support::tool_bench::Bench;
 use crate::time_limit::EndInTime;
-use crate::tools::Bench;
 
 /// True if this kernel can keep a command from changing anything; prints a note if not.
 fn is_confined() -> bool {

@@ -8,9 +8,9 @@ use tokio::process::Child;
 use super::client::{Served, command, ready_with};
 use super::create;
 use super::dropping::Dropping;
-use crate::headless::{bare, run};
 use crate::screen::Screen;
-use crate::sessions::{HEADER, line};
+use crate::support::program::{bare, run};
+use crate::support::session_files::{HEADER, line};
 
 /// A screen attached to a session of the server at a place: `http://…`, `https://…` or `unix:…`.
 pub(super) fn attached_at(place: &str, token: &str, session: &str, columns: u16) -> Screen {

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::attach::{attached, attached_at, attached_wide, quiet, send};
 use super::client::{Served, command, ready};
 use super::create;
-use crate::faults::server::Server;
-use crate::headless::stalls;
 use crate::screen::Screen;
+use crate::support::program::stalls;
+use crate::support::server::Server;
 
 // The provider answers while this test waits for the screen.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -9,8 +9,8 @@ use super::create;
 use super::dropping::Dropping;
 use super::tls_front::tls_front;
 use crate::faults::tls::file;
-use crate::headless::{bare, run};
 use crate::screen::Screen;
+use crate::support::program::{bare, run};
 
 #[tokio::test]
 async fn a_session_is_attached_to_over_tls() {

@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::process::{Child, Command};
 
-use crate::headless::bare;
+use crate::support::program::bare;
 use crate::time_limit::InTime;
 
 /// A running `tau serve`.

@@ -214,7 +214,7 @@ async fn a_socket_is_for_its_user_only() {
         socket.write_all(head.as_bytes()).await.unwrap();
         reply(socket).await.is(200);
         // A second one does not take it over.
-        let second = crate::headless::run(&mut command(dir.path(), &place, &[]), None).await;
+        let second = crate::support::program::run(&mut command(dir.path(), &place, &[]), None).await;
         assert_eq!(second.code, 3, "{second:?}");
         assert!(second.err.contains("cannot listen on"), "{second:?}");
         child.kill().await.unwrap();
@@ -229,7 +229,7 @@ async fn tokens_come_from_a_file_or_the_environment() {
         std::fs::write(&file, text).unwrap();
         let arguments = ["--token-file", file.to_str().unwrap()];
         let mut refused = command(dir.path(), &["--listen", "127.0.0.1:0"], &arguments);
-        let ended = crate::headless::run(&mut refused, None).await;
+        let ended = crate::support::program::run(&mut refused, None).await;
         assert_eq!(ended.code, 3, "{ended:?}");
         assert!(ended.err.contains(message), "{ended:?}");
     }

@@ -7,8 +7,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::client::reply;
-use crate::faults::server::{Act, Server};
-use crate::headless::{bare, calls, says, stalls};
+use crate::support::program::{bare, calls, says, stalls};
+use crate::support::server::{Act, Server};
 use crate::time_limit::InTime;
 
 const TOKEN: &str = "a-token-of-this-test";

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::browser::Browser;
 use super::client::Served;
 use super::page_layout::LAYOUT;
-use crate::faults::server::{Act, Server};
-use crate::headless::{calls, says, stalls};
+use crate::support::program::{calls, says, stalls};
+use crate::support::server::{Act, Server};
 
 /// Text as a hostile model may write it.
 const HOSTILE: &str = "## A heading\n\nBold **word**, `code`, [link](https://example.com/x), \

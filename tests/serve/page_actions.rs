@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::page::{check, enter, place, prompt, settled};
-use crate::headless::{calls, says};
+use crate::support::program::{calls, says};
 
 /// An image of one pixel.
 const PNG: &str =

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::browser::Browser;
 use super::client::Served;
 use super::page::{LAID_OUT, check, enter, place, prompt, settled};
-use crate::faults::server::Act;
-use crate::headless::{calls, says};
+use crate::support::program::{calls, says};
+use crate::support::server::Act;
 
 /// Window sizes: a desktop, two phones, and one of them rotated.
 const SIZES: [(u32, u32); 4] = [(1280, 800), (390, 844), (375, 667), (844, 390)];

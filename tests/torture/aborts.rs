@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Rack, bounded, full};
-use crate::tools_shell::{gone, rare_sleep};
+use crate::support::processes::{gone, rare_sleep};
 
 /// The number of lines of the constantly changing file; all of them name its version.
 const LINES: usize = if cfg!(debug_assertions) { 3_000 } else { 60_000 };
@@ -72,11 +72,11 @@ fn aborts_at_random_moments_leave_nothing_behind() {
             gone(&nap).await;
         }
         println!("figure: {name}: {done} rounds with a change, {undone} without");
-        let mut left = crate::tools::names(&rack.path(""));
+        let mut left = crate::support::tool_bench::names(&rack.path(""));
         left.retain(|name| !["copy", "f", "new"].contains(&name.as_str()));
         assert!(left.is_empty(), "{left:?}");
         if rack.path("new").exists() {
-            let new = crate::tools::names(&rack.path("new"));
+            let new = crate::support::tool_bench::names(&rack.path("new"));
             assert!(new.iter().all(|name| name.len() == 1), "{new:?}");
         }
         let text = rack.fine("bash", json!({"command": "echo still here"}), Duration::from_secs(2)).await;

@@ -147,7 +147,7 @@ fn what_may_not_be_read_or_written_is_said() {
         for path in ["closed", "fixed"] {
             fs::set_permissions(rack.path(path), fs::Permissions::from_mode(0o755)).unwrap();
         }
-        assert_eq!(crate::tools::names(&rack.path("fixed")), ["f"]);
+        assert_eq!(crate::support::tool_bench::names(&rack.path("fixed")), ["f"]);
     });
 }
 
@@ -267,7 +267,7 @@ fn a_full_disk_leaves_the_old_bytes() {
             rack.refused(tool, args, "no space left on the device").await;
             assert!(rack.bytes("disk/f") == old.as_bytes());
         }
-        let left = crate::tools::names(&rack.path("disk"));
+        let left = crate::support::tool_bench::names(&rack.path("disk"));
         assert!(left == ["f"] || left == ["f", "new"], "{left:?}");
         rack.refused("bash", json!({"command": "head -c 200000 /dev/zero > disk/g"}), "No space left").await;
         fs::remove_file(rack.path("disk/g")).ok();

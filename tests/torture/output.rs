@@ -11,8 +11,8 @@ use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::scratch::Scratch;
 
 use super::{Rack, alone, bounded, full};
+use crate::support::processes::{STUBBORN, alive, gone, kill, rare_sleep};
 use crate::time_limit::SOON;
-use crate::tools_shell::{STUBBORN, alive, gone, kill, rare_sleep};
 
 /// The maximum number of bytes of output files in these tests.
 const ROOM: u64 = 64 << 20;

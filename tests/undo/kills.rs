@@ -13,7 +13,7 @@ use tau::agent::undo::Prompt;
 
 use super::{Work, open};
 use crate::kills::kills;
-use crate::laws::Dice;
+use crate::support::dice::Dice;
 use crate::time_limit::{EndInTime, in_time};
 
 /// The folder of the child.
