@@ -20,6 +20,7 @@ pub mod completion;
 pub mod composer;
 pub mod connection;
 pub mod effect;
+pub mod focus;
 pub mod fuzzy;
 pub mod geometry;
 pub mod jobs;

@@ -11,6 +11,7 @@ use super::completion::Completion;
 use super::composer::{Composer, Draft};
 use super::connection::Connection;
 use super::effect::Effect;
+use super::focus::Focus;
 use super::geometry::{CursorShape, Laid, Motion, ScreenKind, SelectionUnit, Size, TextLayout};
 use super::jobs::Jobs;
 use super::keymap::Keymap;
@@ -196,7 +197,7 @@ impl Model {
             && (!waits || self.status.runs_calls_beside(self.approvals.pending().len() + asked));
         let animated = runs || self.jobs.count() > 0;
         let is_due = self.status_line.command.as_ref().is_some_and(|command| command.due);
-        let becomes_ready = self.shows_prompt() && !self.approvals.is_ready(self.now);
+        let becomes_ready = self.focus() == Focus::Prompt { is_ready: false };
         let expires = self.remark.is_some()
             || self.quit_armed.is_some()
             || self.typed_ahead.is_some()
@@ -216,7 +217,7 @@ impl Model {
             (false, _) => "",
         };
         // Input to a command may be a password.
-        let to_command = self.jobs.owner().is_some() || self.typed_ahead.is_some();
+        let to_command = self.focus() == Focus::Command || self.typed_ahead.is_some();
         let secret = to_command || self.overlays.last().is_some_and(Overlay::is_secret);
         Wants {
             tick,
@@ -230,8 +231,7 @@ impl Model {
 
     /// The cursor's shape shows vim's mode.
     fn cursor_shape(&self) -> CursorShape {
-        let writes = self.overlays.is_empty() && self.jobs.owner().is_none();
-        match self.composer.vim_mode().filter(|_| writes) {
+        match self.composer.vim_mode().filter(|_| !self.focus().is_elsewhere()) {
             Some(_) if self.composer.is_typing() => CursorShape::Bar,
             Some(_) => CursorShape::Block,
             None => CursorShape::Terminal,
@@ -241,21 +241,6 @@ impl Model {
     /// Whether a call awaits the user's decision, or the model an answer.
     pub fn waits_for_user(&self) -> bool {
         !self.approvals.is_empty() || self.overlays.iter().any(Overlay::is_of_model)
-    }
-
-    /// Whether keys go to the prompt of a call that awaits the user's decision.
-    pub fn takes_answer(&self) -> bool {
-        self.shows_prompt() && self.approvals.is_ready(self.now)
-    }
-
-    /// Whether that prompt is in the foreground. Keys may still go to the draft.
-    pub fn shows_prompt(&self) -> bool {
-        self.overlays.is_empty()
-            && self.transcript.find.is_none()
-            && self.transcript.selected_panel().is_none()
-            && self.jobs.owner().is_none()
-            && !self.approvals.aside
-            && self.approvals.open().is_some_and(|open| !open.is_answered)
     }
 
     /// The clock for running times.

@@ -37,7 +37,7 @@ pub(crate) fn activity_line(model: &Model, theme: &Theme, area: Rect) -> Option<
     ];
     // While a command has the keyboard, or a dialog is open, the key goes there.
     let key = model.keymap.hint(Action::Cancel);
-    let key = key.filter(|_| model.jobs.owner().is_none() && model.overlays.is_empty());
+    let key = key.filter(|_| !model.focus().is_elsewhere());
     let stops = key.map(|key| format!("{key} stops"));
     // Time spent waiting for the user does not count as time of the run.
     let spent = (!waits).then(|| seconds(model.clock() - run.since));

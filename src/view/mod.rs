@@ -52,6 +52,7 @@ use layout::Regions;
 pub use memo::Memo;
 use overlays::{overlay, plan};
 use tau_app::Model;
+use tau_app::focus::Focus;
 use tau_app::geometry::{Laid, ScreenKind};
 use tau_app::overlays::overlay::Overlay;
 use theme::{Theme, ThemeToken};
@@ -132,8 +133,7 @@ fn draw_below(model: &Model, theme: &Theme, regions: &Regions, frame: &mut Frame
         None => composer::lines(model, theme, composer),
     };
     frame.put_lines(composer, lines);
-    let is_looked_at = model.transcript.selected_panel().is_some() || model.takes_answer();
-    cursor.filter(|_| model.transcript.find.is_some() || !is_looked_at)
+    cursor.filter(|_| !matches!(model.focus(), Focus::Panel | Focus::Prompt { is_ready: true }))
 }
 
 /// The visible overlay. Keys would bypass one while a command has the keyboard.

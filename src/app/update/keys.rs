@@ -8,6 +8,7 @@ use super::{
 use crate::action::Action;
 use crate::completion::CompletionKind;
 use crate::effect::Effect;
+use crate::focus::Focus;
 use crate::key::{Key, KeyCode};
 use crate::model::Model;
 
@@ -23,7 +24,7 @@ fn route(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     if terminal_focus::press(model, key, effects) {
         return;
     }
-    if !model.overlays.is_empty() && !overlays::is_for_draft(model, key) {
+    if model.focus() == Focus::Overlay && !overlays::is_for_draft(model, key) {
         return overlays::key(model, key, effects);
     }
     if key.is_led() {
@@ -87,7 +88,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         return;
     }
     model.quit_armed = None;
-    if !model.overlays.is_empty() {
+    if model.focus() == Focus::Overlay {
         return overlays::paste(model, text, effects);
     }
     if find::paste(model, text) {

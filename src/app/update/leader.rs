@@ -2,6 +2,7 @@
 
 use crate::action::Action;
 use crate::effect::Effect;
+use crate::focus::Focus;
 use crate::key::{Key, KeyCode, Mods};
 use crate::model::Model;
 
@@ -21,8 +22,7 @@ pub(super) fn joined(model: &mut Model, key: Key) -> Option<Key> {
         }
         return found;
     }
-    let is_ours = model.jobs.owner().is_none() && model.overlays.is_empty();
-    if !is_ours || !model.keymap.begins_others(key) {
+    if model.focus().is_elsewhere() || !model.keymap.begins_others(key) {
         return Some(key);
     }
     model.led = true;
@@ -34,11 +34,11 @@ pub(super) fn joined(model: &mut Model, key: Key) -> Option<Key> {
 /// Carries out the action of a key after the leader, and nothing else.
 pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     let Some(action) = model.keymap.action(key) else { return };
-    if model.transcript.find.is_some() && !find::looks_only(action) {
-        return;
-    }
-    if model.transcript.selected_panel().is_some() && !find::looks_only(action) {
-        model.transcript.leave_panel();
+    match model.focus() {
+        _ if find::looks_only(action) => {}
+        Focus::Find => return,
+        Focus::Panel => model.transcript.leave_panel(),
+        Focus::Command | Focus::Overlay | Focus::Prompt { .. } | Focus::Composer => {}
     }
     if let Some(action) = approval::press(model, key, effects) {
         let from = model.transcript.position;
