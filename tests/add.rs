@@ -15,7 +15,7 @@ use ring::digest::{SHA512, digest};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::headless::{Ended, bare, run};
+use crate::support::program::{Ended, bare, run};
 
 /// The home of a user, with a folder `plug` that is a plugin.
 struct Home(tempfile::TempDir);

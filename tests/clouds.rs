@@ -18,7 +18,7 @@ use ring::signature::{RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::headless::{Ended, bare, run};
+use crate::support::program::{Ended, bare, run};
 
 const SAID: &str = "Hello from the cloud.";
 
