@@ -180,7 +180,7 @@ async fn a_package_is_updated_only_when_asked() {
 fn system(folder: &Path, program: &str, arguments: &[&str]) {
     let mut command = Program::new(program);
     command.args(arguments).current_dir(folder).env("HOME", folder).env("GIT_CONFIG_NOSYSTEM", "1");
-    let ended = command.output().unwrap();
+    let ended = command.output_in_time();
     assert!(ended.status.success(), "{program} {arguments:?}: {ended:?}");
 }
 

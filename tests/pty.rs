@@ -119,7 +119,8 @@ fn text_scrolls_without_sequences_that_some_terminals_lack() {
     screen.wait_for("│ 300");
     screen.type_keys("table\r");
     screen.wait_for("and one below it");
-    for (key, _) in [("\x1b[5~", "up"), ("\x1b[5~", "up"), ("\x1b[1;5A", "up"), ("\x1b[6~", "down")] {
+    let (wheel_up, page_up, page_down) = ("\x1b[<64;10;5M", "\x1b[5~", "\x1b[6~");
+    for key in [wheel_up, page_up, page_down, wheel_up] {
         // Two keys in one frame may leave no row that can be moved.
         let before = screen.text();
         screen.type_keys(key);

@@ -243,6 +243,33 @@ impl Model {
         !self.approvals.is_empty() || self.overlays.iter().any(Overlay::is_of_model)
     }
 
+    /// The part of the screen that keys go to.
+    pub fn focus(&self) -> Focus {
+        if self.jobs.owner().is_some() {
+            Focus::Command
+        } else if !self.overlays.is_empty() {
+            Focus::Overlay
+        } else if self.transcript.find.is_some() {
+            Focus::Find
+        } else if self.transcript.selected_panel().is_some() {
+            Focus::Panel
+        } else if !self.approvals.aside && self.approvals.open().is_some_and(|open| !open.is_answered) {
+            Focus::Prompt { is_ready: self.approvals.is_ready(self.now) }
+        } else {
+            Focus::Composer
+        }
+    }
+
+    /// Whether keys go to the prompt of a call that awaits the user's decision.
+    pub fn takes_answer(&self) -> bool {
+        self.focus() == Focus::Prompt { is_ready: true }
+    }
+
+    /// Whether that prompt is in the foreground. Keys may still go to the draft.
+    pub fn shows_prompt(&self) -> bool {
+        matches!(self.focus(), Focus::Prompt { .. })
+    }
+
     /// The clock for running times.
     pub fn clock(&self) -> Millis {
         match self.motion {

@@ -50,7 +50,13 @@ pub fn find(
     if let Some(model) = exact(models, query, prefer) {
         return Ok(model);
     }
-    let matching: Vec<&Arc<Model>> = models.iter().filter(|model| matches(model, query)).collect();
+    let mut matching: Vec<&Arc<Model>> = models.iter().filter(|model| matches(model, query)).collect();
+    // A word that is a provider means it, and not others that host its models.
+    let names =
+        |model: &Arc<Model>| query.split_whitespace().any(|word| word.eq_ignore_ascii_case(&model.provider));
+    if matching.iter().any(|model| names(model)) {
+        matching.retain(|model| names(model));
+    }
     let preferred: Vec<&Arc<Model>> = matching.iter().copied().filter(|model| prefer(model)).collect();
     let meant = if preferred.is_empty() { &matching } else { &preferred };
     match one(meant) {
