@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::support::program::{Ended, bare, run};
+use crate::support::time_limit::RunInTime;
 
 /// The home of a user, with a folder `plug` that is a plugin.
 struct Home(tempfile::TempDir);
