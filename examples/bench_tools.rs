@@ -78,6 +78,7 @@ impl Bench {
             files: Arc::new(tau::tools::access::AllFiles),
             editor: None,
             user: None,
+            jobs: None,
             limits: OutputLimits::default(),
             default_timeout: None,
         };

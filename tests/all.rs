@@ -18,6 +18,7 @@ mod approvals;
 mod asking;
 mod attach_wire;
 mod background;
+mod background_jobs;
 mod clouds;
 mod completion;
 mod contrast;

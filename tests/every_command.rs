@@ -88,6 +88,7 @@ fn check(command: Slash, name: &str, takes_argument: bool) {
             enter(&screen, &typed);
             screen.wait_for("no plan was accepted in this session");
         }
+        Slash::Jobs => crate::background_jobs::screen::list_opens(&format!("{typed}\r")),
         Slash::Board => crate::live::board_shows_this_session(&format!("{typed}\r")),
         Slash::Background => crate::live::left_running(&format!("{typed}\r")),
         Slash::Hotkeys | Slash::Help | Slash::Quit => rest(command, &typed),
@@ -223,7 +224,7 @@ fn files(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
 fn keys(typed: &str) {
     let config = "# mine\\n[keys] # other keys\\nhelp = [\"f9\"] # far\\n";
     let script = format!("{KEYED}; mkdir -p $TAU_HOME; printf '{config}' >$TAU_HOME/config.toml");
-    let screen = Screen::prepared(&script, HAIKU, 100, 42);
+    let screen = Screen::prepared(&script, HAIKU, 100, 46);
     let file = screen.tau_home().join("config.toml");
     enter(&screen, typed);
     screen.wait_for("choose a model");

@@ -104,7 +104,7 @@ fn check(action: Action, key: &str) {
         }
         Action::Clear | Action::Exit | Action::Suspend => leaving(action, key),
         Action::Background => crate::live::left_running(key),
-        Action::Board => crate::live::board_shows_this_session(key),
+        Action::Board | Action::Jobs | Action::MoveToBackground => keyboard::running(action, key),
         Action::Answer | Action::Mode => keyboard::permissions(action, key),
         Action::GiveKeyboard | Action::TakeKeyboard => keyboard::keyboard(action, key),
         Action::Undo

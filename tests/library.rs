@@ -476,7 +476,7 @@ async fn a_coding_agent_has_tools_a_prompt_a_directory_and_a_session() {
         .append_system("And be brief.")
         .start();
     let state = agent.state();
-    assert_eq!(state.tools, ["read", "bash", "edit", "write", "ask_user"]);
+    assert_eq!(state.tools, ["read", "bash", "jobs", "edit", "write", "ask_user"]);
     for part in ["Speak like a pirate.", "And be brief.", dir.path().to_str().unwrap()] {
         assert!(state.system.contains(part), "{part}: {}", state.system);
     }

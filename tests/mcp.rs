@@ -126,11 +126,11 @@ async fn the_tools_of_a_server_are_offered_and_called() {
     let (ended, requests) = printed(&config, acts, &[]).await;
     assert_eq!((ended.code, ended.out.trim()), (0, "Finished."), "{}", ended.err);
     let names = tools(&requests[0]);
-    assert_eq!(names[..5], ["read", "bash", "edit", "write", "ask_user"]);
+    assert_eq!(names[..6], ["read", "bash", "jobs", "edit", "write", "ask_user"]);
     assert!(names.contains(&"mcp__demo__echo"), "{names:?}");
-    let mut sorted = names[5..].to_vec();
+    let mut sorted = names[6..].to_vec();
     sorted.sort_unstable();
-    assert_eq!(names[5..], sorted);
+    assert_eq!(names[6..], sorted);
     let echo = requests[0]["tools"].as_array().unwrap();
     let echo = echo.iter().find(|tool| tool["function"]["name"] == "mcp__demo__echo").unwrap();
     let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
@@ -302,7 +302,7 @@ async fn lists_and_flags_say_which_tools_are_offered() {
     let offered =
         |requests: &[Value]| -> Vec<String> { tools(&requests[0]).into_iter().map(str::to_owned).collect() };
     let (_, requests) = printed(&config, vec![says("Finished.")], &[]).await;
-    assert_eq!(offered(&requests)[5..], ["mcp__demo__echo", "mcp__demo__steps"]);
+    assert_eq!(offered(&requests)[6..], ["mcp__demo__echo", "mcp__demo__steps"]);
     let (_, requests) = printed(&config, vec![says("Finished.")], &["--tools", "read"]).await;
     assert_eq!(offered(&requests), ["read"]);
     let (_, requests) = printed(&config, vec![says("Finished.")], &["--tools", "read,mcp__demo__s*"]).await;

@@ -9,6 +9,7 @@ mod browser;
 mod client;
 mod dropping;
 mod hostile;
+mod jobs;
 mod load;
 mod mcp;
 mod page;

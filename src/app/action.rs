@@ -16,6 +16,8 @@ pub enum Action {
     Suspend,
     Background,
     Board,
+    Jobs,
+    MoveToBackground,
     Answer,
     Mode,
     GiveKeyboard,
@@ -134,8 +136,8 @@ impl Action {
         match self {
             Send | FollowUp | NewLine | Editor | EditQueue | Stash | Paste | Complete | HistorySearch
             | HistoryPrevious | HistoryNext => ActionGroup::Messages,
-            Cancel | Clear | Exit | Suspend | Background | Board | Answer | Mode | FoldPlan
-            | GiveKeyboard | TakeKeyboard | Help | Palette => ActionGroup::Running,
+            Cancel | Clear | Exit | Suspend | Background | Board | Jobs | MoveToBackground | Answer
+            | Mode | FoldPlan | GiveKeyboard | TakeKeyboard | Help | Palette => ActionGroup::Running,
             Models | Thinking | NextModel | PreviousModel => ActionGroup::Models,
             ToggleTools | ToggleThinking | ToggleDiff | CopyAnswer | PageUp | PageDown | RowUp | RowDown
             | Find | PreviousPrompt | NextPrompt | Top | Tail | SelectPanel => ActionGroup::Transcript,
@@ -223,6 +225,14 @@ pub const TABLE: &[ActionRow] = &[
         &["ctrl+x l"],
         Screen,
         "show the sessions that run, wait for you or have ended",
+    ),
+    row(Action::Jobs, "jobs", &["ctrl+x i"], Screen, "show the commands that run in the background"),
+    row(
+        Action::MoveToBackground,
+        "move-to-background",
+        &["ctrl+b", "ctrl+x z"],
+        Screen,
+        "move the running command to the background",
     ),
     row(Action::Answer, "answer", &["alt+a", "ctrl+x a"], Screen, "answer a waiting call, or write first"),
     row(

@@ -202,7 +202,7 @@ impl Model {
             || self.quit_armed.is_some()
             || self.typed_ahead.is_some()
             || becomes_ready
-            || self.overlays.iter().any(|overlay| matches!(overlay, Overlay::Board(_)))
+            || self.overlays.iter().any(|overlay| matches!(overlay, Overlay::Board(_) | Overlay::Jobs(_)))
             || is_due;
         let tick = match (animated, expires) {
             (_, false) if self.boot.screen == ScreenKind::Reader => None,

@@ -40,6 +40,7 @@ pub enum Slash {
     Hotkeys,
     Help,
     Board,
+    Jobs,
     Background,
     Quit,
     Vim,
@@ -104,6 +105,7 @@ pub const TABLE: &[CommandRow] = &[
     row(Slash::Hotkeys, "hotkeys", "", "show keys and commands"),
     row(Slash::Help, "help", "", "show keys and commands"),
     row(Slash::Board, "board", "", "show the sessions that run, wait for you or have ended"),
+    row(Slash::Jobs, "jobs", "", "show the commands that run in the background: output, stop, keep"),
     row(Slash::Background, "background", "", "leave the session running and go back to the shell"),
     row(Slash::Quit, "quit", "", "quit tau"),
 ];

@@ -8,7 +8,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use tau_protocol::event::{
-    AgentEvent, Delta, Question, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent, TurnEvent,
+    AgentEvent, Delta, Question, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent,
+    ShellEvent, TurnEvent,
 };
 use tau_protocol::message::{BashExecution, Block, Message};
 use tau_protocol::model::Model;
@@ -37,6 +38,7 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
             QuestionEvent::AskWithdrawn { id } => json!({ "type": "extension_ui_withdrawn", "id": id }),
             QuestionEvent::ApprovalRequested { .. } | QuestionEvent::ApprovalEnded { .. } => plain(event),
         }),
+        AgentEvent::Shell(ShellEvent::JobsChanged { .. }) => Some(plain(event)),
         AgentEvent::Queue(_) | AgentEvent::Session(_) | AgentEvent::Shell(_) | AgentEvent::Task(_) => None,
     }
 }

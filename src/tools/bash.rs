@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use super::command_result::{self, Wording};
 use super::details::fact;
+use super::jobs::command::{self, CallEnd, MovedCommand, Running, Waiting};
+use super::jobs::{self, JobLink};
 use super::prepared::{with_note, with_terminal};
-use super::process::{self, CommandIo, CommandLine, Flow};
 use super::{
-    Access, Details, Prepared, Preview, TerminalOutput, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
-    args, editor, line_output, paths,
+    Access, Details, Prepared, Preview, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, editor,
+    paths,
 };
 
 /// The longest argument a program accepts (Linux: 128 KB including the NUL).
@@ -28,10 +29,12 @@ pub struct Bash {
 /// Its arguments.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 pub struct BashArgs {
-    /// The command or script to run.
+    /// The command or script.
     pub command: String,
-    /// Time limit in seconds. Default: as configured.
+    /// Time limit in seconds.
     pub timeout: Option<u64>,
+    /// Run it as a job: for servers and long work.
+    pub background: Option<bool>,
 }
 
 impl Default for Bash {
@@ -123,39 +126,61 @@ impl Bash {
             says_success: true,
             success: &[0],
         };
-        if let Some(finished) = editor::run(&context, &self.shell, &args.command, timeout).await? {
+        let background = args.background == Some(true);
+        if !background
+            && let Some(finished) = editor::run(&context, &self.shell, &args.command, timeout).await?
+        {
             let answer = command_result::answer(finished, wording, &context.limits, &context.scratch).await;
             return with_terminal(answer, |output| output.command = Some(fact(&args.command)));
         }
-        let command = CommandLine {
-            program: self.shell.as_os_str(),
-            arguments: &["-c", &args.command],
-            variables: &[],
-            cwd: &context.cwd,
-            timeout,
-            sandbox: &context.sandbox,
-        };
-        let progress = context.progress.clone();
-        let mut show = |_: &str, so_far: &TerminalOutput| {
-            let text = line_output::plain(&so_far.text);
-            let command = Some(fact(&args.command));
-            let so_far = TerminalOutput { command, ..so_far.clone() };
-            progress.show(ToolOutput::new(text, Details::Terminal(so_far)));
-        };
-        let place = CommandIo::Pipe(Flow::LITTLE);
+        let link = context.jobs.as_ref();
+        if background {
+            may_background(link)?;
+        }
+        let kills_after = timeout.filter(|_| !background && link.is_none_or(|link| !link.is_offered));
+        let running = command::start(&self.shell, &args.command, kills_after, &context);
+        let waiting = Waiting { timeout: timeout.filter(|_| !background), background, link };
         let finished =
-            process::run(place, command, &context.env, &context.scratch, context.cancel.clone(), &mut show)
-                .await
-                .map_err(|error| {
-                    ToolError::refused(format!(
-                        "cannot start {}: {}",
-                        self.shell.display(),
-                        paths::reason(&error)
-                    ))
-                })?;
+            match command::wait(running, waiting, &context.cancel).await.map_err(ToolError::refused)? {
+                CallEnd::Finished(finished) => finished,
+                CallEnd::Moved(running, why) => {
+                    return match link {
+                        Some(link) => Ok(moved(link, running, &why, &context).await),
+                        None => Err(ToolError::aborted()),
+                    };
+                }
+            };
         let answer = command_result::answer(finished, wording, &context.limits, &context.scratch).await;
         with_terminal(answer, |output| output.command = Some(fact(&args.command)))
     }
+}
+
+/// Checks that a command can be started as a job.
+fn may_background(link: Option<&JobLink>) -> Result<(), ToolError> {
+    match link.filter(|link| link.is_offered) {
+        None => Err(ToolError::refused(
+            "`background` is not possible here, because the tool jobs is off; run the command without it",
+        )),
+        Some(link) if !link.jobs.has_room() => Err(ToolError::refused(format!(
+            "{} jobs are running, which is the most; stop one first",
+            jobs::MAX_RUNNING
+        ))),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Makes a command a job; returns the answer of its call.
+async fn moved(link: &JobLink, running: Running, why: &MovedCommand, context: &ToolContext) -> ToolOutput {
+    let command = fact(&running.command);
+    let job = link.jobs.adopt(running, &link.session);
+    job.placed().await;
+    let (mut text, mut shown) = job.first_look(&context.limits);
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(&jobs::moved_note(&job, why));
+    shown.command = Some(command);
+    ToolOutput::new(text, Details::Terminal(shown))
 }
 
 fn check(args: &BashArgs, context: &ToolContext) -> Result<(), ToolError> {

@@ -59,6 +59,21 @@ pub async fn answer(
     }
 }
 
+/// How a background job ended.
+pub(crate) fn how_it_ended(finished: &FinishedCommand) -> String {
+    match finished.cancelled {
+        true => format!("stopped after {:.1} s", finished.duration_ms as f64 / 1000.0),
+        false => {
+            outcome(finished, Wording { timeout: None, on_timeout: "", says_success: true, success: &[0] })
+        }
+    }
+}
+
+/// Processes that continue, and what the sandbox refused.
+pub(crate) fn remarks(finished: &FinishedCommand) -> Vec<String> {
+    survivors(finished).into_iter().chain(blocked(finished)).collect()
+}
+
 /// A description of how the command ended.
 fn outcome(finished: &FinishedCommand, wording: Wording<'_>) -> String {
     let time = seconds(finished.duration_ms);
@@ -139,6 +154,21 @@ fn survivors(finished: &FinishedCommand) -> Vec<String> {
     finished.survivors.iter().map(line).collect()
 }
 
+/// Text for the model, cut in the middle to the limits; `whole` says where all of it is.
+pub(crate) fn cut(text: &str, limits: &OutputLimits, whole: &str) -> String {
+    let (weight, lines) = (limits.token_weight().min(MAX_BYTES), limits.max_lines.min(MAX_LINES));
+    let count = text.lines().count();
+    if budget::token_weight(text) <= weight && count <= lines {
+        return text.to_owned();
+    }
+    let first = first_lines(text, weight / 5, lines / 5);
+    let last = last_lines(text, weight - weight / 5, lines - lines / 5);
+    let left = count.saturating_sub(first.lines().count() + last.lines().count());
+    let amount = if left == 0 { "a part".to_owned() } else { counted(left as u64, "line") };
+    let end = if first.is_empty() || first.ends_with('\n') { "" } else { "\n" };
+    format!("{first}{end}[… {amount} omitted here; {whole} …]\n{last}")
+}
+
 /// The output for the model, cut to the limits. The full output is in a file, which is created now if it was
 /// still in memory.
 async fn output_text(finished: &mut FinishedCommand, limits: &OutputLimits, scratch: &Scratch) -> String {
@@ -153,7 +183,7 @@ async fn output_text(finished: &mut FinishedCommand, limits: &OutputLimits, scra
         }
         if finished.spilled.path.is_none() {
             let mut spill = process::spill::Spill::default();
-            spill.begin(scratch, &finished.capture).await;
+            spill.begin(scratch, &finished.capture.whole().unwrap_or_default()).await;
             finished.spilled = spill.finish().await;
             finished.output.full_output_path =
                 finished.spilled.path.as_ref().map(|path| path.display().to_string());

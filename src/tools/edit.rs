@@ -51,11 +51,8 @@ pub(crate) struct EditArgs {
 /// One replacement.
 #[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
 pub struct Replacement {
-    /// The exact text to replace.
     pub old_string: String,
-    /// The text to put in its place.
     pub new_string: String,
-    /// Replace all occurrences.
     pub replace_all: Option<bool>,
 }
 

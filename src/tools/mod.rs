@@ -33,6 +33,7 @@ pub mod grep;
 pub mod ids;
 pub mod ignore_files;
 pub mod invisible;
+pub mod jobs;
 mod kind;
 pub mod line_output;
 pub mod ls;
@@ -70,6 +71,7 @@ pub use access::{Access, Preview};
 pub use details::{ChangeFacts, Content, Details, FileDiff, Hunk, LineFacts, TerminalOutput, ToolOutput};
 use editor::Editor;
 use file_versions::FileVersions;
+use jobs::JobLink;
 pub use kind::ToolKind;
 pub use prepared::{Approved, Prepared, PreparingCall};
 use process::ChildEnv;
@@ -218,9 +220,11 @@ pub struct ToolContext {
     pub editor: Option<Arc<dyn Editor>>,
     /// The way to ask the user, if anyone can.
     pub user: Option<UserLink>,
+    /// The background jobs of the session, if it has any.
+    pub jobs: Option<JobLink>,
     /// The limits of the model.
     pub limits: OutputLimits,
-    /// The timeout in seconds for shell calls that set none; `None` means no timeout.
+    /// The time limit in seconds of shell calls that set none; `None` means no limit.
     pub default_timeout: Option<u64>,
 }
 

@@ -6,8 +6,9 @@
 //! `process/spawn.rs` (start), `signals.rs` (signals it must not inherit), `environment.rs` (its variables),
 //! `git.rs` (variables for git), `pty.rs` (the terminal), `screen_lines.rs` (lines kept of a terminal's
 //! screen), `capture.rs` (output in bounded memory), `report.rs` (progress), `spill.rs` (the full output in
-//! a file), `process_tree.rs` (all processes of a command, and their end), `left.rs` (those that sessions have left), `server.rs` (programs that run as
-//! long as tau needs them). The result for the model is written in `bash.rs`.
+//! a file), `watched.rs` (a running command as others see it), `process_tree.rs` (all processes of a command, and
+//! their end), `left.rs` (those that sessions have left), `server.rs` (programs that run as long as tau needs
+//! them). The result for the model is written in `bash.rs`.
 
 pub mod capture;
 pub mod environment;
@@ -22,6 +23,7 @@ pub mod server;
 mod signals;
 mod spawn;
 pub(crate) mod spill;
+pub mod watched;
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -29,7 +31,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::pin::pin;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::process::Child;
@@ -53,6 +57,7 @@ use report::{Report, snapshot};
 use screen_lines::ScreenLines;
 use spawn::{Output, PIPE_SIZE, Spawned, spawn};
 use spill::{Spill, Spilled};
+use watched::Watched;
 
 /// How long to wait for more output after the shell has exited. Output already in the pipe is read in any
 /// case.
@@ -144,6 +149,22 @@ pub async fn run(
     cancel: CancellationToken,
     on_output: &mut OnOutput<'_>,
 ) -> io::Result<FinishedCommand> {
+    run_watched(io, command, env, scratch, cancel, on_output, Arc::default()).await
+}
+
+/// Like [`run`], while others look at the command.
+///
+/// # Errors
+/// If the program cannot be started.
+pub async fn run_watched(
+    io: CommandIo,
+    command: CommandLine<'_>,
+    env: &ChildEnv,
+    scratch: &Scratch,
+    cancel: CancellationToken,
+    on_output: &mut OnOutput<'_>,
+    watched: Arc<Watched>,
+) -> io::Result<FinishedCommand> {
     let started = Instant::now();
     let flow = match &io {
         CommandIo::Pipe(flow) | CommandIo::Streams { flow, .. } => *flow,
@@ -155,12 +176,13 @@ pub async fn run(
         CommandIo::Terminal(pty) => Some(ScreenLines::new(pty.window())),
     };
     let Spawned { child, output, tree, confinement, private } = spawn(io, &command, env, scratch)?;
+    watched.tree.get_or_init(|| tree.clone());
     let run = Run {
         child,
         output: Some(output),
         screen,
         tree: Armed(Some(tree)),
-        capture: Capture::default(),
+        watched,
         spill: Spill::default(),
         report: Report::new(flow, on_output),
         status: None,
@@ -218,7 +240,8 @@ struct Run<'a> {
     /// The screen of the terminal, if there is one.
     screen: Option<ScreenLines>,
     tree: Armed,
-    capture: Capture,
+    /// Has the output so far.
+    watched: Arc<Watched>,
     spill: Spill,
     report: Report<'a>,
     status: Option<ExitStatus>,
@@ -239,6 +262,8 @@ impl Run<'_> {
         let mut grace = started;
         // A process left in the background may write forever; the pipe holds no more than this.
         let mut late = PIPE_SIZE;
+        let watched = Arc::clone(&self.watched);
+        let mut wants_file = pin!(watched.wants_file());
         while !self.is_over() {
             let waiting = self.status.is_none();
             tokio::select! {
@@ -258,7 +283,8 @@ impl Run<'_> {
                         self.ended_with(status);
                     }
                 }
-                () = sleep_until(self.report.due()), if self.report.fresh => self.report.now(&self.capture),
+                () = &mut wants_file, if !self.spill.is_begun() => self.begin_file(scratch).await,
+                () = sleep_until(self.report.due()), if self.report.fresh => self.report_now(),
                 read = read(&mut self.output, &mut piece), if self.output.is_some() && late > 0 => match read {
                     // Reading from a terminal that was hung up is an error.
                     Ok(0) | Err(_) => self.output = None,
@@ -302,7 +328,7 @@ impl Run<'_> {
         self.report.take(piece);
         if self.report.is_due() {
             let full = self.report.is_full();
-            self.report.now(&self.capture);
+            self.report_now();
             if full {
                 tokio::task::yield_now().await;
             }
@@ -310,11 +336,34 @@ impl Run<'_> {
     }
 
     async fn keep(&mut self, kept: &[u8], scratch: &Scratch) {
-        if !self.capture.has_room(kept.len()) {
-            self.spill.begin(scratch, &self.capture).await;
+        if !self.watched.capture.lock().has_room(kept.len()) {
+            self.begin_file(scratch).await;
         }
         self.spill.write(kept).await;
-        self.capture.push(kept);
+        let size = {
+            let mut capture = self.watched.capture.lock();
+            capture.push(kept);
+            capture.total_bytes()
+        };
+        self.watched.size.send_replace(size);
+    }
+
+    fn report_now(&mut self) {
+        self.report.now(&self.watched.capture.lock());
+    }
+
+    /// Begins the file with the whole output.
+    async fn begin_file(&mut self, scratch: &Scratch) {
+        if self.spill.is_begun() {
+            return;
+        }
+        let [first, rest] = self.watched.capture.lock().whole().unwrap_or_default().map(<[u8]>::to_vec);
+        self.spill.begin(scratch, &[&first, &rest]).await;
+        let file = match (self.spill.path(), self.spill.trouble()) {
+            (Some(path), _) => Ok(path.clone()),
+            (None, trouble) => Err(trouble.unwrap_or_default().to_owned()),
+        };
+        self.watched.file.send_replace(Some(file));
     }
 
     async fn finish(mut self, duration: Duration, scratch: &Scratch) -> io::Result<FinishedCommand> {
@@ -330,7 +379,7 @@ impl Run<'_> {
             let link = output.link();
             survivors = tokio::task::spawn_blocking(move || tree.survivors(&link)).await.unwrap_or_default();
             if !survivors.is_empty() {
-                self.spill.begin(scratch, &self.capture).await;
+                self.begin_file(scratch).await;
                 spilled = Some(Spilled { path: self.spill.path().cloned(), trouble: None });
                 read_on(output, std::mem::take(&mut self.spill));
             }
@@ -340,9 +389,13 @@ impl Run<'_> {
             None => std::mem::take(&mut self.spill).finish().await,
         };
         if self.report.fresh {
-            self.report.now(&self.capture);
+            self.report_now();
         }
-        let mut output = snapshot(&self.capture, SHOWN_ENDED);
+        let capture = match self.watched.is_kept() {
+            true => self.watched.capture.lock().clone(),
+            false => std::mem::take(&mut *self.watched.capture.lock()),
+        };
+        let mut output = snapshot(&capture, SHOWN_ENDED);
         output.exit_code = self.status.and_then(|status| status.code());
         output.signal = self.status.and_then(|status| status.signal());
         output.full_output_path = spilled.path.as_ref().map(|path| path.display().to_string());
@@ -351,7 +404,7 @@ impl Run<'_> {
             cancelled: self.why == EndReason::Cancelled,
             timed_out: self.why == EndReason::TimedOut,
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
-            capture: self.capture,
+            capture,
             spilled,
             survivors,
         })

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{AnyTool, ToolSpec, ask_user, bash, edit, find, grep, ls, read, write};
+use super::{AnyTool, ToolSpec, ask_user, bash, edit, find, grep, jobs, ls, read, write};
 
 /// A built-in tool.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +55,12 @@ pub const TABLE: &[BuiltInTool] = &[
         summary: "run a shell command",
         offered: Offered::Always,
         make: make::<bash::Bash>,
+    },
+    BuiltInTool {
+        name: "jobs",
+        summary: "look at background jobs of bash, wait for them, stop them",
+        offered: Offered::Always,
+        make: make::<jobs::tool::JobsTool>,
     },
     BuiltInTool {
         name: "edit",
@@ -189,6 +195,6 @@ mod tests {
         for row in TABLE {
             assert_eq!((row.make)().spec().name, row.name);
         }
-        assert_eq!(help(), "read,bash,edit,write,ask_user; also grep,find,ls");
+        assert_eq!(help(), "read,bash,jobs,edit,write,ask_user; also grep,find,ls");
     }
 }

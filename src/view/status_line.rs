@@ -281,6 +281,10 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
             None => "? ctx".to_owned(),
         }),
         StatusPart::Mode => model.composer.vim_mode().map(|(name, _)| name.to_owned()),
+        StatusPart::Jobs => {
+            let running = status.mirror.running_jobs();
+            (running > 0).then(|| tau_tools::counted::counted(running as u64, "job"))
+        }
         StatusPart::Sandbox => {
             let words = model.sandbox.replacen("workspace-write", "sandbox", 1);
             Some(words).filter(|words| !words.is_empty())

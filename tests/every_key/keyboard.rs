@@ -39,3 +39,12 @@ pub fn keyboard(action: Action, key: &str) {
         screen.wait_for_composer("mine");
     }
 }
+
+/// Sessions and commands that run.
+pub fn running(action: Action, key: &str) {
+    match action {
+        Action::Jobs => crate::background_jobs::screen::list_opens(key),
+        Action::MoveToBackground => crate::background_jobs::screen::key_moves(key),
+        _ => crate::live::board_shows_this_session(key),
+    }
+}

@@ -312,7 +312,7 @@ async fn tools_of_a_project_need_trust_and_are_never_believed() {
 async fn flags_and_settings_say_which_tools_there_are() {
     let place = with_tool("todos", example());
     for (flags, expected) in [
-        (&[][..], &["read", "bash", "edit", "write", "ask_user", "todos"][..]),
+        (&[][..], &["read", "bash", "jobs", "edit", "write", "ask_user", "todos"][..]),
         (&["--tools", "read,todos"], &["read", "todos"]),
         (&["--tools", "read"], &["read"]),
     ] {

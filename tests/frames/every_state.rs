@@ -20,6 +20,8 @@ const STATES: [(&str, &str, &[Row]); 9] = [
             ("Settings", "settings", "┌ Settings"),
             ("Extensions", "extensions", "┌ Extensions"),
             ("Board", "board", "┌ Sessions · 1 waiting for you"),
+            ("Jobs", "jobs", "┌ Background jobs · 2 running"),
+            ("Leave", "leave", "› Stop them and quit"),
             ("Keys", "keys", "┌ Keys ─"),
             ("Rules", "rules", "┌ Permission rules"),
             ("Queue", "queue-list", "┌ Queued messages"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tau::agent::protocol::event::{
-    CompactionReason, Delta, RunEvent, SessionEvent, SessionInfo, TaskEvent, TurnEvent,
+    CompactionReason, Delta, RunEvent, SessionEvent, SessionInfo, ShellEvent, TaskEvent, TurnEvent,
 };
 use tau::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 use tau::agent::protocol::live_session::{LiveRow, LiveState};
@@ -17,6 +17,7 @@ use tau::app::Msg;
 use tau::app::boot::Boot;
 use tau::app::key::{Mods, Mouse, MouseButton, MouseKind};
 use tau::app::request::{LocalModelServer, LoginProvider, SessionRows, ShellReply, ShellRequest};
+use tau::tools::jobs::{JobProcess, JobRow, JobState};
 use tau::tools::{Details, ToolOutput};
 
 use super::overlays::reply;
@@ -129,6 +130,52 @@ fn board() {
     screen.keys("<esc>/board<enter>");
     super::overlays::reply(&mut screen, ShellReply::Board(Vec::new()));
     frames(&mut screen, "board-none");
+}
+
+#[test]
+fn jobs() {
+    let mut screen = Screen::new();
+    screen.keys("/jobs<enter>");
+    frames(&mut screen, "jobs-loading");
+    let now = screen.model().now;
+    let job = |id, command: &str, state, ran: i64, last_line: &str| JobRow {
+        id,
+        command: command.into(),
+        state,
+        outcome: if state == JobState::Failed { "exit code 101 (42.0 s)".into() } else { String::new() },
+        started: now - ran,
+        ended: (state != JobState::Running).then_some(now - 1_000),
+        cpu_ms: 12_300,
+        memory: 153_000_000,
+        lines: 1_204,
+        last_line: last_line.into(),
+        file: Some("/tmp/tau-scratch-1-a/bash-0001.log".into()),
+        ..JobRow::default()
+    };
+    let process = |pid| JobProcess { pid, name: "node".into() };
+    let rows = vec![
+        job(1, "cargo test --workspace \u{1b}[2J", JobState::Failed, 43_000, "error: test failed"),
+        JobRow {
+            kept: true,
+            processes: vec![process(7), process(8)],
+            ..job(2, "npm run dev", JobState::Running, 3_900_000, "ready on :3000 漢字\u{202e}")
+        },
+        job(3, "python3 -m http.server", JobState::Running, 4_000, ""),
+    ];
+    screen.agent(ShellEvent::JobsChanged { jobs: rows.clone() });
+    answer(&mut screen, Ok(QueryAnswer::Jobs(rows.clone())));
+    screen.keys("<down>");
+    frames(&mut screen, "jobs");
+    screen.keys("<enter>");
+    let text = (1..=60).map(|n| format!("line {n} of the log\u{7}\n")).collect::<String>();
+    answer(&mut screen, Ok(QueryAnswer::Text(text)));
+    screen.keys("<up><up>");
+    frames(&mut screen, "jobs-output");
+    screen.keys("<esc><esc>/quit<enter>");
+    frames(&mut screen, "leave");
+    screen.keys("<esc>/jobs<enter>");
+    answer(&mut screen, Ok(QueryAnswer::Jobs(Vec::new())));
+    frames(&mut screen, "jobs-none");
 }
 
 /// A question about a folder that has not been answered yet.

@@ -23,7 +23,7 @@ async fn many_tools_are_found_when_they_are_needed() {
     assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
     assert_eq!(
         tools(&requests[0]),
-        ["read", "bash", "edit", "write", "ask_user", "tool_search", "tool_call"]
+        ["read", "bash", "jobs", "edit", "write", "ask_user", "tool_search", "tool_call"]
     );
     let list = description(&requests[0], "tool_search");
     assert!(

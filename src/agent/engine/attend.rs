@@ -9,6 +9,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::announce;
 use super::ask_user;
+use super::background_jobs;
 use super::commands;
 use super::shell::Shells;
 use super::state::Engine;
@@ -58,6 +59,7 @@ pub(crate) async fn serve(engine: &mut Engine) {
         },
         () = due(deadline), if deadline.is_some() => engine.time_up(),
         event = engine.shells.next(), if calm => commands::shell_event(engine, event),
+        news = engine.jobs.next(), if calm => background_jobs::report(engine, news),
         read = engine.history.next() => announce::history_read(engine, read),
         news = engine.undo.next() => undo_queries::report(engine, news),
         news = engine.mcp.next(), if calm => commands::mcp_news(engine, news),
@@ -73,6 +75,14 @@ fn receive_waiting(engine: &mut Engine) {
             Err(mpsc::error::TryRecvError::Empty) => return,
             Err(mpsc::error::TryRecvError::Disconnected) => engine.shut_down(),
         }
+    }
+}
+
+/// Stops the background jobs and reports that, within a moment or until `deadline`.
+pub(crate) async fn end_jobs(engine: &mut Engine, deadline: Instant) {
+    if let Some(ending) = background_jobs::ending(engine, deadline) {
+        attend(engine, ending).await;
+        background_jobs::ended(engine);
     }
 }
 

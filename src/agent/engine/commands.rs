@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::accepted_plan;
 use super::announce;
 use super::ask_user;
+use super::background_jobs;
 use super::gate;
 use super::queries;
 use super::shell::{UserCommand, UserCommandEvent};
@@ -29,6 +30,7 @@ use tau_protocol::message::{Message, UserMessage};
 use tau_protocol::model::{Model, ThinkingLevel};
 use tau_protocol::query::{Query, QueryAnswer};
 use tau_protocol::undo::RestoreReport;
+use tau_tools::jobs::MoveReason;
 use tau_tools::process::pty::{PtyInput, WindowSize};
 
 /// Handles an incoming command.
@@ -37,6 +39,11 @@ pub(crate) fn receive(engine: &mut Engine, command: AgentCommand) {
         AgentCommand::Run(RunCommand::Abort) => abort(engine),
         AgentCommand::Run(RunCommand::AbortRetry) => engine.current.retry_wait.cancel(),
         AgentCommand::Shell(ShellCommand::AbortBash) => engine.shells.cancel(),
+        AgentCommand::Shell(ShellCommand::MoveToBackground) => {
+            background_jobs::move_all(engine, MoveReason::User);
+        }
+        AgentCommand::Shell(ShellCommand::StopJob { job }) => background_jobs::stop(engine, job),
+        AgentCommand::Shell(ShellCommand::KeepJobs { job, kept }) => background_jobs::keep(engine, job, kept),
         AgentCommand::Shell(ShellCommand::BashInput { id, data }) => {
             engine.config.behavior.masking.typed(&id);
             engine.shells.input(id.as_deref(), PtyInput::Typed(data.into_bytes()));
@@ -95,7 +102,12 @@ pub(crate) fn apply(engine: &mut Engine, command: AgentCommand) {
         command @ (AgentCommand::Questions(_)
         | AgentCommand::Task(TaskCommand::Shutdown)
         | AgentCommand::Shell(
-            ShellCommand::AbortBash | ShellCommand::BashInput { .. } | ShellCommand::BashResize { .. },
+            ShellCommand::AbortBash
+            | ShellCommand::BashInput { .. }
+            | ShellCommand::BashResize { .. }
+            | ShellCommand::MoveToBackground
+            | ShellCommand::StopJob { .. }
+            | ShellCommand::KeepJobs { .. },
         )) => receive(engine, command),
     }
 }
@@ -237,6 +249,9 @@ fn enqueue(engine: &mut Engine, message: UserMessage, queue: Queue) {
     if has_content(engine, &message) {
         engine.queues.push(queue, sent(message));
         announce::queues(engine);
+        if queue == Queue::Steer {
+            background_jobs::move_all(engine, MoveReason::Steering);
+        }
     }
 }
 
@@ -261,6 +276,8 @@ fn change_queued(engine: &mut Engine, message: QueuedMessage, change: QueueChang
         QueueChangeOutcome::Send(sent) => {
             announce::queues(engine);
             if engine.current.phase == Phase::Running {
+                // Before the stop, which would end them.
+                background_jobs::move_all(engine, MoveReason::Message);
                 engine.current.stop.cancel();
             }
             let streaming = message.queue;

@@ -24,6 +24,7 @@ mod accepted_plan;
 mod announce;
 mod ask_user;
 mod attend;
+mod background_jobs;
 pub mod base;
 pub mod behavior;
 pub(crate) mod calls;

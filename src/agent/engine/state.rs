@@ -16,6 +16,7 @@ use super::shell::Shells;
 use crate::engine::base::approvals::Approvals;
 use crate::engine::base::fitted_pictures::FittedPictures;
 use crate::engine::base::history_cursor::HistoryCursor;
+use crate::engine::base::job_place::JobPlace;
 use crate::engine::base::meter::Meter;
 use crate::engine::base::outbox::Outbox;
 use crate::engine::base::questions::Questions;
@@ -125,6 +126,7 @@ pub(crate) struct Engine {
     pub(crate) inbox: mpsc::Receiver<AgentCommand>,
     pub(crate) queues: Queues,
     pub(crate) shells: Shells,
+    pub(crate) jobs: JobPlace,
     pub(crate) file_versions: Arc<FileVersions>,
     /// The paths that tools have reached.
     pub(crate) reached: ReachedPaths,
@@ -212,6 +214,7 @@ impl Engine {
             inbox,
             queues,
             shells: Shells::default(),
+            jobs: JobPlace::default(),
             file_versions: Arc::default(),
             reached: ReachedPaths::default(),
             pictures: Arc::default(),

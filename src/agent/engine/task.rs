@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Duration, Instant, timeout_at};
 
 use super::announce;
-use super::attend::{end_shells, serve};
+use super::attend::{end_jobs, end_shells, serve};
 use super::commands;
 use super::compact;
 use super::config::AgentConfig;
@@ -91,6 +91,7 @@ async fn run_until_shutdown(mut engine: Engine) {
     let ending = event_hooks::ending(engine);
     event_hooks::session_ended(engine, ending, "exit", Instant::now() + HOOKS_END).await;
     let (deadline, servers_end) = (Instant::now() + TASK_END, Instant::now() + SERVERS_END);
+    end_jobs(engine, deadline).await;
     end_shells(engine, deadline).await;
     engine.mcp.end(servers_end).await;
     engine.flush();

@@ -31,7 +31,7 @@ subjects! {
         Session(SessionCommand),
         /// Change settings, from now on.
         Settings(SettingsCommand),
-        /// Run commands for the user.
+        /// Run commands for the user, and change background jobs.
         Shell(ShellCommand),
         /// Answer the agent's questions.
         Questions(QuestionCommand),
@@ -133,7 +133,7 @@ pub enum SettingsCommand {
     Tune(Tuning),
 }
 
-/// Runs commands for the user.
+/// Runs commands for the user, and changes background jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ShellCommand {
@@ -157,6 +157,16 @@ pub enum ShellCommand {
     BashResize { id: Option<String>, size: (u16, u16) },
     /// End every command that the user has running.
     AbortBash,
+    /// Move the commands that the model waits for to the background, where they continue as jobs.
+    MoveToBackground,
+    /// Stop a background job and all its processes.
+    StopJob { job: u32 },
+    /// Set whether a background job, or all of them, continue when the screen is left.
+    KeepJobs {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        job: Option<u32>,
+        kept: bool,
+    },
 }
 
 /// Answers the agent's questions.

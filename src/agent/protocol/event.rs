@@ -24,6 +24,7 @@ use super::run::RunEnd;
 use super::subject::subjects;
 use super::undo::RestoreReport;
 use tau_tools::ToolOutput;
+use tau_tools::jobs::JobRow;
 use tau_tools::plan::WorkPlan;
 use tau_tools::user::UserQuestion;
 
@@ -43,7 +44,7 @@ subjects! {
         Session(SessionEvent),
         /// Settings that have changed: model, mode, rules, extensions.
         Settings(SettingsEvent),
-        /// Commands run by the user.
+        /// Commands run by the user, and background jobs.
         Shell(ShellEvent),
         /// Questions to the user, and their end.
         Questions(QuestionEvent),
@@ -200,7 +201,7 @@ pub enum SettingsEvent {
     ExtensionsChanged,
 }
 
-/// Commands run by the user.
+/// Commands run by the user, and background jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ShellEvent {
@@ -228,6 +229,9 @@ pub enum ShellEvent {
         id: Option<String>,
         message: BashExecution,
     },
+    /// Background jobs have started or ended; these are all of them, without what their processes use.
+    /// `Query::Jobs` tells that, too.
+    JobsChanged { jobs: Vec<JobRow> },
 }
 
 /// Questions to the user, and their end.

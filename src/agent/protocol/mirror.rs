@@ -9,11 +9,12 @@ use super::approval::{ApprovalRequest, PermissionMode};
 use super::command::{AgentCommand, QuestionCommand};
 use super::event::{
     AgentEvent, Question, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SessionInfo, SettingsEvent,
-    TaskEvent,
+    ShellEvent, TaskEvent,
 };
 use super::extension::{McpResource, PromptCommand};
 use super::model::{Model, ThinkingLevel};
 use super::plan_limits::{PlanLimits, PlanWindow};
+use tau_tools::jobs::JobRow;
 use tau_tools::plan::WorkPlan;
 
 /// The state of a session.
@@ -46,6 +47,8 @@ pub struct SessionMirror {
     pub commands: Option<Vec<PromptCommand>>,
     /// The resources of MCP servers.
     pub resources: Vec<McpResource>,
+    /// The background jobs, oldest first.
+    pub jobs: Vec<JobRow>,
 }
 
 impl SessionMirror {
@@ -66,6 +69,7 @@ impl SessionMirror {
             }
             AgentEvent::Session(event) => self.session(event),
             AgentEvent::Settings(event) => self.settings(event),
+            AgentEvent::Shell(ShellEvent::JobsChanged { jobs }) => self.jobs.clone_from(jobs),
             AgentEvent::Questions(event) => self.questions(event),
             AgentEvent::Task(TaskEvent::Stopped) => {
                 self.running = false;
@@ -76,7 +80,11 @@ impl SessionMirror {
             // These are transient, or are the messages themselves.
             AgentEvent::Turn(_)
             | AgentEvent::Queue(QueueEvent::QueueReturned { .. } | QueueEvent::QueueChangeFailed { .. })
-            | AgentEvent::Shell(_)
+            | AgentEvent::Shell(
+                ShellEvent::BashStart { .. }
+                | ShellEvent::BashExecutionUpdate { .. }
+                | ShellEvent::BashEnd { .. },
+            )
             | AgentEvent::Task(TaskEvent::Answered { .. } | TaskEvent::Notice { .. }) => {}
         }
     }
@@ -143,6 +151,11 @@ impl SessionMirror {
     /// Records that a question was answered.
     pub fn answered(&mut self, id: &str) {
         self.questions.retain(|(own, _)| own != id);
+    }
+
+    /// The number of background jobs that run.
+    pub fn running_jobs(&self) -> usize {
+        self.jobs.iter().filter(|job| job.is_running()).count()
     }
 
     /// True if a question with this id is waiting.

@@ -19,6 +19,7 @@ use super::placeholder::RevealedSecret;
 use super::rules::{PermissionRules, Verdict};
 use super::run::QueueMode;
 use super::undo::{Checkpoint, SessionChanges, UndoPlan};
+use tau_tools::jobs::JobRow;
 
 /// A query, with the type of its answer.
 pub trait TypedQuery {
@@ -167,6 +168,11 @@ queries! {
     UndoPlan { entry_id: Option<String> } => undo_plan -> UndoPlan(UndoPlan);
     /// The values of these placeholders, for the user, in the same order.
     Reveal { placeholders: Vec<String> } => reveal -> Secrets(Vec<RevealedSecret>);
+    /// All background jobs, with what their processes use. The answer may arrive later than the answers to later
+    /// queries.
+    Jobs => jobs -> Jobs(Vec<JobRow>);
+    /// The end of the output of a background job.
+    JobOutput { job: u32 } => job_output -> Text(String);
     /// Skills and other extensions of the agent.
     Extensions => extensions -> Extensions(Vec<ExtensionRow>);
     /// The commands for prompt templates, skills and prompts of MCP servers.
@@ -240,6 +246,8 @@ pub enum QueryAnswer {
     Checkpoints(Vec<Checkpoint>),
     Changes(SessionChanges),
     UndoPlan(UndoPlan),
+    /// Oldest first.
+    Jobs(Vec<JobRow>),
     /// Sorted by kind and name.
     Extensions(Vec<ExtensionRow>),
     /// Sorted by name: prompt templates first, then skills, then prompts of MCP servers.

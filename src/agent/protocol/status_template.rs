@@ -35,13 +35,15 @@ pub enum StatusPart {
     Permissions,
     /// The sandbox of commands and files.
     Sandbox,
+    /// The number of background jobs that run.
+    Jobs,
     /// The output of `status_command`.
     Command,
 }
 
 impl StatusPart {
     /// The parts with their names, in the order of the documentation.
-    pub const NAMES: [(&'static str, StatusPart); 14] = [
+    pub const NAMES: [(&'static str, StatusPart); 15] = [
         ("path", StatusPart::Path),
         ("branch", StatusPart::Branch),
         ("session", StatusPart::Session),
@@ -55,6 +57,7 @@ impl StatusPart {
         ("mode", StatusPart::Mode),
         ("permissions", StatusPart::Permissions),
         ("sandbox", StatusPart::Sandbox),
+        ("jobs", StatusPart::Jobs),
         ("command", StatusPart::Command),
     ];
 }
@@ -80,7 +83,7 @@ pub struct StatusTemplate {
 }
 
 /// The default template.
-pub const DEFAULT_STATUS_LINE: &str = "{path}[ ({branch})][ · {session}]{fill}[{tokens} · ][{cost} · ][{plan} · ]\
+pub const DEFAULT_STATUS_LINE: &str = "{path}[ ({branch})][ · {session}]{fill}[{jobs} · ][{tokens} · ][{cost} · ][{plan} · ]\
      [{context} · ][{command} · ]{model}[ · {thinking}] · {permissions}[ · {sandbox}]";
 
 impl Default for StatusTemplate {

@@ -360,7 +360,7 @@ settings! {
     extensions_off: Vec<String>, Columns { live: true, ..COLUMNS };
     /// Shell that runs commands
     shell: PathBuf, Columns { default: "`bash`", ..COLUMNS };
-    /// Default time limit for the model's commands
+    /// Default time limit for the model's commands, which then continue as jobs
     bash_timeout: u64, Columns { default: "none", project: true, live: true, ..COLUMNS };
     /// Sampling temperature, from 0 to 2, where the model takes one
     temperature: Temperature, Columns {

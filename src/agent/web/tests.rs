@@ -112,6 +112,7 @@ impl Bench {
             files: Arc::new(tau_tools::access::AllFiles),
             editor: None,
             user: None,
+            jobs: None,
             limits: OutputLimits::default(),
             default_timeout: None,
         };

@@ -101,6 +101,8 @@ pub fn label(action: Action) -> &'static str {
         Action::Exit => "quit",
         Action::Suspend | Action::Background => "suspend, leave",
         Action::Board => "all sessions",
+        Action::Jobs => "background jobs",
+        Action::MoveToBackground => "to the background",
         Action::Answer => "answer, or write",
         Action::Mode => "permission mode",
         Action::GiveKeyboard | Action::TakeKeyboard => "type into !command",

@@ -7,7 +7,9 @@ use super::changes::ChangesView;
 use super::extension_list::ExtensionsView;
 use super::form::FormView;
 use super::help::HelpView;
+use super::job_list::JobsView;
 use super::key_list::KeysView;
+use super::leave::LeaveView;
 use super::mode_question::ModeQuestion;
 use super::offer::OfferView;
 use super::picker::Picker;
@@ -62,6 +64,10 @@ pub enum Overlay {
     Extensions(Box<ExtensionsView>),
     /// The board of live sessions.
     Board(Box<BoardView>),
+    /// The list of background jobs.
+    Jobs(Box<JobsView>),
+    /// The question about background jobs when the user quits.
+    Leave(LeaveView),
     /// The list of actions and their keys.
     Keys(KeysView),
     /// The permission rules.
@@ -102,6 +108,7 @@ macro_rules! states {
 
 states! {
     Board: BoardView,
+    Jobs: JobsView,
     Changes: ChangesView,
     Extensions: ExtensionsView,
     Keys: KeysView,
@@ -123,11 +130,13 @@ impl Overlay {
             | Overlay::Settings(_)
             | Overlay::Extensions(_)
             | Overlay::Board(_)
+            | Overlay::Jobs(_)
             | Overlay::Keys(_)
             | Overlay::Rules(_)
             | Overlay::Queue(_)
             | Overlay::Changes(_) => true,
             Overlay::Trust(_)
+            | Overlay::Leave(_)
             | Overlay::Plan(_)
             | Overlay::Mode(_)
             | Overlay::Offer(_)
@@ -140,7 +149,8 @@ impl Overlay {
     /// Whether it covers finished entries on the shell's screen: a list, or a question that does not depend
     /// on earlier text.
     pub fn floats(&self) -> bool {
-        self.is_list() || matches!(self, Overlay::Trust(_) | Overlay::Mode(_) | Overlay::Offer(_))
+        self.is_list()
+            || matches!(self, Overlay::Trust(_) | Overlay::Leave(_) | Overlay::Mode(_) | Overlay::Offer(_))
     }
 
     /// The dialog of a question that appears now.
@@ -190,6 +200,8 @@ impl Overlay {
             | Overlay::Keys(_)
             | Overlay::Extensions(_)
             | Overlay::Board(_)
+            | Overlay::Jobs(_)
+            | Overlay::Leave(_)
             | Overlay::Rules(_)
             | Overlay::Queue(_)
             | Overlay::Plan(_)

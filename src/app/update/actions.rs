@@ -1,8 +1,8 @@
 //! The effects of actions: a route for each row of the table.
 
 use super::{
-    approval, board, completion, composing, copy, find, interrupt, models, palette, panels, plan, prompts,
-    queue, submit, terminal_focus, thinking,
+    approval, board, completion, composing, copy, find, interrupt, job_list, models, palette, panels, plan,
+    prompts, queue, submit, terminal_focus, thinking,
 };
 use crate::action::Action;
 use crate::effect::Effect;
@@ -27,6 +27,8 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::Suspend => effects.push(Effect::Suspend),
         Action::Background => effects.push(Effect::Background),
         Action::Board => board::open(model, effects),
+        Action::Jobs => job_list::open(model, effects),
+        Action::MoveToBackground => job_list::move_to_background(model, effects),
         Action::Help => model.overlays.push(Overlay::Help(HelpView::default())),
         Action::Palette => palette::open(model),
         Action::Answer => approval::step_aside(model),

@@ -1,8 +1,8 @@
 //! Events of the agent: folded into the state, or routed on.
 
 use super::{
-    approval, changes, completion, context, extensions, notify, offers, panels, place, plan, prompt_commands,
-    queue, rule_list, session, tree, undo,
+    approval, changes, completion, context, extensions, job_list, notify, offers, panels, place, plan,
+    prompt_commands, queue, rule_list, session, tree, undo,
 };
 use crate::action::Action;
 use crate::effect::Effect;
@@ -48,6 +48,7 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
             }
             model.ask(ShellRequest::Branch {}, effects);
         }
+        AgentEvent::Shell(ShellEvent::JobsChanged { .. }) => job_list::changed(model, effects),
         AgentEvent::Shell(ShellEvent::BashStart { .. } | ShellEvent::BashExecutionUpdate { .. }) => {}
         AgentEvent::Questions(event) => of_questions(model, event, effects),
         AgentEvent::Task(TaskEvent::Answered { ticket, answer }) => {
@@ -139,6 +140,7 @@ fn answered(
 ) {
     if approval::answered(model, ticket, answer, effects)
         || rule_list::answered(model, ticket, answer, effects)
+        || job_list::answered(model, ticket, answer)
     {
         return;
     }
@@ -161,6 +163,7 @@ fn answered(
             | QueryAnswer::Titles(_)
             | QueryAnswer::PermissionRules(_)
             | QueryAnswer::Resources(_)
+            | QueryAnswer::Jobs(_)
             | QueryAnswer::Text(_),
         ) => {}
         Ok(QueryAnswer::Checkpoints(checkpoints)) => undo::list(model, ticket, checkpoints),

@@ -145,6 +145,8 @@ fn other(model: &mut Model, key: Key, action: Option<Action>) -> Option<Option<A
         Action::Suspend,
         Action::Background,
         Action::Board,
+        Action::Jobs,
+        Action::MoveToBackground,
         Action::Palette,
         Action::Mode,
         Action::Thinking,

@@ -7,7 +7,7 @@ use tau_protocol::command::AgentCommand;
 use tau_protocol::command::TaskCommand;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::query::{ContextPart, ContextUsage, Query};
-use tau_tools::counted::thousands;
+use tau_tools::counted::{counted, thousands};
 
 /// Asks the agent for the usage of the context window.
 pub(super) fn ask(effects: &mut Vec<Effect>) {
@@ -19,7 +19,12 @@ pub(super) fn ask(effects: &mut Vec<Effect>) {
 
 /// Shows the usage of the context window.
 pub(super) fn show(model: &mut Model, usage: &ContextUsage) {
-    model.transcript.notice(NoticeLevel::Info, &text(usage), None);
+    let mut text = text(usage);
+    let running = model.status.mirror.running_jobs();
+    if running > 0 {
+        text.push_str(&format!("\n{} running; /jobs lists them", counted(running as u64, "background job")));
+    }
+    model.transcript.notice(NoticeLevel::Info, &text, None);
 }
 
 /// The parts, largest first, each with its share of the window.

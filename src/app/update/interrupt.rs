@@ -1,6 +1,6 @@
 //! Stopping, in order: running work, the draft, tau itself.
 
-use super::{queue, tree};
+use super::{job_list, queue, tree};
 use crate::action::Action;
 use crate::effect::Effect;
 use crate::model::{Model, REMARK};
@@ -52,7 +52,7 @@ pub(super) fn clear(model: &mut Model, effects: &mut Vec<Effect>) {
         return model.remark(&text);
     }
     if model.quit_armed.is_some() {
-        return effects.push(Effect::Quit);
+        return job_list::quit(model, effects);
     }
     cancel(model, effects);
     model.tree_armed = None;
@@ -63,7 +63,7 @@ pub(super) fn clear(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Quits if the composer is empty, else deletes forward.
 pub(super) fn exit(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.composer.is_empty() {
-        true => effects.push(Effect::Quit),
+        true => job_list::quit(model, effects),
         false => model.composer.delete_forward(),
     }
 }

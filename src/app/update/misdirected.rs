@@ -73,6 +73,7 @@ pub(super) fn without_words(model: &Model, key: Key) -> Option<Overlay> {
     let takes_none = match top {
         Overlay::Plan(view) => view.comment.is_none(),
         Overlay::Trust(_)
+        | Overlay::Leave(_)
         | Overlay::Queue(_)
         | Overlay::Mode(_)
         | Overlay::Offer(_)
@@ -85,6 +86,7 @@ pub(super) fn without_words(model: &Model, key: Key) -> Option<Overlay> {
         | Overlay::Settings(_)
         | Overlay::Extensions(_)
         | Overlay::Board(_)
+        | Overlay::Jobs(_)
         | Overlay::Keys(_)
         | Overlay::Rules(_)
         | Overlay::Changes(_)

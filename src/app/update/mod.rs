@@ -19,6 +19,7 @@ mod copy;
 mod extensions;
 mod find;
 mod interrupt;
+mod job_list;
 mod key_list;
 mod keys;
 mod leader;
@@ -84,6 +85,7 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
         Msg::Ticked => {
             expire(&mut model);
             board::refresh(&mut model, &mut effects);
+            job_list::refresh(&mut model, &mut effects);
         }
         Msg::Agent(event) => agent::take(&mut model, &event, &mut effects),
         Msg::Finished(ticket, reply) => replies::take(&mut model, ticket, reply, &mut effects),

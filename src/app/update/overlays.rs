@@ -1,8 +1,8 @@
 //! Keys and pastes of the overlay on top, and routing of choices in it.
 
 use super::{
-    actions, approval, board, changes, extensions, key_list, login, misdirected, models, offers, pickers,
-    plan, queue, rule_list, sessions, settings, slash, themes, thinking, tree, trust, undo,
+    actions, approval, board, changes, extensions, job_list, key_list, login, misdirected, models, offers,
+    pickers, plan, queue, rule_list, sessions, settings, slash, themes, thinking, tree, trust, undo,
 };
 use crate::action;
 use crate::effect::Effect;
@@ -116,6 +116,8 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Closed => {}
             Ignored | Handled => model.overlays.push(Overlay::Board(view)),
         },
+        Overlay::Jobs(view) => job_list::press(model, view, key, page, effects),
+        Overlay::Leave(view) => job_list::leave_key(model, view, key, effects),
         Overlay::Keys(mut view) => match view.key(key, &model.keymap, page) {
             Done(keys) => key_list::chosen(model, view, keys, effects),
             Closed => {}
@@ -263,6 +265,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         Some(Overlay::Keys(view)) => view.paste(text),
         Some(Overlay::Extensions(view)) => view.paste(text),
         Some(Overlay::Board(view)) => view.list.paste(text),
+        Some(Overlay::Jobs(view)) => view.list.paste(text),
         Some(Overlay::Changes(view)) => view.paste(text),
         Some(Overlay::Rules(_)) => rule_list::paste(model, text, effects),
         Some(Overlay::Plan(view)) => view.paste(text),
@@ -270,6 +273,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         Some(Overlay::Questions(view)) => view.paste(text),
         Some(
             Overlay::Trust(_)
+            | Overlay::Leave(_)
             | Overlay::Queue(_)
             | Overlay::Mode(_)
             | Overlay::Offer(_)

@@ -1,8 +1,8 @@
 //! The effects of slash commands: a route for each command.
 
 use super::{
-    approval, board, changes, context, copy, extensions, key_list, login, models, plan, rule_list, session,
-    sessions, settings, themes, thinking, tree, trust, undo,
+    approval, board, changes, context, copy, extensions, job_list, key_list, login, models, plan, rule_list,
+    session, sessions, settings, themes, thinking, tree, trust, undo,
 };
 use crate::effect::Effect;
 use crate::model::Model;
@@ -54,8 +54,9 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Hotkeys | Slash::Help => model.overlays.push(Overlay::Help(HelpView::default())),
         Slash::Vim => settings::switch_vim(model, effects),
         Slash::Board => board::open(model, effects),
+        Slash::Jobs => job_list::open(model, effects),
         Slash::Background => effects.push(Effect::Background),
-        Slash::Quit => effects.push(Effect::Quit),
+        Slash::Quit => job_list::quit(model, effects),
         // Sent as a message.
         Slash::Prompt => {}
     }

@@ -310,6 +310,7 @@ impl Here {
             files: self.permissions().file_filter(&self.cwd, std::env::home_dir().as_deref()),
             editor: None,
             user: None,
+            jobs: None,
             limits: OutputLimits { images: true, ..OutputLimits::default() },
             default_timeout: settings.bash_timeout,
         })

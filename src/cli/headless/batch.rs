@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::process::exit::Exit;
+use crate::process::exit::{Exit, warn};
 use crate::process::signals::Caught;
+use crate::process::stopped_jobs::StoppedJobs;
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::{RunCommand, TaskCommand};
@@ -98,12 +99,14 @@ pub(crate) enum BatchEvent {
 pub(crate) struct BatchDriver<S> {
     pub agent: AgentHandle,
     pub stops: StopWatch<S>,
+    /// Background jobs, for the report of those that the end stops.
+    pub jobs: StoppedJobs,
 }
 
 impl<S: AsyncFnMut() -> Caught> BatchDriver<S> {
     /// Drives `agent` until the timeout, or until `signals` gives a signal.
     pub fn new(agent: AgentHandle, timeout: Option<Duration>, signals: S) -> Self {
-        BatchDriver { agent, stops: StopWatch::new(timeout, signals) }
+        BatchDriver { agent, stops: StopWatch::new(timeout, signals), jobs: StoppedJobs::default() }
     }
 
     /// The next event. Cancel safe.
@@ -111,7 +114,10 @@ impl<S: AsyncFnMut() -> Caught> BatchDriver<S> {
         tokio::select! {
             biased;
             stop = self.stops.next() => BatchEvent::Stop(stop),
-            event = self.agent.events.recv() => BatchEvent::Agent(event),
+            event = self.agent.events.recv() => {
+                event.iter().for_each(|event| self.jobs.take(event));
+                BatchEvent::Agent(event)
+            }
         }
     }
 
@@ -141,11 +147,16 @@ impl<S: AsyncFnMut() -> Caught> BatchDriver<S> {
     /// period is over, or a signal came. `exit`, or [`Exit::Crash`] when the agent panicked.
     pub(crate) async fn shut_down(&mut self, exit: Exit) -> Exit {
         let AgentHandle { commands, events, task } = &mut self.agent;
+        let jobs = &mut self.jobs;
+        jobs.ending();
         // Like in `abort`.
         let _ = commands.try_send(AgentCommand::Task(TaskCommand::Shutdown));
         let patience = if exit == Exit::Ok { 5 * GRACE } else { GRACE };
         let ended = async {
-            while events.recv().await.is_some() {}
+            while let Some(event) = events.recv().await {
+                jobs.take(&event);
+            }
+            jobs.lines().iter().for_each(|line| warn(line));
             (&mut *task).await
         };
         let panicked = tokio::select! {

@@ -12,6 +12,7 @@ use super::registry::{Ending, Registry};
 use super::socket::LiveSocket;
 use crate::compose::Setup;
 use crate::serve::hub::{Hub, HubLimits};
+use crate::serve::live::LiveSession;
 use crate::serve::metrics::Metrics;
 
 /// Maximum number of sessions: a screen that is attached may open others.
@@ -27,6 +28,8 @@ pub(crate) struct Hosting {
     registry: Registry,
     changes: watch::Receiver<u64>,
     stop: watch::Sender<bool>,
+    /// Whether background jobs that run hold the process, as their user left them running.
+    holds_jobs: bool,
     serving: JoinHandle<()>,
     _socket: LiveSocket,
 }
@@ -48,7 +51,7 @@ impl Hosting {
         let (stop, stopped) = watch::channel(false);
         let serving = socket.serve(listener, &hub, &metrics, stopped);
         let changes = hub.changes();
-        Ok(Hosting { hub, registry, changes, stop, serving, _socket: socket })
+        Ok(Hosting { hub, registry, changes, stop, holds_jobs: false, serving, _socket: socket })
     }
 
     /// The sessions.
@@ -63,6 +66,7 @@ impl Hosting {
 
     /// Sets that no terminal has the sessions open any more.
     pub fn leave_terminal(&mut self) {
+        self.holds_jobs = true;
         self.registry.set_background();
         self.refresh();
     }
@@ -78,7 +82,11 @@ impl Hosting {
     pub async fn until_at_rest(&mut self) {
         let mut since = None;
         loop {
-            let is_used = self.hub.all().iter().any(|live| live.unused_for().is_none());
+            let unused = |live: &LiveSession| match self.holds_jobs {
+                true => live.unused_for(),
+                false => live.unneeded_for(),
+            };
+            let is_used = self.hub.all().iter().any(|live| unused(live).is_none());
             let now = Instant::now();
             since = if is_used { None } else { since.or(Some(now)) };
             match since.map(|since| since + LINGER) {

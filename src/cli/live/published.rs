@@ -68,9 +68,9 @@ impl Published {
         self.live.sent(command);
     }
 
-    /// Whether the agent works.
+    /// Whether the agent works, or background jobs run.
     pub fn is_at_work(&self) -> bool {
-        self.live.read_facts(|facts, _| facts.mirror.running)
+        self.live.read_facts(|facts, _| facts.mirror.running || facts.mirror.running_jobs() > 0)
     }
 
     /// The next event that another screen caused without the agent. Safe to drop before it completes.

@@ -10,4 +10,5 @@ pub mod plain;
 pub(crate) mod secret_prompt;
 pub mod signals;
 pub mod stderr;
+pub(crate) mod stopped_jobs;
 pub(crate) mod waiter;

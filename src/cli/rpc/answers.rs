@@ -36,6 +36,7 @@ pub fn text(command: &str, answer: &QueryAnswer) -> String {
         QueryAnswer::PermissionRules(found) => json(found),
         QueryAnswer::ArgumentValues(found) => json(found),
         QueryAnswer::Resources(found) => json(&json!({ "resources": found })),
+        QueryAnswer::Jobs(found) => json(&json!({ "jobs": found })),
         QueryAnswer::Extensions(found) => json(&json!({ "extensions": found })),
         QueryAnswer::Done
         | QueryAnswer::Messages(_)

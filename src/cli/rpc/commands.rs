@@ -94,6 +94,7 @@ fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
             state.commands.push_back(command);
         }
         RpcCommand::AbortBash => send(state, &call, AgentCommand::Shell(ShellCommand::AbortBash)),
+        RpcCommand::Jobs(command) => change_jobs(state, call, command),
         RpcCommand::Session(command) => change(state, call, command),
         RpcCommand::Name(name) => {
             state
@@ -135,6 +136,16 @@ fn prompt(state: &mut RpcState, call: RpcCall, message: UserMessage, streaming: 
             start(state, HeldPrompt { message, bare });
             state.give(&call, &json!({ "disposition": "started" }));
         }
+    }
+}
+
+/// Changes background jobs.
+fn change_jobs(state: &mut RpcState, call: RpcCall, command: ShellCommand) {
+    match command {
+        ShellCommand::StopJob { job } if !state.mirror.jobs.iter().any(|known| known.id == job) => {
+            state.refuse(&call, &format!("There is no job {job}"));
+        }
+        command => send(state, &call, AgentCommand::Shell(command)),
     }
 }
 

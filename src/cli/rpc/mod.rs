@@ -105,6 +105,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Rpc
                 self.out.push(&record);
             }
             if self.state.stopped && self.out.waiting() == 0 {
+                self.driver.jobs.lines().iter().for_each(|line| warn(line));
                 self.driver.within(self.out.flush()).await;
                 return self.exit();
             }
@@ -113,6 +114,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Rpc
                 Wake::Line(_) => self.end_input(),
                 Wake::Event(Some(event)) => {
                     warn_of(&event);
+                    self.driver.jobs.take(&event);
                     events::apply(&mut self.state, event, Instant::now());
                 }
                 Wake::Event(None) => {
@@ -172,6 +174,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Rpc
     /// Closes the input: the agent ends once it has handled its commands.
     fn end_input(&mut self) {
         if std::mem::take(&mut self.reading) {
+            self.driver.jobs.ending();
             self.state.commands.push_back(AgentCommand::Task(TaskCommand::Shutdown));
         }
     }

@@ -10,7 +10,7 @@ use super::lines::InputLine;
 use tau_protocol::approval::{ApprovalAnswer, PermissionMode};
 use tau_protocol::attachment::Attachment;
 use tau_protocol::command::AgentCommand;
-use tau_protocol::command::{QuestionAnswer, Queue, SessionChange, SessionCommand};
+use tau_protocol::command::{QuestionAnswer, Queue, SessionChange, SessionCommand, ShellCommand};
 use tau_protocol::message::{Block, UserMessage};
 use tau_protocol::model::ThinkingLevel;
 use tau_protocol::query::Query;
@@ -88,6 +88,8 @@ pub(crate) enum RpcCommand {
         hidden: bool,
     },
     AbortBash,
+    /// A change of background jobs.
+    Jobs(ShellCommand),
     Session(SessionChange),
     Name(String),
     Export {
@@ -219,6 +221,21 @@ fn rules(name: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
         "get_permission_rules" => RpcCommand::Query(Query::PermissionRules),
         "change_permission_rules" => rule_change(fields)?,
         "get_proposed_text" => RpcCommand::Query(Query::ProposedText { id: fields.text("approvalId")? }),
+        other => return jobs(other, fields),
+    })
+}
+
+/// Background jobs.
+fn jobs(name: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
+    Ok(match name {
+        "get_jobs" => RpcCommand::Query(Query::Jobs),
+        "get_job_output" => RpcCommand::Query(Query::JobOutput { job: fields.job()? }),
+        "move_to_background" => RpcCommand::Jobs(ShellCommand::MoveToBackground),
+        "stop_job" => RpcCommand::Jobs(ShellCommand::StopJob { job: fields.job()? }),
+        "keep_jobs" => RpcCommand::Jobs(ShellCommand::KeepJobs {
+            job: fields.given("job").map(|_| fields.job()).transpose()?,
+            kept: fields.flag("kept")?,
+        }),
         other => return restore(other, fields),
     })
 }
@@ -332,6 +349,12 @@ impl Fields<'_> {
         let text =
             |value: &Value| value.as_str().map(str::to_owned).ok_or(format!("{name} must be a string"));
         self.given(name).map(text).transpose()
+    }
+
+    /// The id of a background job.
+    fn job(&self) -> Result<u32, String> {
+        let id = self.given("job").and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok());
+        id.ok_or_else(|| "job must be the number of a job".to_owned())
     }
 
     fn flag(&self, name: &str) -> Result<bool, String> {

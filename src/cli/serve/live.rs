@@ -25,8 +25,11 @@ pub(crate) use attach::{Route, Screen};
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::TaskCommand;
-use tau_protocol::event::{QuestionEvent, RunEvent, SessionEvent, SettingsEvent, TaskEvent, TurnEvent};
+use tau_protocol::event::{
+    QuestionEvent, RunEvent, SessionEvent, SettingsEvent, ShellEvent, TaskEvent, TurnEvent,
+};
 use tau_protocol::query::{QueryAnswer, TypedQuery, ask};
+use tau_tools::jobs::JobRow;
 
 /// The first ticket of clients' queries: those of a screen in this process are lower.
 const FIRST_TICKET: u64 = 1 << 62;
@@ -371,10 +374,21 @@ impl LiveSession {
         self.board.lock().used
     }
 
-    /// Time since its last use; `None` while it has clients or is working.
+    /// Time since its last use; `None` while it has clients, works, or has background jobs.
     pub fn unused_for(&self) -> Option<Duration> {
+        self.unused(|job| job.is_running())
+    }
+
+    /// Like [`Self::unused_for`], but only jobs that are to be kept count.
+    pub fn unneeded_for(&self) -> Option<Duration> {
+        self.unused(|job| job.is_running() && job.kept)
+    }
+
+    fn unused(&self, holds: impl Fn(&JobRow) -> bool) -> Option<Duration> {
         let board = self.board.lock();
-        let is_used = board.facts.mirror.running || self.clients.load(Ordering::Relaxed) > 0;
+        let mirror = &board.facts.mirror;
+        let is_used =
+            mirror.running || mirror.jobs.iter().any(holds) || self.clients.load(Ordering::Relaxed) > 0;
         (!is_used).then(|| board.used.elapsed())
     }
 
@@ -427,7 +441,8 @@ fn is_listed(event: &AgentEvent) -> bool {
         AgentEvent::Turn(event) => matches!(event, TurnEvent::MessageEnd { .. }),
         AgentEvent::Questions(_) | AgentEvent::Session(_) => true,
         AgentEvent::Settings(event) => matches!(event, SettingsEvent::ModelChanged { .. }),
-        AgentEvent::Queue(_) | AgentEvent::Shell(_) | AgentEvent::Task(_) => false,
+        AgentEvent::Shell(event) => matches!(event, ShellEvent::JobsChanged { .. }),
+        AgentEvent::Queue(_) | AgentEvent::Task(_) => false,
     }
 }
 

@@ -167,6 +167,8 @@ impl Opening {
                 self.shells.retain(|shell| shell.id != *id);
                 self.messages.push(Arc::new(Message::BashExecution(message.clone())));
             }
+            // The mirror knows them.
+            ShellEvent::JobsChanged { .. } => {}
         }
     }
 
@@ -205,6 +207,9 @@ impl Opening {
         }
         if known.plan.is_some() {
             add(SessionEvent::PlanChanged { plan: known.plan.clone() }.into());
+        }
+        if !known.jobs.is_empty() {
+            add(ShellEvent::JobsChanged { jobs: known.jobs.clone() }.into());
         }
         if known.running {
             add(RunEvent::AgentStart.into());

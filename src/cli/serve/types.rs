@@ -545,6 +545,20 @@ pub(crate) struct CommandRow {
     pub argument_hint: String,
 }
 
+/// The background jobs of a session.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct JobList {
+    /// The objects of `jobs_changed`: see docs/rpc.md.
+    #[schema(value_type = Vec<Object>)]
+    pub jobs: Vec<tau_tools::jobs::JobRow>,
+}
+
+/// The end of the output of a background job.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct JobText {
+    pub text: String,
+}
+
 /// The state of the server.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct Health {

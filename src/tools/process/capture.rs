@@ -3,6 +3,7 @@
 //! Raw bytes; `line_output.rs` turns them into text. Costs one copy and one count of newlines per byte for
 //! any output.
 
+use super::watched::OutputSince;
 use crate::encoding;
 use crate::line_output;
 use crate::line_output::Colours;
@@ -66,6 +67,21 @@ impl Capture {
         (self.dropped == 0).then_some([&self.head, &self.tail])
     }
 
+    /// The output from a position on, as far as it is in memory.
+    pub(crate) fn since(&self, position: u64) -> OutputSince {
+        let (head, tail) = (self.head.len() as u64, self.tail.len() as u64);
+        let tail_start = self.total - tail;
+        let from = |bytes: &[u8], skip: u64| {
+            let skip = usize::try_from(skip).unwrap_or(usize::MAX).min(bytes.len());
+            bytes.get(skip..).unwrap_or_default().to_vec()
+        };
+        // After a gap, the start of the output is no part of what is new.
+        let mut bytes = if self.dropped == 0 { from(&self.head, position) } else { Vec::new() };
+        bytes.extend(from(&self.tail, position.saturating_sub(tail_start)));
+        let known = if self.dropped == 0 { tail_start - head } else { tail_start };
+        OutputSince { bytes, omitted: known.saturating_sub(position), end: self.total }
+    }
+
     /// The start and the end as text for the model; the end is empty if the start is everything.
     pub fn plain(&self) -> (String, String) {
         let text = |bytes: &[u8]| line_output::plain(&encoding::output(bytes));
@@ -113,6 +129,28 @@ mod tests {
                 all.starts_with(&capture.head) && all.ends_with(&capture.tail) && capture.tail.len() >= TAIL
             );
         }
+    }
+
+    #[test]
+    fn output_since_a_position_is_what_was_added() {
+        let mut capture = Capture::default();
+        capture.push(b"first\n");
+        assert_eq!(capture.since(0), OutputSince { bytes: b"first\n".to_vec(), omitted: 0, end: 6 });
+        capture.push(b"second\n");
+        assert_eq!(capture.since(6), OutputSince { bytes: b"second\n".to_vec(), omitted: 0, end: 13 });
+        assert_eq!(capture.since(13), OutputSince { bytes: Vec::new(), omitted: 0, end: 13 });
+        assert_eq!(capture.since(99).bytes, b"");
+        capture.push(&vec![b'x'; HEAD]);
+        let all = capture.since(0);
+        assert_eq!((all.bytes.len(), all.omitted), (13 + HEAD, 0), "across head and tail");
+        capture.push(&vec![b'y'; 3 * TAIL_ROOM]);
+        let late = capture.since(13);
+        assert_eq!(late.bytes.len() as u64 + late.omitted, late.end - 13, "nothing is lost unsaid");
+        assert!(late.omitted > 0 && late.bytes.iter().all(|byte| *byte == b'y'));
+        assert_eq!(
+            capture.since(late.end - 5),
+            OutputSince { bytes: b"yyyyy".to_vec(), ..capture.since(late.end - 5) }
+        );
     }
 
     #[test]

@@ -49,6 +49,8 @@ pub(super) struct Process {
     pub start: u64,
     /// Its processor time, in clock ticks.
     pub ticks: u64,
+    /// The processor time of its children that have ended, in clock ticks.
+    pub reaped: u64,
     /// Its memory, in pages.
     pub pages: u64,
 }
@@ -101,6 +103,11 @@ impl ProcessTree {
             }
             sleep(PAUSE / 3);
         }
+    }
+
+    /// The living processes.
+    pub(super) fn now(&self) -> Vec<Process> {
+        self.members(&mut Known::new())
     }
 
     /// The processes that hold open the pipe or terminal that links in /proc/PID/fd call `link`.
@@ -180,6 +187,7 @@ fn process(pid: i32) -> Option<Process> {
         alive: !matches!(*fields.first()?, "Z" | "X"),
         start: count(19)?,
         ticks: count(11)?.saturating_add(count(12)?),
+        reaped: count(13)?.saturating_add(count(14)?),
         pages: count(21)?,
     })
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::capture::Capture;
 use crate::paths;
 use crate::scratch::{Scratch, SpillFile};
 
@@ -34,9 +33,14 @@ pub(crate) enum Spill {
 }
 
 impl Spill {
+    /// Whether there is a file, or there cannot be one.
+    pub fn is_begun(&self) -> bool {
+        !matches!(self, Spill::Nothing)
+    }
+
     /// Creates a file with the output captured so far, unless there is one.
-    pub async fn begin(&mut self, scratch: &Scratch, so_far: &Capture) {
-        if !matches!(self, Spill::Nothing) {
+    pub async fn begin(&mut self, scratch: &Scratch, so_far: &[&[u8]]) {
+        if self.is_begun() {
             return;
         }
         match scratch.create("bash") {
@@ -45,7 +49,7 @@ impl Spill {
                 let (pieces, queue) = mpsc::channel(UNDER_WAY);
                 let thread = tokio::task::spawn_blocking(move || write_all(file, queue));
                 *self = Spill::Writing { path, pieces, thread };
-                for part in so_far.whole().unwrap_or_default() {
+                for part in so_far {
                     self.write(part).await;
                 }
             }
@@ -60,6 +64,14 @@ impl Spill {
         {
             // A closed queue means that the writer has failed; `finish` reports it.
             pieces.send(piece.to_vec()).await.ok();
+        }
+    }
+
+    /// The reason why there is no file.
+    pub fn trouble(&self) -> Option<&str> {
+        match self {
+            Spill::Failed(reason) => Some(reason),
+            _ => None,
         }
     }
 

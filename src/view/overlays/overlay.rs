@@ -7,8 +7,8 @@ use ratatui::text::{Line, Span};
 use super::dialog::{OverlayLayout, draw_question, frame, inner_width};
 use super::list::choice_mark;
 use super::{
-    board, changes, extensions, form, help, key_list, mode_question, offer, picker, plan, rule_list,
-    settings, sign_in, tree, trust, user_questions,
+    board, changes, extensions, form, help, job_list, key_list, mode_question, offer, picker, plan,
+    rule_list, settings, sign_in, tree, trust, user_questions,
 };
 use crate::memo::Memo;
 use crate::theme::{Theme, ThemeToken};
@@ -39,6 +39,11 @@ pub fn draw(
         Overlay::SignIn(view) => (sign_in::draw(view, theme, area, buffer), 0),
         Overlay::Extensions(view) => extensions::draw(view, theme, area, buffer),
         Overlay::Board(view) => board::draw(model, view, theme, area, buffer),
+        Overlay::Jobs(view) => job_list::draw(model, view, theme, area, buffer),
+        Overlay::Leave(view) => {
+            ask("Quit", &view.question, view.selected, theme, area, buffer);
+            (None, 0)
+        }
         Overlay::Keys(view) => key_list::draw(model, view, theme, area, buffer),
         Overlay::Settings(view) => settings::draw(view, theme, area, buffer),
         Overlay::Rules(view) => rule_list::draw(model, view, theme, area, buffer),

@@ -6,6 +6,7 @@ pub(crate) mod call_titles;
 pub(crate) mod clock;
 pub(crate) mod fitted_pictures;
 pub(crate) mod history_cursor;
+pub(crate) mod job_place;
 pub(crate) mod loop_guard;
 pub(crate) mod meter;
 pub(crate) mod outbox;

@@ -18,6 +18,7 @@ use super::call_hooks;
 use super::call_plan::{Outcome, Slot, arguments, plan};
 use super::call_task::{self, CarriedOut};
 use crate::engine::attend::{attend, attend_unless_stopped};
+use crate::engine::background_jobs;
 use crate::engine::base::approvals::Review;
 use crate::engine::base::call_order::{CallOrder, HeldCall, Reach};
 use crate::engine::base::clock::{millis_since, now};
@@ -408,6 +409,7 @@ pub(crate) fn context(engine: &Engine, progress: ToolProgress) -> ToolContext {
         files: engine.config.behavior.permissions.file_filter(engine.cwd(), std::env::home_dir().as_deref()),
         editor: engine.config.behavior.editor.clone(),
         user: Some(engine.user.link()),
+        jobs: Some(background_jobs::link(engine)),
         limits: OutputLimits { images, ..OutputLimits::default() }.within_window(window),
         default_timeout: engine.config.bash_timeout,
     }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::background_jobs;
 use super::gate;
 use super::state::Engine;
 use crate::context::compaction::size;
@@ -34,6 +35,7 @@ use tau_protocol::query::{
 };
 use tau_protocol::rules::{PermissionRules, Verdict};
 use tau_protocol::undo::{Checkpoint, SessionChanges, UndoPlan};
+use tau_tools::jobs::JobRow;
 use tau_tools::sandbox::support::Support;
 
 /// An empty session has no source.
@@ -157,6 +159,15 @@ impl AnswerQuery for Engine {
 
     fn reveal(&mut self, _: u64, placeholders: Vec<String>) -> Found<Vec<RevealedSecret>> {
         Some(Ok(self.config.behavior.masking.vault.reveal(&placeholders)))
+    }
+
+    fn jobs(&mut self, ticket: u64) -> Found<Vec<JobRow>> {
+        background_jobs::query(self, ticket);
+        None
+    }
+
+    fn job_output(&mut self, _: u64, job: u32) -> Found<String> {
+        Some(background_jobs::output(self, job))
     }
 
     fn extensions(&mut self, _: u64) -> Found<Vec<ExtensionRow>> {

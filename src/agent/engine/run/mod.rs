@@ -9,8 +9,8 @@ use tokio::time::Instant;
 
 use super::state::{Engine, Phase};
 use super::{
-    accepted_plan, announce, attend, commands, compact, event_hooks, expand, folder_instructions, grants,
-    mode_note, turn,
+    accepted_plan, announce, attend, background_jobs, commands, compact, event_hooks, expand,
+    folder_instructions, grants, mode_note, turn,
 };
 use crate::context::request;
 use crate::engine::calls::{tool_calls, written_calls};
@@ -136,6 +136,9 @@ impl Loop<'_> {
             if let Some(note) = mode_note::before_answer(self.run.engine) {
                 self.run.commit(note);
             }
+            if let Some(note) = background_jobs::note(self.run.engine) {
+                self.run.commit(note);
+            }
             if let Some(note) = folder_instructions::before_answer(self.run.engine).await {
                 self.run.commit(note);
             }
@@ -200,7 +203,7 @@ impl Loop<'_> {
             {
                 self.held += 1;
                 self.from_hooks.push(message);
-            } else if self.run.engine.queues.is_empty() {
+            } else if self.run.engine.queues.is_empty() && !background_jobs::has_news(self.run.engine) {
                 return None;
             }
         }
@@ -212,7 +215,8 @@ impl Loop<'_> {
         if called || !steering.is_empty() || !self.from_hooks.is_empty() {
             return Some(steering);
         }
-        Some(deliver(self.run.engine, Queue::FollowUp)).filter(|messages| !messages.is_empty())
+        let follow_ups = deliver(self.run.engine, Queue::FollowUp);
+        (!follow_ups.is_empty() || background_jobs::has_news(self.run.engine)).then_some(follow_ups)
     }
 
     /// The reminder for a model that wrote a call as text; also shows the user a notice.

@@ -3,6 +3,7 @@
 mod answers;
 mod attach;
 mod branches;
+mod jobs;
 mod log;
 mod openapi;
 mod prompts;
@@ -58,6 +59,9 @@ pub(crate) fn router(app: App) -> Router {
         .route("/api/sessions/{id}/fork", post(branches::fork))
         .route("/api/sessions/{id}/undo", post(branches::undo))
         .route("/api/sessions/{id}/compact", post(branches::compact))
+        .route("/api/sessions/{id}/jobs", get(jobs::list))
+        .route("/api/sessions/{id}/jobs/{job}", get(jobs::output))
+        .route("/api/sessions/{id}/jobs/{job}/stop", post(jobs::stop))
         .route("/api/sessions/{id}/events", get(reading::events))
         .route("/api/sessions/{id}/history", get(reading::history))
         .route("/api/sessions/{id}/commands", get(reading::commands))

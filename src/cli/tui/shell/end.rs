@@ -10,8 +10,10 @@ use crate::live::published::Published;
 use crate::live::record;
 use crate::live::registry::Ending;
 use crate::process::exit::Exit;
+use crate::process::stopped_jobs::StoppedJobs;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_app::connection::Connection;
+use tau_app::status::UsageKnown;
 use tau_app::{Model, Msg, screen_place};
 use tau_protocol::command::TaskCommand;
 use tau_protocol::event::{NoticeLevel, TaskEvent};
@@ -35,10 +37,13 @@ impl Shell {
         let attached =
             self.requests.server().map(|(server, session)| detached(server, &session, &connection));
         let mut lines = Vec::new();
+        let known = self.screen.model().map(|model| model.status.mirror.jobs.clone()).unwrap_or_default();
+        let mut stopped = StoppedJobs::beside(&known);
         let ended = async {
             self.send_waiting();
             let _ = self.agent.commands.send(AgentCommand::Task(TaskCommand::Shutdown)).await;
             while let Some(event) = self.agent.events.recv().await {
+                stopped.take(&event);
                 // The screen is no longer shown.
                 if let AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, .. }) = &event {
                     lines.push(text.clone());
@@ -56,7 +61,11 @@ impl Shell {
         self.screen.print_rest();
         match attached {
             Some(line) => lines.push(line),
-            None => lines.extend(self.screen.model().and_then(how_to_resume)),
+            None => {
+                lines.extend(stopped.lines());
+                lines.extend(self.screen.model().and_then(spent));
+                lines.extend(self.screen.model().and_then(how_to_resume));
+            }
         }
         let _ = self.await_answer().await;
         drop(self.screen.tty.farewell(&lines));
@@ -93,6 +102,15 @@ fn detached(server: &Server, session: &str, connection: &Connection) -> String {
         Connection::Down { why, returns: true } => format!("detached: {why}; to open it again: {again}"),
         Connection::Down { why, returns: false } => format!("detached: {why}"),
     }
+}
+
+/// The line about the money that the session has cost; `None` when it is nothing or unknown.
+fn spent(model: &Model) -> Option<String> {
+    let status = &model.status;
+    let cost = status.total.cost.total;
+    let more = if status.priced { "" } else { ", and more that has no known price" };
+    (cost > 0.0 && status.usage_known != UsageKnown::Counting)
+        .then(|| format!("this session has cost ${cost:.4}{more}"))
 }
 
 /// The line printed after the end; `None` when no session was saved.

@@ -1,0 +1,157 @@
+//! Background jobs: their reports to front ends and to the model, and their end with the session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::time::Instant;
+
+use super::state::Engine;
+use crate::engine::base::clock::now;
+use crate::engine::base::job_place::JobNews;
+use tau_protocol::event::{NoticeLevel, ShellEvent, TaskEvent};
+use tau_protocol::message::{CustomMessage, Message, UserContent};
+use tau_protocol::query::QueryAnswer;
+use tau_tools::jobs::{Job, JobChange, JobLink, JobRow, MoveReason, tool};
+
+/// The type of the message that tells the model about the end of a job.
+const ENDED: &str = "tau.job";
+/// The number of bytes from the end of a job's output that front ends get.
+const TAIL: usize = 64 * 1024;
+/// The time that the processes of jobs have to end by themselves at the end of the session.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// The jobs as a call sees them.
+pub(crate) fn link(engine: &Engine) -> JobLink {
+    JobLink {
+        jobs: engine.jobs.jobs.clone(),
+        session: engine.config.session.info().id.clone(),
+        is_offered: engine.config.tools.get(tool::NAME).is_some(),
+    }
+}
+
+/// Reports news.
+pub(crate) fn report(engine: &mut Engine, news: JobNews) {
+    match news {
+        JobNews::Changed(change) => {
+            // What a job changes beside a call is not clearly the call's.
+            if let Some(undo) = &engine.undo.place {
+                match change {
+                    JobChange::Started => undo.user_command_started(),
+                    JobChange::Ended => undo.user_command_ended(),
+                }
+            }
+            tell(engine);
+        }
+        JobNews::Rows { ticket, rows } => {
+            let rows = masked(engine, rows);
+            engine.emit(TaskEvent::Answered { ticket, answer: Ok(QueryAnswer::Jobs(rows)) });
+        }
+        JobNews::NotStopped { id } => {
+            let text = format!("job {id} was stopped, but not every process of it has ended");
+            engine.notice(NoticeLevel::Warning, text, Some("`tau jobs` lists what is left"));
+        }
+    }
+}
+
+/// Reports all jobs.
+fn tell(engine: &mut Engine) {
+    let rows = engine.jobs.jobs.rows();
+    let jobs = masked(engine, rows);
+    engine.emit(ShellEvent::JobsChanged { jobs });
+}
+
+/// The rows without secrets: placeholders in commands were replaced by values.
+fn masked(engine: &mut Engine, mut rows: Vec<JobRow>) -> Vec<JobRow> {
+    let vault = &mut engine.config.behavior.masking.vault;
+    for text in rows.iter_mut().flat_map(JobRow::texts_mut) {
+        if let Some(masked) = vault.mask(text) {
+            *text = masked;
+        }
+    }
+    rows
+}
+
+/// Answers a query of all jobs, later.
+pub(crate) fn query(engine: &mut Engine, ticket: u64) {
+    let jobs = engine.jobs.jobs.clone();
+    let work = async move { Some(JobNews::Rows { ticket, rows: jobs.measured_rows().await }) };
+    engine.jobs.work.push(work.boxed());
+}
+
+/// The end of a job's output.
+///
+/// # Errors
+/// If there is no such job.
+pub(crate) fn output(engine: &mut Engine, id: u32) -> Result<String, String> {
+    let job = engine.jobs.jobs.get(id).ok_or_else(|| format!("there is no job {id}"))?;
+    let text = job.tail(TAIL);
+    Ok(engine.config.behavior.masking.vault.mask(&text).unwrap_or(text))
+}
+
+/// Stops a job.
+pub(crate) fn stop(engine: &mut Engine, id: u32) {
+    let Some(job) = engine.jobs.jobs.get(id) else {
+        return engine.notice(NoticeLevel::Warning, format!("there is no job {id}"), None);
+    };
+    let work = async move { (!job.stop().await).then_some(JobNews::NotStopped { id }) };
+    engine.jobs.work.push(work.boxed());
+}
+
+/// Sets whether jobs continue when the screen is left.
+pub(crate) fn keep(engine: &mut Engine, id: Option<u32>, kept: bool) {
+    engine.jobs.jobs.keep(id, kept);
+    tell(engine);
+}
+
+/// Moves the commands that the model waits for to the background.
+pub(crate) fn move_all(engine: &mut Engine, reason: MoveReason) {
+    let count = engine.jobs.jobs.move_all(reason);
+    if count == 0 && reason == MoveReason::User {
+        let hint = "only commands of the tool bash can be moved, while they run";
+        engine.notice(
+            NoticeLevel::Info,
+            "no command is running that could be moved to the background",
+            Some(hint),
+        );
+    }
+}
+
+/// Whether a job of this session has ended without the model's knowledge.
+pub(crate) fn has_news(engine: &Engine) -> bool {
+    engine.jobs.jobs.has_untold(&engine.config.session.info().id)
+}
+
+/// The message that tells the model, once, which jobs have ended.
+pub(crate) fn note(engine: &mut Engine) -> Option<Message> {
+    let ended = engine.jobs.jobs.take_untold(&engine.config.session.info().id);
+    if ended.is_empty() {
+        return None;
+    }
+    let reports: Vec<String> = ended.iter().map(|job| format!("[tau] {}", Job::report(job))).collect();
+    let text = reports.join("\n\n");
+    let text = engine.config.behavior.masking.vault.mask(&text).unwrap_or(text);
+    Some(Message::Custom(CustomMessage {
+        custom_type: ENDED.to_owned(),
+        content: UserContent::Text(text),
+        display: false,
+        details: None,
+        timestamp: now(),
+    }))
+}
+
+/// Begins to end all jobs with the session; `None` if none is running.
+pub(crate) fn ending(engine: &Engine, deadline: Instant) -> Option<BoxFuture<'static, ()>> {
+    let grace = GRACE.min(deadline.saturating_duration_since(Instant::now()));
+    let jobs = engine.jobs.jobs.clone();
+    (!jobs.running().is_empty()).then(|| async move { jobs.end(grace).await }.boxed())
+}
+
+/// Reports the jobs that were ended with the session. A model that continues it later must not count on them.
+pub(crate) fn ended(engine: &mut Engine) {
+    tell(engine);
+    if let Some(note) = note(engine) {
+        engine.record(Arc::new(note));
+    }
+}

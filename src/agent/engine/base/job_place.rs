@@ -1,0 +1,55 @@
+//! The background jobs of the agent, and work on them in progress.
+
+use std::future::pending;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::mpsc;
+
+use tau_tools::jobs::{JobChange, JobRow, Jobs};
+
+/// Something to report.
+pub(crate) enum JobNews {
+    Changed(JobChange),
+    /// The answer to a query.
+    Rows {
+        ticket: u64,
+        rows: Vec<JobRow>,
+    },
+    /// A job was to be stopped, and has processes that did not end.
+    NotStopped {
+        id: u32,
+    },
+}
+
+/// The jobs of the agent, and work on them in progress.
+pub(crate) struct JobPlace {
+    pub(crate) jobs: Jobs,
+    changes: mpsc::UnboundedReceiver<JobChange>,
+    pub(crate) work: FuturesUnordered<BoxFuture<'static, Option<JobNews>>>,
+}
+
+impl Default for JobPlace {
+    fn default() -> Self {
+        let (jobs, changes) = Jobs::new();
+        JobPlace { jobs, changes, work: FuturesUnordered::new() }
+    }
+}
+
+impl JobPlace {
+    /// The next news. Cancel safe.
+    pub(crate) async fn next(&mut self) -> JobNews {
+        loop {
+            tokio::select! {
+                Some(change) = self.changes.recv() => return JobNews::Changed(change),
+                Some(news) = self.work.next(), if !self.work.is_empty() => {
+                    if let Some(news) = news {
+                        return news;
+                    }
+                }
+                else => return pending().await,
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The question what becomes of background jobs when the user quits.
+
+use crate::key::{Key, KeyCode, Mods};
+use crate::outcome::KeyOutcome;
+use tau_protocol::event::Question;
+use tau_tools::counted::counted;
+
+/// An answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LeaveChoice {
+    /// Stop the jobs and quit.
+    Stop,
+    /// The session continues without the screen.
+    Leave,
+    Stay,
+}
+
+impl LeaveChoice {
+    fn text(self) -> &'static str {
+        match self {
+            LeaveChoice::Stop => "Stop them and quit",
+            LeaveChoice::Leave => "Leave the session running in the background",
+            LeaveChoice::Stay => "Stay here",
+        }
+    }
+}
+
+/// The question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LeaveView {
+    pub question: Question,
+    /// The marked answer.
+    pub selected: usize,
+    choices: Vec<LeaveChoice>,
+}
+
+impl LeaveView {
+    /// The question about so many running jobs; `can_leave` is whether the session can continue without the screen.
+    pub(crate) fn new(jobs: usize, can_leave: bool) -> Self {
+        let verb = if jobs == 1 { "is" } else { "are" };
+        let title = format!("{} {verb} still running.", counted(jobs as u64, "background job"));
+        let choices = [
+            Some(LeaveChoice::Stop),
+            Some(LeaveChoice::Leave).filter(|_| can_leave),
+            Some(LeaveChoice::Stay),
+        ];
+        let choices: Vec<LeaveChoice> = choices.into_iter().flatten().collect();
+        let options = choices.iter().map(|choice| choice.text().to_owned()).collect();
+        LeaveView { question: Question::Select { title, options }, selected: 0, choices }
+    }
+
+    /// Handles a key.
+    pub(crate) fn key(&mut self, key: Key) -> KeyOutcome<LeaveChoice> {
+        let answer = |at: usize| self.choices.get(at).map(|choice| KeyOutcome::Done(*choice));
+        match (key.code, key.mods) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
+            (KeyCode::Up, _) => self.selected = self.selected.saturating_sub(1),
+            (KeyCode::Down, _) => {
+                self.selected = (self.selected + 1).min(self.choices.len().saturating_sub(1));
+            }
+            (KeyCode::Enter, _) => return answer(self.selected).unwrap_or(KeyOutcome::Closed),
+            _ => {
+                // A letter selects the answer that starts with it.
+                let begins = |choice: &LeaveChoice| {
+                    let first = choice.text().chars().next().map(|c| c.to_ascii_lowercase());
+                    first.is_some() && first == key.typed().map(|c| c.to_ascii_lowercase())
+                };
+                let Some(at) = self.choices.iter().position(begins) else { return KeyOutcome::Ignored };
+                self.selected = at;
+            }
+        }
+        KeyOutcome::Handled
+    }
+}

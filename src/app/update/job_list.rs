@@ -1,0 +1,150 @@
+//! Background jobs: the list, its actions, and moving commands to the background.
+
+use crate::effect::Effect;
+use crate::key::Key;
+use crate::model::Model;
+use crate::outcome::KeyOutcome;
+use crate::overlays::job_list::{JobChoice, JobTail, JobsView, REFRESH};
+use crate::overlays::leave::{LeaveChoice, LeaveView};
+use crate::overlays::list::List;
+use crate::overlays::overlay::Overlay;
+use crate::printable::Printable;
+use crate::request::Ticket;
+use tau_protocol::command::{AgentCommand, ShellCommand, TaskCommand};
+use tau_protocol::query::{Query, QueryAnswer};
+
+fn order(command: ShellCommand, effects: &mut Vec<Effect>) {
+    effects.push(Effect::Agent(AgentCommand::Shell(command)));
+}
+
+fn ask(model: &mut Model, query: Query, effects: &mut Vec<Effect>) -> Ticket {
+    let ticket = model.next_ticket();
+    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
+    ticket
+}
+
+/// Opens the list.
+pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
+    let list = List::waiting(ask(model, Query::Jobs, effects));
+    let asked = model.now;
+    model.overlays.push(Overlay::Jobs(Box::new(JobsView { list, asked, ..JobsView::default() })));
+}
+
+/// Looks at the jobs again from time to time, while the list is open.
+pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
+    let now = model.now;
+    let is_due =
+        |view: &&mut JobsView| view.list.ticket.is_none() && now.saturating_sub(view.asked) >= REFRESH;
+    if model.open::<JobsView>().filter(is_due).is_some() {
+        look(model, effects);
+    }
+}
+
+/// Handles a change of the jobs.
+pub(super) fn changed(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.open::<JobsView>().is_some() {
+        look(model, effects);
+    }
+}
+
+fn look(model: &mut Model, effects: &mut Vec<Effect>) {
+    let ticket = ask(model, Query::Jobs, effects);
+    let now = model.now;
+    let tail = model.open::<JobsView>().and_then(|view| view.tail.as_ref().map(|tail| tail.job));
+    let of_tail = tail.map(|job| ask(model, Query::JobOutput { job }, effects));
+    if let Some(view) = model.open::<JobsView>() {
+        (view.list.ticket, view.asked) = (Some(ticket), now);
+        if let Some(tail) = &mut view.tail {
+            tail.ticket = of_tail;
+        }
+    }
+}
+
+/// Handles an answer of the agent; returns whether it is one for the list.
+pub(super) fn answered(model: &mut Model, ticket: Ticket, answer: &Result<QueryAnswer, String>) -> bool {
+    let Some(view) = model.open::<JobsView>() else { return false };
+    if view.list.ticket == Some(ticket) {
+        match answer {
+            Ok(QueryAnswer::Jobs(rows)) => view.fill(rows.clone()),
+            Ok(_) => view.list.ticket = None,
+            Err(error) => (view.list.ticket, view.list.said) = (None, Some(Err(Printable::line(error)))),
+        }
+        return true;
+    }
+    let Some(tail) = view.tail.as_mut().filter(|tail| tail.ticket == Some(ticket)) else { return false };
+    tail.ticket = None;
+    match answer {
+        Ok(QueryAnswer::Text(text)) => {
+            let (old, new) = (tail.text.take(), Printable::new(text));
+            let rows = |text: &Printable| text.as_str().lines().count();
+            // What is read stays where it is.
+            if let Some(old) = old.filter(|_| tail.above_end > 0) {
+                tail.above_end += rows(&new).saturating_sub(rows(&old));
+            }
+            tail.text = Some(new);
+        }
+        Ok(_) => {}
+        Err(error) => tail.text = Some(Printable::line(error)),
+    }
+    true
+}
+
+/// Handles a key.
+pub(super) fn press(
+    model: &mut Model,
+    mut view: Box<JobsView>,
+    key: Key,
+    page: usize,
+    effects: &mut Vec<Effect>,
+) {
+    let choice = match view.key(key, page) {
+        KeyOutcome::Closed => return,
+        KeyOutcome::Done(choice) => Some(choice),
+        KeyOutcome::Ignored | KeyOutcome::Handled => None,
+    };
+    match choice {
+        None => {}
+        Some(JobChoice::Tail { job }) => {
+            let ticket = Some(ask(model, Query::JobOutput { job }, effects));
+            view.tail = Some(JobTail { job, ticket, ..JobTail::default() });
+        }
+        Some(JobChoice::Stop { job }) => order(ShellCommand::StopJob { job }, effects),
+        Some(JobChoice::Keep { job, kept }) => {
+            order(ShellCommand::KeepJobs { job: Some(job), kept }, effects);
+        }
+    }
+    model.overlays.push(Overlay::Jobs(view));
+}
+
+/// Moves the commands that the model waits for to the background.
+pub(super) fn move_to_background(model: &mut Model, effects: &mut Vec<Effect>) {
+    match model.status.run {
+        Some(_) => order(ShellCommand::MoveToBackground, effects),
+        None => model.remark("no command of the model is running"),
+    }
+}
+
+/// Quits, unless background jobs run: then the user is asked about them.
+pub(super) fn quit(model: &mut Model, effects: &mut Vec<Effect>) {
+    let mirror = &model.status.mirror;
+    let running = mirror.jobs.iter().filter(|job| job.is_running());
+    let (count, kept) = running.fold((0, 0), |(count, kept), job| (count + 1, kept + usize::from(job.kept)));
+    if count == 0 || model.boot.attached.is_some() {
+        return effects.push(Effect::Quit);
+    }
+    let can_leave = mirror.session.file.is_some();
+    if kept == count && can_leave {
+        return effects.push(Effect::Background);
+    }
+    model.overlays.push(Overlay::Leave(LeaveView::new(count, can_leave)));
+}
+
+/// Carries out the answer to the question about running jobs.
+pub(super) fn leave_key(model: &mut Model, mut view: LeaveView, key: Key, effects: &mut Vec<Effect>) {
+    match view.key(key) {
+        KeyOutcome::Done(LeaveChoice::Stop) => effects.push(Effect::Quit),
+        KeyOutcome::Done(LeaveChoice::Leave) => effects.push(Effect::Background),
+        KeyOutcome::Done(LeaveChoice::Stay) | KeyOutcome::Closed => {}
+        KeyOutcome::Ignored | KeyOutcome::Handled => model.overlays.push(Overlay::Leave(view)),
+    }
+}

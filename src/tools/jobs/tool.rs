@@ -1,0 +1,203 @@
+//! jobs: lists background jobs, gives their new output, waits for them and stops them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use grep_matcher::Matcher;
+use grep_regex::RegexMatcher;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{Job, JobLink, MoveReason, known};
+use crate::{
+    Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, command_result,
+    encoding, line_output,
+};
+
+/// The tool's name for models.
+pub const NAME: &str = "jobs";
+/// The time limit of a wait for output that matches, in seconds.
+const USUAL_WAIT: u64 = 60;
+/// The longest wait, in seconds.
+const MAX_WAIT: u64 = 3_600;
+/// The time between two looks at new output.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The `jobs` tool.
+#[derive(Debug)]
+pub(crate) struct JobsTool {
+    spec: ToolSpec,
+}
+
+/// Its arguments.
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+pub(crate) struct JobsArgs {
+    pub job: Option<u32>,
+    /// Seconds to wait for its end.
+    pub wait: Option<u64>,
+    /// Regex of output that ends the wait.
+    pub until: Option<String>,
+    pub stop: Option<bool>,
+}
+
+impl Default for JobsTool {
+    fn default() -> Self {
+        let spec = args::spec::<JobsArgs>(NAME, include_str!("../jobs.md"));
+        JobsTool { spec: ToolSpec { read_only: true, ..spec } }
+    }
+}
+
+impl Tool for JobsTool {
+    type Args = JobsArgs;
+
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn title(&self, args: &serde_json::Value) -> String {
+        let Some(job) = args.get("job").filter(|job| job.is_number() || job.is_string()) else {
+            return String::new();
+        };
+        let job = job.as_str().map_or_else(|| job.to_string(), str::to_owned);
+        if args.get("stop").and_then(serde_json::Value::as_bool) == Some(true) {
+            return format!("stop {job}");
+        }
+        match (args::partial(args, "until"), args.get("wait").and_then(serde_json::Value::as_u64)) {
+            (Some(until), _) => format!("{job} until {until}"),
+            (None, Some(seconds)) => format!("{job}, wait {seconds} s"),
+            (None, None) => job,
+        }
+    }
+
+    fn prepares_from_arguments(&self) -> bool {
+        true
+    }
+
+    fn touches(&self, _: &serde_json::Value, _: &Path) -> Option<Access> {
+        Some(Access::default())
+    }
+
+    async fn prepare(&self, args: JobsArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+        let refused = |why: String| ToolError::refused(format!("{NAME}: {why}"));
+        let Some(link) = context.jobs.clone() else {
+            return Err(refused("there are no background jobs here".to_owned()));
+        };
+        let until = args.until.as_deref().filter(|until| !until.is_empty());
+        let until = until.map(RegexMatcher::new_line_matcher).transpose();
+        let until = until.map_err(|error| refused(format!("`until` is not a valid regex: {error}")))?;
+        let Some(id) = args.job else {
+            return match args.wait.is_some() || until.is_some() || args.stop == Some(true) {
+                true => Err(refused("name a `job`".to_owned())),
+                false => Ok(Prepared::new(Access::default(), async move |_| Ok(list(&link)))),
+            };
+        };
+        let job = link.jobs.get(id);
+        let job = job.ok_or_else(|| refused(format!("no job {id}; {}", known(&link.jobs.all()))))?;
+        let limit = args.wait.or(until.is_some().then_some(USUAL_WAIT)).filter(|seconds| *seconds > 0);
+        let limit = limit.map(|seconds| Duration::from_secs(seconds.min(MAX_WAIT)));
+        let stops = args.stop == Some(true);
+        Ok(Prepared::new(Access::default(), async move |_| {
+            let note = match (stops, limit) {
+                (true, _) => stop(&job).await,
+                (false, Some(limit)) => {
+                    let wait = Wait { job: &job, until: until.as_ref(), limit };
+                    wait.run(&link, &context.cancel).await?
+                }
+                (false, None) => None,
+            };
+            Ok(look(&job, note, &context))
+        }))
+    }
+}
+
+/// The list for the model. It knows of every end then.
+fn list(link: &JobLink) -> ToolOutput {
+    let jobs = link.jobs.all();
+    if jobs.is_empty() {
+        return ToolOutput::new("no jobs", Details::None);
+    }
+    let line = |job: &Arc<Job>| {
+        job.mark_told();
+        format!("job {}: {}: {}", job.id, super::first_line(&job.command), job.status())
+    };
+    let text = jobs.iter().map(line).collect::<Vec<_>>().join("\n");
+    ToolOutput::new(text.clone(), Details::Text { text })
+}
+
+/// Stops a job; returns a remark.
+async fn stop(job: &Job) -> Option<String> {
+    if job.has_ended() {
+        return Some("it had already ended".to_owned());
+    }
+    (!job.stop().await).then(|| "not every process has ended yet".to_owned())
+}
+
+/// The new output of a job and its state.
+fn look(job: &Job, note: Option<String>, context: &ToolContext) -> ToolOutput {
+    job.mark_told();
+    let new = job.take_new();
+    let plain = line_output::plain(&encoding::output(&new.bytes));
+    let mut text = match new.omitted {
+        0 => String::new(),
+        bytes => format!("[… {bytes} bytes omitted here; {} …]\n", job.place()),
+    };
+    match plain.trim_end() {
+        "" => text.push_str("(no new output)"),
+        plain => text.push_str(&command_result::cut(plain, &context.limits, &job.place())),
+    }
+    text.push_str(&format!("\njob {}: {}", job.id, job.status()));
+    for remark in job.remarks().into_iter().chain(note) {
+        text.push_str(&format!("\n{remark}"));
+    }
+    ToolOutput::new(text.clone(), Details::Text { text })
+}
+
+/// A wait for a job.
+struct Wait<'a> {
+    job: &'a Job,
+    until: Option<&'a RegexMatcher>,
+    limit: Duration,
+}
+
+impl Wait<'_> {
+    /// Waits; returns a remark on what ended the wait, other than the job's end.
+    async fn run(&self, link: &JobLink, stop: &CancellationToken) -> Result<Option<String>, ToolError> {
+        let mut movable = link.jobs.movable();
+        let deadline = Instant::now() + self.limit;
+        tokio::select! {
+            biased;
+            reason = movable.ended() => Ok(Some(match reason {
+                MoveReason::User => "the user ended the wait; the job continues".to_owned(),
+                MoveReason::Message | MoveReason::Steering => "the wait ended because the user sent a message; the job continues".to_owned(),
+            })),
+            () = stop.cancelled() => Err(ToolError::aborted()),
+            () = self.matched() => Ok(None),
+            () = self.job.ended() => Ok(None),
+            () = tokio::time::sleep_until(deadline) => {
+                Ok(Some(format!("the wait ended after {} s", self.limit.as_secs())))
+            }
+        }
+    }
+
+    /// Waits until a line of new output matches; forever without a regex.
+    async fn matched(&self) {
+        let Some(until) = self.until else { return std::future::pending().await };
+        let (mut size, mut from) = (self.job.watched.size(), self.job.seen_so_far());
+        loop {
+            size.borrow_and_update();
+            let new = self.job.watched.since(from);
+            let text = line_output::plain(&encoding::output(&new.bytes));
+            if text.lines().any(|line| until.is_match(line.as_bytes()).unwrap_or_default()) {
+                return;
+            }
+            // The last line may continue.
+            let open = new.bytes.iter().rev().take_while(|byte| **byte != b'\n').count() as u64;
+            from = new.end - open;
+            if size.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}

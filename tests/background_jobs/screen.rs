@@ -1,0 +1,215 @@
+//! Background jobs on the screen: moved there by the user, listed, stopped, and asked about at quit.
+
+use serde_json::json;
+
+use super::{background, bash, left};
+use crate::approvals::terminal::{play, saying};
+use crate::screen::Screen;
+use crate::support::processes::{alive, rare_sleep};
+
+const AUTO: &str = "--permission-mode auto";
+
+fn wait_gone(nap: &str) {
+    let begun = std::time::Instant::now();
+    while !alive(nap).is_empty() {
+        assert!(begun.elapsed() < crate::time_limit::SOON, "left: {:?}", alive(nap));
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+fn ctrl_b(screen: &Screen) {
+    // As a leader key of terminals.
+    screen.type_keys("\x02");
+}
+
+/// Quits, with the first answer to the question.
+fn stop_and_quit(screen: &Screen) {
+    screen.type_keys("/quit\r");
+    screen.wait_for("› Stop them and quit");
+    screen.type_keys("\r");
+    screen.wait_for("stopped process ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_command_is_moved_to_the_background_and_listed() {
+    let nap = rare_sleep(331);
+    let command = format!("echo begun; sleep {nap}; true");
+    let acts = vec![bash(&command), saying("It runs."), saying("Again.")];
+    let looked = nap.clone();
+    let requests = play(acts, "", AUTO, (100, 30), move |screen| {
+        screen.type_keys("go\r");
+        screen.wait_for("begun");
+        ctrl_b(screen);
+        screen.wait_for("It runs.");
+        screen.wait_for("1 job");
+        assert_eq!(alive(&looked).len(), 2, "the shell and its child");
+        // The list.
+        screen.type_keys("/jobs\r");
+        screen.wait_for("Background jobs · 1 running");
+        screen.wait_for("● running");
+        screen.wait_for("cpu ");
+        screen.wait_for(" MB");
+        screen.wait_for("2 processes · 1 line");
+        screen.type_keys("\r");
+        screen.wait_for("Job 1 · running");
+        screen.wait_for("↑↓ scrolls");
+        screen.type_keys("\x1b");
+        screen.wait_for("enter shows its output");
+        screen.type_keys("s");
+        screen.wait_for("kept · ");
+        screen.type_keys("s");
+        screen.wait_until("not kept", |cells| !cells.contents().contains("kept · "));
+        screen.type_keys("x");
+        screen.wait_for("○ stopped");
+        screen.wait_for("stopped after ");
+        wait_gone(&looked);
+        screen.type_keys("q");
+        screen.wait_until("no list and no count", |cells| {
+            !cells.contents().contains("Background jobs") && !cells.contents().contains("1 job ·")
+        });
+        // The model is told with the next message only.
+        screen.type_keys("what now");
+        screen.wait_for_composer("what now");
+        screen.press_until("\r", "▌ what now");
+        screen.wait_for("Again.");
+    })
+    .await;
+    assert!(
+        requests[1].contains("the user moved it to the background, where it continues as job 1"),
+        "{}",
+        requests[1]
+    );
+    assert_eq!(requests.len(), 3);
+    assert!(requests[2].contains("[tau] job 1 has ended: stopped after"), "{}", requests[2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sending_now_moves_the_command_instead_of_killing_it() {
+    let nap = rare_sleep(332);
+    let acts = vec![bash(&format!("echo begun; sleep {nap}; true")), saying("I see."), saying("Fine.")];
+    let looked = nap.clone();
+    let requests = play(acts, "", AUTO, (100, 30), move |screen| {
+        screen.type_keys("go\r");
+        screen.wait_for("begun");
+        screen.type_keys("look at this\r");
+        screen.wait_for("look at this");
+        screen.type_keys("\x1b[1;3A");
+        screen.wait_for("s send now");
+        screen.type_keys("s");
+        screen.wait_for("I see.");
+        screen.wait_for("1 job");
+        assert_eq!(alive(&looked).len(), 2);
+        // Esc stops runs, not jobs.
+        screen.type_keys("\x1b");
+        assert_eq!(alive(&looked).len(), 2);
+        stop_and_quit(screen);
+    })
+    .await;
+    assert!(
+        requests[1].contains("the user sent a message, so it continues in the background as job 1"),
+        "{}",
+        requests[1]
+    );
+    wait_gone(&nap);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn quitting_asks_about_running_jobs_and_names_what_it_stopped() {
+    let nap = rare_sleep(333);
+    let acts = vec![background(&format!("sleep {nap}")), saying("It runs.")];
+    let looked = nap.clone();
+    play(acts, "", AUTO, (100, 30), move |screen| {
+        screen.type_keys("go\r");
+        screen.wait_for("It runs.");
+        screen.wait_for("1 job");
+        screen.type_keys("\x04");
+        screen.wait_for("1 background job is still running.");
+        screen.wait_for("› Stop them and quit");
+        // Esc stays.
+        screen.type_keys("\x1b");
+        screen.wait_until("no question", |cells| !cells.contents().contains("still running."));
+        assert_eq!(alive(&looked).len(), 1);
+        screen.type_keys("/context\r");
+        screen.wait_for("1 background job running; /jobs lists them");
+        screen.type_keys("/quit\r");
+        screen.wait_for("› Stop them and quit");
+        screen.type_keys("\r");
+        screen.wait_for(&format!("of job 1: sleep {looked}"));
+        screen.wait_for("to continue: tau --continue");
+        assert_eq!(alive(&looked), []);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_with_jobs_can_be_left_running() {
+    let nap = rare_sleep(334);
+    let acts = vec![background(&format!("sleep {nap}")), saying("It runs.")];
+    let looked = nap.clone();
+    play(acts, "", AUTO, (100, 30), move |screen| {
+        screen.type_keys("go\r");
+        screen.wait_for("It runs.");
+        screen.wait_for("1 job");
+        screen.type_keys("\x04");
+        screen.wait_for("› Stop them and quit");
+        screen.type_keys("\x1b[B");
+        screen.wait_for("› Leave the session running");
+        screen.type_keys("\r");
+        screen.wait_for("the session continues: tau attach ");
+        // Longer than the process of a session at rest stays.
+        std::thread::sleep(std::time::Duration::from_millis(800));
+        assert_eq!(alive(&looked).len(), 1, "it continues");
+        let rows = left(screen.home());
+        let row = rows.iter().find(|row| row["command"] == format!("sleep {looked}"));
+        let session = row.unwrap_or_else(|| panic!("{rows:?}"))["session"].as_str().unwrap().to_owned();
+        // The screen comes back with its jobs; when the last one ends, so does the process.
+        let home = screen.home().display();
+        let script = format!("export HOME={home} TAU_HOME={home}/tau\ncd {home}/work\n$TAU_BIN attach {session}\necho \"exit=$?\"; cat");
+        let again = Screen::program(std::path::Path::new("/bin/bash"), &["-c", &script], 100, 30);
+        again.wait_for("1 job");
+        again.type_keys("\x18i");
+        again.wait_for("● running");
+        again.type_keys("x");
+        again.wait_for("○ stopped");
+        again.type_keys("q");
+        again.wait_until("no list", |cells| !cells.contents().contains("○ stopped"));
+        again.type_keys("\x04");
+        again.wait_for("exit=0");
+        wait_gone(&looked);
+    })
+    .await;
+}
+
+/// Presses the key of a list of jobs, or types its command.
+pub fn list_opens(typed: &str) {
+    let screen = Screen::prepared("true", "--model demo", 80, 24);
+    screen.type_keys(typed);
+    screen.wait_for("no command runs in the background");
+    screen.type_keys("q");
+    screen.wait_until("no list", |cells| !cells.contents().contains("no command runs in the background"));
+}
+
+/// Presses the key that moves a command while none runs, and while one does.
+pub fn key_moves(typed: &str) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let nap = rare_sleep(335);
+    let typed = typed.to_owned();
+    runtime.block_on(async {
+        let acts = vec![
+            crate::support::program::calls("bash", &json!({ "command": format!("echo begun; sleep {nap}") })),
+            saying("It runs."),
+        ];
+        play(acts, "", AUTO, (80, 24), move |screen| {
+            screen.type_keys(&typed);
+            screen.wait_for("no command of the model is running");
+            screen.type_keys("go\r");
+            screen.wait_for("begun");
+            screen.type_keys(&typed);
+            screen.wait_for("It runs.");
+            screen.wait_for("1 job");
+            stop_and_quit(screen);
+        })
+        .await;
+    });
+    wait_gone(&nap);
+}

@@ -1,0 +1,112 @@
+//! Background jobs over RPC: events, queries and commands.
+
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout};
+
+use super::{Home, bash};
+use crate::support::processes::{alive, gone, rare_sleep};
+use crate::support::program::says;
+use crate::time_limit::InTime;
+
+struct Client {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Client {
+    fn start(home: &Home) -> Self {
+        let mut command = home.tau(&["--mode", "rpc"]);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Client { child, lines }
+    }
+
+    async fn send(&mut self, command: Value) {
+        let input = self.child.stdin.as_mut().unwrap();
+        input.write_all(format!("{command}\n").as_bytes()).in_time("a reader of the input").await.unwrap();
+    }
+
+    /// The next record that is wanted.
+    async fn record(&mut self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let line = self.lines.next_line().in_time(what).await.unwrap();
+            let record: Value =
+                serde_json::from_str(&line.unwrap_or_else(|| panic!("tau ended before {what}"))).unwrap();
+            if wanted(&record) {
+                return record;
+            }
+        }
+    }
+
+    async fn ask(&mut self, command: Value) -> Value {
+        self.send(command.clone()).await;
+        self.record("an answer", |record| {
+            record["type"] == "response" && record["command"] == command["type"]
+        })
+        .await
+    }
+}
+
+#[tokio::test]
+async fn a_client_lists_reads_moves_and_stops_jobs() {
+    let nap = rare_sleep(341);
+    let home = Home::new(vec![bash(&format!("echo begun; sleep {nap}; true")), says("it runs")]).await;
+    let mut client = Client::start(&home);
+    let none = client.ask(json!({ "id": "1", "type": "get_jobs" })).await;
+    assert_eq!(none["data"], json!({ "jobs": [] }));
+    client.send(json!({ "id": "2", "type": "prompt", "message": "go" })).await;
+    client.record("output", |record| record["type"] == "tool_execution_update").await;
+    let moved = client.ask(json!({ "id": "3", "type": "move_to_background" })).await;
+    assert_eq!(moved["success"], true, "{moved}");
+    let changed = client.record("the event", |record| record["type"] == "jobs_changed").await;
+    let job = &changed["jobs"][0];
+    assert_eq!((&job["id"], &job["state"]), (&json!(1), &json!("running")), "{changed}");
+    client.record("the end of the run", |record| record["type"] == "agent_settled").await;
+    assert!(home.last(1).contains("the user moved it to the background"), "{}", home.last(1));
+    let listed = client.ask(json!({ "id": "4", "type": "get_jobs" })).await;
+    let job = &listed["data"]["jobs"][0];
+    assert_eq!(job["lastLine"], "begun", "{listed}");
+    assert_eq!(job["processes"].as_array().unwrap().len(), 2, "{listed}");
+    assert!(job["memory"].as_u64().unwrap() > 0, "{listed}");
+    let output = client.ask(json!({ "id": "5", "type": "get_job_output", "job": 1 })).await;
+    assert_eq!(output["data"]["text"], "begun\n", "{output}");
+    for refused in [
+        json!({ "type": "get_job_output", "job": 9 }),
+        json!({ "type": "stop_job", "job": 9 }),
+        json!({ "type": "stop_job", "job": "one" }),
+        json!({ "type": "keep_jobs" }),
+    ] {
+        let answer = client.ask(refused.clone()).await;
+        assert_eq!(answer["success"], false, "{refused}: {answer}");
+    }
+    client.send(json!({ "id": "6", "type": "keep_jobs", "kept": true })).await;
+    client
+        .record("a kept job", |record| record["type"] == "jobs_changed" && record["jobs"][0]["kept"] == true)
+        .await;
+    client.send(json!({ "id": "7", "type": "stop_job", "job": 1 })).await;
+    let ended = client.record("its end", |record| record["jobs"][0]["state"] == "stopped").await;
+    assert_eq!(ended["jobs"][0]["processes"].as_array().unwrap().len(), 2, "what was stopped: {ended}");
+    gone(&nap).await;
+    drop(client.child.stdin.take());
+    assert!(client.child.wait().in_time("its end").await.unwrap().success());
+}
+
+#[tokio::test]
+async fn jobs_end_with_their_client_and_are_named() {
+    let nap = rare_sleep(342);
+    let home = Home::new(vec![super::background(&format!("sleep {nap}")), says("it runs")]).await;
+    let mut client = Client::start(&home);
+    client.send(json!({ "id": "1", "type": "prompt", "message": "go" })).await;
+    client.record("the end of the run", |record| record["type"] == "agent_settled").await;
+    assert_eq!(alive(&nap).len(), 1);
+    drop(client.child.stdin.take());
+    client.record("the event", |record| record["jobs"][0]["state"] == "stopped").await;
+    assert!(client.child.wait().in_time("its end").await.unwrap().success());
+    let mut told = String::new();
+    client.child.stderr.take().unwrap().read_to_string(&mut told).in_time("its complaints").await.unwrap();
+    assert!(told.contains(&format!("of job 1: sleep {nap}")), "{told}");
+    assert_eq!(alive(&nap), []);
+}
