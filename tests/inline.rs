@@ -267,7 +267,8 @@ fn commands_and_the_editor_get_the_keyboard() {
         24,
     );
     terminal.type_keys("!echo ready; read x; echo got $x\r");
-    terminal.wait_for("ready");
+    // What is typed says `ready` as well.
+    terminal.wait_for("types into it");
     terminal.type_keys("\x1bOQ");
     terminal.wait_for("typing into");
     terminal.type_keys("words\r");

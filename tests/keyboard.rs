@@ -273,6 +273,7 @@ mod program {
         let screen = started();
         screen.type_keys("!read -p 'name? ' -s name; echo; echo \"hello ${name}\"\r");
         screen.wait_for("name? ");
+        screen.wait_for("types into it");
         screen.type_keys("\x1bOQ");
         screen.wait_for("typing into read");
         screen.type_keys("w\u{f6}rld\r");
@@ -318,6 +319,7 @@ mod program {
         let ignored = "$((0x$(grep SigIgn /proc/self/status | cut -f2) & 0x7fffffff))";
         screen.type_keys(&format!("!grep -q . /proc/self/status; echo {ignored}-ignored; sleep 60\r"));
         screen.wait_for("0-ignored");
+        screen.wait_for("types into it");
         screen.type_keys("\x1bOQ");
         screen.wait_for("typing into grep");
         screen.type_keys("\x03");
@@ -331,6 +333,7 @@ mod program {
             "printf '\\033]0;evil\\007\\033]52;c;ZXZpbA==\\007\\033[?1000h\\033P+q\\033\\\\shown'; sleep 0.3";
         screen.type_keys(&format!("!{hostile}\r"));
         screen.wait_for("shown");
+        screen.wait_for("types into it");
         screen.type_keys("\x1bOQ");
         screen.wait_for("typing into printf");
         let bytes = screen.bytes();
