@@ -378,7 +378,7 @@ mod tests {
         let some = |at: u64| known.get(at as usize % known.len().max(1)).cloned();
         let text = UserContent::Text(number.to_string());
         let body = match number % 11 {
-            0 if number % 3 == 0 => {
+            0 if number.is_multiple_of(3) => {
                 tree.move_leaf(some(number / 11).as_deref());
                 return;
             }
@@ -396,7 +396,7 @@ mod tests {
                 replacement: Some(ContextReplacement { content: text }),
             },
             5 | 6 => {
-                let model = if number % 2 == 0 { String::new() } else { number.to_string() };
+                let model = if number.is_multiple_of(2) { String::new() } else { number.to_string() };
                 let answer = AssistantMessage {
                     content: Vec::new(),
                     api: Api::Scripted,

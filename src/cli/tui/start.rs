@@ -214,10 +214,7 @@ fn show(
         let _within = agent_thread.handle().enter();
         Shell::new(screen, (input, alarm), signals, held, connected)
     };
-    let shell = match shell {
-        Ok(shell) => shell,
-        Err(_) => return Exit::HungUp,
-    };
+    let Ok(shell) = shell else { return Exit::HungUp };
     match runtime.block_on(shell.run()) {
         Left::Quit(exit, None) => exit,
         Left::Quit(exit, Some(next)) => {

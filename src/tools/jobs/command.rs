@@ -59,6 +59,10 @@ impl CommandTask {
 }
 
 /// The end of a call with a command.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "one value lives at a time, and finished commands are the common case"
+)]
 pub(crate) enum CallEnd {
     Finished(FinishedCommand),
     /// The command continues.
