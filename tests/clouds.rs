@@ -486,7 +486,7 @@ async fn vertex_with_application_default_credentials() {
         "{}",
         server.last().path
     );
-    let form = server.asked().into_iter().filter(|asked| asked.path == "/token").next_back().unwrap();
+    let form = server.asked().into_iter().rfind(|asked| asked.path == "/token").unwrap();
     assert_eq!(form.body, "grant_type=refresh_token&client_id=c&client_secret=s&refresh_token=r");
     let bare = tempfile::tempdir().unwrap();
     let env = [

@@ -26,13 +26,13 @@ fn a_second_key_is_asked_for_and_does_what_it_means() {
     screen.keys("<esc>");
     assert!(screen.model().composer.is_empty());
     // An unbound key says so and types nothing; the next key is normal again.
-    screen.keys("<ctrl+x>jj");
+    screen.keys("<ctrl+x>vv");
     let frame = shown(&mut screen);
-    assert!(frame.contains("ctrl+x j means nothing; ? lists the keys") && frame.contains("> j"), "{frame}");
+    assert!(frame.contains("ctrl+x v means nothing; ? lists the keys") && frame.contains("> v"), "{frame}");
     screen.keys("<ctrl+x>");
     screen.send(Msg::Paste("pasted ".into()));
     screen.keys("t");
-    assert!(shown(&mut screen).contains("> jpasted t"), "{}", shown(&mut screen));
+    assert!(shown(&mut screen).contains("> vpasted t"), "{}", shown(&mut screen));
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn jobs() {
         job(3, "python3 -m http.server", JobState::Running, 4_000, ""),
     ];
     screen.agent(ShellEvent::JobsChanged { jobs: rows.clone() });
-    answer(&mut screen, Ok(QueryAnswer::Jobs(rows.clone())));
+    answer(&mut screen, Ok(QueryAnswer::Jobs(rows)));
     screen.keys("<down>");
     frames(&mut screen, "jobs");
     screen.keys("<enter>");
