@@ -409,7 +409,7 @@ async fn slips_in_arguments_are_understood_and_mistakes_named() {
 fn schemas_are_flat_and_titles_work_on_half_arrived_arguments() {
     let tools = Toolbox::standard();
     let names: Vec<String> = tools.specs().into_iter().map(|spec| spec.name).collect();
-    assert_eq!(names, ["read", "bash", "edit", "write", "ask_user"]);
+    assert_eq!(names, ["read", "bash", "jobs", "edit", "write", "ask_user"]);
     for spec in tools.specs() {
         let text = spec.parameters.to_string();
         assert!(!text.contains("$ref") && !text.contains("$schema") && !text.contains("null"), "{text}");

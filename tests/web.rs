@@ -125,10 +125,10 @@ async fn the_tools_are_offered_when_they_are_on() {
         assert_eq!(ended.code, 0, "{}", ended.err);
         tools(&requests[0]).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
-    let usual = ["read", "bash", "edit", "write", "ask_user"];
+    let usual = ["read", "bash", "jobs", "edit", "write", "ask_user"];
     assert_eq!(offered("", &[]).await, usual);
     assert_eq!(offered(ON, &[]).await, [&usual[..], &["web_fetch"]].concat());
-    assert_eq!(offered("web_search = \"brave\"\n", &["--web-fetch"]).await[5..], ["web_fetch", "web_search"]);
+    assert_eq!(offered("web_search = \"brave\"\n", &["--web-fetch"]).await[6..], ["web_fetch", "web_search"]);
     assert_eq!(
         offered(ON, &["--web-search", "tavily", "--tools", "web_search,read"]).await,
         ["read", "web_search"]

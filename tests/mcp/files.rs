@@ -30,7 +30,7 @@ async fn servers_of_a_directory_are_used_only_if_it_is_trusted() {
         std::fs::write(path, text).unwrap();
         let (ended, requests) = printed_in(place.path(), "", vec![says("Finished.")], &[]).await;
         assert!(ended.err.contains(&format!("ignoring {name}")), "{}", ended.err);
-        assert_eq!(tools(&requests[0]), ["read", "bash", "edit", "write", "ask_user"], "{name}");
+        assert_eq!(tools(&requests[0]), ["read", "bash", "jobs", "edit", "write", "ask_user"], "{name}");
         assert!(!log.exists(), "{name}: it was started");
         let acts = vec![calls("mcp__demo__echo", &json!({"text": "hi"})), says("Finished.")];
         let (_, requests) = printed_in(place.path(), "", acts, &["--trust"]).await;
@@ -52,7 +52,7 @@ async fn a_file_of_other_agents_is_read_and_config_toml_counts_more() {
     }
     let off = "extensions_off = [\"mcp:demo\"]\n";
     let (_, requests) = printed_in(place.path(), off, vec![says("Finished.")], &[]).await;
-    assert_eq!(tools(&requests[0]).len(), 5);
+    assert_eq!(tools(&requests[0]).len(), 6);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -89,6 +89,6 @@ async fn an_address_that_cannot_be_used_is_reported() {
             ended.err
         );
         assert!(!ended.err.contains("Bearer wrong"), "{}", ended.err);
-        assert_eq!(tools(&requests[0]).len(), 5);
+        assert_eq!(tools(&requests[0]).len(), 6);
     }
 }

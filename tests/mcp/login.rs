@@ -208,7 +208,7 @@ async fn who_is_not_logged_in_is_told_what_to_run() {
         let (ended_by, requests) = printed_in(place.path(), &config, vec![says("Finished.")], &[]).await;
         assert_eq!(ended_by.out.trim(), "Finished.");
         assert!(ended_by.err.contains(why), "{}", ended_by.err);
-        assert_eq!(tools(&requests[0]).len(), 5);
+        assert_eq!(tools(&requests[0]).len(), 6);
         let listed = ended(place.path(), &["list"]).await;
         assert!(listed.out.starts_with("far  needs login  "), "{listed:?}");
         assert!(listed.out.ends_with("far needs login: run `tau mcp login far`\n"), "{listed:?}");
