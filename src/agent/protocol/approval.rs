@@ -108,7 +108,7 @@ pub struct ApprovalRequest {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub can_allow_exact: bool,
     /// A description of the sandbox; it begins with [`NO_SANDBOX`](tau_tools::sandbox::support::NO_SANDBOX) if
-    /// there is none.
+    /// the call runs without a sandbox.
     pub sandbox: String,
     /// The sandbox denial of this call. If allowed once, the call runs without the sandbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -18,7 +18,7 @@ use crate::TerminalOutput;
 pub struct Watched {
     pub(super) capture: Mutex<Capture>,
     pub(super) tree: OnceLock<ProcessTree>,
-    /// The file with the whole output, once there is one, or the reason why there is none.
+    /// The file with the whole output, once it exists, or the reason why it cannot be written.
     pub(super) file: watch::Sender<Option<Result<PathBuf, String>>>,
     /// Whether all output is kept, in a file from now on.
     pub(super) kept: watch::Sender<bool>,

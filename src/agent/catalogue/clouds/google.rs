@@ -31,7 +31,7 @@ pub(super) async fn find(finder: &Finder) -> Result<Granted, String> {
     }
 }
 
-/// The file of credentials; `None` if there is none.
+/// The file of credentials; `None` if there is no such file.
 fn credentials(finder: &Finder) -> Result<Option<Value>, String> {
     let usual = || {
         let folder =

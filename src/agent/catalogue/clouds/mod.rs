@@ -120,7 +120,7 @@ impl Clouds {
     /// A credential for the next request. A command that prints one does not see the variables in `hidden`.
     ///
     /// # Errors
-    /// When there is none; says what to do.
+    /// No credential was found, with what to do.
     pub(crate) async fn key(&self, cloud: Cloud, hidden: &[String]) -> Result<Secret, Failure> {
         let mut held = self.held.lock().await;
         let lasts = |granted: &&Granted| granted.expires.is_none_or(|expires| now() < expires - BEFORE);
@@ -260,7 +260,7 @@ fn file(path: &std::path::Path) -> Result<String, String> {
 /// A token in an answer of OAuth, with `expires_in` or `expires_on`.
 ///
 /// # Errors
-/// When there is none.
+/// The answer has no token.
 fn bearer(answer: &Value) -> Result<Granted, String> {
     let token = answer.get("access_token").or_else(|| answer.get("accessToken")).and_then(Value::as_str);
     let token = token.filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()));

@@ -85,7 +85,7 @@ pub fn name_of(text: &str) -> Option<String> {
     is_name(&name).then_some(name)
 }
 
-/// The plugins of a marketplace; `None` if the folder is none.
+/// The plugins of a marketplace; `None` if the folder is not a marketplace.
 ///
 /// # Errors
 /// When its list cannot be read; as part of a sentence.

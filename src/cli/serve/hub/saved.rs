@@ -53,7 +53,7 @@ impl Hub {
     /// The session of another agent with this id.
     ///
     /// # Errors
-    /// When there is none.
+    /// No session has this id.
     pub async fn of_others(&self, id: &str) -> Result<(PathBuf, SessionOrigin), Problem> {
         let (root, wanted) = (self.root.clone(), id.to_owned());
         let found = match is_session_id(id) {
