@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::super::quirks::{self, Quirks};
 use super::super::{Failure, HttpRequest, ModelRequest};
 use super::reasoning::FIELDS;
-use tau_protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
+use tau_protocol::message::{AssistantMessage, Block, Message, ToolCall, ToolResultMessage, UserContent};
 use tau_tools::{Content, ToolSpec};
 
 /// The request in this format.
@@ -162,17 +162,20 @@ fn picture(mime_type: &str, data: &str) -> Value {
     json!({ "type": "image_url", "image_url": { "url": format!("data:{mime_type};base64,{data}") } })
 }
 
+/// The tool calls of an answer, as chat completions have them.
+pub fn tool_calls(message: &AssistantMessage) -> Vec<Value> {
+    let object = |call: &ToolCall| {
+        let function = json!({ "name": call.name, "arguments": call.arguments.to_string() });
+        json!({ "id": call.id, "type": "function", "function": function })
+    };
+    message.tool_calls().map(object).collect()
+}
+
 fn assistant_message(message: &AssistantMessage, quirks: Quirks<'_>) -> Value {
     let mut map = Map::new();
     map.insert("role".into(), "assistant".into());
     map.insert("content".into(), message.text().into());
-    let calls: Vec<Value> = message
-        .tool_calls()
-        .map(|call| {
-            let function = json!({ "name": call.name, "arguments": call.arguments.to_string() });
-            json!({ "id": call.id, "type": "function", "function": function })
-        })
-        .collect();
+    let calls = tool_calls(message);
     if !calls.is_empty() {
         map.insert("tool_calls".into(), calls.into());
     }

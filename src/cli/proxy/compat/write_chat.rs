@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{AnswerFacts, AnswerWriter, Line};
-use tau_agent::provider::Failure;
+use tau_agent::provider::{Failure, tool_calls};
 use tau_protocol::event::Delta;
 use tau_protocol::message::{AssistantMessage, Block, StopReason, Usage};
 
@@ -126,13 +126,7 @@ impl AnswerWriter for ChatWriter {
     }
 
     fn whole(&self, message: &AssistantMessage) -> Value {
-        let calls: Vec<Value> = message
-            .tool_calls()
-            .map(|call| {
-                let function = json!({ "name": call.name, "arguments": call.arguments.to_string() });
-                json!({ "id": call.id, "type": "function", "function": function })
-            })
-            .collect();
+        let calls = tool_calls(message);
         let thoughts: Vec<&str> = message
             .content
             .iter()
