@@ -17,6 +17,7 @@ pub mod bash;
 pub mod budget;
 pub mod command_result;
 pub mod counted;
+pub mod deadline;
 pub mod details;
 pub mod diff;
 pub mod edit;

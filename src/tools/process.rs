@@ -47,6 +47,7 @@ use super::sandbox::confinement::Confinement;
 use super::sandbox::denial::{self, FailedCommand};
 use super::sandbox::support::Support;
 use super::scratch::Scratch;
+use crate::deadline;
 use capture::Capture;
 pub use environment::ChildEnv;
 pub use process_tree::MARK;
@@ -269,7 +270,7 @@ impl Run<'_> {
             tokio::select! {
                 biased;
                 () = cancel.cancelled(), if self.why == EndReason::Itself => self.end(EndReason::Cancelled),
-                () = at(deadline), if waiting && self.why == EndReason::Itself => self.end(EndReason::TimedOut),
+                () = deadline::until(deadline), if waiting && self.why == EndReason::Itself => self.end(EndReason::TimedOut),
                 status = self.child.wait(), if waiting => {
                     self.ended_with(status?);
                     grace = Instant::now() + GRACE;
@@ -408,13 +409,6 @@ impl Run<'_> {
             spilled,
             survivors,
         })
-    }
-}
-
-async fn at(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => sleep_until(deadline).await,
-        None => std::future::pending().await,
     }
 }
 

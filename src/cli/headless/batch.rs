@@ -15,6 +15,7 @@ use crate::process::stopped_jobs::StoppedJobs;
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::{RunCommand, TaskCommand};
+use tau_tools::deadline;
 
 /// Time for an aborted run to write its session and to end its child processes.
 pub(crate) const GRACE: Duration = Duration::from_millis(900);
@@ -65,8 +66,8 @@ impl<S: AsyncFnMut() -> Caught> StopWatch<S> {
         let exit = tokio::select! {
             biased;
             exit = self.signal() => exit,
-            () = sleep_until(grace) => return Stop::Now,
-            () = sleep_until(deadline) => {
+            () = deadline::until(grace) => return Stop::Now,
+            () = deadline::until(deadline) => {
                 self.timed_out = true;
                 Exit::Limit
             }
@@ -168,13 +169,5 @@ impl<S: AsyncFnMut() -> Caught> BatchDriver<S> {
             *until = (*until).max(Instant::now() + LAST_RECORD);
         }
         if panicked { Exit::Crash } else { exit }
-    }
-}
-
-/// Sleeps until the instant; forever without one.
-pub(crate) async fn sleep_until(instant: Option<Instant>) {
-    match instant {
-        Some(instant) => tokio::time::sleep_until(instant).await,
-        None => std::future::pending().await,
     }
 }

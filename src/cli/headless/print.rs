@@ -12,7 +12,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::time::Instant;
 
 use super::answer::{self, AnswerText};
-use super::batch::{BatchDriver, BatchEvent, Stop, sleep_until};
+use super::batch::{BatchDriver, BatchEvent, Stop};
 use super::output_schema::OutputSchema;
 use super::progress::{BEAT, Liveliness, ProgressLine};
 use super::prompts::CliPrompt;
@@ -25,6 +25,7 @@ use crate::process::stderr::Stderr;
 use tau_agent::engine::base::retry::span;
 use tau_agent::engine::behavior::OnAsk;
 use tau_protocol::run::{OnRepeat, RetryMode, SteerMode};
+use tau_tools::deadline;
 
 use tau_agent::engine::task::AgentHandle;
 use tau_app::geometry::Motion;
@@ -253,7 +254,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
             let event = tokio::select! {
                 biased;
                 event = self.driver.next() => event,
-                () = sleep_until(tells) => {
+                () = deadline::until(tells) => {
                     self.tell_wait();
                     continue;
                 }

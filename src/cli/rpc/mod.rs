@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::args::front_end::RpcEvents;
 use crate::compose::environment::{Connections, OnBadConfig};
 use crate::compose::profile::FrontEndProfile;
-use crate::headless::batch::{BatchDriver, Stop, sleep_until};
+use crate::headless::batch::{BatchDriver, Stop};
 use crate::process::exit::{Exit, warn};
 use crate::process::outgoing::Outgoing;
 use crate::process::signals::Caught;
@@ -33,6 +33,7 @@ use tau_protocol::command::TaskCommand;
 use tau_protocol::event::{NoticeLevel, SettingsEvent, TaskEvent};
 use tau_protocol::run::RetryMode;
 use tau_protocol::run::{OnRepeat, SteerMode};
+use tau_tools::deadline;
 
 /// The composition of this front end's agents. All calls of a turn are run before a steering message is read:
 /// that is the contract of the wire.
@@ -167,7 +168,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Rpc
             },
             event = events.recv(), if has_room && !self.state.stopped => Wake::Event(event),
             line = self.lines.next(), if reads => Wake::Line(line),
-            () = sleep_until(due) => Wake::Due,
+            () = deadline::until(due) => Wake::Due,
         }
     }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{JobLink, Movable, MoveReason};
+use crate::deadline;
 use crate::details::fact;
 use crate::process::watched::Watched;
 use crate::process::{self, ChildEnv, CommandIo, CommandLine, FinishedCommand, Flow};
@@ -137,8 +138,8 @@ pub(crate) async fn wait(
             running.cancel.cancel();
             return running.task.result().await.map(CallEnd::Finished);
         }
-        () = at(first) => MovedCommand::Asked,
-        () = at(deadline) => {
+        () = deadline::until(first) => MovedCommand::Asked,
+        () = deadline::until(deadline) => {
             if !link.is_some_and(|link| link.jobs.has_room()) {
                 running.cancel.cancel();
                 let finished = running.task.result().await?;
@@ -153,13 +154,6 @@ pub(crate) async fn wait(
 async fn moved(movable: &mut Option<Movable>) -> MoveReason {
     match movable {
         Some(movable) => movable.moved().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn at(time: Option<Instant>) {
-    match time {
-        Some(time) => sleep_until(time).await,
         None => std::future::pending().await,
     }
 }

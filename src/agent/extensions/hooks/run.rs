@@ -11,6 +11,7 @@ use super::Hook;
 use super::answer::HookEnd;
 use super::facts::HookFacts;
 use tau_tools::counted::counted;
+use tau_tools::deadline;
 use tau_tools::process::server::{ServerCommand, ServerProcess};
 
 /// The maximum bytes that a hook may write to each of its streams.
@@ -50,7 +51,7 @@ pub(super) async fn run(hook: &Hook, input: &[u8], facts: &HookFacts) -> HookEnd
     while trouble.is_none() && (status.is_none() || out.is_open || err.is_open) {
         tokio::select! {
             biased;
-            () = at(deadline) => {
+            () = deadline::until(deadline) => {
                 trouble = Some(format!(
                     "did not end within {} and was killed",
                     counted(hook.timeout.as_secs(), "second")
@@ -74,13 +75,6 @@ pub(super) async fn run(hook: &Hook, input: &[u8], facts: &HookFacts) -> HookEnd
     }
     process.end(Duration::ZERO).await;
     HookEnd { code: status.and_then(|status| status.code()), out: out.text(), err: err.text(), trouble }
-}
-
-async fn at(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => sleep_until(deadline).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// An output stream of a hook and the bytes read from it.
