@@ -127,6 +127,10 @@ fn board() {
     ];
     super::overlays::reply(&mut screen, ShellReply::Board(rows));
     frames(&mut screen, "board");
+    // The details of a session have their room beside one row too.
+    screen.keys("/docs");
+    frames(&mut screen, "board-one");
+    screen.keys("<backspace><backspace><backspace><backspace>");
     screen.keys("<esc>/board<enter>");
     super::overlays::reply(&mut screen, ShellReply::Board(Vec::new()));
     frames(&mut screen, "board-none");

@@ -26,7 +26,8 @@ pub(crate) enum FilterRow<'a> {
 #[derive(Default)]
 pub(crate) struct Below {
     pub lines: Vec<Line<'static>>,
-    /// The number of rows that are theirs even if there are fewer lines; at most half of the box.
+    /// The number of rows that are theirs even if there are fewer lines; at most half of the box, or what the
+    /// rows of the list leave.
     pub room: usize,
     /// Whether they may take more than half of the box.
     pub fills: bool,
@@ -92,7 +93,9 @@ impl ListBox<'_> {
         row: &mut dyn FnMut(usize) -> Line<'static>,
     ) -> (OverlayLayout, Rect) {
         let (cursor, inner) = self.draw_filter(theme, inner, buffer);
-        let most = if self.below.fills { inner.height } else { inner.height / 2 };
+        // Few rows leave the rest to what is below them.
+        let rows = u16::try_from(self.count.max(1)).unwrap_or(u16::MAX).min(inner.height.div_ceil(2));
+        let most = if self.below.fills { inner.height } else { inner.height - rows };
         let below = u16::try_from(self.below.room).unwrap_or(u16::MAX).min(most);
         let rows = Rect { height: inner.height - below, ..inner };
         if self.count == 0 && rows.height > 0 {
