@@ -134,7 +134,7 @@ async fn servers_are_listed_added_tried_and_removed() {
     assert_eq!(std::fs::read_to_string(config.join("config.toml")).unwrap(), own);
     let removed = mcp(place.path(), &["remove", "web"]).await;
     assert!(
-        removed.code == 2 && removed.err.contains("no server is called \"web\"; there are demo"),
+        removed.code == 2 && removed.err.contains("no server is called \"web\" (configured: demo)"),
         "{removed:?}"
     );
 }

@@ -143,6 +143,6 @@ pub(crate) fn choose(
             session.mirror.thinking = level.ok_or_else(text)?;
             Ok(AgentCommand::Settings(SettingsCommand::SetThinking { level: session.mirror.thinking }))
         }
-        _ => Err(wrong(format!("no option \"{option}\"; there are {MODE}, {MODEL} and {THINKING}"))),
+        _ => Err(wrong(format!("no option \"{option}\"; the options are {MODE}, {MODEL} and {THINKING}"))),
     }
 }

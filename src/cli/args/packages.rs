@@ -3,8 +3,8 @@
 use clap::Parser;
 
 const AFTER_ADD: &str = "\
-SOURCE is a folder, an archive (.tar.gz .tgz .tar.xz .tar .zip .skill) or its address,
-a repository (github:OWNER/NAME or an address of git, with #BRANCH), or npm:NAME. It holds a plugin of
+SOURCE is a folder, an archive (.tar.gz .tgz .tar.xz .tar .zip .skill) or its URL,
+a repository (github:OWNER/NAME or a git URL, with #BRANCH), or npm:NAME. It holds a plugin of
 Claude Code, skills, or skills/ prompts/ tools/. You see what it contains before it is added.
 Nothing updates by itself: `tau add --update NAME` asks its source again.
 

@@ -86,7 +86,7 @@ fn unknown(name: &str, servers: &[ConfiguredServer]) -> String {
     if names.is_empty() {
         return format!("no server is called {name:?}; add one with `tau mcp add`");
     }
-    format!("no server is called {name:?}; there are {}", names.join(", "))
+    format!("no server is called {name:?} (configured: {})", names.join(", "))
 }
 
 /// The servers with their kinds and sources.

@@ -146,7 +146,7 @@ fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Refusal {
     let name = plain::line(name);
     Refusal::config(match names.is_empty() {
         true => format!("no package is called {name}; add one with `tau add SOURCE`"),
-        false => format!("no package is called {name}; there are {}", names.join(", ")),
+        false => format!("no package is called {name} (installed: {})", names.join(", ")),
     })
 }
 

@@ -72,8 +72,8 @@ impl Source {
             Ok(_) if ARCHIVES.iter().any(|ending| text.ends_with(ending)) => Ok(Source::Archive(path)),
             Ok(_) => Err(format!("{text} is neither a folder nor an archive ({})", ARCHIVES.join(", "))),
             Err(_) => Err(format!(
-                "there is no folder or archive {text}; other sources are github:OWNER/NAME, an address of git, an \
-                 address of an archive, and npm:NAME"
+                "{text} is neither a folder nor an archive here; you can also give github:OWNER/NAME, a git URL, the URL \
+                 of an archive, or npm:NAME"
             )),
         }
     }
@@ -123,7 +123,7 @@ fn git(text: &str) -> Result<Source, String> {
     let (url, at) = split_at(text);
     // Neither may look like an option.
     if url.starts_with('-') || at.as_ref().is_some_and(|at| at.starts_with('-')) {
-        return Err(format!("{text} is not an address of git"));
+        return Err(format!("{text} is not a git URL"));
     }
     Ok(Source::Git { url: url.to_owned(), at })
 }

@@ -32,9 +32,7 @@ pub(crate) fn draw(
     }
     let width = inner_width(area);
     let rows = view.list.shown();
-    let nothing = view
-        .list
-        .nothing("no command runs in the background; the model starts one, or a key moves one there");
+    let nothing = view.list.nothing("no background jobs; the model starts them, or you move a command there");
     let list = ListBox {
         title: &title(view),
         hint: "enter shows its output · x stops · s keeps it at quit · / filters · esc closes",
