@@ -35,7 +35,8 @@ fn full() -> bool {
     std::env::var_os("TAU_TORTURE").is_some()
 }
 
-/// An agent with all tools, whose model makes the calls of the test.
+/// An agent with all tools but `jobs`, whose model makes the calls of the test: without it a time limit ends
+/// the command.
 pub struct Rack {
     pub bench: Bench,
     player: Arc<Player>,
@@ -69,7 +70,9 @@ impl Rack {
     pub fn with(change: impl FnOnce(&mut AgentConfig)) -> Self {
         let player = Player::new(Vec::new());
         let bench = Bench::with(player.clone(), |config| {
-            config.tools = Toolbox::all();
+            let tools: Vec<String> = Toolbox::all().specs().into_iter().map(|spec| spec.name).collect();
+            config.tools =
+                Toolbox::all().only(&tools.into_iter().filter(|tool| tool != "jobs").collect::<Vec<_>>());
             let cwd = config.place.cwd.join("work");
             std::fs::create_dir(&cwd).unwrap();
             config.session = Session::begin(config.place.dir.as_deref(), &cwd, None);

@@ -8,6 +8,7 @@ use tau::agent::protocol::command::ShellCommand;
 use tau::agent::protocol::event::{ShellEvent, TaskEvent};
 use tau::agent::protocol::message::BashExecution;
 use tau::agent::{AgentCommand, AgentEvent};
+use tau::tools::Toolbox;
 use tau::tools::scratch::Scratch;
 
 use super::{Rack, alone, bounded, full};
@@ -110,6 +111,20 @@ async fn stopped_and_regrouped_children_end_with_the_abort_and_with_the_timeout(
     let answer = rack.call("bash", json!({"command": command, "timeout": 1})).await;
     assert!(answer.failed && answer.took < SOON, "{answer:?}");
     gone(&nap).await;
+}
+
+#[tokio::test]
+async fn stopped_and_regrouped_children_end_with_their_job() {
+    for (index, command) in STUBBORN.iter().enumerate() {
+        let nap = rare_sleep(540 + index as u32);
+        let command = command.replace("NAP", &nap);
+        let mut rack = Rack::with(|config| config.tools = Toolbox::all());
+        let moved = rack.call("bash", json!({"command": command, "timeout": 1})).await;
+        assert!(!moved.failed && moved.text.contains("job 1"), "{command}: {moved:?}");
+        let stopped = rack.call("jobs", json!({"job": 1, "stop": true})).await;
+        assert!(!stopped.failed, "{command}: {stopped:?}");
+        gone(&nap).await;
+    }
 }
 
 #[test]
