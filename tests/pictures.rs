@@ -108,6 +108,17 @@ fn a_terminal_that_says_so_gets_sixels() {
 }
 
 #[test]
+fn a_frame_that_the_terminal_took_in_part_is_sent_to_its_end() {
+    let screen = start("", "");
+    wait_for_bytes(&screen, "\x1b[16t", 1);
+    screen.wait_for("I see.");
+    // The frame with the picture is longer than what a terminal takes unread, and nothing happens after it.
+    screen.type_keys_unread("\x1b[6;20;10t\x1b[?62;4;22c");
+    assert!(bytes(&screen).matches("\x1bP0;1;0q").count() < 12);
+    wait_for_bytes(&screen, "\x1bP0;1;0q\"1;1;360;20", 12);
+}
+
+#[test]
 fn other_terminals_get_half_blocks_unless_there_are_to_be_none() {
     let screen = start("", "export COLORTERM=truecolor");
     screen.wait_for("▀▀");

@@ -92,6 +92,11 @@ impl LiveScreen {
         Ok(())
     }
 
+    /// Whether a frame is to be drawn, or the rest of one is to be sent.
+    pub(super) fn needs_draw(&self) -> bool {
+        self.dirty || self.tty.is_stuck()
+    }
+
     /// Draws a frame and folds its layout facts. Fails when the terminal is gone.
     pub fn draw(&mut self) -> io::Result<()> {
         let Some(model) = &self.model else { return Ok(()) };

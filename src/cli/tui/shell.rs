@@ -254,7 +254,7 @@ impl Shell {
                 (Some(period), _) => Some((period, Instant::now() + Duration::from_millis(period))),
                 (None, _) => None,
             };
-            let due = self.screen.dirty.then(|| self.pacer.frame_at());
+            let due = self.screen.needs_draw().then(|| self.pacer.frame_at());
             let wake = self.wait(tick.map(|(_, at)| at), due).await;
             let at_once = matches!(wake, Wake::Terminal(_) | Wake::FrameDue | Wake::Signal(_));
             if matches!(wake, Wake::Tick) {
@@ -263,7 +263,7 @@ impl Shell {
             if let Some(exit) = self.on_wake(wake)? {
                 return Ok(Leaving::End(exit));
             }
-            if self.screen.dirty && (at_once || Instant::now() >= self.pacer.frame_at()) {
+            if self.screen.needs_draw() && (at_once || Instant::now() >= self.pacer.frame_at()) {
                 // A key that arrived in the meantime is shown in the same frame, unless it must wait for an
                 // effect.
                 if self.screen.effects.is_empty()

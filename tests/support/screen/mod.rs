@@ -168,6 +168,23 @@ impl Screen {
         writer.write_all(keys.as_bytes()).unwrap();
     }
 
+    /// Types raw bytes and does not read what the program writes, until the terminal takes no more of it.
+    pub fn type_keys_unread(&self, keys: &str) {
+        let pty = self.pty.as_deref().unwrap();
+        // Reading ends when the lock is needed.
+        let _unread = self.shown.0.lock().unwrap();
+        self.type_keys(keys);
+        let (end, mut full, mut since) = (Instant::now() + TIMEOUT, 0, Instant::now());
+        while full == 0 || since.elapsed() < Duration::from_millis(500) {
+            assert!(Instant::now() < end, "{keys:?} makes the program write nothing");
+            let waiting = rustix::io::ioctl_fionread(pty).unwrap();
+            if waiting != full {
+                (full, since) = (waiting, Instant::now());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Sends a signal to the program.
     pub fn signal(&self, signal: Signal) {
         rustix::process::kill_process(self.pid(), signal).unwrap();

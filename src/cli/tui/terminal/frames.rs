@@ -82,6 +82,11 @@ impl Tty {
         Ok(Drawn::Frame(self.scratch.len()))
     }
 
+    /// Whether the terminal has not yet accepted all that was written; the next frame sends the rest.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.output.is_stuck() && modes::is_set(self.surface.mode())
+    }
+
     /// Uses the terminal's widths from now on.
     pub(crate) fn set_widths(&mut self, widths: Widths) {
         if self.widths != widths {
