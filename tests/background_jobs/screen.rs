@@ -184,9 +184,9 @@ async fn a_session_with_jobs_can_be_left_running() {
 pub fn list_opens(typed: &str) {
     let screen = Screen::prepared("true", "--model demo", 80, 24);
     screen.type_keys(typed);
-    screen.wait_for("no command runs in the background");
+    screen.wait_for("no background jobs");
     screen.type_keys("q");
-    screen.wait_until("no list", |cells| !cells.contents().contains("no command runs in the background"));
+    screen.wait_until("no list", |cells| !cells.contents().contains("no background jobs"));
 }
 
 /// Presses the key that moves a command while none runs, and while one does.
