@@ -505,7 +505,7 @@ async fn limits_of_the_plan_are_shown() {
     ];
     let server = Server::start(Manner { limits, ..Manner::default() }).await;
     server.known().access = vec!["sk-ant-oat01-of-the-environment".to_owned()];
-    let url = server.url();
+    let (url, service) = (server.url(), server.clone());
     tokio::task::spawn_blocking(move || {
         // The token of `claude setup-token`, where no key is set.
         let script = format!(
@@ -518,9 +518,17 @@ async fn limits_of_the_plan_are_shown() {
         screen.type_keys("/usage\r");
         screen.wait_for("plan: 5h 42% used, resets in 2h0");
         screen.wait_for("week 13% used");
+        // A refusal tells them too.
+        let refusal = json!({"type": "error", "error": {"type": "rate_limit_error", "message": "too much"}});
+        service.known().manner.service = Some((429, refusal));
+        service.known().manner.limits[0].1 = "1.0".to_owned();
+        screen.type_keys("again\r");
+        screen.wait_for("plan 100% (5h)");
+        screen.type_keys("\x1b");
+        screen.wait_for("stopped");
         // Another provider has other limits.
         screen.type_keys("/model demo\r");
-        screen.wait_until("no plan", |cells| !cells.contents().contains("plan 42% (5h)"));
+        screen.wait_until("no plan", |cells| !cells.contents().contains("(5h)"));
     })
     .await
     .unwrap();

@@ -64,7 +64,7 @@ pub struct Manner {
     pub is_replayed: bool,
     /// The answer of the service to a request with a good token.
     pub service: Option<(u16, Value)>,
-    /// Headers of its good answers, with the limits of the plan.
+    /// Headers of its answers, with the limits of the plan.
     pub limits: Vec<(&'static str, String)>,
 }
 
@@ -80,6 +80,15 @@ impl Default for Manner {
             service: None,
             limits: Vec::new(),
         }
+    }
+}
+
+impl Manner {
+    fn with_limits(&self, mut answer: Response) -> Response {
+        for (name, value) in &self.limits {
+            answer.headers_mut().insert(*name, value.parse().unwrap());
+        }
+        answer
     }
 }
 
@@ -457,7 +466,7 @@ fn service(server: &Server, asked: Asked) -> Response {
         );
     }
     if let Some((status, body)) = known.manner.service.clone() {
-        return answer(status, body);
+        return known.manner.with_limits(answer(status, body));
     }
     let events: Vec<Value> = if path.ends_with("/responses") {
         vec![
@@ -494,9 +503,5 @@ fn service(server: &Server, asked: Asked) -> Response {
         None => format!("data: {event}\n\n"),
     };
     let body: String = events.iter().map(event).collect();
-    let mut answer = ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response();
-    for (name, value) in &known.manner.limits {
-        answer.headers_mut().insert(*name, value.parse().unwrap());
-    }
-    answer
+    known.manner.with_limits(([(header::CONTENT_TYPE, "text/event-stream")], body).into_response())
 }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::aws_key::AwsKey;
 use super::bedrock;
 use super::event_stream::AwsEventStream;
-use super::http::{Http, ResponseBody, aborted};
+use super::http::{Http, ResponseBody, Unanswered, aborted};
 pub use super::idle_timeout::IdleLimits;
 use super::idle_timeout::IdleTimer;
 use super::nul::without_nul;
@@ -26,6 +26,7 @@ use super::{
     WireFormat, wire_format,
 };
 use crate::secrets::Secrets;
+use tau_protocol::plan_limits::PlanWindow;
 
 /// Sends requests directly to the providers.
 #[derive(Clone, Default)]
@@ -117,7 +118,7 @@ struct Answer {
 }
 
 /// A request that is waiting for the head of its answer.
-type Sending = Pin<Box<dyn Future<Output = Result<ResponseBody, Failure>> + Send>>;
+type Sending = Pin<Box<dyn Future<Output = Result<ResponseBody, Unanswered>> + Send>>;
 
 enum State {
     New(Box<ModelRequest>),
@@ -178,14 +179,14 @@ impl Answer {
         };
         match answered {
             Some(Ok(mut body)) => {
-                let plan = std::mem::take(&mut body.plan);
-                if !plan.is_empty() {
-                    self.queue.push_back(StreamEvent::Plan(plan));
-                }
+                self.queue.extend(plan_event(std::mem::take(&mut body.plan)));
                 let reader = Box::new(AnswerReader::new(decoder).without(self.secrets.clone()));
                 self.state = State::Reading { body: Box::new(body), reader };
             }
-            Some(Err(failure)) => self.emit(vec![StreamEvent::Failed(failure)]),
+            Some(Err(Unanswered { failure, plan })) => {
+                self.queue.extend(plan_event(plan));
+                self.emit(vec![StreamEvent::Failed(failure)]);
+            }
             None => match self.watch.wake(Instant::now()) {
                 Some(Err(failure)) => self.emit(vec![StreamEvent::Failed(failure)]),
                 silent => {
@@ -264,4 +265,9 @@ impl Answer {
         }
         self.emit(events);
     }
+}
+
+/// The event that tells how much of the plan's limits is used; `None` if nothing is known of them.
+fn plan_event(windows: Vec<PlanWindow>) -> Option<StreamEvent> {
+    (!windows.is_empty()).then_some(StreamEvent::Plan(windows))
 }

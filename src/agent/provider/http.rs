@@ -30,6 +30,7 @@ use client::Roots;
 pub use client::{Network, ProxyChoice};
 use peer::Peer;
 use read_pace::{FRAME, ReadPace};
+use tau_protocol::plan_limits::PlanWindow;
 pub use worker::RuntimeThread;
 use worker::Worker;
 
@@ -52,6 +53,20 @@ pub struct Http {
     worker: Worker,
     /// How small pieces of answers are collected.
     pace: ReadPace,
+}
+
+/// A request that got no answer, or an error as its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unanswered {
+    pub failure: Failure,
+    /// How much of the plan's limits is used, if the answer says so.
+    pub(crate) plan: Vec<PlanWindow>,
+}
+
+impl From<Failure> for Unanswered {
+    fn from(failure: Failure) -> Self {
+        Unanswered { failure, plan: Vec::new() }
+    }
 }
 
 /// The error of a client from [`Http::bare`].
@@ -97,7 +112,7 @@ impl Http {
         &self,
         request: &HttpRequest,
         cancel: &CancellationToken,
-    ) -> Result<ResponseBody, Failure> {
+    ) -> Result<ResponseBody, Unanswered> {
         let body = serde_json::to_vec(&request.body).map_err(|error| {
             Failure::new(FailureKind::Request, format!("the request cannot be written: {error}"))
         })?;
@@ -115,7 +130,8 @@ impl Http {
         limit: usize,
         cancel: &CancellationToken,
     ) -> Result<String, Failure> {
-        text(self.perform(Method::Get, url, headers, Vec::new(), cancel).await?, limit).await
+        let got = self.perform(Method::Get, url, headers, Vec::new(), cancel).await;
+        text(got.map_err(|unanswered| unanswered.failure)?, limit).await
     }
 
     /// Sends a POST and reads the whole answer, up to `limit` bytes. Fails like [`Http::send`], and when the
@@ -126,7 +142,8 @@ impl Http {
         limit: usize,
         cancel: &CancellationToken,
     ) -> Result<String, Failure> {
-        text(self.send(request, cancel).await?, limit).await
+        let body = self.send(request, cancel).await.map_err(|unanswered| unanswered.failure)?;
+        text(body, limit).await
     }
 
     /// The client for an address and its headers, for a protocol implemented elsewhere. Fails when the
@@ -148,7 +165,7 @@ impl Http {
         headers: &Headers,
         body: Vec<u8>,
         cancel: &CancellationToken,
-    ) -> Result<ResponseBody, Failure> {
+    ) -> Result<ResponseBody, Unanswered> {
         let parsed = address(url)?;
         let peer = Peer::of(&parsed, &self.network.proxy);
         let client = self.client(&parsed)?;
@@ -159,14 +176,18 @@ impl Http {
         let sending = self.worker.spawn(request.headers(header_map(headers)?).send());
         let answered = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Err(aborted()),
+            () = cancel.cancelled() => return Err(aborted().into()),
             answered = sending => answered.map_err(|_| closed())?,
         };
         let response = answered.map_err(|error| transport_failure(&error, &peer))?;
         match response.status().as_u16() {
             200..=299 => Ok(ResponseBody::read(response, peer, &self.worker, self.pace)),
-            300..=399 => Err(redirected(&response, peer.host())),
-            status => Err(of_proxy(refused(response, headers, cancel).await, status, &peer)),
+            300..=399 => Err(redirected(&response, peer.host()).into()),
+            status => {
+                let plan = body::plan_of(&response);
+                let failure = of_proxy(refused(response, headers, cancel).await, status, &peer);
+                Err(Unanswered { failure, plan })
+            }
         }
     }
 

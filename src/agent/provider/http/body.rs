@@ -39,10 +39,7 @@ impl ResponseBody {
     pub(super) fn read(response: Response, peer: Peer, worker: &Worker, pace: ReadPace) -> Self {
         let (sender, parts) = mpsc::channel(WAITING);
         let pause = worker.pause();
-        let headers = response.headers().iter();
-        let headers: Vec<(&str, &str)> =
-            headers.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))).collect();
-        let plan = plan_limits::of_headers(&headers, jiff::Timestamp::now().as_millisecond());
+        let plan = plan_of(&response);
         let reader = BodyReader { response, peer, pace, pause, flows: false };
         ResponseBody { parts, plan, _reader: worker.spawn(reader.run(sender)) }
     }
@@ -55,6 +52,14 @@ impl ResponseBody {
     pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Failure> {
         self.parts.recv().await.unwrap_or_else(|| Err(closed()))
     }
+}
+
+/// How much of the plan's limits is used, by the headers of an answer.
+pub(super) fn plan_of(response: &Response) -> Vec<PlanWindow> {
+    let headers = response.headers().iter();
+    let headers: Vec<(&str, &str)> =
+        headers.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))).collect();
+    plan_limits::of_headers(&headers, jiff::Timestamp::now().as_millisecond())
 }
 
 /// The result of a read: bytes, the end, or a failure.
