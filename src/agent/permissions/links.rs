@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::FileType;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -33,14 +33,30 @@ struct Place {
 }
 
 /// The folders of `PATH`.
+#[derive(Default)]
 pub(super) struct SearchPath {
     pub absolute: Vec<PathBuf>,
     /// These depend on the directory in which a command runs.
     pub relative: Vec<PathBuf>,
 }
 
+impl SearchPath {
+    fn of(path: &OsStr) -> Self {
+        let mut search = SearchPath::default();
+        for folder in std::env::split_paths(path) {
+            let folders = if folder.is_absolute() { &mut search.absolute } else { &mut search.relative };
+            if !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        }
+        search
+    }
+}
+
 thread_local! {
     static KNOWN: RefCell<Option<Known>> = const { RefCell::new(None) };
+    /// The value of `PATH` when it was last taken apart, and its folders.
+    static LAST_SEARCH: RefCell<(OsString, Rc<SearchPath>)> = RefCell::default();
 }
 
 /// The duration of one judgement, on this thread. A nested one is part of the outer one.
@@ -137,14 +153,12 @@ pub(super) fn search_path() -> Rc<SearchPath> {
         return known;
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut search = SearchPath { absolute: Vec::new(), relative: Vec::new() };
-    for folder in std::env::split_paths(&path) {
-        let folders = if folder.is_absolute() { &mut search.absolute } else { &mut search.relative };
-        if !folders.contains(&folder) {
-            folders.push(folder);
+    let search = LAST_SEARCH.with_borrow_mut(|(of, search)| {
+        if *of != path {
+            (*search, *of) = (Rc::new(SearchPath::of(&path)), path);
         }
-    }
-    let search = Rc::new(search);
+        Rc::clone(search)
+    });
     KNOWN.with_borrow_mut(|known| {
         if let Some(known) = known {
             known.search = Some(Rc::clone(&search));

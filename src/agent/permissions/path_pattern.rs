@@ -1,5 +1,6 @@
 //! Patterns of paths, as in `edit(src/**)`, and paths in the form in which they are compared.
 
+use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -189,7 +190,8 @@ impl PathPattern {
     /// Whether it may be about something in this folder.
     pub(super) fn reaches_into(&self, folder: &PathText, places: &Places) -> bool {
         let below = folder.below();
-        self.patterns(places).iter().any(|pattern| self.compared(&below).meets(pattern))
+        let below = self.compared(&below);
+        self.patterns(places).iter().any(|pattern| below.meets(pattern))
     }
 
     /// Whether it is about a path that is not fully known.
@@ -209,17 +211,17 @@ impl PathPattern {
     }
 
     /// A text in the form compared with [`PathPattern::patterns`].
-    fn compared(&self, path: &PathText) -> PathText {
+    fn compared<'t>(&self, path: &'t PathText) -> Cow<'t, PathText> {
         match self.base {
-            Base::Floating => path.strip_prefix("/").unwrap_or_else(|| path.clone()),
-            Base::Workspace | Base::Home | Base::Root => path.clone(),
+            Base::Floating => path.strip_prefix("/").map_or(Cow::Borrowed(path), Cow::Owned),
+            Base::Workspace | Base::Home | Base::Root => Cow::Borrowed(path),
         }
     }
 
     /// The pattern as absolute texts, from both forms of its base; a floating one from anywhere.
-    fn patterns(&self, places: &Places) -> Vec<PathText> {
+    fn patterns(&self, places: &Places) -> Cow<'_, [PathText]> {
         let bases: Vec<&Path> = match self.base {
-            Base::Floating => return self.texts.clone(),
+            Base::Floating => return Cow::Borrowed(&self.texts),
             Base::Root => vec![Path::new("")],
             Base::Workspace => places.workspace.forms().collect(),
             Base::Home => places.home.iter().flat_map(JudgedPath::forms).collect(),

@@ -172,19 +172,6 @@ impl PathText {
         Some(below)
     }
 
-    /// The literal text after all unknown parts.
-    pub(super) fn written(&self) -> PathText {
-        let start = self.0.iter().rposition(|mark| *mark == Mark::Any).map_or(0, |at| at + 1);
-        PathText(self.0.get(start..).unwrap_or_default().to_vec())
-    }
-
-    /// The text after the last hole.
-    pub(super) fn text_behind_holes(&self) -> String {
-        let start = self.0.iter().rposition(|mark| !matches!(mark, Mark::Char(_))).map_or(0, |at| at + 1);
-        let behind = self.0.get(start..).unwrap_or_default();
-        behind.iter().map_while(|mark| if let Mark::Char(c) = mark { Some(*c) } else { None }).collect()
-    }
-
     /// The number of literal characters.
     pub(super) fn written_marks(&self) -> usize {
         self.0.iter().filter(|mark| matches!(mark, Mark::Char(_))).count()
@@ -197,7 +184,7 @@ impl PathText {
     }
 
     /// The parts between its `/`.
-    fn names(&self) -> impl Iterator<Item = &[Mark]> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &[Mark]> {
         self.0.split(|mark| *mark == Mark::Char('/'))
     }
 
@@ -294,6 +281,11 @@ impl PathText {
         meets(&self.0, &other.0)
     }
 
+    /// Like [`PathText::meets`], for marks of another text.
+    pub(super) fn meets_marks(&self, other: &[Mark]) -> bool {
+        meets(other, &self.0)
+    }
+
     /// The existing paths that it may currently stand for, with links at their ends not followed. `None` if
     /// there are more than `limit` names to check.
     pub(super) fn on_disk(&self, limit: usize) -> Option<Vec<PathBuf>> {
@@ -321,6 +313,19 @@ impl PathText {
         }
         Some(found)
     }
+}
+
+/// The literal text after all unknown parts.
+pub(super) fn written(marks: &[Mark]) -> &[Mark] {
+    let start = marks.iter().rposition(|mark| *mark == Mark::Any).map_or(0, |at| at + 1);
+    marks.get(start..).unwrap_or_default()
+}
+
+/// The text after the last hole.
+pub(super) fn text_behind_holes(marks: &[Mark]) -> String {
+    let start = marks.iter().rposition(|mark| !matches!(mark, Mark::Char(_))).map_or(0, |at| at + 1);
+    let behind = marks.get(start..).unwrap_or_default();
+    behind.iter().map_while(|mark| if let Mark::Char(c) = mark { Some(*c) } else { None }).collect()
 }
 
 impl From<&Path> for PathText {

@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
 use super::path_pattern::{JudgedPath, Places, normalised};
-use super::path_text::{Mark, PathText};
-use table::{Anchor, PlaceTable};
+use super::path_text::{self, Mark, PathText};
+use table::{Anchor, Area, PlaceTable};
 
 /// A kind of protected paths, which settings can switch off by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,23 +212,20 @@ pub(super) fn may_be_protected(
     };
     if let Some(rest) = homes(places).iter().find_map(below) {
         let found = table.met(&rest, &[Anchor::Anywhere, Anchor::Home], counts);
-        if let Some(kind) = found.or_else(|| key_place(&rest, &KEY_PLACES)) {
+        if let Some(kind) = found.or_else(|| key_place(&rest, &table.key_places)) {
             return Some(kind);
         }
     }
     let may_be_of_system =
         !path.is_open() || ["/etc/", "/var/", "/usr/"].iter().any(|start| path.starts_with(start));
-    let of_system = || table.met(&lower, &[Anchor::Root], counts).or_else(|| key_place(&lower, &SYSTEM_KEYS));
+    let of_system =
+        || table.met(&lower, &[Anchor::Root], counts).or_else(|| key_place(&lower, &table.system_keys));
     may_be_of_system.then(of_system).flatten().or_else(|| named(&lower, is_used))
 }
 
 /// Whether a text can be one of these places with keys, or below one.
-fn key_place(text: &PathText, places: &[&str]) -> Option<Protected> {
-    let is_met = |place: &&str| {
-        let place = PathText::literal(place);
-        text.meets(&place) || text.meets(&place.below())
-    };
-    places.iter().any(is_met).then_some(Protected::Keys)
+fn key_place(text: &PathText, places: &[Area]) -> Option<Protected> {
+    places.iter().any(|place| place.meets(text)).then_some(Protected::Keys)
 }
 
 /// The kind of a protected place below a folder; for reading, one that currently exists.
@@ -259,7 +256,7 @@ pub(super) fn encloses(
 
 /// The kind of which a form occurs literally in a path.
 fn named(lower: &PathText, is_used: Use) -> Option<Protected> {
-    let parts: Vec<Spelled> = lower.split(|c| c == '/').into_iter().map(Spelled::new).collect();
+    let parts: Vec<Spelled<'_>> = lower.names().map(Spelled::new).collect();
     let last = parts.last()?;
     if parts.iter().all(|part| part.count < EVIDENCE) {
         return None;
@@ -267,10 +264,9 @@ fn named(lower: &PathText, is_used: Use) -> Option<Protected> {
     let counts = |kind: Protected| is_used == Use::Write || matches!(kind, Protected::Ssh | Protected::Keys);
     let place = PlaceTable::get().form(&parts, counts);
     place.or_else(|| {
-        let end = last.written.text_behind_holes();
+        let end = path_text::text_behind_holes(last.written);
         let is_end = |key: &str| {
-            end.len() > key.len() && end.ends_with(key)
-                || end == key && last.written.written_marks() < last.part.marks().len()
+            end.len() > key.len() && end.ends_with(key) || end == key && last.behind < last.part.len()
         };
         let table = PlaceTable::get();
         let is_key = table.key_names.iter().any(|name| last.is_form(name))
@@ -281,10 +277,10 @@ fn named(lower: &PathText, is_used: Use) -> Option<Protected> {
 }
 
 /// A part of a path, and its literal text.
-struct Spelled {
-    part: PathText,
+struct Spelled<'a> {
+    part: &'a [Mark],
     /// The literal text after all unknown parts.
-    written: PathText,
+    written: &'a [Mark],
     /// The number of literal characters in that.
     behind: usize,
     /// The number of literal characters behind or at its start, whichever is larger.
@@ -293,27 +289,29 @@ struct Spelled {
     starts: bool,
 }
 
-impl Spelled {
-    fn new(part: PathText) -> Self {
-        let written = part.written();
-        let (behind, start) = (written.written_marks(), part.known_start().chars().count());
+impl<'a> Spelled<'a> {
+    fn new(part: &'a [Mark]) -> Self {
+        let is_literal = |mark: &&Mark| matches!(mark, Mark::Char(_));
+        let written = path_text::written(part);
+        let behind = written.iter().filter(is_literal).count();
+        let start = part.iter().take_while(is_literal).count();
         Spelled { behind, count: behind.max(start), starts: start >= EVIDENCE, written, part }
     }
 
     /// Whether it may be a form of a name with a dot before it.
     fn may_be_hidden(&self) -> bool {
-        let may_be = |text: &PathText| match text.marks().first() {
+        let may_be = |text: &[Mark]| match text.first() {
             Some(Mark::Char(c)) => *c == '.',
             Some(Mark::Visible) | None => false,
             Some(_) => true,
         };
-        may_be(&self.part) || may_be(&self.written)
+        may_be(self.part) || may_be(self.written)
     }
 
     /// Whether it is a form of a name: it can be that name, and begins like it or lacks little.
     fn is_form(&self, name: &PathText) -> bool {
         let lacks_little = self.behind >= EVIDENCE && self.behind + EVIDENCE >= name.marks().len();
-        lacks_little && self.written.meets(name) || self.starts && self.part.meets(name)
+        lacks_little && name.meets_marks(self.written) || self.starts && name.meets_marks(self.part)
     }
 }
 

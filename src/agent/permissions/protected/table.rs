@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::places::PLACES;
-use super::{KEY_NAMES, KEY_PLACES, Protected, Spelled};
+use super::{KEY_NAMES, KEY_PLACES, Protected, SYSTEM_KEYS, Spelled};
 use crate::permissions::path_text::{self, PathText};
 
 /// The minimum length of a name that is recognised without its dot.
@@ -26,9 +26,7 @@ struct Place {
     /// Its names, in lower case.
     names: Vec<PathText>,
     /// Its names as one text; relative to its anchor, absolute below the root.
-    text: PathText,
-    /// The text followed by anything below it.
-    below: PathText,
+    area: Area,
     /// Whether a name of it is a pattern.
     is_pattern: bool,
 }
@@ -46,6 +44,26 @@ pub(super) struct PlaceTable {
     pub(super) key_names: Vec<PathText>,
     /// Names of folders with keys.
     pub(super) key_folders: Vec<PathText>,
+    /// Files and folders with keys, in the home directory and in the system's.
+    pub(super) key_places: Vec<Area>,
+    pub(super) system_keys: Vec<Area>,
+}
+
+/// A place, and anything below it.
+pub(super) struct Area {
+    text: PathText,
+    below: PathText,
+}
+
+impl Area {
+    fn new(text: PathText) -> Self {
+        Area { below: text.below(), text }
+    }
+
+    /// Whether a text can be this place, or be below it.
+    pub(super) fn meets(&self, text: &PathText) -> bool {
+        text.meets(&self.text) || text.meets(&self.below)
+    }
 }
 
 static TABLE: LazyLock<PlaceTable> = LazyLock::new(PlaceTable::new);
@@ -69,7 +87,10 @@ impl PlaceTable {
         let key_folders = KEY_PLACES.iter().filter(|place| !place.contains('/'));
         let [key_names, key_folders] = [key_names.collect::<Vec<_>>(), key_folders.collect()]
             .map(|names| names.into_iter().map(|name| PathText::literal(name)).collect());
-        PlaceTable { places, first, patterns, dotless, key_names, key_folders }
+        let area = |place: &&str| Area::new(PathText::literal(place));
+        let (key_places, system_keys) = (KEY_PLACES.iter().map(area), SYSTEM_KEYS.iter().map(area));
+        let (key_places, system_keys) = (key_places.collect(), system_keys.collect());
+        PlaceTable { places, first, patterns, dotless, key_names, key_folders, key_places, system_keys }
     }
 
     /// The kind of the place that a path is in: `names` are its names from the anchor on, in lower case.
@@ -95,12 +116,16 @@ impl PlaceTable {
             self.places.iter().filter(move |place| place.anchor == anchor)
         };
         let mut places = anchors.iter().flat_map(of_anchor).filter(|place| counts(place.kind));
-        places.find(|place| text.meets(&place.text) || text.meets(&place.below)).map(|place| place.kind)
+        places.find(|place| place.area.meets(text)).map(|place| place.kind)
     }
 
     /// The kind of a place of which a form occurs literally in these parts of a path, beginning with a
     /// distinctive name: one with a dot, or several in a row.
-    pub(super) fn form(&self, parts: &[Spelled], counts: impl Fn(Protected) -> bool) -> Option<Protected> {
+    pub(super) fn form(
+        &self,
+        parts: &[Spelled<'_>],
+        counts: impl Fn(Protected) -> bool,
+    ) -> Option<Protected> {
         let places = self.places.iter().filter(|place| place.anchor != Anchor::Root && counts(place.kind));
         let may_be_hidden = parts.iter().any(Spelled::may_be_hidden);
         let is_written = |place: &&Place| {
@@ -109,7 +134,7 @@ impl PlaceTable {
                 let is_hidden = names.first().is_some_and(|name| name.starts_with("."));
                 let says =
                     is_hidden && may_be_hidden || !is_hidden && place.anchor == Anchor::Anywhere && from == 0;
-                let fits = |at: &[Spelled]| at.iter().zip(names).all(|(part, name)| part.is_form(name));
+                let fits = |at: &[Spelled<'_>]| at.iter().zip(names).all(|(part, name)| part.is_form(name));
                 says && parts.windows(names.len()).any(fits)
             })
         };
@@ -139,7 +164,7 @@ impl Place {
         let text = if anchor == Anchor::Root { one(&format!("/{rest}")) } else { one(rest) };
         let names: Vec<PathText> = rest.split('/').map(one).collect();
         let is_pattern = names.iter().any(|name| name.text().is_none());
-        Place { kind, anchor, names, below: text.below(), text, is_pattern }
+        Place { kind, anchor, names, area: Area::new(text), is_pattern }
     }
 
     /// Its name without the dot, unless that is a common word.
