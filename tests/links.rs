@@ -102,7 +102,7 @@ fn links_in_tables_are_where_their_text_is() {
 
 fn screen(addresses: Addresses) -> harness::Screen {
     let mut boot = harness::boot();
-    boot.text_layout.addresses = addresses;
+    boot.settings.text_layout.addresses = addresses;
     let mut screen = harness::Screen::boot(boot);
     let text: String =
         (0..40).map(|n| format!("{n} see [part {n} of it](https://a.b/{n}) now\n\n")).collect();

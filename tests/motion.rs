@@ -2,6 +2,7 @@
 
 use tau::app::boot::Boot;
 use tau::app::geometry::Motion;
+use tau::app::screen_settings::ScreenSettings;
 
 use crate::harness::{Screen, boot, text};
 use crate::screen::Screen as Terminal;
@@ -11,7 +12,10 @@ const MOVING: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '�
 
 #[test]
 fn the_screen_changes_once_a_second_at_most() {
-    let mut screen = Screen::boot(Boot { motion: Motion::Still, ..boot() });
+    let mut screen = Screen::boot(Boot {
+        settings: ScreenSettings { motion: Motion::Still, ..ScreenSettings::default() },
+        ..boot()
+    });
     screen.run();
     assert_eq!(screen.model().wants().tick, Some(1_000));
     assert!(!screen.model().wants().progress, "progress moves in the tab");

@@ -11,6 +11,7 @@ use tau::app::Msg;
 use tau::app::boot::Boot;
 use tau::app::geometry::{Size, TextLayout};
 use tau::app::key::{Mouse, MouseButton, MouseKind};
+use tau::app::screen_settings::ScreenSettings;
 use tau::tools::{Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 use tau::view::theme::{Theme, ThemeToken};
 
@@ -382,7 +383,10 @@ fn prose_is_not_wider_than_set_but_code_and_tables_are() {
     let text = format!("{words}\n\n- {words}\n\n```\n{wide}\n```\n\n| {wide} |\n|---|\n| b |\n");
     let widest = |prose_width: u16| {
         let text_layout = TextLayout { prose_width, ..TextLayout::default() };
-        let mut screen = Screen::boot(Boot { text_layout, ..crate::harness::boot() });
+        let mut screen = Screen::boot(Boot {
+            settings: ScreenSettings { text_layout, ..ScreenSettings::default() },
+            ..crate::harness::boot()
+        });
         screen.send(Msg::Resized(Size { width: 180, height: 40 }));
         screen.answer(&text, 50);
         let shown = shown(&mut screen);

@@ -165,7 +165,7 @@ fn the_picture_of_a_result_is_shown_when_a_session_is_restored() {
 /// A screen with a picture of this many cells that belongs to a message.
 fn screen_with_picture(format: PictureFormat) -> harness::Screen {
     let mut boot = harness::boot();
-    boot.text_layout.pictures = PictureSupport::Known(format);
+    boot.settings.text_layout.pictures = PictureSupport::Known(format);
     let mut screen = harness::Screen::boot(boot);
     let image = Block::Image { data: "AAAA".into(), mime_type: "image/png".into() };
     let content = UserContent::Blocks(vec![Block::text("what is this?"), image]);

@@ -9,12 +9,14 @@ use tau::agent::protocol::status_template::StatusTemplate;
 use tau::app::boot::Boot;
 use tau::app::geometry::Size;
 use tau::app::request::{ShellReply, ShellRequest};
+use tau::app::screen_settings::ScreenSettings;
 use tau::app::{Effect, Msg};
 
 /// The last row of a screen with this template and a session, at a width.
 fn shown(template: &str, width: u16) -> String {
     let status_line = StatusTemplate::parse(template).unwrap();
-    let mut screen = Frame::boot(Boot { status_line, ..boot() });
+    let mut screen =
+        Frame::boot(Boot { settings: ScreenSettings { status_line, ..ScreenSettings::default() }, ..boot() });
     opened(&mut screen);
     screen.send(Msg::Resized(Size { width, height: 24 }));
     text(&screen.draw()).lines().last().unwrap().to_owned()
@@ -139,7 +141,10 @@ fn names(value: &serde_json::Value) -> Vec<String> {
 
 #[test]
 fn the_command_runs_when_facts_change_one_at_a_time_and_not_too_often() {
-    let mut screen = Frame::boot(Boot { status_command: true, ..boot() });
+    let mut screen = Frame::boot(Boot {
+        settings: ScreenSettings { status_command: true, ..ScreenSettings::default() },
+        ..boot()
+    });
     assert!(asked(&mut screen).is_none(), "no session is open yet");
     let session = SessionInfo { id: "s1".into(), cwd: "/work".into(), ..SessionInfo::default() };
     screen.agent(SessionEvent::SessionOpened { session, messages: Vec::new(), titles: BTreeMap::new() });

@@ -469,6 +469,11 @@ impl Started {
     }
 }
 
+/// The setting of thinking, if one of the screen has changed.
+fn hides_thinking(applied: &Applied) -> Option<bool> {
+    applied.screen.as_ref().map(|screen| screen.hide_thinking)
+}
+
 #[test]
 fn trust_holds_at_once() {
     if !in_a_process_of_its_own("trust::trust_holds_at_once") {
@@ -478,7 +483,7 @@ fn trust_holds_at_once() {
     let inner = "theme = 'high-contrast'\nbash_timeout = 9\nhide_thinking = true\ntools = ['read', 'grep']\n";
     let mut started = Started::new(outer, inner);
     let root = started.answer("", true);
-    assert_eq!((root.theme.as_deref(), root.hide_thinking), (Some("light"), None));
+    assert_eq!((root.theme.as_deref(), &root.screen), (Some("light"), &None));
     // The model of the command line stays.
     assert!(!any(&root.commands, |command| matches!(command, SettingsCommand::SetModel { .. })));
     assert!(root.commands.contains(&tune(Tuning::AutoCompaction { enabled: false })));
@@ -494,7 +499,7 @@ fn trust_holds_at_once() {
     }
     // The nearer folder takes precedence.
     let sub = started.answer("sub", true);
-    assert_eq!((sub.theme.as_deref(), sub.hide_thinking), (Some("high-contrast"), Some(true)));
+    assert_eq!((sub.theme.as_deref(), hides_thinking(&sub)), (Some("high-contrast"), Some(true)));
     assert!(sub.commands.contains(&timeout(Some(9))));
     assert!(sub.commands.contains(&tools(vec!["read".into(), "grep".into()])));
     assert!(system(&sub).unwrap().contains("Your tools: read, grep."), "the prompt names the tools");
@@ -506,7 +511,7 @@ fn trust_holds_at_once() {
     assert_eq!(folders[0].changes[0].lines, ["-The role of the root.", "+Something else."]);
     // And back.
     let sub = started.answer("sub", false);
-    assert_eq!(sub.hide_thinking, Some(false));
+    assert_eq!(hides_thinking(&sub), Some(false));
     assert!(sub.commands.contains(&timeout(None)));
     let root = started.answer("", false);
     assert!(root.text.contains("nothing changes") || root.text.contains("theme dark"), "{}", root.text);
@@ -535,7 +540,7 @@ fn opening_a_session_of_another_directory_brings_its_settings() {
     assert!(applied.commands.contains(&tune(Tuning::AutoCompaction { enabled: false })));
     assert!(any(&applied.commands, |command| matches!(command, SettingsCommand::SetTools { .. })));
     assert!(applied.commands.contains(&tune(Tuning::Rules)), "the rules over there hold");
-    assert_eq!(applied.hide_thinking, Some(true));
+    assert!(applied.screen.is_some_and(|screen| screen.hide_thinking));
     let config = there.agent(Session::begin(None, other.path(), None)).unwrap().config;
     assert!(config.system.starts_with("The role over there."), "{}", config.system);
     let rules = config.behavior.permissions.rules();

@@ -6,6 +6,7 @@ use tau::agent::protocol::trust::Trust;
 use tau::agent::protocol::trust::{ChangeKind, FileChange, Folder};
 use tau::app::boot::Boot;
 use tau::app::request::{Applied, ShellReply, ShellRequest};
+use tau::app::screen_settings::ScreenSettings;
 use tau::app::{Effect, Msg};
 
 use crate::harness::{Screen, boot, text};
@@ -60,8 +61,6 @@ fn the_settings_of_another_directory_are_applied_and_asked_about() {
         text: "settings of /srv/web: bash_timeout 9".into(),
         commands: vec![command.clone()],
         theme: Some("light".into()),
-        hide_thinking: None,
-        text_layout: None,
         ..Applied::default()
     };
     screen.send(Msg::DirectoryChanged { applied, folders: vec![changed_folder()] });
@@ -84,8 +83,7 @@ fn what_follows_from_trust_is_done_and_told() {
         text: "trusted; now in effect: theme light".into(),
         commands: vec![command.clone()],
         theme: Some("light".into()),
-        hide_thinking: Some(true),
-        text_layout: None,
+        screen: Some(ScreenSettings { hide_thinking: true, ..ScreenSettings::default() }),
         ..Applied::default()
     };
     screen.send(Msg::Finished(ticket, ShellReply::Applied(applied)));

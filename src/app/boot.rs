@@ -9,14 +9,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::background::Background;
-use super::geometry::{Motion, ScreenKind, Size, TextLayout};
+use super::geometry::{ScreenKind, Size};
 use super::msg::Millis;
 use super::screen_place::ScreenPlace;
+use super::screen_settings::ScreenSettings;
 use crate::overlays::offer::Offers;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::model::{Model as AiModel, ThinkingLevel};
-use tau_protocol::screen_settings::EditingMode;
-use tau_protocol::status_template::StatusTemplate;
 use tau_protocol::trust::Folder;
 
 /// The input of the first frame. Nothing in it needs a network, a scan or a large read.
@@ -51,17 +50,9 @@ pub struct Boot {
     pub background: Background,
     /// Action name -> keys, from the user's settings.
     pub keys: BTreeMap<String, Vec<String>>,
-    /// Thinking blocks are folded from the start.
-    pub hide_thinking: bool,
-    /// The maximum width of prose, and the layout of diffs.
-    pub text_layout: TextLayout,
-    pub motion: Motion,
-    /// The key bindings that edit the composer.
-    pub editing_mode: EditingMode,
     pub screen: ScreenKind,
-    pub status_line: StatusTemplate,
-    /// Whether a command provides a part of the status line.
-    pub status_command: bool,
+    #[serde(flatten)]
+    pub settings: ScreenSettings,
     /// The sandbox of commands, in words for the footer: `no sandbox` where the system cannot provide it,
     /// empty where none is wanted.
     pub sandbox: String,

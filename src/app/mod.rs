@@ -38,6 +38,7 @@ pub mod printable;
 pub(crate) mod pty_input;
 pub mod request;
 pub mod screen_place;
+pub mod screen_settings;
 pub mod slash;
 pub mod status;
 pub mod status_facts;

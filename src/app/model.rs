@@ -30,6 +30,7 @@ use crate::overlays::offer::Offers;
 use crate::overlays::overlay::{Overlay, OverlayState};
 use crate::overlays::picker::PickerKind;
 use crate::overlays::plan::WorkMode;
+use crate::screen_settings::ScreenSettings;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::chosen::ChosenModels;
 use tau_protocol::command::{Queue, QueuedMessage};
@@ -114,6 +115,8 @@ pub struct Model {
     pub status_line: StatusLine,
     pub text_layout: TextLayout,
     pub motion: Motion,
+    /// The settings of the screen as they were configured last; keys may have changed their effect since.
+    pub(crate) configured: ScreenSettings,
     /// The available models, once they have been requested.
     pub models: Vec<Arc<AiModel>>,
     /// The models that the cycle key steps through.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::geometry::{Motion, TerminalUse, TextLayout};
+use crate::screen_settings::ScreenSettings;
 use crate::status_facts::StatusFacts;
 use tau_protocol::chosen::ChosenMode;
 use tau_protocol::chosen::ChosenModels;
@@ -22,10 +22,8 @@ use tau_protocol::command::AgentCommand;
 use tau_protocol::live_session::LiveRow;
 use tau_protocol::model::Model as AiModel;
 use tau_protocol::query::SessionSource;
-use tau_protocol::screen_settings::EditingMode;
 use tau_protocol::session_row::SessionRow;
 use tau_protocol::session_row::{FoundSession, LastExchange};
-use tau_protocol::status_template::StatusTemplate;
 use tau_protocol::trust::Folder;
 
 /// The ticket of a query whose answer is used regardless of the sender.
@@ -414,18 +412,8 @@ pub struct Applied {
     pub commands: Vec<AgentCommand>,
     /// The theme, if changed.
     pub theme: Option<String>,
-    /// Whether thinking is folded, if changed.
-    pub hide_thinking: Option<bool>,
-    /// The layout of text, if changed.
-    pub text_layout: Option<TextLayout>,
-    /// The use of the terminal, if changed.
-    pub terminal: Option<TerminalUse>,
-    /// Whether anything moves by itself, if changed.
-    pub motion: Option<Motion>,
-    /// The composer's key bindings, if changed.
-    pub editing_mode: Option<EditingMode>,
-    /// The template of the status line, and whether a command provides a part of it, if either has changed.
-    pub status_line: Option<(StatusTemplate, bool)>,
+    /// The settings of the screen, if one has changed.
+    pub screen: Option<ScreenSettings>,
     /// The sandbox of commands, in words for the status line, if changed.
     pub sandbox: Option<String>,
     /// The reason why settings that guard the user cannot be relied on, if known; empty where they can.

@@ -3,12 +3,16 @@
 use tau::agent::protocol::screen_settings::EditingMode;
 use tau::app::boot::Boot;
 use tau::app::request::{SettingList, SettingShown, ShellReply};
+use tau::app::screen_settings::ScreenSettings;
 
 use super::overlays::reply;
 use crate::harness::{Screen, boot, frames};
 
 fn vim() -> Screen {
-    let mut screen = Screen::boot(Boot { editing_mode: EditingMode::Vim, ..boot() });
+    let mut screen = Screen::boot(Boot {
+        settings: ScreenSettings { editing_mode: EditingMode::Vim, ..ScreenSettings::default() },
+        ..boot()
+    });
     screen.keys("replace parse(old, strict) in all callers<ctrl+j>and say what you did");
     screen
 }

@@ -9,7 +9,7 @@ use crate::boot::Boot;
 use crate::composer::Composer;
 use crate::connection::Connection;
 use crate::effect::Effect;
-use crate::geometry::{Laid, Motion, ScreenKind};
+use crate::geometry::Laid;
 use crate::jobs::Jobs;
 use crate::keymap::Keymap;
 use crate::misdirected::Misdirected;
@@ -31,8 +31,8 @@ use tau_protocol::screen_settings::EditingMode;
 pub fn boot(boot: Boot) -> (Model, Vec<Effect>) {
     let keymap = Keymap::new(&boot.keys).0;
     let mut model = blank(boot, keymap);
-    model.transcript.thinking_hidden = model.boot.hide_thinking;
-    model.composer.set_vim(model.boot.editing_mode == EditingMode::Vim);
+    model.transcript.thinking_hidden = model.configured.hide_thinking;
+    model.composer.set_vim(model.configured.editing_mode == EditingMode::Vim);
     model.transcript.push(EntryBody::Welcome);
     let boot = Arc::clone(&model.boot);
     for text in &boot.notices {
@@ -105,9 +105,10 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         early_asked: None,
         theme: boot.theme.clone(),
         terminal: TerminalFacts { background: boot.background, ..TerminalFacts::default() },
-        status_line: StatusLine::new(boot.status_line.clone(), boot.status_command),
-        text_layout: boot.text_layout,
-        motion: if boot.screen == ScreenKind::Reader { Motion::Still } else { boot.motion },
+        status_line: StatusLine::new(boot.settings.status_line.clone(), boot.settings.status_command),
+        text_layout: boot.settings.text_layout,
+        motion: boot.settings.motion_on(boot.screen),
+        configured: boot.settings.clone(),
         models: Vec::new(),
         chosen_models: ChosenModels::default(),
         remark: None,

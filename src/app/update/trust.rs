@@ -9,6 +9,7 @@ use crate::model::Model;
 use crate::overlays::overlay::Overlay;
 use crate::overlays::trust::{TrustAnswer, TrustView};
 use crate::request::{Applied, ShellRequest};
+use crate::screen_settings::ScreenSettings;
 use crate::status_line::StatusLine;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::screen_settings::EditingMode;
@@ -44,23 +45,37 @@ pub(super) fn answered(model: &mut Model, root: PathBuf, answer: TrustAnswer, ef
     model.ask(ShellRequest::Trust { root, trusted }, effects);
 }
 
+/// Applies the settings of the screen that have changed: the others may have been changed by keys.
+fn configure(model: &mut Model, new: ScreenSettings, effects: &mut Vec<Effect>) {
+    let old = std::mem::replace(&mut model.configured, new.clone());
+    if old.hide_thinking != new.hide_thinking {
+        model.transcript.thinking_hidden = new.hide_thinking;
+    }
+    if old.text_layout != new.text_layout {
+        model.text_layout = new.text_layout;
+    }
+    if old.terminal != new.terminal {
+        effects.push(Effect::UseTerminal(new.terminal));
+    }
+    if old.motion != new.motion {
+        model.motion = new.motion_on(model.boot.screen);
+    }
+    if old.editing_mode != new.editing_mode {
+        model.composer.set_vim(new.editing_mode == EditingMode::Vim);
+    }
+    if (&old.status_line, old.status_command) != (&new.status_line, new.status_command) {
+        model.status_line = StatusLine::new(new.status_line, new.status_command);
+    }
+}
+
 /// Applies changed settings.
 pub(super) fn applied(model: &mut Model, applied: Applied, effects: &mut Vec<Effect>) {
     effects.extend(applied.commands.into_iter().map(Effect::Agent));
     if let Some(theme) = applied.theme {
         model.theme = theme;
     }
-    if let Some(hidden) = applied.hide_thinking {
-        model.transcript.thinking_hidden = hidden;
-    }
-    model.text_layout = applied.text_layout.unwrap_or(model.text_layout);
-    model.motion = applied.motion.unwrap_or(model.motion);
-    effects.extend(applied.terminal.map(Effect::UseTerminal));
-    if let Some((template, has_command)) = applied.status_line {
-        model.status_line = StatusLine::new(template, has_command);
-    }
-    if let Some(mode) = applied.editing_mode {
-        model.composer.set_vim(mode == EditingMode::Vim);
+    if let Some(settings) = applied.screen {
+        configure(model, settings, effects);
     }
     if let Some(fault) = applied.settings_fault {
         model.settings_fault = Some(fault).filter(|fault| !fault.is_empty());

@@ -45,7 +45,8 @@ use tau_agent::extensions::Extensions;
 use tau_agent::settings::{Paths, Settings};
 use tau_agent::web::Web;
 use tau_app::background::AUTO;
-use tau_app::geometry::{Addresses, TerminalUse, TextLayout};
+use tau_app::geometry::{Addresses, Motion, TerminalUse, TextLayout};
+use tau_app::screen_settings::ScreenSettings;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::model::{Model, ThinkingLevel};
 use tau_protocol::trust::Folder;
@@ -218,7 +219,7 @@ impl Setup {
 
     /// The layout of text: the width of prose, the display of diffs and pictures, and the place of link
     /// addresses.
-    pub fn text_layout(&self) -> TextLayout {
+    fn text_layout(&self) -> TextLayout {
         let prose = self.settings.prose_width();
         let lookup = |name: &str| std::env::var(name).ok();
         let opens_links = || link_support::opens_links(lookup);
@@ -231,12 +232,18 @@ impl Setup {
         }
     }
 
-    /// The use of the terminal.
-    pub(crate) fn terminal_use(&self) -> TerminalUse {
-        TerminalUse {
-            mouse: self.settings.mouse(),
-            notify: self.settings.notify(),
-            progress: self.settings.progress(),
+    /// The settings of the screen that apply while it runs.
+    pub(crate) fn screen_settings(&self) -> ScreenSettings {
+        let settings = &self.settings;
+        let (mouse, notify, progress) = (settings.mouse(), settings.notify(), settings.progress());
+        ScreenSettings {
+            hide_thinking: settings.hide_thinking(),
+            text_layout: self.text_layout(),
+            terminal: TerminalUse { mouse, notify, progress },
+            motion: Motion::new(settings.animations()),
+            editing_mode: settings.editing_mode(),
+            status_line: settings.status_line.clone().unwrap_or_default(),
+            status_command: settings.status_command.is_some(),
         }
     }
 

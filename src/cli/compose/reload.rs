@@ -8,11 +8,9 @@ use std::path::Path;
 use super::{environment, permission_rules};
 use crate::compose::{self, AgentPrompt, Setup};
 use crate::process::exit::Refusal;
-use tau_agent::settings::guards;
 use tau_agent::settings::table::{SettingRow, TABLE, row};
-use tau_agent::settings::value::SettingValue;
+use tau_agent::settings::{Settings, guards};
 use tau_app::background::AUTO;
-use tau_app::geometry::Motion;
 use tau_app::request::{Applied, NO_TICKET};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{SettingsCommand, TaskCommand, Tuning};
@@ -94,7 +92,6 @@ pub fn in_directory(
     guards(old, &new, &mut changes);
     sandbox(old, &new, &mut changes);
     compaction_and_tools(old, &new, &mut changes);
-    sandbox(old, &new, &mut changes);
     screen(old, &new, &mut changes);
     extensions(old, &new, &mut changes);
     prompt(old, &new, agent, &mut changes)?;
@@ -222,15 +219,9 @@ fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {
 }
 
 fn sandbox(old: &Setup, new: &Setup, changes: &mut Changes) {
-    let (before, now) = (&old.settings, &new.settings);
+    let now = &new.settings;
     let is_of_sandbox = |row: &&SettingRow| row.key.starts_with("sandbox.") && row.columns.live;
-    let changed = TABLE.iter().filter(is_of_sandbox).filter(|row| !row.means_same(before, now));
-    let words: Vec<String> = changed
-        .map(|row| match row.text(now) {
-            Some(value) => format!("{} {value}", row.key),
-            None => format!("{} {}", row.key, row.default()).trim_end().to_owned(),
-        })
-        .collect();
+    let words: Vec<String> = changed_rows(old, new, is_of_sandbox).map(|row| in_words(row, now)).collect();
     if words.is_empty() {
         return;
     }
@@ -247,47 +238,16 @@ fn sandbox(old: &Setup, new: &Setup, changes: &mut Changes) {
     changes.applied.warnings.extend(compose::sandbox::notices(now, &new.paths, cwd));
 }
 
+/// Updates the settings of the screen. The theme and the keys have faults of their own.
 fn screen(old: &Setup, new: &Setup, changes: &mut Changes) {
-    if old.settings.hide_thinking != new.settings.hide_thinking {
-        let hidden = new.settings.hide_thinking();
-        changes.applied.hide_thinking = Some(hidden);
-        changes.now.push(format!("hide_thinking {hidden}"));
+    let settings = new.screen_settings();
+    if old.screen_settings() != settings {
+        changes.applied.screen = Some(settings);
     }
-    let (before, now) = (old.text_layout(), new.text_layout());
-    if before != now {
-        changes.applied.text_layout = Some(now);
-        if before.prose_width != now.prose_width {
-            changes.now.push(format!("prose_width {}", now.prose_width));
-        }
-        if before.diff != now.diff {
-            changes.now.push(format!("diff {}", now.diff.name()));
-        }
-        if before.pictures != now.pictures {
-            let images = new.settings.images();
-            changes.now.push(format!("images {}", images.name()));
-        }
-        if before.addresses != now.addresses {
-            let hyperlinks = new.settings.hyperlinks();
-            changes.now.push(format!("hyperlinks {}", hyperlinks.name()));
-        }
-    }
-    terminal(old, new, changes);
-    if old.settings.animations != new.settings.animations {
-        let motion = Motion::new(new.settings.animations());
-        changes.applied.motion = Some(motion);
-        changes.now.push(format!("animations {}", motion == Motion::Animated));
-    }
-    let line = |setup: &Setup| (setup.settings.status_line.clone(), setup.settings.status_command.clone());
-    if line(old) != line(new) {
-        let (template, command) = line(new);
-        changes.applied.status_line = Some((template.unwrap_or_default(), command.is_some()));
-        changes.now.push("the status line".to_owned());
-    }
-    let mode = new.settings.editing_mode();
-    if old.settings.editing_mode() != mode {
-        changes.applied.editing_mode = Some(mode);
-        changes.now.push(format!("editing_mode {}", mode.name()));
-    }
+    let is_applied =
+        |row: &&SettingRow| row.columns.screen && row.columns.live && !["theme", "keys"].contains(&row.key);
+    let rows = changed_rows(old, new, is_applied);
+    changes.now.extend(rows.map(|row| in_words(row, &new.settings)));
     if old.settings.theme != new.settings.theme {
         let name = new.theme();
         if name == AUTO || Theme::builtin(name).is_some() {
@@ -300,20 +260,22 @@ fn screen(old: &Setup, new: &Setup, changes: &mut Changes) {
     }
 }
 
-fn terminal(old: &Setup, new: &Setup, changes: &mut Changes) {
-    let (before, now) = (old.terminal_use(), new.terminal_use());
-    if before == now {
-        return;
-    }
-    changes.applied.terminal = Some(now);
-    if before.mouse != now.mouse {
-        changes.now.push(format!("mouse {}", now.mouse));
-    }
-    if before.notify != now.notify {
-        changes.now.push(format!("notify {}", now.notify.show()));
-    }
-    if before.progress != now.progress {
-        changes.now.push(format!("progress {}", now.progress.name()));
+/// The settings among these whose values differ.
+fn changed_rows(
+    old: &Setup,
+    new: &Setup,
+    among: impl Fn(&&SettingRow) -> bool,
+) -> impl Iterator<Item = &'static SettingRow> {
+    let differs = |row: &&SettingRow| !row.means_same(&old.settings, &new.settings);
+    TABLE.iter().filter(among).filter(differs)
+}
+
+/// A setting with its value, or its default.
+fn in_words(row: &SettingRow, settings: &Settings) -> String {
+    match row.text(settings) {
+        Some(value) => format!("{} {value}", row.key),
+        None if row.default().is_empty() => format!("no {}", row.key),
+        None => format!("{} {}", row.key, row.default()),
     }
 }
 
@@ -323,9 +285,8 @@ fn extensions(old: &Setup, new: &Setup, changes: &mut Changes) {
     let extensions = ["extensions_off", "hooks", "claude_hooks"];
     let web = ["web_fetch", "web_allow_private", "web_search", "web_search_url"];
     for key in extensions.into_iter().chain(web) {
-        let Some(row) = row(key).filter(|row| !row.is_same(&old.settings, &new.settings)) else { continue };
-        let value = row.text(&new.settings);
-        changes.now.push(value.map_or_else(|| format!("no {key}"), |value| format!("{key} {value}")));
+        let row = row(key).filter(|row| !row.is_same(&old.settings, &new.settings));
+        changes.now.extend(row.map(|row| in_words(row, &new.settings)));
     }
 }
 

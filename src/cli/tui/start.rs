@@ -52,7 +52,7 @@ use tau_agent::settings::MAX_BYTES;
 use tau_agent::settings::paths;
 use tau_app::background::{AUTO, Background};
 use tau_app::boot::Boot;
-use tau_app::geometry::{Motion, ScreenKind, Size};
+use tau_app::geometry::{ScreenKind, Size};
 use tau_app::overlays::offer::Offers;
 use tau_app::request::NO_TICKET;
 use tau_app::screen_place::ScreenPlace;
@@ -181,7 +181,7 @@ fn show(
             Err(error) => return fail(Exit::Config, &format!("signals: {error}")),
         }
     };
-    let terminal_use = setup.terminal_use();
+    let terminal_use = setup.screen_settings().terminal;
     let mut tty = match Tty::enter(boot.screen, MouseCapture::wanted(terminal_use.mouse)) {
         Ok(tty) => tty,
         Err(error) => return fail(Exit::Config, &format!("cannot use the terminal: {error}")),
@@ -381,12 +381,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         themes,
         background,
         keys: settings.keys.clone().unwrap_or_default(),
-        hide_thinking: settings.hide_thinking(),
-        text_layout: setup.text_layout(),
-        motion: Motion::new(settings.animations()),
-        editing_mode: settings.editing_mode(),
-        status_line: settings.status_line.clone().unwrap_or_default(),
-        status_command: settings.status_command.is_some(),
+        settings: setup.screen_settings(),
         screen: ScreenKind::new(settings.inline, settings.screen_reader),
         notices,
         folders: folders(setup),
