@@ -131,7 +131,10 @@ fn place(path: &Path) -> Option<Rc<Place>> {
     }
     let look = || match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) => {
-            let plain = followed(parent).join(name);
+            let plain = match place(parent) {
+                Some(parent) => parent.real.join(name),
+                None => identity(parent).join(name),
+            };
             let kind = kind_now(&plain);
             // An entry of a real folder is its own real path, unless it is a link.
             let real = if kind.is_some_and(|kind| kind.is_symlink()) { identity(&plain) } else { plain };

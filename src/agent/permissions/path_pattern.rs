@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::links::followed;
-use super::path_text::{self, PathText};
+use super::path_text::{self, Area, PathText};
 
 /// The base of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,8 @@ pub(super) struct PathPattern {
     caseless: Arc<OnceLock<Option<GlobSet>>>,
     /// The folder whose content the pattern matches, if it ends in `/**`.
     folder: Option<GlobSet>,
-    /// The pattern as texts with holes.
-    texts: Vec<PathText>,
+    /// The pattern as texts with holes, relative to its base.
+    areas: Vec<Area>,
 }
 
 /// Whether a rule is about a path that is not fully known.
@@ -58,8 +58,13 @@ pub(super) struct JudgedPath {
 impl JudgedPath {
     /// Both forms of an absolute path.
     pub(super) fn new(path: &Path) -> Self {
-        let real = followed(path);
-        JudgedPath { plain: normalised(path), real: if is_normal(&real) { real } else { normalised(&real) } }
+        JudgedPath::of(path.to_owned())
+    }
+
+    /// Both forms of an absolute path.
+    pub(super) fn of(path: PathBuf) -> Self {
+        let real = in_normal_form(followed(&path));
+        JudgedPath { plain: in_normal_form(path), real }
     }
 
     /// The given form, and the real one if it differs.
@@ -106,6 +111,11 @@ pub(super) fn normalised(path: &Path) -> PathBuf {
     plain
 }
 
+/// Like [`normalised`], for a path that usually is.
+fn in_normal_form(path: PathBuf) -> PathBuf {
+    if is_normal(&path) { path } else { normalised(&path) }
+}
+
 /// Whether a path contains no `.`, `..` or empty names.
 fn is_normal(path: &Path) -> bool {
     let text = path.as_os_str().as_encoded_bytes();
@@ -142,10 +152,10 @@ impl PathPattern {
             (_, glob) => glob.to_owned(),
         };
         let folder = glob.strip_suffix("/**").map(|folder| set(&[folder.to_owned()], false)).transpose()?;
-        let texts = path_text::of_glob(&glob);
+        let areas = path_text::of_glob(&glob).into_iter().map(Area::new).collect();
         let written = [format!("{glob}/**"), glob];
         let globs = set(&written, false)?;
-        Ok(PathPattern { base, globs, written, caseless: Arc::default(), folder, texts })
+        Ok(PathPattern { base, globs, written, caseless: Arc::default(), folder, areas })
     }
 
     /// Whether it is about files outside of the working directory.
@@ -191,16 +201,14 @@ impl PathPattern {
     pub(super) fn reaches_into(&self, folder: &PathText, places: &Places) -> bool {
         let below = folder.below();
         let below = self.compared(&below);
-        self.patterns(places).iter().any(|pattern| below.meets(pattern))
+        self.areas(places).iter().any(|area| below.meets(&area.text))
     }
 
     /// Whether it is about a path that is not fully known.
     pub(super) fn may_concern(&self, path: &PathText, places: &Places) -> Match {
         let path = self.compared(path);
-        let patterns = self.patterns(places);
-        let meets = |path: &PathText| {
-            patterns.iter().any(|pattern| path.meets(pattern) || path.meets(&pattern.below()))
-        };
+        let areas = self.areas(places);
+        let meets = |path: &PathText| areas.iter().any(|area| area.meets(path));
         if !meets(&path) {
             Match::No
         } else if meets(&path.opaque()) {
@@ -210,7 +218,7 @@ impl PathPattern {
         }
     }
 
-    /// A text in the form compared with [`PathPattern::patterns`].
+    /// A text in the form compared with [`PathPattern::areas`].
     fn compared<'t>(&self, path: &'t PathText) -> Cow<'t, PathText> {
         match self.base {
             Base::Floating => path.strip_prefix("/").map_or(Cow::Borrowed(path), Cow::Owned),
@@ -219,15 +227,15 @@ impl PathPattern {
     }
 
     /// The pattern as absolute texts, from both forms of its base; a floating one from anywhere.
-    fn patterns(&self, places: &Places) -> Cow<'_, [PathText]> {
+    fn areas(&self, places: &Places) -> Cow<'_, [Area]> {
         let bases: Vec<&Path> = match self.base {
-            Base::Floating => return Cow::Borrowed(&self.texts),
+            Base::Floating => return Cow::Borrowed(&self.areas),
             Base::Root => vec![Path::new("")],
             Base::Workspace => places.workspace.forms().collect(),
             Base::Home => places.home.iter().flat_map(JudgedPath::forms).collect(),
         };
         let bases = bases.into_iter().map(PathText::from);
-        bases.flat_map(|base| self.texts.iter().map(move |text| text.within(&base))).collect()
+        bases.flat_map(|base| self.areas.iter().map(move |area| Area::new(area.text.within(&base)))).collect()
     }
 
     fn is_match(&self, globs: &GlobSet, path: &Path, places: &Places, real: bool, anywhere: bool) -> bool {

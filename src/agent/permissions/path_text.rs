@@ -315,6 +315,24 @@ impl PathText {
     }
 }
 
+/// A place, and anything below it.
+#[derive(Clone, Debug)]
+pub(super) struct Area {
+    pub text: PathText,
+    below: PathText,
+}
+
+impl Area {
+    pub(super) fn new(text: PathText) -> Self {
+        Area { below: text.below(), text }
+    }
+
+    /// Whether a text can be this place, or be below it.
+    pub(super) fn meets(&self, text: &PathText) -> bool {
+        text.meets(&self.text) || text.meets(&self.below)
+    }
+}
+
 /// The literal text after all unknown parts.
 pub(super) fn written(marks: &[Mark]) -> &[Mark] {
     let start = marks.iter().rposition(|mark| *mark == Mark::Any).map_or(0, |at| at + 1);
@@ -336,11 +354,11 @@ impl From<&Path> for PathText {
 
 /// The text of these marks, if there are no holes.
 fn text_of(marks: &[Mark]) -> Option<String> {
-    let mut text = String::with_capacity(marks.len());
-    for mark in marks {
-        let Mark::Char(c) = mark else { return None };
-        text.push(*c);
+    if marks.iter().any(|mark| !matches!(mark, Mark::Char(_))) {
+        return None;
     }
+    let mut text = String::with_capacity(marks.len());
+    text.extend(marks.iter().filter_map(|mark| if let Mark::Char(c) = mark { Some(*c) } else { None }));
     Some(text)
 }
 

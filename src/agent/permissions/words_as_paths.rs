@@ -64,6 +64,8 @@ pub(super) struct Scene<'a> {
     places: &'a Places,
     /// The directories that its parts may run in.
     directories: Vec<PathText>,
+    /// Those that are fully known, once all are there.
+    known_directories: OnceCell<Vec<Option<PathBuf>>>,
     /// The values that it assigns to variables; an unknown one is [`PathText::any`].
     values: BTreeMap<String, Vec<PathText>>,
     analysis: &'a Analysis,
@@ -75,14 +77,12 @@ pub(super) struct Scene<'a> {
 }
 
 impl NamedPath {
-    /// A path whose links are followed.
-    fn linked(path: &Path) -> Self {
-        NamedPath::Known(Rc::new(JudgedPath::new(path)))
-    }
-
-    /// One whose links are not.
-    fn unlinked(path: &Path) -> Self {
-        let plain = normalised(path);
+    /// A known path, with links followed or not.
+    fn known(path: PathBuf, follows: bool) -> Self {
+        if follows {
+            return NamedPath::Known(Rc::new(JudgedPath::of(path)));
+        }
+        let plain = normalised(&path);
         NamedPath::Known(Rc::new(JudgedPath { real: plain.clone(), plain }))
     }
 
@@ -99,7 +99,8 @@ impl<'a> Scene<'a> {
     pub(super) fn of(analysis: &'a Analysis, places: &'a Places) -> Self {
         let directories = vec![PathText::from(places.workspace.plain.as_path())];
         let (values, folders, paths) = (BTreeMap::new(), OnceCell::new(), RefCell::default());
-        let mut scene = Scene { places, directories, values, analysis, folders, paths };
+        let known_directories = OnceCell::new();
+        let mut scene = Scene { places, directories, known_directories, values, analysis, folders, paths };
         for part in &analysis.parts {
             scene.assign(part);
             let name = part.words.first().and_then(Word::literal);
@@ -162,7 +163,7 @@ impl<'a> Scene<'a> {
             Some(word) if word.literal().is_some_and(|text| text == "-" || text.starts_with('+')) => {
                 vec![PathText::any()]
             }
-            Some(word) => self.texts(word).iter().flat_map(|text| self.expanded(text)).collect(),
+            Some(word) => self.texts(word).iter().flat_map(|text| self.expanded(text).into_owned()).collect(),
         };
         let others = loops && targets.iter().any(|target| !target.is_absolute());
         let known = self.directories.clone();
@@ -256,7 +257,7 @@ impl<'a> Scene<'a> {
     }
 
     /// A path with its `~` replaced, and paths through `/proc` and `/dev/fd` replaced by their targets.
-    fn expanded(&self, text: &PathText) -> Vec<PathText> {
+    fn expanded<'t>(&self, text: &'t PathText) -> Cow<'t, [PathText]> {
         if text.starts_with("~") {
             let (name, rest) =
                 text.split_once('/').map_or((text.clone(), None), |(name, rest)| (name, Some(rest)));
@@ -295,7 +296,7 @@ impl<'a> Scene<'a> {
                 })
                 .collect();
         }
-        vec![text.clone()]
+        Cow::Borrowed(std::slice::from_ref(text))
     }
 
     /// The paths that a text may be, from any directory that the part may run in.
@@ -314,12 +315,19 @@ impl<'a> Scene<'a> {
     fn found_paths(&self, text: &PathText, elsewhere: bool, follows: bool) -> Vec<NamedPath> {
         let unknown = [PathText::any()];
         let directories = if elsewhere { &unknown } else { self.directories.as_slice() };
+        let known =
+            self.known_directories.get_or_init(|| self.directories.iter().map(PathText::path).collect());
         let mut found = Vec::new();
-        for text in self.expanded(text) {
+        for text in self.expanded(text).iter() {
             let is_fixed = text.is_absolute() || text.marks().first() == Some(&Mark::Any);
             let bases = if is_fixed { directories.get(..1).unwrap_or_default() } else { directories };
-            for base in bases {
-                self.add_path(&text.within(base), follows, &mut found);
+            let literal = text.text();
+            for (at, base) in bases.iter().enumerate() {
+                let known = known.get(at).filter(|_| !elsewhere).and_then(Option::as_ref);
+                match (known, &literal) {
+                    (Some(base), Some(text)) => found.push(NamedPath::known(base.join(text), follows)),
+                    _ => self.add_path(&text.within(base), follows, &mut found),
+                }
             }
         }
         found
@@ -327,8 +335,7 @@ impl<'a> Scene<'a> {
 
     fn add_path(&self, text: &PathText, follows: bool, found: &mut Vec<NamedPath>) {
         if let Some(path) = text.path() {
-            found.push(if follows { NamedPath::linked(&path) } else { NamedPath::unlinked(&path) });
-            return;
+            return found.push(NamedPath::known(path, follows));
         }
         if !text.is_possible() {
             return;
@@ -352,8 +359,8 @@ impl<'a> Scene<'a> {
             let now = text.on_disk(MAX_NAMES).unwrap_or_default();
             let is_link = |path: &Path| links::kind(path).is_some_and(|kind| kind.is_symlink());
             let links = now.iter().filter(|path| follows && is_link(path));
-            found.extend(links.map(|path| NamedPath::linked(path)));
-            found.extend(now.iter().map(|path| NamedPath::unlinked(path)));
+            found.extend(links.map(|path| NamedPath::known(path.clone(), true)));
+            found.extend(now.into_iter().map(|path| NamedPath::known(path, false)));
         }
         found.push(NamedPath::Partly(normal));
     }
@@ -375,7 +382,8 @@ impl<'a> Scene<'a> {
     pub(super) fn folders(&self) -> &[PathBuf] {
         self.folders.get_or_init(|| {
             let several = self.analysis.parts.iter().filter(|_| self.analysis.parts.len() > 1);
-            let words = several.flat_map(|part| &part.words);
+            // The first word is a program.
+            let words = several.flat_map(|part| part.words.iter().skip(1));
             words.flat_map(|word| self.folder(word)).take(MAX_FOLDERS).collect()
         })
     }
@@ -535,7 +543,7 @@ fn ends_in(text: &PathText, folder: &Path) -> Vec<NamedPath> {
         end = longer;
         let whole = end.within(&PathText::from(folder));
         found.push(match whole.path() {
-            Some(path) => NamedPath::unlinked(&path),
+            Some(path) => NamedPath::known(path, false),
             None => NamedPath::Partly(whole.normalised()),
         });
     }

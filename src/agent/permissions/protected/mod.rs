@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
 use super::path_pattern::{JudgedPath, Places, normalised};
-use super::path_text::{self, Mark, PathText};
-use table::{Anchor, Area, PlaceTable};
+use super::path_text::{self, Area, Mark, PathText};
+use table::{Anchor, PlaceTable};
 
 /// A kind of protected paths, which settings can switch off by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use super::places::PLACES;
 use super::{KEY_NAMES, KEY_PLACES, Protected, SYSTEM_KEYS, Spelled};
-use crate::permissions::path_text::{self, PathText};
+use crate::permissions::path_text::{self, Area, PathText};
 
 /// The minimum length of a name that is recognised without its dot.
 const MIN_DOTLESS: usize = 5;
@@ -47,23 +47,6 @@ pub(super) struct PlaceTable {
     /// Files and folders with keys, in the home directory and in the system's.
     pub(super) key_places: Vec<Area>,
     pub(super) system_keys: Vec<Area>,
-}
-
-/// A place, and anything below it.
-pub(super) struct Area {
-    text: PathText,
-    below: PathText,
-}
-
-impl Area {
-    fn new(text: PathText) -> Self {
-        Area { below: text.below(), text }
-    }
-
-    /// Whether a text can be this place, or be below it.
-    pub(super) fn meets(&self, text: &PathText) -> bool {
-        text.meets(&self.text) || text.meets(&self.below)
-    }
 }
 
 static TABLE: LazyLock<PlaceTable> = LazyLock::new(PlaceTable::new);
