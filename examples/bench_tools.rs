@@ -79,6 +79,7 @@ impl Bench {
             editor: None,
             user: None,
             jobs: None,
+            helpers: None,
             limits: OutputLimits::default(),
             default_timeout: None,
         };

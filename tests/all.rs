@@ -24,6 +24,7 @@ mod completion;
 mod contrast;
 mod copying;
 mod cut_answers;
+mod delegation;
 mod doctor;
 mod documents;
 mod earlier;

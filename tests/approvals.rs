@@ -50,6 +50,7 @@ pub fn command_request(id: &str, command: &str, span: (usize, usize)) -> Approva
         sandbox: "no sandbox".into(),
         blocked: None,
         ran: false,
+        helper: None,
     }
 }
 
@@ -87,6 +88,7 @@ pub fn change_request(id: &str, change: FileDiff) -> ApprovalRequest {
         sandbox: "workspace-write, no network".into(),
         blocked: None,
         ran: false,
+        helper: None,
     }
 }
 

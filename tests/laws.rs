@@ -373,6 +373,7 @@ fn approval(dice: &mut Dice, id: String, text: String) -> ApprovalRequest {
         sandbox: text,
         blocked: None,
         ran: dice.below(4) == 0,
+        helper: (dice.below(4) == 0).then(|| "work 1".to_owned()),
     }
 }
 

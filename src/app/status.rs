@@ -1,5 +1,6 @@
 //! The agent's activity and usage: folded from its events, shown in the footer and above the composer.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::msg::Millis;
@@ -13,6 +14,8 @@ use tau_protocol::mirror::SessionMirror;
 use tau_protocol::model::{Api, Model as AiModel};
 use tau_protocol::query::{HistoryPage, QueryAnswer};
 use tau_protocol::title;
+use tau_protocol::usage::helper_usage;
+use tau_tools::Details;
 
 /// The agent's activity.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -95,6 +98,8 @@ pub struct Status {
     pub follow_up: Vec<QueuedText>,
     /// Tokens and cost of the whole session, as far as `usage_known` says.
     pub total: Usage,
+    /// What running helpers have used, by the call that asked for each.
+    pub(crate) helpers: BTreeMap<String, Usage>,
     /// The part of `total` used before the session was opened.
     pub(crate) before: Usage,
     pub usage_known: UsageKnown,
@@ -162,6 +167,11 @@ impl Status {
                 self.priced &= *priced;
                 self.usage_known = UsageKnown::All;
             }
+            AgentEvent::Turn(TurnEvent::ToolExecutionUpdate { tool_call_id, partial_result, .. }) => {
+                if let Some(usage) = helper_usage(&partial_result.details) {
+                    self.helpers.insert(tool_call_id.clone(), usage);
+                }
+            }
             AgentEvent::Turn(TurnEvent::MessageEnd { message }) => {
                 if self.fresh && matches!(**message, Message::User(_) | Message::Assistant(_)) {
                     self.fresh = false;
@@ -211,6 +221,7 @@ impl Status {
     fn open(&mut self, session: &SessionInfo, messages: &[Arc<Message>]) {
         self.run = None;
         self.total = Usage::default();
+        self.helpers.clear();
         self.priced = true;
         self.context = 0;
         self.fresh = messages.is_empty();
@@ -230,7 +241,21 @@ impl Status {
         }
     }
 
+    /// Tokens and cost of the session with what running helpers have used so far.
+    pub fn total_with_helpers(&self) -> Usage {
+        let mut total = self.total;
+        self.helpers.values().for_each(|usage| total.add(usage));
+        total
+    }
+
     fn count(&mut self, message: &Message) {
+        if let Message::ToolResult(result) = message {
+            self.helpers.remove(&result.tool_call_id);
+            if let Details::Helper(report) = &result.details {
+                self.priced &= !report.unpriced;
+            }
+            self.total.add(&helper_usage(&result.details).unwrap_or_default());
+        }
         let Message::Assistant(answer) = message else { return };
         let usage = &answer.usage;
         self.total.add(usage);

@@ -45,6 +45,9 @@ const ALIASES: &[(&str, &str)] = &[
     ("head_limit", "limit"),
     ("max_results", "limit"),
     ("maxResults", "limit"),
+    ("prompt", "task"),
+    ("subagent_type", "kind"),
+    ("agent", "kind"),
 ];
 
 /// Remarks that models add to calls of any tool. They have no effect and are dropped.

@@ -155,7 +155,7 @@ fn survivors(finished: &FinishedCommand) -> Vec<String> {
 }
 
 /// Text for the model, cut in the middle to the limits; `whole` says where all of it is.
-pub(crate) fn cut(text: &str, limits: &OutputLimits, whole: &str) -> String {
+pub fn cut(text: &str, limits: &OutputLimits, whole: &str) -> String {
     let (weight, lines) = (limits.token_weight().min(MAX_BYTES), limits.max_lines.min(MAX_LINES));
     let count = text.lines().count();
     if budget::token_weight(text) <= weight && count <= lines {

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::delegate::HelperReport;
 use super::sandbox::SandboxDenial;
 
 /// A piece of a tool's answer to the model, in the session file's format.
@@ -61,6 +62,8 @@ pub enum Details {
     Paths { paths: Vec<String>, cut: bool },
     /// An image: its size in pixels and bytes. The data is in the content.
     Image { mime_type: String, width: u32, height: u32, bytes: u64 },
+    /// What a helper does, or did.
+    Helper(Box<HelperReport>),
 }
 
 /// Reads details leniently: shapes from other programs and later versions become [`Details::None`], so that

@@ -18,6 +18,7 @@ pub mod budget;
 pub mod command_result;
 pub mod counted;
 pub mod deadline;
+pub mod delegate;
 pub mod details;
 pub mod diff;
 pub mod edit;
@@ -69,6 +70,7 @@ use tokio_util::sync::CancellationToken;
 
 use access::FileFilter;
 pub use access::{Access, Preview};
+use delegate::HelperLink;
 pub use details::{ChangeFacts, Content, Details, FileDiff, Hunk, LineFacts, TerminalOutput, ToolOutput};
 use editor::Editor;
 use file_versions::FileVersions;
@@ -223,6 +225,8 @@ pub struct ToolContext {
     pub user: Option<UserLink>,
     /// The background jobs of the session, if it has any.
     pub jobs: Option<JobLink>,
+    /// The helpers of the agent, if it has any.
+    pub helpers: Option<HelperLink>,
     /// The limits of the model.
     pub limits: OutputLimits,
     /// The time limit in seconds of shell calls that set none; `None` means no limit.

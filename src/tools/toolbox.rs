@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{AnyTool, ToolSpec, ask_user, bash, edit, find, grep, jobs, ls, read, write};
+use super::{AnyTool, ToolSpec, ask_user, bash, delegate, edit, find, grep, jobs, ls, read, write};
 
 /// A built-in tool.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,8 @@ pub enum Offered {
     Always,
     /// In modes that ask before commands: it saves the question about an equivalent command.
     WhereAsked,
+    /// In none: it is named, or a setting turns it on.
+    WhenNamed,
 }
 
 impl Offered {
@@ -33,6 +35,7 @@ impl Offered {
         match self {
             Offered::Always => "on",
             Offered::WhereAsked => "on, not in `auto`",
+            Offered::WhenNamed => "off",
         }
     }
 }
@@ -98,6 +101,12 @@ pub const TABLE: &[BuiltInTool] = &[
         offered: Offered::WhereAsked,
         make: make::<ls::Ls>,
     },
+    BuiltInTool {
+        name: "delegate",
+        summary: "give tasks to helpers: agents of their own",
+        offered: Offered::WhenNamed,
+        make: make::<delegate::Delegate>,
+    },
 ];
 
 /// The comma-separated names of the built-in tools with this default.
@@ -108,7 +117,8 @@ fn names(offered: Offered) -> String {
 
 /// The help text of `--tools`.
 pub fn help() -> String {
-    format!("{}; also {}", names(Offered::Always), names(Offered::WhereAsked))
+    let [on, asked, named] = [Offered::Always, Offered::WhereAsked, Offered::WhenNamed].map(names);
+    format!("{on}; also {asked},{named}")
 }
 
 /// The tools of an agent, in the order in which the model sees them.
@@ -195,6 +205,6 @@ mod tests {
         for row in TABLE {
             assert_eq!((row.make)().spec().name, row.name);
         }
-        assert_eq!(help(), "read,bash,jobs,edit,write,ask_user; also grep,find,ls");
+        assert_eq!(help(), "read,bash,jobs,edit,write,ask_user; also grep,find,ls,delegate");
     }
 }

@@ -242,7 +242,7 @@ fn command(model: &Model, theme: &Theme) -> Option<Vec<Span<'static>>> {
 fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
     let status = &model.status;
     let counted = status.usage_known != UsageKnown::Counting;
-    let total = &status.total;
+    let total = &status.total_with_helpers();
     match part {
         StatusPart::Path if fit.short >= Short::Path => Some(last_folder(&model.place).to_owned()),
         StatusPart::Path => Some(model.place.clone()),

@@ -273,6 +273,7 @@ pub fn config(transport: Arc<dyn Transport>, dir: &Path) -> AgentConfig {
         limits: Default::default(),
         behavior: Default::default(),
         compaction: Default::default(),
+        helper: None,
     }
 }
 

@@ -70,6 +70,31 @@ pub fn calls(name: &str, arguments: &Value) -> Act {
     Act::Send(stream(&format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n")))
 }
 
+/// A chat answer with these calls, which used this many tokens.
+pub fn calls_all(calls: &[(&str, Value)], tokens: u64) -> Act {
+    let call = |(index, (name, arguments)): (usize, &(&str, Value))| {
+        let function = serde_json::json!({"name": name, "arguments": arguments.to_string()});
+        serde_json::json!({"index": index, "id": format!("c{index}"), "type": "function", "function": function})
+    };
+    let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
+    let delta = serde_json::json!({"choices": [{"index": 0, "delta": {"tool_calls": calls}}]});
+    used(&delta, "tool_calls", tokens)
+}
+
+/// A chat answer with this text, which used this many tokens.
+pub fn says_using(text: &str, tokens: u64) -> Act {
+    let delta = serde_json::json!({"choices": [{"index": 0, "delta": {"content": text}}]});
+    used(&delta, "stop", tokens)
+}
+
+fn used(delta: &Value, reason: &str, tokens: u64) -> Act {
+    let usage = serde_json::json!({"prompt_tokens": tokens, "completion_tokens": 0, "total_tokens": tokens});
+    let end = serde_json::json!({
+        "choices": [{"index": 0, "delta": {}, "finish_reason": reason}], "usage": usage
+    });
+    Act::Send(stream(&format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n")))
+}
+
 /// A chat answer that begins with this and then stalls.
 pub fn stalls(text: &str) -> Act {
     let delta = serde_json::json!({"choices": [{"index": 0, "delta": {"content": text}}]});

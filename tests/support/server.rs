@@ -34,6 +34,12 @@ pub struct Server {
 impl Server {
     /// A server with these acts, one per connection; the last one repeats.
     pub async fn start(acts: Vec<Act>) -> Self {
+        Self::choosing(move |n, _| acts.get(n).or(acts.last()).unwrap().clone()).await
+    }
+
+    /// A server whose act depends on the number of the connection, and on the request.
+    pub async fn choosing(choose: impl Fn(usize, &str) -> Act + Send + Sync + 'static) -> Self {
+        let choose = Arc::new(choose);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let server = Server { address, requests: Arc::default() };
@@ -41,11 +47,10 @@ impl Server {
         tokio::spawn(async move {
             for n in 0.. {
                 let Ok((mut socket, _)) = listener.accept().await else { return };
-                let act = acts.get(n).or(acts.last()).unwrap().clone();
-                let requests = Arc::clone(&requests);
+                let (choose, requests) = (Arc::clone(&choose), Arc::clone(&requests));
                 tokio::spawn(async move {
                     let request = read_request(&mut socket).await;
-                    let act = match act {
+                    let act = match choose(n, &request) {
                         Act::Quote(bytes) => Act::Send(quoting(&bytes, &request)),
                         act => act,
                     };

@@ -305,6 +305,7 @@ impl AgentBuilder {
             limits: self.limits,
             behavior: self.behavior,
             compaction: self.compaction,
+            helper: None,
         }
     }
 }

@@ -5,6 +5,7 @@
 //! table of providers, `embedded` the table of models, [`user`] the user's additions, `find` the search.
 
 mod auth_file;
+mod cheap;
 mod clouds;
 mod embedded;
 mod find;

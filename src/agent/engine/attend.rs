@@ -11,6 +11,9 @@ use super::announce;
 use super::ask_user;
 use super::background_jobs;
 use super::commands;
+use super::delegation;
+use super::gate;
+use super::helper_role::{HelperRole, Rights};
 use super::shell::Shells;
 use super::state::Engine;
 use crate::engine::base::clock::due;
@@ -47,6 +50,7 @@ pub(crate) async fn serve(engine: &mut Engine) {
     let receives = engine.outbox.len() < BACKLOG && !engine.current.shutting_down;
     let calm = engine.outbox.is_empty() || engine.shells.ending();
     let deadline = engine.meters.deadline;
+    let stopping = engine.current.stop.is_cancelled() || engine.current.shutting_down;
     tokio::select! {
         () = engine.outbox.send_next(), if !engine.outbox.is_closed() => {
             if engine.outbox.is_closed() {
@@ -64,7 +68,19 @@ pub(crate) async fn serve(engine: &mut Engine) {
         news = engine.undo.next() => undo_queries::report(engine, news),
         news = engine.mcp.next(), if calm => commands::mcp_news(engine, news),
         Some(request) = engine.user.next() => ask_user::take(engine, request),
+        event = engine.helpers.next(calm || stopping) => delegation::take(engine, event),
+        rights = next_rights(&mut engine.config.helper) => gate::take_rights(engine, rights),
     }
+}
+
+/// The next rights that a parent gives to its helper; pending for an agent without a parent. Cancel safe.
+async fn next_rights(role: &mut Option<HelperRole>) -> Rights {
+    if let Some(role) = role
+        && role.rights.changed().await.is_ok()
+    {
+        return role.rights.borrow_and_update().clone();
+    }
+    std::future::pending().await
 }
 
 /// Receives every command that has already arrived, so that no other work overtakes it.
@@ -84,6 +100,11 @@ pub(crate) async fn end_jobs(engine: &mut Engine, deadline: Instant) {
         attend(engine, ending).await;
         background_jobs::ended(engine);
     }
+}
+
+/// Waits for the ends of helpers, which were stopped, at most until `deadline`.
+pub(crate) async fn end_delegation(engine: &mut Engine, deadline: Instant) {
+    while !engine.helpers.is_empty() && timeout_at(deadline, serve(engine)).await.is_ok() {}
 }
 
 /// Stops the user's commands and waits for them, at most until `deadline`.

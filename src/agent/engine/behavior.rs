@@ -85,6 +85,25 @@ pub struct Behavior {
     pub extensions: Arc<Extensions>,
     /// The MCP servers and their use.
     pub mcp: McpBehavior,
+    /// The limits of helpers.
+    pub helpers: HelperLimits,
+}
+
+/// The limits of the helpers of an agent, and their models.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HelperLimits {
+    /// The maximum number of helpers of one agent at work; others wait.
+    pub at_once: usize,
+    /// The maximum number of helpers of a run, with their own.
+    pub total: u32,
+    /// The model of `explore`, by any name; `None` for a cheap one of the same provider.
+    pub explore_model: Option<String>,
+}
+
+impl Default for HelperLimits {
+    fn default() -> Self {
+        HelperLimits { at_once: 8, total: 64, explore_model: None }
+    }
 }
 
 /// The MCP servers and how they are used.

@@ -9,6 +9,7 @@ use super::accepted_plan;
 use super::announce;
 use super::ask_user;
 use super::background_jobs;
+use super::delegation;
 use super::gate;
 use super::queries;
 use super::shell::{UserCommand, UserCommandEvent};
@@ -53,9 +54,10 @@ pub(crate) fn receive(engine: &mut Engine, command: AgentCommand) {
         }
         AgentCommand::Queue(QueueCommand::TakeQueue) => take_queue(engine),
         AgentCommand::Task(TaskCommand::Shutdown) => engine.shut_down(),
-        AgentCommand::Questions(command) => match command {
-            QuestionCommand::Answer { id, answer } => ask_user::answer(engine, &id, answer),
-            QuestionCommand::AnswerApproval { id, answer } => gate::answer(engine, &id, answer),
+        AgentCommand::Questions(command) => match delegation::pass_answer(engine, command) {
+            Some(QuestionCommand::Answer { id, answer }) => ask_user::answer(engine, &id, answer),
+            Some(QuestionCommand::AnswerApproval { id, answer }) => gate::answer(engine, &id, answer),
+            None => {}
         },
         AgentCommand::Session(SessionCommand::DropPlan) => accepted_plan::set(engine, None),
         AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode }) => gate::set_mode(engine, mode),
@@ -87,7 +89,11 @@ pub(crate) fn apply(engine: &mut Engine, command: AgentCommand) {
         AgentCommand::Queue(command) => apply_to_queues(engine, command),
         AgentCommand::Session(command) => apply_to_session(engine, command),
         AgentCommand::Settings(command) => apply_to_settings(engine, command),
-        AgentCommand::Task(TaskCommand::Query { ticket, query }) => queries::answer(engine, ticket, query),
+        AgentCommand::Task(TaskCommand::Query { ticket, query }) => {
+            if let Some(query) = delegation::pass_query(engine, ticket, query) {
+                queries::answer(engine, ticket, query);
+            }
+        }
         AgentCommand::Shell(ShellCommand::Bash {
             id,
             command,
@@ -176,7 +182,10 @@ fn apply_to_settings(engine: &mut Engine, command: SettingsCommand) {
         SettingsCommand::SetBudgets { budgets } => engine.config.behavior.budgets = budgets,
         SettingsCommand::SetSystem { text } => engine.config.system = text.into(),
         SettingsCommand::SetTools { names } => set_tools(engine, &names),
-        SettingsCommand::SetLimits { limits } => engine.config.limits = limits,
+        SettingsCommand::SetLimits { limits } => {
+            engine.config.limits = limits;
+            engine.meters.used.limit(&limits);
+        }
         SettingsCommand::Tune(tuning) => tune(engine, tuning),
         // These never wait.
         SettingsCommand::ChangeRules { .. } | SettingsCommand::SetPermissionMode { .. } => {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::behavior::Behavior;
+use super::helper_role::HelperRole;
 use crate::catalogue::keys::KeySource;
 use crate::provider::Transport;
 use crate::session::Session;
@@ -55,4 +56,6 @@ pub struct AgentConfig {
     pub behavior: Behavior,
     /// When and how the conversation is compacted.
     pub compaction: CompactionSettings,
+    /// Its place in a tree of agents; `None` for one that works for the user.
+    pub helper: Option<HelperRole>,
 }

@@ -66,6 +66,9 @@ pub(crate) async fn admit(
     engine: &mut Engine,
     prompts: Vec<UserMessage>,
 ) -> (Vec<Message>, Vec<UserMessage>) {
+    if engine.config.helper.is_some() {
+        return (Vec::new(), prompts);
+    }
     let (mut added, mut admitted) = (Vec::new(), Vec::new());
     for prompt in prompts {
         let fields = json!({ "prompt": prompt.content.text() });
@@ -90,8 +93,9 @@ pub(crate) async fn admit(
 
 /// Runs the start hooks for the session that is open from the start.
 pub(crate) async fn agent_started(engine: &mut Engine) {
+    // A helper is part of a session of the user.
     // To know whether it is empty, part of its file must be read.
-    if runner(engine, &[HookEvent::SessionStart]).is_some() {
+    if engine.config.helper.is_none() && runner(engine, &[HookEvent::SessionStart]).is_some() {
         let is_empty = engine.config.session.context().messages.is_empty();
         session_started(engine, if is_empty { "startup" } else { "resume" }).await;
     }
@@ -122,7 +126,7 @@ pub(crate) async fn session_ended(
 
 /// The runner for the hooks at the end of the current session.
 pub(crate) fn ending(engine: &Engine) -> Option<HookRunner> {
-    runner(engine, &[HookEvent::SessionEnd])
+    engine.config.helper.is_none().then(|| runner(engine, &[HookEvent::SessionEnd]))?
 }
 
 /// The reason hooks block a compaction, if they do.
@@ -140,6 +144,9 @@ pub(crate) async fn blocks_compaction(
 /// The request of hooks before a run ends, as a message for the model. `again` is true if the run already
 /// continues because of such a message.
 pub(crate) async fn before_end(engine: &mut Engine, again: bool) -> Option<Message> {
+    if engine.config.helper.is_some() {
+        return None;
+    }
     let outcome = run(engine, HookEvent::Stop, &[], json!({ "stop_hook_active": again })).await;
     outcome.block.filter(|_| outcome.stop.is_none()).map(context)
 }

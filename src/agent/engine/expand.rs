@@ -32,6 +32,10 @@ const MAX_CALLS: usize = 32;
 
 /// Expands the messages. Those that cannot be sent are returned to the user.
 pub(crate) async fn all(engine: &mut Engine, messages: Vec<UserMessage>) -> Vec<UserMessage> {
+    // A model's task for a helper is not a command of the user.
+    if engine.config.helper.is_some() {
+        return messages;
+    }
     let mut expanded = Vec::with_capacity(messages.len());
     let mut waiting: VecDeque<UserMessage> = messages.into();
     while let Some(message) = waiting.pop_front() {

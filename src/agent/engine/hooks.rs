@@ -62,6 +62,11 @@ impl Hooks {
         self
     }
 
+    /// The hooks of an agent whose system prompt does not change.
+    pub(crate) fn without_system_prompt(self) -> Self {
+        Hooks { system_prompt: None, ..self }
+    }
+
     /// The current system prompt for that directory; `None` without such a hook.
     pub(crate) fn current_prompt(&self, cwd: &Path) -> Option<Arc<str>> {
         self.system_prompt.as_ref().map(|hook| hook(cwd))

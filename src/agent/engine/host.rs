@@ -27,6 +27,11 @@ pub trait Host: Debug + Send + Sync {
         None
     }
 
+    /// A much cheaper model of the same provider, for work that needs no better one; `None` if there is none.
+    fn cheap_model(&self, _model: &Model) -> Option<Arc<Model>> {
+        None
+    }
+
     /// Adds a path to the user's setting `sandbox.writable`. The error is a sentence for the user.
     fn save_writable(&self, _path: &Path) -> Result<(), String> {
         Err("here paths can be added for the session only".to_owned())

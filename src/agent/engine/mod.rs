@@ -16,11 +16,13 @@
 //! - `ask_user`: questions of tools to the user
 //! - `call_plan`: the tool of each call, or the reason it cannot run
 //! - `call_hooks`: the user's hooks around a call
+//! - `delegation`: helpers, their questions and their results
 //! - `announce`, `history_paging`, `session_usage`, `queries`, `context_usage`: reports
 //! - `state`: the struct
-//! - `config`, `behavior`, `shell`, and the pure parts: queues, retries, limits, loop guard
+//! - `config`, `behavior`, `helper_role`, `helper_place`, `shell`, and the pure parts: queues, retries, limits, loop guard
 
 mod accepted_plan;
+pub mod agent_handle;
 mod announce;
 mod ask_user;
 mod attend;
@@ -31,12 +33,15 @@ pub(crate) mod calls;
 mod commands;
 mod compact;
 pub mod config;
+mod delegation;
 mod event_hooks;
 mod exchange;
 mod expand;
 mod folder_instructions;
 mod gate;
 mod grants;
+mod helper_place;
+pub mod helper_role;
 pub mod hooks;
 pub mod host;
 mod mode_note;

@@ -17,6 +17,8 @@ const PLAN: &str = "[tau] Plan mode is on. You can read and search, but nothing 
 const SUBMIT: &str = "[tau] Plan mode is on. You can read and search, but nothing that changes anything is \
     run: such calls are denied. Find out what is needed, ask if something is unclear, and hand in a plan with \
     submit_plan.";
+const READS: &str =
+    "[tau] Nothing that changes anything is run now: such calls are denied. You can read and search.";
 const NO_PLAN: &str = "[tau] Plan mode is off: you can make changes again.";
 
 /// The message before the next answer that says that plan mode has begun or ended. `None` if the model knows.
@@ -31,6 +33,7 @@ pub(crate) fn before_answer(engine: &Engine) -> Option<Message> {
         return None;
     }
     let text = match plan {
+        true if engine.config.helper.is_some() => READS,
         true if engine.config.tools.get(SUBMIT_TOOL).is_some() => SUBMIT,
         true => PLAN,
         false => NO_PLAN,

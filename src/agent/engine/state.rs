@@ -11,7 +11,9 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::agent_handle::StartAgent;
 use super::config::AgentConfig;
+use super::helper_place::HelperPlace;
 use super::shell::Shells;
 use crate::engine::base::approvals::Approvals;
 use crate::engine::base::fitted_pictures::FittedPictures;
@@ -127,6 +129,7 @@ pub(crate) struct Engine {
     pub(crate) queues: Queues,
     pub(crate) shells: Shells,
     pub(crate) jobs: JobPlace,
+    pub(crate) helpers: HelperPlace,
     pub(crate) file_versions: Arc<FileVersions>,
     /// The paths that tools have reached.
     pub(crate) reached: ReachedPaths,
@@ -187,13 +190,21 @@ impl Engine {
     /// Begins something that can be stopped. Commands take effect in order, whether they come one by one or
     /// all at once: a command that waits behind this and would stop it has already stopped it.
     pub(crate) fn begin(&mut self) {
-        self.current.stop = CancellationToken::new();
+        self.current.stop = match &self.config.helper {
+            Some(role) => role.stop.child_token(),
+            None => CancellationToken::new(),
+        };
         if self.pending.commands.iter().any(ends_what_runs) {
             self.current.stop.cancel();
         }
     }
 
-    pub(crate) fn new(config: AgentConfig, inbox: mpsc::Receiver<AgentCommand>, outbox: Outbox) -> Self {
+    pub(crate) fn new(
+        config: AgentConfig,
+        inbox: mpsc::Receiver<AgentCommand>,
+        outbox: Outbox,
+        start: StartAgent,
+    ) -> Self {
         let queues = Queues::with_modes(config.behavior.steering, config.behavior.follow_up);
         config.behavior.tools.extend(&config.tools);
         let undo = Undo::of(undo_place(&config));
@@ -215,6 +226,7 @@ impl Engine {
             queues,
             shells: Shells::default(),
             jobs: JobPlace::default(),
+            helpers: HelperPlace::new(start),
             file_versions: Arc::default(),
             reached: ReachedPaths::default(),
             pictures: Arc::default(),
@@ -404,8 +416,14 @@ impl Engine {
             self.found_tools = with(Toolbox::empty(), &of_servers);
         } else {
             self.config.tools = with(own.clone(), &of_servers);
-            self.found_tools = Toolbox::empty();
+            let given = self.config.helper.as_ref().map(|role| role.found_tools.clone());
+            self.found_tools = given.unwrap_or_default();
         }
+    }
+
+    /// The tools that the model finds with `tool_search`.
+    pub(crate) fn found_tools(&self) -> &Toolbox {
+        &self.found_tools
     }
 
     /// The tool that submits a plan, in plan mode if a user can accept one; while a plan is carried out, the
@@ -413,6 +431,7 @@ impl Engine {
     fn plan_tool(&self) -> Option<Arc<dyn AnyTool>> {
         let behavior = &self.config.behavior;
         match behavior.permission_mode {
+            _ if self.config.helper.is_some() => None,
             _ if !behavior.asks_user || self.own_tools.iter().next().is_none() => None,
             PermissionMode::Plan => Some(plan::submit_tool()),
             _ => self.plan.as_ref().map(|_| plan::step_tool()),

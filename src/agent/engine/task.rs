@@ -4,11 +4,11 @@
 //! `attend`), so there are no locks and no second owner.
 
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 use tokio::time::{Duration, Instant, timeout_at};
 
+pub use super::agent_handle::AgentHandle;
 use super::announce;
-use super::attend::{end_jobs, end_shells, serve};
+use super::attend::{end_delegation, end_jobs, end_shells, serve};
 use super::commands;
 use super::compact;
 use super::config::AgentConfig;
@@ -38,22 +38,13 @@ const SERVERS_END: Duration = Duration::from_millis(300);
 /// The time limit of the hooks at the end of the session.
 const HOOKS_END: Duration = Duration::from_millis(1_200);
 
-/// A running agent. Dropping it ends the agent and everything it started.
-pub struct AgentHandle {
-    /// Bounded; `send` waits while the agent is busy.
-    pub commands: mpsc::Sender<AgentCommand>,
-    /// Bounded; the agent waits while they are not read. Ends after `TaskEvent::Stopped`.
-    pub events: mpsc::Receiver<AgentEvent>,
-    pub task: JoinHandle<()>,
-}
-
 /// Starts an agent on the current runtime. Its first event is `SessionOpened`; `ModelChanged` (if
 /// there is a model) and `ThinkingLevelChanged` follow, so that a front end knows the complete
 /// state.
 pub fn spawn(config: AgentConfig) -> AgentHandle {
     let (commands, inbox) = mpsc::channel(COMMANDS);
     let (sender, events) = mpsc::channel(EVENTS);
-    let engine = Engine::new(config, inbox, Outbox::new(sender.clone()));
+    let engine = Engine::new(config, inbox, Outbox::new(sender.clone()), spawn);
     let task = tokio::spawn(async move {
         if let Err(panic) = guarded(run_until_shutdown(engine)).await {
             let text = format!("the agent crashed: {panic}");
@@ -91,6 +82,7 @@ async fn run_until_shutdown(mut engine: Engine) {
     let ending = event_hooks::ending(engine);
     event_hooks::session_ended(engine, ending, "exit", Instant::now() + HOOKS_END).await;
     let (deadline, servers_end) = (Instant::now() + TASK_END, Instant::now() + SERVERS_END);
+    end_delegation(engine, deadline).await;
     end_jobs(engine, deadline).await;
     end_shells(engine, deadline).await;
     engine.mcp.end(servers_end).await;

@@ -270,7 +270,7 @@ impl Turn<'_, '_> {
             Some((first, _)) => first,
             None => with_hint(failure),
         };
-        if self.run.exceeded() == Some(RunEnd::Dollars) {
+        if matches!(self.run.exceeded(), Some(RunEnd::Dollars | RunEnd::Tokens)) {
             return Some(self.give_up(attempt, &failure.to_string()));
         }
         let delay_ms = match self.retries.after(&failure) {

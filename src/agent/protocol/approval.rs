@@ -117,6 +117,9 @@ pub struct ApprovalRequest {
     /// time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ran: bool,
+    /// The name of the helper whose call it is; `tool_call_id` is then the call that asked for the helper.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub helper: Option<String>,
 }
 
 impl ApprovalRequest {

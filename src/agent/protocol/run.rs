@@ -51,7 +51,7 @@ pub enum RetryMode {
     WaitForQuota,
 }
 
-/// The limits of a run; `None` means unlimited.
+/// The limits of a run, also of what its helpers use; `None` means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RunLimits {
@@ -64,6 +64,9 @@ pub struct RunLimits {
     /// US dollars. Enforced only for models whose price is known; a run with another model warns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dollars: Option<f64>,
+    /// Tokens, also those from a cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
 }
 
 /// The reason why a run ended before the model had finished.
@@ -76,6 +79,8 @@ pub enum RunEnd {
     Time,
     /// The cost limit was reached.
     Dollars,
+    /// The limit of tokens was reached.
+    Tokens,
     /// The model repeated the same call with the same result.
     Repeats,
 }

@@ -76,6 +76,12 @@ pub struct SessionRow {
     /// screen.
     #[serde(default)]
     pub printed: bool,
+    /// The kind of helper whose session it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub helper: Option<String>,
+    /// The file of the session that asked for the helper.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<PathBuf>,
 }
 
 impl SessionRow {

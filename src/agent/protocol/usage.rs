@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use tau_tools::Details;
+
 /// Tokens and cost of one answer. `input` excludes tokens read from or written to a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -34,6 +36,19 @@ impl Usage {
         self.cost.cache_write += other.cost.cache_write;
         self.cost.total += other.cost.total;
     }
+}
+
+/// What a helper has used, according to the details of its call; `None` for another call.
+pub fn helper_usage(details: &Details) -> Option<Usage> {
+    let Details::Helper(report) = details else { return None };
+    Some(Usage {
+        input: report.input,
+        output: report.output,
+        cache_read: report.cache_read,
+        cache_write: report.cache_write,
+        total_tokens: report.tokens(),
+        cost: Cost { total: report.cost, ..Cost::default() },
+    })
 }
 
 /// US dollars, by kind of token.

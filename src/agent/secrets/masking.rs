@@ -71,6 +71,7 @@ impl Masking {
                 commands.for_each(|command| self.text(command));
             }
             Details::Paths { paths, .. } => paths.iter_mut().for_each(|path| self.text(path)),
+            Details::Helper(report) => report.texts_mut().for_each(|text| self.text(text)),
         }
     }
 

@@ -34,6 +34,8 @@ struct NewHeader<'a> {
     parent_session: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parent_source: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    helper: Option<&'a str>,
 }
 
 /// How a session begins.
@@ -45,6 +47,8 @@ pub(super) struct Beginning<'a> {
     pub(super) source: SessionOrigin,
     /// No user is present.
     pub(super) printed: bool,
+    /// The kind of helper whose session it is; `parent` asked for it.
+    pub(super) helper: Option<&'a str>,
 }
 
 /// The inode of a directory, which survives a rename.
@@ -66,6 +70,7 @@ pub(super) fn line(id: &str, timestamp: &str, cwd: &Path, beginning: Beginning<'
         printed: beginning.printed,
         parent_session: parent.as_deref(),
         parent_source: beginning.source.is_foreign().then(|| beginning.source.name()),
+        helper: beginning.helper,
     };
     // Strings and numbers always become JSON.
     serde_json::to_string(&header).unwrap_or_default()
@@ -104,6 +109,12 @@ pub(crate) struct Header {
     /// Whether it was begun by a run whose answers are printed.
     #[serde(default)]
     pub printed: bool,
+    /// The kind of helper whose session it is.
+    #[serde(default)]
+    pub helper: Option<String>,
+    /// The session that it continues, or that asked for the helper.
+    #[serde(default)]
+    pub parent_session: Option<PathBuf>,
     /// Settings that version 1 kept here.
     #[serde(default)]
     pub provider: Option<String>,

@@ -75,7 +75,8 @@ pub(super) fn list_listed(
 
 /// The session in `cwd` that was changed last.
 pub fn newest(root: &Path, cwd: &Path) -> Option<PathBuf> {
-    let is_here = |file: &ListedFile| header(&file.path).is_some_and(|header| header.cwd == cwd);
+    let is_here = |header: Header| header.cwd == cwd && header.helper.is_none();
+    let is_here = |file: &ListedFile| header(&file.path).is_some_and(is_here);
     files(root, Some(cwd)).into_iter().find(is_here).map(|file| file.path)
 }
 
@@ -91,7 +92,8 @@ pub fn moved(root: &Path, cwd: &Path) -> Option<PathBuf> {
         _ => header.cwd.file_name() == cwd.file_name(),
     };
     let is_it = |file: &ListedFile| {
-        header(&file.path).is_some_and(|header| was_here(&header) && !header.cwd.is_dir())
+        let is_own = |header: Header| header.helper.is_none() && was_here(&header) && !header.cwd.is_dir();
+        header(&file.path).is_some_and(is_own)
     };
     files(root, None).into_iter().find(is_it).map(|file| file.path)
 }
@@ -213,6 +215,8 @@ pub(super) fn row(file: &ListedFile) -> Option<SessionRow> {
         id: header.id,
         source: SessionOrigin::Tau,
         cwd: header.cwd,
+        parent: header.parent_session.filter(|_| header.helper.is_some()),
+        helper: header.helper,
     })
 }
 

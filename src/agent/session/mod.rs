@@ -113,6 +113,12 @@ impl Session {
         Self::new(dir, cwd, id, Beginning { printed: true, ..Beginning::default() })
     }
 
+    /// Like [`Session::begin`], for a helper of this kind; `parent` is the file of the session that asked for it.
+    pub fn begin_helper(dir: Option<&Path>, cwd: &Path, parent: Option<&Path>, kind: &str) -> Self {
+        let beginning = Beginning { parent, printed: true, helper: Some(kind), ..Beginning::default() };
+        Self::new(dir, cwd, None, beginning)
+    }
+
     /// Marks it as continued on the screen: lists show it, even if it was begun by a run whose answers are
     /// printed.
     pub fn continue_on_screen(&mut self) -> Result<(), SessionError> {

@@ -85,7 +85,7 @@ impl Session {
         let not_a_session = || SessionError::NotASession(path.to_owned());
         let header = read::header(&mut bytes.as_slice()).map_err(failed)?.ok_or_else(not_a_session)?;
         let cwd = cwd.unwrap_or(&header.cwd);
-        let beginning = Beginning { parent: Some(path), source, printed: false };
+        let beginning = Beginning { parent: Some(path), source, ..Beginning::default() };
         let mut session = Self::new(dir, cwd, None, beginning);
         if header.form() == Form::Document {
             session.take_all(migrate::import(&bytes));

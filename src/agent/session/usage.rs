@@ -10,7 +10,10 @@ use serde::Deserialize;
 use super::Session;
 use super::entry::{Body, Entry};
 use tau_protocol::message::Message;
-use tau_protocol::usage::Usage;
+use tau_protocol::usage::{Usage, helper_usage};
+
+/// What the details of a helper's call begin with.
+const HELPER: &[u8] = br#""kind":"helper""#;
 
 /// The usage of entries.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,11 +63,15 @@ impl UsageSum {
 
     fn add_entry(&mut self, entry: &Entry) {
         match &entry.body {
-            Body::Message { message } => {
-                if let Message::Assistant(answer) = message.as_ref() {
+            Body::Message { message } => match message.as_ref() {
+                Message::Assistant(answer) => {
                     self.add_answer(&answer.provider, &answer.model, &answer.usage);
                 }
-            }
+                Message::ToolResult(result) => {
+                    self.add(&helper_usage(&result.details).unwrap_or_default());
+                }
+                _ => {}
+            },
             Body::Compaction { usage: Some(usage), .. } | Body::BranchSummary { usage: Some(usage), .. } => {
                 self.add(&serde_json::from_value(usage.clone()).unwrap_or_default());
             }
@@ -75,6 +82,9 @@ impl UsageSum {
 
     /// Adds the usage of a line of a session file.
     pub(super) fn add_line(&mut self, line: &[u8]) {
+        if memchr::memmem::find(line, HELPER).is_some() {
+            return self.add_helper(line);
+        }
         if memchr::memmem::find(line, b"\"usage\"").is_none() {
             return;
         }
@@ -87,6 +97,14 @@ impl UsageSum {
             }
             ("compaction" | "branch_summary" | "usage", _, Some(usage)) => self.add(&usage),
             _ => {}
+        }
+    }
+
+    /// Adds what a helper has used, which the result of its call says.
+    fn add_helper(&mut self, line: &[u8]) {
+        let entry = std::str::from_utf8(line).ok().and_then(Entry::parse);
+        if let Some(entry) = entry.filter(Entry::is_message) {
+            self.add_entry(&entry);
         }
     }
 

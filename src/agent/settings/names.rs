@@ -1,7 +1,7 @@
 //! Names of tables in `config.toml`, and names that were removed.
 
 /// The tables that hold settings.
-pub(super) const GROUPS: [&str; 2] = ["sandbox", "timeouts"];
+pub(super) const GROUPS: [&str; 3] = ["sandbox", "helpers", "timeouts"];
 
 const MODELS_FILE: &str = "a [vendors.NAME] in models.toml, or use /login (docs/models.md)";
 /// The replacement for settings that tau now determines itself.

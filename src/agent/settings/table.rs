@@ -414,6 +414,18 @@ settings! {
     mcp: bool = false, Columns { ..COLUMNS };
     end
 
+    /// Helpers: agents that the model gives tasks to
+    [helpers]: HelperSettings,
+    /// The model may give tasks to helpers, with the tool `delegate`
+    enabled: bool = false, Columns { ..COLUMNS };
+    /// Helpers of one agent that work at the same time; others wait
+    at_once: NonZeroU64, Columns { default: "`8`", ..COLUMNS };
+    /// Helpers of one prompt, with those of helpers
+    total: NonZeroU64, Columns { default: "`64`", ..COLUMNS };
+    /// Model of helpers that explore
+    explore_model: String, Columns { default: "a cheap one of the same provider, if tau knows one", ..COLUMNS };
+    end
+
     /// Timeouts for model servers
     [timeouts]: TimeoutSettings,
     /// Longest wait for a connection

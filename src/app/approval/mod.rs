@@ -147,7 +147,8 @@ impl Approval {
             }
             Preview::Change { change } => (None, Some(Arc::new(asked_diff(change)))),
         };
-        let mut reasons: Vec<Printable> = request.reasons.iter().map(reason).collect();
+        let by = request.helper.as_ref().map(|name| asked_line(&format!("asked by the helper {name}")));
+        let mut reasons: Vec<Printable> = by.into_iter().chain(request.reasons.iter().map(reason)).collect();
         if command.is_none() && change.is_none() {
             reasons.extend(touched(&request.access));
         }

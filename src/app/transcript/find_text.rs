@@ -90,7 +90,7 @@ fn tool_text(tool: &ToolPanel) -> (String, usize) {
 pub(super) fn output_text(output: &PanelOutput, text: &mut String) {
     match output {
         PanelOutput::None => {}
-        PanelOutput::Text(lines) => {
+        PanelOutput::Text(lines) | PanelOutput::Helper { lines, .. } => {
             for line in lines.iter() {
                 text.push('\n');
                 text.push_str(line);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::arguments::CallArguments;
 use super::command_panel::CommandPanel;
 use super::paging::Paging;
-use super::panel::{CallState, ToolPanel, fallback_title};
+use super::panel::{CallState, PanelOutput, ToolPanel, fallback_title};
 use super::run_end::{FirstEnd, OpenRun};
 use super::{EntryBody, Live, LiveBlock, Transcript, TranscriptEntry};
 use crate::blocks::MarkdownBlocks;
@@ -404,6 +404,11 @@ impl Transcript {
     pub(crate) fn call_judged(&mut self, id: &str, outcome: ApprovalOutcome, now: Millis) {
         self.on_call(id, |panel| {
             if panel.state != CallState::Asked {
+                return;
+            }
+            if matches!(panel.output, PanelOutput::Helper { .. }) {
+                // The helper asked; the call itself is running.
+                panel.state = CallState::Running;
                 return;
             }
             panel.state = match (outcome, panel.since) {

@@ -64,6 +64,9 @@ fn of_details(details: &Details) -> usize {
         }
         Details::Paths { paths, .. } => lines(paths),
         Details::Image { mime_type, .. } => mime_type.len(),
+        Details::Helper(report) => {
+            report.answer.len() + report.doing.len() + report.name.len() + lines(&report.steps)
+        }
     }
 }
 

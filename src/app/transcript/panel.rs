@@ -15,7 +15,10 @@ use crate::ansi::{self, AnsiLine};
 use crate::msg::Millis;
 use crate::picture::MessagePicture;
 use crate::printable::{Printable, asked_line, printable_line};
+use crate::token_count;
 use tau_protocol::message::HookNote;
+use tau_tools::counted::counted;
+use tau_tools::delegate::{HelperReport, HelperState};
 use tau_tools::details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
 /// Maximum lines of a result that are shown besides its output.
@@ -39,6 +42,12 @@ pub enum PanelOutput {
     },
     /// One line about a picture.
     Picture(Printable),
+    /// A helper: what it has used, what it does now, and what it has done.
+    Helper {
+        used: Printable,
+        doing: Option<Printable>,
+        lines: Arc<[Printable]>,
+    },
 }
 
 /// A call of a tool.
@@ -159,6 +168,7 @@ fn output(content: &[Content], details: &Details) -> PanelOutput {
         Details::Diff(diff) => PanelOutput::Diff(Arc::new(printable_diff(diff))),
         Details::Terminal(output) => terminal(output),
         Details::Text { text } => lines(text),
+        Details::Helper(report) => helper(report, content),
         Details::Paths { paths, .. } => {
             PanelOutput::Text(paths.iter().map(|path| Printable::line(path)).collect())
         }
@@ -182,6 +192,10 @@ fn secrets(content: &[Content], details: &Details) -> HiddenSecrets {
             HiddenSecrets::of(diff.hunks.iter().flat_map(|hunk| &hunk.lines).map(String::as_str))
         }
         Details::Paths { paths, .. } => HiddenSecrets::of(paths.iter().map(String::as_str)),
+        Details::Helper(report) => {
+            let said = content.iter().filter_map(text_of);
+            HiddenSecrets::of(report.steps.iter().map(String::as_str).chain(said))
+        }
         Details::None | Details::Lines(_) | Details::Image { .. } => {
             HiddenSecrets::of(content.iter().filter_map(text_of))
         }
@@ -227,6 +241,36 @@ fn lines(text: &str) -> PanelOutput {
         return PanelOutput::None;
     }
     PanelOutput::Text(text.trim_end().lines().map(Printable::line).collect())
+}
+
+/// What a helper does, or did.
+fn helper(report: &HelperReport, content: &[Content]) -> PanelOutput {
+    let mut used = vec![format!("{} tokens", token_count::tokens(report.tokens()))];
+    match (report.cost > 0.0, report.unpriced) {
+        (true, false) => used.push(format!("${:.3}", report.cost)),
+        (true, true) => used.push(format!("${:.3}+?", report.cost)),
+        (false, true) => used.push("$?".to_owned()),
+        (false, false) => {}
+    }
+    let doing = match report.state {
+        HelperState::Waiting => Some("waits for another helper to end".to_owned()),
+        HelperState::Running if report.model.is_empty() => Some(report.doing.clone()),
+        HelperState::Running => Some(format!("{} · {}", report.doing, report.model)),
+        HelperState::Asking => Some("waits for you".to_owned()),
+        HelperState::Done | HelperState::Failed | HelperState::Stopped => None,
+    };
+    let mut lines = vec![format!("{} · {}", report.name, report.model)];
+    let hidden = report.calls.saturating_sub(report.steps.len() as u64);
+    if hidden > 0 {
+        lines.push(format!("⋯ {} before these", counted(hidden, "call")));
+    }
+    lines.extend(report.steps.iter().cloned());
+    lines.extend(content.iter().filter_map(text_of).flat_map(str::lines).map(str::to_owned));
+    PanelOutput::Helper {
+        used: Printable::line(&used.join(" · ")),
+        doing: doing.map(|doing| Printable::line(&doing)),
+        lines: lines.iter().map(|line| Printable::line(line)).collect(),
+    }
 }
 
 fn terminal(output: &TerminalOutput) -> PanelOutput {

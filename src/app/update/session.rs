@@ -43,7 +43,7 @@ pub(super) fn show(model: &mut Model) {
         Some(file) => file.display().to_string(),
         None => "in memory only".to_owned(),
     };
-    let total = &status.total;
+    let total = &status.total_with_helpers();
     let money = if status.priced { format!("${:.4}", total.cost.total) } else { "price unknown".to_owned() };
     let answers = status.mirror.model.as_ref().map_or_else(
         || "no model".to_owned(),

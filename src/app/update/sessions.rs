@@ -227,7 +227,10 @@ fn session_row(row: &SessionRow, all: bool, now: Millis, open: Option<&Path>) ->
     let key = row.path.display().to_string();
     PickerRow {
         key,
-        title: Printable::line(&row.title()),
+        title: match &row.helper {
+            Some(kind) => Printable::line(&format!("↳ {kind}: {}", row.title())),
+            None => Printable::line(&row.title()),
+        },
         note: Printable::line(&note),
         current: open == Some(row.path.as_path()),
         hidden: row.printed && open != Some(row.path.as_path()),

@@ -57,7 +57,7 @@ fn claude(model: &Model) -> ClaudeFacts {
         let LimitFacts { used_percent: used_percentage, resets_at, .. } = limit(window, model.now);
         Some(RateLimit { used_percentage, resets_at })
     };
-    let total = &status.total;
+    let total = &status.total_with_helpers();
     ClaudeFacts {
         session_id: session.id.clone(),
         transcript_path: session.file.as_ref().map(|file| file.to_string_lossy().into_owned()),
@@ -82,7 +82,7 @@ fn claude(model: &Model) -> ClaudeFacts {
 /// The current facts.
 fn facts(model: &Model) -> StatusFacts {
     let status = &model.status;
-    let Usage { input, output, cache_read, cache_write, .. } = status.total;
+    let Usage { input, output, cache_read, cache_write, .. } = status.total_with_helpers();
     let session = &status.mirror.session;
     let claude = claude(model);
     StatusFacts {

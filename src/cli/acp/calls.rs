@@ -42,11 +42,14 @@ pub(crate) fn shown_path(path: &Path) -> String {
 /// The output of a call, complete or partial.
 pub(crate) fn content(cwd: &Path, output: &ToolOutput) -> Vec<ToolCallContent> {
     match &output.details {
+        // The answer of one that has ended is in the content.
+        Details::Helper(report) if !report.state.is_over() => vec![text(&fenced(&report.steps.join("\n")))],
         Details::Diff(diff) => diffs(cwd, diff),
         Details::Terminal(terminal) => vec![text(&fenced(&ansi::plain(&terminal.text)))],
         Details::None
         | Details::Text { .. }
         | Details::Lines(_)
+        | Details::Helper(_)
         | Details::Paths { .. }
         | Details::Image { .. } => output.content.iter().map(block).collect(),
     }
@@ -121,6 +124,9 @@ pub(crate) fn facts(output: &ToolOutput, duration_ms: Option<u64>) -> Value {
         Details::Paths { paths, cut } => {
             facts.insert("paths".to_owned(), json!(paths));
             facts.insert("cut".to_owned(), json!(cut));
+        }
+        Details::Helper(report) => {
+            facts.insert("helper".to_owned(), json!(report));
         }
         Details::None | Details::Text { .. } | Details::Lines(_) | Details::Image { .. } => {}
     }

@@ -56,7 +56,9 @@ fn of_run(state: &mut AcpState, key: SessionKey, event: RunEvent) {
         RunEvent::RunStopped { reason } => {
             if let Some(turn) = turn {
                 turn.outcome = match reason {
-                    RunEnd::Turns | RunEnd::Time | RunEnd::Dollars => StopReason::MaxTurnRequests,
+                    RunEnd::Turns | RunEnd::Time | RunEnd::Dollars | RunEnd::Tokens => {
+                        StopReason::MaxTurnRequests
+                    }
                     RunEnd::Repeats => StopReason::EndTurn,
                 };
             }

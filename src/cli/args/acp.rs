@@ -35,6 +35,9 @@ pub(crate) struct AcpArgs {
     /// Stop a prompt once it has cost USD dollars
     #[arg(long, value_name = "USD", value_parser = super::dollars_parser)]
     pub max_cost: Option<f64>,
+    /// Stop a prompt once it has used N tokens
+    #[arg(long, value_name = "N", value_parser = super::count_parser::<u64>)]
+    pub max_tokens: Option<u64>,
     /// Do not save the sessions
     #[arg(long)]
     pub no_session: bool,
@@ -58,6 +61,7 @@ impl AcpArgs {
             no_tools: self.no_tools,
             max_turns: self.max_turns,
             max_cost: self.max_cost,
+            max_tokens: self.max_tokens,
             no_session: self.no_session,
             no_context_files: self.no_context_files,
             trust: self.trust,

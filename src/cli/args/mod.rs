@@ -132,6 +132,9 @@ pub struct CliArgs {
     /// Stop a prompt once it has cost USD dollars
     #[arg(long, value_name = "USD", help_heading = "Front end", value_parser = dollars_parser)]
     pub max_cost: Option<f64>,
+    /// Stop a prompt once it has used N tokens
+    #[arg(long, value_name = "N", help_heading = "Front end", value_parser = count_parser::<u64>)]
+    pub max_tokens: Option<u64>,
     /// Stop everything after SECS seconds
     #[arg(long, value_name = "SECS", help_heading = "Front end", value_parser = count_parser::<u64>)]
     pub timeout: Option<u64>,

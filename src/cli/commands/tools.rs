@@ -94,6 +94,7 @@ fn state(here: &Here, row: &BuiltInTool) -> &'static str {
         (Some(_), _) => "off",
         (None, Offered::Always) => "on",
         (None, Offered::WhereAsked) => "by mode",
+        (None, Offered::WhenNamed) => "off",
     }
 }
 
@@ -311,6 +312,7 @@ impl Here {
             editor: None,
             user: None,
             jobs: None,
+            helpers: None,
             limits: OutputLimits { images: true, ..OutputLimits::default() },
             default_timeout: settings.bash_timeout,
         })

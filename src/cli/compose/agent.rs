@@ -16,7 +16,7 @@ use crate::compose::project_settings::ProjectSettings;
 use crate::process::exit::Refusal;
 use tau_agent::catalogue::keys::Keys;
 use tau_agent::demo::{DemoTransport, Pace};
-use tau_agent::engine::behavior::{Behavior, McpBehavior, OnAsk};
+use tau_agent::engine::behavior::{Behavior, HelperLimits, McpBehavior, OnAsk};
 use tau_agent::engine::config::{AgentConfig, SessionPlace};
 use tau_agent::engine::hooks::Hooks;
 use tau_agent::engine::tool_registry::ToolRegistry;
@@ -35,6 +35,7 @@ use tau_protocol::approval::PermissionMode;
 use tau_protocol::run::{RetryMode, RunLimits};
 use tau_tools::access::FileFilter;
 use tau_tools::bash::Bash;
+use tau_tools::delegate::Delegate;
 use tau_tools::process::ChildEnv;
 use tau_tools::scratch::Scratch;
 use tau_tools::{Toolbox, toolbox};
@@ -125,11 +126,13 @@ impl Setup {
             limits: RunLimits {
                 turns: self.args.max_turns,
                 dollars: self.args.max_cost,
+                tokens: self.args.max_tokens,
                 // Other front ends enforce `--timeout` themselves, since it covers all prompts together.
                 time: self.args.timeout.filter(|_| self.args.background).map(Duration::from_secs),
             },
             behavior: self.behavior(prompt.clone(), &cwd),
             compaction: self.settings.compaction(),
+            helper: None,
         };
         Ok(ComposedAgent { config, prompt, notices: text.notices })
     }
@@ -169,6 +172,7 @@ impl Setup {
             used_files: Some(Arc::new(self.used_files())),
             extensions: Arc::clone(&self.extensions),
             mcp: self.mcp(),
+            helpers: self.helper_limits(),
             ..Behavior::default()
         };
         behavior.set_settings_fault(self.settings_fault.clone());
@@ -223,6 +227,18 @@ impl Setup {
         }
     }
 
+    /// The limits of helpers.
+    fn helper_limits(&self) -> HelperLimits {
+        let (usual, set) = (HelperLimits::default(), &self.settings.helpers);
+        let at_once = set.at_once.and_then(|most| usize::try_from(most.get()).ok());
+        let total = set.total.and_then(|most| u32::try_from(most.get()).ok());
+        HelperLimits {
+            at_once: at_once.unwrap_or(usual.at_once),
+            total: total.unwrap_or(usual.total),
+            explore_model: set.explore_model.clone(),
+        }
+    }
+
     /// The tools that can be turned on later.
     fn tool_registry(&self) -> ToolRegistry {
         let registry = ToolRegistry::default();
@@ -249,6 +265,10 @@ impl Setup {
             }
             (None, Some(names)) => web::built_in(names, &self.settings).map_err(Refusal::config)?,
             (None, None) => Toolbox::standard(),
+        };
+        let tools = match self.settings.helpers.enabled() && flag.is_none() {
+            true => tools.with(Arc::new(Delegate::default())),
+            false => tools,
         };
         let is_wanted = |name: &str| flag.is_none_or(|names| names.iter().any(|wanted| wanted == name));
         // From these settings: state shared with a setup that was read later follows that setup.

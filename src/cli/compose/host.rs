@@ -37,6 +37,12 @@ impl Host for ProgramHost {
         Some(found.and_then(|model| find_usable(&catalogue, &self.keys, &model.provider, &model.id)))
     }
 
+    fn cheap_model(&self, model: &Model) -> Option<Arc<Model>> {
+        let catalogue = self.keys.catalogue();
+        let found = catalogue.cheap_model(model)?;
+        find_usable(&catalogue, &self.keys, &found.provider, &found.id).ok()
+    }
+
     fn save_writable(&self, path: &Path) -> Result<(), String> {
         sandbox::save_writable(&self.paths, path)
     }

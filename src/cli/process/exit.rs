@@ -91,7 +91,7 @@ impl From<RunEnd> for Exit {
     fn from(end: RunEnd) -> Exit {
         match end {
             RunEnd::Repeats => Exit::Stuck,
-            RunEnd::Turns | RunEnd::Time | RunEnd::Dollars => Exit::Limit,
+            RunEnd::Turns | RunEnd::Time | RunEnd::Dollars | RunEnd::Tokens => Exit::Limit,
         }
     }
 }

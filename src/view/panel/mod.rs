@@ -72,6 +72,15 @@ fn head_row(mark: Span<'static>, left: Vec<Span<'static>>, right: Vec<Span<'stat
 pub(crate) fn came_of(tool: &ToolPanel, now: Millis, theme: &Theme) -> Vec<Span<'static>> {
     let muted = |text: String| Span::styled(text, theme.style(ThemeToken::Muted));
     let took = tool.duration.and_then(|took| noticeable(Millis::try_from(took).unwrap_or(Millis::MAX)));
+    if let PanelOutput::Helper { used, .. } = &tool.output
+        && !matches!(tool.state, CallState::Asked)
+    {
+        let running = || noticeable(now - tool.since.filter(|_| tool.state == CallState::Running)?);
+        let time = took.or_else(running);
+        let outcome = tool.outcome.as_ref().map(ToString::to_string);
+        let parts: Vec<String> = outcome.into_iter().chain([used.to_string()]).chain(time).collect();
+        return vec![muted(parts.join(" · "))];
+    }
     match (tool.state, &tool.output) {
         (CallState::Arriving, _) => Vec::new(),
         (CallState::Waiting, _) => vec![muted("queued".to_owned())],

@@ -64,6 +64,12 @@ pub(super) fn rows(
     match output {
         PanelOutput::None => Vec::new(),
         PanelOutput::Text(lines) => text(lines, shown, theme),
+        PanelOutput::Helper { lines, .. } if shown.open => text(lines, shown, theme),
+        PanelOutput::Helper { doing, .. } => {
+            let line = |doing: &Printable| wrap::truncate(doing.as_str(), shown.width).into_owned();
+            let row = |doing| Line::styled(line(doing), theme.style(ThemeToken::Muted)).into();
+            doing.iter().map(row).collect()
+        }
         PanelOutput::Diff(change) => {
             // Two columns are for comparison: a new file has nothing to compare with.
             let compares = change.added > 0 && change.removed > 0;

@@ -1,50 +1,120 @@
 //! Measures the usage of a run against its limits.
 //!
-//! Pure. Failed and repeated requests count too.
+//! Failed and repeated requests count too. What a helper uses counts in its parent's run as well: the limits of
+//! a run are limits of the whole tree.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use tau_protocol::message::Usage;
 use tau_protocol::run::{RunEnd, RunLimits};
+use tau_tools::counted::counted;
 
-/// The usage of a run so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Meter {
+/// The usage of a run so far. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Meter(Arc<MeterState>);
+
+#[derive(Debug, Default)]
+struct MeterState {
+    used: Mutex<Used>,
+    /// The run that asked for this one.
+    above: Option<Meter>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Used {
     answers: u32,
-    dollars: f64,
+    usage: Usage,
+    /// The number of helpers that were started, with their own.
+    helpers: u32,
+    limits: RunLimits,
 }
 
 impl Meter {
+    /// The meter of a helper's run.
+    pub(crate) fn below(above: &Meter) -> Self {
+        Meter(Arc::new(MeterState { used: Mutex::default(), above: Some(above.clone()) }))
+    }
+
+    /// The meters that what is used here counts in: this one, and those above.
+    fn chain(&self) -> impl Iterator<Item = &Meter> {
+        std::iter::successors(Some(self), |meter| meter.0.above.as_ref())
+    }
+
     /// Adds the usage of a request, whether or not it succeeded.
-    pub(crate) fn spend(&mut self, usage: &Usage) {
-        self.dollars += usage.cost.total;
+    pub(crate) fn spend(&self, usage: &Usage) {
+        self.chain().for_each(|meter| meter.0.used.lock().usage.add(usage));
     }
 
     /// Counts a finished answer.
-    pub(crate) fn answered(&mut self) {
-        self.answers = self.answers.saturating_add(1);
+    pub(crate) fn answered(&self) {
+        let mut used = self.0.used.lock();
+        used.answers = used.answers.saturating_add(1);
     }
 
-    /// The limit that forbids another request, if one is reached.
-    pub(crate) fn exceeded(&self, limits: &RunLimits) -> Option<RunEnd> {
-        if limits.turns.is_some_and(|most| self.answers >= most) {
+    /// Everything used so far, also by helpers.
+    pub(crate) fn usage(&self) -> Usage {
+        self.0.used.lock().usage
+    }
+
+    /// Counts another helper, unless the whole tree has had `most`.
+    pub(crate) fn takes_helper(&self, most: u32) -> bool {
+        let root = self.chain().last().unwrap_or(self);
+        if root.0.used.lock().helpers >= most {
+            return false;
+        }
+        self.chain().for_each(|meter| {
+            let mut used = meter.0.used.lock();
+            used.helpers = used.helpers.saturating_add(1);
+        });
+        true
+    }
+
+    /// Applies these limits, also to helpers.
+    pub(crate) fn limit(&self, limits: &RunLimits) {
+        self.0.used.lock().limits = *limits;
+    }
+
+    /// The limit that forbids another request, if one is reached: of this run, or of a run above it.
+    pub(crate) fn exceeded(&self) -> Option<RunEnd> {
+        let used = *self.0.used.lock();
+        if used.limits.turns.is_some_and(|most| used.answers >= most) {
             return Some(RunEnd::Turns);
         }
-        limits.dollars.is_some_and(|most| self.dollars >= most).then_some(RunEnd::Dollars)
+        self.chain().find_map(|meter| {
+            let Used { usage, limits, .. } = *meter.0.used.lock();
+            if limits.dollars.is_some_and(|most| usage.cost.total >= most) {
+                return Some(RunEnd::Dollars);
+            }
+            limits.tokens.is_some_and(|most| tokens(&usage) >= most).then_some(RunEnd::Tokens)
+        })
     }
 
     /// The notice for a run that was ended by a limit.
     pub(crate) fn notice(&self, end: RunEnd) -> String {
-        let answers = if self.answers == 1 { "answer" } else { "answers" };
+        let used = *self.0.used.lock();
         match end {
             RunEnd::Turns => {
-                format!("stopped after {} {answers}, the limit for a run", self.answers)
+                format!("stopped after {}, the limit for a run", counted(u64::from(used.answers), "answer"))
             }
             RunEnd::Time => "stopped: the time limit of this run was reached".to_owned(),
             RunEnd::Dollars => {
-                format!("stopped: this run has reached its cost limit (${:.4} so far)", self.dollars)
+                format!("stopped: this run has reached its cost limit (${:.4} so far)", used.usage.cost.total)
+            }
+            RunEnd::Tokens => {
+                let tokens = counted(tokens(&used.usage), "token");
+                format!("stopped: this run has reached its token limit ({tokens} so far)")
             }
             RunEnd::Repeats => "stopped: the model keeps repeating the same call".to_owned(),
         }
     }
+}
+
+/// All tokens, also those from a cache.
+fn tokens(usage: &Usage) -> u64 {
+    let parts = [usage.output, usage.cache_read, usage.cache_write];
+    parts.iter().fold(usage.input, |sum, part| sum.saturating_add(*part))
 }
 
 #[cfg(test)]
@@ -52,15 +122,24 @@ mod tests {
     use super::*;
     use tau_protocol::message::Cost;
 
+    fn usage() -> Usage {
+        let cost = Cost { total: 0.6, ..Cost::default() };
+        Usage { input: 90, output: 10, cost, ..Usage::default() }
+    }
+
     #[test]
     fn failed_requests_count_too() {
-        let mut meter = Meter::default();
-        let usage = Usage { cost: Cost { total: 0.6, ..Cost::default() }, ..Usage::default() };
+        let meter = Meter::default();
+        let exceeded = |limits: RunLimits| {
+            meter.limit(&limits);
+            meter.exceeded()
+        };
         let turns = |turns| RunLimits { turns: Some(turns), ..RunLimits::default() };
         let dollars = |most| RunLimits { dollars: Some(most), ..RunLimits::default() };
-        assert_eq!(meter.exceeded(&turns(0)), Some(RunEnd::Turns));
-        meter.spend(&usage);
-        meter.spend(&usage);
+        let tokens = |most| RunLimits { tokens: Some(most), ..RunLimits::default() };
+        assert_eq!(exceeded(turns(0)), Some(RunEnd::Turns));
+        meter.spend(&usage());
+        meter.spend(&usage());
         meter.answered();
         let cases = [
             (RunLimits::default(), None),
@@ -68,11 +147,32 @@ mod tests {
             (turns(2), None),
             (dollars(1.2), Some(RunEnd::Dollars)),
             (dollars(1.3), None),
+            (tokens(200), Some(RunEnd::Tokens)),
+            (tokens(201), None),
         ];
         for (limits, expected) in cases {
-            assert_eq!(meter.exceeded(&limits), expected, "{limits:?}");
+            assert_eq!(exceeded(limits), expected, "{limits:?}");
         }
         assert!(meter.notice(RunEnd::Turns).contains("after 1 answer,"));
         assert!(meter.notice(RunEnd::Dollars).contains("$1.2000"));
+        assert!(meter.notice(RunEnd::Tokens).contains("(200 tokens so far)"));
+    }
+
+    #[test]
+    fn a_tree_has_one_limit() {
+        let root = Meter::default();
+        root.limit(&RunLimits { dollars: Some(1.0), turns: Some(1), ..RunLimits::default() });
+        let (one, other) = (Meter::below(&root), Meter::below(&root));
+        let inner = Meter::below(&one);
+        inner.spend(&usage());
+        root.answered();
+        assert_eq!((inner.exceeded(), other.exceeded()), (None, None), "answers are counted run by run");
+        other.spend(&usage());
+        for meter in [&inner, &one, &other] {
+            assert_eq!(meter.exceeded(), Some(RunEnd::Dollars));
+        }
+        assert_eq!((one.usage().input, root.usage().input), (90, 180));
+        let started = (0..5).filter(|_| inner.takes_helper(3)).count();
+        assert_eq!((started, other.takes_helper(3)), (3, false));
     }
 }

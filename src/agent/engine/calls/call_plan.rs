@@ -81,6 +81,10 @@ fn find(engine: &Engine, call: &ToolCall) -> Result<Arc<dyn AnyTool>, String> {
         };
         return Err(format!("unknown tool {:?}; {names}", call.name));
     };
+    let allowed = engine.config.helper.as_ref().and_then(|role| role.allowed.as_ref());
+    if let Some(allowed) = allowed.filter(|allowed| !allowed.contains(&call.name)) {
+        return Err(format!("this helper may not call {}; it may call {}", call.name, allowed.join(", ")));
+    }
     match &call.arguments {
         Value::Object(_) => Ok(tool.clone()),
         Value::String(text) => {

@@ -35,6 +35,7 @@ use tau_protocol::call_ending::{ABORTED, DROPPED, SKIPPED};
 use tau_protocol::event::{NoticeLevel, TurnEvent};
 use tau_protocol::message::{AssistantMessage, Message, ToolCall, ToolResultMessage};
 use tau_protocol::run::SteerMode;
+use tau_tools::delegate;
 use tau_tools::{AnyTool, Content, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress};
 
 /// The maximum number of concurrent calls.
@@ -232,7 +233,8 @@ impl<'a> ToolRunner<'a> {
             Err(reason) => return self.end(batch, index, Outcome::unrun(&reason)),
         };
         let (progress, updates) = ToolProgress::channel();
-        let (tool, context) = (tool.clone(), context(self.engine, progress));
+        let helpers = (call.name == delegate::NAME).then(|| self.engine.helpers.link(&call.id));
+        let (tool, context) = (tool.clone(), ToolContext { helpers, ..context(self.engine, progress) });
         let reviews = (index, batch.reviews.sender.clone());
         let undo = undo_queries::of_call(self.engine, call);
         let hooks = call_hooks::of_call(self.engine, call);
@@ -410,6 +412,7 @@ pub(crate) fn context(engine: &Engine, progress: ToolProgress) -> ToolContext {
         editor: engine.config.behavior.editor.clone(),
         user: Some(engine.user.link()),
         jobs: Some(background_jobs::link(engine)),
+        helpers: None,
         limits: OutputLimits { images, ..OutputLimits::default() }.within_window(window),
         default_timeout: engine.config.bash_timeout,
     }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::behavior::{OnAsk, SettingsFault};
+use super::helper_role::Rights;
 use super::state::Engine;
 use crate::engine::base::approvals::{Decision, EarlierCall, Review, WaitingCall};
 use crate::engine::calls::call_hooks;
@@ -21,6 +22,7 @@ use crate::extensions::hooks::HookPermission;
 use crate::permissions::{CallFacts, Judgement, Verdict};
 use tau_protocol::approval::{
     ApprovalAnswer, ApprovalOutcome, ApprovalReason, ApprovalRequest, PermissionMode, RuleScope,
+    is_sandbox_rule,
 };
 use tau_protocol::call_ending;
 use tau_protocol::event::{NoticeLevel, QuestionEvent, SettingsEvent, TaskEvent};
@@ -86,6 +88,7 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
                 sandbox: sandbox_gate::in_force(engine).to_string(),
                 blocked,
                 ran: again,
+                helper: None,
             };
             // If tau is killed while it waits, the call is known not to have run.
             let waiting =
@@ -320,6 +323,17 @@ pub(crate) fn read_rules(engine: &mut Engine) {
     judge_again(engine);
 }
 
+/// Applies the rights of the parent to a helper, also to the waiting calls.
+pub(crate) fn take_rights(engine: &mut Engine, rights: Rights) {
+    let before = engine.config.behavior.permission_mode;
+    rights.apply(&mut engine.config.behavior);
+    let mode = engine.config.behavior.permission_mode;
+    if mode != before {
+        engine.emit(SettingsEvent::PermissionModeChanged { mode });
+    }
+    judge_again(engine);
+}
+
 /// Changes a rule and applies it, also to the waiting calls.
 pub(crate) fn change_rules(engine: &mut Engine, ticket: u64, change: &RuleChange) {
     let changed = rule_list::change_within_ceiling(engine, change);
@@ -348,6 +362,7 @@ fn decide(engine: &mut Engine, id: &str, decision: Decision) {
 
 /// Judges the waiting calls by the current rules and mode.
 fn judge_again(engine: &mut Engine) {
+    engine.helpers.publish(|| Rights::of(&engine.config.behavior));
     let calls: Vec<(String, bool, Judgement)> = engine
         .approvals
         .iter()
@@ -374,6 +389,22 @@ fn judge_again(engine: &mut Engine) {
             Verdict::Ask => {}
         }
     }
+}
+
+/// Adds what the user allows by a helper's call, for this agent and its helpers.
+pub(crate) fn allow_helpers(engine: &mut Engine, rules: &[String], scope: RuleScope) -> Result<(), String> {
+    if let Some(path) = rules.iter().find(|rule| is_sandbox_rule(rule)) {
+        sandbox_gate::add_writable(engine, path, scope)?;
+    } else {
+        rule_list::check(rules)?;
+        for rule in rules {
+            let add = NewRule { list: Verdict::Allow, rule: rule.clone(), scope };
+            rule_list::change(engine, &RuleChange { remove: None, add: Some(add) })?;
+        }
+    }
+    engine.emit(SettingsEvent::RulesChanged);
+    judge_again(engine);
+    Ok(())
 }
 
 /// Adds the rule, or makes the path writable in the sandbox; returns how the call runs now.

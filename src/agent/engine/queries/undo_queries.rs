@@ -9,6 +9,9 @@ use tau_protocol::query::QueryAnswer;
 
 /// The undo record for a call.
 pub(crate) fn of_call(engine: &Engine, call: &ToolCall) -> Option<CallUndo> {
+    if let Some(role) = &engine.config.helper {
+        return role.undo.clone();
+    }
     let place = engine.undo.place.clone()?;
     let checkpoint = last_prompt(engine.config.session.tree());
     Some(CallUndo { place, start: CallStart { id: call.id.clone(), tool: call.name.clone(), checkpoint } })

@@ -67,6 +67,6 @@ impl<'a> Run<'a> {
 
     /// The limit that the run has reached, if any.
     pub(crate) fn exceeded(&self) -> Option<RunEnd> {
-        self.engine.meters.used.exceeded(&self.engine.config.limits)
+        self.engine.meters.used.exceeded()
     }
 }

@@ -62,10 +62,15 @@ fn prepare(engine: &mut Engine) {
     announce::repair(engine);
     record_settings(engine);
     engine.meters = Default::default();
+    let role = engine.config.helper.as_ref();
+    engine.meters.used = role.map(|role| role.meter.clone()).unwrap_or_default();
+    engine.meters.used.limit(&engine.config.limits);
+    let until = role.and_then(|role| role.deadline);
     if engine.config.tools.iter().any(|tool| !tool.spec().read_only) {
         engine.undo.precopy();
     }
-    engine.meters.deadline = engine.config.limits.time.map(|time| Instant::now() + time);
+    let own = engine.config.limits.time.map(|time| Instant::now() + time);
+    engine.meters.deadline = [own, until].into_iter().flatten().min();
 }
 
 /// Runs turns until there is nothing left to do.

@@ -16,7 +16,7 @@ struct Known {
     fields: &'static [(&'static str, &'static str)],
 }
 
-const KNOWN: [Known; 11] = [
+const KNOWN: [Known; 12] = [
     Known { own: "bash", other: "Bash", fields: &[] },
     Known { own: "read", other: "Read", fields: &[("path", "file_path")] },
     Known { own: "write", other: "Write", fields: &[("path", "file_path")] },
@@ -24,6 +24,7 @@ const KNOWN: [Known; 11] = [
     Known { own: "grep", other: "Grep", fields: &[("ignore_case", "-i"), ("context", "-C")] },
     Known { own: "find", other: "Glob", fields: &[] },
     Known { own: "ls", other: "LS", fields: &[] },
+    Known { own: "delegate", other: "Task", fields: &[("task", "prompt"), ("kind", "subagent_type")] },
     Known { own: "ask_user", other: "AskUserQuestion", fields: &[] },
     Known { own: "submit_plan", other: "ExitPlanMode", fields: &[] },
     Known { own: "web_fetch", other: "WebFetch", fields: &[] },

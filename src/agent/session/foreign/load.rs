@@ -75,7 +75,7 @@ impl Session {
         if !read.entries.iter().any(|entry| matches!(entry.body, Body::Message { .. })) {
             return Err(SessionError::NotASession(path.to_owned()));
         }
-        let beginning = Beginning { parent: Some(path), source: origin, printed: false };
+        let beginning = Beginning { parent: Some(path), source: origin, ..Beginning::default() };
         let dir = dir.map(|dir| cwd.map_or_else(|| folder_of(dir, &read.cwd), |_| dir.to_owned()));
         let mut session = Self::new(dir.as_deref(), cwd.unwrap_or(&read.cwd), None, beginning);
         session.take_all(read.entries);

@@ -268,7 +268,7 @@ pub(in crate::session) fn row(file: &ListedFile, origin: SessionOrigin) -> Optio
         modified: seen.latest.unwrap_or(changed),
         messages: seen.messages,
         size: file.size,
-        printed: false,
+        ..SessionRow::default()
     })
 }
 

@@ -1,0 +1,215 @@
+//! The agent of a helper: what it starts with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::kinds::HelperKind;
+use crate::engine::base::meter::Meter;
+use crate::engine::base::undo_place::CallUndo;
+use crate::engine::behavior::{Behavior, McpBehavior};
+use crate::engine::config::{AgentConfig, SessionPlace};
+use crate::engine::helper_role::{HelperRole, Rights};
+use crate::engine::state::Engine;
+use crate::engine::tool_registry::ToolRegistry;
+use crate::secrets::masking::Masking;
+use crate::session::Session;
+use crate::undo::{CallStart, last_prompt};
+use tau_protocol::message::{Message, Usage, UserMessage};
+use tau_protocol::model::Model;
+use tau_protocol::run::{OnRepeat, RunLimits};
+use tau_tools::delegate::{self, HelperRequest};
+use tau_tools::plan;
+use tau_tools::{ToolSpec, Toolbox};
+
+/// The largest number of agents above a helper.
+pub(super) const MAX_DEPTH: u32 = 2;
+/// The tools that search, which whoever may read may use.
+const SEARCHING: [&str; 3] = ["grep", "find", "ls"];
+/// The beginning of the line in a system prompt that names the tools.
+const TOOLS_LINE: &str = "Your tools: ";
+
+/// What a helper's model is told about its place.
+const ROLE: &str = "You are a helper: another agent gives you a task, and your last answer is all that it gets from \
+    you. Do the task yourself, without questions about details, and answer briefly.";
+
+/// A helper that can be started.
+pub(super) struct NewHelper {
+    pub(super) config: AgentConfig,
+    pub(super) first: UserMessage,
+    pub(super) meter: Meter,
+}
+
+/// The number of agents above those that this one would start.
+pub(super) fn depth(engine: &Engine) -> u32 {
+    engine.config.helper.as_ref().map_or(0, |role| role.depth) + 1
+}
+
+/// The helper that a call asks for, with this model.
+pub(super) fn new(
+    engine: &mut Engine,
+    request: &HelperRequest,
+    kind: &HelperKind,
+    model: Option<Arc<Model>>,
+) -> NewHelper {
+    let order = &request.order;
+    let visible = tools(engine, kind);
+    let (offered, allowed) = match order.inherit {
+        // The same tools, so that the provider's cache holds.
+        true => (engine.config.tools.clone(), Some(visible.specs().into_iter().map(name).collect())),
+        false => (visible, None),
+    };
+    let meter = Meter::below(&engine.meters.used);
+    let own_deadline = order.minutes.map(|minutes| Instant::now() + Duration::from_secs(minutes * 60));
+    let role = HelperRole {
+        stop: request.cancel.clone(),
+        depth: depth(engine),
+        meter: meter.clone(),
+        deadline: [own_deadline, engine.meters.deadline].into_iter().flatten().min(),
+        undo: undo(engine, request),
+        rights: engine.helpers.rights(Rights::of(&engine.config.behavior)),
+        found_tools: engine.found_tools().clone(),
+        allowed,
+    };
+    let mut session = session(engine, kind);
+    let (system, text) = match order.inherit {
+        true => {
+            inherit(engine, &mut session, &request.call);
+            let text =
+                format!("[tau] From here on you have another part. {ROLE} {}\n\n{}", kind.prompt, order.task);
+            (Arc::clone(&engine.config.system), text)
+        }
+        false => (system(&engine.config.system, kind, &offered).into(), order.task.clone()),
+    };
+    let mut behavior = behavior(engine);
+    if order.inherit {
+        behavior.conversation_id = Some(engine.conversation_id());
+    }
+    // Placeholders in the task were replaced by values.
+    let text = behavior.masking.vault.mask(&text).unwrap_or(text);
+    let parent = &engine.config;
+    let config = AgentConfig {
+        transport: Arc::clone(&parent.transport),
+        keys: Arc::clone(&parent.keys),
+        tools: offered,
+        model,
+        thinking: parent.thinking,
+        session,
+        place: SessionPlace { dir: parent.place.dir.clone(), cwd: engine.cwd().to_owned() },
+        system,
+        scratch: Arc::clone(&parent.scratch),
+        env: Arc::clone(&parent.env),
+        shell: parent.shell.clone(),
+        bash_timeout: parent.bash_timeout,
+        find_model: Arc::clone(&parent.find_model),
+        max_retries: parent.max_retries,
+        retry_mode: parent.retry_mode,
+        limits: RunLimits {
+            turns: parent.limits.turns,
+            dollars: order.dollars,
+            tokens: order.tokens,
+            time: None,
+        },
+        behavior,
+        compaction: parent.compaction,
+        helper: Some(role),
+    };
+    NewHelper { config, first: UserMessage::with_blocks(text, Vec::new()), meter }
+}
+
+fn name(spec: ToolSpec) -> String {
+    spec.name
+}
+
+/// The tools of a helper: at most those of its parent.
+fn tools(engine: &Engine, kind: &HelperKind) -> Toolbox {
+    let own = &engine.config.tools;
+    let reads = own.get("read").is_some();
+    let searching = Toolbox::all().only(&SEARCHING.map(str::to_owned));
+    let mut all = own.clone();
+    for tool in searching.iter().filter(|tool| reads && own.get(&tool.spec().name).is_none()) {
+        // Only for a kind that names them: others have the tools of their parent.
+        if kind.tools.is_some() {
+            all = all.with(Arc::clone(tool));
+        }
+    }
+    let may_delegate = depth(engine) < MAX_DEPTH;
+    let is_for_helpers = |name: &str| {
+        let is_named = kind.tools.as_ref().is_none_or(|names| names.iter().any(|known| known == name));
+        let is_own = name != plan::SUBMIT && name != plan::STEP && (may_delegate || name != delegate::NAME);
+        is_named && is_own && !kind.without.iter().any(|known| known == name)
+    };
+    let names: Vec<String> = all.specs().into_iter().map(name).filter(|name| is_for_helpers(name)).collect();
+    all.only(&names)
+}
+
+/// The system prompt of a helper: that of its parent, with its own tools and its part.
+fn system(parent: &str, kind: &HelperKind, tools: &Toolbox) -> String {
+    let names: Vec<String> = tools.specs().into_iter().map(name).collect();
+    let line = |line: &str| match line.starts_with(TOOLS_LINE) {
+        true => format!("{TOOLS_LINE}{}.", names.join(", ")),
+        false => line.to_owned(),
+    };
+    let lines: Vec<String> = parent.lines().map(line).collect();
+    format!("{}\n\n# Your part\n\n{ROLE}\n\n{}", lines.join("\n"), kind.prompt)
+}
+
+/// The behavior of a helper's agent.
+fn behavior(engine: &Engine) -> Behavior {
+    let parent = &engine.config.behavior;
+    Behavior {
+        on_repeat: OnRepeat::Stop,
+        hooks: parent.hooks.clone().without_system_prompt(),
+        conversation_id: None,
+        keep_model: true,
+        keep_thinking: true,
+        undo: None,
+        masking: Masking::new(parent.masking.vault.for_helper()),
+        // Its tools are those that it was given.
+        search_tools_by_mode: false,
+        tools: ToolRegistry::default(),
+        mcp: McpBehavior { only: Some(Vec::new()), ..McpBehavior::default() },
+        ..parent.clone()
+    }
+}
+
+/// Its changes are recorded as those of the call.
+fn undo(engine: &Engine, request: &HelperRequest) -> Option<CallUndo> {
+    if let Some(role) = &engine.config.helper {
+        return role.undo.clone();
+    }
+    let place = engine.undo.place.clone()?;
+    let checkpoint = last_prompt(engine.config.session.tree());
+    let start = CallStart { id: request.call.clone(), tool: delegate::NAME.to_owned(), checkpoint };
+    Some(CallUndo { place, start })
+}
+
+/// The session of a helper, which refers to that of its parent.
+fn session(engine: &Engine, kind: &HelperKind) -> Session {
+    let parent = engine.config.session.info().file.as_deref();
+    Session::begin_helper(engine.config.place.dir.as_deref(), engine.cwd(), parent, &kind.name)
+}
+
+/// Copies the conversation before the call. It was paid for already.
+fn inherit(engine: &mut Engine, session: &mut Session, call: &str) {
+    engine.load_context();
+    let messages = engine.config.session.context().messages;
+    let asks = |message: &Arc<Message>| match message.as_ref() {
+        Message::Assistant(answer) => answer.tool_calls().any(|known| known.id == call),
+        _ => false,
+    };
+    let end = messages.iter().rposition(asks).unwrap_or(messages.len());
+    for message in messages.iter().take(end) {
+        let copy = match message.as_ref() {
+            Message::Assistant(answer) => {
+                let mut answer = answer.clone();
+                answer.usage = Usage::default();
+                Arc::new(Message::Assistant(answer))
+            }
+            _ => Arc::clone(message),
+        };
+        let saved = session.append(copy);
+        engine.saved(saved);
+    }
+}

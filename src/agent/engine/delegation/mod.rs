@@ -1,0 +1,384 @@
+//! Helpers: agents that the model gives tasks to.
+//!
+//! The tool [`delegate`](tau_tools::delegate) sends a request; here the agent of the helper is started, its events
+//! are folded into what people see, its questions are put to the user, and its last answer becomes the result of
+//! the call. A helper has a session of its own, at most the rights of its parent, and a meter below its parent's;
+//! it ends with the call.
+
+mod child;
+pub(crate) mod kinds;
+mod report;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::agent_handle::AgentHandle;
+use super::gate;
+use super::helper_place::{HelperEvent, HelperNews, RunningHelper};
+use super::state::Engine;
+use kinds::HelperKind;
+use tau_protocol::approval::{ApprovalAnswer, RuleScope, is_sandbox_rule};
+use tau_protocol::command::{AgentCommand, QuestionCommand, Queue, RunCommand, TaskCommand};
+use tau_protocol::event::{AgentEvent, NoticeLevel, Question, QuestionEvent, RunEvent, TaskEvent};
+use tau_protocol::model::Model;
+use tau_protocol::query::Query;
+use tau_tools::delegate::{self, HelperReport, HelperRequest, HelperState};
+use tau_tools::{ToolError, ToolOutput};
+
+/// Handles a request of a call, or news of a helper.
+pub(crate) fn take(engine: &mut Engine, event: HelperEvent) {
+    match event {
+        HelperEvent::Asked(request) => take_request(engine, request),
+        HelperEvent::News(number, news) => take_news(engine, number, news),
+    }
+}
+
+/// Begins a helper, or answers why it cannot.
+fn take_request(engine: &mut Engine, request: HelperRequest) {
+    if let Err(why) = admit(engine, &request) {
+        return refuse(request, why);
+    }
+    if engine.helpers.running.len() < engine.config.behavior.helpers.at_once {
+        return begin(engine, request);
+    }
+    let number = request.number;
+    let name = format!("{} {number}", request.order.kind);
+    let report = HelperReport { name, state: HelperState::Waiting, ..HelperReport::default() };
+    request
+        .progress
+        .show(ToolOutput { content: Vec::new(), details: tau_tools::Details::Helper(Box::new(report)) });
+    let (cancel, news) = (request.cancel.clone(), engine.helpers.news_sender.clone());
+    tokio::spawn(async move {
+        cancel.cancelled().await;
+        let _ = news.send((number, HelperNews::Withdrawn)).await;
+    });
+    engine.helpers.waiting.push_back(request);
+}
+
+fn refuse(request: HelperRequest, why: String) {
+    // The call is gone if nobody waits for the reply.
+    let _ = request.reply.send(Err(ToolError::refused(format!("{}: {why}", delegate::NAME))));
+}
+
+/// Whether another helper may be started.
+fn admit(engine: &Engine, request: &HelperRequest) -> Result<(), String> {
+    if child::depth(engine) > child::MAX_DEPTH {
+        return Err("a helper of a helper cannot have helpers; do it yourself".to_owned());
+    }
+    kind(engine, &request.order.kind)?;
+    if let Some(end) = engine.meters.used.exceeded() {
+        return Err(engine.meters.used.notice(end));
+    }
+    let most = engine.config.behavior.helpers.total;
+    if !engine.meters.used.takes_helper(most) {
+        return Err(format!("this run has had {most} helpers, the limit; do the rest yourself"));
+    }
+    Ok(())
+}
+
+/// The kind with this name.
+fn kind(_engine: &Engine, name: &str) -> Result<HelperKind, String> {
+    kinds::built_in(name)
+        .ok_or_else(|| format!("no kind {name:?}; the kinds are {}", kinds::BUILT_IN.join(", ")))
+}
+
+/// The model of a helper of this kind.
+fn model(engine: &Engine, kind: &HelperKind, inherit: bool) -> Result<Option<Arc<Model>>, String> {
+    let own = engine.config.model.clone();
+    // Another model would not have the cache.
+    if inherit {
+        return Ok(own);
+    }
+    let behavior = &engine.config.behavior;
+    let chosen = behavior.helpers.explore_model.as_ref().filter(|_| kind.cheap);
+    if let Some(name) = kind.model.as_ref().or(chosen) {
+        return match behavior.host().named_model(name) {
+            Some(found) => found.map(Some),
+            None => Ok(own),
+        };
+    }
+    if !kind.cheap {
+        return Ok(own);
+    }
+    let cheap = own.as_ref().and_then(|model| behavior.host().cheap_model(model));
+    Ok(cheap.or(own))
+}
+
+/// Starts the agent of a helper.
+fn begin(engine: &mut Engine, request: HelperRequest) {
+    let number = request.number;
+    let kind = match kind(engine, &request.order.kind) {
+        Ok(kind) => kind,
+        Err(why) => return refuse(request, why),
+    };
+    let model = match model(engine, &kind, request.order.inherit) {
+        Ok(model) => model,
+        Err(why) => return refuse(request, format!("the model of the kind {}: {why}", kind.name)),
+    };
+    let child::NewHelper { config, first, meter } = child::new(engine, &request, &kind, model);
+    let info = config.session.info();
+    let report = HelperReport {
+        name: format!("{} {number}", kind.name),
+        session: info.id.clone(),
+        file: info.file.as_ref().map(|file| file.to_string_lossy().into_owned()),
+        doing: "starts".to_owned(),
+        ..HelperReport::default()
+    };
+    let commands = relay(number, (engine.helpers.start)(config), engine.helpers.news_sender.clone());
+    let prompt = RunCommand::PromptMessage { message: first, streaming: Queue::Steer };
+    let _ = commands.send(prompt.into());
+    let HelperRequest { call, limits, progress, reply, .. } = request;
+    let helper = RunningHelper {
+        number,
+        call,
+        report,
+        answer: String::new(),
+        error: None,
+        aborted: false,
+        titles: HashMap::new(),
+        asked: Vec::new(),
+        meter,
+        limits,
+        progress,
+        commands: Some(commands),
+        reply: Some(reply),
+    };
+    helper.progress.show(report::progress(&helper));
+    engine.helpers.running.push(helper);
+}
+
+/// Passes commands to an agent and its events to its parent.
+fn relay(
+    number: u32,
+    handle: AgentHandle,
+    news: mpsc::Sender<(u32, HelperNews)>,
+) -> mpsc::UnboundedSender<AgentCommand> {
+    let (sender, mut queue) = mpsc::unbounded_channel();
+    let AgentHandle { commands, mut events, task } = handle;
+    tokio::spawn(async move {
+        while let Some(command) = queue.recv().await {
+            if commands.send(command).await.is_err() {
+                return;
+            }
+        }
+    });
+    tokio::spawn(async move {
+        while let Some(event) = events.recv().await {
+            if news.send((number, HelperNews::Event(event))).await.is_err() {
+                break;
+            }
+        }
+        // Its end, or its crash, which it has reported.
+        let _ = task.await;
+        let _ = news.send((number, HelperNews::Ended)).await;
+    });
+    sender
+}
+
+/// Handles news of a helper.
+fn take_news(engine: &mut Engine, number: u32, news: HelperNews) {
+    match news {
+        HelperNews::Event(event) => take_event(engine, number, event),
+        HelperNews::Withdrawn => {
+            let at = engine.helpers.waiting.iter().position(|request| request.number == number);
+            if let Some(request) = at.and_then(|at| engine.helpers.waiting.remove(at)) {
+                let _ = request.reply.send(Err(ToolError::aborted()));
+            }
+        }
+        HelperNews::Ended => ended(engine, number),
+    }
+}
+
+fn take_event(engine: &mut Engine, number: u32, event: AgentEvent) {
+    let Some(helper) = engine.helpers.get(number) else { return };
+    if report::take(helper, &event) {
+        helper.progress.show(report::progress(helper));
+    }
+    let name = helper.report.name.clone();
+    match event {
+        AgentEvent::Questions(event) => take_question(engine, number, event),
+        AgentEvent::Task(TaskEvent::Notice { level, text, hint }) if level != NoticeLevel::Info => {
+            engine.notice(level, format!("{name}: {text}"), hint.as_deref());
+        }
+        AgentEvent::Task(TaskEvent::Answered { .. }) => engine.emit(event),
+        AgentEvent::Run(RunEvent::AgentSettled { .. }) => settled(engine, number),
+        _ => {}
+    }
+}
+
+/// The run of a helper is over: the call has its result, and the agent ends.
+fn settled(engine: &mut Engine, number: u32) {
+    let Some(helper) = engine.helpers.get(number) else { return };
+    if let Some(commands) = &helper.commands {
+        let _ = commands.send(TaskCommand::Shutdown.into());
+    }
+    if helper.aborted {
+        // Whoever aborted it waits for the result of the call, and not for the agent's end.
+        reply(helper);
+    }
+}
+
+fn reply(helper: &mut RunningHelper) {
+    let result = report::result(helper);
+    if let Some(reply) = helper.reply.take() {
+        // The call is gone if nobody waits for the reply.
+        let _ = reply.send(result);
+    }
+}
+
+/// The agent of a helper has ended, with everything that it started.
+fn ended(engine: &mut Engine, number: u32) {
+    let Some(at) = engine.helpers.running.iter().position(|helper| helper.number == number) else { return };
+    let mut helper = engine.helpers.running.remove(at);
+    for id in std::mem::take(&mut helper.asked) {
+        engine.emit(QuestionEvent::AskWithdrawn { id });
+    }
+    if helper.reply.is_some() {
+        reply(&mut helper);
+    }
+    while engine.helpers.running.len() < engine.config.behavior.helpers.at_once
+        && let Some(request) = engine.helpers.waiting.pop_front()
+    {
+        if request.cancel.is_cancelled() {
+            let _ = request.reply.send(Err(ToolError::aborted()));
+        } else {
+            begin(engine, request);
+        }
+    }
+}
+
+/// The id of a question of a helper.
+fn outer_id(number: u32, id: &str) -> String {
+    format!("h{number}/{id}")
+}
+
+/// The number of the helper that a question belongs to, and its id there.
+fn inner_id(id: &str) -> Option<(u32, &str)> {
+    let (number, id) = id.strip_prefix('h')?.split_once('/')?;
+    Some((number.parse().ok()?, id))
+}
+
+/// Puts a question of a helper to the user, with its name.
+fn take_question(engine: &mut Engine, number: u32, event: QuestionEvent) {
+    let Some(helper) = engine.helpers.get(number) else { return };
+    let (name, call) = (helper.report.name.clone(), helper.call.clone());
+    match event {
+        QuestionEvent::ApprovalRequested { mut request } => {
+            request.id = outer_id(number, &request.id);
+            request.tool_call_id = call;
+            request.helper = Some(match &request.helper {
+                Some(inner) => format!("{name}, {inner}"),
+                None => name,
+            });
+            asks(helper, true);
+            engine.emit(QuestionEvent::ApprovalRequested { request });
+        }
+        QuestionEvent::ApprovalEnded { id, outcome } => {
+            let id = outer_id(number, &id);
+            asks(helper, false);
+            engine.emit(QuestionEvent::ApprovalEnded { id, outcome });
+        }
+        QuestionEvent::Asked { id, mut question } => {
+            let id = outer_id(number, &id);
+            sign(&mut question, &name);
+            asks(helper, true);
+            helper.asked.push(id.clone());
+            engine.emit(QuestionEvent::Asked { id, question });
+        }
+        QuestionEvent::AskWithdrawn { id } => {
+            let id = outer_id(number, &id);
+            asks(helper, false);
+            helper.asked.retain(|known| *known != id);
+            engine.emit(QuestionEvent::AskWithdrawn { id });
+        }
+    }
+}
+
+/// Notes that a helper waits for the user, or no longer.
+fn asks(helper: &mut RunningHelper, waits: bool) {
+    helper.report.state = if waits { HelperState::Asking } else { HelperState::Running };
+    helper.progress.show(report::progress(helper));
+}
+
+/// Puts the name of a helper before its question.
+fn sign(question: &mut Question, name: &str) {
+    match question {
+        Question::User { questions } => {
+            for question in questions {
+                question.question = format!("{name} asks: {}", question.question);
+            }
+        }
+        Question::Select { title, .. } | Question::Confirm { title, .. } => {
+            *title = format!("{name}: {title}")
+        }
+        Question::Form { message, .. } | Question::Url { message, .. } => {
+            *message = format!("{name}: {message}")
+        }
+        Question::Plan { .. } => {}
+    }
+}
+
+/// Passes an answer to the helper that asked; returns it if no helper did.
+pub(crate) fn pass_answer(engine: &mut Engine, command: QuestionCommand) -> Option<QuestionCommand> {
+    let id = match &command {
+        QuestionCommand::Answer { id, .. } | QuestionCommand::AnswerApproval { id, .. } => id.clone(),
+    };
+    let Some((number, inner)) = inner_id(&id) else { return Some(command) };
+    let (inner, mut stops) = (inner.to_owned(), false);
+    let command = match command {
+        QuestionCommand::Answer { answer, .. } => QuestionCommand::Answer { id: inner, answer },
+        QuestionCommand::AnswerApproval { answer, .. } => {
+            stops = matches!(answer, ApprovalAnswer::Deny { stop: true, .. });
+            let answer = widened(engine, answer)?;
+            QuestionCommand::AnswerApproval { id: inner, answer }
+        }
+    };
+    // An answer to a question that is not open is dropped.
+    let helper = engine.helpers.get(number)?;
+    if matches!(command, QuestionCommand::Answer { .. }) {
+        helper.asked.retain(|known| *known != id);
+        asks(helper, false);
+    }
+    if let Some(commands) = &helper.commands {
+        let _ = commands.send(command.into());
+    }
+    if stops {
+        engine.current.stop.cancel();
+    }
+    None
+}
+
+/// The answer for a helper, after what it allows from now on was added here, for all helpers. `None` if that
+/// failed: the call is still waiting.
+fn widened(engine: &mut Engine, answer: ApprovalAnswer) -> Option<ApprovalAnswer> {
+    let ApprovalAnswer::AllowAlways { rules, scope, hunks } = answer else { return Some(answer) };
+    if scope == RuleScope::Once {
+        return Some(ApprovalAnswer::AllowAlways { rules, scope, hunks });
+    }
+    if let Err(why) = gate::allow_helpers(engine, &rules, scope) {
+        let hint = "the call is still waiting; change the rule, or allow it once";
+        engine.notice(NoticeLevel::Warning, format!("cannot add the rule: {why}"), Some(hint));
+        return None;
+    }
+    Some(match rules.iter().any(|rule| is_sandbox_rule(rule)) {
+        true => ApprovalAnswer::AllowAlways { rules, scope: RuleScope::Session, hunks },
+        false => ApprovalAnswer::Allow { hunks, edited: None },
+    })
+}
+
+/// Passes a query about a waiting call to the helper that asked, which answers it; returns it if no helper did.
+pub(crate) fn pass_query(engine: &mut Engine, ticket: u64, query: Query) -> Option<Query> {
+    let Query::ProposedText { id } = &query else { return Some(query) };
+    let Some((number, inner)) = inner_id(id) else { return Some(query) };
+    let query = Query::ProposedText { id: inner.to_owned() };
+    let commands = engine.helpers.get(number).and_then(|helper| helper.commands.as_ref());
+    let sent =
+        commands.is_some_and(|commands| commands.send(TaskCommand::Query { ticket, query }.into()).is_ok());
+    if !sent {
+        let answer = Err("this call is no longer waiting".to_owned());
+        engine.emit(TaskEvent::Answered { ticket, answer });
+    }
+    None
+}
