@@ -211,8 +211,8 @@ const FORBIDDEN: [(&str, &str, &[&str]); 10] = [
 ];
 
 /// The parts of `tools` that `app` may use: plain data.
-const TOOLS_FOR_APP: [&str; 8] =
-    ["details", "access", "vt", "user", "plan", "counted", "invisible", "jobs::row"];
+const TOOLS_FOR_APP: [&str; 9] =
+    ["details", "access", "vt", "user", "plan", "counted", "invisible", "jobs::row", "delegate::report"];
 
 #[test]
 fn nothing_names_what_is_not_for_it() {

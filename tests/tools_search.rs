@@ -292,13 +292,13 @@ fn tools_are_chosen_by_name() {
     let names =
         |tools: &Toolbox| tools.specs().into_iter().map(|spec| spec.name).collect::<Vec<_>>().join(" ");
     assert_eq!(names(&Toolbox::standard()), "read bash jobs edit write ask_user");
-    assert_eq!(names(&Toolbox::all()), "read bash jobs edit write ask_user grep find ls");
+    assert_eq!(names(&Toolbox::all()), "read bash jobs edit write ask_user grep find ls delegate");
     let chosen = Toolbox::named(&["grep".into(), "read".into()]).unwrap();
     assert_eq!(names(&chosen), "read grep");
     let error = Toolbox::named(&["read".into(), "gerp".into()]).unwrap_err();
     assert_eq!(
         error,
-        "unknown tool \"gerp\"; the tools are read, bash, jobs, edit, write, ask_user, grep, find, ls"
+        "unknown tool \"gerp\"; the tools are read, bash, jobs, edit, write, ask_user, grep, find, ls, delegate"
     );
     for spec in Toolbox::all().specs() {
         assert_eq!(spec.read_only, !["bash", "edit", "write"].contains(&spec.name.as_str()), "{}", spec.name);

@@ -15,7 +15,7 @@ use tau_protocol::model::{Api, Model as AiModel};
 use tau_protocol::query::{HistoryPage, QueryAnswer};
 use tau_protocol::title;
 use tau_protocol::usage::helper_usage;
-use tau_tools::Details;
+use tau_tools::details::Details;
 
 /// The agent's activity.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -98,7 +98,7 @@ pub struct Status {
     pub follow_up: Vec<QueuedText>,
     /// Tokens and cost of the whole session, as far as `usage_known` says.
     pub total: Usage,
-    /// What running helpers have used, by the call that asked for each.
+    /// The use of running helpers so far, by the call that asked for each.
     pub(crate) helpers: BTreeMap<String, Usage>,
     /// The part of `total` used before the session was opened.
     pub(crate) before: Usage,

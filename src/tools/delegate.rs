@@ -1,11 +1,12 @@
 //! delegate: a task for a helper, an agent of its own within the same program.
 //!
-//! Owns the tool's arguments, and the report on a helper that people see. The agent runs helpers: the tool sends it
+//! Owns the tool's arguments, and the report on a helper that users see. The agent runs helpers: the tool sends it
 //! a [`HelperRequest`] and waits.
+
+pub mod report;
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -13,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Access, OutputLimits, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolProgress, ToolSpec, args,
 };
+
+pub use report::{HelperReport, HelperState};
 
 /// The tool's name for models.
 pub const NAME: &str = "delegate";
@@ -65,89 +68,6 @@ pub struct HelperLink {
     pub call: String,
     /// The number of its helper: they are numbered in the order of the calls.
     pub number: u32,
-}
-
-/// The state of a helper.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HelperState {
-    /// It begins when another helper has ended.
-    Waiting,
-    #[default]
-    Running,
-    /// It waits for the user's answer.
-    Asking,
-    Done,
-    Failed,
-    Stopped,
-}
-
-impl HelperState {
-    /// The name that users see.
-    pub fn name(self) -> &'static str {
-        match self {
-            HelperState::Waiting => "waiting",
-            HelperState::Running => "running",
-            HelperState::Asking => "waiting for you",
-            HelperState::Done => "done",
-            HelperState::Failed => "failed",
-            HelperState::Stopped => "stopped",
-        }
-    }
-
-    /// True if it has ended.
-    pub fn is_over(self) -> bool {
-        matches!(self, HelperState::Done | HelperState::Failed | HelperState::Stopped)
-    }
-}
-
-/// What a helper does, or did.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct HelperReport {
-    /// The kind, and its number: `explore 2`.
-    pub name: String,
-    pub state: HelperState,
-    /// The model's id.
-    pub model: String,
-    /// The id of its session.
-    pub session: String,
-    /// The file of its session, if it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// What it does now, or how it ended; in words.
-    pub doing: String,
-    /// Its last calls, oldest first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub steps: Vec<String>,
-    /// The number of its calls.
-    pub calls: u64,
-    /// What it has used, with its own helpers.
-    pub input: u64,
-    pub output: u64,
-    pub cache_read: u64,
-    pub cache_write: u64,
-    /// US dollars.
-    pub cost: f64,
-    /// True if the price of a model that it used is unknown.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub unpriced: bool,
-    /// The end of its answer so far.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub answer: String,
-}
-
-impl HelperReport {
-    /// All tokens.
-    pub fn tokens(&self) -> u64 {
-        let parts = [self.output, self.cache_read, self.cache_write];
-        parts.iter().fold(self.input, |sum, part| sum.saturating_add(*part))
-    }
-
-    /// The texts that may contain anything.
-    pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        [&mut self.name, &mut self.doing, &mut self.answer].into_iter().chain(&mut self.steps)
-    }
 }
 
 /// The `delegate` tool.

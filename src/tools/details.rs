@@ -62,7 +62,7 @@ pub enum Details {
     Paths { paths: Vec<String>, cut: bool },
     /// An image: its size in pixels and bytes. The data is in the content.
     Image { mime_type: String, width: u32, height: u32, bytes: u64 },
-    /// What a helper does, or did.
+    /// The state of a helper, and its calls.
     Helper(Box<HelperReport>),
 }
 

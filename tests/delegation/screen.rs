@@ -56,6 +56,8 @@ async fn a_helper_asks_on_the_screen_of_its_parent() {
         std::thread::sleep(Duration::from_millis(600));
         screen.type_keys("y");
         screen.wait_for("work 1 asks: which colour?");
+        // Until nothing was typed for a moment, keys go to the draft.
+        std::thread::sleep(Duration::from_millis(600));
         screen.type_keys("blue\r");
         screen.wait_for("echo two > second.txt");
         std::thread::sleep(Duration::from_millis(600));
@@ -71,7 +73,9 @@ async fn a_helper_asks_on_the_screen_of_its_parent() {
         screen.wait_for("made: ");
         // Its changes belong to the prompt, so undo takes them back.
         screen.type_keys("/undo\r");
-        screen.wait_for("go");
+        screen.wait_for("Go back to before");
+        screen.type_keys("\r");
+        screen.wait_for("Files and conversation");
         screen.type_keys("\r");
         let gone = || !work.join("made.txt").exists() && !work.join("second.txt").exists();
         let begun = Instant::now();

@@ -64,7 +64,7 @@ pub(crate) struct HelperPlace {
     pub(crate) news_sender: mpsc::Sender<(u32, HelperNews)>,
     news: mpsc::Receiver<(u32, HelperNews)>,
     pub(crate) running: Vec<RunningHelper>,
-    /// Those that begin when another one has ended.
+    /// The calls whose helpers begin when another one has ended.
     pub(crate) waiting: VecDeque<HelperRequest>,
     /// The number of the last one.
     last: u32,

@@ -1,4 +1,4 @@
-//! What a helper has from its parent: its end, its rights, its meter, its undo.
+//! The ties of a helper to its parent: its end, its rights, its meter, its undo.
 
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -31,7 +31,7 @@ pub struct HelperRole {
     pub(crate) allowed: Option<Vec<String>>,
 }
 
-/// What decides whether a call may run.
+/// The settings that decide whether a call may run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rights {
     mode: PermissionMode,

@@ -38,7 +38,7 @@ impl Usage {
     }
 }
 
-/// What a helper has used, according to the details of its call; `None` for another call.
+/// The use of a helper, according to the details of its call; `None` for another call.
 pub fn helper_usage(details: &Details) -> Option<Usage> {
     let Details::Helper(report) = details else { return None };
     Some(Usage {

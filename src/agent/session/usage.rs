@@ -12,7 +12,7 @@ use super::entry::{Body, Entry};
 use tau_protocol::message::Message;
 use tau_protocol::usage::{Usage, helper_usage};
 
-/// What the details of a helper's call begin with.
+/// The beginning of the details of a helper's call.
 const HELPER: &[u8] = br#""kind":"helper""#;
 
 /// The usage of entries.

@@ -419,9 +419,9 @@ settings! {
     /// The model may give tasks to helpers, with the tool `delegate`
     enabled: bool = false, Columns { ..COLUMNS };
     /// Helpers of one agent that work at the same time; others wait
-    at_once: NonZeroU64, Columns { default: "`8`", ..COLUMNS };
+    at_once: u64 = 8, Columns { ..COLUMNS };
     /// Helpers of one prompt, with those of helpers
-    total: NonZeroU64, Columns { default: "`64`", ..COLUMNS };
+    total: u64 = 64, Columns { ..COLUMNS };
     /// Model of helpers that explore
     explore_model: String, Columns { default: "a cheap one of the same provider, if tau knows one", ..COLUMNS };
     end

@@ -18,7 +18,7 @@ use crate::printable::{Printable, asked_line, printable_line};
 use crate::token_count;
 use tau_protocol::message::HookNote;
 use tau_tools::counted::counted;
-use tau_tools::delegate::{HelperReport, HelperState};
+use tau_tools::delegate::report::{HelperReport, HelperState};
 use tau_tools::details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
 /// Maximum lines of a result that are shown besides its output.
@@ -125,6 +125,12 @@ impl ToolPanel {
         let end = CallEnd::of(&self.name, &text.join("\n"), failed, duration);
         self.state = end.state;
         self.outcome = end.outcome;
+        if let Details::Helper(report) = &result.details
+            && report.state == HelperState::Stopped
+        {
+            self.state = CallState::Stopped;
+            self.outcome = Some(Printable::line("stopped"));
+        }
         // A command's output explains its failure itself.
         self.reason = end.reason.filter(|_| !matches!(self.output, PanelOutput::Terminal { .. }));
         if matches!(self.output, PanelOutput::Diff(_)) {
@@ -243,7 +249,7 @@ fn lines(text: &str) -> PanelOutput {
     PanelOutput::Text(text.trim_end().lines().map(Printable::line).collect())
 }
 
-/// What a helper does, or did.
+/// The calls and the use of a helper.
 fn helper(report: &HelperReport, content: &[Content]) -> PanelOutput {
     let mut used = vec![format!("{} tokens", token_count::tokens(report.tokens()))];
     match (report.cost > 0.0, report.unpriced) {

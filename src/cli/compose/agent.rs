@@ -229,12 +229,10 @@ impl Setup {
 
     /// The limits of helpers.
     fn helper_limits(&self) -> HelperLimits {
-        let (usual, set) = (HelperLimits::default(), &self.settings.helpers);
-        let at_once = set.at_once.and_then(|most| usize::try_from(most.get()).ok());
-        let total = set.total.and_then(|most| u32::try_from(most.get()).ok());
+        let set = &self.settings.helpers;
         HelperLimits {
-            at_once: at_once.unwrap_or(usual.at_once),
-            total: total.unwrap_or(usual.total),
+            at_once: usize::try_from(set.at_once()).unwrap_or(usize::MAX).max(1),
+            total: u32::try_from(set.total()).unwrap_or(u32::MAX),
             explore_model: set.explore_model.clone(),
         }
     }

@@ -30,7 +30,7 @@ const SEARCHING: [&str; 3] = ["grep", "find", "ls"];
 /// The beginning of the line in a system prompt that names the tools.
 const TOOLS_LINE: &str = "Your tools: ";
 
-/// What a helper's model is told about its place.
+/// The note for a helper's model on its place.
 const ROLE: &str = "You are a helper: another agent gives you a task, and your last answer is all that it gets from \
     you. Do the task yourself, without questions about details, and answer briefly.";
 

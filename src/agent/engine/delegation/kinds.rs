@@ -8,7 +8,7 @@ pub struct HelperKind {
     pub name: String,
     /// When to use it, for the model.
     pub description: String,
-    /// What it does, for the helper.
+    /// Its instructions, for the helper.
     pub prompt: String,
     /// The names of its tools; `None` for those of its parent.
     pub tools: Option<Vec<String>>,

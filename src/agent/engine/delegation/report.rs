@@ -1,4 +1,4 @@
-//! What a helper does, folded from the events of its agent, and the result of its call.
+//! The report on a helper, folded from the events of its agent, and the result of its call.
 
 use crate::engine::helper_place::RunningHelper;
 use tau_protocol::event::{AgentEvent, Delta, NoticeLevel, RunEvent, SettingsEvent, TaskEvent, TurnEvent};
@@ -71,6 +71,13 @@ fn turn(helper: &mut RunningHelper, event: &TurnEvent) -> bool {
         TurnEvent::MessageUpdate { assistant_message_event: Delta::ThinkingStart { .. }, .. } => {
             report.doing = "thinks".to_owned();
         }
+        // A helper of the helper.
+        TurnEvent::ToolExecutionUpdate { partial_result, .. } => match &partial_result.details {
+            Details::Helper(inner) if !inner.doing.is_empty() => {
+                report.doing = short(&format!("{}: {}", inner.name, inner.doing));
+            }
+            _ => return false,
+        },
         TurnEvent::MessageEnd { message } => {
             if let Message::Assistant(answer) = message.as_ref() {
                 answered(helper, answer);
