@@ -1,7 +1,7 @@
 //! Background jobs, through the program itself: headless, in a terminal, and over RPC.
 
 pub(crate) mod screen;
-mod wire;
+pub(crate) mod wire;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -16,19 +16,19 @@ use crate::support::server::{Act, Server};
 use crate::time_limit::{InTime, RunInTime, SOON};
 
 /// A home with a server whose model acts as told.
-struct Home {
-    dir: tempfile::TempDir,
-    server: Server,
+pub(crate) struct Home {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) server: Server,
 }
 
 impl Home {
-    async fn new(acts: Vec<Act>) -> Self {
+    pub(crate) async fn new(acts: Vec<Act>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("work")).unwrap();
         Home { dir, server: Server::start(acts).await }
     }
 
-    fn tau(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn tau(&self, arguments: &[&str]) -> Command {
         let mut command = bare(self.dir.path());
         command.args(["--base-url", &self.server.url(), "--api-key", "x", "--model", "m"]).args(arguments);
         command.env("TAU_PERMISSION_MODE", "auto").current_dir(self.dir.path().join("work"));
@@ -43,27 +43,27 @@ impl Home {
     }
 
     /// The messages of a request.
-    fn messages(&self, request: usize) -> Vec<Value> {
+    pub(crate) fn messages(&self, request: usize) -> Vec<Value> {
         let requests = self.server.requests();
         let body: Value = serde_json::from_str(requests[request].split_once("\r\n\r\n").unwrap().1).unwrap();
         body["messages"].as_array().unwrap().clone()
     }
 
     /// The text of the last message of a request.
-    fn last(&self, request: usize) -> String {
+    pub(crate) fn last(&self, request: usize) -> String {
         text_of(self.messages(request).last().unwrap())
     }
 }
 
 /// The text of a message.
-fn text_of(message: &Value) -> String {
+pub(crate) fn text_of(message: &Value) -> String {
     match &message["content"] {
         Value::String(text) => text.clone(),
         blocks => blocks[0]["text"].as_str().unwrap_or_default().to_owned(),
     }
 }
 
-fn bash(command: &str) -> Act {
+pub(crate) fn bash(command: &str) -> Act {
     calls("bash", &json!({ "command": command }))
 }
 

@@ -88,6 +88,23 @@ fn check(command: Slash, name: &str, takes_argument: bool) {
             enter(&screen, &typed);
             screen.wait_for("no plan was accepted in this session");
         }
+        Slash::SideQuestion => {
+            let screen = said("hello");
+            enter(&screen, &typed);
+            screen.wait_for("write the question behind it");
+            enter(&screen, &with("what is next?"));
+            screen.wait_for("Side question");
+            screen.wait_for("not part of the conversation · esc closes");
+            screen.type_keys("\x1b");
+            screen.wait_until("no box", |cells| !cells.contents().contains("Side question"));
+        }
+        Slash::Goal => {
+            let screen = Screen::prepared(FAST, "", 100, 24);
+            enter(&screen, &typed);
+            screen.wait_for("no goal; /goal COMMAND works until COMMAND succeeds");
+            enter(&screen, &with("true"));
+            screen.wait_for("the goal is reached after 0 rounds: true succeeded");
+        }
         Slash::Jobs => crate::background_jobs::screen::list_opens(&format!("{typed}\r")),
         Slash::Board => crate::live::board_shows_this_session(&format!("{typed}\r")),
         Slash::Background => crate::live::left_running(&format!("{typed}\r")),

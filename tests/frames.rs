@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use tau::agent::protocol::command::{AgentCommand, TaskCommand};
 use tau::agent::protocol::event::{Delta, NoticeLevel, QueueEvent, RunEvent, TaskEvent, TurnEvent};
-use tau::agent::protocol::message::{Block, StopReason};
+use tau::agent::protocol::message::{Block, StopReason, Usage};
 use tau::agent::protocol::model::{Api, Model};
 use tau::agent::protocol::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::protocol::query::QueryAnswer;
@@ -354,6 +355,21 @@ fn fork_picker() {
     screen.keys("/fork<enter>");
     screen.agent(TaskEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::Outline(outline())) });
     frames(&mut screen, "fork");
+}
+
+#[test]
+fn side_question() {
+    let mut screen = Screen::new();
+    screen.keys("/btw why a map?<enter>");
+    let of_question = |effect: Effect| match effect {
+        Effect::Agent(AgentCommand::Task(TaskCommand::SideQuestion { id, .. })) => Some(id),
+        _ => None,
+    };
+    let id = screen.take_effects().into_iter().find_map(of_question).expect("it was asked");
+    let text = "Lookups are by **name**:\n\n- a list would be searched\n- a map is not".to_owned();
+    screen.agent(TaskEvent::SideAnswer { id: id.clone(), text });
+    screen.agent(TaskEvent::SideAnswerEnded { id, usage: Usage::default(), error: None });
+    frames(&mut screen, "side-question");
 }
 
 #[test]

@@ -138,6 +138,7 @@ impl Status {
                 self.enter(Activity::Waiting, now);
             }
             AgentEvent::Run(RunEvent::BranchSummary { running: false }) => self.run = None,
+            AgentEvent::Task(TaskEvent::SideAnswerEnded { usage, .. }) => self.total.add(usage),
             AgentEvent::Session(SessionEvent::SessionOpened { session, messages, .. }) => {
                 self.open(session, messages);
             }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use tau_protocol::event::{
     AgentEvent, Delta, Question, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent,
-    ShellEvent, TurnEvent,
+    ShellEvent, TaskEvent, TurnEvent,
 };
 use tau_protocol::message::{BashExecution, Block, Message};
 use tau_protocol::model::Model;
@@ -21,9 +21,11 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
         AgentEvent::Run(of_run) => run(of_run, event),
         AgentEvent::Turn(of_turn) => turn(of_turn, event),
         AgentEvent::Queue(QueueEvent::QueueUpdate { .. }) => Some(plain(event)),
-        AgentEvent::Session(SessionEvent::SessionInfoChanged { .. } | SessionEvent::PlanChanged { .. }) => {
-            Some(plain(event))
-        }
+        AgentEvent::Session(
+            SessionEvent::SessionInfoChanged { .. }
+            | SessionEvent::PlanChanged { .. }
+            | SessionEvent::GoalChanged { .. },
+        ) => Some(plain(event)),
         AgentEvent::Settings(setting) => match setting {
             SettingsEvent::ThinkingLevelChanged { .. }
             | SettingsEvent::PermissionModeChanged { .. }
@@ -38,7 +40,10 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
             QuestionEvent::AskWithdrawn { id } => json!({ "type": "extension_ui_withdrawn", "id": id }),
             QuestionEvent::ApprovalRequested { .. } | QuestionEvent::ApprovalEnded { .. } => plain(event),
         }),
-        AgentEvent::Shell(ShellEvent::JobsChanged { .. }) => Some(plain(event)),
+        AgentEvent::Shell(ShellEvent::JobsChanged { .. })
+        | AgentEvent::Task(TaskEvent::SideAnswer { .. } | TaskEvent::SideAnswerEnded { .. }) => {
+            Some(plain(event))
+        }
         AgentEvent::Queue(_) | AgentEvent::Session(_) | AgentEvent::Shell(_) | AgentEvent::Task(_) => None,
     }
 }

@@ -12,6 +12,7 @@ use tau_app::printable::printable_line;
 use tau_app::status::UsageKnown;
 use tau_app::token_count::tokens;
 use tau_protocol::approval::PermissionMode;
+use tau_protocol::goal::GoalState;
 use tau_protocol::model::ThinkingLevel;
 use tau_protocol::status_template::{StatusAtom, StatusGroup, StatusPart};
 
@@ -281,6 +282,12 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
             None => "? ctx".to_owned(),
         }),
         StatusPart::Mode => model.composer.vim_mode().map(|(name, _)| name.to_owned()),
+        StatusPart::Goal => status.mirror.goal.as_ref().and_then(|goal| match goal.state {
+            GoalState::Active if goal.rounds == 0 => Some("goal".to_owned()),
+            GoalState::Active => Some(format!("goal {}", goal.progress().replace(" of ", "/"))),
+            GoalState::Paused => Some("goal paused".to_owned()),
+            GoalState::Reached | GoalState::GivenUp | GoalState::Capped => None,
+        }),
         StatusPart::Jobs => {
             let running = status.mirror.running_jobs();
             (running > 0).then(|| tau_tools::counted::counted(running as u64, "job"))

@@ -11,26 +11,31 @@ use crate::support::processes::{alive, gone, rare_sleep};
 use crate::support::program::says;
 use crate::time_limit::InTime;
 
-struct Client {
-    child: Child,
+pub(crate) struct Client {
+    pub(crate) child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
 impl Client {
     fn start(home: &Home) -> Self {
+        Self::start_with(home, &[])
+    }
+
+    pub(crate) fn start_with(home: &Home, arguments: &[&str]) -> Self {
         let mut command = home.tau(&["--mode", "rpc"]);
+        command.args(arguments);
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Client { child, lines }
     }
 
-    async fn send(&mut self, command: Value) {
+    pub(crate) async fn send(&mut self, command: Value) {
         let input = self.child.stdin.as_mut().unwrap();
         input.write_all(format!("{command}\n").as_bytes()).in_time("a reader of the input").await.unwrap();
     }
 
     /// The next record that is wanted.
-    async fn record(&mut self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) async fn record(&mut self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let line = self.lines.next_line().in_time(what).await.unwrap();
             let record: Value =
@@ -41,7 +46,7 @@ impl Client {
         }
     }
 
-    async fn ask(&mut self, command: Value) -> Value {
+    pub(crate) async fn ask(&mut self, command: Value) -> Value {
         self.send(command.clone()).await;
         self.record("an answer", |record| {
             record["type"] == "response" && record["command"] == command["type"]

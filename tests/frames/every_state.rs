@@ -25,6 +25,7 @@ const STATES: [(&str, &str, &[Row]); 9] = [
             ("Keys", "keys", "┌ Keys ─"),
             ("Rules", "rules", "┌ Permission rules"),
             ("Queue", "queue-list", "┌ Queued messages"),
+            ("SideQuestion", "side-question", "┌ Side question"),
             ("Plan", "plan", "┌ Plan"),
             ("Mode", "mode-question", "┌ Permissions"),
             ("Offer", "offer-web", "┌ Web"),

@@ -20,6 +20,7 @@ async fn json(answers: Vec<Vec<Step>>, prompts: &[&str], input: &[(u64, &str)]) 
     });
     let prompt = |text: &&str| CliPrompt { text: (*text).to_owned(), images: Vec::new() };
     let options = JsonOptions {
+        goal: None,
         continues: false,
         prompts: prompts.iter().map(prompt).collect(),
         input: lines_given.then_some(far),

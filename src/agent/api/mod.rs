@@ -29,6 +29,7 @@ pub use super::engine::task::{AgentHandle, spawn};
 pub use super::engine::tool_registry::ToolRegistry;
 use super::protocol::approval::{ApprovalAnswer, PermissionMode};
 use super::protocol::command::{AgentCommand, QuestionAnswer, Tuning};
+use super::protocol::goal::GoalOrder;
 use super::protocol::message::Message;
 use super::protocol::mirror::SessionMirror;
 use super::protocol::model::{Model, ThinkingBudgets, ThinkingLevel};
@@ -222,6 +223,15 @@ impl Agent {
     /// When the agent has ended.
     pub async fn set_limits(&self, limits: RunLimits) -> Result<(), AgentError> {
         self.act(SettingsCommand::SetLimits { limits }).await
+    }
+
+    /// Sets the goal, a command that decides when a run is done; `None` ends it. The next run continues until the
+    /// command succeeds.
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn set_goal(&self, goal: Option<GoalOrder>) -> Result<(), AgentError> {
+        self.act(SessionCommand::SetGoal { goal }).await
     }
 
     /// Appends a message to the conversation; during a run, once the run has ended.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::accepted_plan;
 use super::behavior::Restore;
 use super::gate;
+use super::goal;
 use super::state::Engine;
 use crate::engine::base::call_titles::titles_of;
 use crate::engine::base::clock::now;
@@ -41,6 +42,7 @@ pub(crate) fn session_opened(engine: &mut Engine) {
     let titles = titles_of(&engine.config.tools, &messages);
     engine.emit(SessionEvent::SessionOpened { session, messages, titles });
     accepted_plan::restore(engine);
+    goal::restore(engine);
     history_paging::start(engine);
     session_usage::start(engine);
     let (own, used) = (engine.config.session.info().cwd.clone(), engine.cwd().to_owned());

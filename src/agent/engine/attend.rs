@@ -15,6 +15,7 @@ use super::delegation;
 use super::gate;
 use super::helper_role::{HelperRole, Rights};
 use super::shell::Shells;
+use super::side_question;
 use super::state::Engine;
 use crate::engine::base::clock::due;
 use crate::engine::queries::undo_queries;
@@ -64,6 +65,7 @@ pub(crate) async fn serve(engine: &mut Engine) {
         () = due(deadline), if deadline.is_some() => engine.time_up(),
         event = engine.shells.next(), if calm => commands::shell_event(engine, event),
         news = engine.jobs.next(), if calm => background_jobs::report(engine, news),
+        news = engine.side.next(), if calm => side_question::report(engine, news),
         read = engine.history.next() => announce::history_read(engine, read),
         news = engine.undo.next() => undo_queries::report(engine, news),
         news = engine.mcp.next(), if calm => commands::mcp_news(engine, news),

@@ -19,6 +19,7 @@ use crate::provider::http::Network;
 use crate::secrets::masking::Masking;
 use crate::undo::UndoOptions;
 use tau_protocol::approval::PermissionMode;
+use tau_protocol::goal::GoalLimits;
 use tau_protocol::model::ThinkingBudgets;
 use tau_protocol::run::{OnRepeat, QueueMode, SteerMode};
 use tau_tools::editor::Editor;
@@ -33,6 +34,8 @@ pub struct Behavior {
     /// The number of messages that leave the follow-up queue at once.
     pub follow_up: QueueMode,
     pub on_repeat: OnRepeat,
+    /// The limits of goals that are set without any.
+    pub goal_limits: GoalLimits,
     pub budgets: ThinkingBudgets,
     /// The name of the conversation for provider caches; by default the id of the session.
     pub conversation_id: Option<String>,

@@ -5,14 +5,18 @@
 
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
+
 use super::accepted_plan;
 use super::announce;
 use super::ask_user;
 use super::background_jobs;
 use super::delegation;
 use super::gate;
+use super::goal;
 use super::queries;
-use super::shell::{UserCommand, UserCommandEvent};
+use super::shell::{USUAL_OUTPUT, UserCommand, UserCommandEvent};
+use super::side_question;
 use super::state::{Engine, Phase, ends_what_runs};
 use crate::engine::base::clock::now;
 use crate::engine::base::queue::QueueChangeOutcome;
@@ -54,6 +58,7 @@ pub(crate) fn receive(engine: &mut Engine, command: AgentCommand) {
         }
         AgentCommand::Queue(QueueCommand::TakeQueue) => take_queue(engine),
         AgentCommand::Task(TaskCommand::Shutdown) => engine.shut_down(),
+        AgentCommand::Task(TaskCommand::StopSideQuestion { id }) => engine.side.stop(&id),
         AgentCommand::Questions(command) => match delegation::pass_answer(engine, command) {
             Some(QuestionCommand::Answer { id, answer }) => ask_user::answer(engine, &id, answer),
             Some(QuestionCommand::AnswerApproval { id, answer }) => gate::answer(engine, &id, answer),
@@ -94,6 +99,9 @@ pub(crate) fn apply(engine: &mut Engine, command: AgentCommand) {
                 queries::answer(engine, ticket, query);
             }
         }
+        AgentCommand::Task(TaskCommand::SideQuestion { id, question }) => {
+            side_question::ask(engine, id, &question);
+        }
         AgentCommand::Shell(ShellCommand::Bash {
             id,
             command,
@@ -102,11 +110,12 @@ pub(crate) fn apply(engine: &mut Engine, command: AgentCommand) {
             without_sandbox,
         }) => {
             let window = size.map(window);
-            start_shell(engine, UserCommand { id, command, hidden, window, without_sandbox });
+            let output = USUAL_OUTPUT;
+            start_shell(engine, UserCommand { id, command, hidden, window, without_sandbox, output });
         }
         // These never wait.
         command @ (AgentCommand::Questions(_)
-        | AgentCommand::Task(TaskCommand::Shutdown)
+        | AgentCommand::Task(TaskCommand::Shutdown | TaskCommand::StopSideQuestion { .. })
         | AgentCommand::Shell(
             ShellCommand::AbortBash
             | ShellCommand::BashInput { .. }
@@ -128,8 +137,10 @@ fn apply_to_run(engine: &mut Engine, command: RunCommand) {
         RunCommand::Continue if is_running => {
             engine.notice(NoticeLevel::Info, "the agent is already running", None);
         }
-        RunCommand::SendQueued if is_running => {}
-        RunCommand::Continue | RunCommand::SendQueued => engine.pending.commands.push_back(command.into()),
+        RunCommand::SendQueued | RunCommand::PursueGoal if is_running => {}
+        RunCommand::Continue | RunCommand::SendQueued | RunCommand::PursueGoal => {
+            engine.pending.commands.push_back(command.into())
+        }
         RunCommand::Compact { .. } => stop_for(engine, command.into()),
         // These never wait.
         RunCommand::Abort | RunCommand::AbortRetry => receive(engine, command.into()),
@@ -157,6 +168,7 @@ fn apply_to_queues(engine: &mut Engine, command: QueueCommand) {
 fn apply_to_session(engine: &mut Engine, command: SessionCommand) {
     match command {
         SessionCommand::AppendMessage { message } => append(engine, message),
+        SessionCommand::SetGoal { goal } => goal::set(engine, goal),
         SessionCommand::Label { entry_id, label } => set_label(engine, &entry_id, label),
         SessionCommand::Change(SessionChange::Name { name }) => set_name(engine, &name),
         SessionCommand::Revert { .. } if engine.current.phase == Phase::Running => {
@@ -364,7 +376,7 @@ fn abort(engine: &mut Engine) {
             messages.push(message.clone());
             false
         }
-        AgentCommand::Run(RunCommand::Continue) | AgentCommand::Run(RunCommand::SendQueued) => false,
+        AgentCommand::Run(RunCommand::Continue | RunCommand::SendQueued | RunCommand::PursueGoal) => false,
         AgentCommand::Run(RunCommand::Compact { .. }) => {
             compactions += 1;
             false
@@ -465,8 +477,9 @@ fn window((columns, rows): (u16, u16)) -> WindowSize {
     WindowSize { columns, rows }
 }
 
-fn start_shell(engine: &mut Engine, shell: UserCommand) {
-    let UserCommand { id, command, hidden, window, without_sandbox } = shell.clone();
+/// Starts a command of the user; returns what ends it.
+pub(crate) fn start_shell(engine: &mut Engine, shell: UserCommand) -> CancellationToken {
+    let UserCommand { id, command, hidden, window, without_sandbox, .. } = shell.clone();
     let size = window.map(|window| (window.columns, window.rows));
     engine.emit(ShellEvent::BashStart { id, command, exclude_from_context: hidden, size, without_sandbox });
     engine.tell_of_directory();
@@ -474,7 +487,7 @@ fn start_shell(engine: &mut Engine, shell: UserCommand) {
     if let Some(undo) = &engine.undo.place {
         undo.user_command_started();
     }
-    engine.shells.start(&engine.config, cwd, shell);
+    engine.shells.start(&engine.config, cwd, shell)
 }
 
 /// Reports an event of a user command. Its message must not come between a call and its result, so during a
@@ -500,8 +513,10 @@ pub(crate) fn shell_event(engine: &mut Engine, event: UserCommandEvent) {
             if !delta.is_empty() {
                 engine.emit(ShellEvent::BashExecutionUpdate { id: id.clone(), delta });
             }
-            let recorded = Arc::new(Message::BashExecution(message.clone()));
-            append(engine, recorded);
+            // The run that waits for it records a check of the goal.
+            if !engine.goal.ended(id.as_deref(), &message) {
+                append(engine, Arc::new(Message::BashExecution(message.clone())));
+            }
             engine.emit(ShellEvent::BashEnd { id, message });
         }
     }

@@ -9,6 +9,7 @@
 //! - `turn`, `compact`, `session_commands`, `branch`
 //! - `tool_calls`, `open_session`, `retry_wait`, `exchange`: awaiting tools, files, the model
 //! - `event_hooks`: the user's hooks at prompts and other moments
+//! - `goal_check`: the goal's command, when the model would stop
 //! - `attend`: serving commands during a wait
 //! - `commands`: commands with immediate effect
 //! - `gate`: whether a call may run, and the questions before
@@ -17,7 +18,9 @@
 //! - `call_plan`: the tool of each call, or the reason it cannot run
 //! - `call_hooks`: the user's hooks around a call
 //! - `delegation`: helpers, their questions and their results
+//! - `side_question`: requests beside the run
 //! - `announce`, `history_paging`, `session_usage`, `queries`, `context_usage`: reports
+//! - `goal`: the goal in the session
 //! - `state`: the struct
 //! - `config`, `behavior`, `helper_role`, `helper_place`, `shell`, and the pure parts: queues, retries, limits, loop guard
 
@@ -39,6 +42,8 @@ mod exchange;
 mod expand;
 mod folder_instructions;
 mod gate;
+mod goal;
+mod goal_check;
 mod grants;
 mod helper_place;
 pub mod helper_role;
@@ -51,6 +56,7 @@ mod retry_wait;
 mod run;
 pub(crate) mod sessions;
 mod shell;
+mod side_question;
 mod state;
 pub mod task;
 pub mod tool_registry;

@@ -33,15 +33,21 @@ use tau_tools::process::{self, ChildEnv, CommandIo, CommandLine, FinishedCommand
 use tau_tools::sandbox::SandboxPolicy;
 use tau_tools::scratch::Scratch;
 
-/// The maximum lines of output in a message.
-const MAX_LINES: usize = 2_000;
-/// The maximum output in a message, see [`tau_tools::budget`].
-const MAX_WEIGHT: usize = 50 * 1024;
+/// The maximum output of a usual command in its message.
+pub(crate) const USUAL_OUTPUT: OutputBound = OutputBound { lines: 2_000, weight: 50 * 1024 };
 /// The maximum size of joined output, in bytes. A screen handles it without keeping a key waiting.
 const MAX_DELTA: usize = 16 * 1024;
 /// The maximum number of inputs that may wait for a command. If there are more, it has not read for long;
 /// they are dropped, as a terminal does when its program does not read.
 const INPUTS: usize = 256;
+
+/// The maximum output of a command in its message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutputBound {
+    pub(crate) lines: usize,
+    /// See [`tau_tools::budget`].
+    pub(crate) weight: usize,
+}
 
 /// A command as the user entered it.
 #[derive(Clone, Debug)]
@@ -54,6 +60,7 @@ pub(crate) struct UserCommand {
     pub(crate) window: Option<WindowSize>,
     /// Whether it is not confined, regardless of the settings.
     pub(crate) without_sandbox: bool,
+    pub(crate) output: OutputBound,
 }
 
 /// An event of a command.
@@ -99,8 +106,13 @@ impl Default for Shells {
 }
 
 impl Shells {
-    /// Starts a command in `cwd`, or in the nearest directory above it if that is gone.
-    pub(crate) fn start(&mut self, config: &AgentConfig, cwd: PathBuf, order: UserCommand) {
+    /// Starts a command in `cwd`, or in the nearest directory above it if that is gone. Returns what ends it.
+    pub(crate) fn start(
+        &mut self,
+        config: &AgentConfig,
+        cwd: PathBuf,
+        order: UserCommand,
+    ) -> CancellationToken {
         let (sender, input) = mpsc::channel(INPUTS);
         self.inputs.retain(|(_, sender)| !sender.is_closed());
         self.inputs.push((order.id.clone(), sender));
@@ -111,7 +123,9 @@ impl Shells {
         };
         let cwd = paths::nearest_folder(&cwd).to_owned();
         let job = Job { order, shell: config.shell.clone(), cwd, env, scratch, sandbox };
-        self.running.push(Box::pin(job.run(input, self.cancel.child_token(), self.sender.clone())));
+        let cancel = self.cancel.child_token();
+        self.running.push(Box::pin(job.run(input, cancel.clone(), self.sender.clone())));
+        cancel
     }
 
     /// Passes input to the newest running command with that id.
@@ -192,7 +206,7 @@ impl Job {
         output: mpsc::UnboundedSender<UserCommandEvent>,
     ) -> UserCommandEvent {
         let Job { order, shell, cwd, env, scratch, sandbox } = self;
-        let UserCommand { id, command, hidden, window, without_sandbox: _ } = order;
+        let UserCommand { id, command, hidden, window, output: bound, .. } = order;
         let mut line_end = "\n";
         let place = match window.map(|window| Pty::open(window, input)) {
             None => CommandIo::Pipe(Flow::All),
@@ -221,7 +235,7 @@ impl Job {
         };
         let running = process::run(place, line, &env, &scratch, cancel, &mut report);
         let mut message = match guarded(running).await {
-            Ok(Ok(finished)) => message(finished, &scratch),
+            Ok(Ok(finished)) => message(finished, bound, &scratch),
             Ok(Err(error)) => failed(format!("cannot start {}: {error}", shell.display())),
             Err(panic) => failed(format!("tau crashed while running this command: {panic}")),
         };
@@ -232,10 +246,10 @@ impl Job {
 }
 
 /// The message of a finished command.
-fn message(finished: FinishedCommand, scratch: &Scratch) -> BashExecution {
+fn message(finished: FinishedCommand, bound: OutputBound, scratch: &Scratch) -> BashExecution {
     let (start, end) = finished.capture.plain();
     let (text, all) = if end.is_empty() { (start, true) } else { (end, false) };
-    let kept = last_lines(&text, MAX_WEIGHT, MAX_LINES);
+    let kept = last_lines(&text, bound.weight, bound.lines);
     let truncated = !all || kept.len() < text.len();
     let written = finished.output.full_output_path;
     BashExecution {

@@ -17,6 +17,7 @@ use super::helper_place::HelperPlace;
 use super::shell::Shells;
 use crate::engine::base::approvals::Approvals;
 use crate::engine::base::fitted_pictures::FittedPictures;
+use crate::engine::base::goal_place::GoalPlace;
 use crate::engine::base::history_cursor::HistoryCursor;
 use crate::engine::base::job_place::JobPlace;
 use crate::engine::base::meter::Meter;
@@ -24,6 +25,7 @@ use crate::engine::base::outbox::Outbox;
 use crate::engine::base::questions::Questions;
 use crate::engine::base::queue::Queues;
 use crate::engine::base::reached_paths::ReachedPaths;
+use crate::engine::base::side_place::SidePlace;
 use crate::engine::base::undo_place::{Undo, UndoPlace};
 use crate::engine::base::user_requests::UserRequests;
 use crate::extensions::mcp::{Mcp, search};
@@ -130,6 +132,7 @@ pub(crate) struct Engine {
     pub(crate) shells: Shells,
     pub(crate) jobs: JobPlace,
     pub(crate) helpers: HelperPlace,
+    pub(crate) side: SidePlace,
     pub(crate) file_versions: Arc<FileVersions>,
     /// The paths that tools have reached.
     pub(crate) reached: ReachedPaths,
@@ -139,6 +142,8 @@ pub(crate) struct Engine {
     pub(crate) user: UserRequests,
     /// The accepted plan that is being carried out.
     pub(crate) plan: Option<WorkPlan>,
+    /// The goal of the session.
+    pub(crate) goal: GoalPlace,
     pub(crate) approvals: Approvals,
     pub(crate) history: HistoryCursor,
     /// The known usage of the session before it was opened, until the rest is known and it is reported.
@@ -180,6 +185,7 @@ pub(crate) fn ends_what_runs(command: &AgentCommand) -> bool {
             SessionCommand::AppendMessage { .. }
             | SessionCommand::Label { .. }
             | SessionCommand::Revert { .. }
+            | SessionCommand::SetGoal { .. }
             | SessionCommand::DropPlan => false,
         },
         _ => false,
@@ -227,12 +233,14 @@ impl Engine {
             shells: Shells::default(),
             jobs: JobPlace::default(),
             helpers: HelperPlace::new(start),
+            side: SidePlace::default(),
             file_versions: Arc::default(),
             reached: ReachedPaths::default(),
             pictures: Arc::default(),
             questions: Questions::default(),
             user: UserRequests::default(),
             plan: None,
+            goal: GoalPlace::default(),
             approvals: Approvals::default(),
             history: HistoryCursor::default(),
             usage: None,

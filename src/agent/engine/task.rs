@@ -106,6 +106,7 @@ async fn start(engine: &mut Engine, command: AgentCommand) {
         AgentCommand::Run(RunCommand::Continue) => continue_run(engine).await,
         AgentCommand::Run(RunCommand::SendQueued) if engine.queues.is_empty() || !has_model(engine) => {}
         AgentCommand::Run(RunCommand::SendQueued) => run::run_queued(engine).await,
+        AgentCommand::Run(RunCommand::PursueGoal) => pursue_goal(engine).await,
         AgentCommand::Run(RunCommand::Compact { instructions }) => {
             compact::manual(engine, instructions).await;
         }
@@ -165,6 +166,15 @@ async fn continue_run(engine: &mut Engine) {
         engine.notice(NoticeLevel::Warning, "nothing to continue from", Some("send a message"));
     } else if has_model(engine) {
         run::run(engine, None).await;
+    }
+}
+
+/// Works until the goal is reached, or reports why not.
+async fn pursue_goal(engine: &mut Engine) {
+    if engine.goal.goal.is_none() {
+        engine.notice(NoticeLevel::Warning, "this session has no goal", Some("set one with /goal COMMAND"));
+    } else if has_model(engine) {
+        run::pursue(engine).await;
     }
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::approval::{ApprovalAnswer, PermissionMode};
+use super::goal::GoalOrder;
 use super::message::{Block, Message, UserMessage};
 use super::model::{Model, ThinkingBudgets, ThinkingLevel};
 use super::query::Query;
@@ -52,6 +53,9 @@ pub enum RunCommand {
     Continue,
     /// Start a run with the queued messages; do nothing if there are none.
     SendQueued,
+    /// Run the goal's command, and work until it succeeds. A goal from a session file that the user has not
+    /// confirmed since tau started is asked about first. During a run, do nothing.
+    PursueGoal,
     /// Stop the model, the tools, a wait before a retry, a compaction.
     Abort,
     /// End a wait before a retry with the provider's error.
@@ -104,6 +108,12 @@ pub enum SessionCommand {
     Revert { order: RevertOrder },
     /// Forget the plan that the user has accepted.
     DropPlan,
+    /// Set the goal, from the end of the current answer or the next run on; `None` ends it. The same command as
+    /// that of a goal that is not reached continues that one.
+    SetGoal {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        goal: Option<GoalOrder>,
+    },
 }
 
 /// Changes settings, from now on.
@@ -187,6 +197,11 @@ pub enum TaskCommand {
     /// Query the session. `TaskEvent::Answered` with the same ticket follows the events of all earlier
     /// commands.
     Query { ticket: u64, query: Query },
+    /// Ask the model beside the run, without tools; question and answer are no part of the conversation.
+    /// `TaskEvent::SideAnswer` and `SideAnswerEnded` with this id follow.
+    SideQuestion { id: String, question: String },
+    /// Stop the answer to a side question.
+    StopSideQuestion { id: String },
     /// Abort all work, complete the session file, end the task.
     Shutdown,
 }

@@ -16,6 +16,7 @@ use super::approval::{ApprovalOutcome, ApprovalRequest, PermissionMode};
 use super::command::{QueueChange, QueuedMessage};
 use super::extension::{McpResource, PromptCommand};
 use super::form::FormField;
+use super::goal::Goal;
 use super::message::{BashExecution, Block, HookNote, Message, ToolCall, Usage};
 use super::model::{Model, ThinkingLevel};
 use super::plan_limits::PlanLimits;
@@ -172,6 +173,9 @@ pub enum SessionEvent {
     SessionUsage { usage: Option<Usage>, priced: bool },
     /// The accepted plan was changed or dropped. `SessionOpened` begins without a plan.
     PlanChanged { plan: Option<WorkPlan> },
+    /// The goal has changed: it was set or dropped, a round has begun, it is reached, paused or given up.
+    /// `SessionOpened` begins without a goal.
+    GoalChanged { goal: Option<Goal> },
     /// *Own.* The answer to `SessionCommand::Undo`, `Redo` or `Revert`: what was restored, or why nothing
     /// was.
     FilesRestored {
@@ -256,6 +260,15 @@ pub enum TaskEvent {
     Answered { ticket: u64, answer: Result<QueryAnswer, String> },
     /// *Own.* Something the user should know that is not part of the conversation.
     Notice { level: NoticeLevel, text: String, hint: Option<String> },
+    /// More of the answer to the side question with this id.
+    SideAnswer { id: String, text: String },
+    /// The answer to a side question is complete, or failed.
+    SideAnswerEnded {
+        id: String,
+        usage: Usage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
     /// *Own.* The agent task has ended. This is the last event.
     Stopped,
 }

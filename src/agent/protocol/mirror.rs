@@ -12,6 +12,7 @@ use super::event::{
     ShellEvent, TaskEvent,
 };
 use super::extension::{McpResource, PromptCommand};
+use super::goal::Goal;
 use super::model::{Model, ThinkingLevel};
 use super::plan_limits::{PlanLimits, PlanWindow};
 use tau_tools::jobs::JobRow;
@@ -38,6 +39,8 @@ pub struct SessionMirror {
     pub questions: Vec<(String, Question)>,
     /// The plan that the user has accepted.
     pub plan: Option<WorkPlan>,
+    /// The goal of the session.
+    pub goal: Option<Goal>,
     /// How much of the plan's limits is used, as last reported.
     pub limits: Option<PlanLimits>,
     /// The approximate number of messages before those that the session was opened with; `None` if it was
@@ -85,7 +88,12 @@ impl SessionMirror {
                 | ShellEvent::BashExecutionUpdate { .. }
                 | ShellEvent::BashEnd { .. },
             )
-            | AgentEvent::Task(TaskEvent::Answered { .. } | TaskEvent::Notice { .. }) => {}
+            | AgentEvent::Task(
+                TaskEvent::Answered { .. }
+                | TaskEvent::Notice { .. }
+                | TaskEvent::SideAnswer { .. }
+                | TaskEvent::SideAnswerEnded { .. },
+            ) => {}
         }
     }
 
@@ -110,10 +118,12 @@ impl SessionMirror {
             SessionEvent::SessionOpened { session, .. } => {
                 self.session.clone_from(session);
                 self.plan = None;
+                self.goal = None;
                 self.history_left = None;
             }
             SessionEvent::SessionInfoChanged { name } => self.session.name.clone_from(name),
             SessionEvent::PlanChanged { plan } => self.plan.clone_from(plan),
+            SessionEvent::GoalChanged { goal } => self.goal.clone_from(goal),
             SessionEvent::HistoryAvailable { left } => self.history_left = Some(*left),
             SessionEvent::SessionRefused { .. }
             | SessionEvent::SessionUsage { .. }

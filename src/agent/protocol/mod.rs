@@ -11,6 +11,7 @@ pub mod command;
 pub mod event;
 pub mod extension;
 pub mod form;
+pub mod goal;
 pub mod live_session;
 pub mod message;
 pub mod mirror;

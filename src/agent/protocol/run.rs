@@ -83,6 +83,10 @@ pub enum RunEnd {
     Tokens,
     /// The model repeated the same call with the same result.
     Repeats,
+    /// The limit of rounds for the goal was reached.
+    Rounds,
+    /// The model stopped trying to reach the goal.
+    GivenUp,
 }
 
 /// When to compact the conversation, and how much of it to keep verbatim. Sizes are in tokens.

@@ -35,6 +35,8 @@ pub enum StatusPart {
     Permissions,
     /// The sandbox of commands and files.
     Sandbox,
+    /// The goal: its round, or that it is paused.
+    Goal,
     /// The number of background jobs that run.
     Jobs,
     /// The output of `status_command`.
@@ -43,7 +45,7 @@ pub enum StatusPart {
 
 impl StatusPart {
     /// The parts with their names, in the order of the documentation.
-    pub const NAMES: [(&'static str, StatusPart); 15] = [
+    pub const NAMES: [(&'static str, StatusPart); 16] = [
         ("path", StatusPart::Path),
         ("branch", StatusPart::Branch),
         ("session", StatusPart::Session),
@@ -57,6 +59,7 @@ impl StatusPart {
         ("mode", StatusPart::Mode),
         ("permissions", StatusPart::Permissions),
         ("sandbox", StatusPart::Sandbox),
+        ("goal", StatusPart::Goal),
         ("jobs", StatusPart::Jobs),
         ("command", StatusPart::Command),
     ];
@@ -83,7 +86,7 @@ pub struct StatusTemplate {
 }
 
 /// The default template.
-pub const DEFAULT_STATUS_LINE: &str = "{path}[ ({branch})][ · {session}]{fill}[{jobs} · ][{tokens} · ][{cost} · ][{plan} · ]\
+pub const DEFAULT_STATUS_LINE: &str = "{path}[ ({branch})][ · {session}]{fill}[{goal} · ][{jobs} · ][{tokens} · ][{cost} · ][{plan} · ]\
      [{context} · ][{command} · ]{model}[ · {thinking}] · {permissions}[ · {sandbox}]";
 
 impl Default for StatusTemplate {

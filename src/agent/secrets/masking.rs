@@ -50,7 +50,8 @@ impl Masking {
         self.answer(output);
     }
 
-    fn text(&mut self, text: &mut String) {
+    /// Masks a text.
+    pub(crate) fn text(&mut self, text: &mut String) {
         if let Some(masked) = self.vault.mask(text) {
             *text = masked;
         }

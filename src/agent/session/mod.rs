@@ -35,7 +35,7 @@ mod unread;
 pub(crate) mod usage;
 mod words;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -289,10 +289,31 @@ impl Session {
 
     /// Appends data of this type that gives no message.
     pub(crate) fn append_custom(&mut self, custom_type: &str, data: Value) -> Result<(), SessionError> {
+        self.add_custom(custom_type, data, Flush::Now)
+    }
+
+    /// Appends what a request beside the conversation cost. It counts in the totals, and the conversation stays
+    /// where it is.
+    pub(crate) fn append_usage(&mut self, usage: Value) -> Result<(), SessionError> {
+        self.take_external_appends();
+        let leaf = self.tree.leaf().map(|leaf| leaf.id.clone());
+        let mut entry = self.grow(Body::Other { line: Box::default() });
+        entry.body = Body::Other { line: entry.line_of("usage", json!({ "usage": usage })).into() };
+        let written = self.put(entry, Flush::Later);
+        self.tree.move_leaf(leaf.as_deref());
+        written
+    }
+
+    /// Like [`Session::append_custom`], but creates no file.
+    pub(crate) fn append_custom_later(&mut self, custom_type: &str, data: Value) -> Result<(), SessionError> {
+        self.add_custom(custom_type, data, Flush::Later)
+    }
+
+    fn add_custom(&mut self, custom_type: &str, data: Value, flush: Flush) -> Result<(), SessionError> {
         self.take_external_appends();
         let mut entry = self.grow(Body::Other { line: Box::default() });
         entry.body = Body::Other { line: entry.custom_line(custom_type, data).into() };
-        self.put(entry, Flush::Now)
+        self.put(entry, flush)
     }
 
     /// Appends an entry without moving the conversation: a label of another entry is not part of the branch.

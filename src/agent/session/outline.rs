@@ -13,6 +13,7 @@ use super::entry::{Body, Entry};
 use super::tree::Tree;
 use super::{Session, SessionError, read};
 use tau_protocol::call_ending::CallEnding;
+use tau_protocol::goal::ROUND;
 use tau_protocol::message::{Block, Message, StopReason, ToolCall, ToolResultMessage};
 use tau_protocol::outline::{Outline, OutlineRow, RowKind};
 use tau_tools::{Content, Details, TerminalOutput};
@@ -128,13 +129,21 @@ fn minutes_ahead(at: i64, zone: &TimeZone) -> Option<i32> {
 }
 
 /// The effect of going to an entry: the new current entry, and the text that is returned for editing. A user
-/// message is left out, so that it can be changed.
+/// message is left out, so that it can be changed; so is the message with which a round of the goal begins.
 pub(crate) fn landing(tree: &Tree, id: &str) -> Option<(Option<String>, Option<String>)> {
     let entry = tree.get(id)?;
+    let before = || entry.parent.as_ref().map(ToString::to_string);
     Some(match user_text(entry) {
-        Some(text) => (entry.parent.as_ref().map(ToString::to_string), Some(text)),
+        Some(text) => (before(), Some(text)),
+        None if begins_round(entry) => (before(), None),
         None => (Some(id.to_owned()), None),
     })
+}
+
+/// Whether a round of the goal begins with it.
+fn begins_round(entry: &Entry) -> bool {
+    matches!(&entry.body, Body::Message { message }
+        if matches!(message.as_ref(), Message::Custom(custom) if custom.custom_type == ROUND))
 }
 
 fn user_text(entry: &Entry) -> Option<String> {

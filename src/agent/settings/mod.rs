@@ -32,6 +32,7 @@ pub mod write;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use super::protocol::goal::GoalLimits;
 use super::protocol::run::CompactionSettings;
 pub use paths::Paths;
 pub use table::Settings;
@@ -90,6 +91,16 @@ impl Settings {
     pub fn compaction(&self) -> CompactionSettings {
         let usual = CompactionSettings::default();
         CompactionSettings { auto: self.auto_compact.unwrap_or(usual.auto), ..usual }
+    }
+
+    /// The limits of goals that are set without any.
+    pub fn goal_limits(&self) -> GoalLimits {
+        let some = |number: u64| Some(number).filter(|number| *number > 0);
+        GoalLimits {
+            rounds: some(self.goal_rounds()).map(|rounds| u32::try_from(rounds).unwrap_or(u32::MAX)),
+            dollars: some(self.goal_cost()).map(|dollars| dollars as f64),
+            seconds: some(self.goal_minutes()).map(|minutes| minutes.saturating_mul(60)),
+        }
     }
 
     /// The folder for new sessions of `cwd`.

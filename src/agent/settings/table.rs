@@ -377,6 +377,12 @@ settings! {
     auto_compact: bool = true, Columns { project: true, live: true, ..COLUMNS };
     /// Megabytes kept for undo, over all sessions; 0 turns undo off
     undo_quota: u64 = 512, Columns { ..COLUMNS };
+    /// Most rounds that tau works on a goal; 0 for no limit
+    goal_rounds: u64 = 20, Columns { flag: flag("max-rounds", "N", "Front end"), ..COLUMNS };
+    /// Most US dollars that a goal may cost; 0 for no limit
+    goal_cost: u64 = 0, Columns { ..COLUMNS };
+    /// Most minutes that tau works on a goal; 0 for no limit
+    goal_minutes: u64 = 0, Columns { ..COLUMNS };
     /// Days after which sessions and undo data that did not change go to the trash; 0 keeps them
     retention: u64 = 0, Columns { ..COLUMNS };
     /// Look for a newer tau once a day; nothing is sent but the request

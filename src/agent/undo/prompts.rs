@@ -1,10 +1,11 @@
-//! The prompts of a session, each of which is a checkpoint.
+//! The prompts of a session and the rounds of its goal, each of which is a checkpoint.
 
 use crate::session::entry::{Body, Entry};
 use crate::session::tree::Tree;
+use tau_protocol::goal::ROUND;
 use tau_protocol::message::Message;
 
-/// A prompt on the current branch of the conversation.
+/// A prompt on the current branch of the conversation, or the beginning of a round of the goal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prompt {
     /// Its entry in the session.
@@ -18,9 +19,16 @@ impl Prompt {
     /// The prompt in an entry, if it is one.
     fn of(entry: &Entry) -> Option<Self> {
         let Body::Message { message } = &entry.body else { return None };
-        let Message::User(user) = message.as_ref() else { return None };
-        let (text, timestamp) = (user.content.text(), entry.timestamp);
-        Some(Prompt { entry_id: entry.id.to_string(), text, timestamp })
+        let text = match message.as_ref() {
+            Message::User(user) => user.content.text(),
+            Message::Custom(custom) if custom.custom_type == ROUND => {
+                let text = custom.content.text();
+                let end = text.find(". ").unwrap_or(text.len());
+                text.get(..end).unwrap_or_default().trim_start_matches("[tau] ").to_owned()
+            }
+            _ => return None,
+        };
+        Some(Prompt { entry_id: entry.id.to_string(), text, timestamp: entry.timestamp })
     }
 }
 

@@ -18,6 +18,7 @@ pub mod plan;
 pub mod queue_list;
 pub mod rule_list;
 pub mod settings_list;
+pub mod side_question;
 pub mod tree;
 pub mod trust;
 pub mod user_questions;

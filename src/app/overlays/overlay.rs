@@ -17,6 +17,7 @@ use super::plan::{PlanView, WorkMode};
 use super::queue_list::QueueView;
 use super::rule_list::RulesView;
 use super::settings_list::SettingsView;
+use super::side_question::SideQuestionView;
 use super::tree::TreeView;
 use super::trust::TrustView;
 use super::user_questions::QuestionsView;
@@ -76,6 +77,8 @@ pub enum Overlay {
     Queue(QueueView),
     /// The question how to proceed with a plan.
     Plan(Box<PlanView>),
+    /// A side question and its answer.
+    SideQuestion(Box<SideQuestionView>),
     /// The question which permission mode to use.
     Mode(ModeQuestion),
     /// The question whether to turn a feature on.
@@ -134,6 +137,7 @@ impl Overlay {
             | Overlay::Keys(_)
             | Overlay::Rules(_)
             | Overlay::Queue(_)
+            | Overlay::SideQuestion(_)
             | Overlay::Changes(_) => true,
             Overlay::Trust(_)
             | Overlay::Leave(_)
@@ -204,6 +208,7 @@ impl Overlay {
             | Overlay::Leave(_)
             | Overlay::Rules(_)
             | Overlay::Queue(_)
+            | Overlay::SideQuestion(_)
             | Overlay::Plan(_)
             | Overlay::Mode(_)
             | Overlay::Offer(_)
@@ -211,6 +216,14 @@ impl Overlay {
             | Overlay::Form(_)
             | Overlay::Questions(_)
             | Overlay::Asked { .. } => false,
+        }
+    }
+
+    /// The box of a side question, if it is one.
+    pub(crate) fn as_side_question(&mut self) -> Option<&mut SideQuestionView> {
+        match self {
+            Overlay::SideQuestion(view) => Some(view),
+            _ => None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{
     approval, changes, completion, context, extensions, job_list, notify, offers, panels, place, plan,
-    prompt_commands, queue, rule_list, session, tree, undo,
+    prompt_commands, queue, rule_list, session, side_question, tree, undo,
 };
 use crate::action::Action;
 use crate::effect::Effect;
@@ -54,6 +54,9 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
         AgentEvent::Task(TaskEvent::Answered { ticket, answer }) => {
             answered(model, Ticket(*ticket), answer, effects);
         }
+        AgentEvent::Task(event @ (TaskEvent::SideAnswer { .. } | TaskEvent::SideAnswerEnded { .. })) => {
+            side_question::answered(model, event);
+        }
         AgentEvent::Task(TaskEvent::Notice { .. }) => {}
         AgentEvent::Task(TaskEvent::Stopped) => {
             approval::forget(model);
@@ -94,6 +97,7 @@ fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>
             model.ask(ShellRequest::Branch {}, effects);
         }
         SessionEvent::SessionRefused { .. }
+        | SessionEvent::GoalChanged { .. }
         | SessionEvent::SessionInfoChanged { .. }
         | SessionEvent::SessionUsage { .. } => {}
     }

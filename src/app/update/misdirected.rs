@@ -75,6 +75,7 @@ pub(super) fn without_words(model: &Model, key: Key) -> Option<Overlay> {
         Overlay::Trust(_)
         | Overlay::Leave(_)
         | Overlay::Queue(_)
+        | Overlay::SideQuestion(_)
         | Overlay::Mode(_)
         | Overlay::Offer(_)
         | Overlay::Asked { .. } => true,

@@ -2,7 +2,8 @@
 
 use super::{
     actions, approval, board, changes, extensions, job_list, key_list, login, misdirected, models, offers,
-    pickers, plan, queue, rule_list, sessions, settings, slash, themes, thinking, tree, trust, undo,
+    pickers, plan, queue, rule_list, sessions, settings, side_question, slash, themes, thinking, tree, trust,
+    undo,
 };
 use crate::action;
 use crate::effect::Effect;
@@ -138,6 +139,7 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Closed => {}
             Ignored | Handled => model.overlays.push(Overlay::Queue(view)),
         },
+        Overlay::SideQuestion(view) => side_question::press(model, view, (key, page), effects),
         Overlay::Plan(view) => plan_key(model, view, (key, page), effects),
         Overlay::Mode(mut question) => match question.key(key) {
             Done(chosen) => approval::mode_chosen(model, chosen, effects),
@@ -275,6 +277,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
             Overlay::Trust(_)
             | Overlay::Leave(_)
             | Overlay::Queue(_)
+            | Overlay::SideQuestion(_)
             | Overlay::Mode(_)
             | Overlay::Offer(_)
             | Overlay::Asked { .. },

@@ -1,8 +1,8 @@
 //! The effects of slash commands: a route for each command.
 
 use super::{
-    approval, board, changes, context, copy, extensions, job_list, key_list, login, models, plan, rule_list,
-    session, sessions, settings, themes, thinking, tree, trust, undo,
+    approval, board, changes, context, copy, extensions, goal, job_list, key_list, login, models, plan,
+    rule_list, session, sessions, settings, side_question, themes, thinking, tree, trust, undo,
 };
 use crate::effect::Effect;
 use crate::model::Model;
@@ -49,6 +49,8 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         }
         Slash::Permissions => rule_list::open(model, effects),
         Slash::Plan => plan::open(model),
+        Slash::SideQuestion => side_question::ask(model, arguments, effects),
+        Slash::Goal => goal::run(model, arguments, effects),
         Slash::Mode => approval::named_mode(model, arguments, effects),
         Slash::Trust => trust::look(model, effects),
         Slash::Hotkeys | Slash::Help => model.overlays.push(Overlay::Help(HelpView::default())),

@@ -43,6 +43,8 @@ pub(crate) fn apply(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
         AgentEvent::Task(event) => match event {
             TaskEvent::Answered { ticket, answer } => on_query_answer(state, key, ticket, answer),
             TaskEvent::Notice { level, text, hint } => notice(state, key, level, text, hint),
+            // The client has no box for it.
+            TaskEvent::SideAnswer { .. } | TaskEvent::SideAnswerEnded { .. } => {}
             TaskEvent::Stopped => stopped(state, key),
         },
         // The client queues its own prompts, and runs its own commands.
@@ -56,10 +58,10 @@ fn of_run(state: &mut AcpState, key: SessionKey, event: RunEvent) {
         RunEvent::RunStopped { reason } => {
             if let Some(turn) = turn {
                 turn.outcome = match reason {
-                    RunEnd::Turns | RunEnd::Time | RunEnd::Dollars | RunEnd::Tokens => {
+                    RunEnd::Turns | RunEnd::Time | RunEnd::Dollars | RunEnd::Tokens | RunEnd::Rounds => {
                         StopReason::MaxTurnRequests
                     }
-                    RunEnd::Repeats => StopReason::EndTurn,
+                    RunEnd::Repeats | RunEnd::GivenUp => StopReason::EndTurn,
                 };
             }
         }
@@ -144,6 +146,7 @@ fn of_session(state: &mut AcpState, key: SessionKey, event: SessionEvent) {
         // The usage is still counted.
         SessionEvent::SessionUsage { usage: None, .. }
         | SessionEvent::SessionRefused { .. }
+        | SessionEvent::GoalChanged { .. }
         | SessionEvent::FilesRestored { .. } => {}
     }
 }

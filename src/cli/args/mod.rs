@@ -43,6 +43,8 @@ use front_end::{FrontEnd, OutputMode, RpcEvents, StandardStreams};
 use setting_flags::SettingFlags;
 use tau_agent::secrets::Secret;
 use tau_agent::session::is_session_id;
+use tau_protocol::command::{AgentCommand, SessionCommand};
+use tau_protocol::goal::GoalOrder;
 
 const HELP: &str = "\
 {about}
@@ -126,6 +128,9 @@ pub struct CliArgs {
     /// Answer with JSON that is valid against the JSON Schema in FILE
     #[arg(long, value_name = "FILE", help_heading = "Front end", hide = true)]
     pub output_schema: Option<PathBuf>,
+    /// Work until the shell command CMD succeeds
+    #[arg(long, value_name = "CMD", help_heading = "Front end", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub until: Option<String>,
     /// Stop a prompt after N answers of the model
     #[arg(long, value_name = "N", help_heading = "Front end", value_parser = count_parser::<u32>)]
     pub max_turns: Option<u32>,
@@ -245,6 +250,13 @@ impl CliArgs {
             return Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, format!("{text}\n")));
         }
         Ok(args)
+    }
+
+    /// The goal that is set before each prompt.
+    pub(crate) fn goal(&self) -> Option<AgentCommand> {
+        let command = self.until.clone()?;
+        let goal = Some(GoalOrder { command, limits: None });
+        Some(AgentCommand::Session(SessionCommand::SetGoal { goal }))
     }
 
     /// The selected front end. The screen needs a terminal at both ends.

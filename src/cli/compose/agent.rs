@@ -32,6 +32,7 @@ use tau_agent::session::Session;
 use tau_agent::settings::Settings;
 use tau_agent::settings::trust::MCP_FILE;
 use tau_protocol::approval::PermissionMode;
+use tau_protocol::goal::GoalLimits;
 use tau_protocol::run::{RetryMode, RunLimits};
 use tau_tools::access::FileFilter;
 use tau_tools::bash::Bash;
@@ -149,6 +150,10 @@ impl Setup {
         let mut behavior = Behavior {
             steer: self.profile.steer,
             on_repeat: self.profile.on_repeat,
+            goal_limits: GoalLimits {
+                dollars: self.args.max_cost.or(self.settings.goal_limits().dollars),
+                ..self.settings.goal_limits()
+            },
             temperature: self.settings.temperature.map(|temperature| temperature.0),
             permission_mode: mode,
             mode_ceiling: if self.profile.is_client { mode } else { PermissionMode::Auto },

@@ -49,7 +49,7 @@ pub fn print(mut args: CliArgs) -> Exit {
         Err(error) => return fail(Exit::Config, &error),
     };
     let continues = continues(&args);
-    if prompts.is_empty() && !continues {
+    if prompts.is_empty() && !continues && args.until.is_none() {
         return fail(Exit::Usage, NO_PROMPT);
     }
     let check = for_prompts(&prompts);
@@ -58,6 +58,7 @@ pub fn print(mut args: CliArgs) -> Exit {
         prompts,
         output: args.output.clone(),
         schema,
+        goal: args.goal(),
         timeout: args.timeout.map(Duration::from_secs),
     };
     start(args, print::PROFILE, check, async move |setup, agent, mut signals: Signals| {
@@ -87,11 +88,12 @@ pub fn json(mut args: CliArgs) -> Exit {
     };
     let is_empty = prompts.is_empty() && first_line.is_none();
     let continues = is_empty && continues(&args);
-    if is_empty && !continues {
+    if is_empty && !continues && args.until.is_none() {
         return fail(Exit::Usage, NO_PROMPT);
     }
     let check = for_prompts(&prompts);
     let (output, timeout) = (args.output.clone(), args.timeout.map(Duration::from_secs));
+    let goal = args.goal();
     start(
         args,
         json::PROFILE,
@@ -107,7 +109,8 @@ pub fn json(mut args: CliArgs) -> Exit {
             }
             let input = first_line.map(|first| std::io::Cursor::new(first).chain(tokio::io::stdin()));
             let header = config.session.header().to_owned();
-            let options = json::JsonOptions { continues, prompts, input, header, output, schema, timeout };
+            let options =
+                json::JsonOptions { continues, prompts, goal, input, header, output, schema, timeout };
             json::run(task::spawn(config), options, tokio::io::stdout(), async || signals.next().await).await
         },
     )
@@ -141,6 +144,12 @@ pub fn rpc(args: CliArgs) -> Exit {
         let text =
             format!("--mode rpc takes no prompts or @files, but got {prompt}; send a prompt command instead");
         return fail(Exit::Usage, &text);
+    }
+    if args.until.is_some() {
+        return fail(
+            Exit::Usage,
+            "--until is for prompts of the command line; send a set_goal command instead",
+        );
     }
     let events = args.rpc_events;
     // A client may choose a model later; a server whose address was given must be asked now.

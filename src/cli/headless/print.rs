@@ -31,7 +31,10 @@ use tau_agent::engine::task::AgentHandle;
 use tau_app::geometry::Motion;
 use tau_protocol::approval::{ApprovalAnswer, ApprovalRequest};
 use tau_protocol::command::{AgentCommand, QuestionAnswer, QuestionCommand, RunCommand};
-use tau_protocol::event::{AgentEvent, NoticeLevel, Question, QuestionEvent, RunEvent, TaskEvent, TurnEvent};
+use tau_protocol::event::{
+    AgentEvent, NoticeLevel, Question, QuestionEvent, RunEvent, SessionEvent, TaskEvent, TurnEvent,
+};
+use tau_protocol::goal::GoalState;
 use tau_protocol::message::{Message, StopReason};
 
 /// The reason for denying a call that a user would have to decide.
@@ -57,6 +60,8 @@ pub struct PrintOptions {
     pub continues: bool,
     /// The prompts, sent one after another.
     pub prompts: Vec<CliPrompt>,
+    /// The command that sets the goal before each prompt. Without prompts, tau works until it is reached.
+    pub goal: Option<AgentCommand>,
     /// A file for the text of the last answer.
     pub output: Option<PathBuf>,
     /// The required form of answers.
@@ -102,6 +107,7 @@ pub async fn run(
         outcome: None,
         refused: false,
         failed: false,
+        reached: false,
         waits_until: None,
         wait_told: None,
     };
@@ -127,6 +133,8 @@ enum Answered {
     Fully(String),
     /// The model reached its output limit.
     CutOff(String),
+    /// The goal was reached without an answer.
+    Nothing,
 }
 
 struct PrintRun<S> {
@@ -141,6 +149,8 @@ struct PrintRun<S> {
     refused: bool,
     /// The agent reported an error.
     failed: bool,
+    /// The goal was reached.
+    reached: bool,
     /// The end of the wait before a retry.
     waits_until: Option<Instant>,
     /// Time of the last report on the wait; `None` for a short one.
@@ -156,12 +166,21 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
             .into_iter()
             .chain(prompts)
             .collect();
+        let commands = match (commands.is_empty(), &options.goal) {
+            (true, Some(_)) => vec![AgentCommand::Run(RunCommand::PursueGoal)],
+            _ => commands,
+        };
         if commands.is_empty() {
             self.say("no prompt: pass one as an argument or pipe it in");
             return Exit::Usage;
         }
         let mut last = None;
         for command in commands {
+            self.reached = false;
+            if let Some(goal) = &options.goal {
+                // An agent that has ended takes no prompt either.
+                let _ = self.driver.agent.commands.send(goal.clone()).await;
+            }
             match self.prompt(command, options.schema.as_ref()).await {
                 Ok(text) => last = Some(text),
                 Err(exit) => return exit,
@@ -188,6 +207,8 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     /// Runs one prompt: returns the text of its final answer, which has been printed.
     async fn prompt(&mut self, prompt: AgentCommand, schema: Option<&OutputSchema>) -> Result<String, Exit> {
         let printed = match (self.ask(prompt).await?, schema) {
+            // The command succeeded before the model was asked.
+            (Answered::Nothing, _) => return self.driver.stops.stopping().map_or(Ok(String::new()), Err),
             (Answered::Fully(text), None) if text.trim().is_empty() => {
                 Err((Exit::Model, String::new(), NO_TEXT.to_owned()))
             }
@@ -230,6 +251,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
                 Err(violations) => Err((Exit::Invalid, second, violations.failure())),
             },
             Ok(Answered::CutOff(second)) => Err((Exit::Limit, second, CUT_OFF.to_owned())),
+            Ok(Answered::Nothing) => Err((Exit::Invalid, text, violations.failure())),
             Err(exit) => Err((exit, text, violations.failure())),
         }
     }
@@ -303,6 +325,9 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
             }
             AgentEvent::Run(RunEvent::AutoRetryEnd { .. })
             | AgentEvent::Turn(TurnEvent::MessageStart { .. }) => self.wait_told = None,
+            AgentEvent::Session(SessionEvent::GoalChanged { goal: Some(goal) }) => {
+                self.reached |= goal.state == GoalState::Reached;
+            }
             AgentEvent::Run(RunEvent::RunStopped { reason }) => self.ended = Some(reason.into()),
             AgentEvent::Questions(QuestionEvent::Asked { id, question }) => self.decline(id, &question),
             AgentEvent::Questions(QuestionEvent::ApprovalRequested { request }) => self.deny(&request),
@@ -367,6 +392,9 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     /// Interprets the final answer.
     fn judge(&mut self) -> Result<Answered, Exit> {
         let Some((stop_reason, error)) = self.outcome.take() else {
+            if self.reached {
+                return Ok(Answered::Nothing);
+            }
             if !self.failed {
                 self.say("the model gave no answer");
             }

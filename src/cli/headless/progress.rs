@@ -11,7 +11,8 @@ use tokio::time::Instant;
 
 use crate::process::plain::line as plain;
 use tau_app::geometry::Motion;
-use tau_protocol::event::{AgentEvent, RunEvent, TaskEvent, TurnEvent};
+use tau_protocol::event::{AgentEvent, RunEvent, SessionEvent, ShellEvent, TaskEvent, TurnEvent};
+use tau_protocol::goal::{Goal, GoalState};
 
 /// Interval of the moving line.
 pub(crate) const BEAT: Duration = Duration::from_millis(120);
@@ -96,11 +97,28 @@ impl ProgressLine {
                 self.doing = Some((text, since));
             }
             AgentEvent::Run(RunEvent::CompactionStart { .. }) => self.begin("compacting the conversation"),
+            AgentEvent::Shell(ShellEvent::BashStart { command, .. }) => {
+                self.note(&format!("• goal: {}", cut(command)));
+                self.begin("running the goal's command");
+            }
+            AgentEvent::Session(SessionEvent::GoalChanged { goal: Some(goal) }) => self.goal(goal),
             AgentEvent::Run(RunEvent::AgentSettled { .. }) | AgentEvent::Task(TaskEvent::Stopped) => {
                 self.doing = None;
                 self.wipe();
             }
             _ => {}
+        }
+    }
+
+    /// Shows the progress of the goal.
+    fn goal(&mut self, goal: &Goal) {
+        match goal.state {
+            GoalState::Active if goal.rounds > 0 => self.note(&format!("• goal: round {}", goal.progress())),
+            GoalState::Reached => {
+                let rounds = tau_tools::counted::counted(u64::from(goal.rounds), "round");
+                self.note(&format!("• goal: reached after {rounds}"));
+            }
+            GoalState::Active | GoalState::Paused | GoalState::GivenUp | GoalState::Capped => {}
         }
     }
 

@@ -63,12 +63,12 @@ async fn host(
     prompts: Vec<CliPrompt>,
     mut signals: Signals,
 ) -> Result<Exit, Refusal> {
-    let output = setup.args.output.clone();
+    let (output, goal) = (setup.args.output.clone(), setup.args.goal());
     setup.notices.iter().for_each(|notice| warn(notice));
     let mut hosting = Hosting::start(setup, true)
         .map_err(|error| Refusal::config(format!("cannot serve the session: {error}")))?;
     let live = hosting.hub().adopt(session).await.map_err(|problem| Refusal::config(problem.detail))?;
-    send(&live, prompts).await?;
+    send(&live, goal, prompts).await?;
     hosting.refresh();
     tell(&live.id);
     let end = until_end(&mut hosting, &mut signals).await;
@@ -98,9 +98,16 @@ pub(super) async fn until_end(hosting: &mut Hosting, signals: &mut Signals) -> E
     }
 }
 
-/// Sends the prompts, and waits until the first one is saved.
-async fn send(live: &LiveSession, prompts: Vec<CliPrompt>) -> Result<(), Refusal> {
+/// Sets the goal and sends the prompts, and waits until the first one is saved.
+async fn send(
+    live: &LiveSession,
+    goal: Option<AgentCommand>,
+    prompts: Vec<CliPrompt>,
+) -> Result<(), Refusal> {
     let ended = |_| Refusal { exit: Exit::Crash, text: "the agent ended while it was starting".to_owned() };
+    if let Some(goal) = goal {
+        live.send(goal).await.map_err(ended)?;
+    }
     for (at, CliPrompt { text, images }) in prompts.into_iter().enumerate() {
         let command = match at {
             0 => AgentCommand::Run(RunCommand::Prompt { text, images, streaming: Queue::default() }),

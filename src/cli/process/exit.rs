@@ -23,12 +23,14 @@ pub enum Exit {
     Config,
     /// A tool needed an answer, and there was no user to give it.
     Refused,
-    /// Turns, time or the length of an answer ran out.
+    /// Turns, rounds, time, money or the length of an answer ran out.
     Limit,
     /// The model made the same call again and again, and there was no user to ask.
     Stuck,
     /// The answer is not valid against the schema of `--output-schema`.
     Invalid,
+    /// The model stopped trying to reach the goal.
+    GivenUp,
     /// A fault in tau itself.
     Crash,
     /// The terminal was closed (SIGHUP).
@@ -45,7 +47,7 @@ pub enum Exit {
 
 impl Exit {
     /// Every end with a fixed code, with its meaning, in the order of the codes.
-    pub const TABLE: [(Exit, u8, &'static str); 12] = [
+    pub const TABLE: [(Exit, u8, &'static str); 13] = [
         (Exit::Ok, 0, "done"),
         (Exit::Model, 1, "model error"),
         (Exit::Usage, 2, "usage"),
@@ -54,6 +56,7 @@ impl Exit {
         (Exit::Limit, 5, "limit reached"),
         (Exit::Stuck, 6, "model repeats itself"),
         (Exit::Invalid, 7, "bad answer"),
+        (Exit::GivenUp, 8, "goal given up"),
         (Exit::Crash, 101, "crash"),
         (Exit::HungUp, 129, "hangup"),
         (Exit::Aborted, 130, "aborted"),
@@ -91,7 +94,8 @@ impl From<RunEnd> for Exit {
     fn from(end: RunEnd) -> Exit {
         match end {
             RunEnd::Repeats => Exit::Stuck,
-            RunEnd::Turns | RunEnd::Time | RunEnd::Dollars | RunEnd::Tokens => Exit::Limit,
+            RunEnd::Turns | RunEnd::Time | RunEnd::Dollars | RunEnd::Tokens | RunEnd::Rounds => Exit::Limit,
+            RunEnd::GivenUp => Exit::GivenUp,
         }
     }
 }
@@ -188,7 +192,7 @@ mod tests {
     #[test]
     fn the_codes_are_those_that_are_documented() {
         let codes: Vec<u8> = Exit::TABLE.iter().map(|(exit, ..)| exit.code()).collect();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 101, 129, 130, 143]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 101, 129, 130, 143]);
         assert_eq!(Exit::Signal(3).code(), 131);
     }
 }

@@ -12,7 +12,7 @@ use crate::protocol;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{
     QuestionCommand, Queue, QueueCommand, RunCommand, SessionChange, SessionCommand, SettingsCommand,
-    ShellCommand, Tuning,
+    ShellCommand, TaskCommand, Tuning,
 };
 use tau_protocol::message::UserMessage;
 use tau_protocol::model::{Model, ThinkingLevel};
@@ -73,22 +73,16 @@ fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
             Err(why) => state.refuse(&call, &why),
         },
         RpcCommand::DropPlan => send(state, &call, AgentCommand::Session(SessionCommand::DropPlan)),
+        RpcCommand::SetGoal(_) | RpcCommand::SideQuestion(_) | RpcCommand::PursueGoal => {
+            beside(state, call, command);
+        }
         RpcCommand::ChangeRules(change) => state.change_rules(call, change),
         RpcCommand::AbortRetry => send(state, &call, AgentCommand::Run(RunCommand::AbortRetry)),
         RpcCommand::Compact { instructions } => {
             state.waiting.compactions.push_back(call);
             state.commands.push_back(AgentCommand::Run(RunCommand::Compact { instructions }));
         }
-        RpcCommand::Bash { command, hidden } => {
-            let id = Some(state.shell(call));
-            state.commands.push_back(AgentCommand::Shell(ShellCommand::Bash {
-                id,
-                command,
-                exclude_from_context: hidden,
-                size: None,
-                without_sandbox: false,
-            }));
-        }
+        RpcCommand::Bash { command, hidden } => bash(state, call, command, hidden),
         RpcCommand::Restore(command) => {
             state.waiting.restores.push_back(call);
             state.commands.push_back(command);
@@ -159,10 +153,54 @@ pub fn start(state: &mut RpcState, prompt: HeldPrompt) {
         .push_back(AgentCommand::Run(RunCommand::PromptMessage { message, streaming: Queue::Steer }));
 }
 
+/// Runs a command of the user.
+fn bash(state: &mut RpcState, call: RpcCall, command: String, hidden: bool) {
+    let id = Some(state.shell(call));
+    state.commands.push_back(AgentCommand::Shell(ShellCommand::Bash {
+        id,
+        command,
+        exclude_from_context: hidden,
+        size: None,
+        without_sandbox: false,
+    }));
+}
+
+/// The goal, and questions beside the run.
+fn beside(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
+    match command {
+        RpcCommand::SetGoal(goal) => {
+            send(state, &call, AgentCommand::Session(SessionCommand::SetGoal { goal }));
+        }
+        RpcCommand::SideQuestion(question) => {
+            let id = match &call.id {
+                Some(Value::String(id)) => id.clone(),
+                id => id.clone().unwrap_or_default().to_string(),
+            };
+            send(state, &call, AgentCommand::Task(TaskCommand::SideQuestion { id, question }));
+        }
+        _ => pursue_goal(state, call),
+    }
+}
+
+/// Starts a run that works until the goal is reached.
+fn pursue_goal(state: &mut RpcState, call: RpcCall) {
+    if let Err(error) = usable_model(state) {
+        return state.refuse(&call, &error);
+    }
+    match state.phase {
+        RunPhase::Starting | RunPhase::Running => state.refuse(&call, "Agent is already processing"),
+        RunPhase::Idle | RunPhase::Ended => send(state, &call, AgentCommand::Run(RunCommand::PursueGoal)),
+    }
+}
+
 fn sendable(state: &RpcState, message: &UserMessage) -> Result<(), String> {
     if message.is_blank() {
         return Err("The message is empty: give a message or images".into());
     }
+    usable_model(state)
+}
+
+fn usable_model(state: &RpcState) -> Result<(), String> {
     match &state.mirror.model {
         None => Err("No model selected. Use set_model, or start tau with --model".into()),
         Some(model) if !state.host.can_use(model) => Err(no_key(&model.provider)),

@@ -11,6 +11,7 @@ use tau_protocol::approval::{ApprovalAnswer, PermissionMode};
 use tau_protocol::attachment::Attachment;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{QuestionAnswer, Queue, SessionChange, SessionCommand, ShellCommand};
+use tau_protocol::goal::GoalOrder;
 use tau_protocol::message::{Block, UserMessage};
 use tau_protocol::model::ThinkingLevel;
 use tau_protocol::query::Query;
@@ -106,6 +107,10 @@ pub(crate) enum RpcCommand {
     },
     SetPermissionMode(PermissionMode),
     DropPlan,
+    SetGoal(Option<GoalOrder>),
+    PursueGoal,
+    /// The question, whose id is that of the command.
+    SideQuestion(String),
     ChangeRules(RuleChange),
     /// An answer without a question: ignored.
     Nothing,
@@ -202,6 +207,12 @@ fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
             RpcCommand::SetPermissionMode(fields.one_of("mode", &names)?)
         }
         "drop_plan" => RpcCommand::DropPlan,
+        "set_goal" => match fields.given("command") {
+            Some(_) => RpcCommand::SetGoal(Some(fields.whole()?)),
+            None => RpcCommand::SetGoal(None),
+        },
+        "pursue_goal" => RpcCommand::PursueGoal,
+        "side_question" => RpcCommand::SideQuestion(fields.text("message")?),
         "get_extensions" => RpcCommand::Query(Query::Extensions),
         other => return rules(other, fields),
     })

@@ -122,6 +122,7 @@ impl Facts {
                 self.open.remove(tool_call_id);
                 self.tool_calls = self.tool_calls.saturating_add(1);
             }
+            AgentEvent::Task(TaskEvent::SideAnswerEnded { usage, .. }) => self.usage.add(usage),
             AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, .. }) => {
                 self.run.error = Some(text.clone());
             }

@@ -208,6 +208,9 @@ impl Opening {
         if known.plan.is_some() {
             add(SessionEvent::PlanChanged { plan: known.plan.clone() }.into());
         }
+        if known.goal.is_some() {
+            add(SessionEvent::GoalChanged { goal: known.goal.clone() }.into());
+        }
         if !known.jobs.is_empty() {
             add(ShellEvent::JobsChanged { jobs: known.jobs.clone() }.into());
         }

@@ -266,6 +266,7 @@ async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Conne
     let offer = offer.map(|(path, source)| SessionChange::Offer { path, source });
     let mut commands: Vec<AgentCommand> =
         offer.map(|offer| AgentCommand::Session(SessionCommand::Change(offer))).into_iter().collect();
+    commands.extend(setup.args.goal());
     commands.push(list_commands());
     tokio::task::spawn_blocking(move || scratch.sweep());
     let (sender, replies) = mpsc::channel(REPLIES);

@@ -71,7 +71,8 @@ fn overview(model: &Model, theme: &Theme, width: u16) -> Vec<Line<'static>> {
         .commands
         .rows()
         .iter()
-        .filter(|row| row.slash != Slash::Prompt)
+        // `/hotkeys` opens the same help as `/help`.
+        .filter(|row| !matches!(row.slash, Slash::Prompt | Slash::Hotkeys))
         .map(|row| format!("/{}", row.name))
         .collect();
     let names = Line::styled(format!(" {}", names.join("  ")), theme.style(ThemeToken::Accent));

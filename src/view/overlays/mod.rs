@@ -16,6 +16,7 @@ pub mod picker;
 pub(crate) mod plan;
 pub(crate) mod rule_list;
 pub(crate) mod settings;
+mod side_question;
 mod sign_in;
 pub mod tree;
 pub mod trust;

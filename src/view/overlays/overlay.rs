@@ -8,7 +8,7 @@ use super::dialog::{OverlayLayout, draw_question, frame, inner_width};
 use super::list::choice_mark;
 use super::{
     board, changes, extensions, form, help, job_list, key_list, mode_question, offer, picker, plan,
-    rule_list, settings, sign_in, tree, trust, user_questions,
+    rule_list, settings, side_question, sign_in, tree, trust, user_questions,
 };
 use crate::memo::Memo;
 use crate::theme::{Theme, ThemeToken};
@@ -50,6 +50,7 @@ pub fn draw(
         Overlay::Changes(view) => changes::draw(view, (theme, highlighter), area, buffer),
         Overlay::Queue(view) => queue::draw_list(model, view, theme, area, buffer),
         Overlay::Trust(view) => trust::draw(view, theme, area, buffer),
+        Overlay::SideQuestion(view) => side_question::draw(model, view, (theme, highlighter), area, buffer),
         Overlay::Plan(view) => plan::draw(model, view, (theme, highlighter), area, buffer),
         Overlay::Mode(question) => mode_question::draw(model, question, theme, area, buffer),
         Overlay::Offer(view) => offer::draw(view, theme, area, buffer),

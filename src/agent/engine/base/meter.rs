@@ -107,6 +107,8 @@ impl Meter {
                 format!("stopped: this run has reached its token limit ({tokens} so far)")
             }
             RunEnd::Repeats => "stopped: the model keeps repeating the same call".to_owned(),
+            RunEnd::Rounds => "stopped: the goal was not reached within its limit of rounds".to_owned(),
+            RunEnd::GivenUp => "stopped: the model has given up on the goal".to_owned(),
         }
     }
 }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::engine::base::loop_guard::LoopGuard;
+use crate::engine::goal;
 use crate::engine::state::Engine;
 use tau_protocol::event::TurnEvent;
 use tau_protocol::message::{AssistantMessage, Message};
@@ -67,6 +68,7 @@ impl<'a> Run<'a> {
 
     /// The limit that the run has reached, if any.
     pub(crate) fn exceeded(&self) -> Option<RunEnd> {
-        self.engine.meters.used.exceeded()
+        let engine = &*self.engine;
+        engine.meters.used.exceeded().or_else(|| goal::exceeded(engine))
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::state::{Engine, Phase};
 use super::{
     accepted_plan, announce, attend, background_jobs, commands, compact, event_hooks, expand,
-    folder_instructions, grants, mode_note, turn,
+    folder_instructions, goal, goal_check, grants, mode_note, turn,
 };
 use crate::context::request;
 use crate::engine::calls::{tool_calls, written_calls};
@@ -54,6 +54,12 @@ pub(crate) async fn run_queued(engine: &mut Engine) {
     run_turns(engine, messages).await;
 }
 
+/// Runs the goal's command, and works until it succeeds.
+pub(crate) async fn pursue(engine: &mut Engine) {
+    prepare(engine);
+    run_turns_from(engine, Start::Check).await;
+}
+
 /// Resets the state of a single run.
 fn prepare(engine: &mut Engine) {
     engine.current.phase = Phase::Running;
@@ -71,18 +77,31 @@ fn prepare(engine: &mut Engine) {
     }
     let own = engine.config.limits.time.map(|time| Instant::now() + time);
     engine.meters.deadline = [own, until].into_iter().flatten().min();
+    goal::run_begins(engine);
+}
+
+/// The beginning of a run.
+enum Start {
+    Messages(Vec<UserMessage>),
+    /// The goal's command.
+    Check,
 }
 
 /// Runs turns until there is nothing left to do.
 async fn run_turns(engine: &mut Engine, messages: Vec<UserMessage>) {
+    run_turns_from(engine, Start::Messages(messages)).await;
+}
+
+async fn run_turns_from(engine: &mut Engine, start: Start) {
     let mut looped = Loop {
         run: Run::new(engine),
         compaction_failed: false,
         from_hooks: Vec::new(),
         held: 0,
         reminded: 0,
+        called: false,
     };
-    looped.take_turns(messages).await;
+    looped.take_turns(start).await;
     looped.settle().await;
 }
 
@@ -117,16 +136,19 @@ struct Loop<'a> {
     held: u32,
     /// The number of times that the model was reminded that it wrote a call as text.
     reminded: u32,
+    /// Whether the model has called a tool since the goal's command last ran.
+    called: bool,
 }
 
 impl Loop<'_> {
-    async fn take_turns(&mut self, mut messages: Vec<UserMessage>) {
+    async fn take_turns(&mut self, start: Start) {
         self.run.engine.emit(RunEvent::AgentStart);
         commands::answer_sync_queries(self.run.engine);
         self.warn_of_unknown_price();
         // A session that is resumed with a smaller model may be too large from the start.
         self.await_servers().await;
         self.compaction_failed = compact::if_full(self.run.engine).await;
+        let Some(mut messages) = self.first(start).await else { return };
         let mut begun = false;
         loop {
             self.run.engine.refresh_tools();
@@ -142,6 +164,9 @@ impl Loop<'_> {
                 self.run.commit(note);
             }
             if let Some(note) = background_jobs::note(self.run.engine) {
+                self.run.commit(note);
+            }
+            if let Some(note) = goal::note(self.run.engine) {
                 self.run.commit(note);
             }
             if let Some(note) = folder_instructions::before_answer(self.run.engine).await {
@@ -160,6 +185,7 @@ impl Loop<'_> {
             };
             let results = tool_calls::run_all(&mut self.run, answer).await;
             let called = !results.is_empty();
+            self.called |= called;
             self.run.close_turn(message.clone(), results);
             let stopped = self.run.engine.current.stop.is_cancelled();
             if called && !stopped && !self.compaction_failed && self.run.exceeded().is_none() {
@@ -168,6 +194,25 @@ impl Loop<'_> {
             match self.next(answer, called).await {
                 Some(next) => messages = next,
                 None => return,
+            }
+        }
+    }
+
+    /// The messages of the first turn; `None` if there is nothing to do.
+    async fn first(&mut self, start: Start) -> Option<Vec<UserMessage>> {
+        match start {
+            Start::Messages(messages) => {
+                goal::begin_round(self.run.engine);
+                Some(messages)
+            }
+            Start::Check => {
+                if !goal_check::may_pursue(self.run.engine).await {
+                    return None;
+                }
+                self.called = true;
+                let note = goal_check::at_end(self.run.engine, std::mem::take(&mut self.called)).await?;
+                self.from_hooks.push(note);
+                Some(deliver(self.run.engine, Queue::Steer))
             }
         }
     }
@@ -209,7 +254,8 @@ impl Loop<'_> {
                 self.held += 1;
                 self.from_hooks.push(message);
             } else if self.run.engine.queues.is_empty() && !background_jobs::has_news(self.run.engine) {
-                return None;
+                let called = std::mem::take(&mut self.called);
+                self.from_hooks.push(goal_check::at_end(self.run.engine, called).await?);
             }
         }
         if let Some(end) = self.run.exceeded() {
@@ -265,7 +311,8 @@ impl Loop<'_> {
     fn warn_of_unknown_price(&mut self) {
         let engine = &mut *self.run.engine;
         let Some(model) = engine.config.model.clone() else { return };
-        let limited = engine.config.limits.dollars.is_some();
+        let of_goal = engine.goal.active().and_then(|goal| goal.limits.dollars);
+        let limited = engine.config.limits.dollars.or(of_goal).is_some();
         if limited && model.cost.is_none() && model.api != Api::Scripted {
             let text = format!("the price of {} is unknown, so the cost limit is not enforced", model.id);
             engine.notice(NoticeLevel::Warning, text, Some("set its price in models.toml"));
@@ -278,7 +325,8 @@ impl Loop<'_> {
         let Some(reason) = engine.meters.ended_by.take() else { return };
         let hint = match reason {
             RunEnd::Repeats => "tell it what to do differently",
-            _ => "send a message to continue",
+            RunEnd::Rounds | RunEnd::GivenUp => "continue with /goal resume",
+            RunEnd::Turns | RunEnd::Time | RunEnd::Dollars | RunEnd::Tokens => "send a message to continue",
         };
         let text = match (reason, self.run.loop_guard.stuck()) {
             (RunEnd::Repeats, Some(tool)) => {
@@ -292,7 +340,8 @@ impl Loop<'_> {
 
     /// Ends the run: records pending messages, compacts if necessary, saves, and reports it.
     async fn settle(&mut self) {
-        let ended = self.run.engine.meters.ended_by.is_some();
+        let end = self.run.engine.meters.ended_by;
+        let ended = end.is_some();
         self.report_end();
         let messages = self.run.take_messages();
         let engine = &mut *self.run.engine;
@@ -312,6 +361,7 @@ impl Loop<'_> {
         }
         grants::end(engine);
         accepted_plan::run_ended(engine);
+        goal::run_ended(engine, end);
         engine.meters.deadline = None;
         engine.undo.settle();
         engine.flush();

@@ -13,6 +13,7 @@ use super::open_session;
 use crate::engine::announce;
 use crate::engine::attend::end_shells;
 use crate::engine::commands;
+use crate::engine::side_question;
 use crate::engine::state::Engine;
 use crate::session::entry::Body;
 use crate::session::{ForkRange, Session};
@@ -87,6 +88,7 @@ pub(crate) async fn session(engine: &mut Engine, command: SessionChange) {
 /// Leaves the current session for `next`.
 async fn switch_to(engine: &mut Engine, next: Session) {
     end_shells(engine, Instant::now() + SHELLS_END).await;
+    side_question::drop_all(engine);
     engine.flush();
     let before = engine.cwd().to_owned();
     let lost = engine.config.session.has_unsaved();

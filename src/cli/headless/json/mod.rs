@@ -46,6 +46,8 @@ pub struct JsonOptions<R> {
     pub continues: bool,
     /// The prompts, sent one after another.
     pub prompts: Vec<CliPrompt>,
+    /// The command that sets the goal before each prompt. Without prompts, tau works until it is reached.
+    pub goal: Option<AgentCommand>,
     /// Lines with further prompts and interrupts; `None` when nothing is read.
     pub input: Option<R>,
     /// The session's header, a line of JSON without its end.
@@ -66,6 +68,8 @@ pub async fn run<R: AsyncRead + Unpin>(
     out: impl AsyncWrite + Unpin,
     signals: impl AsyncFnMut() -> Caught,
 ) -> Exit {
+    let pursues =
+        options.goal.is_some() && !options.continues && options.prompts.is_empty() && options.input.is_none();
     let mut run = JsonRun {
         driver: BatchDriver::new(agent, options.timeout, signals),
         takes_lines: options.input.is_some(),
@@ -74,8 +78,10 @@ pub async fn run<R: AsyncRead + Unpin>(
             .continues
             .then_some(AgentCommand::Run(RunCommand::Continue))
             .into_iter()
+            .chain(pursues.then_some(AgentCommand::Run(RunCommand::PursueGoal)))
             .chain(options.prompts.into_iter().map(Into::into))
             .collect(),
+        goal: options.goal,
         out,
         answer: AnswerText::default(),
         schema: options.schema,
@@ -106,6 +112,8 @@ struct JsonRun<R, W, S> {
     /// `None` once reading has ended.
     lines: Option<LineReader<R>>,
     prompts: VecDeque<AgentCommand>,
+    /// Sets the goal before each prompt.
+    goal: Option<AgentCommand>,
     out: W,
     answer: AnswerText,
     schema: Option<OutputSchema>,
@@ -172,6 +180,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
             // With arguments, any refusal counts in the end; each line is judged by itself.
             self.refused &= !self.takes_lines;
             let earlier = std::mem::take(&mut self.answer);
+            if let Some(goal) = self.goal.clone()
+                && self.driver.agent.commands.send(goal).await.is_err()
+            {
+                return;
+            }
             let continues = self.prompt(next).await && self.validated().await;
             if self.answer.text().is_none() {
                 self.answer = earlier;

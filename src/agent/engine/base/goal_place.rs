@@ -1,0 +1,133 @@
+//! The goal of the session, and what the current run has spent on it.
+
+use std::collections::HashSet;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use tau_protocol::goal::Goal;
+use tau_protocol::message::BashExecution;
+
+/// The goal of the session, and what the current run has spent on it.
+#[derive(Default)]
+pub(crate) struct GoalPlace {
+    pub(crate) goal: Option<Goal>,
+    /// Whether the model was told of it.
+    pub(crate) is_told: bool,
+    /// The number of rounds in a row in which the model called no tool.
+    pub(crate) idle: u32,
+    /// Whether the last check was ended because it took too long.
+    pub(crate) timed_out: bool,
+    /// The commands that the user has set or confirmed since tau started: only these run.
+    confirmed: HashSet<String>,
+    /// The dollars of the current run that are counted already.
+    counted: f64,
+    /// The time up to which the time of the current run is counted.
+    since: Option<Instant>,
+    /// The check that runs.
+    check: Option<Check>,
+}
+
+/// A check that runs.
+struct Check {
+    /// The id of its command.
+    id: String,
+    result: oneshot::Sender<BashExecution>,
+    stop: CancellationToken,
+}
+
+impl GoalPlace {
+    /// The goal, if runs continue until it is reached.
+    pub(crate) fn active(&self) -> Option<&Goal> {
+        self.goal.as_ref().filter(|goal| goal.is_active())
+    }
+
+    /// Records that the user wants this command to run.
+    pub(crate) fn confirm(&mut self, command: &str) {
+        self.confirmed.insert(command.to_owned());
+    }
+
+    /// Whether the user has set or confirmed this command since tau started.
+    pub(crate) fn is_confirmed(&self, command: &str) -> bool {
+        self.confirmed.contains(command)
+    }
+
+    /// Called when a run begins.
+    pub(crate) fn run_begins(&mut self) {
+        (self.counted, self.since, self.idle) = (0.0, Some(Instant::now()), 0);
+    }
+
+    /// Called when a run has ended.
+    pub(crate) fn run_ended(&mut self) {
+        self.since = None;
+    }
+
+    /// Starts to count from here, where the run has cost `dollars`.
+    pub(crate) fn count_from(&mut self, dollars: f64) {
+        self.counted = dollars;
+        self.since = self.since.map(|_| Instant::now());
+    }
+
+    /// Adds what the run has spent since the last count to the goal; the run has cost `dollars` so far.
+    pub(crate) fn count(&mut self, dollars: f64) {
+        if let Some(goal) = &mut self.goal {
+            goal.dollars += (dollars - self.counted).max(0.0);
+            let spent = self.since.map(|since| since.elapsed().as_millis()).unwrap_or_default();
+            goal.milliseconds = goal.milliseconds.saturating_add(u64::try_from(spent).unwrap_or(u64::MAX));
+        }
+        self.count_from(dollars);
+    }
+
+    /// The cost of the goal when the run has cost `dollars`.
+    pub(crate) fn cost(&self, dollars: f64) -> f64 {
+        self.goal.as_ref().map_or(0.0, |goal| goal.dollars) + (dollars - self.counted).max(0.0)
+    }
+
+    /// Records that the command with this id is the check, which `stop` ends; returns what waits for its end.
+    pub(crate) fn check_began(
+        &mut self,
+        id: &str,
+        stop: CancellationToken,
+    ) -> oneshot::Receiver<BashExecution> {
+        let (result, receiver) = oneshot::channel();
+        self.check = Some(Check { id: id.to_owned(), result, stop });
+        receiver
+    }
+
+    /// Stops the check that runs, if any.
+    pub(crate) fn stop_check(&mut self) {
+        if let Some(check) = &self.check {
+            check.stop.cancel();
+        }
+    }
+
+    /// Takes the end of a command of the user; returns false if it is not the check.
+    pub(crate) fn ended(&mut self, id: Option<&str>, message: &BashExecution) -> bool {
+        match self.check.take_if(|check| id == Some(check.id.as_str())) {
+            Some(check) => check.result.send(message.clone()).is_ok(),
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tau_protocol::goal::GoalLimits;
+
+    #[test]
+    fn what_a_run_costs_is_counted_once() {
+        let goal = Some(Goal::new("make".to_owned(), GoalLimits::default()));
+        let mut place = GoalPlace { goal, ..GoalPlace::default() };
+        place.run_begins();
+        assert_eq!(place.cost(0.5), 0.5);
+        place.count(0.5);
+        place.count(0.75);
+        assert_eq!(place.cost(1.0), 1.0);
+        // The next run has a meter of its own.
+        place.run_begins();
+        place.count(0.25);
+        assert_eq!(place.goal.map(|goal| goal.dollars), Some(1.0));
+    }
+}

@@ -1,0 +1,193 @@
+//! The goal: kept in the session, counted, and told to the model.
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::state::{Engine, Phase};
+use crate::engine::base::clock::now;
+use tau_protocol::event::{NoticeLevel, SessionEvent};
+use tau_protocol::goal::{Goal, GoalOrder, GoalState, ROUND};
+use tau_protocol::message::{CustomMessage, Message, UserContent};
+use tau_protocol::run::RunEnd;
+
+/// The type of the session entries that hold the goal.
+const ENTRY: &str = "tau.goal";
+
+/// Sets the goal, or ends it. The same command continues a goal that is not reached.
+pub(crate) fn set(engine: &mut Engine, order: Option<GoalOrder>) {
+    count(engine);
+    let Some(GoalOrder { command, limits }) = order.filter(|order| !order.command.trim().is_empty()) else {
+        if engine.goal.goal.take().is_some() {
+            engine.goal.stop_check();
+            changed(engine);
+        }
+        return;
+    };
+    let command = command.trim().to_owned();
+    engine.goal.confirm(&command);
+    let limits = limits.unwrap_or(engine.config.behavior.goal_limits);
+    let mut masked = command.clone();
+    engine.config.behavior.masking.text(&mut masked);
+    let earlier = engine.goal.goal.take();
+    engine.goal.goal = Some(match earlier {
+        Some(goal) if goal.state == GoalState::Paused && [&command, &masked].contains(&&goal.command) => {
+            Goal { command, state: GoalState::Active, limits, ..goal }
+        }
+        _ => {
+            engine.goal.is_told = false;
+            Goal::new(command, limits)
+        }
+    });
+    engine.goal.idle = 0;
+    limit_time(engine);
+    changed(engine);
+}
+
+/// Continues a goal that is not active. One whose limits were reached gets as much again.
+pub(crate) fn resume(engine: &mut Engine) {
+    let Some(goal) = &mut engine.goal.goal else { return };
+    if goal.is_active() {
+        return;
+    }
+    if goal.state != GoalState::Paused {
+        (goal.rounds, goal.dollars, goal.milliseconds) = (0, 0.0, 0);
+    }
+    goal.state = GoalState::Active;
+    limit_time(engine);
+    changed(engine);
+}
+
+/// Saves the goal in the session, and reports it.
+pub(crate) fn changed(engine: &mut Engine) {
+    let goal = shown(engine);
+    let saved = engine.config.session.append_custom_later(ENTRY, json!(goal));
+    engine.saved(saved);
+    engine.emit(SessionEvent::GoalChanged { goal });
+}
+
+/// The goal, with masked secrets.
+fn shown(engine: &mut Engine) -> Option<Goal> {
+    let mut goal = engine.goal.goal.clone()?;
+    engine.config.behavior.masking.text(&mut goal.command);
+    Some(goal)
+}
+
+/// Restores the goal of the opened session, paused, and reports it if there is one.
+pub(crate) fn restore(engine: &mut Engine) {
+    let branch = engine.config.session.tree().branch();
+    let data = branch.iter().rev().find_map(|entry| entry.custom_data(ENTRY));
+    let goal = data.and_then(|data| serde_json::from_value::<Option<Goal>>(data).ok()).flatten();
+    engine.goal.is_told = false;
+    engine.goal.goal = goal.map(|goal| match goal.state {
+        GoalState::Active => Goal { state: GoalState::Paused, ..goal },
+        _ => goal,
+    });
+    let Some(goal) = shown(engine) else { return };
+    if goal.state == GoalState::Paused {
+        let text = format!("the goal of this session is paused after {}: {}", rounds(&goal), goal.command);
+        engine.notice(NoticeLevel::Info, text, Some("/goal resume continues, /goal off ends it"));
+    }
+    engine.emit(SessionEvent::GoalChanged { goal: Some(goal) });
+}
+
+/// The number of rounds in words.
+pub(crate) fn rounds(goal: &Goal) -> String {
+    tau_tools::counted::counted(u64::from(goal.rounds), "round")
+}
+
+/// Called when a run begins.
+pub(crate) fn run_begins(engine: &mut Engine) {
+    engine.goal.run_begins();
+    limit_time(engine);
+}
+
+/// Ends the run when the time for the goal is over.
+fn limit_time(engine: &mut Engine) {
+    let left = engine.goal.active().and_then(Goal::time_left);
+    let end = left.filter(|_| engine.current.phase == Phase::Running).map(|left| Instant::now() + left);
+    engine.meters.deadline = match (engine.meters.deadline, end) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    };
+}
+
+/// Counts what the run has spent so far.
+pub(crate) fn count(engine: &mut Engine) {
+    let dollars = engine.meters.used.usage().cost.total;
+    match engine.goal.active() {
+        Some(_) => engine.goal.count(dollars),
+        None => engine.goal.count_from(dollars),
+    }
+}
+
+/// Begins a round, if the run is to reach a goal.
+pub(crate) fn begin_round(engine: &mut Engine) {
+    if engine.goal.active().is_none() {
+        return;
+    }
+    count(engine);
+    if let Some(goal) = &mut engine.goal.goal {
+        goal.rounds = goal.rounds.saturating_add(1);
+    }
+    changed(engine);
+}
+
+/// The limit of the goal that forbids another request, if one is reached.
+pub(crate) fn exceeded(engine: &Engine) -> Option<RunEnd> {
+    let most = engine.goal.active()?.limits.dollars?;
+    (engine.goal.cost(engine.meters.used.usage().cost.total) >= most).then_some(RunEnd::Dollars)
+}
+
+/// Moves the goal to a state that ends its work.
+pub(crate) fn end(engine: &mut Engine, state: GoalState) {
+    count(engine);
+    if let Some(goal) = &mut engine.goal.goal {
+        goal.state = state;
+    }
+    changed(engine);
+}
+
+/// Called when a run has ended, for this reason if one stopped it.
+pub(crate) fn run_ended(engine: &mut Engine, reason: Option<RunEnd>) {
+    if let Some(goal) = engine.goal.active() {
+        let text = format!("the goal is paused after {}", rounds(goal));
+        let state = match reason {
+            Some(RunEnd::Rounds | RunEnd::Dollars | RunEnd::Tokens | RunEnd::Time | RunEnd::Turns) => {
+                GoalState::Capped
+            }
+            Some(RunEnd::GivenUp | RunEnd::Repeats) => GoalState::GivenUp,
+            None => GoalState::Paused,
+        };
+        end(engine, state);
+        if state == GoalState::Paused {
+            engine.notice(NoticeLevel::Info, text, Some("/goal resume continues, /goal off ends it"));
+        }
+    }
+    engine.goal.run_ended();
+}
+
+/// The message that tells the model of a new goal.
+pub(crate) fn note(engine: &mut Engine) -> Option<Message> {
+    let command = engine.goal.active()?.command.clone();
+    if std::mem::replace(&mut engine.goal.is_told, true) {
+        return None;
+    }
+    let text = format!(
+        "[tau] The user has set a goal: the work is done when `{command}` succeeds. tau runs it each time you \
+         stop, and returns its output to you if it fails. Reach the goal by doing the work, never by weakening \
+         the check."
+    );
+    Some(message(engine, text, None))
+}
+
+/// A message of tau for the model, on the round that begins with it.
+pub(crate) fn message(engine: &mut Engine, mut text: String, round: Option<u32>) -> Message {
+    engine.config.behavior.masking.text(&mut text);
+    Message::Custom(CustomMessage {
+        custom_type: if round.is_some() { ROUND } else { ENTRY }.to_owned(),
+        content: UserContent::Text(text),
+        display: false,
+        details: round.map(|round| json!({ "round": round })),
+        timestamp: now(),
+    })
+}

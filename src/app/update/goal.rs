@@ -1,0 +1,66 @@
+//! The goal of the session: setting, showing, continuing and ending it.
+
+use crate::effect::Effect;
+use crate::model::Model;
+use tau_protocol::command::{AgentCommand, RunCommand, SessionCommand};
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::goal::{Goal, GoalOrder, GoalState};
+
+/// Handles `/goal` with these arguments.
+pub(super) fn run(model: &mut Model, arguments: &str, effects: &mut Vec<Effect>) {
+    match (arguments, &model.status.mirror.goal) {
+        ("", Some(goal)) => {
+            let text = described(goal);
+            let hint = match goal.state {
+                GoalState::Active => "Esc pauses it, /goal off ends it",
+                GoalState::Reached => "/goal COMMAND sets another one",
+                GoalState::Paused | GoalState::GivenUp | GoalState::Capped => {
+                    "/goal resume continues, /goal off ends it"
+                }
+            };
+            model.transcript.notice(NoticeLevel::Info, &text, Some(hint));
+        }
+        ("" | "resume" | "off", None) => model.remark("no goal; /goal COMMAND works until COMMAND succeeds"),
+        ("resume", Some(_)) => pursue(effects),
+        ("off", Some(_)) => {
+            set(None, effects);
+            model.remark("the goal is dropped");
+        }
+        (command, _) => {
+            set(Some(GoalOrder { command: command.to_owned(), limits: None }), effects);
+            pursue(effects);
+        }
+    }
+}
+
+fn set(goal: Option<GoalOrder>, effects: &mut Vec<Effect>) {
+    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::SetGoal { goal })));
+}
+
+fn pursue(effects: &mut Vec<Effect>) {
+    effects.push(Effect::Agent(AgentCommand::Run(RunCommand::PursueGoal)));
+}
+
+/// The goal in words.
+fn described(goal: &Goal) -> String {
+    let state = match goal.state {
+        GoalState::Active => "at work",
+        GoalState::Paused => "paused",
+        GoalState::Reached => "reached",
+        GoalState::GivenUp => "given up",
+        GoalState::Capped => "stopped by a limit",
+    };
+    let seconds = goal.milliseconds / 1_000;
+    let last = match goal.exit_code {
+        Some(code) => format!(" · last exit code {code}"),
+        None => String::new(),
+    };
+    format!(
+        "goal: {}\n{state} · round {} · {}m{:02}s · ${:.4}{last}",
+        goal.command,
+        goal.progress(),
+        seconds / 60,
+        seconds % 60,
+        goal.dollars,
+    )
+}

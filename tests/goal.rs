@@ -1,0 +1,245 @@
+//! Goals, through the program itself: a command decides when the work is done.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::approvals::terminal::play;
+use crate::background_jobs::wire::Client;
+use crate::background_jobs::{Home, bash, text_of};
+use crate::support::program::{Ended, bare, run, says};
+use crate::support::server::{Act, answer};
+use crate::time_limit::InTime;
+
+/// A goal that is reached once the file `done` exists.
+const GOAL: &str = "echo run >> runs; test -f done || { echo it is missing; exit 3; }";
+
+async fn print(home: &Home, arguments: &[&str]) -> Ended {
+    run(&mut home.tau(arguments), None).await
+}
+
+/// The number of times that the goal's command has run.
+fn runs(home: &Home) -> usize {
+    let file = home.dir.path().join("work/runs");
+    std::fs::read_to_string(file).map(|text| text.lines().count()).unwrap_or_default()
+}
+
+/// The only session's file.
+fn session(home: &Home) -> PathBuf {
+    let mut found = Vec::new();
+    let mut open = vec![home.dir.path().to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => open.push(path),
+                false
+                    if path.extension().is_some_and(|end| end == "jsonl")
+                        && path.components().any(|part| part.as_os_str() == "sessions") =>
+                {
+                    found.push(path);
+                }
+                false => {}
+            }
+        }
+    }
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0)
+}
+
+/// The goals in the events of a run.
+fn goals(ended: &Ended) -> Vec<Value> {
+    let records = ended.records();
+    records
+        .iter()
+        .filter(|record| record["type"] == "goal_changed")
+        .map(|record| record["goal"].clone())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_run_continues_until_the_command_succeeds() {
+    let home = Home::new(vec![says("All done!"), bash("touch done"), says("Now it is.")]).await;
+    let ended = print(&home, &["-p", "--until", GOAL, "make it"]).await;
+    assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (0, "Now it is.\n", ""));
+    assert_eq!(runs(&home), 2, "after each time that the model stopped");
+    let texts: Vec<String> = home.messages(0).iter().map(text_of).collect();
+    assert!(texts.iter().any(|text| text.contains("the work is done when `echo run >> runs;")), "{texts:?}");
+    let texts: Vec<String> = home.messages(1).iter().map(text_of).collect();
+    let [.., output, round] = texts.as_slice() else { panic!("{texts:?}") };
+    assert!(output.contains("it is missing") && output.contains("exited with code 3"), "{output}");
+    assert!(round.starts_with("[tau] Goal, round 2 of 20: `echo run"), "{round}");
+    assert!(round.contains("failed with exit code 3."), "{round}");
+}
+
+#[tokio::test]
+async fn a_goal_ends_at_its_limit_of_rounds_or_when_the_model_gives_up() {
+    // The model works, but never reaches it.
+    let work = || [bash("true"), says("So.")];
+    let home = Home::new(work().into_iter().chain(work()).chain(work()).collect()).await;
+    let ended = print(&home, &["-p", "--until", GOAL, "--max-rounds", "2", "make it"]).await;
+    assert_eq!((ended.code, ended.out.as_str()), (5, ""), "{}", ended.err);
+    assert!(ended.err.contains("the goal was not reached within its limit of rounds"), "{}", ended.err);
+    assert_eq!((runs(&home), home.server.requests().len()), (2, 4));
+    // The model only talks.
+    let home = Home::new(vec![says("It cannot be done."), says("As I said."), says("never")]).await;
+    let ended = print(&home, &["--json", "--until", GOAL, "make it"]).await;
+    let records = ended.records();
+    let end = records.last().unwrap();
+    assert_eq!((ended.code, &end["exitCode"], &end["reason"]), (8, &json!(8), &json!("goal given up")));
+    let states: Vec<_> =
+        goals(&ended).iter().map(|goal| goal["state"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(states, ["active", "active", "active", "givenUp"]);
+    assert_eq!((&goals(&ended)[3]["rounds"], &goals(&ended)[3]["exitCode"]), (&json!(2), &json!(3)));
+}
+
+#[tokio::test]
+async fn without_a_prompt_the_command_runs_first() {
+    let home = Home::new(vec![bash("touch done"), says("Made.")]).await;
+    let ended = print(&home, &["-p", "--until", GOAL]).await;
+    assert_eq!((ended.code, ended.out.as_str()), (0, "Made.\n"), "{}", ended.err);
+    assert!(home.last(0).starts_with("[tau] Goal, round 1 of 20"), "{}", home.last(0));
+    // It is reached already: no model is asked.
+    let ended = print(&home, &["-p", "--until", GOAL]).await;
+    assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (0, "", ""));
+    assert_eq!((runs(&home), home.server.requests().len()), (3, 2));
+}
+
+#[tokio::test]
+async fn long_output_is_cut_for_the_model() {
+    let loud = "seq 1 200000; test -f done";
+    let home = Home::new(vec![says("All done!"), bash("touch done"), says("Now it is.")]).await;
+    let ended = print(&home, &["-p", "--until", loud, "make it"]).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let sent = &home.server.requests()[1];
+    assert!(sent.contains("199999\\n200000") && sent.contains("Output truncated. Full output: "), "{sent}");
+    let more = sent.len() - home.server.requests()[0].len();
+    assert!(more < 20_000, "{more} bytes more");
+}
+
+#[tokio::test]
+async fn a_goal_continues_after_a_failure_and_is_never_run_unasked() {
+    let broken = || Act::Send(answer("401 Unauthorized", "", b"{\"error\":{\"message\":\"no\"}}"));
+    let acts = vec![
+        bash("true"),
+        says("All done!"),
+        broken(),
+        says("Hello."),
+        bash("touch done"),
+        says("Now it is."),
+    ];
+    let home = Home::new(acts).await;
+    let ended = print(&home, &["--json", "--until", GOAL, "make it"]).await;
+    assert_eq!(ended.code, 1, "{}", ended.err);
+    let last = goals(&ended).pop().unwrap();
+    assert_eq!((&last["state"], &last["rounds"]), (&json!("paused"), &json!(2)));
+    assert_eq!(runs(&home), 1);
+    // A later run knows of it, and does not run it.
+    let ended = print(&home, &["--json", "--continue", "hi"]).await;
+    assert_eq!((ended.code, runs(&home)), (0, 1), "{}", ended.err);
+    // The same command continues it, with what was counted.
+    let ended = print(&home, &["--json", "--continue", "--until", GOAL, "continue"]).await;
+    assert_eq!((ended.code, runs(&home)), (0, 2), "{}", ended.err);
+    let last = goals(&ended).pop().unwrap();
+    assert_eq!((&last["state"], &last["rounds"]), (&json!("reached"), &json!(3)));
+}
+
+#[tokio::test]
+async fn a_goal_from_a_file_is_asked_about_before_it_runs() {
+    let home = Home::new(vec![says("Hello."), bash("touch done"), says("Made.")]).await;
+    assert_eq!(print(&home, &["-p", "hi"]).await.code, 0);
+    let file = session(&home);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let goal = json!({ "command": GOAL, "state": "active", "rounds": 7 });
+    let entry = json!({
+        "type": "custom", "customType": "tau.goal", "data": goal, "id": "0badcafe", "parentId": last["id"],
+        "timestamp": "2026-01-02T03:04:05.678Z",
+    });
+    std::fs::write(&file, format!("{text}{entry}\n")).unwrap();
+    let mut client = Client::start_with(&home, &["--continue"]);
+    let question = |record: &Value| record["type"] == "extension_ui_request";
+    for (answer, expected) in [(false, 0), (true, 2)] {
+        client.send(json!({ "type": "pursue_goal", "id": "1" })).await;
+        let asked = client.record("a question", question).await;
+        assert_eq!(asked["method"], "confirm");
+        assert!(asked["message"].as_str().unwrap().contains(GOAL), "{asked}");
+        assert_eq!(runs(&home), 0, "it ran before the answer");
+        client.send(json!({ "type": "extension_ui_response", "id": asked["id"], "confirmed": answer })).await;
+        client.record("the end", |record| record["type"] == "agent_settled").await;
+        assert_eq!(runs(&home), expected);
+    }
+    client.child.kill().in_time("the end").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_sets_a_goal_whose_time_ends_its_command() {
+    let home = Home::new(vec![says("All done!")]).await;
+    let mut client = Client::start_with(&home, &[]);
+    let goal = json!({ "type": "set_goal", "id": "1", "command": "sleep 60", "limits": { "seconds": 1 } });
+    assert_eq!(client.ask(goal).await["success"], true);
+    client.send(json!({ "type": "prompt", "id": "2", "message": "go" })).await;
+    let capped = client.record("the end", |record| record["goal"]["state"] == "capped").await;
+    assert!(capped["goal"]["milliseconds"].as_u64().unwrap() >= 1_000, "{capped}");
+    client.record("the end", |record| record["type"] == "agent_settled").await;
+    assert_eq!(client.ask(json!({ "type": "set_goal", "id": "3" })).await["success"], true);
+    client.send(json!({ "type": "pursue_goal", "id": "4" })).await;
+    client.child.kill().in_time("the end").await.unwrap();
+}
+
+#[tokio::test]
+async fn undo_goes_to_each_round() {
+    let home = Home::new(vec![
+        bash("echo one > file"),
+        says("All done!"),
+        bash("echo two > file; touch done"),
+        says("Now it is."),
+    ])
+    .await;
+    assert_eq!(print(&home, &["-p", "--until", GOAL, "make it"]).await.code, 0);
+    let text = || std::fs::read_to_string(home.dir.path().join("work/file")).unwrap();
+    assert_eq!(text(), "two\n");
+    let undo = async |arguments: &[&str]| {
+        let mut command = bare(home.dir.path());
+        run(command.arg("undo").args(arguments).current_dir(home.dir.path().join("work")), None).await
+    };
+    let listed = undo(&[]).await;
+    assert!(listed.out.contains("make it"), "{} {}", listed.out, listed.err);
+    assert!(listed.out.contains("Goal, round 2 of 20"), "{}", listed.out);
+    let undone = undo(&["--to", "2", "--yes"]).await;
+    assert_eq!((undone.code, text().as_str()), (0, "one\n"), "{}", undone.err);
+    assert!(!home.dir.path().join("work/done").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_goal_is_shown_paused_continued_and_dropped() {
+    let acts = vec![says("All done!"), says("Still at it."), bash("touch done"), says("Now it is.")];
+    let requests = play(acts, "", "--permission-mode auto", (100, 40), |screen| {
+        let enter = |line: &str| {
+            screen.type_keys(line);
+            screen.wait_for_composer(line);
+            screen.type_keys("\r");
+        };
+        enter("/goal test -f done || test ! -f slow || sleep 60; test -f done");
+        screen.wait_for("All done!");
+        // The second round has begun: the command ran before the first, and after it.
+        screen.wait_for("Still at it.");
+        screen.wait_for("stopped: the model has given up on the goal");
+        enter("/goal resume");
+        screen.wait_for("the goal is reached after 1 round");
+        enter("/goal");
+        screen.wait_for("reached · round 1 of 20");
+        std::fs::remove_file(screen.home().join("work/done")).unwrap();
+        std::fs::write(screen.home().join("work/slow"), "").unwrap();
+        enter("/goal test -f done || sleep 60");
+        screen.wait_for("esc stops it, f2 types into it");
+        screen.type_keys("\x1b");
+        screen.wait_for("the goal is paused after 0 rounds");
+        screen.wait_for("goal paused");
+        enter("/goal off");
+        screen.wait_for("the goal is dropped");
+        screen.wait_until("no goal", |cells| !cells.contents().contains("goal paused ·"));
+    })
+    .await;
+    assert_eq!(requests.len(), 4);
+}
