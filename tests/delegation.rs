@@ -1,5 +1,6 @@
 //! Helpers, through the program itself: headless, and in a terminal.
 
+mod kinds;
 mod screen;
 
 use std::path::{Path, PathBuf};

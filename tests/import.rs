@@ -120,7 +120,7 @@ fn everything_is_shown_and_nothing_written() {
         "status_command = date",
         "MCP server here, for this directory",
         "left: SSE",
-        "1 agent",
+        "read in place: kinds of helpers",
         "Codex\n",
         "[vendors.corp] in models.toml",
         "left: config.toml already has a server tracker",

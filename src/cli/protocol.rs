@@ -100,6 +100,9 @@ fn turn(of_turn: &TurnEvent, event: &AgentEvent) -> Option<Value> {
             json!({ "type": "message_update", "usage": usage, "assistantMessageEvent": delta(assistant_message_event) })
         }
         TurnEvent::TurnStart | TurnEvent::ToolExecutionStart { .. } => plain(event),
+        TurnEvent::HelperEvent { tool_call_id, helper, event } => json!({
+            "type": "helper_event", "toolCallId": tool_call_id, "helper": helper, "event": self::event(event)?
+        }),
         TurnEvent::ToolTitle { .. } => return None,
     })
 }

@@ -168,6 +168,13 @@ impl Toolbox {
         self
     }
 
+    /// Puts a tool in the place of the one of the same name, if there is one.
+    pub fn replacing(mut self, tool: Arc<dyn AnyTool>) -> Self {
+        let place = self.0.iter_mut().find(|known| known.spec().name == tool.spec().name);
+        place.into_iter().for_each(|place| *place = Arc::clone(&tool));
+        self
+    }
+
     /// Keeps only the named tools.
     pub fn only(mut self, names: &[String]) -> Self {
         self.0.retain(|tool| names.contains(&tool.spec().name));

@@ -90,6 +90,8 @@ pub struct Behavior {
     pub mcp: McpBehavior,
     /// The limits of helpers.
     pub helpers: HelperLimits,
+    /// Whether the front end gets the events of helpers (`TurnEvent::HelperEvent`).
+    pub helper_events: bool,
 }
 
 /// The limits of the helpers of an agent, and their models.

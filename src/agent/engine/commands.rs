@@ -354,6 +354,7 @@ fn tune(engine: &mut Engine, tuning: Tuning) {
         Tuning::McpServers => engine.restart_servers(),
         Tuning::MaskSecrets { enabled } => engine.config.behavior.masking.vault.is_on = enabled,
         Tuning::AutoRetry { enabled } => engine.auto_retry = enabled,
+        Tuning::HelperEvents { enabled } => engine.config.behavior.helper_events = enabled,
         Tuning::AskUser { enabled } => {
             engine.config.behavior.asks_user = enabled;
             accepted_plan::report(engine);

@@ -1,12 +1,14 @@
 //! The helpers of an agent: those that run, those that wait, and the channels to them.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::agent_handle::StartAgent;
 use super::helper_role::Rights;
 use crate::engine::base::meter::Meter;
+use crate::extensions::helper_kinds::HelperKind;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::event::AgentEvent;
 use tau_tools::delegate::{HelperLink, HelperReport, HelperRequest};
@@ -66,6 +68,8 @@ pub(crate) struct HelperPlace {
     pub(crate) running: Vec<RunningHelper>,
     /// The calls whose helpers begin when another one has ended.
     pub(crate) waiting: VecDeque<HelperRequest>,
+    /// The kinds from files: those at the start of the session, since the description of a tool names them.
+    pub(crate) kinds: Arc<[HelperKind]>,
     /// The number of the last one.
     last: u32,
     rights: watch::Sender<Rights>,
@@ -84,6 +88,7 @@ impl HelperPlace {
             news,
             running: Vec::new(),
             waiting: VecDeque::new(),
+            kinds: Arc::default(),
             last: 0,
             rights: watch::Sender::new(Rights::default()),
         }

@@ -1,5 +1,7 @@
 //! The ties of a helper to its parent: its end, its rights, its meter, its undo.
 
+use std::sync::Arc;
+
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -7,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::behavior::{Behavior, OnAsk, Sandboxing, SettingsFault};
 use crate::engine::base::meter::Meter;
 use crate::engine::base::undo_place::CallUndo;
+use crate::extensions::helper_kinds::HelperKind;
 use crate::permissions::Permissions;
 use tau_protocol::approval::PermissionMode;
 use tau_tools::Toolbox;
@@ -27,6 +30,8 @@ pub struct HelperRole {
     pub(crate) rights: watch::Receiver<Rights>,
     /// Tools that its model finds with `tool_search`.
     pub(crate) found_tools: Toolbox,
+    /// The kinds of helpers from files that its parent knows.
+    pub(crate) kinds: Arc<[HelperKind]>,
     /// The tools that it may call, if not all that its model sees.
     pub(crate) allowed: Option<Vec<String>>,
 }

@@ -28,6 +28,7 @@ use crate::engine::base::reached_paths::ReachedPaths;
 use crate::engine::base::side_place::SidePlace;
 use crate::engine::base::undo_place::{Undo, UndoPlace};
 use crate::engine::base::user_requests::UserRequests;
+use crate::extensions::helper_kinds::HelperKind;
 use crate::extensions::mcp::{Mcp, search};
 use crate::permissions::Rule;
 use crate::session::SessionError;
@@ -40,6 +41,7 @@ use tau_protocol::message::Message;
 use tau_protocol::model::{Model, ThinkingLevel};
 use tau_protocol::run::RunEnd;
 use tau_tools::access::Access;
+use tau_tools::delegate::{self, Delegate};
 use tau_tools::file_versions::FileVersions;
 use tau_tools::plan::{self, WorkPlan};
 use tau_tools::sandbox::SandboxPolicy;
@@ -154,6 +156,8 @@ pub(crate) struct Engine {
     pub(crate) own_tools: Toolbox,
     /// MCP tools that the model finds with `tool_search`, because there are many.
     found_tools: Toolbox,
+    /// The session whose kinds of helpers are known.
+    kinds_of: Option<String>,
     /// The MCP prompts in the last report.
     reported_commands: Vec<PromptCommand>,
     /// The MCP resources in the last report.
@@ -248,6 +252,7 @@ impl Engine {
             mcp,
             own_tools,
             found_tools: Toolbox::empty(),
+            kinds_of: None,
             reported_commands: Vec::new(),
             reported_resources: Vec::new(),
             current: Current::default(),
@@ -391,11 +396,15 @@ impl Engine {
     /// Offers the current tools: its own, custom ones, and those of MCP servers. Not called within a turn, so
     /// that a call finds the tool that the model saw.
     pub(crate) fn refresh_tools(&mut self) {
+        let delegate = self.own_tools.get(delegate::NAME).is_some().then(|| self.delegate_tool());
         let is_new = |own: &Toolbox, tool: &Arc<dyn AnyTool>| {
             let name = &tool.spec().name;
             self.config.behavior.offers(name) && own.get(name).is_none()
         };
         let mut own = self.own_tools.clone();
+        if let Some(delegate) = delegate {
+            own = own.replacing(Arc::new(delegate));
+        }
         let behavior = &self.config.behavior;
         if behavior.search_tools_by_mode && behavior.permission_mode != PermissionMode::Auto {
             let searching = Toolbox::offered(Offered::WhereAsked);
@@ -432,6 +441,20 @@ impl Engine {
     /// The tools that the model finds with `tool_search`.
     pub(crate) fn found_tools(&self) -> &Toolbox {
         &self.found_tools
+    }
+
+    /// The tool that gives tasks to helpers, with the kinds that there were at the start of the session.
+    fn delegate_tool(&mut self) -> Delegate {
+        let id = &self.config.session.info().id;
+        if self.kinds_of.as_ref() != Some(id) {
+            self.kinds_of = Some(id.clone());
+            self.helpers.kinds = match &self.config.helper {
+                Some(role) => Arc::clone(&role.kinds),
+                None => self.config.behavior.extensions.loaded().kinds.as_slice().into(),
+            };
+        }
+        let line = |kind: &HelperKind| (kind.name.clone(), kind.description.clone());
+        Delegate::with_kinds(&self.helpers.kinds.iter().map(line).collect::<Vec<_>>())
     }
 
     /// The tool that submits a plan, in plan mode if a user can accept one; while a plan is carried out, the

@@ -33,6 +33,13 @@ const PROJECT_PROMPTS: [&str; 6] = [
 /// The folder of custom tools in a project.
 const PROJECT_TOOLS: [&str; 1] = [".tau/tools"];
 
+/// Folders of kinds of helpers in the user's home directory, besides `agents/` in the folder of settings.
+const USER_KINDS: [&str; 4] =
+    [".claude/agents", ".codex/agents", ".config/opencode/agent", ".config/opencode/agents"];
+/// Folders of kinds of helpers in a project, in order of precedence.
+const PROJECT_KINDS: [&str; 5] =
+    [".tau/agents", ".claude/agents", ".codex/agents", ".opencode/agent", ".opencode/agents"];
+
 /// A folder that is searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -48,6 +55,8 @@ pub struct Places {
     pub skills: Vec<Place>,
     pub prompts: Vec<Place>,
     pub tools: Vec<Place>,
+    /// Folders of kinds of helpers.
+    pub kinds: Vec<Place>,
     /// Files that may define hooks, in the order in which their hooks run.
     pub hooks: Vec<HookFile>,
     /// The packages that the user has added, on or off.
@@ -71,6 +80,7 @@ impl Places {
             skills: places("skills", &USER_SKILLS),
             prompts: places("prompts", &USER_PROMPTS),
             tools: places("tools", &[]),
+            kinds: places("agents", &USER_KINDS),
             ..Places::default()
         }
     }
@@ -115,6 +125,7 @@ impl Places {
         };
         self.skills.splice(0..0, places(&PROJECT_SKILLS));
         self.prompts.splice(0..0, places(&PROJECT_PROMPTS));
+        self.kinds.splice(0..0, places(&PROJECT_KINDS));
         let own = self.tools.iter().take_while(|place| place.source == ExtensionSource::User).count();
         self.tools.splice(own..own, places(&PROJECT_TOOLS));
     }

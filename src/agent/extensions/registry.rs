@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::changes::{self, ExtensionChange, FileStamps};
 use super::custom_tools::{self, CustomTool, FoundTool};
+use super::helper_kinds::{self, FoundKind, HelperKind};
 use super::hooks::{self, Hook};
 use super::mcp::search;
 use super::packages::Package;
@@ -16,7 +17,7 @@ use super::places::{Place, Places};
 use super::skills::listing::{SKILL_BUDGET, SkillListing, listing};
 use super::skills::{self, Skill};
 use super::templates::{self, Template};
-use super::{MAX_CUSTOM_TOOLS, MAX_EXTENSIONS, SKILL_PREFIX, builtin};
+use super::{MAX_CUSTOM_TOOLS, MAX_EXTENSIONS, MAX_HELPER_KINDS, SKILL_PREFIX, builtin};
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState, PromptCommand};
 
 /// The extensions loaded from files.
@@ -32,6 +33,8 @@ pub struct Loaded {
     pub hooks: Vec<Hook>,
     /// The tools that the model can call, by name.
     pub tools: Vec<Arc<CustomTool>>,
+    /// The usable kinds of helpers, by name.
+    pub kinds: Vec<HelperKind>,
     /// All extensions that were found, used or not.
     pub rows: Vec<ExtensionRow>,
     /// Problems with folders.
@@ -69,6 +72,10 @@ impl Loaded {
             tools.into_iter().for_each(|found| loaded.take_tool(found, options));
             loaded.problems.extend(problems);
         }
+        let (kinds, problems) = all_of(&places.kinds, helper_kinds::find);
+        kinds.into_iter().for_each(|found| loaded.take_kind(found, options));
+        loaded.problems.extend(problems);
+        loaded.kinds.sort_by(|one, other| one.name.cmp(&other.name));
         loaded.take_packages(rows, is_off);
         loaded.tools.sort_by(|one, other| one.name().cmp(other.name()));
         loaded.stamps = stamps(&loaded.rows);
@@ -238,6 +245,30 @@ impl Loaded {
         self.rows.push(row);
     }
 
+    /// Decides whether a kind of helper is used. Kinds of higher precedence come first.
+    fn take_kind(&mut self, found: FoundKind, options: &ExtensionOptions) {
+        let mut row = found.row();
+        let same = |other: &&ExtensionRow| {
+            other.kind == ExtensionKind::HelperKind
+                && other.name == row.name
+                && other.state != ExtensionState::Failed
+        };
+        if row.state == ExtensionState::On {
+            if let Some(other) = self.rows.iter().find(same).and_then(|other| other.path.clone()) {
+                row.problems.push(format!("{} has the same name and is used instead", other.display()));
+                row.state = ExtensionState::Off;
+            } else if options.off.contains(&row.id()) {
+                row.state = ExtensionState::Off;
+            } else if self.kinds.len() >= MAX_HELPER_KINDS {
+                row.problems.push(format!("only {MAX_HELPER_KINDS} kinds of helpers are used"));
+                row.state = ExtensionState::Off;
+            } else {
+                self.kinds.push(found.kind);
+            }
+        }
+        self.rows.push(row);
+    }
+
     /// The skill with this name.
     pub fn skill(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().find(|skill| skill.name == name)
@@ -256,8 +287,8 @@ fn all_of<T>(places: &[Place], find: impl Fn(&Place) -> (Vec<T>, Vec<String>)) -
 
 /// The stamps of files that hold one extension each.
 fn stamps(rows: &[ExtensionRow]) -> FileStamps {
-    use ExtensionKind::{CustomTool, PromptTemplate, Skill};
-    let is_own = |kind| matches!(kind, Skill | PromptTemplate | CustomTool);
+    use ExtensionKind::{CustomTool, HelperKind, PromptTemplate, Skill};
+    let is_own = |kind| matches!(kind, Skill | PromptTemplate | CustomTool | HelperKind);
     let paths = rows.iter().filter(|row| is_own(row.kind)).filter_map(|row| row.path.as_ref());
     let stamp = |path: &PathBuf| {
         let file = std::fs::metadata(path).ok()?;

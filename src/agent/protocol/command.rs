@@ -275,6 +275,8 @@ pub enum Tuning {
     AutoRetry { enabled: bool },
     /// Whether the front end puts the model's questions to a user.
     AskUser { enabled: bool },
+    /// Whether the front end gets the events of helpers (`TurnEvent::HelperEvent`).
+    HelperEvents { enabled: bool },
 }
 
 /// The user's answer to a question of the agent.

@@ -129,6 +129,9 @@ pub enum TurnEvent {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         hooks: Vec<HookNote>,
     },
+    /// An event of a helper's run, if the front end wants them (`Tuning::HelperEvents`). `helper` is the helper's
+    /// number; of a helper's helper both, as in `1.2`.
+    HelperEvent { tool_call_id: String, helper: String, event: Box<AgentEvent> },
 }
 
 /// Messages waiting for a run.

@@ -13,18 +13,21 @@ pub enum ExtensionKind {
     PromptTemplate,
     Hook,
     CustomTool,
+    /// A kind of agents that the model gives tasks to.
+    HelperKind,
     /// Several extensions that were added together.
     Package,
 }
 
 impl ExtensionKind {
     /// Every kind, in the order in which they are listed.
-    pub const ALL: [ExtensionKind; 6] = [
+    pub const ALL: [ExtensionKind; 7] = [
         ExtensionKind::McpServer,
         ExtensionKind::Skill,
         ExtensionKind::PromptTemplate,
         ExtensionKind::Hook,
         ExtensionKind::CustomTool,
+        ExtensionKind::HelperKind,
         ExtensionKind::Package,
     ];
 
@@ -36,6 +39,7 @@ impl ExtensionKind {
             ExtensionKind::PromptTemplate => "prompt",
             ExtensionKind::Hook => "hook",
             ExtensionKind::CustomTool => "tool",
+            ExtensionKind::HelperKind => "helper",
             ExtensionKind::Package => "package",
         }
     }
@@ -48,6 +52,7 @@ impl ExtensionKind {
             ExtensionKind::PromptTemplate => "prompt template",
             ExtensionKind::Hook => "hook",
             ExtensionKind::CustomTool => "custom tool",
+            ExtensionKind::HelperKind => "kind of helper",
             ExtensionKind::Package => "package",
         }
     }
@@ -60,6 +65,7 @@ impl ExtensionKind {
             ExtensionKind::PromptTemplate => "Prompt templates",
             ExtensionKind::Hook => "Hooks",
             ExtensionKind::CustomTool => "Custom tools",
+            ExtensionKind::HelperKind => "Kinds of helpers",
             ExtensionKind::Package => "Packages",
         }
     }

@@ -37,7 +37,7 @@ pub const MCP_FILE: &str = "../.mcp.json";
 pub const OTHERS_HOOKS: [&str; 2] = ["../.claude/settings.json", "../.claude/settings.local.json"];
 /// The other folders of a project that have an effect, with descriptions for the user. They are not opened
 /// before they are trusted; their content may change later.
-const EXTENSIONS: [(&str, &str); 10] = [
+const EXTENSIONS: [(&str, &str); 15] = [
     (".tau/skills", SKILLS),
     (".agents/skills", SKILLS),
     (".claude/skills", SKILLS),
@@ -48,7 +48,13 @@ const EXTENSIONS: [(&str, &str); 10] = [
     (".opencode/commands", PROMPTS),
     (".pi/prompts", PROMPTS),
     (".tau/tools", TOOLS),
+    (".tau/agents", KINDS),
+    (".claude/agents", KINDS),
+    (".codex/agents", KINDS),
+    (".opencode/agent", KINDS),
+    (".opencode/agents", KINDS),
 ];
+const KINDS: &str = "a folder of kinds of helpers: instructions for agents that the model gives tasks to";
 const PROMPTS: &str = "a folder of prompt templates: they become slash commands, and may run commands and read \
                        files when you send them";
 const TOOLS: &str = "a folder of tools: commands that the model may run when your permissions let it";

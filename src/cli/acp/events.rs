@@ -109,6 +109,8 @@ fn of_turn(state: &mut AcpState, key: SessionKey, event: TurnEvent) {
             | Message::CompactionSummary(_)
             | Message::Application(_) => {}
         },
+        // Editors do not ask for them.
+        TurnEvent::HelperEvent { .. } => {}
         TurnEvent::ToolTitle { tool_call_id, title } => calls::titled(state, key, &tool_call_id, &title),
         TurnEvent::ToolExecutionStart { tool_call_id, .. } => calls::started(state, key, &tool_call_id),
         TurnEvent::ToolExecutionUpdate { tool_call_id, partial_result, .. } => {

@@ -122,6 +122,9 @@ pub struct CliArgs {
     #[arg(long, value_enum, value_name = "WHO", default_value_t, help_heading = "Front end", hide = true)]
     #[arg(hide_possible_values = true)]
     pub rpc_events: RpcEvents,
+    /// With --json: also the events of helpers
+    #[arg(long, help_heading = "Front end", hide = true)]
+    pub helper_events: bool,
     /// Also write the last answer to FILE
     #[arg(short, long, value_name = "FILE", help_heading = "Front end")]
     pub output: Option<PathBuf>,

@@ -178,6 +178,7 @@ impl Setup {
             extensions: Arc::clone(&self.extensions),
             mcp: self.mcp(),
             helpers: self.helper_limits(),
+            helper_events: self.args.helper_events,
             ..Behavior::default()
         };
         behavior.set_settings_fault(self.settings_fault.clone());

@@ -23,8 +23,7 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
     found.in_place(&folder.join("rules"), "entry", "rules for the model");
     found.in_place(&folder.join("skills"), "entry", "skills");
     found.in_place(&folder.join("commands"), "entry", "slash commands");
-    let why = "tau has no agents in files; a skill or a prompt template can hold the text of one";
-    found.unlike(&folder.join("agents"), "agent", why);
+    found.in_place(&folder.join("agents"), "entry", "kinds of helpers");
     plugins(&mut found, &folder);
     let file = places.home.join(".claude.json");
     if let Some(Ok(state)) = json(&file) {
@@ -42,6 +41,7 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
     for (name, what) in [
         (".claude/skills", "skills, once you trust the directory"),
         (".claude/commands", "slash commands, once you trust the directory"),
+        (".claude/agents", "kinds of helpers, once you trust the directory"),
     ] {
         if project != places.home {
             found.in_place(&project.join(name), "entry", what);

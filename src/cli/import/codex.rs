@@ -22,6 +22,7 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
     }
     found.in_place(&folder.join("prompts"), "entry", "slash commands");
     found.in_place(&folder.join("skills"), "entry", "skills");
+    found.in_place(&folder.join("agents"), "entry", "kinds of helpers");
     // The first of them is all that Codex reads.
     let own = ["AGENTS.override.md", "AGENTS.md"].map(|name| folder.join(name));
     if let Some(file) = own.iter().find(|file| file.is_file()) {

@@ -25,8 +25,7 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
         found.in_place(&folder.join(name), "entry", "slash commands");
     }
     for name in ["agent", "agents"] {
-        let why = "tau has no agents in files; a skill or a prompt template can hold the text of one";
-        found.unlike(&folder.join(name), "agent", why);
+        found.in_place(&folder.join(name), "entry", "kinds of helpers");
     }
     found.instructions(&folder.join("AGENTS.md"));
     let why = "settings of the project; those for tau are in .tau/config.toml and .mcp.json";

@@ -60,6 +60,7 @@ fn command_row(found: &PromptCommand) -> Value {
         ExtensionKind::PromptTemplate
         | ExtensionKind::Hook
         | ExtensionKind::CustomTool
+        | ExtensionKind::HelperKind
         | ExtensionKind::Package => "prompt",
     };
     let scope = match found.source {

@@ -62,6 +62,7 @@ fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
         }
         RpcCommand::AutoCompaction { enabled } => tune(state, &call, Tuning::AutoCompaction { enabled }),
         RpcCommand::AutoRetry { enabled } => tune(state, &call, Tuning::AutoRetry { enabled }),
+        RpcCommand::HelperEvents { enabled } => tune(state, &call, Tuning::HelperEvents { enabled }),
         RpcCommand::AskUser { enabled } => tune(state, &call, Tuning::AskUser { enabled }),
         RpcCommand::AnswerApproval { id, answer } => {
             send(state, &call, AgentCommand::Questions(QuestionCommand::AnswerApproval { id, answer }));

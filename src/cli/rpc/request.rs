@@ -77,6 +77,9 @@ pub(crate) enum RpcCommand {
     AutoRetry {
         enabled: bool,
     },
+    HelperEvents {
+        enabled: bool,
+    },
     AskUser {
         enabled: bool,
     },
@@ -179,6 +182,7 @@ fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
         }
         "set_auto_compaction" => RpcCommand::AutoCompaction { enabled: fields.flag("enabled")? },
         "set_auto_retry" => RpcCommand::AutoRetry { enabled: fields.flag("enabled")? },
+        "set_helper_events" => RpcCommand::HelperEvents { enabled: fields.flag("enabled")? },
         "set_ask_user" => RpcCommand::AskUser { enabled: fields.flag("enabled")? },
         "abort_retry" => RpcCommand::AbortRetry,
         "compact" => RpcCommand::Compact { instructions: fields.maybe_text("customInstructions")? },

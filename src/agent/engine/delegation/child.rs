@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::kinds::HelperKind;
 use crate::engine::base::meter::Meter;
 use crate::engine::base::undo_place::CallUndo;
 use crate::engine::behavior::{Behavior, McpBehavior};
@@ -13,6 +12,7 @@ use crate::engine::config::{AgentConfig, SessionPlace};
 use crate::engine::helper_role::{HelperRole, Rights};
 use crate::engine::state::Engine;
 use crate::engine::tool_registry::ToolRegistry;
+use crate::extensions::helper_kinds::HelperKind;
 use crate::secrets::masking::Masking;
 use crate::session::Session;
 use crate::undo::{CallStart, last_prompt};
@@ -70,6 +70,7 @@ pub(super) fn new(
         undo: undo(engine, request),
         rights: engine.helpers.rights(Rights::of(&engine.config.behavior)),
         found_tools: engine.found_tools().clone(),
+        kinds: Arc::clone(&engine.helpers.kinds),
         allowed,
     };
     let mut session = session(engine, kind);

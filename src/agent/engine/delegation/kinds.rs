@@ -1,27 +1,7 @@
 //! The kinds of helpers.
 
+use crate::extensions::helper_kinds::{BUILT_IN, HelperKind};
 use tau_tools::delegate;
-
-/// A kind of helper.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HelperKind {
-    pub name: String,
-    /// When to use it, for the model.
-    pub description: String,
-    /// Its instructions, for the helper.
-    pub prompt: String,
-    /// The names of its tools; `None` for those of its parent.
-    pub tools: Option<Vec<String>>,
-    /// The names of tools that it does not have.
-    pub without: Vec<String>,
-    /// The model, by any name; `None` for that of its parent.
-    pub model: Option<String>,
-    /// Whether a cheap model of the same provider is enough.
-    pub cheap: bool,
-}
-
-/// The names of the built-in kinds.
-pub const BUILT_IN: [&str; 3] = ["explore", delegate::USUAL_KIND, "review"];
 
 const EXPLORE: &str = "You search and read to answer a question. You cannot change anything. Read only what you \
     need. Answer with what you found: paths with line numbers, names, short quotes. Say what you did not find.";
@@ -32,7 +12,7 @@ const REVIEW: &str = "Look for faults in what the task names: wrong results, mis
     worst first: path:line, what goes wrong, and when. If you find nothing, say so.";
 
 /// The built-in kind with this name.
-pub(super) fn built_in(name: &str) -> Option<HelperKind> {
+fn built_in(name: &str) -> Option<HelperKind> {
     let kind = |prompt: &str| HelperKind {
         name: name.to_owned(),
         prompt: prompt.to_owned(),
@@ -48,4 +28,14 @@ pub(super) fn built_in(name: &str) -> Option<HelperKind> {
         delegate::USUAL_KIND => Some(kind(WORK)),
         _ => None,
     }
+}
+
+/// The kind with this name: built in, or one of `files`.
+pub(super) fn named(name: &str, files: &[HelperKind]) -> Result<HelperKind, String> {
+    let found = built_in(name).or_else(|| files.iter().find(|kind| kind.name == name).cloned());
+    found.ok_or_else(|| {
+        let of_files = files.iter().map(|kind| kind.name.as_str());
+        let names: Vec<&str> = BUILT_IN.into_iter().chain(of_files).collect();
+        format!("no kind {name:?}; the kinds are {}", names.join(", "))
+    })
 }

@@ -6,7 +6,7 @@
 //! it ends with the call.
 
 mod child;
-pub(crate) mod kinds;
+mod kinds;
 mod report;
 
 use std::collections::HashMap;
@@ -18,10 +18,10 @@ use super::agent_handle::AgentHandle;
 use super::gate;
 use super::helper_place::{HelperEvent, HelperNews, RunningHelper};
 use super::state::Engine;
-use kinds::HelperKind;
+use crate::extensions::helper_kinds::HelperKind;
 use tau_protocol::approval::{ApprovalAnswer, RuleScope, is_sandbox_rule};
 use tau_protocol::command::{AgentCommand, QuestionCommand, Queue, RunCommand, TaskCommand};
-use tau_protocol::event::{AgentEvent, NoticeLevel, Question, QuestionEvent, RunEvent, TaskEvent};
+use tau_protocol::event::{AgentEvent, NoticeLevel, Question, QuestionEvent, RunEvent, TaskEvent, TurnEvent};
 use tau_protocol::model::Model;
 use tau_protocol::query::Query;
 use tau_tools::delegate::{self, HelperReport, HelperRequest, HelperState};
@@ -79,9 +79,8 @@ fn admit(engine: &Engine, request: &HelperRequest) -> Result<(), String> {
 }
 
 /// The kind with this name.
-fn kind(_engine: &Engine, name: &str) -> Result<HelperKind, String> {
-    kinds::built_in(name)
-        .ok_or_else(|| format!("no kind {name:?}; the kinds are {}", kinds::BUILT_IN.join(", ")))
+fn kind(engine: &Engine, name: &str) -> Result<HelperKind, String> {
+    kinds::named(name, &engine.helpers.kinds)
 }
 
 /// The model of a helper of this kind.
@@ -196,7 +195,10 @@ fn take_event(engine: &mut Engine, number: u32, event: AgentEvent) {
     if report::take(helper, &event) {
         helper.progress.show(report::progress(helper));
     }
-    let name = helper.report.name.clone();
+    let (name, call) = (helper.report.name.clone(), helper.call.clone());
+    if engine.config.behavior.helper_events && matches!(event, AgentEvent::Run(_) | AgentEvent::Turn(_)) {
+        engine.emit(nested(number, call, event.clone()));
+    }
     match event {
         AgentEvent::Questions(event) => take_question(engine, number, event),
         AgentEvent::Task(TaskEvent::Notice { level, text, hint }) if level != NoticeLevel::Info => {
@@ -206,6 +208,17 @@ fn take_event(engine: &mut Engine, number: u32, event: AgentEvent) {
         AgentEvent::Run(RunEvent::AgentSettled { .. }) => settled(engine, number),
         _ => {}
     }
+}
+
+/// An event of a helper as one of its parent.
+fn nested(number: u32, tool_call_id: String, event: AgentEvent) -> TurnEvent {
+    let (helper, event) = match event {
+        AgentEvent::Turn(TurnEvent::HelperEvent { helper, event, .. }) => {
+            (format!("{number}.{helper}"), event)
+        }
+        event => (number.to_string(), Box::new(event)),
+    };
+    TurnEvent::HelperEvent { tool_call_id, helper, event }
 }
 
 /// The run of a helper is over: the call has its result, and the agent ends.

@@ -205,6 +205,7 @@ fn extensions(engine: &Engine) -> Vec<ExtensionRow> {
             ExtensionKind::McpServer
             | ExtensionKind::Skill
             | ExtensionKind::PromptTemplate
+            | ExtensionKind::HelperKind
             | ExtensionKind::Package => false,
         };
         if is_sandboxed {

@@ -1,0 +1,309 @@
+//! Kinds of helpers: markdown files with front matter, as Claude Code and opencode have them, and Codex's TOML.
+//!
+//! A file describes a kind and restricts it; it never allows what the parent of a helper may not do.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::front_matter::{FieldValue, FrontMatter};
+use super::places::Place;
+use super::walk::{Entry, Walk};
+use super::{MAX_EXTENSION_FILE, MAX_HELPER_KINDS};
+use crate::settings::private_files::read_capped;
+use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
+use tau_tools::{delegate, encoding};
+
+/// The names of the built-in kinds, which no file replaces.
+pub const BUILT_IN: [&str; 3] = ["explore", delegate::USUAL_KIND, "review"];
+/// The maximum length of a name, in characters.
+const MAX_NAME: usize = 64;
+/// The maximum length of a description that the model gets, in characters.
+const MAX_DESCRIPTION: usize = 400;
+/// Names of tools in other agents, and those of tau.
+const TOOLS: [(&str, &str); 12] = [
+    ("multiedit", "edit"),
+    ("notebookedit", "edit"),
+    ("patch", "edit"),
+    ("glob", "find"),
+    ("list", "ls"),
+    ("webfetch", "web_fetch"),
+    ("websearch", "web_search"),
+    ("askuserquestion", "ask_user"),
+    ("question", "ask_user"),
+    ("task", delegate::NAME),
+    ("agent", delegate::NAME),
+    ("bashoutput", "jobs"),
+];
+/// The tools that change files.
+const CHANGING: [&str; 2] = ["edit", "write"];
+
+/// A kind of helper.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HelperKind {
+    pub name: String,
+    /// When to use it, for the model.
+    pub description: String,
+    /// Its instructions, for the helper.
+    pub prompt: String,
+    /// The names of its tools; `None` for those of its parent.
+    pub tools: Option<Vec<String>>,
+    /// The names of tools that it does not have.
+    pub without: Vec<String>,
+    /// The model, by any name; `None` for that of its parent.
+    pub model: Option<String>,
+    /// Whether a cheap model of the same provider is enough.
+    pub cheap: bool,
+}
+
+/// A kind in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FoundKind {
+    pub(super) kind: HelperKind,
+    path: PathBuf,
+    source: ExtensionSource,
+    is_broken: bool,
+    problems: Vec<String>,
+}
+
+impl FoundKind {
+    /// Its row in lists.
+    pub(super) fn row(&self) -> ExtensionRow {
+        ExtensionRow {
+            kind: ExtensionKind::HelperKind,
+            name: self.kind.name.clone(),
+            description: self.kind.description.clone(),
+            source: self.source,
+            path: Some(self.path.clone()),
+            state: if self.is_broken { ExtensionState::Failed } else { ExtensionState::On },
+            problems: self.problems.clone(),
+            tokens: None,
+        }
+    }
+}
+
+/// The kinds of a place, and the problems of the place itself.
+pub(super) fn find(place: &Place) -> (Vec<FoundKind>, Vec<String>) {
+    let mut walk = Walk::new(place);
+    let mut found = Vec::new();
+    if let Some(folder) = walk.start() {
+        look_in(&mut walk, &folder, 0, &mut found, place.source);
+    }
+    (found, walk.problems)
+}
+
+fn look_in(
+    walk: &mut Walk<'_>,
+    folder: &Path,
+    depth: usize,
+    found: &mut Vec<FoundKind>,
+    source: ExtensionSource,
+) {
+    for entry in walk.entries(folder, depth) {
+        if found.len() >= MAX_HELPER_KINDS {
+            return walk
+                .problems
+                .push(format!("only the first {MAX_HELPER_KINDS} kinds of helpers are used"));
+        }
+        match entry {
+            Entry::Folder(inner) => look_in(walk, &inner, depth + 1, found, source),
+            Entry::File(path) => {
+                let ending = path.extension().and_then(|ending| ending.to_str());
+                let parse: fn(&str, &mut FoundKind) -> Result<(), String> = match ending {
+                    Some("md") => markdown,
+                    Some("toml") => toml,
+                    _ => continue,
+                };
+                found.extend(kind(path, source, parse));
+            }
+        }
+    }
+}
+
+/// The kind in a file; `None` if it is not for helpers.
+fn kind(
+    path: PathBuf,
+    source: ExtensionSource,
+    parse: fn(&str, &mut FoundKind) -> Result<(), String>,
+) -> Option<FoundKind> {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let kind = HelperKind { name, ..HelperKind::default() };
+    let mut found = FoundKind { kind, path, source, is_broken: false, problems: Vec::new() };
+    let read = read_capped(&found.path, MAX_EXTENSION_FILE).map_err(|error| error.to_string());
+    let text = read.and_then(|bytes| {
+        let encoding = encoding::of_text(&bytes).ok_or("it is a binary file")?;
+        Ok(encoding::decode(&bytes, encoding).0)
+    });
+    if let Err(problem) = text.and_then(|text| parse(&text, &mut found)) {
+        if problem == OTHER {
+            return None;
+        }
+        found.is_broken = true;
+        found.problems.push(problem);
+        return Some(found);
+    }
+    let kind = &mut found.kind;
+    kind.description = line(&kind.description, MAX_DESCRIPTION);
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
+    let problem =
+        if kind.name.is_empty() || kind.name.chars().count() > MAX_NAME || !kind.name.chars().all(is_name) {
+            Some("its name must have at most 64 letters, digits, and - _ .".to_owned())
+        } else if BUILT_IN.contains(&kind.name.as_str()) {
+            Some(format!("{} is built in; give it another name", kind.name))
+        } else if kind.description.is_empty() {
+            Some("it has no description: the model would not know when to use it".to_owned())
+        } else if kind.prompt.trim().is_empty() {
+            Some("it has no text".to_owned())
+        } else {
+            None
+        };
+    found.is_broken = problem.is_some();
+    found.problems.extend(problem);
+    Some(found)
+}
+
+/// Not an error: the file is an agent that the user switches to, or is turned off.
+const OTHER: &str = "not a helper";
+
+/// Reads a markdown file.
+fn markdown(text: &str, found: &mut FoundKind) -> Result<(), String> {
+    let front = FrontMatter::parse(text)?;
+    if front.fields.is_empty() {
+        // A note beside the kinds.
+        return Err(OTHER.to_owned());
+    }
+    if front.text("mode") == Some("primary") || front.text("disable") == Some("true") {
+        return Err(OTHER.to_owned());
+    }
+    found.problems.extend(front.problem.clone());
+    let kind = &mut found.kind;
+    if let Some(name) = front.text("name") {
+        name.clone_into(&mut kind.name);
+    }
+    kind.description = front.text("description").unwrap_or_default().to_owned();
+    text.get(front.length..).unwrap_or_default().trim().clone_into(&mut kind.prompt);
+    model(kind, front.text("model"));
+    let mut problems = Vec::new();
+    match front.get("tools") {
+        Some(FieldValue::Map(map)) => switches(kind, map, "false"),
+        Some(list) => kind.tools = Some(names(list, &mut problems)),
+        None => {}
+    }
+    if let Some(list) = front.get("disallowedTools") {
+        kind.without.extend(names(list, &mut problems));
+    }
+    if let Some(FieldValue::Map(map)) = front.get("permission") {
+        switches(kind, map, "deny");
+    }
+    found.problems.extend(problems);
+    Ok(())
+}
+
+/// The fields of a TOML file that count. Others are Codex's own.
+#[derive(Deserialize)]
+struct CodexAgent {
+    name: Option<String>,
+    description: Option<String>,
+    developer_instructions: Option<String>,
+    model: Option<String>,
+    sandbox_mode: Option<String>,
+}
+
+/// Reads a TOML file.
+fn toml(text: &str, found: &mut FoundKind) -> Result<(), String> {
+    let agent: CodexAgent = ::toml::from_str(text).map_err(|error| error.message().to_owned())?;
+    let kind = &mut found.kind;
+    kind.name = agent.name.unwrap_or_else(|| kind.name.clone());
+    kind.description = agent.description.unwrap_or_default();
+    kind.prompt = agent.developer_instructions.unwrap_or_default();
+    model(kind, agent.model.as_deref());
+    if agent.sandbox_mode.as_deref() == Some("read-only") {
+        // Without a shell, nothing but these changes files.
+        kind.without = CHANGING.iter().chain(&["bash"]).map(|name| (*name).to_owned()).collect();
+    }
+    Ok(())
+}
+
+/// Chooses the model. Short names of Claude Code stand for a cheap model, or that of the parent.
+fn model(kind: &mut HelperKind, model: Option<&str>) {
+    match model {
+        None | Some("inherit" | "sonnet" | "opus" | "fable") => {}
+        Some("haiku") => kind.cheap = true,
+        Some(model) => kind.model = Some(model.to_owned()),
+    }
+}
+
+/// The tools in a list, or in a text with commas. Calls of only some kind cannot be told apart here, so such a
+/// tool is left out.
+fn names(value: &FieldValue, problems: &mut Vec<String>) -> Vec<String> {
+    let texts: Vec<String> = match value {
+        FieldValue::Text(text) => parts(text),
+        FieldValue::List(list) => {
+            let text = |value: &FieldValue| match value {
+                FieldValue::Text(text) => Some(text.clone()),
+                FieldValue::List(_) | FieldValue::Map(_) => None,
+            };
+            list.iter().filter_map(text).collect()
+        }
+        FieldValue::Map(_) => Vec::new(),
+    };
+    let mut found = Vec::new();
+    for text in texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty()) {
+        match text.contains('(') {
+            true => problems
+                .push(format!("{text} is left out: a kind has a tool or not; rules are in the settings")),
+            false => found.push(own_name(text)),
+        }
+    }
+    found
+}
+
+/// The parts of a text between commas that are not in parentheses.
+fn parts(text: &str) -> Vec<String> {
+    let (mut parts, mut depth) = (vec![String::new()], 0_u32);
+    for c in text.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(last) = parts.last_mut() {
+            last.push(c);
+        }
+    }
+    parts
+}
+
+/// Takes away the tools with this value. Only whole tools: patterns are rules, which are in the settings.
+fn switches(kind: &mut HelperKind, map: &[(String, FieldValue)], off: &str) {
+    for (name, value) in map {
+        let is_off = matches!(value, FieldValue::Text(text) if text.trim() == off);
+        match name.as_str() {
+            "edit" if is_off => kind.without.extend(CHANGING.map(str::to_owned)),
+            name if is_off => kind.without.push(own_name(name)),
+            _ => {}
+        }
+    }
+}
+
+/// tau's name of a tool.
+fn own_name(name: &str) -> String {
+    let lower = name.to_ascii_lowercase();
+    if name.starts_with("mcp__") {
+        return name.to_owned();
+    }
+    let known = TOOLS.iter().find(|(other, _)| *other == lower).map(|(_, own)| (*own).to_owned());
+    known.unwrap_or(lower)
+}
+
+/// A text on one line, cut.
+fn line(text: &str, most: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let all = words.join(" ");
+    let cut: String = all.chars().take(most).collect();
+    if cut.len() < all.len() { format!("{cut}…") } else { cut }
+}

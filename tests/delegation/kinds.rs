@@ -1,0 +1,127 @@
+//! Kinds of helpers from files, in the places where other agents have them, and the events of helpers.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{Asked, Home, delegate};
+use crate::support::program::{calls_all, run, says_using};
+
+fn write(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+const READER: &str = "---\nname: reader\ndescription: Reads\n  everything.\ntools: Read, Grep, Bash(git:*), mcp__x__y\n\
+    model: haiku\n---\n\nYou only read.\n";
+const PLAIN: &str = "name = \"plain\"\ndescription = \"Does it plainly.\"\ndeveloper_instructions = \"Be plain.\"\n\
+    sandbox_mode = \"read-only\"\nmodel = \"own/small\"\n[mcp_servers.x]\ncommand = \"x\"\n";
+const QUIET: &str = "---\ndescription: Says nothing.\nmode: subagent\ntools:\n  write: false\npermission:\n  bash: deny\n\
+    ---\nBe quiet.\n";
+
+fn files(home: &Home) {
+    let work = home.work();
+    write(&work.join(".claude/agents/deep/reader.md"), READER);
+    write(&work.join(".claude/agents/README.md"), "About these agents.\n");
+    write(&work.join(".codex/agents/plain.toml"), PLAIN);
+    write(&work.join(".opencode/agent/quiet.md"), QUIET);
+    write(&work.join(".opencode/agent/main.md"), "---\ndescription: Not a helper.\nmode: primary\n---\nx\n");
+    write(&work.join(".tau/agents/explore.md"), "---\ndescription: Mine.\n---\nWrite everything.\n");
+    write(&home.dir.path().join(".claude/agents/reader.md"), &READER.replace("You only read.", "Mine."));
+}
+
+/// The description of the tool in a request.
+fn description(asked: &Asked) -> String {
+    let tools = asked.body["tools"].as_array().unwrap();
+    let tool = tools.iter().find(|tool| tool["function"]["name"] == "delegate").unwrap();
+    tool["function"]["description"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn files_of_trusted_projects_are_kinds() {
+    let home = Home::new(|asked| match (asked.is_helper(), asked.results().len()) {
+        (false, 0) => {
+            let kinds = ["reader", "plain", "quiet", "explore", "main"];
+            let all: Vec<(&str, Value)> = kinds
+                .iter()
+                .map(|kind| delegate(json!({ "task": format!("as {kind}"), "kind": kind })))
+                .collect();
+            calls_all(&all, 10)
+        }
+        _ => says_using("done", 10),
+    })
+    .await;
+    files(&home);
+    // A project that is not trusted adds nothing; the user's own files do.
+    let ended = home.print(&["go"]).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let text = description(&home.parent());
+    assert!(text.ends_with("\n- `reader`: Reads everything."), "{text}");
+    let reader = home.of_helpers().into_iter().find(|asked| asked.task() == "as reader").unwrap();
+    assert!(reader.system().ends_with("\n\nMine."), "{}", reader.system());
+    assert!(
+        home.parent().results()[1]
+            .starts_with("delegate: no kind \"plain\"; the kinds are explore, work, review, reader")
+    );
+    let before = home.asked().len();
+    let ended = home.print(&["--trust", "go"]).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let text = description(&home.parent());
+    let kinds = "\n- `plain`: Does it plainly.\n- `quiet`: Says nothing.\n- `reader`: Reads everything.";
+    assert!(text.ends_with(kinds), "{text}");
+    let asked: Vec<Asked> = home.asked().into_iter().skip(before).filter(Asked::is_helper).collect();
+    let of = |task: &str| asked.iter().find(|asked| asked.task() == task).unwrap();
+    assert!(of("as reader").system().ends_with("\n\nYou only read."));
+    assert_eq!(of("as reader").tools(), ["read", "grep"]);
+    assert!(of("as plain").system().ends_with("\n\nBe plain."));
+    assert_eq!(of("as plain").body["model"], "small");
+    for (task, missing) in
+        [("as plain", ["edit", "write", "bash"].as_slice()), ("as quiet", &["write", "bash"])]
+    {
+        let tools = of(task).tools();
+        assert!(tools.contains(&"read".to_owned()), "{task}: {tools:?}");
+        assert!(missing.iter().all(|name| !tools.contains(&(*name).to_owned())), "{task}: {tools:?}");
+    }
+    // A built-in kind is what it is everywhere.
+    assert!(of("as explore").system().contains("You cannot change anything."));
+    assert!(home.parent().results()[4].starts_with("delegate: no kind \"main\"; "));
+    // Lists have them, with their problems.
+    let mut list = home.tau(&["extensions", "--trust"]);
+    let listed = run(&mut list, None).await.out;
+    assert!(listed.contains("Kinds of helpers"), "{listed}");
+    assert!(listed.contains("explore is built in; give it another name"), "{listed}");
+    assert!(listed.contains("Bash(git:*) is left out"), "{listed}");
+}
+
+#[tokio::test]
+async fn events_of_helpers_are_sent_to_those_who_want_them() {
+    let choose = |asked: &Asked| match (asked.is_helper(), asked.task().as_str(), asked.results().len()) {
+        (false, _, 0) => calls_all(&[delegate(json!({ "task": "outer" }))], 10),
+        (true, "outer", 0) => calls_all(&[delegate(json!({ "task": "inner" }))], 10),
+        _ => says_using("done", 10),
+    };
+    let home = Home::new(choose).await;
+    let ended = run(&mut home.tau(&["--json", "go"]), None).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(!ended.out.contains("helper_event"), "off unless it is asked for");
+    let ended = run(&mut home.tau(&["--json", "--helper-events", "go"]), None).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let of = |helper: &str| -> Vec<String> {
+        let records = ended.records();
+        let nested =
+            records.iter().filter(|record| record["type"] == "helper_event" && record["helper"] == helper);
+        nested.map(|record| record["event"]["type"].as_str().unwrap().to_owned()).collect()
+    };
+    for helper in ["1", "1.1"] {
+        let events = of(helper);
+        assert_eq!(events.first().map(String::as_str), Some("agent_start"), "{helper}: {events:?}");
+        assert_eq!(events.last().map(String::as_str), Some("agent_settled"), "{helper}: {events:?}");
+        assert!(events.iter().any(|event| event == "message_update"), "{helper}: {events:?}");
+    }
+    let calls: Vec<Value> =
+        ended.records().into_iter().filter(|record| record["type"] == "helper_event").collect();
+    assert!(
+        calls.iter().all(|record| record["toolCallId"] == calls[0]["toolCallId"]),
+        "the call of the session"
+    );
+}
