@@ -14,6 +14,7 @@ use tau_protocol::event::{
 };
 use tau_protocol::message::{CompactionSummary, Message, Usage};
 use tau_protocol::mirror::SessionMirror;
+use tau_protocol::usage::helper_usage;
 
 /// Bytes of a running command's output that are kept; of more than twice as much, the end.
 const KEPT_OUTPUT: usize = 128 * 1024;
@@ -131,7 +132,7 @@ impl Opening {
                     call.last = Some(whole.clone());
                 }
             }
-            TurnEvent::TurnStart | TurnEvent::TurnEnd { .. } => {}
+            TurnEvent::TurnStart | TurnEvent::TurnEnd { .. } | TurnEvent::HelperEvent { .. } => {}
         }
     }
 
@@ -148,7 +149,10 @@ impl Opening {
                 self.answer.clear();
                 self.since.add(&answer.usage);
             }
-            Message::ToolResult(result) => self.calls.retain(|call| call.id != result.tool_call_id),
+            Message::ToolResult(result) => {
+                self.calls.retain(|call| call.id != result.tool_call_id);
+                self.since.add(&helper_usage(&result.details).unwrap_or_default());
+            }
             _ => {}
         }
         self.messages.push(Arc::clone(message));

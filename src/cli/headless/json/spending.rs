@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use crate::protocol;
 use tau_protocol::event::{AgentEvent, RunEvent, SettingsEvent, TurnEvent};
-use tau_protocol::message::{Message, Usage};
+use tau_protocol::message::{Message, ToolResultMessage, Usage};
+use tau_protocol::usage::helper_usage;
+use tau_tools::Details;
 
 /// Tokens and dollars so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -26,6 +28,13 @@ impl Spending {
             AgentEvent::Turn(TurnEvent::MessageEnd { message }) => {
                 if let Message::Assistant(answer) = message.as_ref() {
                     self.add(&answer.usage);
+                }
+                // What helpers have used.
+                if let Message::ToolResult(ToolResultMessage { details, .. }) = message.as_ref()
+                    && let Details::Helper(report) = details
+                {
+                    self.has_unpriced |= report.unpriced;
+                    self.usage.add(&helper_usage(details).unwrap_or_default());
                 }
             }
             AgentEvent::Run(RunEvent::CompactionEnd { result: Some(result), .. }) => {
