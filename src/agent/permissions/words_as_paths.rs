@@ -64,7 +64,7 @@ pub(super) struct Scene<'a> {
     places: &'a Places,
     /// The directories that its parts may run in.
     directories: Vec<PathText>,
-    /// Those that are fully known, once all are there.
+    /// These as paths, where they are fully known. Made once all are there.
     known_directories: OnceCell<Vec<Option<PathBuf>>>,
     /// The values that it assigns to variables; an unknown one is [`PathText::any`].
     values: BTreeMap<String, Vec<PathText>>,
