@@ -19,6 +19,7 @@ mod asking;
 mod attach_wire;
 mod background;
 mod background_jobs;
+mod board;
 mod clouds;
 mod completion;
 mod contrast;

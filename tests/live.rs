@@ -47,7 +47,7 @@ impl Home {
     }
 }
 
-fn command(home: &Path, args: &[&str]) -> Command {
+pub fn command(home: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
     command.args(args).current_dir(home.join("work")).env_clear();
     command.env("HOME", home).env("TAU_HOME", home.join("tau")).env("TAU_PERMISSION_MODE", "auto");
@@ -55,7 +55,7 @@ fn command(home: &Path, args: &[&str]) -> Command {
     command
 }
 
-fn texts(output: &Output) -> (Option<i32>, String, String) {
+pub fn texts(output: &Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
@@ -68,7 +68,7 @@ fn state(home: &Path, id: &str) -> Option<String> {
     Some(row["state"].as_str().unwrap().to_owned())
 }
 
-fn wait_for_state(home: &Path, id: &str, expected: &str) {
+pub fn wait_for_state(home: &Path, id: &str, expected: &str) {
     let end = Instant::now() + TIMEOUT;
     loop {
         let found = state(home, id);
@@ -99,7 +99,7 @@ fn only_id(home: &Path) -> String {
 }
 
 /// Starts another terminal of the same user.
-fn other_terminal(home: &Path, line: &str) -> Screen {
+pub fn other_terminal(home: &Path, line: &str) -> Screen {
     let home = home.display();
     let script =
         format!("export HOME={home} TAU_HOME={home}/tau\ncd {home}/work\n{line}\necho \"exit=$?\"; cat");

@@ -49,6 +49,21 @@ pub(crate) struct HeldPrompt {
     pub streaming: Queue,
 }
 
+/// The questions of another session, which are answered on the board. They are shown and answered by a model of
+/// their own, of which no other part is used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answering {
+    /// The session.
+    pub id: String,
+    pub title: Printable,
+    pub model: Box<Model>,
+    /// The pending look at what waits, and the time of the last one.
+    pub(crate) ticket: Option<Ticket>,
+    pub(crate) asked: Millis,
+    /// What was sent for that model: its own tickets, by those that were sent; none for an answer.
+    pub(crate) sent: BTreeMap<Ticket, Option<Ticket>>,
+}
+
 /// The state of the program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
@@ -98,6 +113,10 @@ pub struct Model {
     pub settings_fault: Option<String>,
     /// Open overlays; the last one is on top and takes keys.
     pub overlays: Vec<Overlay>,
+    /// The questions of another session that the board shows in its place.
+    pub answering: Option<Answering>,
+    /// Whether this model shows the questions of another session on the board.
+    pub is_on_board: bool,
     pub status: Status,
     pub keymap: Arc<Keymap>,
     /// The slash commands of this run.
@@ -190,6 +209,34 @@ impl Model {
     /// The state of the open overlay of this kind.
     pub(crate) fn open<T: OverlayState>(&mut self) -> Option<&mut T> {
         self.overlays.iter_mut().find_map(T::of)
+    }
+
+    /// A model that shows and answers the questions of another session on this screen.
+    pub(crate) fn for_questions(&self) -> Model {
+        Model {
+            transcript: Transcript::default(),
+            jobs: Jobs::default(),
+            composer: Composer::default(),
+            completion: None,
+            editing: None,
+            drafts: Vec::new(),
+            approvals: Approvals::default(),
+            plan: None,
+            restored: None,
+            held: Vec::new(),
+            early_command: None,
+            overlays: Vec::new(),
+            answering: None,
+            is_on_board: true,
+            status: Status::default(),
+            remark: None,
+            misdirected: Misdirected::default(),
+            laid: Laid::default(),
+            requests: BTreeMap::new(),
+            exports: BTreeMap::new(),
+            undo: UndoDialog::default(),
+            ..self.clone()
+        }
     }
 
     /// The current needs from the shell.
@@ -308,7 +355,9 @@ impl Model {
     pub fn learns_from(&self, laid: &Laid) -> bool {
         // A pending reprint ends where the last one did.
         let prints = laid.printed != self.transcript.printed;
-        *laid != self.laid || prints || self.transcript.is_unsettled() || self.copying
+        let is_unsettled = |of: &Model| of.transcript.is_unsettled();
+        let answering = self.answering.as_ref().is_some_and(|answering| is_unsettled(&answering.model));
+        *laid != self.laid || prints || is_unsettled(self) || answering || self.copying
     }
 
     /// Shows a remark for a moment.

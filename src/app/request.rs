@@ -19,9 +19,9 @@ use crate::status_facts::StatusFacts;
 use tau_protocol::chosen::ChosenMode;
 use tau_protocol::chosen::ChosenModels;
 use tau_protocol::command::AgentCommand;
-use tau_protocol::live_session::LiveRow;
+use tau_protocol::live_session::{LiveRow, WaitingQuestions};
 use tau_protocol::model::Model as AiModel;
-use tau_protocol::query::SessionSource;
+use tau_protocol::query::{QueryAnswer, SessionSource};
 use tau_protocol::session_row::SessionRow;
 use tau_protocol::session_row::{FoundSession, LastExchange};
 use tau_protocol::trust::Folder;
@@ -115,6 +115,18 @@ requests! {
     /// Stop the run of a live session.
     #[serde(skip)]
     StopSession { id: String } => stop_session -> Done(String);
+    /// What waits for the user in a live session.
+    #[serde(skip)]
+    WaitingQuestions { id: String } => waiting_questions -> Waiting(WaitingQuestions);
+    /// Give a live session an answer to what waits there, or ask it about that.
+    #[serde(skip)]
+    AnswerSession { id: String, command: Box<AgentCommand> } => answer_session -> Answered(Option<QueryAnswer>);
+    /// Send a message to a session, which continues in the background if no process has it open.
+    #[serde(skip)]
+    SendToSession { id: String, text: String } => send_to_session -> Done(String);
+    /// Put the result of a session away, or bring it back.
+    #[serde(skip)]
+    ArchiveSession { id: String, archived: bool } => archive_session -> Done(String);
     /// The last exchange of a session.
     Preview { path: PathBuf } => preview -> LastExchange(LastExchange);
     /// Name a session that is not open here.
@@ -257,6 +269,9 @@ pub enum ShellReply {
     Settings(SettingList),
     Found(FoundSessions),
     Board(Vec<LiveRow>),
+    Waiting(WaitingQuestions),
+    /// The answer to a question about what waits; `None` after an answer of the user.
+    Answered(Option<QueryAnswer>),
     /// The last exchange of a session.
     #[serde(rename = "last_words")]
     LastExchange(LastExchange),

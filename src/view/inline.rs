@@ -33,12 +33,16 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
     let room = model.laid.room.unwrap_or(screen.height);
     let (has_list, floats) =
         shown_overlay(model).map_or((false, false), |overlay| (overlay.is_list(), overlay.floats()));
+    // Questions need the whole window.
+    let has_list = has_list && model.answering.is_none();
+    let mut within = None;
     let boxed = shown_overlay(model).map(|overlay| {
         // Two rows of the window stay free.
         let rows = if has_list { room.max(MIN_LIST) + 2 } else { screen.height };
         let area = Rect { height: rows.min(screen.height), ..screen };
         let mut canvas = Buffer::empty(area);
         let (cursor, page) = overlay::draw(model, overlay, memo, area, &mut canvas);
+        within = overlay::within(model, memo, area);
         BoxRows::cut(canvas, cursor, page)
     });
     let is_full = console::is_full(model);
@@ -65,6 +69,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         asked: drawn.asked,
         asked_end: drawn.asked_end,
         cursor: drawn.cursor,
+        within,
         ..Laid::default()
     };
     let more = unprinted.more;

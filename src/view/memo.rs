@@ -138,6 +138,16 @@ impl Memo {
         self.highlighter.forget_rows();
     }
 
+    /// Draws another transcript, whose rows are not kept.
+    pub(crate) fn aside<T>(&mut self, draw: impl FnOnce(&mut Memo) -> T) -> T {
+        let kept = (std::mem::take(&mut self.parts), std::mem::take(&mut self.changing), self.held);
+        self.highlighter.forget_rows();
+        let drawn = draw(self);
+        self.highlighter.forget_rows();
+        (self.parts, self.changing, self.held) = kept;
+        drawn
+    }
+
     /// The theme of this frame, and the highlighter.
     pub(crate) fn pens(&mut self) -> (&Theme, &mut Highlighter) {
         (&self.theme, &mut self.highlighter)

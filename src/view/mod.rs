@@ -111,6 +111,7 @@ pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
         let (cursor, page) = overlay::draw(model, top, memo, area, frame.buffer());
         laid.cursor = cursor;
         laid.list_page = page;
+        laid.within = overlay::within(model, memo, area);
     }
     laid
 }

@@ -73,9 +73,17 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         said,
         top: finished,
         list_page: page,
+        within: within(model),
         ..known
     };
     Drawing { laid, finished, more, floats: false }
+}
+
+/// The layout of the questions of another session: all their lines are spoken as soon as they exist.
+fn within(model: &Model) -> Option<Box<Laid>> {
+    let open = model.answering.as_ref()?.model.approvals.open();
+    let asked = open.map(|open| open.request.id.clone());
+    Some(Box::new(Laid { asked_end: asked.is_some(), asked, ..Laid::default() }))
 }
 
 /// The number of rows of the terminal of a command that has the keyboard.

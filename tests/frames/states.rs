@@ -9,7 +9,7 @@ use tau::agent::protocol::event::{
     CompactionReason, Delta, RunEvent, SessionEvent, SessionInfo, ShellEvent, TaskEvent, TurnEvent,
 };
 use tau::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
-use tau::agent::protocol::live_session::{LiveRow, LiveState};
+use tau::agent::protocol::live_session::{LiveRow, LiveState, WaitingQuestions};
 use tau::agent::protocol::message::{Block, CompactionSummary, Message, StopReason};
 use tau::agent::protocol::query::QueryAnswer;
 use tau::agent::protocol::session_row::SessionRow;
@@ -22,6 +22,7 @@ use tau::tools::{Details, ToolOutput};
 
 use super::overlays::reply;
 use super::undo::answer;
+use crate::approvals::command_request;
 use crate::harness::{START, Screen, assistant, boot, call, frames, root};
 
 #[test]
@@ -117,16 +118,28 @@ fn board() {
         cost: 0.125,
         last_line: last_line.into(),
         changed: now - ago,
-        is_live: true,
+        is_live: state != LiveState::Done,
+        archived: id == "e",
     };
     let rows = vec![
         row("a", LiveState::Done, "write the docs", 7_200_000, "All of it is written."),
         row("b", LiveState::Running, "make the tests pass \u{1b}[2J and say so", 60_000, "Three are left."),
         row("c", LiveState::Waiting, "delete the old files", 5_000, "May I delete these?\u{202e}"),
         row("d", LiveState::Failed, "", 90_000, "the server is overloaded"),
+        row("e", LiveState::Done, "a thing of the past", 90_000_000, "Done."),
     ];
     super::overlays::reply(&mut screen, ShellReply::Board(rows));
     frames(&mut screen, "board");
+    screen.keys("mgo on");
+    frames(&mut screen, "board-message");
+    screen.keys("<esc><tab>");
+    frames(&mut screen, "board-archive");
+    screen.keys("<tab>a");
+    let approvals = vec![command_request("c1", "rm -rf build && make", (0, 12))];
+    let waiting = WaitingQuestions { approvals, questions: Vec::new() };
+    super::overlays::reply(&mut screen, ShellReply::Waiting(waiting));
+    frames(&mut screen, "board-answering");
+    screen.keys("<alt+a>");
     // The details of a session have their room beside one row too.
     screen.keys("/docs");
     frames(&mut screen, "board-one");

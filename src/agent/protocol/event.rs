@@ -272,6 +272,8 @@ pub enum TaskEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
+    /// *Own.* Another session of the user, which no screen shows, waits for an answer.
+    OtherWaits { id: String, title: String },
     /// *Own.* The agent task has ended. This is the last event.
     Stopped,
 }

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::approval::ApprovalRequest;
+use crate::event::Question;
+
 /// The state of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -57,4 +60,31 @@ pub struct LiveRow {
     pub changed: i64,
     /// Whether a process has it open.
     pub is_live: bool,
+    /// Whether the user has put it away.
+    #[serde(default)]
+    pub archived: bool,
+}
+
+/// What waits for the user in a session, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WaitingQuestions {
+    /// The calls that need a decision.
+    pub approvals: Vec<ApprovalRequest>,
+    pub questions: Vec<WaitingQuestion>,
+}
+
+impl WaitingQuestions {
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.approvals.is_empty() && self.questions.is_empty()
+    }
+}
+
+/// A question that has no answer yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WaitingQuestion {
+    pub id: String,
+    pub question: Question,
 }

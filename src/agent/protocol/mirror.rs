@@ -92,7 +92,8 @@ impl SessionMirror {
                 TaskEvent::Answered { .. }
                 | TaskEvent::Notice { .. }
                 | TaskEvent::SideAnswer { .. }
-                | TaskEvent::SideAnswerEnded { .. },
+                | TaskEvent::SideAnswerEnded { .. }
+                | TaskEvent::OtherWaits { .. },
             ) => {}
         }
     }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use super::list::{List, ListRow};
 use crate::key::{Key, KeyCode, Mods};
+use crate::line_edit::LineEdit;
 use crate::msg::Millis;
 use crate::outcome::KeyOutcome;
 use tau_protocol::live_session::LiveRow;
@@ -17,8 +18,21 @@ pub(crate) const REFRESH: Millis = 1_000;
 pub struct BoardView {
     /// The sessions, those that wait first, then by the time of the last change.
     pub list: List<LiveRow>,
+    /// Whether it shows what was put away, in place of the rest.
+    pub is_archive: bool,
+    /// The message that is being written.
+    pub message: Option<BoardMessage>,
+    /// All sessions, also those that are not shown.
+    pub(crate) all: Vec<LiveRow>,
     /// The time of the last query.
     pub(crate) asked: Millis,
+}
+
+/// A message to a session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoardMessage {
+    pub id: String,
+    pub line: LineEdit,
 }
 
 /// The action on the selected session.
@@ -28,6 +42,12 @@ pub(crate) enum BoardChoice {
     Open { id: String },
     /// Stop its run.
     Stop { id: String },
+    /// Answer what waits.
+    Answer { id: String },
+    /// Send a message.
+    Send { id: String, text: String },
+    /// Put it away, or bring it back.
+    Archive { id: String, archived: bool },
 }
 
 impl ListRow for LiveRow {
@@ -42,24 +62,83 @@ impl ListRow for LiveRow {
 }
 
 impl BoardView {
+    /// The number of sessions that were put away.
+    pub fn archived(&self) -> usize {
+        self.all.iter().filter(|row| row.archived).count()
+    }
+
+    /// The session of this id.
+    pub(crate) fn find(&self, id: &str) -> Option<&LiveRow> {
+        self.all.iter().find(|row| row.id == id)
+    }
+
     /// Fills in the current sessions; the selection stays on its session.
     pub(crate) fn fill(&mut self, mut rows: Vec<LiveRow>) {
         rows.sort_by_key(|row| (row.state, std::cmp::Reverse(row.changed)));
-        self.list.fill(rows);
+        self.all = rows;
+        self.show();
+    }
+
+    fn show(&mut self) {
+        let is_shown = |row: &&LiveRow| row.archived == self.is_archive;
+        self.list.fill(self.all.iter().filter(is_shown).cloned().collect());
     }
 
     /// Handles a key; `page` is the number of rows on the screen.
     pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<BoardChoice> {
-        let choice = |choice: fn(String) -> BoardChoice| match self.list.row() {
-            Some(row) => KeyOutcome::Done(choice(row.id.clone())),
-            None => KeyOutcome::Handled,
-        };
-        match (key.code, key.mods) {
-            (KeyCode::Enter, _) => choice(|id| BoardChoice::Open { id }),
-            (KeyCode::Char('x'), Mods::NONE) if self.list.typed().is_none() && self.list.change.is_none() => {
-                choice(|id| BoardChoice::Stop { id })
+        if self.message.is_some() {
+            return self.message_key(key);
+        }
+        if (key.code, key.mods) == (KeyCode::Tab, Mods::NONE) && self.list.rows().is_some() {
+            self.is_archive = !self.is_archive;
+            let ticket = self.list.ticket;
+            self.show();
+            (self.list.ticket, self.list.selected, self.list.said) = (ticket, 0, None);
+            return KeyOutcome::Handled;
+        }
+        let Some(row) = self.list.row() else { return self.list.key(key, page) };
+        let id = row.id.clone();
+        if key.code == KeyCode::Enter {
+            return KeyOutcome::Done(BoardChoice::Open { id });
+        }
+        let is_free = self.list.typed().is_none() && self.list.change.is_none() && key.mods == Mods::NONE;
+        match key.code {
+            KeyCode::Char('x') if is_free => KeyOutcome::Done(BoardChoice::Stop { id }),
+            KeyCode::Char('a') if is_free => KeyOutcome::Done(BoardChoice::Answer { id }),
+            KeyCode::Char('h') if is_free => {
+                let archived = !row.archived;
+                KeyOutcome::Done(BoardChoice::Archive { id, archived })
+            }
+            KeyCode::Char('m') if is_free => {
+                self.list.said = None;
+                self.message = Some(BoardMessage { id, line: LineEdit::default() });
+                KeyOutcome::Handled
             }
             _ => self.list.key(key, page),
+        }
+    }
+
+    fn message_key(&mut self, key: Key) -> KeyOutcome<BoardChoice> {
+        let Some(BoardMessage { id, line }) = &mut self.message else { return KeyOutcome::Ignored };
+        match (key.code, key.mods) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => self.message = None,
+            (KeyCode::Enter, _) => {
+                let text = line.text().trim().to_owned();
+                if !text.is_empty() && self.list.change.is_none() {
+                    return KeyOutcome::Done(BoardChoice::Send { id: id.clone(), text });
+                }
+            }
+            _ if line.key(key) || line.move_key(key) => {}
+            _ => return KeyOutcome::Ignored,
+        }
+        KeyOutcome::Handled
+    }
+
+    /// Adds pasted text to the message or the filter.
+    pub(crate) fn paste(&mut self, text: &str) {
+        match &mut self.message {
+            Some(message) => message.line.paste(text),
+            None => self.list.paste(text),
         }
     }
 }

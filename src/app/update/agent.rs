@@ -1,7 +1,7 @@
 //! Events of the agent: folded into the state, or routed on.
 
 use super::{
-    approval, changes, completion, context, extensions, job_list, notify, offers, panels, place, plan,
+    approval, board, changes, completion, context, extensions, job_list, notify, offers, panels, place, plan,
     prompt_commands, queue, rule_list, session, side_question, tree, undo,
 };
 use crate::action::Action;
@@ -58,6 +58,10 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
             side_question::answered(model, event);
         }
         AgentEvent::Task(TaskEvent::Notice { .. }) => {}
+        AgentEvent::Task(TaskEvent::OtherWaits { title, .. }) => {
+            board::look(model, effects);
+            notify::other_waits(model, title, effects);
+        }
         AgentEvent::Task(TaskEvent::Stopped) => {
             approval::forget(model);
             let key = model.keymap.hint(Action::Exit).unwrap_or_else(|| "/quit".to_owned());

@@ -1,27 +1,45 @@
-//! The board: opening, refreshing, and its actions.
+//! The board: opening, refreshing, its actions, and the questions of other sessions that are answered on it.
 
+use std::collections::BTreeMap;
+
+use super::approval;
 use crate::effect::Effect;
-use crate::model::Model;
+use crate::model::{Answering, Model};
 use crate::overlays::board::{BoardChoice, BoardView, REFRESH};
 use crate::overlays::list::{List, report};
 use crate::overlays::overlay::Overlay;
 use crate::printable::Printable;
 use crate::request::{ShellRequest, Ticket};
+use tau_protocol::approval::ApprovalOutcome;
+use tau_protocol::command::{AgentCommand, TaskCommand};
 use tau_protocol::event::NoticeLevel;
-use tau_protocol::live_session::LiveRow;
+use tau_protocol::live_session::{LiveRow, LiveState, WaitingQuestions};
+use tau_protocol::query::QueryAnswer;
 
 /// Opens the board.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     let list = List::waiting(model.ask(ShellRequest::Board {}, effects));
     let asked = model.now;
-    model.overlays.push(Overlay::Board(Box::new(BoardView { list, asked })));
+    model.answering = None;
+    model.overlays.push(Overlay::Board(Box::new(BoardView { list, asked, ..BoardView::default() })));
 }
 
 /// Looks at the sessions again from time to time, while the board is open.
 pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
     let now = model.now;
-    let is_due = |view: &BoardView| view.list.ticket.is_none() && now.saturating_sub(view.asked) >= REFRESH;
-    if model.open::<BoardView>().is_some_and(|view| is_due(view)) {
+    let is_due = |asked| now.saturating_sub(asked) >= REFRESH;
+    if model.open::<BoardView>().is_some_and(|view| is_due(view.asked)) {
+        look(model, effects);
+    }
+    if model.answering.as_ref().is_some_and(|it| it.ticket.is_none() && is_due(it.asked)) {
+        look_at_questions(model, effects);
+    }
+}
+
+/// Looks at the sessions now, if the board is open.
+pub(super) fn look(model: &mut Model, effects: &mut Vec<Effect>) {
+    let now = model.now;
+    if model.open::<BoardView>().is_some_and(|view| view.list.ticket.is_none()) {
         let ticket = model.ask(ShellRequest::Board {}, effects);
         if let Some(view) = model.open::<BoardView>() {
             (view.list.ticket, view.asked) = (Some(ticket), now);
@@ -50,28 +68,228 @@ pub(super) fn chosen(
     choice: BoardChoice,
     effects: &mut Vec<Effect>,
 ) {
-    match choice {
+    let own = &model.status.mirror.session.id;
+    let request = match choice {
         // Here it is.
-        BoardChoice::Open { id } if id == model.status.mirror.session.id => {}
-        BoardChoice::Open { id } => effects.push(Effect::OpenLive(id)),
-        BoardChoice::Stop { id } => {
-            view.list.change = Some(model.ask(ShellRequest::StopSession { id }, effects));
-            model.overlays.push(Overlay::Board(view));
+        BoardChoice::Open { id } | BoardChoice::Answer { id } if id == *own => return,
+        BoardChoice::Open { id } => return effects.push(Effect::OpenLive(id)),
+        BoardChoice::Answer { id } => {
+            if view.find(&id).is_none_or(|row| row.state != LiveState::Waiting) {
+                view.list.said = Some(Err(Printable::line("nothing waits in this session")));
+                return model.overlays.push(Overlay::Board(view));
+            }
+            ShellRequest::WaitingQuestions { id }
         }
-    }
+        BoardChoice::Stop { id } => ShellRequest::StopSession { id },
+        BoardChoice::Send { id, text } => ShellRequest::SendToSession { id, text },
+        BoardChoice::Archive { id, archived } => ShellRequest::ArchiveSession { id, archived },
+    };
+    view.list.said = None;
+    view.list.change = Some(model.ask(request, effects));
+    model.overlays.push(Overlay::Board(view));
 }
 
-/// Handles the result of stopping a run.
-pub(super) fn stopped(model: &mut Model, ticket: Ticket, answer: Result<String, String>) {
+/// Handles the result of an action.
+pub(super) fn changed(
+    model: &mut Model,
+    ticket: Ticket,
+    answer: Result<String, String>,
+    effects: &mut Vec<Effect>,
+) {
     match model.open::<BoardView>().filter(|view| view.list.change == Some(ticket)) {
         Some(view) => {
             view.list.change = None;
             view.list.said = Some(report(&answer));
+            look(model, effects);
         }
         None => {
             if let Err(error) = answer {
                 model.transcript.notice(NoticeLevel::Warning, &error, None);
             }
+        }
+    }
+}
+
+/// Handles the result of sending a message. One that was not sent stays to be sent again.
+pub(super) fn sent(
+    model: &mut Model,
+    ticket: Ticket,
+    text: &str,
+    answer: Result<String, String>,
+    effects: &mut Vec<Effect>,
+) {
+    let view = model.open::<BoardView>().filter(|view| view.list.change == Some(ticket));
+    if let (Some(view), true) = (view, answer.is_ok()) {
+        view.message = view.message.take().filter(|message| message.line.text().trim() != text);
+    }
+    changed(model, ticket, answer, effects);
+}
+
+/// Passes the time on to the questions that are shown; forgets them when the board is gone.
+pub(super) fn pass_time(model: &mut Model) {
+    if model.answering.is_some() && model.open::<BoardView>().is_none() {
+        model.answering = None;
+    }
+    if let Some(answering) = &mut model.answering {
+        answering.model.now = model.now;
+    }
+}
+
+/// Passes the size of the window on to the questions that are shown.
+pub(super) fn resized(model: &mut Model) {
+    if let Some(answering) = &mut model.answering {
+        answering.model.size = model.size;
+    }
+}
+
+fn look_at_questions(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(id) = model.answering.as_ref().map(|answering| answering.id.clone()) else { return };
+    let ticket = model.ask(ShellRequest::WaitingQuestions { id }, effects);
+    if let Some(answering) = &mut model.answering {
+        (answering.ticket, answering.asked) = (Some(ticket), model.now);
+    }
+}
+
+/// Handles what waits in a session.
+pub(super) fn waiting(
+    model: &mut Model,
+    ticket: Ticket,
+    id: &str,
+    answer: Result<WaitingQuestions, String>,
+    effects: &mut Vec<Effect>,
+) {
+    if let Some(answering) = model.answering.as_mut().filter(|it| it.ticket == Some(ticket)) {
+        answering.ticket = None;
+        return match answer {
+            Ok(waiting) if !waiting.is_empty() => fill_questions(&mut answering.model, &waiting),
+            Ok(_) => leave(model, Ok("answered"), effects),
+            Err(error) => leave(model, Err(&error), effects),
+        };
+    }
+    let Some(view) = model.open::<BoardView>().filter(|view| view.list.change == Some(ticket)) else {
+        return;
+    };
+    view.list.change = None;
+    let title = view.find(id).map(|row| Printable::line(&row.title)).unwrap_or_default();
+    match answer {
+        Ok(waiting) if !waiting.is_empty() => {
+            let mut inner = model.for_questions();
+            fill_questions(&mut inner, &waiting);
+            let (model_of, asked) = (Box::new(inner), model.now);
+            let id = id.to_owned();
+            model.answering =
+                Some(Answering { id, title, model: model_of, ticket: None, asked, sent: BTreeMap::new() });
+        }
+        Ok(_) => {
+            view.list.said = Some(Err(Printable::line("it has been answered already")));
+            look(model, effects);
+        }
+        Err(error) => view.list.said = Some(Err(Printable::line(&error))),
+    }
+}
+
+/// Makes the model of the questions show what waits, and nothing else.
+fn fill_questions(inner: &mut Model, waiting: &WaitingQuestions) {
+    let waits = |id: &str| waiting.approvals.iter().any(|request| request.id == id);
+    let known = inner.approvals.pending().iter().map(|approval| approval.request.id.clone());
+    let gone: Vec<String> = known.filter(|id| !waits(id)).collect();
+    gone.iter().for_each(|id| approval::ended(inner, id, ApprovalOutcome::Withdrawn));
+    for request in &waiting.approvals {
+        if !inner.approvals.pending().iter().any(|known| known.request == *request) {
+            approval::requested(inner, request, &mut Vec::new());
+        }
+    }
+    let asks = |id: &str| waiting.questions.iter().any(|question| question.id == id);
+    inner.overlays.retain(|overlay| overlay.question().is_some_and(asks));
+    for asked in &waiting.questions {
+        if !inner.overlays.iter().any(|overlay| overlay.question() == Some(&asked.id)) {
+            let dialog = Overlay::of_question(&asked.id, &asked.question, inner.work_mode, inner.now);
+            // The oldest is on top.
+            inner.overlays.insert(0, dialog);
+        }
+    }
+}
+
+/// Goes back to the list.
+pub(super) fn leave(model: &mut Model, why: Result<&str, &str>, effects: &mut Vec<Effect>) {
+    model.answering = None;
+    if let Some(view) = model.open::<BoardView>() {
+        view.list.said = Some(report(&why)).filter(|_| why != Ok(""));
+    }
+    look(model, effects);
+}
+
+/// Passes on what the model of the questions wants from outside.
+pub(super) fn pass_on(model: &mut Model, asked: Vec<Effect>, effects: &mut Vec<Effect>) {
+    for effect in asked {
+        let Some(id) = model.answering.as_ref().map(|answering| answering.id.clone()) else { return };
+        let (request, own) = if let Effect::Agent(command) = effect {
+            let own = match &command {
+                AgentCommand::Questions(_) => None,
+                AgentCommand::Task(TaskCommand::Query { ticket, .. }) => Some(Ticket(*ticket)),
+                // Its other parts are not in use.
+                AgentCommand::Task(TaskCommand::Shutdown)
+                | AgentCommand::Run(_)
+                | AgentCommand::Queue(_)
+                | AgentCommand::Session(_)
+                | AgentCommand::Settings(_)
+                | AgentCommand::Shell(_) => continue,
+            };
+            (ShellRequest::AnswerSession { id, command: Box::new(command) }, own)
+        } else if let Effect::Ask(
+            own,
+            request @ (ShellRequest::Editor { .. } | ShellRequest::OpenInEditor { .. }),
+        ) = effect
+        {
+            (request, Some(own))
+        } else {
+            continue;
+        };
+        let ticket = model.ask(request, effects);
+        if let Some(answering) = &mut model.answering {
+            answering.sent.insert(ticket, own);
+            if own.is_none() {
+                // A look that has begun may be older than the answer.
+                answering.ticket = None;
+                answering.asked = model.now;
+            }
+        }
+    }
+}
+
+/// The ticket of the model of the questions, if it wanted this from the screen.
+pub(super) fn of_questions(model: &mut Model, ticket: Ticket, request: &ShellRequest) -> Option<Ticket> {
+    let is_of_screen = matches!(request, ShellRequest::Editor { .. } | ShellRequest::OpenInEditor { .. });
+    let answering = model.answering.as_mut().filter(|_| is_of_screen)?;
+    answering.sent.remove(&ticket)?
+}
+
+/// Handles what a session says to an answer, or to a question about what waits.
+pub(super) fn answered(
+    model: &mut Model,
+    ticket: Ticket,
+    id: &str,
+    answer: Result<Option<QueryAnswer>, String>,
+    effects: &mut Vec<Effect>,
+) {
+    let Some(answering) = model.answering.as_mut().filter(|answering| answering.id == id) else {
+        if let Err(error) = answer {
+            model.transcript.notice(NoticeLevel::Warning, &error, None);
+        }
+        return;
+    };
+    match answering.sent.remove(&ticket) {
+        Some(Some(own)) => {
+            let answer = answer.and_then(|answer| answer.ok_or_else(|| "no answer".to_owned()));
+            let mut asked = Vec::new();
+            approval::answered(&mut answering.model, own, &answer, &mut asked);
+            pass_on(model, asked, effects);
+        }
+        Some(None) | None => {
+            if let Err(error) = answer {
+                answering.model.remark(&error);
+            }
+            look_at_questions(model, effects);
         }
     }
 }

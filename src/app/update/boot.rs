@@ -97,6 +97,8 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         sandbox: boot.sandbox.clone(),
         settings_fault: boot.settings_fault.clone(),
         overlays: Vec::new(),
+        answering: None,
+        is_on_board: false,
         status,
         keymap: Arc::new(keymap),
         commands: Arc::new(Commands::default()),

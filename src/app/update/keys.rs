@@ -3,7 +3,8 @@
 //! keys are typed.
 
 use super::{
-    actions, approval, completion, find, leader, misdirected, overlays, panels, pictures, terminal_focus, vim,
+    actions, answering, approval, completion, find, leader, misdirected, overlays, panels, pictures,
+    terminal_focus, vim,
 };
 use crate::action::Action;
 use crate::completion::CompletionKind;
@@ -22,6 +23,9 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
 
 fn route(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     if terminal_focus::press(model, key, effects) {
+        return;
+    }
+    if answering::press(model, key, effects) {
         return;
     }
     if model.focus() == Focus::Overlay && !overlays::is_for_draft(model, key) {
@@ -88,6 +92,9 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         return;
     }
     model.quit_armed = None;
+    if answering::paste(model, text, effects) {
+        return;
+    }
     if model.focus() == Focus::Overlay {
         return overlays::paste(model, text, effects);
     }

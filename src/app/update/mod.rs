@@ -8,6 +8,7 @@
 
 mod actions;
 mod agent;
+mod answering;
 mod approval;
 mod board;
 mod boot;
@@ -73,6 +74,7 @@ pub use place::screen_place;
 pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
     let mut effects = Vec::new();
     model.now = model.now.max(stamped.at);
+    board::pass_time(&mut model);
     match stamped.msg {
         Msg::Key(key) => keys::press(&mut model, key, &mut effects),
         Msg::Mouse(event) => mouse::take(&mut model, event, &mut effects),
@@ -80,12 +82,16 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
         Msg::Resized(size) => {
             model.size = size;
             model.transcript.show_selected();
+            board::resized(&mut model);
         }
         Msg::Focused(focused) => model.focused = focused,
         Msg::TerminalAnswered(answer) => model.terminal = model.terminal.with(&answer),
         Msg::ThemesListed(names) => themes::listed(&mut model, names),
         Msg::Ticked => {
             expire(&mut model);
+            if let Some(answering) = &mut model.answering {
+                expire(&mut answering.model);
+            }
             board::refresh(&mut model, &mut effects);
             job_list::refresh(&mut model, &mut effects);
         }
@@ -133,6 +139,9 @@ fn expire(model: &mut Model) {
 }
 
 fn take_laid(model: &mut Model, mut laid: Laid, effects: &mut Vec<Effect>) {
+    if let (Some(answering), Some(within)) = (&mut model.answering, &laid.within) {
+        take_laid(&mut answering.model, (**within).clone(), &mut Vec::new());
+    }
     if model.transcript.pending != 0 {
         model.approvals.follow = false;
     }

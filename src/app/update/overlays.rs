@@ -266,7 +266,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         Some(Overlay::Settings(view)) => view.paste(text),
         Some(Overlay::Keys(view)) => view.paste(text),
         Some(Overlay::Extensions(view)) => view.paste(text),
-        Some(Overlay::Board(view)) => view.list.paste(text),
+        Some(Overlay::Board(view)) => view.paste(text),
         Some(Overlay::Jobs(view)) => view.list.paste(text),
         Some(Overlay::Changes(view)) => view.paste(text),
         Some(Overlay::Rules(_)) => rule_list::paste(model, text, effects),

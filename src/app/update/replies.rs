@@ -17,9 +17,10 @@ use crate::request::{
 };
 use crate::status_facts::StatusFacts;
 use tau_protocol::chosen::ChosenMode;
+use tau_protocol::command::AgentCommand;
 use tau_protocol::event::NoticeLevel;
-use tau_protocol::live_session::LiveRow;
-use tau_protocol::query::SessionSource;
+use tau_protocol::live_session::{LiveRow, WaitingQuestions};
+use tau_protocol::query::{QueryAnswer, SessionSource};
 use tau_protocol::session_row::LastExchange;
 use tau_protocol::trust::Folder;
 
@@ -29,6 +30,12 @@ pub(super) fn take(model: &mut Model, ticket: Ticket, reply: ShellReply, effects
         true => model.requests.get(&ticket).cloned(),
         false => model.requests.remove(&ticket),
     };
+    if let Some(inner) = request.as_ref().and_then(|request| board::of_questions(model, ticket, request)) {
+        let Some(answering) = &mut model.answering else { return };
+        let mut asked = Vec::new();
+        take(&mut answering.model, inner, reply, &mut asked);
+        return board::pass_on(model, asked, effects);
+    }
     if let Some(request) = request {
         request.reply_to(&mut Replies { model, ticket, effects }, reply);
     }
@@ -70,8 +77,29 @@ impl TakeReply for Replies<'_> {
         board::fill(self.model, self.ticket, answer);
     }
 
+    fn waiting_questions(&mut self, id: String, answer: Result<WaitingQuestions, String>) {
+        board::waiting(self.model, self.ticket, &id, answer, self.effects);
+    }
+
+    fn answer_session(
+        &mut self,
+        id: String,
+        _command: Box<AgentCommand>,
+        answer: Result<Option<QueryAnswer>, String>,
+    ) {
+        board::answered(self.model, self.ticket, &id, answer, self.effects);
+    }
+
+    fn send_to_session(&mut self, _id: String, text: String, answer: Result<String, String>) {
+        board::sent(self.model, self.ticket, &text, answer, self.effects);
+    }
+
+    fn archive_session(&mut self, _id: String, _archived: bool, answer: Result<String, String>) {
+        board::changed(self.model, self.ticket, answer, self.effects);
+    }
+
     fn stop_session(&mut self, _id: String, answer: Result<String, String>) {
-        board::stopped(self.model, self.ticket, answer);
+        board::changed(self.model, self.ticket, answer, self.effects);
     }
 
     fn preview(&mut self, path: PathBuf, answer: Result<LastExchange, String>) {

@@ -45,6 +45,8 @@ pub(crate) fn apply(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
             TaskEvent::Notice { level, text, hint } => notice(state, key, level, text, hint),
             // The client has no box for it.
             TaskEvent::SideAnswer { .. } | TaskEvent::SideAnswerEnded { .. } => {}
+            // For screens.
+            TaskEvent::OtherWaits { .. } => {}
             TaskEvent::Stopped => stopped(state, key),
         },
         // The client queues its own prompts, and runs its own commands.

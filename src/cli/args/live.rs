@@ -91,8 +91,8 @@ pub(crate) struct JobsArgs {
 }
 
 const BOARD: &str = "\
-Those that wait for you come first. Enter opens a session, x stops its run. /board or Ctrl+X l shows it in
-a session.
+Those that wait for you come first. Enter opens a session, a answers what waits in it, m sends a message,
+x stops its run, h archives its result; Tab shows what is archived. /board or Ctrl+X l shows it in a session.
 
 Exit codes: those of tau
 To send the word as a prompt: tau -- board";

@@ -74,6 +74,10 @@ impl AttachedRequests {
                 ShellReply::Failed("what a session on a server may use is chosen there".to_owned())
             }
             ShellRequest::Board {}
+            | ShellRequest::WaitingQuestions { .. }
+            | ShellRequest::AnswerSession { .. }
+            | ShellRequest::SendToSession { .. }
+            | ShellRequest::ArchiveSession { .. }
             | ShellRequest::StopSession { .. }
             | ShellRequest::StatusCommand { .. }
             | ShellRequest::Clipboard { .. }

@@ -184,6 +184,15 @@ impl Server {
         if (200..300).contains(&answer.status) { Ok(()) } else { Err(self.trouble(&answer)) }
     }
 
+    /// Sends JSON, and reads the answer.
+    pub(crate) async fn ask_for<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, Trouble> {
+        self.post(path, body).await
+    }
+
     /// Opens the stream of a session's events.
     pub(crate) async fn events(&self, path: &str) -> Result<ServerStream, Trouble> {
         self.http.stream(path).await?.map_err(|answer| self.trouble(&answer))

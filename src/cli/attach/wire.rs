@@ -94,6 +94,13 @@ pub(crate) struct Taken {
     pub next: u64,
 }
 
+/// Another session, which waits for the user.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct OtherSession {
+    pub id: String,
+    pub title: String,
+}
+
 /// Leaves the session for another one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Leave {

@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::others::{self, Others};
 use super::record::{self, FoundRecord, LiveRecord};
 use super::start;
 use crate::args::CliArgs;
@@ -17,7 +18,6 @@ use crate::headless::answer::line_ended;
 use crate::headless::prompts;
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
-use tau_agent::provider::http::Network;
 use tau_agent::provider::sse::{SseFrame, SseParser};
 use tau_agent::session::tail::TAIL;
 use tau_agent::session::{Access, Session, SessionError, list};
@@ -62,11 +62,9 @@ impl Named {
 
     /// The process that has it open, if there is one.
     fn server(&self) -> Result<Option<Server>, Refusal> {
-        let found = self.record.as_ref().and_then(|found| Some((found.address()?, &found.record.token)));
-        let server = found.map(|(address, token)| {
-            Server::new(address, token, &self.environment.settings.network()).map_err(Refusal::config)
-        });
-        server.transpose()
+        let network = self.environment.settings.network();
+        let server = self.record.as_ref().and_then(|found| others::server_of(found, &network));
+        server.transpose().map_err(Refusal::config)
     }
 }
 
@@ -125,26 +123,13 @@ fn interrupted(id: &str) -> String {
     format!("the process of the session ended before its run; to continue: tau send {id} continue")
 }
 
-/// Stops the run of a session; returns false if nothing runs in it. The error is a sentence, when its process
-/// cannot be reached.
-pub(crate) async fn stop_run(paths: &Paths, network: &Network, id: &str) -> Result<bool, String> {
-    let found = record::of(paths, id).filter(|found| found.is_live && found.state().is_at_work());
-    let Some((found, address)) = found.and_then(|found| found.address().map(|address| (found, address)))
-    else {
-        return Ok(false);
-    };
-    let server = Server::new(address, &found.record.token, network).map_err(|failure| failure.to_string())?;
-    let path = format!("/api/sessions/{id}/abort");
-    server.tell(&path, &Value::Null).await.map_err(|trouble| trouble.text().to_owned())?;
-    Ok(true)
-}
-
 /// Runs `tau stop`; returns the program's end.
 pub(crate) fn stop(args: &StopArgs) -> Exit {
     on_runtime(async {
         let named = Named::find(&args.id)?;
         let network = named.environment.settings.network();
-        if !stop_run(&named.environment.paths, &network, &named.id).await.map_err(Refusal::config)? {
+        let others = Others::new(named.environment.paths.clone(), network);
+        if !others.stop(&named.id).await.map_err(Refusal::config)? {
             warn(NOTHING_RUNS);
         }
         Ok(Exit::Ok)
@@ -169,9 +154,7 @@ pub(crate) fn send(args: &SendArgs) -> Exit {
     };
     match named.server() {
         Ok(Some(server)) => on_runtime(async {
-            let body = json!({ "prompt": text, "streaming": "steer", "detach": true });
-            let path = format!("/api/sessions/{}/prompt", named.id);
-            server.tell(&path, &body).await.map_err(|trouble| refused(&trouble))?;
+            others::send_to(&server, &named.id, &text).await.map_err(|trouble| refused(&trouble))?;
             Ok(Exit::Ok)
         }),
         Ok(None) => {

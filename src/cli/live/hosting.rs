@@ -44,7 +44,7 @@ impl Hosting {
     /// Like [`Self::start`], with this count of changes. Fails when there is no place for the socket.
     pub fn start_with(setup: Setup, count: watch::Sender<u64>, background: bool) -> io::Result<Self> {
         let (socket, listener) = LiveSocket::bind(&setup.paths)?;
-        let registry = Registry::new(&setup.paths, &socket, background);
+        let registry = Registry::new(&setup.paths, setup.settings.network(), &socket, background);
         let metrics = Arc::<Metrics>::default();
         let limits = HubLimits { sessions: MAX_SESSIONS, idle: Duration::MAX };
         let hub = Hub::with_changes(setup, limits, Arc::clone(&metrics), count);

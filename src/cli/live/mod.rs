@@ -3,11 +3,14 @@
 //! The process that has a session open serves it on a private [`socket`] with the routes of `tau serve`, and
 //! describes it in a [`record`] that [`registry`] keeps up to date; [`hosting`] is both. A screen does so by
 //! [`published`]. [`host`] is such a process without a terminal, begun by [`start`]; [`commands`] are the
-//! clients `tau logs`, `wait`, `stop` and `send`.
+//! clients `tau logs`, `wait`, `stop` and `send`. [`others`] are the sessions of other processes, [`listed`] the
+//! rows of the board.
 
 pub(crate) mod commands;
 pub(crate) mod host;
 pub(crate) mod hosting;
+pub(crate) mod listed;
+pub(crate) mod others;
 pub(crate) mod published;
 pub(crate) mod record;
 pub(crate) mod registry;

@@ -54,8 +54,14 @@ pub(crate) struct LiveRecord {
     pub changed: i64,
     /// Whether no terminal has it open.
     pub background: bool,
+    /// The number of calls and questions that wait for the user.
+    pub waiting: usize,
+    /// Whether a screen shows it.
+    pub watched: bool,
     /// Whether the user was told that it was interrupted.
     pub told: bool,
+    /// Whether the user has put it away.
+    pub archived: bool,
 }
 
 /// A record, and whether its process still runs.
@@ -83,8 +89,8 @@ impl FoundRecord {
     /// As a row of the board.
     pub fn row(self) -> LiveRow {
         let (state, is_live) = (self.state(), self.is_live);
-        let LiveRecord { id, directory, title, model, cost, last_line, changed, .. } = self.record;
-        LiveRow { id, state, title, directory, model, cost, last_line, changed, is_live }
+        let LiveRecord { id, directory, title, model, cost, last_line, changed, archived, .. } = self.record;
+        LiveRow { id, state, title, directory, model, cost, last_line, changed, is_live, archived }
     }
 
     /// The address of its process.
@@ -235,6 +241,23 @@ pub(crate) fn interrupted(paths: &Paths, directory: &Path) -> Vec<LiveRecord> {
     news
 }
 
+/// The time of the last change of any record; `None` if there are none.
+pub(crate) fn changed_at(paths: &Paths) -> Option<SystemTime> {
+    std::fs::metadata(folder(paths)).and_then(|found| found.modified()).ok()
+}
+
+/// Puts the result of a session away, or brings it back. Fails when a process has it open, or with errors of
+/// the file system.
+pub(crate) fn archive(paths: &Paths, id: &str, archived: bool) -> io::Result<()> {
+    let found = of(paths, id).ok_or(io::ErrorKind::NotFound)?;
+    let lock = folder(paths).join(format!("{id}.lock"));
+    let held = take(&lock)?.ok_or(io::ErrorKind::ResourceBusy)?;
+    let written = write(&folder(paths).join(format!("{id}.json")), &LiveRecord { archived, ..found.record });
+    let _ = std::fs::remove_file(&lock);
+    drop(held);
+    written
+}
+
 /// Forgets the record of a session that no process has open.
 pub(crate) fn forget(paths: &Paths, id: &str) {
     if of(paths, id).is_some_and(|found| !found.is_live) {
@@ -289,6 +312,13 @@ mod tests {
         let ended = of(&paths, "a").unwrap();
         assert_eq!((ended.state(), ended.is_live, ended.record.exit), (LiveState::Done, false, Some(0)));
         assert_eq!(all(&paths).len(), 2);
+        for archived in [true, false] {
+            archive(&paths, "a", archived).unwrap();
+            assert_eq!(of(&paths, "a").unwrap().row().archived, archived);
+        }
+        let open = Registered::new(&paths, record("d", LiveState::Idle)).unwrap();
+        assert!(archive(&paths, "d", true).is_err(), "it is open");
+        drop(open);
         forget(&paths, "a");
         forget(&paths, "b");
         assert!(all(&paths).is_empty());

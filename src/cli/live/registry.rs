@@ -3,19 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::others::Others;
 use super::record::{LiveRecord, Registered};
 use super::socket::LiveSocket;
-use crate::process::exit::Exit;
-use crate::process::plain;
-use crate::serve::facts::Facts;
 use crate::serve::live::LiveSession;
+use tau_agent::provider::http::Network;
 use tau_agent::session::list;
 use tau_agent::settings::Paths;
 use tau_protocol::live_session::LiveState;
 use tau_protocol::title;
-
-/// Maximum number of characters of a session's last line.
-const MAX_LINE: usize = 200;
 
 /// The fate of the records at the end of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +31,15 @@ pub(crate) struct Registry {
     /// Whether no terminal has the sessions open.
     background: bool,
     open: HashMap<String, Registered>,
+    others: Arc<Others>,
 }
 
 impl Registry {
     /// A registry of sessions that are served on this socket.
-    pub fn new(paths: &Paths, socket: &LiveSocket, background: bool) -> Self {
+    pub fn new(paths: &Paths, network: Network, socket: &LiveSocket, background: bool) -> Self {
         let (address, token) = (socket.address(), socket.token().to_owned());
-        Registry { paths: paths.clone(), address, token, background, open: HashMap::new() }
+        let others = Arc::new(Others::new(paths.clone(), network));
+        Registry { paths: paths.clone(), address, token, background, open: HashMap::new(), others }
     }
 
     /// Sets that no terminal has the sessions open any more.
@@ -55,6 +53,9 @@ impl Registry {
         self.open.retain(|id, _| all.iter().any(|live| live.id == *id));
         for live in all {
             let record = self.record(live);
+            if !record.watched && record.state == LiveState::Waiting {
+                self.announce(&record);
+            }
             let written = match self.open.get_mut(&live.id) {
                 Some(open) => open.update(record),
                 None => Registered::new(&self.paths, record)
@@ -63,6 +64,16 @@ impl Registry {
             if let Err(error) = written {
                 tracing::warn!(%error, "the record of a live session could not be written");
             }
+        }
+    }
+
+    /// Says on other screens that a session begins to wait.
+    fn announce(&self, record: &LiveRecord) {
+        let known = self.open.get(&record.id).map(|open| open.record().state);
+        if known != Some(LiveState::Waiting) {
+            let others = Arc::clone(&self.others);
+            let (id, title) = (record.id.clone(), record.title.clone());
+            tokio::spawn(async move { others.announce(&id, &title).await });
         }
     }
 
@@ -95,14 +106,17 @@ impl Registry {
                 (_, Some(prompt)) if known.is_empty() => title::of(prompt).unwrap_or_default(),
                 _ => known,
             },
-            state: state(facts, self.background),
+            state: facts.state(self.background),
             exit: (!facts.mirror.running && facts.run.is_over()).then(|| facts.run.exit().code()),
             model: facts.model(),
             cost: facts.usage.cost.total,
-            last_line: last_line(facts),
+            last_line: facts.last_line(),
             changed: jiff::Timestamp::now().as_millisecond(),
             background: self.background,
+            waiting: facts.waiting(),
+            watched: !self.background || live.clients() > 0,
             told: false,
+            archived: false,
         })
     }
 }
@@ -112,22 +126,4 @@ fn title_of_file(live: &LiveSession) -> String {
     let file = live.read_facts(|facts, _| facts.mirror.session.file.clone());
     let row = file.and_then(|file| list::row_of(&file));
     row.and_then(|row| row.name.or_else(|| title::of(&row.first_prompt))).unwrap_or_default()
-}
-
-fn state(facts: &Facts, background: bool) -> LiveState {
-    let waits = !facts.mirror.approvals.is_empty() || !facts.mirror.questions.is_empty();
-    match facts.mirror.running {
-        _ if waits => LiveState::Waiting,
-        true => LiveState::Running,
-        false if !facts.run.is_over() || !background => LiveState::Idle,
-        false if facts.run.exit() == Exit::Ok => LiveState::Done,
-        false => LiveState::Failed,
-    }
-}
-
-/// The last line of the last answer, or the error of the run.
-fn last_line(facts: &Facts) -> String {
-    let text = facts.run.error.as_deref().or(facts.run.answer.text()).unwrap_or_default();
-    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
-    plain::line(line).chars().take(MAX_LINE).collect()
 }

@@ -7,14 +7,19 @@ use serde_json::Value;
 use super::event_log::Position;
 use crate::headless::answer::AnswerText;
 use crate::process::exit::Exit;
+use crate::process::plain;
 use crate::protocol;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::AgentEvent;
 use tau_protocol::event::{NoticeLevel, RunEvent, SessionInfo, TaskEvent, TurnEvent};
+use tau_protocol::live_session::LiveState;
 use tau_protocol::message::{AssistantMessage, Message, StopReason, Usage};
 use tau_protocol::mirror::SessionMirror;
 use tau_protocol::model::ThinkingLevel;
 use tau_protocol::run::RunEnd;
+
+/// Maximum number of characters of a session's last line.
+const MAX_LINE: usize = 200;
 
 /// The facts about a session.
 #[derive(Debug, Default)]
@@ -133,6 +138,29 @@ impl Facts {
     /// Provider and id of the model.
     pub fn model(&self) -> Option<String> {
         self.mirror.model.as_ref().map(|model| model.reference())
+    }
+
+    /// The state; `ended` is whether a run that is over is a result.
+    pub fn state(&self, ended: bool) -> LiveState {
+        match self.mirror.running {
+            _ if self.waiting() > 0 => LiveState::Waiting,
+            true => LiveState::Running,
+            false if !self.run.is_over() || !ended => LiveState::Idle,
+            false if self.run.exit() == Exit::Ok => LiveState::Done,
+            false => LiveState::Failed,
+        }
+    }
+
+    /// The number of calls and questions that wait.
+    pub fn waiting(&self) -> usize {
+        self.mirror.approvals.len().saturating_add(self.mirror.questions.len())
+    }
+
+    /// The last line of the last answer, or the error of the run.
+    pub fn last_line(&self) -> String {
+        let text = self.run.error.as_deref().or(self.run.answer.text()).unwrap_or_default();
+        let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+        plain::line(line).chars().take(MAX_LINE).collect()
     }
 
     /// Unanswered questions, as they were written.

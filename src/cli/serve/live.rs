@@ -361,6 +361,7 @@ impl LiveSession {
     pub fn client(self: &Arc<Self>) -> Client {
         self.is_logged.store(true, Ordering::Relaxed);
         self.clients.fetch_add(1, Ordering::Relaxed);
+        self.count_change();
         Client(Arc::clone(self))
     }
 

@@ -18,7 +18,9 @@ use crate::compose::keycheck::{KeyCheck, check_key};
 use crate::compose::{AgentPrompt, Setup, sandbox};
 use crate::compose::{local_servers, reload, setting_list};
 use crate::live::commands;
-use crate::live::record::{self, FoundRecord};
+use crate::live::listed::Listed;
+use crate::live::others::Others;
+use crate::live::record;
 use crate::process::browser;
 use parking_lot::Mutex;
 use tau_agent::catalogue::demo;
@@ -41,9 +43,10 @@ use tau_app::request::{
 };
 use tau_app::status_facts::StatusFacts;
 use tau_protocol::chosen::ChosenMode;
-use tau_protocol::live_session::LiveRow;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::live_session::{LiveRow, WaitingQuestions};
 use tau_protocol::model::Model;
-use tau_protocol::query::SessionSource;
+use tau_protocol::query::{QueryAnswer, SessionSource};
 use tau_protocol::session_row::LastExchange;
 use tau_protocol::trust::Folder;
 use tau_tools::access::AllFiles;
@@ -75,6 +78,8 @@ pub struct Services {
     pub served: Mutex<Vec<Arc<Model>>>,
     /// The files of the project, for completion.
     pub files: FileIndex,
+    /// The sessions of the board.
+    pub board: Mutex<Listed>,
     /// Where the running login takes addresses that are pasted.
     pub pasted: Mutex<Option<mpsc::Sender<String>>>,
 }
@@ -112,17 +117,51 @@ impl PerformRequest for Services {
     }
 
     async fn board(self: &Arc<Self>, _: &Call) -> Result<Vec<LiveRow>, String> {
+        let services = Arc::clone(self);
+        blocking(move || {
+            let paths = services.setup.lock().paths.clone();
+            Ok(services.board.lock().rows(&paths))
+        })
+        .await
+    }
+
+    async fn waiting_questions(self: &Arc<Self>, _: &Call, id: String) -> Result<WaitingQuestions, String> {
+        self.others().waiting(&id).await
+    }
+
+    async fn answer_session(
+        self: &Arc<Self>,
+        _: &Call,
+        id: String,
+        command: Box<AgentCommand>,
+    ) -> Result<Option<QueryAnswer>, String> {
+        self.others().answer(&id, &command).await
+    }
+
+    async fn send_to_session(self: &Arc<Self>, _: &Call, id: String, text: String) -> Result<String, String> {
+        self.others().send(&id, &text).await.map(|()| "sent".to_owned())
+    }
+
+    async fn archive_session(
+        self: &Arc<Self>,
+        _: &Call,
+        id: String,
+        archived: bool,
+    ) -> Result<String, String> {
         let paths = self.setup.lock().paths.clone();
-        let rows = move || record::all(&paths).into_values().map(FoundRecord::row).collect();
-        blocking(move || Ok(rows())).await
+        blocking(move || match record::archive(&paths, &id, archived) {
+            Ok(()) if archived => Ok("archived; tab shows what was archived".to_owned()),
+            Ok(()) => Ok("brought back".to_owned()),
+            Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => {
+                Err("this session is open: only what has ended can be archived".to_owned())
+            }
+            Err(error) => Err(format!("cannot archive the session: {error}")),
+        })
+        .await
     }
 
     async fn stop_session(self: &Arc<Self>, _: &Call, id: String) -> Result<String, String> {
-        let (paths, network) = {
-            let setup = self.setup.lock();
-            (setup.paths.clone(), setup.settings.network())
-        };
-        let is_stopped = commands::stop_run(&paths, &network, &id).await?;
+        let is_stopped = self.others().stop(&id).await?;
         Ok(if is_stopped { "stopped" } else { commands::NOTHING_RUNS }.to_owned())
     }
 
@@ -447,9 +486,16 @@ impl Services {
             config_file: setup.paths.shared(setup.paths.config_file()),
             served: Mutex::default(),
             files: FileIndex::new(setup.cwd.clone()),
+            board: Mutex::default(),
             pasted: Mutex::default(),
             setup: Mutex::new(setup),
         }
+    }
+
+    /// The live sessions of other processes.
+    fn others(&self) -> Others {
+        let setup = self.setup.lock();
+        Others::new(setup.paths.clone(), setup.settings.network())
     }
 
     /// The available models; the demo is always one.

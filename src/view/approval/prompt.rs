@@ -157,7 +157,10 @@ fn other_keys(model: &Model, approval: &Approval) -> Vec<OtherKey> {
         fixed("←→", "other calls")
             .filter(|_| model.approvals.pending().len() > 1)
             .map(|keys| OtherKey { spoken: "left and right".to_owned(), ..keys }),
-        model.keymap.hint(Action::Answer).and_then(|key| fixed(&key, "writes")),
+        model
+            .keymap
+            .hint(Action::Answer)
+            .and_then(|key| fixed(&key, if model.is_on_board { "goes back" } else { "writes" })),
     ];
     keys.into_iter().flatten().collect()
 }

@@ -5,7 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, inner_width};
-use super::list::{Below, FilterRow, ListBox};
+use super::list::{self, Below, FilterRow, ListBox};
+use crate::approval::typed;
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
@@ -29,14 +30,17 @@ pub(crate) fn draw(
     let width = inner_width(area);
     let rows = view.list.shown();
     let nothing = view.list.nothing("no session is open; tau -b PROMPT starts one in the background");
+    let archived = view.archived();
+    let nothing = if view.is_archive { "nothing was put away" } else { nothing };
+    let (lines, typed_at) = below(view, theme, width);
     let list = ListBox {
         title: &title(view),
-        hint: "enter opens · x stops · / filters · esc closes",
+        hint: &hint(view, archived),
         filter: view.list.typed().map_or(FilterRow::None, FilterRow::Typed),
         count: rows.len(),
         selected: Some(view.list.selected),
         empty: &wrap::truncate(nothing, width),
-        below: Below::exactly(below(view, theme, width)),
+        below: Below::exactly(lines),
         ..ListBox::default()
     };
     let mut row = |index: usize| {
@@ -44,7 +48,41 @@ pub(crate) fn draw(
         let is_here = |row: &LiveRow| row.id == model.status.mirror.session.id;
         row.map(|row| line(row, is_here(row), model.now, width, theme)).unwrap_or_default()
     };
-    list.draw(theme, area, buffer, &mut row).0
+    let ((cursor, page), below) = list.draw(theme, area, buffer, &mut row);
+    let typed_at = typed_at.and_then(|(column, row)| {
+        let row = u16::try_from(row).ok().filter(|row| *row < below.height)?;
+        Some((below.x + column.min(below.width.saturating_sub(1)), below.y + row))
+    });
+    (typed_at.or(cursor), page)
+}
+
+/// The keys, the more important ones first.
+fn hint(view: &BoardView, archived: usize) -> String {
+    if view.message.is_some() {
+        return "enter sends · esc goes back".to_owned();
+    }
+    let row = view.list.row();
+    let waits = row.is_some_and(|row| row.state == LiveState::Waiting);
+    let can_archive = row.is_some_and(|row| !row.is_live);
+    let other = match (view.is_archive, archived) {
+        (true, _) => "tab goes back".to_owned(),
+        (false, 0) => String::new(),
+        (false, count) => format!("tab: {count} archived"),
+    };
+    let parts = [
+        if waits { "a answers" } else { "" },
+        if row.is_some() { "enter opens" } else { "" },
+        if row.is_some() { "m sends" } else { "" },
+        if row.is_some_and(|row| row.state.is_at_work()) { "x stops" } else { "" },
+        match (can_archive, view.is_archive) {
+            (true, false) => "h archives",
+            (true, true) => "h brings back",
+            (false, _) => "",
+        },
+        &other,
+        "esc closes",
+    ];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
 fn title(view: &BoardView) -> String {
@@ -52,7 +90,8 @@ fn title(view: &BoardView) -> String {
         |state: LiveState| view.list.rows().into_iter().flatten().filter(|row| row.state == state).count();
     let parts = [(count(LiveState::Waiting), "waiting for you"), (count(LiveState::Running), "running")];
     let parts = parts.iter().filter(|(count, _)| *count > 0).map(|(count, state)| format!("{count} {state}"));
-    let parts: Vec<String> = std::iter::once("Sessions".to_owned()).chain(parts).collect();
+    let name = if view.is_archive { "Archived sessions" } else { "Sessions" };
+    let parts: Vec<String> = std::iter::once(name.to_owned()).chain(parts).collect();
     parts.join(" · ")
 }
 
@@ -82,24 +121,34 @@ fn line(row: &LiveRow, is_here: bool, now: i64, width: u16, theme: &Theme) -> Li
     both_ends(left, vec![Span::styled(right, muted)], width)
 }
 
-/// The details of the selected session.
-fn below(view: &BoardView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
-    let Some(row) = view.list.row() else { return Vec::new() };
-    let mut lines = vec![Line::raw("")];
-    let mut say = |text: &str, token: ThemeToken| {
+/// The details of the selected session, the message to it, and what an action led to; and the column and row of
+/// the cursor in the message.
+fn below(view: &BoardView, theme: &Theme, width: u16) -> (Vec<Line<'static>>, Option<(u16, usize)>) {
+    let line = |text: &str, token: ThemeToken| {
         let text = printable_line(text);
-        lines.push(Line::styled(wrap::truncate(&text, width).into_owned(), theme.style(token)));
+        Line::styled(wrap::truncate(&text, width).into_owned(), theme.style(token))
     };
+    let Some(row) = view.list.row() else {
+        let said = view.list.said.as_ref().map(list::report);
+        return (said.map(|(text, token)| line(&text, token)).into_iter().collect(), None);
+    };
+    let mut lines = vec![Line::raw("")];
     if !row.last_line.is_empty() {
-        say(&row.last_line, ThemeToken::Text);
+        lines.push(line(&row.last_line, ThemeToken::Text));
     }
     let cost = (row.cost > 0.0).then(|| format!("${:.2}", row.cost));
     let parts = [Some(row.directory.display().to_string()), row.model.clone(), cost, Some(row.id.clone())];
-    say(&parts.into_iter().flatten().collect::<Vec<_>>().join(" · "), ThemeToken::Muted);
+    lines.push(line(&parts.into_iter().flatten().collect::<Vec<_>>().join(" · "), ThemeToken::Muted));
+    let mut cursor = None;
+    if let Some(message) = &view.message {
+        let (rows, (row, column)) = typed::rows("> ", &message.line, width);
+        cursor = Some((column, lines.len() + row));
+        lines.extend(rows.into_iter().map(Line::raw));
+    }
     match &view.list.said {
-        Some(Ok(text)) => say(text.as_str(), ThemeToken::Success),
-        Some(Err(text)) => say(text.as_str(), ThemeToken::Error),
+        Some(Ok(text)) => lines.push(line(text.as_str(), ThemeToken::Success)),
+        Some(Err(text)) => lines.push(line(text.as_str(), ThemeToken::Error)),
         None => {}
     }
-    lines
+    (lines, cursor)
 }

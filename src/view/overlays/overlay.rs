@@ -10,11 +10,15 @@ use super::{
     board, changes, extensions, form, help, job_list, key_list, mode_question, offer, picker, plan,
     rule_list, settings, side_question, sign_in, tree, trust, user_questions,
 };
+use crate::frame::Frame;
 use crate::memo::Memo;
 use crate::theme::{Theme, ThemeToken};
-use crate::{queue, wrap};
+use crate::{queue, transcript, wrap};
 use tau_app::Model;
+use tau_app::action::Action;
+use tau_app::geometry::Laid;
 use tau_app::line_edit::LineEdit;
+use tau_app::model::Answering;
 use tau_app::overlays::overlay::{Overlay, options};
 use tau_app::printable::{Printable, printable_line};
 use tau_protocol::event::Question;
@@ -28,6 +32,9 @@ pub fn draw(
     area: Rect,
     buffer: &mut Buffer,
 ) -> OverlayLayout {
+    if let (Overlay::Board(_), Some(answering)) = (overlay, &model.answering) {
+        return questions(answering, memo, area, buffer).0;
+    }
     let (theme, highlighter) = memo.pens();
     match overlay {
         Overlay::Picker { picker, .. } => picker::draw(picker, (theme, highlighter), area, buffer),
@@ -98,6 +105,50 @@ const AROUND: u16 = 4;
 const LOW: u16 = 14;
 
 /// The title of the box of a question. Only opening a session offers options.
+/// The layout of the questions of another session, if the board shows them on a screen of this size.
+pub(crate) fn within(model: &Model, memo: &mut Memo, area: Rect) -> Option<Box<Laid>> {
+    let answering = model.answering.as_ref()?;
+    matches!(model.overlays.last(), Some(Overlay::Board(_))).then_some(())?;
+    Some(Box::new(questions(answering, memo, area, &mut Buffer::empty(area)).1))
+}
+
+/// Draws the questions of another session: the dialog of one, or the prompts of its calls in a box.
+fn questions(
+    answering: &Answering,
+    memo: &mut Memo,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> (OverlayLayout, Laid) {
+    let inner = &*answering.model;
+    if let Some(top) = inner.overlays.last() {
+        let layout = draw(inner, top, memo, area, buffer);
+        return (layout, Laid { list_page: layout.1, ..Laid::default() });
+    }
+    let back = inner.keymap.hint(Action::Answer).map(|key| format!("{key} goes back to the sessions"));
+    let remark = inner.remark.as_ref().map(|(text, _)| text.as_str().to_owned());
+    let hint = remark.or(back).unwrap_or_default();
+    let title = match answering.title.is_empty() {
+        true => "Another session",
+        false => answering.title.as_str(),
+    };
+    let page = Rect { x: 0, y: 0, width: inner_width(area), height: area.height.saturating_sub(4).max(1) };
+    let mut canvas = Frame::blank(page);
+    canvas.begin(memo.theme().style(ThemeToken::Text), 0..0);
+    let mut laid = memo.aside(|memo| transcript::draw(inner, memo, page, &mut canvas));
+    let is_used = |y: &u16| canvas.row(*y).iter().any(|cell| cell.symbol() != " ");
+    let used = (0..page.height).rfind(is_used).map_or(1, |last| last + 1);
+    let room = frame(title, &hint, used, memo.theme(), area, buffer);
+    for (y, to) in (0..page.height).zip(room.top()..room.bottom()) {
+        for (cell, x) in canvas.row(y).iter().zip(room.left()..room.right()) {
+            if let Some(place) = buffer.cell_mut((x, to)) {
+                place.clone_from(cell);
+            }
+        }
+    }
+    laid.cursor = laid.cursor.map(|(x, y)| (x + room.x, y + room.y));
+    ((laid.cursor, 0), laid)
+}
+
 fn asked_title(question: &Question) -> &'static str {
     match question {
         Question::Select { .. } => "Open session",

@@ -74,6 +74,18 @@ impl LiveSession {
         self.count_change();
     }
 
+    /// Tells all screens, but no other client.
+    pub fn tell_screens(&self, event: &AgentEvent) {
+        let mut board = self.board.lock();
+        let last = board.log.last();
+        board.screens.tell_all(last, event);
+        drop(board);
+        if let Some(local) = &self.local {
+            // The screen may be gone.
+            let _ = local.send(event.clone());
+        }
+    }
+
     /// Tells the screen in this process that a question was answered elsewhere.
     pub(super) fn tell_local(&self, id: &str) {
         if let Some(local) = &self.local {

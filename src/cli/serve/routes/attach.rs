@@ -3,16 +3,24 @@
 
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
+use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
 
 use super::super::app::App;
 use super::super::attached;
 use super::super::extract::{AlreadyOpen, JsonBody, Names, Opened, Params};
+use super::super::live::Ended;
 use super::super::problem::Problem;
 use super::super::screen_stream::ScreenStream;
-use crate::attach::wire::{Commands, Found, HEADER, Leave, Left, StreamRequest, Taken, Wanted, spoken};
+use crate::attach::wire::{
+    Commands, Found, HEADER, Leave, Left, OtherSession, StreamRequest, Taken, Wanted, spoken,
+};
 use tau_app::request::{ShellReply, ShellRequest};
+use tau_protocol::command::{AgentCommand, QuestionCommand, TaskCommand};
+use tau_protocol::event::{AgentEvent, Question, TaskEvent};
+use tau_protocol::live_session::{WaitingQuestion, WaitingQuestions};
+use tau_protocol::query::{Query, QueryAnswer};
 
 /// Maximum length of a client's name, in bytes.
 const NAME: usize = 64;
@@ -115,6 +123,61 @@ pub(super) async fn request(
         None => app.hub().services()?,
     };
     Ok(Json(attached::perform(services, live, request).await))
+}
+
+/// Tells the screens here that another session waits.
+pub(super) async fn other_waits(
+    State(app): State<App>,
+    _: SameProtocol,
+    JsonBody(other): JsonBody<OtherSession>,
+) -> StatusCode {
+    let OtherSession { id, title } = other;
+    let event = AgentEvent::Task(TaskEvent::OtherWaits { id, title });
+    app.hub().all().iter().for_each(|live| live.tell_screens(&event));
+    StatusCode::NO_CONTENT
+}
+
+/// What waits for the user in a session.
+pub(super) async fn waiting(_: SameProtocol, AlreadyOpen(live): AlreadyOpen) -> Json<WaitingQuestions> {
+    Json(live.read_facts(|facts, _| {
+        let question = |(id, question): &(String, Question)| WaitingQuestion {
+            id: id.clone(),
+            question: question.clone(),
+        };
+        let questions = facts.mirror.questions.iter().map(question).collect();
+        WaitingQuestions { approvals: facts.mirror.approvals.clone(), questions }
+    }))
+}
+
+/// Takes an answer of the user, or answers a question about what waits, without a stream.
+pub(super) async fn answer(
+    _: SameProtocol,
+    AlreadyOpen(live): AlreadyOpen,
+    JsonBody(command): JsonBody<AgentCommand>,
+) -> Result<Json<Option<QueryAnswer>>, Problem> {
+    let is_gone = || Problem::not_found("it has been answered already");
+    match command {
+        AgentCommand::Questions(QuestionCommand::AnswerApproval { id, answer }) => {
+            live.waits_for_approval(&id).then_some(()).ok_or_else(is_gone)?;
+            let command = QuestionCommand::AnswerApproval { id, answer };
+            live.send(AgentCommand::Questions(command)).await?;
+        }
+        AgentCommand::Questions(QuestionCommand::Answer { id, answer }) => {
+            live.take_question(&id).then_some(()).ok_or_else(is_gone)?;
+            live.send(AgentCommand::Questions(QuestionCommand::Answer { id, answer })).await?;
+        }
+        AgentCommand::Task(TaskCommand::Query {
+            query: query @ (Query::RuleCoverage { .. } | Query::ProposedText { .. }),
+            ..
+        }) => {
+            let ask = |ticket| AgentCommand::Task(TaskCommand::Query { ticket, query });
+            let (answer, _) = live.begin_asking(ask).await?.await.map_err(|_| Ended)?;
+            return answer.map(|answer| Json(Some(answer))).map_err(Problem::refused);
+        }
+        _ => return Err(Problem::refused("this is neither an answer nor a question about what waits")),
+    }
+    live.caught_up().await?;
+    Ok(Json(None))
 }
 
 fn check_name(name: &str) -> Result<(), Problem> {

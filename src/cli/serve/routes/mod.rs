@@ -45,6 +45,9 @@ pub(crate) fn router(app: App) -> Router {
             get(sessions::show).put(sessions::put).patch(sessions::change).delete(sessions::delete),
         )
         .route("/api/attach", post(attach::find))
+        .route("/api/attach/waits", post(attach::other_waits))
+        .route("/api/sessions/{id}/attach/waiting", get(attach::waiting))
+        .route("/api/sessions/{id}/attach/answer", post(attach::answer))
         .route("/api/sessions/{id}/attach", get(attach::stream).post(attach::commands))
         .route("/api/sessions/{id}/attach/leave", post(attach::leave))
         .route("/api/sessions/{id}/attach/request", post(attach::request))

@@ -1,0 +1,59 @@
+//! Keys and pastes for the questions of another session on the board: they go to the model that shows them.
+
+use super::{actions, approval, board, find, overlays};
+use crate::action::Action;
+use crate::effect::Effect;
+use crate::key::{Key, KeyCode};
+use crate::model::Model;
+use crate::overlays::overlay::Overlay;
+
+/// Whether the board is on top and shows questions.
+fn is_open(model: &Model) -> bool {
+    model.answering.is_some() && matches!(model.overlays.last(), Some(Overlay::Board(_)))
+}
+
+/// Handles a key; false if no questions are shown.
+pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> bool {
+    if !is_open(model) {
+        return false;
+    }
+    let Some(mut answering) = model.answering.take() else { return false };
+    let inner = &mut *answering.model;
+    let (action, has_dialog) = (inner.keymap.action(key), !inner.overlays.is_empty());
+    let is_idle = !has_dialog && !inner.shows_prompt();
+    if action == Some(Action::Answer) || is_idle && key.code == KeyCode::Esc {
+        board::leave(model, Ok(""), effects);
+        return true;
+    }
+    let mut asked = Vec::new();
+    if has_dialog {
+        if !overlays::is_for_draft(inner, key) {
+            overlays::key(inner, key, &mut asked);
+        }
+    } else if let Some(action) = approval::press(inner, key, &mut asked) {
+        let scrolls =
+            |action: &Action| find::looks_only(*action) && !matches!(action, Action::Find | Action::Help);
+        let from = inner.transcript.position;
+        action.filter(scrolls).into_iter().for_each(|action| actions::run(inner, action, &mut asked));
+        approval::moved(inner, from);
+    }
+    model.answering = Some(answering);
+    board::pass_on(model, asked, effects);
+    true
+}
+
+/// Handles a paste; false if no questions are shown.
+pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) -> bool {
+    if !is_open(model) {
+        return false;
+    }
+    let Some(answering) = &mut model.answering else { return false };
+    let inner = &mut *answering.model;
+    let mut asked = Vec::new();
+    match inner.overlays.is_empty() {
+        true => drop(approval::paste(inner, text)),
+        false => overlays::paste(inner, text, &mut asked),
+    }
+    board::pass_on(model, asked, effects);
+    true
+}

@@ -1,0 +1,70 @@
+//! The rows of the board, which are read again only when there is something new.
+
+use std::time::{Duration, SystemTime};
+
+use super::record::{self, FoundRecord};
+use tau_agent::settings::Paths;
+use tau_protocol::live_session::LiveRow;
+
+/// The time after a change in which another one may have the same timestamp.
+const SETTLED: Duration = Duration::from_millis(100);
+/// The time after which they are read in any case: a process that was killed changes nothing in the folder.
+const AGAIN: Duration = Duration::from_secs(10);
+
+/// The rows as last read.
+#[derive(Debug, Default)]
+pub struct Listed {
+    known: Option<Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// The last change of the folder before they were read.
+    modified: SystemTime,
+    read: SystemTime,
+    rows: Vec<LiveRow>,
+}
+
+impl Listed {
+    /// The current rows.
+    pub fn rows(&mut self, paths: &Paths) -> Vec<LiveRow> {
+        let modified = record::changed_at(paths);
+        let now = SystemTime::now();
+        let is_current = |known: &&Known| {
+            let settled = known.modified.checked_add(SETTLED).is_some_and(|end| end < known.read);
+            let is_recent = now.duration_since(known.read).is_ok_and(|age| age < AGAIN);
+            modified == Some(known.modified) && settled && is_recent
+        };
+        if let Some(known) = self.known.as_ref().filter(is_current) {
+            return known.rows.clone();
+        }
+        let rows: Vec<LiveRow> = record::all(paths).into_values().map(FoundRecord::row).collect();
+        self.known = modified.map(|modified| Known { modified, read: now, rows: rows.clone() });
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::record::{LiveRecord, Registered};
+
+    #[test]
+    fn rows_are_read_again_after_a_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::under(dir.path());
+        let mut listed = Listed::default();
+        assert!(listed.rows(&paths).is_empty());
+        let record =
+            |title: &str| LiveRecord { id: "a".into(), title: title.into(), ..LiveRecord::default() };
+        let mut open = Registered::new(&paths, record("one")).unwrap();
+        assert_eq!(listed.rows(&paths)[0].title, "one");
+        std::thread::sleep(SETTLED * 2);
+        assert_eq!(listed.rows(&paths)[0].title, "one");
+        let read = listed.known.as_ref().unwrap().read;
+        assert_eq!(listed.rows(&paths)[0].title, "one");
+        assert_eq!(listed.known.as_ref().unwrap().read, read, "read again without a change");
+        open.update(record("two")).unwrap();
+        assert_eq!(listed.rows(&paths)[0].title, "two");
+    }
+}

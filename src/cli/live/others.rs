@@ -1,0 +1,126 @@
+//! The live sessions of other processes: finding the way to one, and what waits there, answers and messages.
+
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+
+use super::record::{self, FoundRecord};
+use crate::attach::server::{Server, Trouble};
+use tau_agent::provider::http::Network;
+use tau_agent::settings::Paths;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::live_session::WaitingQuestions;
+use tau_protocol::query::QueryAnswer;
+
+/// The connections to them.
+#[derive(Debug)]
+pub(crate) struct Others {
+    paths: Paths,
+    network: Network,
+}
+
+fn words(trouble: &Trouble) -> String {
+    trouble.text().to_owned()
+}
+
+/// The way to the process of a session that was found.
+pub(crate) fn server_of(found: &FoundRecord, network: &Network) -> Option<Result<Server, String>> {
+    let address = found.address()?;
+    let server = Server::new(address, &found.record.token, network);
+    Some(server.map_err(|failure| failure.to_string()))
+}
+
+impl Others {
+    /// With the settings of this process.
+    pub(crate) fn new(paths: Paths, network: Network) -> Self {
+        Others { paths, network }
+    }
+
+    /// The way to the process that has a session open; `None` if none has.
+    fn server(&self, id: &str) -> Result<Option<Server>, String> {
+        let found = record::of(&self.paths, id);
+        found.and_then(|found| server_of(&found, &self.network)).transpose()
+    }
+
+    fn open(&self, id: &str) -> Result<Server, String> {
+        self.server(id)?.ok_or_else(|| "no process has this session open any more".to_owned())
+    }
+
+    /// What waits for the user in a session. The error is a sentence.
+    pub(crate) async fn waiting(&self, id: &str) -> Result<WaitingQuestions, String> {
+        let Some(server) = self.server(id)? else { return Ok(WaitingQuestions::default()) };
+        server.get(&format!("/api/sessions/{id}/attach/waiting")).await.map_err(|trouble| words(&trouble))
+    }
+
+    /// Gives a session an answer of the user, or asks it about what waits. The error is a sentence.
+    pub(crate) async fn answer(
+        &self,
+        id: &str,
+        command: &AgentCommand,
+    ) -> Result<Option<QueryAnswer>, String> {
+        let path = format!("/api/sessions/{id}/attach/answer");
+        self.open(id)?.ask_for(&path, command).await.map_err(|trouble| words(&trouble))
+    }
+
+    /// Stops the run of a session; returns false if nothing runs in it. The error is a sentence.
+    pub(crate) async fn stop(&self, id: &str) -> Result<bool, String> {
+        let is_at_work = record::of(&self.paths, id).is_some_and(|found| found.state().is_at_work());
+        let Some(server) = self.server(id)?.filter(|_| is_at_work) else { return Ok(false) };
+        let path = format!("/api/sessions/{id}/abort");
+        server.tell(&path, &Value::Null).await.map_err(|trouble| words(&trouble))?;
+        Ok(true)
+    }
+
+    /// Sends a message to a session; one that no process has open continues in the background. The error is a
+    /// sentence.
+    pub(crate) async fn send(&self, id: &str, text: &str) -> Result<(), String> {
+        match self.server(id)? {
+            Some(server) => send_to(&server, id, text).await.map_err(|trouble| words(&trouble)),
+            None => begin(id, text).await,
+        }
+    }
+
+    /// Says to all processes with screens that a session waits, which no screen shows.
+    pub(crate) async fn announce(&self, id: &str, title: &str) {
+        let own = std::process::id();
+        let all = record::all(&self.paths).into_values();
+        let told = all.filter(|found| found.is_live && found.record.watched && found.record.pid != own);
+        let mut processes: Vec<FoundRecord> = told.collect();
+        processes.sort_by_key(|found| found.record.pid);
+        processes.dedup_by_key(|found| found.record.pid);
+        for found in processes {
+            let body = json!({ "id": id, "title": title });
+            let Some(Ok(server)) = server_of(&found, &self.network) else { continue };
+            if let Err(trouble) = server.tell("/api/attach/waits", &body).await {
+                tracing::warn!(trouble = trouble.text(), "a screen does not know that a session waits");
+            }
+        }
+    }
+}
+
+/// Sends a message to a session of this process.
+pub(crate) async fn send_to(server: &Server, id: &str, text: &str) -> Result<(), Trouble> {
+    let body = json!({ "prompt": text, "streaming": "steer", "detach": true });
+    server.tell(&format!("/api/sessions/{id}/prompt"), &body).await
+}
+
+/// Continues a session in a process of its own, in the background.
+async fn begin(id: &str, text: &str) -> Result<(), String> {
+    let cannot = |error: std::io::Error| format!("cannot continue the session: {error}");
+    let program = std::env::current_exe().map_err(cannot)?;
+    let mut command = Command::new(program);
+    command.args(["send", id]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(cannot)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(text.as_bytes()).await.map_err(cannot)?;
+    }
+    let output = child.wait_with_output().await.map_err(cannot)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let line = said.lines().find_map(|line| line.strip_prefix("tau: ")).unwrap_or("tau send failed");
+    Err(line.to_owned())
+}

@@ -1,0 +1,170 @@
+//! The board: questions of other sessions are answered on it, messages sent, results archived.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::live::{command, other_terminal, texts, wait_for_state};
+use crate::screen::{Screen, TIMEOUT};
+use crate::support::program::{calls, says};
+use crate::support::server::{Act, Server};
+use crate::time_limit::RunInTime;
+
+/// Time after which a prompt on the screen takes keys.
+const QUIET: Duration = Duration::from_millis(700);
+
+/// A server whose model acts as told.
+fn server(acts: Vec<Act>) -> Server {
+    let (sender, started) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        tokio::runtime::Runtime::new().unwrap().block_on(async {
+            sender.send(Server::start(acts).await).unwrap();
+            std::future::pending::<()>().await;
+        });
+    });
+    started.recv().unwrap()
+}
+
+/// Starts a session in the background that asks.
+fn begin(home: &Path, server: &Server, prompt: &str) -> String {
+    let mut begun = command(home, &["-b", "--base-url", &server.url(), "--model", "m", prompt]);
+    begun.env("TAU_PERMISSION_MODE", "ask");
+    let (code, out, err) = texts(&begun.output_in_time());
+    assert_eq!(code, Some(0), "{err}");
+    out.trim().to_owned()
+}
+
+fn wait_for_file(path: &Path) {
+    let end = Instant::now() + TIMEOUT;
+    while !path.exists() {
+        assert!(Instant::now() < end, "{} is not there", path.display());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn questions_of_other_sessions_are_announced_and_answered_on_the_board() {
+    let config = "printf 'notify = \"osc9\"' >\"$TAU_HOME/config.toml\"";
+    let script = format!("mkdir -p \"$TAU_HOME\"; {config}");
+    let screen = Screen::prepared(&script, "--model demo", 100, 30);
+    let home = screen.home().to_owned();
+    screen.type_keys("\x1b[O");
+    let touch = calls("bash", &json!({ "command": "touch made; echo one two" }));
+    let model = server(vec![touch, says("All is clean."), says("As you like.")]);
+    let id = begin(&home, &model, "clean up");
+    wait_for_state(&home, &id, "waiting");
+    // The screen of another session says so, and the terminal.
+    screen.wait_for("another session waits for your answer: clean up");
+    screen.wait_for("ctrl+x l shows it");
+    let sent = String::from_utf8_lossy(&screen.bytes()).into_owned();
+    assert!(sent.contains("\x1b]9;tau: waiting for your answer · clean up\x1b\\"), "{sent:?}");
+    screen.type_keys("\x1b[I\x18l");
+    screen.wait_for("? waiting  clean up");
+    screen.wait_for("a answers · enter opens");
+    // The prompt of the session; back to the list, and again.
+    screen.type_keys("a");
+    screen.wait_for("Run this command?");
+    screen.wait_for("touch made; echo one two");
+    screen.type_keys("\x1ba");
+    screen.wait_for("a answers · enter opens");
+    screen.type_keys("a");
+    screen.wait_for("Run this command?");
+    std::thread::sleep(QUIET);
+    assert!(!home.join("work/made").exists(), "it ran unasked");
+    // In the list it selects the first row.
+    screen.press_until("1", "answered");
+    wait_for_file(&home.join("work/made"));
+    screen.wait_for("✓ done     clean up");
+    screen.wait_for("All is clean.");
+    // What has ended takes a message, too.
+    screen.type_keys("m");
+    screen.wait_for("enter sends · esc goes back");
+    screen.type_keys("now the cellar, q j x");
+    screen.wait_for("> now the cellar, q j x");
+    screen.type_keys("\r");
+    screen.wait_for("As you like.");
+    assert!(model.requests().last().unwrap().contains("now the cellar, q j x"));
+    wait_for_state(&home, &id, "done");
+    screen.wait_for("h archives");
+    screen.type_keys("h");
+    screen.wait_for("archived; tab shows what was archived");
+    screen.wait_until("it is gone", |cells| !cells.contents().contains("clean up"));
+    screen.type_keys("\t");
+    screen.wait_for("Archived sessions");
+    screen.wait_for("✓ done     clean up");
+    screen.type_keys("h");
+    screen.wait_for("nothing was put away");
+    screen.type_keys("\t");
+    screen.wait_for("✓ done     clean up");
+}
+
+#[test]
+fn a_question_of_the_model_is_answered_on_the_board() {
+    let screen = Screen::prepared("true", "--model demo", 100, 30);
+    let home = screen.home().to_owned();
+    let choose = json!({"questions": [{"question": "Which database?", "choices": ["SQLite", "PostgreSQL"]}]});
+    let model = server(vec![calls("ask_user", &choose), says("As you like.")]);
+    let id = begin(&home, &model, "choose");
+    wait_for_state(&home, &id, "waiting");
+    screen.type_keys("\x18l");
+    screen.wait_for("? waiting  choose");
+    screen.type_keys("a");
+    screen.wait_for("Which database?");
+    std::thread::sleep(QUIET);
+    screen.type_keys("\x1b[B");
+    std::thread::sleep(QUIET);
+    screen.type_keys("\r");
+    screen.wait_for("✓ done     choose");
+    let told = model.requests().last().unwrap().clone();
+    assert!(told.contains("1. PostgreSQL") || told.contains("PostgreSQL\"}"), "{told}");
+}
+
+#[test]
+fn a_denial_on_the_board_stops_the_session_and_a_running_one_takes_messages() {
+    let screen = Screen::prepared("true", "--model demo", 100, 30);
+    let home = screen.home().to_owned();
+    let nap = json!({ "command": "touch made" });
+    let model = server(vec![calls("bash", &nap), says("So be it.")]);
+    let id = begin(&home, &model, "clean up");
+    wait_for_state(&home, &id, "waiting");
+    let board = other_terminal(&home, "$TAU_BIN board");
+    board.wait_for("? waiting  clean up");
+    // While it waits it takes a message, which is queued.
+    board.type_keys("m");
+    board.wait_for("enter sends");
+    board.type_keys("and be quick\r");
+    board.wait_for("sent");
+    board.type_keys("a");
+    board.wait_for("Run this command?");
+    std::thread::sleep(QUIET);
+    board.type_keys("\x1b");
+    board.wait_for("× failed   clean up");
+    assert!(!home.join("work/made").exists());
+    let (code, _, _) = texts(&command(&home, &["wait", &id]).output_in_time());
+    assert_eq!(code, Some(130));
+}
+
+#[test]
+fn two_hundred_sessions_are_scrolled() {
+    let screen = Screen::prepared("true", "--model demo", 100, 30);
+    let home = screen.home().to_owned();
+    let live = home.join("tau/logs/live");
+    wait_for_file(&live);
+    for number in 0..200 {
+        let id = format!("0199aaaa-0000-7000-8000-{number:012}");
+        let record = json!({"id": id, "title": format!("task {number:03}"), "state": "done", "exit": 0,
+            "directory": home.join("work"), "changed": 1_000_000 - number, "background": true});
+        fs::write(live.join(format!("{id}.json")), record.to_string()).unwrap();
+    }
+    screen.type_keys("\x18l");
+    screen.wait_for("task 000");
+    screen.type_keys("\x1b[F");
+    screen.wait_for("task 199");
+    screen.type_keys("\x1b[H");
+    screen.wait_for("task 000");
+    screen.type_keys(&"j".repeat(150));
+    // Each key moves by one row, also when they come faster than frames.
+    screen.wait_for(&format!("{:012}", 150));
+}
