@@ -8,6 +8,7 @@ mod branches;
 mod browser;
 mod client;
 mod dropping;
+mod elsewhere;
 mod hostile;
 mod jobs;
 mod load;

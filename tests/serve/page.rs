@@ -303,3 +303,67 @@ async fn questions_of_the_model_are_answered_on_the_page() {
     assert_eq!(result, "1. <i>b</i>\n2. c; e");
     assert_eq!(browser.complaints, Vec::<String>::new());
 }
+
+/// Starts a session in the background beside the server, which asks for a command.
+async fn begin_beside(server: &Served, upstream: &Server) -> String {
+    let mut tau = crate::support::program::bare(server.dir.path());
+    tau.args(["-b", "--base-url", &upstream.url(), "--api-key", "x", "--model", "m", "clean up"]);
+    tau.env("TAU_PERMISSION_MODE", "ask").current_dir(server.dir.path());
+    let output = tau.output().await.unwrap();
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_board_shows_all_sessions_and_answers_their_questions() {
+    let touch = calls("bash", &json!({ "command": "touch made; echo one" }));
+    let Some((mut browser, server, upstream)) = place(vec![touch, says("All is <b>clean</b>.")]).await else {
+        return;
+    };
+    let id = begin_beside(&server, &upstream).await;
+    browser.go(&format!("http://{}/#token={}", server.address, server.token)).await;
+    browser.until("document.querySelector('#board .session .ask') !== null").await;
+    let text = "document.querySelector('#board').innerText";
+    let shown = browser.value(text).await;
+    let shown = shown.as_str().unwrap().to_owned();
+    for part in ["clean up", "waits for you", "local/m", "touch made; echo one", "Stop"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert_eq!(browser.value("document.title").await, "(1) waiting for you – tau");
+    assert!(!server.dir.path().join("made").exists());
+    browser.until("!document.querySelector('#board').classList.contains('early')").await;
+    browser.click("#board .ask .primary").await;
+    browser.until(&format!("{text}.includes('done') && {text}.includes('All is <b>clean</b>.')")).await;
+    assert!(server.dir.path().join("made").exists());
+    // The row leads to the session, and the link back to the board.
+    browser.click("#board .session h2 a").await;
+    browser.until("document.querySelector('#transcript').innerText.includes('clean')").await;
+    assert_eq!(browser.value("location.hash").await, format!("#/s/{id}"));
+    browser.click("#all").await;
+    browser.until("!document.querySelector('#board').hidden").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn background_jobs_are_listed_read_and_stopped() {
+    let nap = crate::support::processes::rare_sleep(371);
+    let call = json!({ "command": format!("echo begun; sleep {nap}"), "background": true });
+    let Some((mut browser, server, _upstream)) = place(vec![calls("bash", &call), says("It runs.")]).await
+    else {
+        return;
+    };
+    enter(&mut browser, &server).await;
+    prompt(&mut browser, "go").await;
+    browser.until("document.querySelector('#asks .primary') !== null").await;
+    settled(&mut browser).await;
+    browser.click("#asks .primary").await;
+    browser
+        .until("document.querySelector('#jobs summary').innerText === 'Background jobs: 1 running, 0 ended'")
+        .await;
+    browser.click("#jobs summary").await;
+    browser.click("#jobs li .plain").await;
+    browser.until("document.querySelector('#jobs pre').innerText.includes('begun')").await;
+    browser.click("#jobs li .danger").await;
+    browser
+        .until("document.querySelector('#jobs summary').innerText === 'Background jobs: 0 running, 1 ended'")
+        .await;
+    assert!(crate::support::processes::alive(&nap).is_empty());
+}

@@ -81,6 +81,7 @@ impl LiveSocket {
             max_body: MAX_BODY,
             max_streams: MAX_STREAMS,
             log: LogFormat::Off,
+            elsewhere: None,
         });
         tokio::spawn(accept(Listener::Unix(listener), move || routes::router(app.clone()), stopped))
     }

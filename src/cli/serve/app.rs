@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::elsewhere::Elsewhere;
 use super::guard::Guard;
 use super::hub::Hub;
 use super::metrics::Metrics;
@@ -23,6 +24,8 @@ pub(crate) struct Shared {
     /// Maximum number of open event streams.
     pub max_streams: u64,
     pub log: LogFormat,
+    /// The way to sessions that other processes have open; none in such a process.
+    pub elsewhere: Option<Elsewhere>,
 }
 
 impl App {
@@ -54,6 +57,11 @@ impl App {
     /// The format of the request log.
     pub fn log(&self) -> LogFormat {
         self.0.log
+    }
+
+    /// The way to sessions that other processes have open.
+    pub fn elsewhere(&self) -> Option<&Elsewhere> {
+        self.0.elsewhere.as_ref()
     }
 
     /// Opens an event stream. Fails when too many are open.

@@ -122,6 +122,7 @@ async fn http(args: &McpServeArgs, hub: &Arc<Hub>, metrics: Arc<Metrics>) -> Res
         metrics,
         max_body: MAX_BODY,
         max_streams: u64::from(u32::MAX),
+        elsewhere: None,
         log: LogFormat::Off,
     });
     // Hosts and origins are checked before a request reaches the service.

@@ -1,13 +1,14 @@
 //! `tau serve`: sessions over HTTP. Requests are commands, event streams are events.
 //!
 //! [`hub`] has the open sessions, each a [`live`] session with an [`event_log`] that all its clients read;
-//! [`routes`] are the requests, [`guard`] checks their senders. The server's answers are in [`types`] and
+//! [`elsewhere`] is the way to sessions that other processes have open. [`routes`] are the requests, [`guard`] checks their senders. The server's answers are in [`types`] and
 //! [`problem`], which the OpenAPI document is made from.
 
 pub(crate) mod accept;
 pub(crate) mod app;
 mod attached;
 mod branch_types;
+mod elsewhere;
 mod event_log;
 mod extract;
 pub(crate) mod facts;
@@ -46,6 +47,7 @@ use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::signals::Signals;
 use accept::{Listener, accept, raise_file_limit};
 use app::{App, Shared};
+use elsewhere::Elsewhere;
 use guard::Guard;
 use hub::{Hub, HubLimits};
 use metrics::Metrics;
@@ -153,6 +155,7 @@ async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
     let _announced = announce(&setup.paths, &own)
         .inspect_err(|error| warn(&format!("`tau attach` will need the address and the token: {error}")));
     let limits = HubLimits { sessions: args.max_sessions as usize, idle: Duration::from_secs(args.idle) };
+    let elsewhere = Elsewhere::new(setup.paths.clone(), setup.settings.network(), setup.first_mode());
     let hub = Hub::new(setup, limits, Arc::clone(&metrics));
     tokio::task::spawn_blocking(|| Scratch::default().sweep());
     let hosts = args.socket.is_none().then(|| args.allow_host.clone());
@@ -163,6 +166,7 @@ async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
         max_body: usize::try_from(args.max_body).unwrap_or(usize::MAX),
         max_streams: args.max_streams.into(),
         log: args.log,
+        elsewhere: Some(elsewhere),
     });
     let greeting = match address.strip_prefix("http://") {
         Some(place) => link(place, &token),

@@ -331,7 +331,7 @@ impl From<AnswerOfUser> for UserAnswer {
 }
 
 /// A session in a list.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionSummary {
     pub id: String,
@@ -348,12 +348,22 @@ pub(crate) struct SessionSummary {
     pub modified: Option<String>,
     /// The number of messages from the user and the model.
     pub messages: u64,
-    /// Whether it is open on this server.
+    /// Whether it is open: on this server, or in another tau of the user on this machine.
     pub live: bool,
+    /// Whether another tau has it open; that one carries out its requests.
+    pub elsewhere: bool,
     /// Whether the agent is working in it.
     pub running: bool,
     /// The number of unanswered calls and questions.
     pub waiting: usize,
+    /// `waiting`, `running`, `failed` or `done` (of the last run that is known), else `idle`.
+    pub state: String,
+    /// Provider and id of the model; absent unless it is open, or has ended in the background.
+    pub model: Option<String>,
+    /// US dollars since it was opened.
+    pub cost: f64,
+    /// The last line of the last answer, or the last error.
+    pub last_line: String,
 }
 
 /// A page of sessions.
@@ -379,6 +389,9 @@ pub(crate) struct ListParams {
     pub limit: Option<u32>,
     /// Only sessions after the one with this id.
     pub after: Option<String>,
+    /// Only sessions that are open, or have ended in the background.
+    #[serde(default)]
+    pub open: bool,
 }
 
 /// A session.

@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reqwest::header::HeaderMap;
-use reqwest::{Client, RequestBuilder, Response, Url};
+use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::{Client, Method, RequestBuilder, Response, Url};
 
 use super::client::{self, Roots};
 use super::{
@@ -46,6 +46,14 @@ pub struct ServerAnswer {
 pub struct ServerStream {
     response: Response,
     name: String,
+}
+
+/// The answer to a request that was passed on.
+#[derive(Debug)]
+pub struct PassedOn {
+    pub status: u16,
+    pub headers: Headers,
+    pub body: ServerStream,
 }
 
 impl TauServer {
@@ -109,6 +117,30 @@ impl TauServer {
             return Ok(Ok(ServerStream { response, name: self.name.clone() }));
         }
         self.whole(response).await.map(Err)
+    }
+
+    /// Passes on a request of another client: its method, path, headers and body. The answer has no time limit,
+    /// since it may be a stream.
+    ///
+    /// # Errors
+    /// When there is no answer, or the request is invalid.
+    pub async fn pass_on(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &Headers,
+        body: Vec<u8>,
+    ) -> Result<PassedOn, Failure> {
+        let invalid = |_| Failure::new(FailureKind::Protocol, format!("{method:?} is not a method"));
+        let method = Method::from_bytes(method.as_bytes()).map_err(invalid)?;
+        let request = self.client.request(method, self.place(path)?).headers(self.headers.clone());
+        let sent = request.headers(header_map(headers)?).body(body).send().await;
+        let response = sent.map_err(|error| self.failed(&error))?;
+        let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
+        let named = response.headers().iter();
+        let headers = named.filter_map(|(name, value)| Some((name.as_str().to_owned(), text(value)?)));
+        let (status, headers) = (response.status().as_u16(), Headers(headers.collect()));
+        Ok(PassedOn { status, headers, body: ServerStream { response, name: self.name.clone() } })
     }
 
     async fn read(&self, request: RequestBuilder) -> Result<ServerAnswer, Failure> {

@@ -67,6 +67,7 @@ async function json(method, path, body) {
 const of = (id) => `/api/sessions/${encodeURIComponent(id)}`;
 
 export const listSessions = (after) => json("GET", `/api/sessions?limit=50${after ? `&after=${encodeURIComponent(after)}` : ""}`);
+export const listOpen = () => json("GET", "/api/sessions?open=true&limit=1000");
 export const listModels = () => json("GET", "/api/models");
 export const createSession = (options) => json("POST", "/api/sessions", options);
 export const showSession = (id) => json("GET", of(id));
@@ -78,6 +79,10 @@ export const exportSession = async (id, format) => (await send("GET", `${of(id)}
 export const abort = (id) => json("POST", `${of(id)}/abort`);
 export const decide = (id, approval, decision) => json("POST", `${of(id)}/approvals/${encodeURIComponent(approval)}`, decision);
 export const answer = (id, question, value) => json("POST", `${of(id)}/questions/${encodeURIComponent(question)}`, value);
+
+export const listJobs = (id) => json("GET", `${of(id)}/jobs`);
+export const readJob = (id, job) => json("GET", `${of(id)}/jobs/${job}`);
+export const stopJob = (id, job) => json("POST", `${of(id)}/jobs/${job}/stop`);
 
 /** Reads the events of a session; ends with the stream. `take` gets each record and its id. */
 export async function events(id, after, signal, opened, take) {

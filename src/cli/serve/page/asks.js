@@ -1,5 +1,6 @@
 // What waits for the user: calls that need approval, and questions.
 
+import * as api from "/page/api.js";
 import { diff } from "/page/transcript.js";
 import { asked, element } from "/page/text.js";
 
@@ -23,8 +24,51 @@ function reachedEnd(part) {
   return ends.has(part);
 }
 
+/** How long nothing is decided after a question has appeared, or another one has moved below the pointer. */
+const QUIET = 400;
+
+/**
+ * What was meant for another place must decide nothing: each press that comes too early puts off the next. Returns what
+ * to call when a question comes or goes in `place`.
+ */
+export function quietly(place) {
+  let quiet;
+  const hush = () => {
+    clearTimeout(quiet);
+    place.classList.add("early");
+    quiet = setTimeout(() => place.classList.remove("early"), QUIET);
+  };
+  for (const kind of ["click", "submit"]) {
+    place.addEventListener(kind, (event) => {
+      if (!place.classList.contains("early") || !event.target.closest(".ask")) return;
+      if (kind === "click" && !event.target.closest("button, a, input[type=checkbox], label")) return;
+      event.preventDefault();
+      event.stopPropagation();
+      hush();
+    }, true);
+  }
+  return hush;
+}
+
+/** The card of what waits in a session. `gone` is called once it is answered, here or elsewhere. */
+export function waiting(session, record, kind, gone, complain) {
+  const send = async (value) => {
+    card.querySelectorAll("button").forEach((button) => { button.disabled = true; });
+    try {
+      await (kind === "approval" ? api.decide : api.answer)(session, record.id, value);
+      gone();
+    } catch (error) {
+      if (error.status === 404) return gone();
+      card.querySelectorAll("button").forEach((button) => { button.disabled = false; });
+      complain(error);
+    }
+  };
+  const card = kind === "approval" ? approval(record, send) : question(record, send);
+  return card;
+}
+
 /** The card of a call; `decide` sends a decision. */
-export function approval(request, decide) {
+function approval(request, decide) {
   const boxes = [];
   const chosen = () => {
     const hunks = boxes.flatMap((box, at) => (box.checked ? [at] : []));
@@ -87,7 +131,7 @@ export function approval(request, decide) {
 }
 
 /** The card of a question; `answer` sends an answer. */
-export function question(record, answer) {
+function question(record, answer) {
   const button = (text, value, style) => element("button", { type: "button", class: style || "", onclick: () => answer(value) }, asked(text));
   const message = record.message && element("p", {}, asked(record.message));
   const cancel = button("Cancel", { cancelled: true });

@@ -2,8 +2,10 @@
 
 import { Pictures, sessionDialog } from "/page/actions.js";
 import * as api from "/page/api.js";
-import { approval, question } from "/page/asks.js";
-import { element, visible } from "/page/text.js";
+import { quietly, waiting } from "/page/asks.js";
+import { Board } from "/page/board.js";
+import { Jobs } from "/page/jobs.js";
+import { ago, element, nameOf, visible } from "/page/text.js";
 import { Transcript } from "/page/transcript.js";
 
 const at = (id) => document.getElementById(id);
@@ -54,23 +56,28 @@ at("login-form").addEventListener("submit", (event) => {
 
 // --- Sessions
 
-const nameOf = (session) => visible(session.name || session.firstPrompt || "New session");
-
 async function refresh() {
   const page = await api.listSessions();
   sessions = page.sessions;
   next = page.next || null;
   drawList();
+  await drawBoard();
   // Another client may have opened it.
   const known = open && sessions.find((session) => session.id === open.id);
   if (known?.live && open.drawn && !open.follows) await load(open);
 }
 
-function ago(time) {
-  const seconds = (Date.now() - Date.parse(time)) / 1000;
-  if (!(seconds >= 60)) return "now";
-  const [size, unit] = seconds < 3600 ? [60, "min"] : seconds < 86400 ? [3600, "h"] : [86400, "d"];
-  return `${Math.floor(seconds / size)} ${unit} ago`;
+const board = new Board(at("board"), complain, () => drawBoard().catch(complain));
+const jobs = new Jobs(at("jobs"), complain);
+
+/** Draws the board, if no session is open. */
+async function drawBoard() {
+  if (open) return;
+  const { sessions: all } = await api.listOpen();
+  if (open) return;
+  const count = board.draw(all);
+  at("empty").hidden = all.length > 0;
+  document.title = count ? `(${count}) waiting for you – tau` : "tau";
 }
 
 function drawList() {
@@ -99,9 +106,13 @@ at("more-sessions").addEventListener("click", async () => {
   }
 });
 
+let looks = 0;
 setInterval(() => {
-  if (!at("app").hidden && document.visibilityState === "visible" && sessions.length <= 50) refresh().catch(complain);
-}, 5000);
+  if (at("app").hidden || document.visibilityState !== "visible") return;
+  looks += 1;
+  if (looks % 2 === 0 && sessions.length <= 50) refresh().catch(complain);
+  else drawBoard().catch(complain);
+}, 2500);
 
 function menu(isOpen) {
   at("app").classList.toggle("open", isOpen);
@@ -119,6 +130,9 @@ function leave() {
   asks.clear();
   at("asks").replaceChildren();
   transcript.clear();
+  jobs.show(null, []);
+  at("place").textContent = "";
+  at("state").textContent = "";
 }
 
 async function route() {
@@ -128,9 +142,11 @@ async function route() {
     leave();
     at("composer").hidden = true;
     at("actions").hidden = true;
-    at("empty").hidden = false;
-    at("title").textContent = "tau";
-    return drawList();
+    at("board").hidden = false;
+    at("title").textContent = "All sessions";
+    at("all").setAttribute("aria-current", "page");
+    drawList();
+    return drawBoard().catch(complain);
   }
   await enterSession(decodeURIComponent(found[1]));
 }
@@ -143,6 +159,8 @@ async function enterSession(id) {
   open = session;
   at("problem").textContent = "";
   at("empty").hidden = true;
+  at("board").hidden = true;
+  at("all").removeAttribute("aria-current");
   at("composer").hidden = false;
   at("actions").hidden = false;
   drawList();
@@ -173,6 +191,7 @@ async function draw(session) {
   show(session, detail);
   session.drawn = true;
   toEnd();
+  if (detail.live) jobs.load(session.id);
   return detail.live;
 }
 
@@ -238,6 +257,7 @@ function take(session, record) {
     }
     case "tool_execution_update": transcript.panel(record.toolCallId, record.toolName).result(record.partialResult, null, 0); break;
     case "tool_execution_end": transcript.panel(record.toolCallId, record.toolName).result(record.result, record.isError, record.durationMs || 0); break;
+    case "jobs_changed": jobs.show(session.id, record.jobs); break;
     case "queue_update": queue(record.steering, record.followUp); break;
     case "approval_requested": ask(session, record.request, "approval"); break;
     case "extension_ui_request": ask(session, record, "question"); break;
@@ -292,40 +312,11 @@ function queue(steering, followUp) {
 
 // --- What waits for the user
 
-/** How long nothing is decided after a question has appeared, or another one has moved below the pointer. */
-const QUIET = 400;
-let quiet;
-
-/** What was meant for another place must decide nothing: each press that comes too early puts off the next. */
-function hush() {
-  clearTimeout(quiet);
-  at("asks").classList.add("early");
-  quiet = setTimeout(() => at("asks").classList.remove("early"), QUIET);
-}
-for (const kind of ["click", "submit"]) {
-  at("asks").addEventListener(kind, (event) => {
-    if (!at("asks").classList.contains("early")) return;
-    if (kind === "click" && !event.target.closest("button, a, input[type=checkbox], label")) return;
-    event.preventDefault();
-    event.stopPropagation();
-    hush();
-  }, true);
-}
+const hush = quietly(at("asks"));
 
 function ask(session, record, kind) {
   if (asks.has(record.id)) return;
-  const send = async (value) => {
-    card.querySelectorAll("button").forEach((button) => { button.disabled = true; });
-    try {
-      await (kind === "approval" ? api.decide : api.answer)(session.id, record.id, value);
-      withdraw(record.id);
-    } catch (error) {
-      if (error.status === 404) return withdraw(record.id);
-      card.querySelectorAll("button").forEach((button) => { button.disabled = false; });
-      complain(error);
-    }
-  };
-  const card = kind === "approval" ? approval(record, send) : question(record, send);
+  const card = waiting(session.id, record, kind, () => withdraw(record.id), complain);
   asks.set(record.id, card);
   if (kind === "approval") transcript.panel(record.toolCallId, record.toolName).state("waits for you");
   at("asks").append(card);

@@ -58,3 +58,14 @@ export function textOf(content) {
   if (typeof content === "string") return content;
   return (content || []).filter((block) => block.type === "text").map((block) => block.text).join("\n");
 }
+
+/** The title of a session. */
+export const nameOf = (session) => visible(session.name || session.firstPrompt || "New session");
+
+/** How long ago a time is. */
+export function ago(time) {
+  const seconds = (Date.now() - Date.parse(time)) / 1000;
+  if (!(seconds >= 60)) return "now";
+  const [size, unit] = seconds < 3600 ? [60, "min"] : seconds < 86400 ? [3600, "h"] : [86400, "d"];
+  return `${Math.floor(seconds / size)} ${unit} ago`;
+}

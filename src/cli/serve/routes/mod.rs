@@ -93,7 +93,7 @@ async fn around(State(app): State<App>, request: Request, next: Next) -> Respons
         Ok(origin) if method == Method::OPTIONS && origin.is_some() => {
             (StatusCode::NO_CONTENT.into_response(), origin)
         }
-        Ok(origin) => (next.run(request).await, origin),
+        Ok(origin) => (answered(&app, request, next).await, origin),
         Err(problem) => (problem.into_response(), None),
     };
     add_headers(response.headers_mut(), origin);
@@ -101,6 +101,25 @@ async fn around(State(app): State<App>, request: Request, next: Next) -> Respons
     app.metrics().request(route.as_deref().unwrap_or("other"), known(&method), status, time);
     log::write(app.log(), &log::Line { method: method.as_str(), path: &path, status, time, client });
     response
+}
+
+/// The answer to a request that was checked: from here, or from the process that has its session open.
+async fn answered(app: &App, request: Request, next: Next) -> Response {
+    let Some(elsewhere) = app.elsewhere() else { return next.run(request).await };
+    let is_here = |id: &str| app.hub().find(id).is_some();
+    let (owner, request) = match elsewhere.find(request, is_here, app.max_body()).await {
+        Ok(found) => found,
+        Err(problem) => return problem.into_response(),
+    };
+    let Some(owner) = owner else { return next.run(request).await };
+    let path = request.uri().path();
+    let is_stream = path.ends_with("/events") || path.ends_with("/prompt") || path.ends_with("/attach");
+    let counted = match app.open_stream().map(|counted| Some(counted).filter(|_| is_stream)) {
+        Ok(counted) => counted,
+        Err(problem) => return problem.into_response(),
+    };
+    let passed = elsewhere.pass_on(&owner, request, app.max_body(), counted).await;
+    passed.unwrap_or_else(IntoResponse::into_response)
 }
 
 /// Checks the sender of a request; returns the other origin that the response must allow.

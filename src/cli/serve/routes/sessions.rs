@@ -1,7 +1,7 @@
 //! Sessions: making, listing, showing, changing, closing, deleting.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::Json;
@@ -11,18 +11,21 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
 use super::super::app::App;
+use super::super::elsewhere::Elsewhere;
 use super::super::extract::{JsonBody, Names, Opened, Params};
-use super::super::hub::{NewSession, SessionOptions};
+use super::super::hub::{NewSession, SessionOptions, blocking};
 use super::super::live::LiveSession;
 use super::super::problem::Problem;
 use super::super::types::{
     ChangeSession, CreateSession, ListParams, QueuedTexts, SessionDetail, SessionList, SessionSummary,
 };
+use crate::live::record::{FoundRecord, LiveRecord};
 use tau_agent::session::entry::iso;
 use tau_agent::session::{foreign, list};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{SessionChange, SessionCommand, SettingsCommand};
+use tau_protocol::live_session::LiveState;
 use tau_protocol::session_row::{SessionOrigin, SessionRow};
 
 /// Default number of sessions on a page.
@@ -104,17 +107,28 @@ pub(super) async fn list(
     let mut live: HashMap<String, Arc<LiveSession>> =
         app.hub().all().into_iter().map(|live| (live.id.clone(), live)).collect();
     let mut sessions: Vec<SessionSummary> = Vec::new();
-    let saved: Vec<SessionSummary> =
-        saved.into_iter().map(|row| summary(&row, live.remove(&row.id).as_deref())).collect();
+    let mut others = records(&app).await?;
+    let saved: Vec<SessionSummary> = saved
+        .into_iter()
+        .map(|row| match (live.remove(&row.id), others.remove(&row.id)) {
+            (Some(live), _) => summary(&row, &Known::Here(&live)),
+            (None, Some(found)) => summary(&row, &Known::Elsewhere(&found)),
+            (None, None) => summary(&row, &Known::Nothing),
+        })
+        .collect();
     // Sessions without messages have no file.
-    let is_here = |live: &&Arc<LiveSession>| {
-        cwd.as_ref().is_none_or(|cwd| live.read_facts(|facts, _| facts.mirror.session.cwd == *cwd))
-    };
+    let is_of = |dir: &Path| cwd.as_ref().is_none_or(|cwd| dir == cwd);
+    let is_here = |live: &&Arc<LiveSession>| live.read_facts(|facts, _| is_of(&facts.mirror.session.cwd));
     let mut unsaved: Vec<SessionSummary> =
-        live.values().filter(is_here).map(|live| unsaved_summary(live)).collect();
+        live.values().filter(is_here).map(|live| unsaved_summary(&live.id, &Known::Here(live))).collect();
+    others.retain(|id, found| found.is_live && !live.contains_key(id) && is_of(&found.record.directory));
+    unsaved.extend(others.iter().map(|(id, found)| unsaved_summary(id, &Known::Elsewhere(found))));
     unsaved.sort_by(|a, b| b.id.cmp(&a.id));
     sessions.extend(unsaved);
     sessions.extend(saved);
+    if params.open {
+        sessions.retain(|session| session.live || session.state != LiveState::Idle.name());
+    }
     let from = match &params.after {
         None => 0,
         Some(after) => {
@@ -127,6 +141,15 @@ pub(super) async fn list(
     let page: Vec<SessionSummary> = sessions.get(from..end.min(sessions.len())).unwrap_or_default().to_vec();
     let next = (end < sessions.len()).then(|| page.last().map(|last| last.id.clone())).flatten();
     Ok(Json(SessionList { sessions: page, next }))
+}
+
+/// What other processes have open, or have ended in the background.
+async fn records(app: &App) -> Result<HashMap<String, FoundRecord>, Problem> {
+    if app.elsewhere().is_none() {
+        return Ok(HashMap::new());
+    }
+    let app = app.clone();
+    blocking(move || app.elsewhere().map(Elsewhere::all).unwrap_or_default()).await
 }
 
 /// Shows a session. Does not open it.
@@ -223,8 +246,17 @@ pub(super) async fn delete(State(app): State<App>, Names(id): Names<String>) -> 
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn summary(row: &SessionRow, live: Option<&LiveSession>) -> SessionSummary {
-    SessionSummary {
+/// What is known of a session besides its file.
+enum Known<'a> {
+    Here(&'a LiveSession),
+    /// Another process has it open, or it has ended in the background.
+    Elsewhere(&'a FoundRecord),
+    Nothing,
+}
+
+/// A session by its file.
+fn summary(row: &SessionRow, known: &Known<'_>) -> SessionSummary {
+    let summary = SessionSummary {
         id: row.id.clone(),
         source: row.source.name().to_owned(),
         name: row.name.clone(),
@@ -233,30 +265,60 @@ fn summary(row: &SessionRow, live: Option<&LiveSession>) -> SessionSummary {
         created: Some(iso(row.created)),
         modified: Some(iso(row.modified)),
         messages: row.messages,
-        live: live.is_some(),
-        running: live.is_some_and(|live| live.read_facts(|facts, _| facts.mirror.running)),
-        waiting: live.map_or(0, waiting),
-    }
+        state: LiveState::Idle.name().to_owned(),
+        ..SessionSummary::default()
+    };
+    with_known(summary, known)
 }
 
-fn unsaved_summary(live: &LiveSession) -> SessionSummary {
-    live.read_facts(|facts, _| SessionSummary {
-        id: live.id.clone(),
+/// A session without a file.
+fn unsaved_summary(id: &str, known: &Known<'_>) -> SessionSummary {
+    let (name, title, cwd) = match known {
+        Known::Here(live) => live.read_facts(|facts, _| {
+            (facts.mirror.session.name.clone(), String::new(), facts.mirror.session.cwd.clone())
+        }),
+        Known::Elsewhere(found) => (None, found.record.title.clone(), found.record.directory.clone()),
+        Known::Nothing => (None, String::new(), PathBuf::new()),
+    };
+    let summary = SessionSummary {
+        id: id.to_owned(),
         source: SessionOrigin::Tau.name().to_owned(),
-        name: facts.mirror.session.name.clone(),
-        first_prompt: String::new(),
-        cwd: facts.mirror.session.cwd.display().to_string(),
-        created: None,
-        modified: None,
-        messages: 0,
-        live: true,
-        running: facts.mirror.running,
-        waiting: facts.mirror.approvals.len().saturating_add(facts.mirror.questions.len()),
-    })
+        name,
+        first_prompt: title,
+        cwd: cwd.display().to_string(),
+        ..SessionSummary::default()
+    };
+    with_known(summary, known)
 }
 
-fn waiting(live: &LiveSession) -> usize {
-    live.read_facts(|facts, _| facts.mirror.approvals.len().saturating_add(facts.mirror.questions.len()))
+fn with_known(summary: SessionSummary, known: &Known<'_>) -> SessionSummary {
+    match known {
+        Known::Nothing => summary,
+        Known::Here(live) => live.read_facts(|facts, _| SessionSummary {
+            live: true,
+            running: facts.mirror.running,
+            waiting: facts.waiting(),
+            state: facts.state(true).name().to_owned(),
+            model: facts.model(),
+            cost: facts.usage.cost.total,
+            last_line: facts.last_line(),
+            ..summary
+        }),
+        Known::Elsewhere(found) => {
+            let LiveRecord { waiting, model, cost, last_line, .. } = found.record.clone();
+            SessionSummary {
+                live: found.is_live,
+                elsewhere: found.is_live,
+                running: found.is_live && found.record.state.is_at_work(),
+                waiting: if found.is_live { waiting } else { 0 },
+                state: found.state().name().to_owned(),
+                model,
+                cost,
+                last_line,
+                ..summary
+            }
+        }
+    }
 }
 
 /// The current state of an open session.

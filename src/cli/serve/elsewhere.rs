@@ -1,0 +1,195 @@
+//! Sessions that other processes of the user have open, in a terminal or in the background: a request for one
+//! is passed on to the socket of its process, and so is the answer.
+
+use std::collections::HashMap;
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+use futures_util::stream;
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use super::metrics::OpenStream;
+use super::problem::Problem;
+use crate::attach::server::Address;
+use crate::attach::wire::{Commands, HEADER};
+use crate::live::record::{self, FoundRecord};
+use tau_agent::provider::Headers;
+use tau_agent::provider::http::Network;
+use tau_agent::provider::http::tau_server::TauServer;
+use tau_agent::settings::Paths;
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::command::{AgentCommand, SettingsCommand};
+
+/// Maximum number of connections that are kept.
+const KEPT: usize = 256;
+/// The headers of a request that are passed on.
+const REQUEST_HEADERS: [&str; 4] = ["accept", "content-type", "last-event-id", HEADER];
+/// The headers of an answer that are not passed on: those of the connection.
+const OWN_HEADERS: [HeaderName; 3] = [header::CONNECTION, header::TRANSFER_ENCODING, header::DATE];
+
+/// The way to sessions of other processes.
+#[derive(Debug)]
+pub(crate) struct Elsewhere {
+    paths: Paths,
+    network: Network,
+    /// The highest permission mode that clients of this server can choose.
+    ceiling: PermissionMode,
+    /// The connections, by address and token.
+    servers: Mutex<HashMap<(String, String), TauServer>>,
+}
+
+impl Elsewhere {
+    /// The sessions of the user with these folders.
+    pub fn new(paths: Paths, network: Network, ceiling: PermissionMode) -> Self {
+        Elsewhere { paths, network, ceiling, servers: Mutex::default() }
+    }
+
+    /// The sessions that other processes have open, and those that ended in the background, by id.
+    pub fn all(&self) -> HashMap<String, FoundRecord> {
+        record::all(&self.paths)
+    }
+
+    /// The process that has the session open, if it is another one.
+    pub fn owner(&self, id: &str) -> Option<FoundRecord> {
+        record::of(&self.paths, id).filter(|found| found.is_live && found.record.pid != std::process::id())
+    }
+
+    /// The process that has the session of a request open, if it is another one, and the request as that process
+    /// takes it.
+    ///
+    /// # Errors
+    /// The body is too large.
+    pub async fn find(
+        &self,
+        request: Request,
+        is_here: impl Fn(&str) -> bool,
+        max_body: usize,
+    ) -> Result<(Option<FoundRecord>, Request), Problem> {
+        let owner = |id: &str| self.owner(id).filter(|_| !is_here(id));
+        if request.uri().path() != "/api/prompt" || request.method() != Method::POST {
+            return Ok((session_in(request.uri().path()).and_then(owner), request));
+        }
+        let (mut parts, body) = request.into_parts();
+        let body = read_body(body, max_body).await?;
+        let mut prompt: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let id = prompt.as_object_mut().and_then(|fields| fields.remove("sessionId"));
+        let owner = id.as_ref().and_then(Value::as_str).and_then(owner);
+        let path = owner.as_ref().map(|owner| format!("/api/sessions/{}/prompt", owner.record.id).parse());
+        let body = match path {
+            Some(Ok(path)) => {
+                parts.uri = path;
+                serde_json::to_vec(&prompt).unwrap_or_default().into()
+            }
+            Some(Err(_)) | None => body,
+        };
+        Ok((owner, Request::from_parts(parts, Body::from(body))))
+    }
+
+    /// Passes on a request to the owner of a session.
+    ///
+    /// # Errors
+    /// The request is not for other processes, or the owner does not answer.
+    pub async fn pass_on(
+        &self,
+        owner: &FoundRecord,
+        request: Request,
+        max_body: usize,
+        counted: Option<OpenStream>,
+    ) -> Result<Response, Problem> {
+        let (parts, body) = request.into_parts();
+        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
+        let place = parts.uri.path();
+        if parts.method == Method::DELETE || parts.method == Method::POST && place.ends_with("/close") {
+            let text = format!(
+                "another tau has this session open (process {}); quit it there first",
+                owner.record.pid
+            );
+            return Err(Problem::conflict("session-in-use", text));
+        }
+        let body = read_body(body, max_body).await?;
+        self.check_mode(&parts.method, place, &body)?;
+        let server = self.server(owner)?;
+        let headers = passed_headers(&parts.headers);
+        let passed = server.pass_on(parts.method.as_str(), &path, &headers, body.into());
+        let gone = |_| Problem::unavailable("the process that has this session open does not answer");
+        let passed = passed.await.map_err(gone)?;
+        let mut response = Response::new(Body::from_stream(stream::unfold(
+            (passed.body, counted),
+            async |(mut body, counted)| {
+                let piece = body.chunk().await.map_err(|failure| std::io::Error::other(failure.message));
+                piece.transpose().map(|piece| (piece.map(Bytes::from), (body, counted)))
+            },
+        )));
+        *response.status_mut() = StatusCode::from_u16(passed.status).unwrap_or(StatusCode::BAD_GATEWAY);
+        for (name, value) in passed.headers.0 {
+            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value))
+                && !OWN_HEADERS.contains(&name)
+            {
+                response.headers_mut().append(name, value);
+            }
+        }
+        Ok(response)
+    }
+
+    /// Refuses a mode above the one that this server was started with: the owner does not know that.
+    fn check_mode(&self, method: &Method, path: &str, body: &[u8]) -> Result<(), Problem> {
+        let mut wanted = Vec::new();
+        if *method == Method::PATCH {
+            let change: Value = serde_json::from_slice(body).unwrap_or_default();
+            let name = change.get("permissionMode").and_then(Value::as_str);
+            wanted.extend(name.and_then(PermissionMode::from_name));
+        }
+        if *method == Method::POST && path.ends_with("/attach") {
+            let commands: Option<Commands> = serde_json::from_slice(body).ok();
+            wanted.extend(commands.into_iter().flat_map(|body| body.commands).filter_map(|command| {
+                match command {
+                    AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode }) => Some(mode),
+                    _ => None,
+                }
+            }));
+        }
+        for mode in wanted {
+            mode.within(self.ceiling).map_err(Problem::refused)?;
+        }
+        Ok(())
+    }
+
+    fn server(&self, owner: &FoundRecord) -> Result<TauServer, Problem> {
+        let key = (owner.record.address.clone(), owner.record.token.clone());
+        if let Some(known) = self.servers.lock().get(&key) {
+            return Ok(known.clone());
+        }
+        let Some(Address::Socket(socket)) = owner.address() else {
+            return Err(Problem::unavailable("the process that has this session open cannot be reached"));
+        };
+        let token = vec![("authorization".to_owned(), format!("Bearer {}", owner.record.token))];
+        let server = TauServer::at("http://localhost", Some(socket), &Headers(token), &self.network);
+        let server = server.map_err(|failure| Problem::failed(failure.message))?;
+        let mut servers = self.servers.lock();
+        if servers.len() >= KEPT {
+            servers.clear();
+        }
+        servers.insert(key, server.clone());
+        Ok(server)
+    }
+}
+
+async fn read_body(body: Body, most: usize) -> Result<Bytes, Problem> {
+    let too_large = |_| Problem::too_large(format!("a body has at most {most} bytes; see --max-body"));
+    to_bytes(body, most).await.map_err(too_large)
+}
+
+fn passed_headers(headers: &HeaderMap) -> Headers {
+    let value = |name: &&str| headers.get(*name).and_then(|value| value.to_str().ok());
+    let named = REQUEST_HEADERS.iter().filter_map(|name| Some(((*name).to_owned(), value(name)?.to_owned())));
+    Headers(named.collect())
+}
+
+/// The session that a path of the API is about.
+fn session_in(path: &str) -> Option<&str> {
+    let rest = path.strip_prefix("/api/sessions/")?;
+    rest.split('/').next().filter(|id| !id.is_empty())
+}

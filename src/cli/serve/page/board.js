@@ -1,0 +1,127 @@
+// The board: all sessions that are open, or have ended in the background, and what waits in them.
+
+import * as api from "/page/api.js";
+import { quietly, waiting } from "/page/asks.js";
+import { ago, element, nameOf, visible } from "/page/text.js";
+
+const ORDER = ["waiting", "running", "failed", "done", "idle"];
+const NAMES = { waiting: "waits for you", running: "running", failed: "failed", done: "done", idle: "idle" };
+
+/** A session: rows that are there stay, with the focus and with what is typed. */
+class Row {
+  constructor(id, board) {
+    this.id = id;
+    this.board = board;
+    this.cards = new Map();
+    this.name = element("a", { href: `#/s/${encodeURIComponent(id)}` });
+    this.state = element("b");
+    this.facts = element("span");
+    this.last = element("p", { class: "last" });
+    this.asks = element("div", { class: "waiting" });
+    this.text = element("input", { autocomplete: "off", placeholder: "Message", "aria-label": "Message to this session" });
+    this.stop = element("button", { type: "button", class: "danger", onclick: () => this.work(() => api.abort(id)) }, "Stop");
+    const send = (event) => {
+      event.preventDefault();
+      const text = this.text.value.trim();
+      if (text) this.work(async () => {
+        await api.prompt(id, text, []);
+        this.text.value = "";
+      });
+    };
+    const form = element("form", { class: "row", onsubmit: send }, this.text, element("button", {}, "Send"), this.stop);
+    this.node = element("article", { class: "session" }, element("h2", {}, this.name), element("p", { class: "facts" }, this.state, this.facts), this.last, this.asks, form);
+  }
+
+  async work(doIt) {
+    try {
+      await doIt();
+      this.board.changed();
+    } catch (error) {
+      this.board.complain(error);
+    }
+  }
+
+  update(session) {
+    this.name.textContent = nameOf(session);
+    this.state.textContent = NAMES[session.state] || session.state;
+    this.state.className = session.state;
+    const cost = session.cost > 0 ? `$${session.cost.toFixed(2)}` : "";
+    const when = session.modified || session.created;
+    const facts = [session.model, cost, session.cwd, when && ago(when)].filter(Boolean);
+    this.facts.textContent = visible(` · ${facts.join(" · ")}`);
+    this.last.textContent = visible(session.lastLine);
+    this.stop.hidden = !session.running;
+    if (session.waiting > 0) this.load();
+    else [...this.cards.keys()].forEach((id) => this.withdraw(id));
+  }
+
+  /** Shows what waits now. */
+  async load() {
+    let detail;
+    try {
+      detail = await api.showSession(this.id);
+    } catch (error) {
+      // It may have gone meanwhile.
+      return error.status === 404 ? undefined : this.board.complain(error);
+    }
+    const asked = [...detail.approvals.map((request) => [request, "approval"]), ...detail.questions.map((record) => [record, "question"])];
+    const ids = new Set(asked.map(([record]) => record.id));
+    [...this.cards.keys()].filter((id) => !ids.has(id)).forEach((id) => this.withdraw(id));
+    for (const [record, kind] of asked) {
+      if (this.cards.has(record.id)) continue;
+      const gone = () => {
+        this.withdraw(record.id);
+        this.board.changed();
+      };
+      const card = waiting(this.id, record, kind, gone, this.board.complain);
+      this.cards.set(record.id, card);
+      this.asks.append(card);
+      this.board.hush();
+    }
+  }
+
+  withdraw(id) {
+    const card = this.cards.get(id);
+    if (!card) return;
+    const hadFocus = card.contains(document.activeElement);
+    card.remove();
+    this.cards.delete(id);
+    this.board.hush();
+    if (hadFocus) this.name.focus();
+  }
+}
+
+export class Board {
+  /** `changed` is called after an action; the board is to be drawn again soon then. */
+  constructor(place, complain, changed) {
+    Object.assign(this, { place, complain, changed, rows: new Map(), hush: quietly(place) });
+  }
+
+  /** Draws the sessions; the number of those that wait. */
+  draw(sessions) {
+    const rank = (session) => ORDER.indexOf(session.state);
+    const shown = [...sessions].sort((one, other) => rank(one) - rank(other));
+    const gone = new Set(this.rows.keys());
+    const focused = document.activeElement;
+    let moved = false;
+    shown.forEach((session, at) => {
+      gone.delete(session.id);
+      if (!this.rows.has(session.id)) this.rows.set(session.id, new Row(session.id, this));
+      const row = this.rows.get(session.id);
+      row.update(session);
+      if (this.place.children[at] !== row.node) {
+        this.place.insertBefore(row.node, this.place.children[at] || null);
+        moved = true;
+      }
+    });
+    gone.forEach((id) => {
+      this.rows.get(id).node.remove();
+      this.rows.delete(id);
+      moved = true;
+    });
+    // What was below the pointer is another one now.
+    if (moved) this.hush();
+    if (moved && focused !== document.activeElement && this.place.contains(focused)) focused.focus();
+    return shown.filter((session) => session.state === "waiting").length;
+  }
+}

@@ -1,0 +1,96 @@
+//! Sessions that other processes have open: in the background, and in a terminal.
+
+use serde_json::{Value, json};
+
+use super::client::{Served, command, ready};
+use crate::support::program::{bare, calls, says};
+use crate::support::server::{Act, Server};
+use crate::time_limit::InTime;
+
+/// A server, and a session in the background beside it, which asks for a command.
+async fn beside(acts: Vec<Act>, mode: &str) -> (Served, Server, String) {
+    let provider = Server::start(acts).await;
+    let dir = tempfile::tempdir().unwrap();
+    let mut tau = command(dir.path(), &["--listen", "127.0.0.1:0"], &["--permission-mode", mode]);
+    tau.env("TAU_HOME", dir.path());
+    let (child, address, token) = ready(tau).await;
+    let mut begun = bare(dir.path());
+    begun.args(["-b", "--base-url", &provider.url(), "--api-key", "x", "--model", "m", "clean up"]);
+    begun.env("TAU_HOME", dir.path()).env("TAU_PERMISSION_MODE", "ask").current_dir(dir.path());
+    let output = begun.output().in_time("a session in the background").await.unwrap();
+    let id = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    assert_eq!(id.len(), 36, "{output:?}");
+    (Served { child, address, token, dir }, provider, id)
+}
+
+/// The row of the session in the list, once it has this state.
+async fn row(server: &Served, id: &str, state: &str) -> Value {
+    let look = async {
+        loop {
+            let list = server.send("GET", "/api/sessions?open=true", &Value::Null).await.is(200).json();
+            let row = list["sessions"].as_array().unwrap().iter().find(|row| row["id"] == id).cloned();
+            if let Some(row) = row.filter(|row| row["state"] == state) {
+                return row;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    look.in_time("the state of the session").await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_of_another_tau_is_listed_read_answered_and_steered() {
+    let touch = calls("bash", &json!({ "command": "touch made; echo one" }));
+    let acts = vec![touch, says("All is clean."), says("Again.")];
+    let (server, _provider, id) = beside(acts, "ask").await;
+    let listed = row(&server, &id, "waiting").await;
+    assert_eq!(
+        (&listed["live"], &listed["elsewhere"], &listed["running"], &listed["waiting"]),
+        (&json!(true), &json!(true), &json!(true), &json!(1)),
+        "{listed}"
+    );
+    assert_eq!((&listed["firstPrompt"], &listed["model"]), (&json!("clean up"), &json!("local/m")));
+    let path = format!("/api/sessions/{id}");
+    let shown = server.send("GET", &path, &Value::Null).await.is(200).json();
+    let approval = shown["approvals"][0]["id"].as_str().unwrap().to_owned();
+    // Nothing is opened here, and it is closed and deleted where it is open.
+    server.send("DELETE", &path, &Value::Null).await.is(409);
+    let problem = server.send("POST", &format!("{path}/close"), &Value::Null).await.is(409).json();
+    assert_eq!(problem["type"], "urn:tau:problem:session-in-use");
+    // The mode that this server was started with is the ceiling here, too.
+    server.send("PATCH", &path, &json!({ "permissionMode": "auto" })).await.is(422);
+    server.send("PATCH", &path, &json!({ "name": "Cleaning" })).await.is(200);
+    let mut events = server.events(&id).await;
+    let answer = json!({ "decision": "allow" });
+    assert!(!server.dir.path().join("made").exists());
+    server.send("POST", &format!("{path}/approvals/{approval}"), &answer).await.is(204);
+    events.until("agent_settled").await;
+    assert!(server.dir.path().join("made").exists());
+    let history = server.send("GET", &format!("{path}/history"), &Value::Null).await.is(200).json();
+    assert_eq!(history["messages"].as_array().unwrap().len(), 4, "{history}");
+    // While a client looks, the process stays; prompts reach it by the path and by the id.
+    let body = json!({ "prompt": "and again", "sessionId": id });
+    let frames = server.stream("POST", "/api/prompt", "", &body).await.until("done").await;
+    assert_eq!(frames.last().unwrap().data["text"], "Again.");
+    events.until("agent_settled").await;
+    drop(events);
+    // At rest it has ended, and this server opens it itself.
+    let ended = row(&server, &id, "done").await;
+    assert_eq!((&ended["name"], &ended["lastLine"]), (&json!("Cleaning"), &json!("Again.")), "{ended}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_of_another_tau_is_stopped_and_no_stranger_reaches_it() {
+    let (server, _provider, id) =
+        beside(vec![calls("bash", &json!({ "command": "touch made" }))], "auto").await;
+    row(&server, &id, "waiting").await;
+    let path = format!("/api/sessions/{id}");
+    let host = format!("host: {}\r\n", server.address);
+    assert_eq!(server.raw("GET", &path, &host, b"").await.status, 401);
+    // The mode of a session elsewhere may be raised as far as that of one here.
+    server.send("PATCH", &path, &json!({ "permissionMode": "edits" })).await.is(200);
+    server.send("POST", &format!("{path}/abort"), &Value::Null).await.is(204);
+    let ended = row(&server, &id, "failed").await;
+    assert_eq!(ended["waiting"], 0, "{ended}");
+    assert!(!server.dir.path().join("made").exists());
+}
