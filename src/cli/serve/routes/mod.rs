@@ -114,7 +114,7 @@ async fn answered(app: &App, request: Request, next: Next) -> Response {
     let Some(owner) = owner else { return next.run(request).await };
     let path = request.uri().path();
     let is_stream = path.ends_with("/events") || path.ends_with("/prompt") || path.ends_with("/attach");
-    let counted = match app.open_stream().map(|counted| Some(counted).filter(|_| is_stream)) {
+    let counted = match is_stream.then(|| app.open_stream()).transpose() {
         Ok(counted) => counted,
         Err(problem) => return problem.into_response(),
     };
