@@ -4,6 +4,7 @@
 mod approvals;
 mod editor;
 mod hostile;
+mod jobs;
 mod plans;
 mod registry;
 mod sessions;

@@ -12,7 +12,7 @@ use agent_client_protocol_schema::v1::{
 
 use super::calls_of_session as calls;
 use super::state::{About, AcpSession, AcpState, Asked, BeginningKind, Opening, SessionKey, Stage};
-use super::{approvals, options, plans, questions, replay, requests, wire};
+use super::{approvals, jobs, options, plans, questions, replay, requests, wire};
 use tau_protocol::event::AgentEvent;
 use tau_protocol::event::{
     CompactionResult, Delta, NoticeLevel, QuestionEvent, RunEvent, SessionEvent, SettingsEvent, TaskEvent,
@@ -250,11 +250,12 @@ fn show_commands(state: &mut AcpState, key: SessionKey, commands: &[PromptComman
     let hinted = |hint: &str| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint));
     let own = AvailableCommand::new(requests::COMPACT, "Summarize the earlier part of the conversation")
         .input(hinted("what the summary should focus on"));
+    let of_jobs = AvailableCommand::new(jobs::NAME, jobs::PURPOSE).input(hinted(jobs::HINT));
     let others = commands.iter().map(|command| {
         let hint = Some(command.argument_hint.as_str()).filter(|hint| !hint.is_empty());
         AvailableCommand::new(command.name.as_str(), command.description.as_str()).input(hint.map(hinted))
     });
-    let news = AvailableCommandsUpdate::new(std::iter::once(own).chain(others).collect::<Vec<_>>());
+    let news = AvailableCommandsUpdate::new([own, of_jobs].into_iter().chain(others).collect::<Vec<_>>());
     if let Some(session) = state.sessions.get_mut(&key) {
         session.prompts = commands.iter().map(|command| command.name.clone()).collect();
     }

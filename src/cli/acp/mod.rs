@@ -11,6 +11,7 @@ mod calls_of_session;
 mod editor;
 mod events;
 mod host;
+mod jobs;
 mod options;
 mod plans;
 mod prompt;

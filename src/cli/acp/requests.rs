@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::state::{About, AcpState, Beginning, BeginningKind, NextPrompt, Order, SessionKey, Stage, Turn};
 use super::wire::Incoming;
-use super::{approvals, calls_of_session, options, plans, prompt, questions, wire};
+use super::{approvals, calls_of_session, jobs, options, plans, prompt, questions, wire};
 use tau_app::slash::{Commands, Slash};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{Queue, RunCommand, SettingsCommand, TaskCommand};
@@ -250,6 +250,9 @@ pub(crate) fn send(
     let (known, session) = (Commands::default(), state.sessions.get(&key));
     let is_prompt = |name: &str| session.is_some_and(|session| session.prompts.iter().any(|own| own == name));
     let command = match known.parse(&text) {
+        Some(Ok((row, argument))) if row.slash == Slash::Jobs && !is_prompt(&row.name) => {
+            return jobs::answer(state, key, &request, argument);
+        }
         Some(Ok((row, instructions)))
             if row.slash == Slash::Compact && (row.name == COMPACT || !is_prompt(&row.name)) =>
         {
