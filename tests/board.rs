@@ -29,7 +29,13 @@ fn server(acts: Vec<Act>) -> Server {
 
 /// Starts a session in the background that asks.
 fn begin(home: &Path, server: &Server, prompt: &str) -> String {
-    let mut begun = command(home, &["-b", "--base-url", &server.url(), "--model", "m", prompt]);
+    let models = format!(
+        "[vendors.own]\nbase_url = \"{}\"\napi = \"openai-completions\"\napi_key = \"x\"\n\
+         [[vendors.own.models]]\nid = \"m\"\n",
+        server.url()
+    );
+    fs::write(home.join("tau/models.toml"), models).unwrap();
+    let mut begun = command(home, &["-b", "--model", "own/m", prompt]);
     begun.env("TAU_PERMISSION_MODE", "ask");
     let (code, out, err) = texts(&begun.output_in_time());
     assert_eq!(code, Some(0), "{err}");
@@ -78,11 +84,18 @@ fn questions_of_other_sessions_are_announced_and_answered_on_the_board() {
     wait_for_file(&home.join("work/made"));
     screen.wait_for("✓ done     clean up");
     screen.wait_for("All is clean.");
-    // What has ended takes a message, too.
+    // What has ended takes a message, too; one that cannot be sent stays.
+    let models = fs::read_to_string(home.join("tau/models.toml")).unwrap();
+    fs::write(home.join("tau/models.toml"), "").unwrap();
     screen.type_keys("m");
     screen.wait_for("enter sends · esc goes back");
     screen.type_keys("now the cellar, q j x");
     screen.wait_for("> now the cellar, q j x");
+    screen.type_keys("\r");
+    screen.wait_for("no provider \"own\" is configured");
+    screen.wait_for("> now the cellar, q j x");
+    screen.wait_for("✓ done     clean up");
+    fs::write(home.join("tau/models.toml"), models).unwrap();
     screen.type_keys("\r");
     screen.wait_for("As you like.");
     assert!(model.requests().last().unwrap().contains("now the cellar, q j x"));

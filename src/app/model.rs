@@ -60,7 +60,7 @@ pub struct Answering {
     /// The pending look at what waits, and the time of the last one.
     pub(crate) ticket: Option<Ticket>,
     pub(crate) asked: Millis,
-    /// What was sent for that model: its own tickets, by those that were sent; none for an answer.
+    /// Its own tickets, by those of the requests that were sent for it; none for an answer.
     pub(crate) sent: BTreeMap<Ticket, Option<Ticket>>,
 }
 

@@ -115,7 +115,7 @@ requests! {
     /// Stop the run of a live session.
     #[serde(skip)]
     StopSession { id: String } => stop_session -> Done(String);
-    /// What waits for the user in a live session.
+    /// The calls and questions that wait for the user in a live session.
     #[serde(skip)]
     WaitingQuestions { id: String } => waiting_questions -> Waiting(WaitingQuestions);
     /// Give a live session an answer to what waits there, or ask it about that.

@@ -352,9 +352,6 @@ async fn background_jobs_are_listed_read_and_stopped() {
     };
     enter(&mut browser, &server).await;
     prompt(&mut browser, "go").await;
-    browser.until("document.querySelector('#asks .primary') !== null").await;
-    settled(&mut browser).await;
-    browser.click("#asks .primary").await;
     browser
         .until("document.querySelector('#jobs summary').innerText === 'Background jobs: 1 running, 0 ended'")
         .await;

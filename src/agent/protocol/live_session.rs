@@ -65,7 +65,7 @@ pub struct LiveRow {
     pub archived: bool,
 }
 
-/// What waits for the user in a session, oldest first.
+/// The calls and questions that wait for the user in a session, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WaitingQuestions {

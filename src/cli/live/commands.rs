@@ -158,7 +158,6 @@ pub(crate) fn send(args: &SendArgs) -> Exit {
             Ok(Exit::Ok)
         }),
         Ok(None) => {
-            record::forget(&named.environment.paths, &named.id);
             let arguments = ["-b", "--session", &named.id, "--", &text].map(OsString::from);
             match start::begin(&arguments) {
                 Ok(_) => Exit::Ok,

@@ -48,7 +48,7 @@ impl Others {
         self.server(id)?.ok_or_else(|| "no process has this session open any more".to_owned())
     }
 
-    /// What waits for the user in a session. The error is a sentence.
+    /// The calls and questions that wait for the user in a session. The error is a sentence.
     pub(crate) async fn waiting(&self, id: &str) -> Result<WaitingQuestions, String> {
         let Some(server) = self.server(id)? else { return Ok(WaitingQuestions::default()) };
         server.get(&format!("/api/sessions/{id}/attach/waiting")).await.map_err(|trouble| words(&trouble))

@@ -258,13 +258,6 @@ pub(crate) fn archive(paths: &Paths, id: &str, archived: bool) -> io::Result<()>
     written
 }
 
-/// Forgets the record of a session that no process has open.
-pub(crate) fn forget(paths: &Paths, id: &str) {
-    if of(paths, id).is_some_and(|found| !found.is_live) {
-        let _ = std::fs::remove_file(folder(paths).join(format!("{id}.json")));
-    }
-}
-
 fn read(path: &Path) -> Option<(String, FoundRecord)> {
     let record: LiveRecord = serde_json::from_slice(&read_capped(path, MAX_SIZE).ok()?).ok()?;
     if path.file_stem().is_none_or(|stem| stem != record.id.as_str()) {
@@ -319,8 +312,9 @@ mod tests {
         let open = Registered::new(&paths, record("d", LiveState::Idle)).unwrap();
         assert!(archive(&paths, "d", true).is_err(), "it is open");
         drop(open);
-        forget(&paths, "a");
-        forget(&paths, "b");
+        for id in ["a", "b"] {
+            std::fs::remove_file(folder(&paths).join(format!("{id}.json"))).unwrap();
+        }
         assert!(all(&paths).is_empty());
         write(&folder(&paths).join("c.json"), &record("c", LiveState::Running)).unwrap();
         let here = Path::new("");

@@ -137,7 +137,7 @@ pub(super) async fn other_waits(
     StatusCode::NO_CONTENT
 }
 
-/// What waits for the user in a session.
+/// Returns the calls and questions that wait for the user in a session.
 pub(super) async fn waiting(_: SameProtocol, AlreadyOpen(live): AlreadyOpen) -> Json<WaitingQuestions> {
     Json(live.read_facts(|facts, _| {
         let question = |(id, question): &(String, Question)| WaitingQuestion {

@@ -143,7 +143,7 @@ pub(super) async fn list(
     Ok(Json(SessionList { sessions: page, next }))
 }
 
-/// What other processes have open, or have ended in the background.
+/// The sessions that other processes have open, or that have ended in the background.
 async fn records(app: &App) -> Result<HashMap<String, FoundRecord>, Problem> {
     if app.elsewhere().is_none() {
         return Ok(HashMap::new());
@@ -246,7 +246,7 @@ pub(super) async fn delete(State(app): State<App>, Names(id): Names<String>) -> 
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What is known of a session besides its file.
+/// The source of facts about a session besides its file.
 enum Known<'a> {
     Here(&'a LiveSession),
     /// Another process has it open, or it has ended in the background.
