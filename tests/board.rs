@@ -34,6 +34,7 @@ fn begin(home: &Path, server: &Server, prompt: &str) -> String {
          [[vendors.own.models]]\nid = \"m\"\n",
         server.url()
     );
+    fs::create_dir_all(home.join("tau")).unwrap();
     fs::write(home.join("tau/models.toml"), models).unwrap();
     let mut begun = command(home, &["-b", "--model", "own/m", prompt]);
     begun.env("TAU_PERMISSION_MODE", "ask");
