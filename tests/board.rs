@@ -104,7 +104,7 @@ fn questions_of_other_sessions_are_announced_and_answered_on_the_board() {
     screen.wait_for("h archives");
     screen.type_keys("h");
     screen.wait_for("archived; tab shows what was archived");
-    screen.wait_until("it is gone", |cells| !cells.contents().contains("clean up"));
+    screen.wait_until("it is gone", |cells| !cells.contents().contains("✓ done"));
     screen.type_keys("\t");
     screen.wait_for("Archived sessions");
     screen.wait_for("✓ done     clean up");
