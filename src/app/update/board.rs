@@ -228,7 +228,11 @@ pub(super) fn pass_on(model: &mut Model, asked: Vec<Effect>, effects: &mut Vec<E
                 AgentCommand::Questions(_) => None,
                 AgentCommand::Task(TaskCommand::Query { ticket, .. }) => Some(Ticket(*ticket)),
                 // Its other parts are not in use.
-                AgentCommand::Task(TaskCommand::Shutdown)
+                AgentCommand::Task(
+                    TaskCommand::Shutdown
+                    | TaskCommand::SideQuestion { .. }
+                    | TaskCommand::StopSideQuestion { .. },
+                )
                 | AgentCommand::Run(_)
                 | AgentCommand::Queue(_)
                 | AgentCommand::Session(_)

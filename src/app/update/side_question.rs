@@ -37,7 +37,10 @@ pub(super) fn answered(model: &mut Model, event: &TaskEvent) {
                 view.error.clone_from(error);
             }
         }
-        TaskEvent::Answered { .. } | TaskEvent::Notice { .. } | TaskEvent::Stopped => {}
+        TaskEvent::Answered { .. }
+        | TaskEvent::Notice { .. }
+        | TaskEvent::OtherWaits { .. }
+        | TaskEvent::Stopped => {}
     }
 }
 
