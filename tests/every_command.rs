@@ -89,7 +89,7 @@ fn check(command: Slash, name: &str, takes_argument: bool) {
             screen.wait_for("no plan was accepted in this session");
         }
         Slash::SideQuestion => {
-            let screen = said("hello");
+            let screen = said("table");
             enter(&screen, &typed);
             screen.wait_for("write the question behind it");
             enter(&screen, &with("what is next?"));
