@@ -24,7 +24,7 @@ fn server(acts: Vec<Act>) -> Server {
             std::future::pending::<()>().await;
         });
     });
-    started.recv().unwrap()
+    started.recv_timeout(crate::time_limit::LIMIT).unwrap()
 }
 
 /// Starts a session in the background that asks.

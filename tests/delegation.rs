@@ -105,10 +105,17 @@ impl Home {
         self.dir.path().join("work")
     }
 
-    fn tau(&self, arguments: &[&str]) -> Command {
+    /// tau without arguments.
+    fn program(&self) -> Command {
         let mut command = bare(self.dir.path());
-        command.env("TAU_HOME", self.config()).args(["--model", "own/m"]).args(arguments);
+        command.env("TAU_HOME", self.config());
         command.env("TAU_PERMISSION_MODE", "auto").current_dir(self.work());
+        command
+    }
+
+    fn tau(&self, arguments: &[&str]) -> Command {
+        let mut command = self.program();
+        command.args(["--model", "own/m"]).args(arguments);
         command
     }
 

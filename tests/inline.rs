@@ -142,6 +142,7 @@ fn a_crash_leaves_what_is_shown_and_reports_below_it() {
     let args = ["--exact", "inline::child_that_panics", "--ignored", "--nocapture"];
     let mut terminal = Terminal::program(&this, &args, 80, 24);
     assert_eq!(terminal.wait_exit().code(), Some(101));
+    terminal.wait_for("the answer was 41");
     check_order(
         &terminal.rows(),
         &["first row", "second row", "third row", "tau crashed: the answer was 41"],

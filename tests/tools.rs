@@ -180,7 +180,8 @@ async fn details_say_what_was_done() {
 #[test]
 fn every_tool_has_a_label_and_read_says_its_bounds() {
     let labels: Vec<String> = Toolbox::all().specs().into_iter().map(|spec| spec.label).collect();
-    assert_eq!(labels, ["Read", "Bash", "Jobs", "Edit", "Write", "Ask user", "Grep", "Find", "Ls"]);
+    let known = ["Read", "Bash", "Jobs", "Edit", "Write", "Ask user", "Grep", "Find", "Ls", "Delegate"];
+    assert_eq!(labels, known);
     let tools = Toolbox::all();
     let properties = &tools.get("read").unwrap().spec().parameters["properties"];
     assert_eq!(properties["offset"]["minimum"], 1);

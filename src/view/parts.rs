@@ -76,6 +76,11 @@ pub fn rows(model: &Model, memo: &mut Memo, entry: &TranscriptEntry, part: u32, 
     } else if model.transcript.is_grouped(entry) {
         // A group also depends on the entries beside it.
         RowsVersion::Transient
+    } else if matches!(entry.body, EntryBody::Command(_))
+        && (shows_time(entry, part) || has_keyboard(model, entry))
+    {
+        // It depends on who has the keyboard, and on newer commands.
+        RowsVersion::Transient
     } else if shows_time(entry, part) {
         RowsVersion::Timed { revision: entry.revision, now: model.clock() }
     } else if is_growing(entry) {

@@ -86,8 +86,8 @@ async fn files_of_trusted_projects_are_kinds() {
     assert!(of("as explore").system().contains("You cannot change anything."));
     assert!(home.parent().results()[4].starts_with("delegate: no kind \"main\"; "));
     // Lists have them, with their problems.
-    let mut list = home.tau(&["extensions", "--trust"]);
-    let listed = run(&mut list, None).await.out;
+    let mut list = home.program();
+    let listed = run(list.args(["extensions", "--trust"]), None).await.out;
     assert!(listed.contains("Kinds of helpers"), "{listed}");
     assert!(listed.contains("explore is built in; give it another name"), "{listed}");
     assert!(listed.contains("Bash(git:*) is left out"), "{listed}");

@@ -139,7 +139,7 @@ fn apply_to_run(engine: &mut Engine, command: RunCommand) {
         }
         RunCommand::SendQueued | RunCommand::PursueGoal if is_running => {}
         RunCommand::Continue | RunCommand::SendQueued | RunCommand::PursueGoal => {
-            engine.pending.commands.push_back(command.into())
+            engine.pending.commands.push_back(command.into());
         }
         RunCommand::Compact { .. } => stop_for(engine, command.into()),
         // These never wait.

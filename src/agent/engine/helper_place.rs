@@ -27,7 +27,7 @@ pub(crate) enum HelperEvent {
 
 /// Something that happened to a helper.
 pub(crate) enum HelperNews {
-    Event(AgentEvent),
+    Event(Box<AgentEvent>),
     /// Its call was aborted while it waited to begin.
     Withdrawn,
     /// Its agent has ended.

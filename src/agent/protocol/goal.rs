@@ -104,7 +104,7 @@ mod tests {
         let limits = GoalLimits { seconds: Some(90), ..GoalLimits::default() };
         let goal = Goal { milliseconds: 60_500, ..Goal::new("make".to_owned(), limits) };
         assert_eq!(goal.time_left(), Some(Duration::from_millis(29_500)));
-        assert_eq!(Goal { milliseconds: 99_000, ..goal.clone() }.time_left(), Some(Duration::ZERO));
+        assert_eq!(Goal { milliseconds: 99_000, ..goal }.time_left(), Some(Duration::ZERO));
         assert_eq!(Goal::new("make".to_owned(), GoalLimits::default()).time_left(), None);
     }
 }

@@ -69,25 +69,23 @@ impl SidePlace {
 
     /// The next news; pending while nothing is asked. Cancel safe. The pieces of an answer come before its end.
     pub(crate) async fn next(&mut self) -> SideNews {
-        loop {
-            tokio::select! {
-                biased;
-                Some(news) = self.written.recv() => return news,
-                Some(news) = self.work.next(), if !self.work.is_empty() => {
-                    if let SideNews::Ended { id, .. } = &news {
-                        self.stops.retain(|(own, _)| own != id);
-                    }
-                    // What it wrote in the same moment comes first.
-                    match self.written.try_recv() {
-                        Ok(earlier) => {
-                            self.work.push(Box::pin(std::future::ready(news)));
-                            return earlier;
-                        }
-                        Err(_) => return news,
-                    }
+        tokio::select! {
+            biased;
+            Some(news) = self.written.recv() => news,
+            Some(news) = self.work.next(), if !self.work.is_empty() => {
+                if let SideNews::Ended { id, .. } = &news {
+                    self.stops.retain(|(own, _)| own != id);
                 }
-                else => return pending().await,
+                // What it wrote in the same moment comes first.
+                match self.written.try_recv() {
+                    Ok(earlier) => {
+                        self.work.push(Box::pin(std::future::ready(news)));
+                        earlier
+                    }
+                    Err(_) => news,
+                }
             }
+            else => pending().await,
         }
     }
 }

@@ -165,7 +165,7 @@ fn relay(
     });
     tokio::spawn(async move {
         while let Some(event) = events.recv().await {
-            if news.send((number, HelperNews::Event(event))).await.is_err() {
+            if news.send((number, HelperNews::Event(Box::new(event)))).await.is_err() {
                 break;
             }
         }
@@ -179,7 +179,7 @@ fn relay(
 /// Handles news of a helper.
 fn take_news(engine: &mut Engine, number: u32, news: HelperNews) {
     match news {
-        HelperNews::Event(event) => take_event(engine, number, event),
+        HelperNews::Event(event) => take_event(engine, number, *event),
         HelperNews::Withdrawn => {
             let at = engine.helpers.waiting.iter().position(|request| request.number == number);
             if let Some(request) = at.and_then(|at| engine.helpers.waiting.remove(at)) {
@@ -324,10 +324,10 @@ fn sign(question: &mut Question, name: &str) {
             }
         }
         Question::Select { title, .. } | Question::Confirm { title, .. } => {
-            *title = format!("{name}: {title}")
+            *title = format!("{name}: {title}");
         }
         Question::Form { message, .. } | Question::Url { message, .. } => {
-            *message = format!("{name}: {message}")
+            *message = format!("{name}: {message}");
         }
         Question::Plan { .. } => {}
     }
