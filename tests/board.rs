@@ -65,8 +65,13 @@ fn questions_of_other_sessions_are_announced_and_answered_on_the_board() {
     // The screen of another session says so, and the terminal.
     screen.wait_for("another session waits for your answer: clean up");
     screen.wait_for("ctrl+x l shows it");
-    let sent = String::from_utf8_lossy(&screen.bytes()).into_owned();
-    assert!(sent.contains("\x1b]9;tau: waiting for your answer · clean up\x1b\\"), "{sent:?}");
+    let end = Instant::now() + TIMEOUT;
+    while !String::from_utf8_lossy(&screen.bytes())
+        .contains("\x1b]9;tau: waiting for your answer · clean up\x1b\\")
+    {
+        assert!(Instant::now() < end, "no notification: {}", screen.text());
+        std::thread::sleep(Duration::from_millis(20));
+    }
     screen.type_keys("\x1b[I\x18l");
     screen.wait_for("? waiting  clean up");
     screen.wait_for("a answers · enter opens");
