@@ -23,8 +23,9 @@ impl Catalogue {
         let cheap = self.get(&model.provider, id).filter(|cheap| self.is_served(cheap))?;
         let sum = |price: &Price| price.input + price.output;
         let is_cheaper = match (&cheap.cost, &model.cost) {
+            (Some(cheap), Some(own)) => sum(cheap) < sum(own),
             // What a subscription pays has no price.
-            (Some(cheap), Some(own)) => sum(cheap) < sum(own) || (sum(cheap) == 0.0 && sum(own) == 0.0),
+            (None, None) => true,
             _ => false,
         };
         (is_cheaper && cheap.id != model.id).then_some(cheap)
