@@ -1,4 +1,4 @@
-//! A cheap model of a provider, for work that needs no better one: exploring a project.
+//! The cheap model of a provider, for simple work such as exploring a project.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const CHEAP: &[(&str, &str)] = &[
 ];
 
 impl Catalogue {
-    /// A cheaper model of the same provider; `None` if there is none, or if `model` is as cheap.
+    /// The provider's cheap model, if it is known and costs less than `model`.
     pub fn cheap_model(&self, model: &Model) -> Option<Arc<Model>> {
         let (_, id) = CHEAP.iter().find(|(provider, _)| *provider == model.provider)?;
         let cheap = self.get(&model.provider, id).filter(|cheap| self.is_served(cheap))?;

@@ -27,7 +27,7 @@ pub trait Host: Debug + Send + Sync {
         None
     }
 
-    /// A much cheaper model of the same provider, for work that needs no better one; `None` if there is none.
+    /// A much cheaper model of the same provider for simple work, if it has one.
     fn cheap_model(&self, _model: &Model) -> Option<Arc<Model>> {
         None
     }
