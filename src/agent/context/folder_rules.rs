@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use crate::extensions::front_matter::{FieldValue, FrontMatter};
+use crate::extensions::front_matter::FrontMatter;
 
 /// The maximum number of rule files in a folder.
 const MAX_RULES: usize = 100;
@@ -37,41 +37,10 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
 pub(super) fn parse(text: &str) -> (Option<Vec<String>>, &str) {
     let Ok(matter) = FrontMatter::parse(text) else { return (None, text) };
     let body = text.get(matter.length..).unwrap_or_default();
-    let paths = match matter.get("paths") {
-        None => return (None, body),
-        Some(FieldValue::Text(paths)) => split(paths),
-        Some(FieldValue::List(paths)) => {
-            let text = |path: &FieldValue| match path {
-                FieldValue::Text(path) => Some(path.clone()),
-                FieldValue::List(_) | FieldValue::Map(_) => None,
-            };
-            paths.iter().filter_map(text).collect()
-        }
-        Some(FieldValue::Map(_)) => Vec::new(),
-    };
+    let Some(paths) = matter.get("paths") else { return (None, body) };
+    let paths = paths.texts(('{', '}'));
     // Without paths it applies to all.
     (Some(paths).filter(|paths| !paths.is_empty()), body)
-}
-
-/// Splits patterns at commas outside braces.
-fn split(patterns: &str) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut depth = 0_usize;
-    for c in patterns.chars() {
-        match c {
-            '{' => depth += 1,
-            '}' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 => {
-                parts.push(String::new());
-                continue;
-            }
-            _ => {}
-        }
-        if let Some(last) = parts.last_mut() {
-            last.push(c);
-        }
-    }
-    parts.iter().map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
 }
 
 /// Whether one of the paths below `base` matches one of the patterns.

@@ -21,6 +21,48 @@ pub enum FieldValue {
     Map(Vec<(String, FieldValue)>),
 }
 
+impl FieldValue {
+    /// The texts of a list, or those between the commas of a text that are not within `brackets`; none is
+    /// empty, and none has blanks around it. A map has none.
+    pub fn texts(&self, brackets: (char, char)) -> Vec<String> {
+        let texts = match self {
+            FieldValue::Text(text) => between_commas(text, brackets),
+            FieldValue::List(list) => {
+                list.iter().filter_map(FieldValue::as_text).map(str::to_owned).collect()
+            }
+            FieldValue::Map(_) => Vec::new(),
+        };
+        texts.iter().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
+    }
+
+    fn as_text(&self) -> Option<&str> {
+        match self {
+            FieldValue::Text(text) => Some(text),
+            FieldValue::List(_) | FieldValue::Map(_) => None,
+        }
+    }
+}
+
+/// The parts of a text between commas outside brackets.
+fn between_commas(text: &str, (open, close): (char, char)) -> Vec<String> {
+    let (mut parts, mut depth) = (vec![String::new()], 0_usize);
+    for c in text.chars() {
+        if c == ',' && depth == 0 {
+            parts.push(String::new());
+            continue;
+        }
+        if c == open {
+            depth += 1;
+        } else if c == close {
+            depth = depth.saturating_sub(1);
+        }
+        if let Some(last) = parts.last_mut() {
+            last.push(c);
+        }
+    }
+    parts
+}
+
 /// The fields of a file, and the offset of its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrontMatter {

@@ -109,7 +109,7 @@ fn look_in(
             Entry::Folder(inner) => look_in(walk, &inner, depth + 1, found, source),
             Entry::File(path) => {
                 let ending = path.extension().and_then(|ending| ending.to_str());
-                let parse: fn(&str, &mut FoundKind) -> Result<(), String> = match ending {
+                let parse: Parse = match ending {
                     Some("md") => markdown,
                     Some("toml") => toml,
                     _ => continue,
@@ -121,11 +121,7 @@ fn look_in(
 }
 
 /// The kind in a file; `None` if it is not for helpers.
-fn kind(
-    path: PathBuf,
-    source: ExtensionSource,
-    parse: fn(&str, &mut FoundKind) -> Result<(), String>,
-) -> Option<FoundKind> {
+fn kind(path: PathBuf, source: ExtensionSource, parse: Parse) -> Option<FoundKind> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let kind = HelperKind { name, ..HelperKind::default() };
     let mut found = FoundKind { kind, path, source, is_broken: false, problems: Vec::new() };
@@ -134,13 +130,14 @@ fn kind(
         let encoding = encoding::of_text(&bytes).ok_or("it is a binary file")?;
         Ok(encoding::decode(&bytes, encoding).0)
     });
-    if let Err(problem) = text.and_then(|text| parse(&text, &mut found)) {
-        if problem == OTHER {
-            return None;
+    match text.and_then(|text| parse(&text, &mut found)) {
+        Ok(Purpose::Helper) => {}
+        Ok(Purpose::Other) => return None,
+        Err(problem) => {
+            found.is_broken = true;
+            found.problems.push(problem);
+            return Some(found);
         }
-        found.is_broken = true;
-        found.problems.push(problem);
-        return Some(found);
     }
     let kind = &mut found.kind;
     kind.description = line(&kind.description, MAX_DESCRIPTION);
@@ -162,18 +159,22 @@ fn kind(
     Some(found)
 }
 
-/// Not an error: the file is an agent that the user switches to, or is turned off.
-const OTHER: &str = "not a helper";
+/// The purpose of a file that can be read.
+enum Purpose {
+    Helper,
+    /// An agent that the user switches to, one that is turned off, or a note.
+    Other,
+}
+
+/// A function that reads a kind.
+type Parse = fn(&str, &mut FoundKind) -> Result<Purpose, String>;
 
 /// Reads a markdown file.
-fn markdown(text: &str, found: &mut FoundKind) -> Result<(), String> {
+fn markdown(text: &str, found: &mut FoundKind) -> Result<Purpose, String> {
     let front = FrontMatter::parse(text)?;
-    if front.fields.is_empty() {
-        // A note beside the kinds.
-        return Err(OTHER.to_owned());
-    }
-    if front.text("mode") == Some("primary") || front.text("disable") == Some("true") {
-        return Err(OTHER.to_owned());
+    let is_off = front.text("mode") == Some("primary") || front.text("disable") == Some("true");
+    if front.fields.is_empty() || is_off {
+        return Ok(Purpose::Other);
     }
     found.problems.extend(front.problem.clone());
     let kind = &mut found.kind;
@@ -196,7 +197,7 @@ fn markdown(text: &str, found: &mut FoundKind) -> Result<(), String> {
         switches(kind, map, "deny");
     }
     found.problems.extend(problems);
-    Ok(())
+    Ok(Purpose::Helper)
 }
 
 /// The fields of a TOML file that count. Others are Codex's own.
@@ -210,7 +211,7 @@ struct CodexAgent {
 }
 
 /// Reads a TOML file.
-fn toml(text: &str, found: &mut FoundKind) -> Result<(), String> {
+fn toml(text: &str, found: &mut FoundKind) -> Result<Purpose, String> {
     let agent: CodexAgent = ::toml::from_str(text).map_err(|error| error.message().to_owned())?;
     let kind = &mut found.kind;
     kind.name = agent.name.unwrap_or_else(|| kind.name.clone());
@@ -221,7 +222,7 @@ fn toml(text: &str, found: &mut FoundKind) -> Result<(), String> {
         // Without a shell, nothing but these changes files.
         kind.without = CHANGING.iter().chain(&["bash"]).map(|name| (*name).to_owned()).collect();
     }
-    Ok(())
+    Ok(Purpose::Helper)
 }
 
 /// Chooses the model. Short names of Claude Code stand for a cheap model, or that of the parent.
@@ -236,46 +237,15 @@ fn model(kind: &mut HelperKind, model: Option<&str>) {
 /// The tools in a list, or in a text with commas. Calls of only some kind cannot be told apart here, so such a
 /// tool is left out.
 fn names(value: &FieldValue, problems: &mut Vec<String>) -> Vec<String> {
-    let texts: Vec<String> = match value {
-        FieldValue::Text(text) => parts(text),
-        FieldValue::List(list) => {
-            let text = |value: &FieldValue| match value {
-                FieldValue::Text(text) => Some(text.clone()),
-                FieldValue::List(_) | FieldValue::Map(_) => None,
-            };
-            list.iter().filter_map(text).collect()
-        }
-        FieldValue::Map(_) => Vec::new(),
-    };
     let mut found = Vec::new();
-    for text in texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty()) {
+    for text in value.texts(('(', ')')) {
         match text.contains('(') {
             true => problems
                 .push(format!("{text} is left out: a kind has a tool or not; rules are in the settings")),
-            false => found.push(own_name(text)),
+            false => found.push(own_name(&text)),
         }
     }
     found
-}
-
-/// The parts of a text between commas that are not in parentheses.
-fn parts(text: &str) -> Vec<String> {
-    let (mut parts, mut depth) = (vec![String::new()], 0_u32);
-    for c in text.chars() {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 => {
-                parts.push(String::new());
-                continue;
-            }
-            _ => {}
-        }
-        if let Some(last) = parts.last_mut() {
-            last.push(c);
-        }
-    }
-    parts
 }
 
 /// Takes away the tools with this value. Only whole tools: patterns are rules, which are in the settings.
