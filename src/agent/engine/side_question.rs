@@ -45,18 +45,9 @@ pub(crate) fn ask(engine: &mut Engine, id: String, question: &str) {
     let mut messages = refused_parts::left_out(&context, &model, None);
     messages.extend(open_calls(&messages));
     messages.push(prompt(question));
+    let thinking = refused_parts::level(engine.thinking(), &context, &model, None);
+    let request = engine.request(&model, messages, thinking);
     let config = &engine.config;
-    let request = ModelRequest {
-        model: model.with_thinking_budgets(&config.behavior.budgets),
-        key: None,
-        system: config.system.clone(),
-        messages,
-        tools: config.tools.specs().into(),
-        thinking: refused_parts::level(engine.thinking(), &context, &model, None),
-        max_tokens: None,
-        temperature: config.behavior.temperature,
-        session_id: engine.conversation_id(),
-    };
     let asking = Asking {
         id: id.clone(),
         request,

@@ -31,6 +31,7 @@ use crate::engine::base::user_requests::UserRequests;
 use crate::extensions::helper_kinds::HelperKind;
 use crate::extensions::mcp::{Mcp, search};
 use crate::permissions::Rule;
+use crate::provider::ModelRequest;
 use crate::session::SessionError;
 use crate::session::usage::UsageSum;
 use tau_protocol::approval::PermissionMode;
@@ -511,6 +512,28 @@ impl Engine {
     pub(crate) fn conversation_id(&self) -> String {
         let named = self.config.behavior.conversation_id.clone();
         named.unwrap_or_else(|| self.config.session.info().id.clone())
+    }
+
+    /// A request of the conversation. What precedes `messages` is the same in each, so that the provider's cache
+    /// can be used.
+    pub(crate) fn request(
+        &self,
+        model: &Arc<Model>,
+        messages: Vec<Arc<Message>>,
+        thinking: ThinkingLevel,
+    ) -> ModelRequest {
+        let config = &self.config;
+        ModelRequest {
+            model: model.with_thinking_budgets(&config.behavior.budgets),
+            key: None,
+            system: config.system.clone(),
+            messages,
+            tools: config.tools.specs().into(),
+            thinking,
+            max_tokens: None,
+            temperature: config.behavior.temperature,
+            session_id: self.conversation_id(),
+        }
     }
 
     /// The thinking level in force: the one requested, or the closest that the model has.

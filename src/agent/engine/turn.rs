@@ -123,20 +123,10 @@ impl Exchange for Request<'_, '_, '_> {
     }
 
     fn request(&self, messages: Vec<Arc<Message>>) -> ModelRequest {
-        let config = &self.turn.run.engine.config;
         let engine = &self.turn.run.engine;
-        let (context, model) = (config.session.context().messages, &self.attempt.model);
-        ModelRequest {
-            model: self.attempt.model.with_thinking_budgets(&config.behavior.budgets),
-            key: None,
-            system: config.system.clone(),
-            messages,
-            tools: config.tools.specs().into(),
-            thinking: refused_parts::level(engine.thinking(), &context, model, self.turn.refused()),
-            max_tokens: None,
-            temperature: config.behavior.temperature,
-            session_id: engine.conversation_id(),
-        }
+        let (context, model) = (engine.config.session.context().messages, &self.attempt.model);
+        let thinking = refused_parts::level(engine.thinking(), &context, model, self.turn.refused());
+        engine.request(model, messages, thinking)
     }
 
     fn receive(&mut self, event: StreamEvent) {
