@@ -22,7 +22,7 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> b
     let (action, has_dialog) = (inner.keymap.action(key), !inner.overlays.is_empty());
     let is_idle = !has_dialog && !inner.shows_prompt();
     if action == Some(Action::Answer) || is_idle && key.code == KeyCode::Esc {
-        board::leave(model, Ok(""), effects);
+        board::leave(model, None, effects);
         return true;
     }
     let mut asked = Vec::new();

@@ -162,8 +162,8 @@ pub(super) fn waiting(
         answering.ticket = None;
         return match answer {
             Ok(waiting) if !waiting.is_empty() => fill_questions(&mut answering.model, &waiting),
-            Ok(_) => leave(model, Ok("answered"), effects),
-            Err(error) => leave(model, Err(&error), effects),
+            Ok(_) => leave(model, Some(Ok("answered")), effects),
+            Err(error) => leave(model, Some(Err(&error)), effects),
         };
     }
     let Some(view) = model.open::<BoardView>().filter(|view| view.list.change == Some(ticket)) else {
@@ -210,11 +210,11 @@ fn fill_questions(inner: &mut Model, waiting: &WaitingQuestions) {
     }
 }
 
-/// Goes back to the list.
-pub(super) fn leave(model: &mut Model, why: Result<&str, &str>, effects: &mut Vec<Effect>) {
+/// Goes back to the list, which says this.
+pub(super) fn leave(model: &mut Model, said: Option<Result<&str, &str>>, effects: &mut Vec<Effect>) {
     model.answering = None;
     if let Some(view) = model.open::<BoardView>() {
-        view.list.said = Some(report(&why)).filter(|_| why != Ok(""));
+        view.list.said = said.as_ref().map(report);
     }
     look(model, effects);
 }
