@@ -5,9 +5,11 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::FileType;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+
+use rustix::fs::{Dir, FileType, Mode, OFlags};
 
 use super::shell::{self, Analysis};
 use tau_tools::paths::identity;
@@ -120,7 +122,7 @@ pub(super) fn kind(path: &Path) -> Option<FileType> {
 }
 
 fn kind_now(path: &Path) -> Option<FileType> {
-    path.symlink_metadata().ok().map(|facts| facts.file_type())
+    rustix::fs::lstat(path).ok().map(|facts| FileType::from_raw_mode(facts.st_mode))
 }
 
 /// The target of an absolute path; `None` outside of a judgement.
@@ -140,6 +142,8 @@ fn place(path: &Path) -> Option<Rc<Place>> {
             let real = if kind.is_some_and(|kind| kind.is_symlink()) { identity(&plain) } else { plain };
             Rc::new(Place { real, kind })
         }
+        // The root.
+        (None, _) => Rc::new(Place { real: path.to_owned(), kind: Some(FileType::Directory) }),
         _ => Rc::new(Place { real: identity(path), kind: kind_now(path) }),
     };
     Some(once(|known| &mut known.places, path.as_os_str(), look))
@@ -178,7 +182,7 @@ pub(super) fn program(name: &str) -> Option<PathBuf> {
         let is_there = |folder: &PathBuf| {
             place.clone_from(folder);
             place.push(name);
-            place.symlink_metadata().is_ok()
+            kind_now(&place).is_some()
         };
         let found = search.absolute.iter().any(is_there);
         found.then_some(place)
@@ -191,14 +195,21 @@ pub(super) fn entries(folder: &Path, limit: usize) -> Rc<[OsString]> {
     if let Some(known) = KNOWN.with_borrow(|known| known.as_ref()?.entries.get(folder.as_os_str()).cloned()) {
         return known;
     }
-    let names = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-    let found: Rc<[OsString]> = names.take(limit).map(|entry| entry.file_name()).collect();
+    let found: Rc<[OsString]> = names_in(folder).take(limit).collect();
     if found.len() < limit {
         KNOWN.with_borrow_mut(|known| {
             known.as_mut().map(|known| known.entries.insert(folder.into(), Rc::clone(&found)))
         });
     }
     found
+}
+
+fn names_in(folder: &Path) -> impl Iterator<Item = OsString> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut dir = rustix::fs::open(folder, flags, Mode::empty()).and_then(Dir::new).ok();
+    let names =
+        std::iter::from_fn(move || dir.as_mut()?.read()?.ok().map(|entry| entry.file_name().to_owned()));
+    names.map(|name| OsString::from_vec(name.into_bytes())).filter(|name| name != "." && name != "..")
 }
 
 /// The analysis of a command.
@@ -213,6 +224,8 @@ pub(super) fn objection(folder: &Path, look: impl FnOnce() -> Option<String>) ->
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
 
     #[test]
@@ -246,7 +259,8 @@ mod tests {
             let _moment = Moment::begin();
             for name in names.into_iter().chain(names) {
                 assert_eq!(followed(&at(name)), identity(&at(name)), "{name}");
-                let found = at(name).symlink_metadata().map(|facts| facts.file_type()).ok();
+                let found =
+                    at(name).symlink_metadata().ok().map(|facts| FileType::from_raw_mode(facts.mode()));
                 assert_eq!((kind(&at(name)), is_folder(&at(name))), (found, at(name).is_dir()), "{name}");
             }
             assert_eq!(followed(Path::new("/")), Path::new("/"));

@@ -4,7 +4,7 @@
 //! the same tokens.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use brush_parser::ast::{
@@ -116,7 +116,7 @@ pub(super) fn read(text: &str, depth: usize) -> Found {
         return found;
     };
     let positions = Positions::of(text);
-    let mut by_end = HashMap::new();
+    let mut by_end = BTreeMap::new();
     for token in tokens {
         if let Token::Word(word) = token {
             found.nested.extend(word.nested.iter().map(|nested| nested.inner.clone()));
@@ -165,7 +165,8 @@ fn parse(text: &str, tokens: &[Token], options: &ParserOptions) -> Option<Progra
             (Token::Word(word), brush_parser::Token::Word(value, _)) => {
                 let source = text.get(word.span.clone()).unwrap_or_default();
                 let rewritten = !word.nested.is_empty() || source.contains("${") || source.contains("$((");
-                end == word.span.end && (rewritten || source.replace("\\\n", "") == value.replace("\\\n", ""))
+                let is_same = || source == value || source.replace("\\\n", "") == value.replace("\\\n", "");
+                end == word.span.end && (rewritten || is_same())
             }
             (Token::Operator(span), brush_parser::Token::Operator(value, _)) => {
                 end == span.end && text.get(span.clone()) == Some(value.as_str())
@@ -241,7 +242,7 @@ impl Positions {
 
 struct Walk {
     /// The words by their end.
-    words: HashMap<usize, Word>,
+    words: BTreeMap<usize, Word>,
     positions: Positions,
     found: Found,
     whole: Range<usize>,
