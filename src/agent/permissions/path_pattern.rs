@@ -112,7 +112,7 @@ pub(super) fn normalised(path: &Path) -> PathBuf {
 }
 
 /// Like [`normalised`], for a path that usually is.
-fn in_normal_form(path: PathBuf) -> PathBuf {
+pub(super) fn in_normal_form(path: PathBuf) -> PathBuf {
     if is_normal(&path) { path } else { normalised(&path) }
 }
 

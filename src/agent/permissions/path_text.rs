@@ -289,10 +289,14 @@ impl PathText {
     /// The existing paths that it may currently stand for, with links at their ends not followed. `None` if
     /// there are more than `limit` names to check.
     pub(super) fn on_disk(&self, limit: usize) -> Option<Vec<PathBuf>> {
-        let mut start = PathBuf::with_capacity(self.0.len());
-        start.push("/");
-        let (mut found, mut looked_at) = (vec![start], 0_usize);
-        for part in self.names() {
+        let known = self.known_start();
+        let folder =
+            known.rsplit_once('/').map(|(folder, _)| folder).filter(|folder| folder.starts_with('/'));
+        let folder = folder.unwrap_or_default();
+        let rest = self.0.get(folder.chars().count()..).unwrap_or_default();
+        let (mut found, mut looked_at, mut letters) =
+            (vec![PathBuf::from("/").join(folder)], 0_usize, Vec::new());
+        for part in rest.split(|mark| *mark == Mark::Char('/')).filter(|part| !part.is_empty()) {
             if let Some(name) = text_of(part) {
                 found.iter_mut().for_each(|path| path.push(&name));
                 continue;
@@ -304,7 +308,9 @@ impl PathText {
                     if looked_at > limit {
                         return None;
                     }
-                    if meets(part, &PathText::literal(&name.to_string_lossy()).0) {
+                    letters.clear();
+                    letters.extend(name.to_string_lossy().chars().map(Mark::Char));
+                    if meets(part, &letters) {
                         next.push(folder.join(name));
                     }
                 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::links;
-use super::path_pattern::{JudgedPath, Places, normalised};
+use super::path_pattern::{JudgedPath, Places, in_normal_form};
 use super::path_text::{MAX_ALTERNATIVES, Mark, PathText};
 use super::shell::{Analysis, Part, Piece, Word};
 
@@ -82,7 +82,7 @@ impl NamedPath {
         if follows {
             return NamedPath::Known(Rc::new(JudgedPath::of(path)));
         }
-        let plain = normalised(&path);
+        let plain = in_normal_form(path);
         NamedPath::Known(Rc::new(JudgedPath { real: plain.clone(), plain }))
     }
 
