@@ -25,6 +25,7 @@ use tau_protocol::query::{QueryAnswer, SessionSource};
 use tau_protocol::session_row::SessionRow;
 use tau_protocol::session_row::{FoundSession, LastExchange};
 use tau_protocol::trust::Folder;
+use tau_tools::user_error::UserError;
 
 /// The ticket of a query whose answer is used regardless of the sender.
 pub const NO_TICKET: u64 = 0;
@@ -57,7 +58,7 @@ macro_rules! requests {
                     self: &Arc<Self>,
                     call: &Self::Call,
                     $($field: $kind),*
-                ) -> impl Future<Output = Result<$answer, String>> + Send;
+                ) -> impl Future<Output = Result<$answer, UserError>> + Send;
             )+
         }
 
@@ -65,7 +66,7 @@ macro_rules! requests {
         pub(crate) trait TakeReply {
             $(
                 $(#[doc = $doc])+
-                fn $method(&mut self, $($field: $kind,)* answer: Result<$answer, String>);
+                fn $method(&mut self, $($field: $kind,)* answer: Result<$answer, UserError>);
             )+
         }
 
@@ -296,7 +297,7 @@ pub enum ShellReply {
     /// Success, as a sentence for the user.
     Done(String),
     /// Failure, as a sentence for the user, with a remedy.
-    Failed(String),
+    Failed(UserError),
 }
 
 impl ShellReply {

@@ -7,6 +7,7 @@ use super::ansi::{self, AnsiLine};
 use super::msg::Millis;
 use super::status_facts::StatusFacts;
 use tau_protocol::status_template::StatusTemplate;
+use tau_tools::user_error::UserError;
 
 /// Minimum time between two starts of the command, in milliseconds.
 pub(crate) const INTERVAL: Millis = 1_000;
@@ -41,7 +42,7 @@ pub struct StatusCommand {
 
 impl StatusCommand {
     /// Stores its output.
-    pub(crate) fn take(&mut self, printed: &Result<String, String>) {
+    pub(crate) fn take(&mut self, printed: &Result<String, UserError>) {
         self.running = false;
         let text = printed.as_deref().unwrap_or_else(|error| error);
         self.line = ansi::lines(text.lines().next().unwrap_or("")).into_iter().next().unwrap_or_default();

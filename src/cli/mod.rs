@@ -41,6 +41,7 @@ use compose::{Setup, sessions};
 use process::exit::{Exit, fail, say};
 use process::{crash, hardening, log, signals, stderr, waiter};
 use tau_agent::settings::Paths;
+use tau_tools::user_error::UserError;
 
 /// Runs the program; returns its exit code.
 pub fn main() -> std::process::ExitCode {
@@ -161,7 +162,7 @@ fn attach(args: AttachArgs) -> Exit {
 }
 
 /// Starts the log if requested.
-fn start_log(args: &CliArgs) -> Result<(), String> {
+fn start_log(args: &CliArgs) -> Result<(), UserError> {
     let Some(filter) = log::wanted(std::env::var("TAU_LOG").ok().as_deref(), args.verbose) else {
         return Ok(());
     };

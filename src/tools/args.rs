@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::{ToolError, ToolSpec};
+use crate::user_error::UserError;
 
 /// Field names that models use in place of ours, learned from other programs' tools. An alias counts only if
 /// the schema has the second name and not the first.
@@ -182,7 +183,7 @@ pub fn parse<T: DeserializeOwned>(args: Value, spec: &ToolSpec) -> Result<T, Too
 }
 
 /// Coerces the value to the schema, or explains why it cannot. `at` is the path of the field.
-fn fit(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
+fn fit(value: Value, schema: &Value, at: &str) -> Result<Value, UserError> {
     let fitted = match schema.get("type").and_then(Value::as_str) {
         Some("object") => fit_object(value, schema, at),
         Some("array") => fit_array(value, schema, at),
@@ -196,15 +197,15 @@ fn fit(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
     fit_choice(fitted, schema, at)
 }
 
-fn fit_object(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
+fn fit_object(value: Value, schema: &Value, at: &str) -> Result<Value, UserError> {
     let value = match value {
         Value::String(text) => match serde_json::from_str(&text) {
             Ok(parsed @ Value::Object(_)) => parsed,
-            _ => return Err(wrong(at, "an object", &Value::String(text))),
+            _ => return Err(wrong(at, "an object", &Value::String(text)).into()),
         },
         other => other,
     };
-    let Value::Object(given) = value else { return Err(wrong(at, "an object", &value)) };
+    let Value::Object(given) = value else { return Err(wrong(at, "an object", &value).into()) };
     let further = schema.get("additionalProperties").filter(|further| **further != Value::Bool(false));
     let empty = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
@@ -222,12 +223,12 @@ fn fit_object(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
                 fitted.insert(name.into(), fit(value, schema, &join(at, name))?);
             }
             None if REMARKS.contains(&name) => {}
-            None => return Err(unknown(&join(at, name), properties)),
+            None => return Err(unknown(&join(at, name), properties).into()),
         }
     }
     let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     match required.iter().filter_map(Value::as_str).find(|name| !fitted.contains_key(*name)) {
-        Some(name) => Err(format!("the argument `{}` is missing", join(at, name))),
+        Some(name) => Err(format!("the argument `{}` is missing", join(at, name)).into()),
         None => Ok(Value::Object(fitted)),
     }
 }
@@ -242,19 +243,19 @@ fn canonical<'a>(name: &'a str, properties: &Map<String, Value>) -> &'a str {
         .map_or(name, |(_, field)| *field)
 }
 
-fn fit_array(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
+fn fit_array(value: Value, schema: &Value, at: &str) -> Result<Value, UserError> {
     let list = match value {
         Value::Array(list) => list,
         Value::String(text) => match serde_json::from_str(&text) {
             Ok(Value::Array(list)) => list,
             Ok(one @ Value::Object(_)) => vec![one],
-            _ => return Err(wrong(at, "a list", &Value::String(text))),
+            _ => return Err(wrong(at, "a list", &Value::String(text)).into()),
         },
         one @ Value::Object(_) => vec![one],
-        other => return Err(wrong(at, "a list", &other)),
+        other => return Err(wrong(at, "a list", &other).into()),
     };
     let items = schema.get("items").unwrap_or(&Value::Null);
-    let fitted: Result<Vec<Value>, String> = list
+    let fitted: Result<Vec<Value>, UserError> = list
         .into_iter()
         .enumerate()
         .map(|(index, item)| fit(item, items, &format!("{at}[{index}]")))
@@ -262,7 +263,7 @@ fn fit_array(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
     Ok(Value::Array(fitted?))
 }
 
-fn fit_integer(value: Value, at: &str) -> Result<Value, String> {
+fn fit_integer(value: Value, at: &str) -> Result<Value, UserError> {
     let whole = match &value {
         Value::Number(number) if number.is_u64() => return Ok(value),
         Value::Number(number) => number.as_i64().or_else(|| number.as_f64().and_then(whole)),
@@ -272,23 +273,23 @@ fn fit_integer(value: Value, at: &str) -> Result<Value, String> {
         }
         _ => None,
     };
-    whole.map(Value::from).ok_or_else(|| wrong(at, "a whole number", &value))
+    whole.map(Value::from).ok_or_else(|| wrong(at, "a whole number", &value).into())
 }
 
-fn fit_number(value: Value, at: &str) -> Result<Value, String> {
+fn fit_number(value: Value, at: &str) -> Result<Value, UserError> {
     let number = match &value {
         Value::Number(number) => Some(number.clone()),
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
     };
-    number.map(Value::Number).ok_or_else(|| wrong(at, "a number", &value))
+    number.map(Value::Number).ok_or_else(|| wrong(at, "a number", &value).into())
 }
 
 /// Compares a number with a bound.
 type Holds = fn(f64, f64) -> bool;
 
 /// Checks that a number is within the schema's bounds.
-fn check_range(value: &Value, schema: &Value, at: &str) -> Result<(), String> {
+fn check_range(value: &Value, schema: &Value, at: &str) -> Result<(), UserError> {
     let Some(number) = value.as_f64() else { return Ok(()) };
     let bounds: [(&str, Holds, &str, &str); 4] = [
         ("minimum", |number, bound| number >= bound, "", " or more"),
@@ -299,7 +300,7 @@ fn check_range(value: &Value, schema: &Value, at: &str) -> Result<(), String> {
     for (name, holds, before, after) in bounds {
         match schema.get(name).and_then(Value::as_f64) {
             Some(bound) if !holds(number, bound) => {
-                return Err(wrong(at, &format!("{before}{bound}{after}"), value));
+                return Err(wrong(at, &format!("{before}{bound}{after}"), value).into());
             }
             _ => {}
         }
@@ -308,7 +309,7 @@ fn check_range(value: &Value, schema: &Value, at: &str) -> Result<(), String> {
 }
 
 /// The value, if it is one of the schema's choices. Wrong capitalization is accepted as a slip.
-fn fit_choice(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
+fn fit_choice(value: Value, schema: &Value, at: &str) -> Result<Value, UserError> {
     let Some(choices) = schema.get("enum").and_then(Value::as_array) else { return Ok(value) };
     if choices.contains(&value) {
         return Ok(value);
@@ -320,7 +321,7 @@ fn fit_choice(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
         (Some(one), None) => Ok(one.clone()),
         _ => {
             let words: Vec<String> = choices.iter().map(Value::to_string).collect();
-            Err(wrong(at, &format!("one of {}", words.join(", ")), &value))
+            Err(wrong(at, &format!("one of {}", words.join(", ")), &value).into())
         }
     }
 }
@@ -330,7 +331,7 @@ fn whole(number: f64) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() < 9e15).then_some(number as i64)
 }
 
-fn fit_boolean(value: Value, at: &str) -> Result<Value, String> {
+fn fit_boolean(value: Value, at: &str) -> Result<Value, UserError> {
     let answer = match &value {
         Value::Bool(answer) => Some(*answer),
         Value::Number(number) => match number.as_i64() {
@@ -345,14 +346,14 @@ fn fit_boolean(value: Value, at: &str) -> Result<Value, String> {
         },
         _ => None,
     };
-    answer.map(Value::Bool).ok_or_else(|| wrong(at, "true or false", &value))
+    answer.map(Value::Bool).ok_or_else(|| wrong(at, "true or false", &value).into())
 }
 
-fn fit_string(value: Value, at: &str) -> Result<Value, String> {
+fn fit_string(value: Value, at: &str) -> Result<Value, UserError> {
     match value {
         Value::String(_) => Ok(value),
         Value::Number(_) | Value::Bool(_) => Ok(Value::String(value.to_string())),
-        other => Err(wrong(at, "a string", &other)),
+        other => Err(wrong(at, "a string", &other).into()),
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::user::{self, UserAnswer, UserQuestion, UserReply, UserRequest};
 use super::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
+use crate::user_error::UserError;
 
 /// The tool's name for models.
 pub const NAME: &str = "ask_user";
@@ -109,24 +110,24 @@ fn repair_question(question: &mut Map<String, Value>) {
 }
 
 /// Checks that the user can be asked these questions.
-fn check(questions: &[UserQuestion]) -> Result<(), String> {
+fn check(questions: &[UserQuestion]) -> Result<(), UserError> {
     if questions.is_empty() || questions.len() > MAX_QUESTIONS {
-        return Err(format!("ask one to {MAX_QUESTIONS} questions at once, not {}", questions.len()));
+        return Err(format!("ask one to {MAX_QUESTIONS} questions at once, not {}", questions.len()).into());
     }
     for UserQuestion { question, choices, multiple } in questions {
         if choices.len() > MAX_CHOICES {
-            return Err(format!("a question has at most {MAX_CHOICES} choices, not {}", choices.len()));
+            return Err(format!("a question has at most {MAX_CHOICES} choices, not {}", choices.len()).into());
         }
         if *multiple && choices.is_empty() {
-            return Err("`multiple` needs choices".to_owned());
+            return Err("`multiple` needs choices".into());
         }
         let mut texts = std::iter::once(question).chain(choices);
         if texts.any(|text| text.trim().is_empty()) {
-            return Err("a question or choice is blank".to_owned());
+            return Err("a question or choice is blank".into());
         }
         let mut texts = std::iter::once(question).chain(choices);
         if texts.any(|text| text.chars().count() > MAX_CHARS) {
-            return Err(format!("a question or choice is longer than {MAX_CHARS} characters"));
+            return Err(format!("a question or choice is longer than {MAX_CHARS} characters").into());
         }
     }
     Ok(())

@@ -17,6 +17,7 @@ use super::file_versions::Stamp;
 use super::process::{ChildEnv, FinishedCommand};
 use super::replace_file::Expected;
 use super::{ToolContext, ToolError, paths};
+use crate::user_error::UserError;
 
 /// An editor. Its functions block, and return early once the call is cancelled.
 pub trait Editor: Send + Sync + std::fmt::Debug {
@@ -33,13 +34,13 @@ pub trait Editor: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// The reason why it could not be started, in words.
-    fn run(&self, command: &EditorCommand<'_>, wanted: &CancellationToken) -> Result<EditorRun, String>;
+    fn run(&self, command: &EditorCommand<'_>, wanted: &CancellationToken) -> Result<EditorRun, UserError>;
 
     /// Writes this text to a file and saves it.
     ///
     /// # Errors
     /// The reason why it failed, in words.
-    fn write(&self, path: &Path, text: &str, wanted: &CancellationToken) -> Result<(), String>;
+    fn write(&self, path: &Path, text: &str, wanted: &CancellationToken) -> Result<(), UserError>;
 }
 
 /// A command to run in a terminal.
@@ -87,7 +88,7 @@ pub(crate) async fn run(
         let command = EditorCommand { shell: &shell, command: &command, cwd: &cwd, env: &env, timeout };
         editor.run(&command, &wanted)
     });
-    let ended = run.await.unwrap_or_else(|_| Err("an internal error".to_owned()));
+    let ended = run.await.unwrap_or_else(|_| Err("an internal error".into()));
     let run = ended.map_err(|why| {
         ToolError::refused(format!("the user's editor cannot run commands in a terminal: {why}"))
     })?;

@@ -27,6 +27,7 @@ use super::line_output;
 use super::process::FinishedCommand;
 use super::process::watched::{OutputSince, TreeUsage, Watched};
 use super::{OutputLimits, TerminalOutput};
+use crate::user_error::UserError;
 use command::{MovedCommand, Running};
 pub use row::{JobProcess, JobRow, JobState};
 
@@ -460,7 +461,7 @@ impl Job {
 }
 
 impl JobEnd {
-    fn of(finished: Result<FinishedCommand, String>) -> Self {
+    fn of(finished: Result<FinishedCommand, UserError>) -> Self {
         let at = SystemTime::now();
         match finished {
             Ok(finished) => {
@@ -477,9 +478,13 @@ impl JobEnd {
                     remarks: command_result::remarks(&finished),
                 }
             }
-            Err(why) => {
-                JobEnd { at, state: JobState::Failed, outcome: why, exit_code: None, remarks: Vec::new() }
-            }
+            Err(why) => JobEnd {
+                at,
+                state: JobState::Failed,
+                outcome: why.into(),
+                exit_code: None,
+                remarks: Vec::new(),
+            },
         }
     }
 

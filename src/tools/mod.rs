@@ -52,6 +52,7 @@ pub mod sandbox;
 pub mod scratch;
 pub mod toolbox;
 pub mod user;
+pub mod user_error;
 pub mod vt;
 pub mod walk;
 pub mod write;

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::user::{self, UserRequest};
 use super::{Access, AnyTool, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
+use crate::user_error::UserError;
 
 /// The name of the tool that submits a plan.
 pub const SUBMIT: &str = "submit_plan";
@@ -105,10 +106,10 @@ impl WorkPlan {
     ///
     /// # Errors
     /// There is no such step, as a sentence for the model; nothing is marked then.
-    pub fn finish(&mut self, numbers: &[usize]) -> Result<(), String> {
+    pub fn finish(&mut self, numbers: &[usize]) -> Result<(), UserError> {
         let count = self.steps.len();
         if let Some(odd) = numbers.iter().find(|number| !(1..=count).contains(number)) {
-            return Err(format!("there is no step {odd}; the plan has the steps 1 to {count}"));
+            return Err(format!("there is no step {odd}; the plan has the steps 1 to {count}").into());
         }
         for (index, step) in self.steps.iter_mut().enumerate() {
             step.done |= numbers.contains(&(index + 1));
@@ -193,9 +194,11 @@ impl Tool for SubmitPlan {
             let submit = |reply| UserRequest::Plan { plan, reply };
             let reply = user::request(context.user.as_ref(), &context.cancel, submit).await?;
             let details = Details::Text { text };
-            match reply.unwrap_or_else(|| Err("nobody can accept a plan here".to_owned())) {
+            match reply.unwrap_or_else(|| Err("nobody can accept a plan here".into())) {
                 Ok(accepted) => Ok(ToolOutput::new(accepted, details)),
-                Err(message) => Err(ToolError::Refused { message, details: Box::new(details) }),
+                Err(message) => {
+                    Err(ToolError::Refused { message: message.into(), details: Box::new(details) })
+                }
             }
         }))
     }
@@ -249,7 +252,7 @@ impl Tool for ReportStep {
         Ok(Prepared::new(Access::default(), async move |_| {
             let report = |reply| UserRequest::StepsDone { numbers: args.done, reply };
             let reply = user::request(context.user.as_ref(), &context.cancel, report).await?;
-            match reply.unwrap_or_else(|| Err("there is no plan".to_owned())) {
+            match reply.unwrap_or_else(|| Err("there is no plan".into())) {
                 Ok(progress) => Ok(ToolOutput::new(progress, Details::None)),
                 Err(why) => Err(ToolError::refused(format!("{STEP}: {why}"))),
             }

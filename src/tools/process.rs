@@ -362,7 +362,7 @@ impl Run<'_> {
         self.spill.begin(scratch, &[&first, &rest]).await;
         let file = match (self.spill.path(), self.spill.trouble()) {
             (Some(path), _) => Ok(path.clone()),
-            (None, trouble) => Err(trouble.unwrap_or_default().to_owned()),
+            (None, trouble) => Err(trouble.unwrap_or_default().into()),
         };
         self.watched.file.send_replace(Some(file));
     }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::{AnyTool, ToolSpec, ask_user, bash, delegate, edit, find, grep, jobs, ls, read, write};
+use crate::user_error::UserError;
 
 /// A built-in tool.
 #[derive(Clone, Copy, Debug)]
@@ -145,13 +146,13 @@ impl Toolbox {
     ///
     /// # Errors
     /// A sentence that lists the tools, if a name is unknown.
-    pub fn named(names: &[String]) -> Result<Self, String> {
+    pub fn named(names: &[String]) -> Result<Self, UserError> {
         let all = Toolbox::all();
         match names.iter().find(|name| all.get(name).is_none()) {
             None => Ok(all.only(names)),
             Some(unknown) => {
                 let names: Vec<&str> = TABLE.iter().map(|row| row.name).collect();
-                Err(format!("unknown tool {unknown:?}; the tools are {}", names.join(", ")))
+                Err(format!("unknown tool {unknown:?}; the tools are {}", names.join(", ")).into())
             }
         }
     }

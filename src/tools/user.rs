@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ToolError;
 use super::plan::WorkPlan;
+use crate::user_error::UserError;
 
 // Its texts are not safe to print.
 /// A question.
@@ -53,10 +54,10 @@ pub enum UserRequest {
     Ask { questions: Vec<UserQuestion>, reply: oneshot::Sender<UserReply> },
     /// Asks whether to carry out the plan. The reply is the result of the call, or the reason why there is
     /// none.
-    Plan { plan: WorkPlan, reply: oneshot::Sender<Result<String, String>> },
+    Plan { plan: WorkPlan, reply: oneshot::Sender<Result<String, UserError>> },
     /// The steps with these numbers are done. The reply is the remaining work, or the reason why there are
     /// no such steps.
-    StepsDone { numbers: Vec<usize>, reply: oneshot::Sender<Result<String, String>> },
+    StepsDone { numbers: Vec<usize>, reply: oneshot::Sender<Result<String, UserError>> },
 }
 
 /// The channel to the agent.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ratatui::style::{Color, Modifier, Style};
+use tau_tools::user_error::UserError;
 
 /// The number of colours that a terminal shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -82,7 +83,7 @@ impl Palette {
     ///
     /// # Errors
     /// The accepted forms of a colour, for the user.
-    pub fn color(&self, word: &str) -> Result<Color, String> {
+    pub fn color(&self, word: &str) -> Result<Color, UserError> {
         if let Some(color) = self.names.get(word) {
             return Ok(*color);
         }
@@ -97,7 +98,9 @@ impl Palette {
             return Ok(Color::Rgb((rgb >> 16) as u8, (rgb >> 8) as u8, rgb as u8));
         }
         word.parse::<u8>().map(Color::Indexed).map_err(|_| {
-            format!("`{word}` is not a color: use #rrggbb, 0-255, default or a name such as red")
+            UserError::new(format!(
+                "`{word}` is not a color: use #rrggbb, 0-255, default or a name such as red"
+            ))
         })
     }
 
@@ -105,7 +108,7 @@ impl Palette {
     ///
     /// # Errors
     /// The unknown word, for the user.
-    pub fn style(&self, words: &str) -> Result<Style, String> {
+    pub fn style(&self, words: &str) -> Result<Style, UserError> {
         let mut style = Style::new();
         let mut words = words.split_whitespace();
         while let Some(word) = words.next() {

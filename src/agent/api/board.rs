@@ -10,6 +10,7 @@ use super::events::Subscribers;
 use super::state::Fold;
 use tau_protocol::event::{AgentEvent, TaskEvent};
 use tau_protocol::query::QueryAnswer;
+use tau_tools::user_error::UserError;
 
 /// The state that events are folded into, and the recipients of events and answers.
 #[derive(Default)]
@@ -21,7 +22,7 @@ pub(super) struct Board {
 }
 
 pub(super) struct PendingQuery {
-    pub answer: oneshot::Sender<Result<QueryAnswer, String>>,
+    pub answer: oneshot::Sender<Result<QueryAnswer, UserError>>,
     /// Whether the answer becomes the messages of the state.
     pub loads_history: bool,
 }

@@ -27,6 +27,7 @@ use tau_protocol::approval::PermissionMode;
 use tau_protocol::model::{Model, ThinkingBudgets, ThinkingLevel};
 use tau_protocol::run::{CompactionSettings, RetryMode, RunLimits};
 use tau_tools::process::ChildEnv;
+use tau_tools::user_error::UserError;
 use tau_tools::{AnyTool, Toolbox};
 
 /// Retries of one request.
@@ -209,7 +210,7 @@ impl AgentBuilder {
         mut self,
         find: impl Fn(&str, &str) -> Option<Arc<Model>> + Send + Sync + 'static,
     ) -> Self {
-        let unknown = || "no such model is known".to_owned();
+        let unknown = || UserError::new("no such model is known");
         self.find_model = Some(Arc::new(move |provider, id| find(provider, id).ok_or_else(unknown)));
         self
     }
@@ -321,6 +322,6 @@ fn default_transport(keys: Arc<dyn KeySource>, listener: Option<WireListener>) -
 
 fn default_models() -> Arc<FindModel> {
     let catalogue = Catalogue::new(UserFile::default(), None);
-    let unknown = || "no such model is known".to_owned();
+    let unknown = || UserError::new("no such model is known");
     Arc::new(move |provider, id| catalogue.get(provider, id).ok_or_else(unknown))
 }

@@ -47,6 +47,7 @@ use tau_protocol::command::{
     QuestionCommand, QueueCommand, RunCommand, SessionCommand, SettingsCommand, TaskCommand,
 };
 use tau_tools::Toolbox;
+use tau_tools::user_error::UserError;
 
 /// The reason a call of the handle failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,7 +60,7 @@ pub enum AgentError {
     Refused(String),
     /// There is no answer; the text is the provider's message, or the agent's.
     #[error("{0}")]
-    Failed(String),
+    Failed(UserError),
 }
 
 /// A running agent. Clones share one agent; it ends, with everything it started, when the last clone is

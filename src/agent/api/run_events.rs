@@ -60,7 +60,7 @@ impl RunEvents {
     pub async fn finish(mut self) -> Result<Vec<Arc<Message>>, AgentError> {
         while self.next().await.is_some() {}
         let error = || self.agent.state().error.unwrap_or_else(|| "the run did not start".into());
-        self.messages.take().ok_or_else(|| AgentError::Failed(error()))
+        self.messages.take().ok_or_else(|| AgentError::Failed(error().into()))
     }
 }
 

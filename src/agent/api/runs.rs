@@ -91,7 +91,7 @@ impl Agent {
             _ => None,
         });
         let failed = |error: Option<String>| {
-            AgentError::Failed(error.unwrap_or_else(|| "the run ended without an answer".into()))
+            AgentError::Failed(error.unwrap_or_else(|| "the run ended without an answer".into()).into())
         };
         match answer {
             None => Err(failed(state.error)),

@@ -8,6 +8,7 @@ use tokio::process::{Child, Command};
 
 use crate::provider::{Failure, FailureKind};
 use crate::secrets::Secret;
+use tau_tools::user_error::UserError;
 
 /// The time limit of the command.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
@@ -26,12 +27,12 @@ pub(super) async fn run(command: &str, hidden: &[String]) -> Result<Secret, Fail
     let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
     let printed = match tokio::time::timeout(TIME_LIMIT, printed(&mut child)).await {
         Ok(printed) => printed,
-        Err(_) => Err(format!("took longer than {} seconds", TIME_LIMIT.as_secs())),
+        Err(_) => Err(format!("took longer than {} seconds", TIME_LIMIT.as_secs()).into()),
     };
     let (status, output) = printed.map_err(|reason| {
         // No child process may keep running.
         let _ = group.map(|group| rustix::process::kill_process_group(group, rustix::process::Signal::KILL));
-        failed(reason)
+        failed(reason.into())
     })?;
     if !status.success() {
         return Err(failed(format!("failed ({status})")));
@@ -40,14 +41,14 @@ pub(super) async fn run(command: &str, hidden: &[String]) -> Result<Secret, Fail
     if key.is_empty() { Err(failed("printed nothing".to_owned())) } else { Ok(key) }
 }
 
-async fn printed(child: &mut Child) -> Result<(ExitStatus, Vec<u8>), String> {
+async fn printed(child: &mut Child) -> Result<(ExitStatus, Vec<u8>), UserError> {
     let failed = |error: std::io::Error| format!("could not be read: {error}");
     let mut output = Vec::new();
     if let Some(stdout) = child.stdout.take() {
         stdout.take(SIZE_LIMIT.saturating_add(1)).read_to_end(&mut output).await.map_err(failed)?;
     }
     if output.len() as u64 > SIZE_LIMIT {
-        return Err(format!("printed more than {} KB", SIZE_LIMIT / 1024));
+        return Err(format!("printed more than {} KB", SIZE_LIMIT / 1024).into());
     }
     Ok((child.wait().await.map_err(failed)?, output))
 }

@@ -24,6 +24,7 @@ use tau_protocol::model::{Api, Model};
 use tau_tools::paths::reason;
 
 pub use super::EnvLookup;
+use tau_tools::user_error::UserError;
 
 /// The user's keys.
 pub struct Keys {
@@ -202,10 +203,10 @@ impl Keys {
     ///
     /// # Errors
     /// The name of the unset variable.
-    pub fn check_flag(&self) -> Result<(), String> {
+    pub fn check_flag(&self) -> Result<(), UserError> {
         match self.flag.as_ref().map(|(_, spec)| spec) {
             Some(KeySpec::Variable(name)) if self.variable(name).is_none() => {
-                Err(format!("--api-key: the environment variable {name} is not set"))
+                Err(format!("--api-key: the environment variable {name} is not set").into())
             }
             _ => Ok(()),
         }

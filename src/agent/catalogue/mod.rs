@@ -31,6 +31,7 @@ use keys::Keys;
 use listing::ServerLists;
 use login::LoginPlace;
 pub use providers::{KnownProvider, PROVIDERS};
+use tau_tools::user_error::UserError;
 pub use user::{AdHoc, is_loopback};
 use user::{UserFile, UserModel};
 
@@ -95,7 +96,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// The variable that does not hold an address.
-    pub fn with_environment(mut self, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
+    pub fn with_environment(mut self, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, UserError> {
         let set = |name: &str| env(name).filter(|value| !value.trim().is_empty());
         let missing = |entry: Option<&user::UserProvider>| entry.is_none_or(|entry| entry.base_url.is_none());
         for (provider, name) in BASE_URL_VARIABLES {

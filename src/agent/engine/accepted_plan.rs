@@ -7,6 +7,7 @@ use crate::engine::base::clock::now;
 use tau_protocol::event::SessionEvent;
 use tau_protocol::message::{CustomMessage, Message, UserContent};
 use tau_tools::plan::WorkPlan;
+use tau_tools::user_error::UserError;
 
 /// The type of the session entries and messages that hold the plan.
 const ENTRY: &str = "tau.plan";
@@ -20,9 +21,9 @@ pub(crate) fn set(engine: &mut Engine, plan: Option<WorkPlan>) {
 }
 
 /// Marks steps as done and returns the progress of the plan. Fails when there is no such step.
-pub(crate) fn finish(engine: &mut Engine, numbers: &[usize]) -> Result<String, String> {
+pub(crate) fn finish(engine: &mut Engine, numbers: &[usize]) -> Result<String, UserError> {
     let Some(mut plan) = engine.plan.clone() else {
-        return Err("the user has not accepted a plan".to_owned());
+        return Err("the user has not accepted a plan".into());
     };
     plan.finish(numbers)?;
     let progress = plan.progress();

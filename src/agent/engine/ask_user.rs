@@ -10,6 +10,7 @@ use tau_protocol::command::QuestionAnswer;
 use tau_protocol::event::{NoticeLevel, Question, QuestionEvent};
 use tau_tools::plan::WorkPlan;
 use tau_tools::user::{UserQuestion, UserReply, UserRequest};
+use tau_tools::user_error::UserError;
 
 /// The results of a plan that was closed, and of one that cannot be accepted in this front end.
 const CLOSED: &str = "the user closed the plan without deciding";
@@ -23,7 +24,7 @@ pub(crate) fn take(engine: &mut Engine, request: UserRequest) {
             let _ = reply.send(accepted_plan::finish(engine, &numbers));
         }
         UserRequest::Ask { reply, .. } if !asks => drop(reply.send(UserReply::Nobody)),
-        UserRequest::Plan { reply, .. } if !asks => drop(reply.send(Err(NOBODY_ACCEPTS.to_owned()))),
+        UserRequest::Plan { reply, .. } if !asks => drop(reply.send(Err(NOBODY_ACCEPTS.into()))),
         UserRequest::Ask { .. } | UserRequest::Plan { .. } => ask(engine, request),
     }
 }
@@ -64,16 +65,16 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: QuestionAnswer) {
                     accepted_plan::set(engine, Some(plan));
                 }
                 QuestionAnswer::PlanRejected { comment } => {
-                    let _ = reply.send(Err(format!("the user rejected the plan: {}", comment.trim())));
+                    let _ = reply.send(Err(format!("the user rejected the plan: {}", comment.trim()).into()));
                 }
-                QuestionAnswer::Unavailable => drop(reply.send(Err(NOBODY_ACCEPTS.to_owned()))),
+                QuestionAnswer::Unavailable => drop(reply.send(Err(NOBODY_ACCEPTS.into()))),
                 QuestionAnswer::Value(_)
                 | QuestionAnswer::Confirmed(_)
                 | QuestionAnswer::Form(_)
                 | QuestionAnswer::Answers(_)
                 | QuestionAnswer::Declined
                 | QuestionAnswer::Cancelled => {
-                    let _ = reply.send(Err(CLOSED.to_owned()));
+                    let _ = reply.send(Err(CLOSED.into()));
                     // After the reply, so that the call ends with it and not as interrupted.
                     engine.current.stop.cancel();
                 }
@@ -99,9 +100,9 @@ fn reply_of(answer: QuestionAnswer) -> UserReply {
 }
 
 /// Leaves plan mode for this mode. The error is the reason it cannot be chosen.
-fn carry_out_in(engine: &mut Engine, mode: PermissionMode) -> Result<(), String> {
+fn carry_out_in(engine: &mut Engine, mode: PermissionMode) -> Result<(), UserError> {
     if mode == PermissionMode::Plan {
-        return Err("plans cannot be carried out in plan mode".to_owned());
+        return Err("plans cannot be carried out in plan mode".into());
     }
     engine.config.behavior.choose_mode(mode)?;
     gate::set_mode(engine, mode);

@@ -14,6 +14,7 @@ use tau_protocol::event::{NoticeLevel, ShellEvent, TaskEvent};
 use tau_protocol::message::{CustomMessage, Message, UserContent};
 use tau_protocol::query::QueryAnswer;
 use tau_tools::jobs::{Job, JobChange, JobLink, JobRow, MoveReason, tool};
+use tau_tools::user_error::UserError;
 
 /// The type of the message that tells the model about the end of a job.
 const ENDED: &str = "tau.job";
@@ -84,7 +85,7 @@ pub(crate) fn query(engine: &mut Engine, ticket: u64) {
 ///
 /// # Errors
 /// If there is no such job.
-pub(crate) fn output(engine: &mut Engine, id: u32) -> Result<String, String> {
+pub(crate) fn output(engine: &mut Engine, id: u32) -> Result<String, UserError> {
     let job = engine.jobs.jobs.get(id).ok_or_else(|| format!("there is no job {id}"))?;
     let text = job.tail(TAIL);
     Ok(engine.config.behavior.masking.vault.mask(&text).unwrap_or(text))

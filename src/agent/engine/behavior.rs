@@ -24,6 +24,7 @@ use tau_protocol::model::ThinkingBudgets;
 use tau_protocol::run::{OnRepeat, QueueMode, SteerMode};
 use tau_tools::editor::Editor;
 use tau_tools::sandbox::SandboxPolicy;
+use tau_tools::user_error::UserError;
 
 /// Optional behavior of an agent.
 #[derive(Clone, Debug, Default)]
@@ -199,14 +200,15 @@ impl Behavior {
     ///
     /// # Errors
     /// The reason it cannot be chosen.
-    pub fn choose_mode(&mut self, mode: PermissionMode) -> Result<(), String> {
+    pub fn choose_mode(&mut self, mode: PermissionMode) -> Result<(), UserError> {
         let mode = mode.within(self.mode_ceiling)?;
         if let Some(fault) = &mut self.settings_fault {
             if mode.within(PermissionMode::Ask).is_err() {
                 let (name, why) = (mode.name(), &fault.why);
                 return Err(format!(
                     "the permission mode cannot be {name} while settings cannot be read: {why}"
-                ));
+                )
+                .into());
             }
             (fault.mode, fault.on_ask) = (mode, OnAsk::Ask);
         }

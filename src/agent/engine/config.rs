@@ -13,6 +13,7 @@ use tau_protocol::run::{CompactionSettings, RetryMode, RunLimits};
 use tau_tools::Toolbox;
 use tau_tools::process::ChildEnv;
 use tau_tools::scratch::Scratch;
+use tau_tools::user_error::UserError;
 
 /// The folder and the working directory of new sessions.
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ pub struct SessionPlace {
 }
 
 /// Finds a model by provider and id. An error says why it cannot be used, and what to do.
-pub type FindModel = dyn Fn(&str, &str) -> Result<Arc<Model>, String> + Send + Sync;
+pub type FindModel = dyn Fn(&str, &str) -> Result<Arc<Model>, UserError> + Send + Sync;
 
 /// Everything an agent starts with.
 pub struct AgentConfig {

@@ -23,6 +23,7 @@ use crate::extensions::templates::parts::{Part, parts};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::message::{Block, ToolCall, UserContent, UserMessage};
 use tau_tools::command_result::without_success;
+use tau_tools::user_error::UserError;
 use tau_tools::{Content, Details, ToolOutput, ToolProgress, ids, paths};
 
 /// The maximum nesting of templates.
@@ -70,7 +71,7 @@ fn with(message: UserMessage, found: Expanded) -> UserMessage {
 }
 
 /// The expanded message, with the resources of MCP servers that it names.
-async fn attached(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expanded>, String> {
+async fn attached(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expanded>, UserError> {
     let typed = match &message.content {
         UserContent::Text(text) => text.clone(),
         // The other blocks are attachments.
@@ -85,7 +86,7 @@ async fn attached(engine: &mut Engine, message: &UserMessage) -> Result<Option<E
     }
     for resource in resources {
         let answered = attend_unless_stopped(engine, resource).await;
-        let mut output = answered.unwrap_or_else(|| Err("aborted".to_owned()))?;
+        let mut output = answered.unwrap_or_else(|| Err("aborted".into()))?;
         engine.config.behavior.masking.answer(&mut output);
         let Expanded { text, pictures } = expanded(output);
         let plain = || Expanded { text: message.content.text(), pictures: Vec::new() };
@@ -97,7 +98,7 @@ async fn attached(engine: &mut Engine, message: &UserMessage) -> Result<Option<E
 }
 
 /// The expanded message; `None` if it is a plain message.
-async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expanded>, String> {
+async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expanded>, UserError> {
     let given = message.content.text();
     let loaded = engine.config.behavior.extensions.loaded();
     let mut text = given;
@@ -107,7 +108,7 @@ async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expand
         names.push(name.clone());
         if again || names.len() > MAX_DEPTH {
             let way = names.iter().map(|name| format!("/{name}")).collect::<Vec<_>>().join(" \u{2192} ");
-            return Err(format!("the prompt template /{name} includes itself: {way}"));
+            return Err(format!("the prompt template /{name} includes itself: {way}").into());
         }
         text = match meant {
             Meant::Skill(skill) => {
@@ -126,12 +127,12 @@ async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expand
 
 /// The expansion of a text that begins with a prompt of an MCP server. The server's answer is not expanded
 /// further.
-async fn of_server(engine: &mut Engine, text: &str) -> Result<Option<Expanded>, String> {
+async fn of_server(engine: &mut Engine, text: &str) -> Result<Option<Expanded>, UserError> {
     let Some((name, arguments)) = prompt::command(text) else { return Ok(None) };
     let limits = tool_calls::context(engine, ToolProgress::none()).limits;
     let Some(asked) = engine.mcp.prompt(name, arguments, limits) else { return Ok(None) };
     let answered = attend_unless_stopped(engine, asked).await;
-    let mut output = answered.unwrap_or_else(|| Err(format!("/{name} was aborted")))?;
+    let mut output = answered.unwrap_or_else(|| Err(format!("/{name} was aborted").into()))?;
     engine.config.behavior.masking.answer(&mut output);
     Ok(Some(expanded(output)))
 }
@@ -156,10 +157,10 @@ fn named(loaded: &Loaded, text: &str) -> Option<(Meant, String, String)> {
 
 async fn blocking(
     engine: &mut Engine,
-    work: impl FnOnce() -> Result<String, String> + Send + 'static,
-) -> Result<String, String> {
+    work: impl FnOnce() -> Result<String, UserError> + Send + 'static,
+) -> Result<String, UserError> {
     let done = attend(engine, spawn_blocking(work)).await;
-    done.unwrap_or_else(|error| Err(format!("internal error: {error}")))
+    done.unwrap_or_else(|error| Err(format!("internal error: {error}").into()))
 }
 
 /// The text of a template with its arguments, the output of its commands, and its files at the end.
@@ -168,7 +169,7 @@ async fn expand(
     loaded: &Arc<Loaded>,
     template: &Template,
     arguments: &str,
-) -> Result<String, String> {
+) -> Result<String, UserError> {
     let of = &template.name;
     grants::answer_with(engine, template.model.as_deref(), template.thinking, of);
     let path = template.path.as_deref();
@@ -193,7 +194,9 @@ async fn expand(
                 text.push_str(&format!("@{filled}"));
                 let path = paths::resolve(engine.cwd(), &filled);
                 if is_template(loaded, template, &path) {
-                    return Err(format!("the prompt template /{of} includes itself: it names its own file"));
+                    return Err(
+                        format!("the prompt template /{of} includes itself: it names its own file").into()
+                    );
                 }
                 if path.is_file() {
                     calls += 1;
@@ -203,7 +206,7 @@ async fn expand(
             }
         }
         if calls > MAX_CALLS {
-            return Err(format!("/{of} has more than {MAX_CALLS} commands and files"));
+            return Err(format!("/{of} has more than {MAX_CALLS} commands and files").into());
         }
     }
     if !used && !arguments.whole().is_empty() {
@@ -220,16 +223,16 @@ fn is_template(loaded: &Loaded, template: &Template, path: &std::path::Path) -> 
 }
 
 /// Runs a tool for a template and returns its output; an error if it was denied or stopped.
-async fn call(engine: &mut Engine, of: &str, name: &str, arguments: Value) -> Result<String, String> {
+async fn call(engine: &mut Engine, of: &str, name: &str, arguments: Value) -> Result<String, UserError> {
     let Some(tool) = engine.config.tools.get(name).cloned() else {
-        return Err(format!("/{of} needs the tool {name}, which is off"));
+        return Err(format!("/{of} needs the tool {name}, which is off").into());
     };
     let id = format!("prompt-{}", ids::id());
     let call = ToolCall { id, name: name.to_owned(), arguments, thought_signature: None };
     let outcome = tool_calls::run_one(engine, call, tool).await;
     let text = text_of(&outcome.output);
     let is_aborted = outcome.is_error && engine.current.stop.is_cancelled();
-    if outcome.is_denied || is_aborted { Err(format!("/{of}: {text}")) } else { Ok(text) }
+    if outcome.is_denied || is_aborted { Err(format!("/{of}: {text}").into()) } else { Ok(text) }
 }
 
 fn text_of(output: &ToolOutput) -> String {

@@ -7,23 +7,24 @@ use std::sync::Arc;
 use crate::permissions::{Permissions, Rule, RuleInForce, Verdict};
 use tau_protocol::approval::RuleScope;
 use tau_protocol::model::Model;
+use tau_tools::user_error::UserError;
 
 /// The program around an agent. The defaults are those of a program without settings files.
 pub trait Host: Debug + Send + Sync {
     /// The rules of all files for a session in `cwd`, read again. The error says which file cannot be read:
     /// the rules then stay, and every call needs approval.
-    fn read_rules(&self, _cwd: &Path) -> Option<Result<Permissions, String>> {
+    fn read_rules(&self, _cwd: &Path) -> Option<Result<Permissions, UserError>> {
         None
     }
 
     /// Changes rules in their files, for a session in `cwd`. The error is a sentence for the user.
-    fn save_rule(&self, _edit: &RuleEdit, _cwd: &Path) -> Result<SavedRule, String> {
-        Err("here rules can be added to the session only".to_owned())
+    fn save_rule(&self, _edit: &RuleEdit, _cwd: &Path) -> Result<SavedRule, UserError> {
+        Err("here rules can be added to the session only".into())
     }
 
     /// The model with any name that users give it. The error says why there is no such model, or what it
     /// needs. Without an answer the current model answers.
-    fn named_model(&self, _name: &str) -> Option<Result<Arc<Model>, String>> {
+    fn named_model(&self, _name: &str) -> Option<Result<Arc<Model>, UserError>> {
         None
     }
 
@@ -33,8 +34,8 @@ pub trait Host: Debug + Send + Sync {
     }
 
     /// Adds a path to the user's setting `sandbox.writable`. The error is a sentence for the user.
-    fn save_writable(&self, _path: &Path) -> Result<(), String> {
-        Err("here paths can be added for the session only".to_owned())
+    fn save_writable(&self, _path: &Path) -> Result<(), UserError> {
+        Err("here paths can be added for the session only".into())
     }
 }
 

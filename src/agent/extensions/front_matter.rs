@@ -4,6 +4,7 @@
 //! description). They are read line by line, with a problem that names the line.
 
 use saphyr_parser::{Event, Parser, ScanError};
+use tau_tools::user_error::UserError;
 
 /// The maximum size of front matter in bytes; reading this much of a file is enough to list it.
 pub const MAX_FRONT_MATTER: usize = 16 * 1024;
@@ -80,7 +81,7 @@ impl FrontMatter {
     ///
     /// # Errors
     /// When its end is missing within [`MAX_FRONT_MATTER`] bytes.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, UserError> {
         let (start, mark) = match text.strip_prefix('\u{feff}') {
             Some(rest) => ('\u{feff}'.len_utf8(), rest),
             None => (0, text),
@@ -101,7 +102,8 @@ impl FrontMatter {
             }
             source.push_str(line);
         }
-        Err(format!("the end (---) of the front matter is missing in its first {MAX_FRONT_MATTER} bytes"))
+        Err(format!("the end (---) of the front matter is missing in its first {MAX_FRONT_MATTER} bytes")
+            .into())
     }
 
     /// The value of a field.
@@ -137,7 +139,7 @@ impl FrontMatter {
 fn fields(source: &str) -> (Vec<(String, FieldValue)>, Option<String>) {
     match yaml(source) {
         Ok(fields) => (fields, None),
-        Err(problem) => (by_lines(source), Some(problem)),
+        Err(problem) => (by_lines(source), Some(problem.into())),
     }
 }
 
@@ -170,23 +172,23 @@ enum Open {
 }
 
 /// Parses the top-level map. References (`*name`) are refused, so nothing can expand beyond its written size.
-fn yaml(source: &str) -> Result<Vec<(String, FieldValue)>, String> {
+fn yaml(source: &str) -> Result<Vec<(String, FieldValue)>, UserError> {
     let mut open: Vec<Open> = Vec::new();
     let mut values = 0_usize;
     for event in Parser::new_from_str(source) {
         let (event, _) = event.map_err(|error| said(&error))?;
         values += 1;
         if values > MAX_VALUES {
-            return Err(format!("the front matter has more than {MAX_VALUES} values"));
+            return Err(format!("the front matter has more than {MAX_VALUES} values").into());
         }
         let value = match event {
             Event::Nothing | Event::StreamStart | Event::DocumentStart(_) => continue,
             Event::DocumentEnd | Event::StreamEnd => break,
             Event::Alias(_) => {
-                return Err("the front matter has a reference (*), which is not supported".to_owned());
+                return Err("the front matter has a reference (*), which is not supported".into());
             }
             Event::SequenceStart(..) | Event::MappingStart(..) if open.len() >= MAX_DEPTH => {
-                return Err(format!("the front matter is nested more than {MAX_DEPTH} levels deep"));
+                return Err(format!("the front matter is nested more than {MAX_DEPTH} levels deep").into());
             }
             Event::SequenceStart(..) => {
                 open.push(Open::List(Vec::new()));
@@ -206,21 +208,21 @@ fn yaml(source: &str) -> Result<Vec<(String, FieldValue)>, String> {
         };
         put(&mut open, value)?;
     }
-    if values <= 3 { Ok(Vec::new()) } else { Err("the front matter has no fields (name: value)".to_owned()) }
+    if values <= 3 { Ok(Vec::new()) } else { Err("the front matter has no fields (name: value)".into()) }
 }
 
 /// Adds a complete value to the open collection.
-fn put(open: &mut [Open], value: FieldValue) -> Result<(), String> {
+fn put(open: &mut [Open], value: FieldValue) -> Result<(), UserError> {
     match (open.last_mut(), value) {
         (Some(Open::List(list)), value) => list.push(value),
         (Some(Open::Map(map, key)), value) => match (key.take(), value) {
             (Some(key), value) => map.push((key, value)),
             (None, FieldValue::Text(text)) => *key = Some(text),
             (None, FieldValue::List(_) | FieldValue::Map(_)) => {
-                return Err("a name in the front matter is not text".to_owned());
+                return Err("a name in the front matter is not text".into());
             }
         },
-        (None, _) => return Err("the front matter has no fields (name: value)".to_owned()),
+        (None, _) => return Err("the front matter has no fields (name: value)".into()),
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ use super::walk::{Entry, Walk};
 use super::{MAX_EXTENSION_FILE, MAX_HELPER_KINDS};
 use crate::settings::private_files::read_capped;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
+use tau_tools::user_error::UserError;
 use tau_tools::{delegate, encoding};
 
 /// The names of the built-in kinds, which no file replaces.
@@ -130,7 +131,7 @@ fn kind(path: PathBuf, source: ExtensionSource, parse: Parse) -> Option<FoundKin
         let encoding = encoding::of_text(&bytes).ok_or("it is a binary file")?;
         Ok(encoding::decode(&bytes, encoding).0)
     });
-    match text.and_then(|text| parse(&text, &mut found)) {
+    match text.and_then(|text| parse(&text, &mut found).map_err(String::from)) {
         Ok(Purpose::Helper) => {}
         Ok(Purpose::Other) => return None,
         Err(problem) => {
@@ -167,10 +168,10 @@ enum Purpose {
 }
 
 /// A function that reads a kind.
-type Parse = fn(&str, &mut FoundKind) -> Result<Purpose, String>;
+type Parse = fn(&str, &mut FoundKind) -> Result<Purpose, UserError>;
 
 /// Reads a markdown file.
-fn markdown(text: &str, found: &mut FoundKind) -> Result<Purpose, String> {
+fn markdown(text: &str, found: &mut FoundKind) -> Result<Purpose, UserError> {
     let front = FrontMatter::parse(text)?;
     let is_off = front.text("mode") == Some("primary") || front.text("disable") == Some("true");
     if front.fields.is_empty() || is_off {
@@ -211,7 +212,7 @@ struct CodexAgent {
 }
 
 /// Reads a TOML file.
-fn toml(text: &str, found: &mut FoundKind) -> Result<Purpose, String> {
+fn toml(text: &str, found: &mut FoundKind) -> Result<Purpose, UserError> {
     let agent: CodexAgent = ::toml::from_str(text).map_err(|error| error.message().to_owned())?;
     let kind = &mut found.kind;
     kind.name = agent.name.unwrap_or_else(|| kind.name.clone());

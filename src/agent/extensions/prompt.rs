@@ -9,6 +9,7 @@ use super::templates::Template;
 use super::{MAX_EXTENSION_FILE, SKILL_PREFIX, builtin};
 use crate::settings::private_files::read_capped;
 use tau_tools::encoding;
+use tau_tools::user_error::UserError;
 
 /// The target of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,17 +38,19 @@ impl Loaded {
 
 impl Template {
     /// Its text, without the front matter. Blocks.
-    pub(crate) fn read(&self) -> Result<String, String> {
+    pub(crate) fn read(&self) -> Result<String, UserError> {
         match &self.path {
             Some(path) => body(path),
-            None => builtin::text(&self.name).map(str::to_owned).ok_or_else(|| "it is gone".to_owned()),
+            None => {
+                builtin::text(&self.name).map(str::to_owned).ok_or_else(|| "it is gone".to_owned().into())
+            }
         }
     }
 }
 
 impl Skill {
     /// Its text for the model, with the text that the user wrote after its name. Blocks.
-    pub(crate) fn read(&self, arguments: &str) -> Result<String, String> {
+    pub(crate) fn read(&self, arguments: &str) -> Result<String, UserError> {
         let folder = self.path.parent().map(PathBuf::from).unwrap_or_default();
         let folder = folder.display();
         let text = body(&self.path)?;
@@ -64,7 +67,7 @@ impl Skill {
 }
 
 /// The text of a file after its front matter.
-fn body(path: &Path) -> Result<String, String> {
+fn body(path: &Path) -> Result<String, UserError> {
     let bytes =
         read_capped(path, MAX_EXTENSION_FILE).map_err(|error| format!("{}: {error}", path.display()))?;
     let text = encoding::text(&bytes).replace('\0', "\u{fffd}");

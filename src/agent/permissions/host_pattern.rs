@@ -1,5 +1,6 @@
 //! Patterns of hosts, as in `web_fetch(*.example.com)`.
 
+use tau_tools::user_error::UserError;
 use url::Host;
 
 /// A host pattern: one host, or all names below a name.
@@ -41,18 +42,18 @@ fn is_here(host: &Host<String>) -> bool {
 
 impl HostPattern {
     /// Parses a pattern. `domain:` before it, as other agents write it, has no effect.
-    pub(super) fn new(text: &str) -> Result<Self, String> {
+    pub(super) fn new(text: &str) -> Result<Self, UserError> {
         let text = text.strip_prefix("domain:").unwrap_or(text).trim();
         let (name, below) = text.strip_prefix("*.").map_or((text, false), |rest| (rest, true));
         let wrong =
             || "write a host, as in web_fetch(example.com), or all below one: web_fetch(*.example.com)";
         let has_empty_label = name.starts_with('.') || name.contains("..");
         if name.is_empty() || has_empty_label || name.contains(['*', '/', '@', '?', '#']) {
-            return Err(wrong().to_owned());
+            return Err(wrong().to_owned().into());
         }
         let host = parsed(name).ok_or_else(|| wrong().to_owned())?;
         if below && !matches!(host, Host::Domain(_)) {
-            return Err(wrong().to_owned());
+            return Err(wrong().to_owned().into());
         }
         Ok(HostPattern { host, below })
     }

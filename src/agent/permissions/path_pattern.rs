@@ -8,6 +8,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::links::followed;
 use super::path_text::{self, Area, PathText};
+use tau_tools::user_error::UserError;
 
 /// The base of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +126,7 @@ fn is_normal(path: &Path) -> bool {
 
 impl PathPattern {
     /// Parses a pattern.
-    pub(super) fn new(text: &str) -> Result<Self, String> {
+    pub(super) fn new(text: &str) -> Result<Self, UserError> {
         let (base, glob) = if let Some(rest) = text.strip_prefix("~/") {
             (Base::Home, rest)
         } else if text == "~" {
@@ -139,10 +140,10 @@ impl PathPattern {
             (if floats { Base::Floating } else { Base::Workspace }, rest)
         };
         if text.starts_with('!') {
-            return Err("a path cannot be excluded with `!`".to_owned());
+            return Err("a path cannot be excluded with `!`".into());
         }
         if glob.split('/').any(|part| part == "..") {
-            return Err("`..` is not allowed in it; write an absolute path".to_owned());
+            return Err("`..` is not allowed in it; write an absolute path".into());
         }
         let glob = glob.trim_start_matches("./").trim_end_matches('/');
         let glob = if glob == "." { "" } else { glob };
@@ -256,14 +257,14 @@ impl PathPattern {
 }
 
 /// Compiles globs.
-fn set(globs: &[String], caseless: bool) -> Result<GlobSet, String> {
+fn set(globs: &[String], caseless: bool) -> Result<GlobSet, UserError> {
     let mut set = GlobSetBuilder::new();
     for glob in globs {
         let mut builder = GlobBuilder::new(glob);
         builder.literal_separator(true).backslash_escape(true).case_insensitive(caseless);
         set.add(builder.build().map_err(|error| error.kind().to_string())?);
     }
-    set.build().map_err(|error| error.kind().to_string())
+    set.build().map_err(|error| error.kind().to_string().into())
 }
 
 /// Whether the file system ignores case for this path.

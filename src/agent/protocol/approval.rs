@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use tau_tools::access::{Access, Preview};
 use tau_tools::sandbox::SandboxDenial;
+use tau_tools::user_error::UserError;
 
 /// The rule for which calls need approval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -65,7 +66,7 @@ impl PermissionMode {
     ///
     /// # Errors
     /// Tells the user how to allow it.
-    pub fn within(self, ceiling: PermissionMode) -> Result<Self, String> {
+    pub fn within(self, ceiling: PermissionMode) -> Result<Self, UserError> {
         if self.rank() <= ceiling.rank() {
             return Ok(self);
         }
@@ -73,7 +74,7 @@ impl PermissionMode {
         Err(format!(
             "the permission mode cannot be raised to {name}: tau was started with {ceiling}, and no client may go \
              above that; the user can start it with --permission-mode {name}"
-        ))
+        ).into())
     }
 }
 

@@ -28,6 +28,7 @@ use tau_tools::ToolOutput;
 use tau_tools::jobs::JobRow;
 use tau_tools::plan::WorkPlan;
 use tau_tools::user::UserQuestion;
+use tau_tools::user_error::UserError;
 
 /// The reason why a conversation without anything to summarise is not compacted.
 pub const NOTHING_TO_COMPACT: &str = "nothing to compact";
@@ -260,7 +261,7 @@ pub enum QuestionEvent {
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum TaskEvent {
     /// *Own.* The answer to `TaskCommand::Query` with this ticket, or why it failed.
-    Answered { ticket: u64, answer: Result<QueryAnswer, String> },
+    Answered { ticket: u64, answer: Result<QueryAnswer, UserError> },
     /// *Own.* Something the user should know that is not part of the conversation.
     Notice { level: NoticeLevel, text: String, hint: Option<String> },
     /// More of the answer to the side question with this id.

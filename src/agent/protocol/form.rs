@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tau_tools::counted::counted;
+use tau_tools::user_error::UserError;
 
 /// A field of a form. Its texts come from the server and are not safe to print.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -110,17 +111,17 @@ impl FormField {
     ///
     /// # Errors
     /// The accepted values, as part of a sentence.
-    pub fn check(&self, value: &Value) -> Result<(), String> {
+    pub fn check(&self, value: &Value) -> Result<(), UserError> {
         match &self.kind {
             FieldKind::String { min_length, max_length, format } => {
                 let text = value.as_str().ok_or("it must be text")?;
                 let length = text.chars().count() as u64;
                 match (min_length, max_length) {
                     (Some(least), _) if length < *least => {
-                        Err(format!("it needs at least {}", counted(*least, "character")))
+                        Err(format!("it needs at least {}", counted(*least, "character")).into())
                     }
                     (_, Some(most)) if length > *most => {
-                        Err(format!("it can have at most {}", counted(*most, "character")))
+                        Err(format!("it can have at most {}", counted(*most, "character")).into())
                     }
                     _ => check_format(text, format.as_deref()),
                 }
@@ -128,24 +129,24 @@ impl FormField {
             FieldKind::Number { integer, minimum, maximum } => {
                 let number = value.as_f64().ok_or("it must be a number")?;
                 if *integer && number.fract() != 0.0 {
-                    return Err("it must be a whole number".to_owned());
+                    return Err("it must be a whole number".into());
                 }
                 match (minimum, maximum) {
-                    (Some(least), _) if number < *least => Err(format!("it must be at least {least}")),
-                    (_, Some(most)) if number > *most => Err(format!("it must be at most {most}")),
+                    (Some(least), _) if number < *least => Err(format!("it must be at least {least}").into()),
+                    (_, Some(most)) if number > *most => Err(format!("it must be at most {most}").into()),
                     _ => Ok(()),
                 }
             }
             FieldKind::Boolean if value.is_boolean() => Ok(()),
-            FieldKind::Boolean => Err("it must be true or false".to_owned()),
+            FieldKind::Boolean => Err("it must be true or false".into()),
             FieldKind::Choice { options } => is_option(options, value),
             FieldKind::Choices { options, min_items, max_items } => {
                 let chosen = value.as_array().ok_or("it must be a list")?;
                 chosen.iter().try_for_each(|value| is_option(options, value))?;
                 let count = chosen.len() as u64;
                 match (min_items, max_items) {
-                    (Some(least), _) if count < *least => Err(format!("choose at least {least}")),
-                    (_, Some(most)) if count > *most => Err(format!("choose at most {most}")),
+                    (Some(least), _) if count < *least => Err(format!("choose at least {least}").into()),
+                    (_, Some(most)) if count > *most => Err(format!("choose at most {most}").into()),
                     _ => Ok(()),
                 }
             }
@@ -156,9 +157,9 @@ impl FormField {
     ///
     /// # Errors
     /// The accepted values, as part of a sentence.
-    pub fn parse(&self, typed: &str) -> Result<Option<Value>, String> {
+    pub fn parse(&self, typed: &str) -> Result<Option<Value>, UserError> {
         if typed.is_empty() {
-            return if self.required { Err("it is required".to_owned()) } else { Ok(None) };
+            return if self.required { Err("it is required".into()) } else { Ok(None) };
         }
         let value = match &self.kind {
             FieldKind::Number { integer: true, .. } => {
@@ -181,18 +182,18 @@ impl FormField {
 ///
 /// # Errors
 /// The first invalid field, and what it accepts.
-pub fn check(fields: &[FormField], values: &Map<String, Value>) -> Result<(), String> {
+pub fn check(fields: &[FormField], values: &Map<String, Value>) -> Result<(), UserError> {
     let known = |name: &String| fields.iter().any(|field| field.name == *name);
     if let Some(name) = values.keys().find(|name| !known(name)) {
-        return Err(format!("{name}: there is no such field"));
+        return Err(format!("{name}: there is no such field").into());
     }
     fields.iter().try_for_each(|field| {
         let checked = match values.get(&field.name) {
             Some(value) => field.check(value),
-            None if field.required => Err("it is required".to_owned()),
+            None if field.required => Err("it is required".into()),
             None => Ok(()),
         };
-        checked.map_err(|why| format!("{}: {why}", field.name))
+        checked.map_err(|why: UserError| UserError::new(&field.name).because(why))
     })
 }
 
@@ -216,13 +217,13 @@ fn options(schema: &Value) -> Option<Vec<FormOption>> {
     Some(values.iter().enumerate().filter_map(option).collect()).filter(|found: &Vec<_>| !found.is_empty())
 }
 
-fn is_option(options: &[FormOption], value: &Value) -> Result<(), String> {
+fn is_option(options: &[FormOption], value: &Value) -> Result<(), UserError> {
     let is_one = value.as_str().is_some_and(|value| options.iter().any(|option| option.value == value));
-    if is_one { Ok(()) } else { Err("choose one of the options".to_owned()) }
+    if is_one { Ok(()) } else { Err("choose one of the options".into()) }
 }
 
 /// Checks the syntax of formats known to the protocol; the server checks the rest.
-fn check_format(text: &str, format: Option<&str>) -> Result<(), String> {
+fn check_format(text: &str, format: Option<&str>) -> Result<(), UserError> {
     let digits = |text: &str, shape: &str| {
         text.len() == shape.len()
             && text
@@ -250,7 +251,7 @@ fn check_format(text: &str, format: Option<&str>) -> Result<(), String> {
         }
         _ => (true, ""),
     };
-    if fits { Ok(()) } else { Err(format!("it must be {wanted}")) }
+    if fits { Ok(()) } else { Err(format!("it must be {wanted}").into()) }
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use super::rules::{PermissionRules, Verdict};
 use super::run::QueueMode;
 use super::undo::{Checkpoint, SessionChanges, UndoPlan};
 use tau_tools::jobs::JobRow;
+use tau_tools::user_error::UserError;
 
 /// A query, with the type of its answer.
 pub trait TypedQuery {
@@ -32,11 +33,11 @@ pub trait TypedQuery {
     fn give(answer: Self::Answer) -> QueryAnswer;
 
     /// The answer that was sent.
-    fn take(answer: QueryAnswer) -> Result<Self::Answer, String>;
+    fn take(answer: QueryAnswer) -> Result<Self::Answer, UserError>;
 }
 
 /// An answer, or the reason why the query failed; `None` if it follows later.
-pub type Found<T> = Option<Result<T, String>>;
+pub type Found<T> = Option<Result<T, UserError>>;
 
 /// The error of an answer that belongs to another query, which only another version of tau can have sent.
 const OTHER: &str = "the agent answered something else";
@@ -91,7 +92,7 @@ macro_rules! queries {
                 queries!(@give $answer answer $($type)?)
             }
 
-            fn take(answer: QueryAnswer) -> Result<Self::Answer, String> {
+            fn take(answer: QueryAnswer) -> Result<Self::Answer, UserError> {
                 queries!(@take $answer answer $($type)?)
             }
         })+
@@ -113,10 +114,10 @@ macro_rules! queries {
     (@give $answer:ident $value:ident) => {{ let () = $value; QueryAnswer::$answer }};
     (@give $answer:ident $value:ident $type:ty) => { QueryAnswer::$answer($value) };
     (@take $answer:ident $given:ident) => {
-        match $given { QueryAnswer::$answer => Ok(()), _ => Err(OTHER.to_owned()) }
+        match $given { QueryAnswer::$answer => Ok(()), _ => Err(OTHER.to_owned().into()) }
     };
     (@take $answer:ident $given:ident $type:ty) => {
-        match $given { QueryAnswer::$answer(value) => Ok(value), _ => Err(OTHER.to_owned()) }
+        match $given { QueryAnswer::$answer(value) => Ok(value), _ => Err(OTHER.to_owned().into()) }
     };
 }
 

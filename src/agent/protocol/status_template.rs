@@ -7,6 +7,7 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tau_tools::user_error::UserError;
 
 /// The content of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +116,7 @@ impl StatusTemplate {
     ///
     /// # Errors
     /// The problem, without the name of the setting.
-    pub fn parse(source: &str) -> Result<Self, String> {
+    pub fn parse(source: &str) -> Result<Self, UserError> {
         let mut reader = Reader {
             chars: source.chars().peekable(),
             sides: vec![Vec::new()],
@@ -127,7 +128,7 @@ impl StatusTemplate {
         }
         reader.end_text();
         if reader.group.is_some() {
-            return Err("`[` without `]` (write `[[` for the sign itself)".to_owned());
+            return Err("`[` without `]` (write `[[` for the sign itself)".into());
         }
         let mut sides = reader.sides.into_iter();
         let (left, right) = (sides.next().unwrap_or_default(), sides.next().unwrap_or_default());
@@ -136,7 +137,7 @@ impl StatusTemplate {
 }
 
 impl Reader<'_> {
-    fn take(&mut self, c: char) -> Result<(), String> {
+    fn take(&mut self, c: char) -> Result<(), UserError> {
         if matches!(c, '{' | '}' | '[' | ']') && self.chars.next_if_eq(&c).is_some() {
             self.text.push(c);
             return Ok(());
@@ -158,17 +159,19 @@ impl Reader<'_> {
                 self.sides.last_mut().into_iter().for_each(|side| side.extend(group.clone()));
             }
             '[' | ']' | '}' => {
-                return Err(format!("`{c}` where it means nothing (write `{c}{c}` for the sign itself)"));
+                return Err(
+                    format!("`{c}` where it means nothing (write `{c}{c}` for the sign itself)").into()
+                );
             }
             c => self.text.push(c),
         }
         Ok(())
     }
 
-    fn part(&mut self, name: &str) -> Result<(), String> {
+    fn part(&mut self, name: &str) -> Result<(), UserError> {
         if name == "fill" {
             if self.sides.len() > 1 || self.group.is_some() {
-                return Err("`{fill}` may occur once, outside of brackets".to_owned());
+                return Err("`{fill}` may occur once, outside of brackets".into());
             }
             self.sides.push(Vec::new());
             return Ok(());
@@ -178,7 +181,9 @@ impl Reader<'_> {
             Some((_, part)) => self.push(StatusAtom::Part(*part)),
             None => {
                 let names = known.map(|(name, _)| name).join(", ");
-                return Err(format!("the status line has no part `{{{name}}}`; it has {names} and fill"));
+                return Err(
+                    format!("the status line has no part `{{{name}}}`; it has {names} and fill").into()
+                );
             }
         }
         Ok(())

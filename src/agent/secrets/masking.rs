@@ -10,6 +10,7 @@ use super::visible::{self, Visible};
 use tau_protocol::message::BashExecution;
 use tau_protocol::placeholder;
 use tau_tools::sandbox::SandboxDenial;
+use tau_tools::user_error::UserError;
 use tau_tools::{ChangeFacts, Content, Details, FileDiff, ToolKind, ToolOutput};
 
 /// The secrets of an agent, and output of commands that is held back until it is unambiguous.
@@ -122,17 +123,17 @@ impl Masking {
 
     /// The arguments that a call is carried out with: with values for placeholders if the tool writes files.
     /// Fails with an error for the model: the tool does not support placeholders, or one has no value.
-    pub(crate) fn arguments(&self, tool: &str, arguments: &Value) -> Result<Option<Value>, String> {
+    pub(crate) fn arguments(&self, tool: &str, arguments: &Value) -> Result<Option<Value>, UserError> {
         let Some(first) = first_placeholder(arguments) else { return Ok(None) };
         if ToolKind::of(tool) != ToolKind::Write {
-            return Err(refusal(tool, &first));
+            return Err(refusal(tool, &first).into());
         }
         let mut arguments = arguments.clone();
         self.fill(&mut arguments)?;
         Ok(Some(arguments))
     }
 
-    fn fill(&self, value: &mut Value) -> Result<(), String> {
+    fn fill(&self, value: &mut Value) -> Result<(), UserError> {
         match value {
             Value::String(text) => {
                 if let Some(filled) = self.vault.unmask(text).map_err(|unknown| lost(&unknown))? {

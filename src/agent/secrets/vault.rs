@@ -15,6 +15,7 @@ use super::visible::{self, Visible};
 use tau_protocol::placeholder::{self, Placeholder, RevealedSecret, SecretValue};
 use tau_tools::ids;
 use tau_tools::recognise::{self, Found};
+use tau_tools::user_error::UserError;
 
 /// The maximum number of secrets with a value. Further ones are masked, but cannot be restored.
 const MAX_SECRETS: usize = 10_000;
@@ -246,7 +247,7 @@ impl Vault {
 
     /// The text with values for its placeholders; `None` if it has none. The error is the first placeholder
     /// without a known value.
-    pub(crate) fn unmask(&self, text: &str) -> Result<Option<String>, String> {
+    pub(crate) fn unmask(&self, text: &str) -> Result<Option<String>, UserError> {
         let mut out = String::new();
         let mut at = 0;
         for (range, placeholder) in placeholder::find(text) {

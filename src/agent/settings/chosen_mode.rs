@@ -5,6 +5,7 @@
 use super::Paths;
 use super::private_files::{read_capped, write_private};
 use tau_protocol::chosen::ChosenMode;
+use tau_tools::user_error::UserError;
 
 /// The file in the state folder.
 const FILE: &str = "permission-mode.json";
@@ -21,8 +22,8 @@ pub fn read(paths: &Paths) -> Option<ChosenMode> {
 ///
 /// # Errors
 /// The file and the problem with it.
-pub fn save(chosen: ChosenMode, paths: &Paths) -> Result<(), String> {
+pub fn save(chosen: ChosenMode, paths: &Paths) -> Result<(), UserError> {
     let path = paths.state.join(FILE);
-    let text = serde_json::to_string(&chosen).map_err(|error| error.to_string())?;
-    write_private(&path, text.as_bytes()).map_err(|error| format!("{}: {error}", path.display()))
+    let text = serde_json::to_string(&chosen).map_err(UserError::of)?;
+    write_private(&path, text.as_bytes()).map_err(|error| format!("{}: {error}", path.display()).into())
 }

@@ -5,6 +5,7 @@
 use super::Paths;
 use super::private_files::{LockFile, read_capped, write_private};
 use tau_protocol::chosen::ChosenModels;
+use tau_tools::user_error::UserError;
 
 /// The file in the state folder.
 const FILE: &str = "models.json";
@@ -21,12 +22,12 @@ pub fn read(paths: &Paths) -> ChosenModels {
 ///
 /// # Errors
 /// The file and the problem with it.
-pub fn change(paths: &Paths, apply: impl FnOnce(&mut ChosenModels)) -> Result<(), String> {
+pub fn change(paths: &Paths, apply: impl FnOnce(&mut ChosenModels)) -> Result<(), UserError> {
     let path = paths.state.join(FILE);
-    let failed = |error| format!("{}: {error}", path.display());
+    let failed = |error| UserError::of_file(&path, error);
     let _lock = LockFile::take(&path.with_extension("json.lock")).map_err(failed)?;
     let mut chosen = read(paths);
     apply(&mut chosen);
-    let text = serde_json::to_string(&chosen).map_err(|error| error.to_string())?;
+    let text = serde_json::to_string(&chosen).map_err(UserError::of)?;
     write_private(&path, text.as_bytes()).map_err(failed)
 }

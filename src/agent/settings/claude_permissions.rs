@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::SettingsError;
 use super::toml_file::line_of;
 use crate::permissions::{Rule, RuleInForce, RuleSource, Verdict, grant};
+use tau_tools::user_error::UserError;
 
 /// The lists, by name.
 const LISTS: [(&str, Verdict); 3] =
@@ -159,14 +160,14 @@ fn translate(text: &str, root: &Path) -> Result<Rule, (String, Vec<&'static str>
         Some(tool) => vec![tool],
         None => vec!["*"],
     };
-    let failed = |why: String| (why, about());
+    let failed = |why: UserError| (why.into(), about());
     let rule = |text: String| text.parse::<Rule>().map_err(|error| (error.to_string(), about()));
     if name.starts_with("mcp__") {
         let parts: Vec<&str> = name.split("__").collect();
         return match (parts.as_slice(), inside) {
             (["mcp", server], None | Some("*")) if !server.is_empty() => rule(format!("mcp__{server}__*")),
             (["mcp", _, _, ..], None | Some("*")) => rule(name.to_owned()),
-            _ => Err(failed("rules of MCP tools have no patterns".to_owned())),
+            _ => Err(failed("rules of MCP tools have no patterns".into())),
         };
     }
     let Some(tool) = tool else {
@@ -174,11 +175,11 @@ fn translate(text: &str, root: &Path) -> Result<Rule, (String, Vec<&'static str>
         let own = rule(format!("{lower}{}", inside.map(|inside| format!("({inside})")).unwrap_or_default()));
         let is_name =
             !lower.is_empty() && lower.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
-        return own.ok().filter(|_| is_name).ok_or_else(|| failed("this is not a rule".to_owned()));
+        return own.ok().filter(|_| is_name).ok_or_else(|| failed("this is not a rule".into()));
     };
     let inside = match inside {
         None | Some("*" | "**" | ":*") => return rule(tool.to_owned()),
-        Some("") => return Err(failed("its pattern is missing".to_owned())),
+        Some("") => return Err(failed("its pattern is missing".into())),
         Some(inside) => inside,
     };
     match tool {
@@ -186,15 +187,15 @@ fn translate(text: &str, root: &Path) -> Result<Rule, (String, Vec<&'static str>
         "web_fetch" => match inside.strip_prefix("domain:") {
             Some("*") => rule(tool.to_owned()),
             Some(host) => rule(format!("web_fetch({host})")),
-            None => Err(failed("a rule of pages has to begin with `domain:`".to_owned())),
+            None => Err(failed("a rule of pages has to begin with `domain:`".into())),
         },
-        "web_search" => Err(failed("searches have no patterns".to_owned())),
+        "web_search" => Err(failed("searches have no patterns".into())),
         _ => rule(format!("{tool}({})", path_pattern(inside, root).map_err(failed)?)),
     }
 }
 
 /// A path pattern: `//x` is absolute, `/x` is relative to the settings.
-fn path_pattern(text: &str, root: &Path) -> Result<String, String> {
+fn path_pattern(text: &str, root: &Path) -> Result<String, UserError> {
     if let Some(rest) = text.strip_prefix("//") {
         return Ok(format!("/{rest}"));
     }

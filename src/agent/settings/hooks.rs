@@ -17,6 +17,7 @@ use super::SettingsError;
 use super::toml_errors::explain;
 use super::toml_file::line_of;
 use super::value::{SettingValue, ValueKind};
+use tau_tools::user_error::UserError;
 
 /// The event of a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,12 +60,14 @@ impl HookEvent {
     }
 
     /// The event with that name. Fails when no event has that name; the message suggests the nearest one.
-    fn named(name: &str) -> Result<Self, String> {
+    fn named(name: &str) -> Result<Self, UserError> {
         HookEvent::ALL.into_iter().find(|event| event.name() == name).ok_or_else(|| {
             let known = HookEvent::ALL.map(HookEvent::name);
             match similar::get_close_matches(name, &known, 1, 0.6).first() {
-                Some(near) => format!("there is no event `{name}`; did you mean `{near}`?"),
-                None => format!("there is no event `{name}`; the events are {}", known.join(", ")),
+                Some(near) => UserError::new(format!("there is no event `{name}`; did you mean `{near}`?")),
+                None => {
+                    UserError::new(format!("there is no event `{name}`; the events are {}", known.join(", ")))
+                }
             }
         })
     }
@@ -94,7 +97,7 @@ impl HookMatcher {
     ///
     /// # Errors
     /// Describes the error in the regular expression.
-    pub fn new(text: &str) -> Result<Self, String> {
+    pub fn new(text: &str) -> Result<Self, UserError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '|');
         match text.trim() {
             "" | "*" => Ok(HookMatcher::All),
@@ -102,7 +105,8 @@ impl HookMatcher {
                 Ok(HookMatcher::Names(text.split('|').map(str::to_owned).collect()))
             }
             text => {
-                let wrong = |error| format!("the matcher `{text}` is not valid: {error}");
+                let wrong =
+                    |error| UserError::new(format!("the matcher `{text}` is not valid")).because(error);
                 RegexMatcher::new(text)
                     .map(|matcher| HookMatcher::Pattern(text.to_owned(), matcher))
                     .map_err(wrong)
@@ -167,8 +171,8 @@ impl SettingValue for HookTable {
         shown.collect::<Vec<_>>().join(", ")
     }
 
-    fn parse(_: &OsStr) -> Result<Self, String> {
-        Err("hooks can only be set in config.toml".to_owned())
+    fn parse(_: &OsStr) -> Result<Self, UserError> {
+        Err("hooks can only be set in config.toml".into())
     }
 
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -207,13 +211,15 @@ pub fn of_toml(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<SettingsError>) 
         };
         for entry in entries {
             let line = line_of(text, entry.span().start);
-            let read: Result<TomlHook, String> =
-                entry.into_inner().try_into().map_err(|error: toml::de::Error| explain(error.message()));
+            let read: Result<TomlHook, UserError> = entry
+                .into_inner()
+                .try_into()
+                .map_err(|error: toml::de::Error| explain(error.message()).into());
             let read =
                 read.and_then(|hook| entry_of(event, &hook.command, hook.matcher, hook.timeout, hook.fail));
             match read {
                 Ok(hook) => hooks.push(hook),
-                Err(error) => wrong.push((line, format!("hook {}: {error}", event.name()))),
+                Err(error) => wrong.push((line, format!("hook {}: {error}", event.name()).into())),
             }
         }
     }
@@ -255,7 +261,7 @@ pub fn of_json(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<SettingsError>) 
     let (mut hooks, mut wrong) = (Vec::new(), Vec::new());
     for (name, groups) in file.hooks {
         let read = HookEvent::named(&name).and_then(|event| {
-            let groups: Vec<JsonGroup> = serde_json::from_value(groups).map_err(|error| error.to_string())?;
+            let groups: Vec<JsonGroup> = serde_json::from_value(groups).map_err(UserError::of)?;
             Ok((event, groups))
         });
         let (event, groups) = match read {
@@ -277,10 +283,10 @@ pub fn of_json(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<SettingsError>) 
     (hooks, wrong)
 }
 
-fn json_entry(event: HookEvent, matcher: Option<String>, hook: JsonHook) -> Result<HookEntry, String> {
+fn json_entry(event: HookEvent, matcher: Option<String>, hook: JsonHook) -> Result<HookEntry, UserError> {
     let kind = hook.r#type.unwrap_or_else(|| "command".to_owned());
     if kind != "command" {
-        return Err(format!("tau runs hooks of the type `command`, and not `{kind}`"));
+        return Err(format!("tau runs hooks of the type `command`, and not `{kind}`").into());
     }
     let seconds = hook.timeout.map(|seconds| std::time::Duration::try_from_secs_f64(seconds.ceil()));
     let timeout = seconds.and_then(Result::ok).map(|time| time.as_secs());
@@ -293,12 +299,12 @@ fn entry_of(
     matcher: Option<String>,
     timeout: Option<u64>,
     fail: Option<HookFail>,
-) -> Result<HookEntry, String> {
+) -> Result<HookEntry, UserError> {
     if command.trim().is_empty() {
-        return Err("the `command` is empty".to_owned());
+        return Err("the `command` is empty".into());
     }
     if timeout == Some(0) {
-        return Err("the `timeout` needs at least 1 second".to_owned());
+        return Err("the `timeout` needs at least 1 second".into());
     }
     let matcher = HookMatcher::new(&matcher.unwrap_or_default())?;
     Ok(HookEntry { event, matcher, command: command.to_owned(), timeout, fail })

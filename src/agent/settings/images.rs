@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use serde::{Deserialize, Deserializer};
 
 use super::value::{SettingValue, ValueKind, choice};
+use tau_tools::user_error::UserError;
 
 /// The protocol for sending pictures to the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -48,7 +49,7 @@ impl SettingValue for ImageProtocol {
         self.name().to_owned()
     }
 
-    fn parse(value: &OsStr) -> Result<Self, String> {
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
         choice(value, &ImageProtocol::NAMES, Self::KIND)
     }
 

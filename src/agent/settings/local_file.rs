@@ -11,6 +11,7 @@ use rustix::fs::OFlags;
 
 use crate::permissions::LOCAL;
 use tau_tools::regular_files::read_text;
+use tau_tools::user_error::UserError;
 
 /// The name of git's ignore file.
 const IGNORE: &str = ".gitignore";
@@ -25,21 +26,21 @@ const COVERS: [&str; 5] = [LOCAL, "/config.local.toml", "*.local.toml", "/*.loca
 ///
 /// # Errors
 /// A sentence for the user: the failure, and what to do.
-pub fn ignore(folder: &Path) -> Result<(), String> {
+pub fn ignore(folder: &Path) -> Result<(), UserError> {
     let path = folder.join(IGNORE);
     let failed = |error: io::Error| {
-        format!(
+        UserError::new(format!(
             "{}: {error}; add the line {LOCAL}, so that your own rules stay out of the repository",
             path.display()
-        )
+        ))
     };
     match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let mut new = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
             new.write_all(NEW.as_bytes()).map_err(failed)
         }
-        Err(error) => Err(failed(error)),
-        Ok(known) if !known.is_file() => Err(failed(io::Error::other("not a regular file"))),
+        Err(error) => Err(failed(error).into()),
+        Ok(known) if !known.is_file() => Err(failed(io::Error::other("not a regular file")).into()),
         Ok(_) => {
             let text = read_text(&path, MAX_SIZE).map_err(failed)?;
             let says = text.lines().map(str::trim).rfind(|line| {

@@ -13,7 +13,7 @@ use super::{SettingsError, write};
 /// # Errors
 /// When the server is invalid, or the file cannot be read, written or parsed.
 pub fn add(file: &SharedFile, server: &McpServer) -> Result<(), SettingsError> {
-    check_name(&server.name).map_err(SettingsError)?;
+    check_name(&server.name).map_err(|error| SettingsError(error.into()))?;
     write::change(file, |all| {
         let Some(servers) = table_in(all, "mcp") else { return };
         let mut table = Table::new();

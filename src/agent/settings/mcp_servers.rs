@@ -14,6 +14,7 @@ use super::SettingsError;
 use super::toml_errors::explain;
 use super::toml_file::{line_of, read_file};
 use super::value::{BaseUrl, SettingValue, ValueKind};
+use tau_tools::user_error::UserError;
 
 /// The table `mcp` as a setting: shown as the names of its servers. [`of_file`] reads the servers themselves.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,8 +27,8 @@ impl SettingValue for McpTable {
         self.0.keys().cloned().collect::<Vec<_>>().join(", ")
     }
 
-    fn parse(_: &OsStr) -> Result<Self, String> {
-        Err("MCP servers can only be set in config.toml".to_owned())
+    fn parse(_: &OsStr) -> Result<Self, UserError> {
+        Err("MCP servers can only be set in config.toml".into())
     }
 
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -123,13 +124,13 @@ struct Entry {
 
 impl Entry {
     /// The server with that name. The error describes missing or contradictory fields.
-    fn server(self, name: &str) -> Result<McpServer, String> {
+    fn server(self, name: &str) -> Result<McpServer, UserError> {
         check_name(name)?;
         if self.kind.is_some_and(|kind| kind.eq_ignore_ascii_case("sse")) {
             return Err(format!(
                 "server `{name}` uses SSE, a transport that is too old: MCP has replaced it; give the server's address \
                  for streamable HTTP, with \"type\": \"http\""
-            ));
+            ).into());
         }
         let transport = match (self.command, self.url) {
             (Some(command), None) if !command.trim().is_empty() => {
@@ -141,14 +142,14 @@ impl Entry {
                     BaseUrl::new(&url)?;
                 }
                 if self.oauth.client_secret.is_some() && self.oauth.client_id.is_none() {
-                    return Err(format!("server `{name}` has a `client_secret` but no `client_id`"));
+                    return Err(format!("server `{name}` has a `client_secret` but no `client_id`").into());
                 }
                 McpTransport::Http { url, headers: self.headers, oauth: self.oauth }
             }
             (Some(_), Some(_)) => {
-                return Err(format!("server `{name}` has a `command` and a `url`; keep one"));
+                return Err(format!("server `{name}` has a `command` and a `url`; keep one").into());
             }
-            (_, None) => return Err(format!("server `{name}` needs a `command` or a `url`")),
+            (_, None) => return Err(format!("server `{name}` needs a `command` or a `url`").into()),
         };
         Ok(McpServer {
             name: name.to_owned(),
@@ -164,11 +165,11 @@ impl Entry {
 }
 
 /// Checks a name, which becomes part of the names of tools and of permission rules.
-pub fn check_name(name: &str) -> Result<(), String> {
+pub fn check_name(name: &str) -> Result<(), UserError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
     let fits = !name.trim().is_empty() && name.len() <= 64 && name.chars().all(plain);
     let hint = "use up to 64 letters, digits, `-`, `_` and `.`";
-    if fits { Ok(()) } else { Err(format!("`{name}` cannot be the name of a server; {hint}")) }
+    if fits { Ok(()) } else { Err(format!("`{name}` cannot be the name of a server; {hint}").into()) }
 }
 
 #[derive(Default, Deserialize)]
@@ -189,8 +190,8 @@ pub fn of_text(path: &Path, text: &str) -> (Vec<McpServer>, Vec<SettingsError>) 
     let file: File = toml::from_str(text).unwrap_or_default();
     let (mut servers, mut wrong) = (Vec::new(), Vec::new());
     for (name, value) in file.mcp {
-        let entry: Result<Entry, String> = value.try_into().map_err(|error: toml::de::Error| {
-            format!("server `{}`: {}", name.get_ref(), explain(error.message()))
+        let entry: Result<Entry, UserError> = value.try_into().map_err(|error: toml::de::Error| {
+            UserError::new(format!("server `{}`", name.get_ref())).because(explain(error.message()))
         });
         match entry.and_then(|entry| entry.server(name.get_ref())) {
             Ok(server) => servers.push(server),
@@ -245,8 +246,8 @@ pub fn of_json_text(path: &Path, text: &str) -> (Vec<McpServer>, Vec<SettingsErr
     };
     let (mut servers, mut wrong) = (Vec::new(), Vec::new());
     for (name, value) in file.servers {
-        let entry: Result<JsonEntry, String> =
-            serde_json::from_value(value).map_err(|error| format!("server `{name}`: {error}"));
+        let entry: Result<JsonEntry, UserError> =
+            serde_json::from_value(value).map_err(|error| format!("server `{name}`: {error}").into());
         let entry = entry.map(|entry| Entry {
             kind: entry.kind,
             command: entry.command,

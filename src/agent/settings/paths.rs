@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::private_files::SharedFile;
+use tau_tools::user_error::UserError;
 
 /// The folders that tau uses. None is created before something is written to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ impl Paths {
     ///
     /// # Errors
     /// A sentence, if there is neither `TAU_HOME` nor a home directory.
-    pub fn discover(home: Option<&Path>) -> Result<Self, String> {
+    pub fn discover(home: Option<&Path>) -> Result<Self, UserError> {
         if let Some(home) = home.filter(|home| !home.as_os_str().is_empty()) {
             return Ok(Self::under(home));
         }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::value::{SettingValue, ValueKind, choice};
 use tau_tools::sandbox::SandboxLevel;
+use tau_tools::user_error::UserError;
 
 impl SettingValue for SandboxLevel {
     const KIND: ValueKind = ValueKind::Choice(|| SandboxLevel::ALL.map(SandboxLevel::name).to_vec());
@@ -14,7 +15,7 @@ impl SettingValue for SandboxLevel {
         self.name().to_owned()
     }
 
-    fn parse(value: &OsStr) -> Result<Self, String> {
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
         choice(value, &SandboxLevel::ALL.map(|level| (level.name(), level)), Self::KIND)
     }
 
@@ -48,7 +49,7 @@ impl SettingValue for NetworkAccess {
         self.name().to_owned()
     }
 
-    fn parse(value: &OsStr) -> Result<Self, String> {
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
         choice(value, &NetworkAccess::NAMES, Self::KIND)
     }
 

@@ -23,6 +23,7 @@ use tau_protocol::model::{Api, ThinkingLevel};
 use tau_protocol::screen_settings::{DiffLayout, EditingMode, Notify, OnHangup, Support};
 use tau_protocol::status_template::StatusTemplate;
 use tau_tools::sandbox::SandboxLevel;
+use tau_tools::user_error::UserError;
 
 /// The properties of a setting besides its name, its type and its help.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +88,7 @@ pub struct SettingRow {
     pub columns: Columns,
     /// The value that holds when it is not set, as it is typed.
     typed_default: Option<fn() -> String>,
-    set: fn(&mut Settings, &OsStr) -> Result<(), String>,
+    set: fn(&mut Settings, &OsStr) -> Result<(), UserError>,
     same: fn(&Settings, &Settings) -> bool,
     text: fn(&Settings) -> Option<String>,
     secret: bool,
@@ -103,7 +104,7 @@ impl SettingRow {
     ///
     /// # Errors
     /// Describes an invalid value.
-    pub fn set(&self, settings: &mut Settings, value: &OsStr) -> Result<(), String> {
+    pub fn set(&self, settings: &mut Settings, value: &OsStr) -> Result<(), UserError> {
         (self.set)(settings, value)
     }
 

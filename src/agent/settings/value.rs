@@ -12,6 +12,7 @@ use tau_protocol::approval::PermissionMode;
 use tau_protocol::model::{Api, ThinkingLevel};
 use tau_protocol::screen_settings::{DiffLayout, EditingMode, Notify, OnHangup, Support};
 use tau_protocol::status_template::StatusTemplate;
+use tau_tools::user_error::UserError;
 
 /// The type of a setting, for help, documents and the schema.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +75,7 @@ pub trait SettingValue: Sized {
     ///
     /// # Errors
     /// Describes the error in the text, without the name of the setting.
-    fn parse(text: &OsStr) -> Result<Self, String>;
+    fn parse(text: &OsStr) -> Result<Self, UserError>;
 
     /// Parses it from a TOML file.
     ///
@@ -90,8 +91,8 @@ pub(super) fn read<'de, D: Deserializer<'de>, T: SettingValue>(
     T::from_file(deserializer).map(Some)
 }
 
-fn text(value: &OsStr) -> Result<&str, String> {
-    value.to_str().ok_or_else(|| format!("`{}` is not UTF-8 text", value.to_string_lossy()))
+fn text(value: &OsStr) -> Result<&str, UserError> {
+    value.to_str().ok_or_else(|| format!("`{}` is not UTF-8 text", value.to_string_lossy()).into())
 }
 
 impl SettingValue for String {
@@ -101,7 +102,7 @@ impl SettingValue for String {
         self.clone()
     }
 
-    fn parse(value: &OsStr) -> Result<Self, String> {
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
         text(value).map(str::to_owned)
     }
 
@@ -117,7 +118,7 @@ impl SettingValue for PathBuf {
         self.display().to_string()
     }
 
-    fn parse(value: &OsStr) -> Result<Self, String> {
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
         Ok(PathBuf::from(value))
     }
 
@@ -134,7 +135,7 @@ impl SettingValue for Secret {
         "••••".to_owned()
     }
 
-    fn parse(value: &OsStr) -> Result<Self, String> {
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
         // The error does not include the value itself.
         Ok(Secret::new(value.to_str().ok_or("the value is not UTF-8 text")?))
     }
@@ -151,9 +152,9 @@ impl SettingValue for bool {
         self.to_string()
     }
 
-    fn parse(value: &OsStr) -> Result<Self, String> {
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
         let value = text(value)?;
-        value.trim().parse().map_err(|_| format!("`{value}` is neither `true` nor `false`"))
+        value.trim().parse().map_err(|_| format!("`{value}` is neither `true` nor `false`").into())
     }
 
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -168,9 +169,9 @@ impl SettingValue for u64 {
         self.to_string()
     }
 
-    fn parse(value: &OsStr) -> Result<Self, String> {
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
         let value = text(value)?;
-        value.trim().parse().map_err(|_| format!("`{value}` is not a whole number"))
+        value.trim().parse().map_err(|_| format!("`{value}` is not a whole number").into())
     }
 
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -185,9 +186,9 @@ impl SettingValue for NonZeroU64 {
         self.to_string()
     }
 
-    fn parse(value: &OsStr) -> Result<Self, String> {
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
         let value = text(value)?;
-        value.trim().parse().map_err(|_| format!("`{value}` is not a number of seconds above 0"))
+        value.trim().parse().map_err(|_| format!("`{value}` is not a number of seconds above 0").into())
     }
 
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -202,7 +203,7 @@ impl SettingValue for Vec<String> {
         self.join(",")
     }
 
-    fn parse(value: &OsStr) -> Result<Self, String> {
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
         Ok(text(value)?.split(',').map(str::to_owned).collect())
     }
 
@@ -218,8 +219,8 @@ impl SettingValue for BTreeMap<String, Vec<String>> {
         format!("{} in config.toml", self.len())
     }
 
-    fn parse(_: &OsStr) -> Result<Self, String> {
-        Err("a table can only be set in config.toml".to_owned())
+    fn parse(_: &OsStr) -> Result<Self, UserError> {
+        Err("a table can only be set in config.toml".into())
     }
 
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -237,9 +238,9 @@ macro_rules! named_choices {
                 self.name().to_owned()
             }
 
-            fn parse(value: &OsStr) -> Result<Self, String> {
+            fn parse(value: &OsStr) -> Result<Self, UserError> {
                 let value = text(value)?;
-                $from_name(value).ok_or_else(|| unknown(value, Self::KIND))
+                $from_name(value).ok_or_else(|| unknown(value, Self::KIND).into())
             }
 
             fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -275,7 +276,7 @@ impl SettingValue for StatusTemplate {
         self.source().to_owned()
     }
 
-    fn parse(value: &OsStr) -> Result<Self, String> {
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
         StatusTemplate::parse(value.to_str().ok_or("the value is not UTF-8 text")?)
     }
 
@@ -294,9 +295,9 @@ impl SettingValue for Api {
             .map_or_else(String::new, |(name, _)| (*name).to_owned())
     }
 
-    fn parse(value: &OsStr) -> Result<Self, String> {
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
         let value = text(value)?;
-        Api::named(value).ok_or_else(|| unknown(value, Self::KIND))
+        Api::named(value).ok_or_else(|| unknown(value, Self::KIND).into())
     }
 
     /// [`Api`] itself accepts any word, because sessions of other programs have others.
@@ -313,11 +314,11 @@ impl SettingValue for Api {
 pub struct Temperature(pub f64);
 
 impl Temperature {
-    fn checked(number: f64) -> Result<Self, String> {
+    fn checked(number: f64) -> Result<Self, UserError> {
         if (0.0..=2.0).contains(&number) {
             Ok(Temperature(number))
         } else {
-            Err(format!("{number} is not a temperature; give a number from 0 to 2"))
+            Err(format!("{number} is not a temperature; give a number from 0 to 2").into())
         }
     }
 }
@@ -329,7 +330,7 @@ impl SettingValue for Temperature {
         self.0.to_string()
     }
 
-    fn parse(value: &OsStr) -> Result<Self, String> {
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
         let value = text(value)?;
         let number = value.parse().map_err(|_| format!("`{value}` is not a number; give one from 0 to 2"))?;
         Self::checked(number)
@@ -341,10 +342,10 @@ impl SettingValue for Temperature {
 }
 
 /// The value with this name, among a few.
-pub(super) fn choice<T: Copy>(value: &OsStr, names: &[(&str, T)], kind: ValueKind) -> Result<T, String> {
+pub(super) fn choice<T: Copy>(value: &OsStr, names: &[(&str, T)], kind: ValueKind) -> Result<T, UserError> {
     let value = text(value)?;
     let found = names.iter().find(|(name, _)| *name == value);
-    found.map(|(_, choice)| *choice).ok_or_else(|| unknown(value, kind))
+    found.map(|(_, choice)| *choice).ok_or_else(|| unknown(value, kind).into())
 }
 
 fn unknown(value: &str, kind: ValueKind) -> String {
@@ -360,7 +361,7 @@ impl BaseUrl {
     ///
     /// # Errors
     /// A sentence, if no request could be sent there.
-    pub fn new(text: &str) -> Result<Self, String> {
+    pub fn new(text: &str) -> Result<Self, UserError> {
         let url = text.trim();
         let rest = url.split_once("://").and_then(|(scheme, rest)| {
             let known = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
@@ -368,7 +369,9 @@ impl BaseUrl {
         });
         let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
         if host.is_empty() || url.chars().any(char::is_whitespace) {
-            return Err(format!("`{text}` is not a URL of a server; write http://HOST or https://HOST"));
+            return Err(
+                format!("`{text}` is not a URL of a server; write http://HOST or https://HOST").into()
+            );
         }
         Ok(BaseUrl(url.to_owned()))
     }
@@ -386,7 +389,7 @@ impl SettingValue for BaseUrl {
         self.as_str().to_owned()
     }
 
-    fn parse(value: &OsStr) -> Result<Self, String> {
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
         BaseUrl::new(text(value)?)
     }
 

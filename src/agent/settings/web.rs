@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::value::{SettingValue, ValueKind};
 use crate::catalogue::search_services::{SERVICES, SearchService, service};
+use tau_tools::user_error::UserError;
 
 /// Hosts and addresses outside the public internet that may be fetched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,7 +40,7 @@ impl PrivateHosts {
         self.0.iter().any(|(_, allowed)| matches!(allowed, PrivateHost::Addresses(_)) || allowed.names(host))
     }
 
-    fn read(texts: impl IntoIterator<Item = String>) -> Result<Self, String> {
+    fn read(texts: impl IntoIterator<Item = String>) -> Result<Self, UserError> {
         texts
             .into_iter()
             .map(|text| PrivateHost::parse(&text).map(|host| (text, host)))
@@ -49,7 +50,7 @@ impl PrivateHosts {
 }
 
 impl PrivateHost {
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, UserError> {
         let text = text.trim();
         let wrong = || {
             format!("`{text}` is not a host; write a name, *.NAME, an address or a range such as 10.0.0.0/8")
@@ -69,7 +70,7 @@ impl PrivateHost {
         match parsed {
             url::Host::Domain(name) if !name.contains('*') && below => Ok(PrivateHost::Below(name)),
             url::Host::Domain(name) if !name.contains('*') => Ok(PrivateHost::Name(name)),
-            _ => Err(wrong()),
+            _ => Err(wrong().into()),
         }
     }
 
@@ -86,9 +87,9 @@ impl PrivateHost {
 }
 
 impl FromStr for PrivateHosts {
-    type Err = String;
+    type Err = UserError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, UserError> {
         Self::read(text.split(',').filter(|part| !part.trim().is_empty()).map(|part| part.trim().to_owned()))
     }
 }
@@ -100,7 +101,7 @@ impl SettingValue for PrivateHosts {
         self.0.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>().join(",")
     }
 
-    fn parse(value: &OsStr) -> Result<Self, String> {
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
         value.to_str().ok_or("the value is not UTF-8 text")?.parse()
     }
 
@@ -121,11 +122,11 @@ impl WebSearch {
         std::iter::once(OFF).chain(SERVICES.iter().map(|service| service.id)).collect()
     }
 
-    fn named(name: &str) -> Result<Self, String> {
+    fn named(name: &str) -> Result<Self, UserError> {
         match service(name) {
             Some(service) => Ok(WebSearch(Some(service))),
             None if name == OFF => Ok(WebSearch(None)),
-            None => Err(format!("`{name}` is not known; use one of {}", Self::names().join(", "))),
+            None => Err(format!("`{name}` is not known; use one of {}", Self::names().join(", ")).into()),
         }
     }
 }
@@ -137,7 +138,7 @@ impl SettingValue for WebSearch {
         self.0.map_or(OFF, |service| service.id).to_owned()
     }
 
-    fn parse(value: &OsStr) -> Result<Self, String> {
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
         Self::named(value.to_str().ok_or("the value is not UTF-8 text")?)
     }
 

@@ -19,6 +19,7 @@ use super::ignore_rules::{OuterRules, as_path, outer_rules};
 use super::scan::Scanner;
 use super::snapshot::Snapshot;
 use super::state::{self, FileState, Stamp, StoredPath};
+use tau_tools::user_error::UserError;
 
 /// The size limit of a copied file, in bytes.
 pub(crate) const MAX_COPY_SIZE: u64 = 10 * 1024 * 1024;
@@ -194,7 +195,7 @@ impl Baseline {
         entry: &Entry,
         store: &mut ContentStore,
         git: &mut Option<GitObjects>,
-    ) -> Result<FileState, String> {
+    ) -> Result<FileState, UserError> {
         let mode = entry.mode;
         match entry.kind {
             Kind::Directory => Ok(FileState::Directory { mode }),
@@ -218,19 +219,20 @@ impl Baseline {
         entry: &Entry,
         store: &mut ContentStore,
         git: &mut Option<GitObjects>,
-    ) -> Result<Hash, String> {
+    ) -> Result<Hash, UserError> {
         let size = entry.stamp.size;
         let (Some(place), Some(object)) = (&self.git, self.object(entry)) else {
             return Err(match size {
-                _ if size > MAX_COPY_SIZE => format!("too large ({} MB)", size / (1024 * 1024)),
+                _ if size > MAX_COPY_SIZE => format!("too large ({} MB)", size / (1024 * 1024)).into(),
                 _ if self.full => {
                     format!("no copy: the files that git does not have are more than {} MB", self.most >> 20)
+                        .into()
                 }
-                _ => "no copy was made in time".to_owned(),
+                _ => "no copy was made in time".into(),
             });
         };
         if size > MAX_COPY_SIZE {
-            return Err(format!("too large ({} MB)", size / (1024 * 1024)));
+            return Err(format!("too large ({} MB)", size / (1024 * 1024)).into());
         }
         if git.is_none() {
             *git = GitObjects::open(&place.dir).ok();
@@ -238,12 +240,12 @@ impl Baseline {
         let read = git.as_mut().map(|git| git.read(object, size));
         match read {
             Some(Ok(Some(bytes))) => {
-                store.put(&bytes, None).map_err(|error| format!("no space for a copy ({error})"))
+                store.put(&bytes, None).map_err(|error| format!("no space for a copy ({error})").into())
             }
-            Some(Ok(None)) => Err("git has no such version of it".to_owned()),
+            Some(Ok(None)) => Err("git has no such version of it".into()),
             Some(Err(_)) | None => {
                 *git = None;
-                Err("git could not be asked".to_owned())
+                Err("git could not be asked".into())
             }
         }
     }

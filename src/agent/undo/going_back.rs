@@ -12,6 +12,7 @@ use super::state::{FileState, StoredPath, observe};
 use tau_protocol::undo::{ConflictChoice, NotCovered, RestoreReport, RevertOrder, UndoOrder};
 use tau_tools::diff;
 use tau_tools::replace_file::MAX_FILE;
+use tau_tools::user_error::UserError;
 
 impl SessionUndo {
     /// Restores the files of a checkpoint, if the order includes files. `leaf` is the current position of the
@@ -24,7 +25,7 @@ impl SessionUndo {
         prompts: &[Prompt],
         order: &UndoOrder,
         leaf: Option<String>,
-    ) -> Result<RestoreReport, String> {
+    ) -> Result<RestoreReport, UserError> {
         self.end(false);
         self.writable()?;
         let from = self.position(prompts, &order.entry_id).ok_or("there is no such prompt on this branch")?;
@@ -42,7 +43,7 @@ impl SessionUndo {
     ///
     /// # Errors
     /// When there is nothing to reverse, and when not everything can be restored.
-    pub fn redo(&mut self, order: &UndoOrder) -> Result<(RestoreReport, Option<String>), String> {
+    pub fn redo(&mut self, order: &UndoOrder) -> Result<(RestoreReport, Option<String>), UserError> {
         self.end(false);
         self.writable()?;
         let at = self.undo_record().ok_or("there is nothing to redo")?;
@@ -55,12 +56,12 @@ impl SessionUndo {
         Ok((report, leaf))
     }
 
-    fn writable(&mut self) -> Result<(), String> {
+    fn writable(&mut self) -> Result<(), UserError> {
         if self.options.quota == 0 {
-            return Err("nothing is kept, because undo_quota is 0".to_owned());
+            return Err("nothing is kept, because undo_quota is 0".into());
         }
         if !self.prepare() {
-            return Err("another tau has this session open".to_owned());
+            return Err("another tau has this session open".into());
         }
         Ok(())
     }
@@ -70,7 +71,7 @@ impl SessionUndo {
         cause: Cause,
         nets: Vec<NetChange>,
         choose: &dyn Fn(&str) -> ConflictChoice,
-    ) -> Result<RestoreReport, String> {
+    ) -> Result<RestoreReport, UserError> {
         let mut report = RestoreReport::default();
         let mut steps = Vec::new();
         let mut merges = Vec::new();
@@ -85,7 +86,7 @@ impl SessionUndo {
                 (Way::Free, _) | (Way::Conflict { .. }, ConflictChoice::Old) => match self.content(&old) {
                     Ok(bytes) => (old, bytes),
                     Err(reason) => {
-                        report.failed.push(NotCovered { path, reason });
+                        report.failed.push(NotCovered { path, reason: reason.into() });
                         continue;
                     }
                 },
@@ -109,22 +110,24 @@ impl SessionUndo {
             match end {
                 Ok(()) if merges.contains(&path) => report.merged.push(path),
                 Ok(()) => report.restored.push(path),
-                Err(reason) => report.failed.push(NotCovered { path, reason }),
+                Err(reason) => report.failed.push(NotCovered { path, reason: reason.into() }),
             }
         }
         Ok(report)
     }
 
     /// The content needed to restore a state.
-    fn content(&self, state: &FileState) -> Result<Option<Vec<u8>>, String> {
+    fn content(&self, state: &FileState) -> Result<Option<Vec<u8>>, UserError> {
         match state.hash() {
-            Some(hash) => self.store.get(hash).map(Some).map_err(|error| tau_tools::paths::reason(&error)),
+            Some(hash) => {
+                self.store.get(hash).map(Some).map_err(|error| tau_tools::paths::reason(&error).into())
+            }
             None => Ok(None),
         }
     }
 
     /// Carries out the steps between the two lines of a record.
-    fn apply(&mut self, cause: Cause, steps: &[Step]) -> Result<Vec<Result<(), String>>, String> {
+    fn apply(&mut self, cause: Cause, steps: &[Step]) -> Result<Vec<Result<(), UserError>>, UserError> {
         let words = |error: std::io::Error| {
             format!("the journal cannot be written: {}", tau_tools::paths::reason(&error))
         };
@@ -142,14 +145,14 @@ impl SessionUndo {
     ///
     /// # Errors
     /// When the change has changed since it was listed, or cannot be removed from the current text.
-    pub fn revert(&mut self, order: &RevertOrder) -> Result<RestoreReport, String> {
+    pub fn revert(&mut self, order: &RevertOrder) -> Result<RestoreReport, UserError> {
         self.end(false);
         self.writable()?;
         let found = net(&self.journal.records, 0).into_iter().find(|net| self.shown(&net.path) == order.path);
         let net = found.filter(|net| version(net) == order.version);
         let net = net.ok_or("the change is no longer the one that was listed; list it again")?;
         if !is_inside(&self.root, &net.path) {
-            return Err(OUTSIDE.to_owned());
+            return Err(OUTSIDE.into());
         }
         let cause = Cause::Undo { checkpoint: None, from: None, leaf: None };
         let Some(index) = order.hunk else {
@@ -160,7 +163,7 @@ impl SessionUndo {
         let new = self.text(net.after()).ok_or(gone)?;
         let change = diff::between(&order.path, &old, &new);
         if change.cut {
-            return Err("the change is too large to be reverted in parts".to_owned());
+            return Err("the change is too large to be reverted in parts".into());
         }
         let hunk = change.hunks.get(index).ok_or("there is no such hunk")?;
         let less = without_hunk(&old, &new, hunk).ok_or("there is no such hunk")?;
@@ -177,7 +180,7 @@ impl SessionUndo {
                 merge(&new, &text, &less).ok_or("these lines were changed since; open the file instead")?
             }
             None if now.state == FileState::Absent && *net.after() == FileState::Absent => less,
-            None => return Err("the file was changed since".to_owned()),
+            None => return Err("the file was changed since".into()),
         };
         if let Some(bytes) = observe(&net.path, MAX_FILE).ok().and_then(|now| now.bytes) {
             self.keep(FileState::Absent, Some(&bytes));
@@ -187,7 +190,9 @@ impl SessionUndo {
         let steps = [Step { path: net.path, from: now.state, to, bytes: Some(text) }];
         let mut report = RestoreReport::default();
         match self.apply(cause, &steps)?.pop() {
-            Some(Err(reason)) => report.failed.push(NotCovered { path: order.path.clone(), reason }),
+            Some(Err(reason)) => {
+                report.failed.push(NotCovered { path: order.path.clone(), reason: reason.into() })
+            }
             _ => report.restored.push(order.path.clone()),
         }
         Ok(report)

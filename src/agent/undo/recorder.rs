@@ -17,6 +17,7 @@ use super::state::{FileState, StoredPath, observe, observe_itself};
 use tau_tools::access::Access;
 use tau_tools::paths::identity;
 use tau_tools::replace_file::MAX_FILE;
+use tau_tools::user_error::UserError;
 
 /// The maximum time that a command waits until files that git does not have are copied.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -217,7 +218,7 @@ impl SessionUndo {
                 }
                 Ok(None) => {}
                 Err(why) => {
-                    lost.push(Lost { path: StoredPath(path), why: LostReason::Other(why) });
+                    lost.push(Lost { path: StoredPath(path), why: LostReason::Other(why.into()) });
                 }
             }
         }
@@ -232,7 +233,7 @@ impl SessionUndo {
         path: &Path,
         difference: Difference<'_>,
         look: &mut Comparison,
-    ) -> Result<Option<(FileState, FileState)>, String> {
+    ) -> Result<Option<(FileState, FileState)>, UserError> {
         let limit = MAX_COPY_SIZE.min(look.left);
         let now = observe_itself(path, limit).map_err(|error| tau_tools::paths::reason(&error))?;
         let before = match difference.before {
@@ -245,10 +246,10 @@ impl SessionUndo {
             return Ok(None);
         }
         if before == FileState::Other {
-            return Err("it was not a regular file".to_owned());
+            return Err("it was not a regular file".into());
         }
         if now.bytes.is_none() && difference.before.is_some() && matches!(now.state, FileState::File { .. }) {
-            return Err("the new content is too large".to_owned());
+            return Err("the new content is too large".into());
         }
         look.left = look.left.saturating_sub(now.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64));
         let after = self.keep(now.state, now.bytes.as_deref());

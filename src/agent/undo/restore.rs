@@ -14,6 +14,7 @@ use super::state::{FileState, Observed, is_missing, observe_at};
 use tau_tools::file_at::{FileAt, sweep};
 use tau_tools::file_versions::Stamp;
 use tau_tools::replace_file::{Expected, MAX_FILE, replace_at};
+use tau_tools::user_error::UserError;
 use tau_tools::{ToolError, paths};
 
 /// The reason a path outside the session's directory is not restored.
@@ -60,24 +61,24 @@ impl Step {
 }
 
 /// Carries out the steps within the directory `root`; returns the result of each, in the given order.
-pub(crate) fn carry_out(root: &Path, steps: &[Step]) -> Vec<Result<(), String>> {
+pub(crate) fn carry_out(root: &Path, steps: &[Step]) -> Vec<Result<(), UserError>> {
     let mut order: Vec<usize> = (0..steps.len()).collect();
     order.sort_by_key(|at| steps.get(*at).map(Step::turn));
-    let mut ends: Vec<Result<(), String>> = steps.iter().map(|_| Ok(())).collect();
+    let mut ends: Vec<Result<(), UserError>> = steps.iter().map(|_| Ok(())).collect();
     for at in order {
         if let (Some(step), Some(end)) = (steps.get(at), ends.get_mut(at)) {
-            *end = if is_inside(root, &step.path) { one(step) } else { Err(OUTSIDE.to_owned()) };
+            *end = if is_inside(root, &step.path) { one(step) } else { Err(OUTSIDE.into()) };
         }
     }
     ends
 }
 
-fn one(step: &Step) -> Result<(), String> {
+fn one(step: &Step) -> Result<(), UserError> {
     let words = |error: io::Error| paths::reason(&error);
     let found = match FileAt::find(&step.path) {
         Ok(at) => Some(at),
         Err(error) if is_missing(&error) => None,
-        Err(error) => return Err(words(error)),
+        Err(error) => return Err(words(error).into()),
     };
     let now = found.as_ref().map_or(Ok(Observed::NOTHING), |at| observe_at(at, MAX_FILE));
     let now = now.map_err(words)?.state;
@@ -90,15 +91,15 @@ fn one(step: &Step) -> Result<(), String> {
         _ => now.is_same(&step.from),
     };
     if !still {
-        return Err("it has just been changed by another program".to_owned());
+        return Err("it has just been changed by another program".into());
     }
     let at = found.map_or_else(|| FileAt::find_or_make_folder(&step.path), Ok).map_err(words)?;
     match &step.to {
-        FileState::Absent => remove(&at, &now).map_err(words),
-        FileState::Directory { mode } => directory(&at, &now, *mode).map_err(words),
-        FileState::Link { target } => link(&at, &now, &target.0).map_err(words),
+        FileState::Absent => remove(&at, &now).map_err(words).map_err(UserError::from),
+        FileState::Directory { mode } => directory(&at, &now, *mode).map_err(words).map_err(UserError::from),
+        FileState::Link { target } => link(&at, &now, &target.0).map_err(words).map_err(UserError::from),
         FileState::File { mode, .. } => file(&at, step, &now, *mode),
-        FileState::Other => Err("it was not a regular file".to_owned()),
+        FileState::Other => Err("it was not a regular file".into()),
     }
 }
 
@@ -135,7 +136,7 @@ fn over_link(at: &FileAt, bytes: &[u8], mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-fn file(at: &FileAt, step: &Step, now: &FileState, mode: u32) -> Result<(), String> {
+fn file(at: &FileAt, step: &Step, now: &FileState, mode: u32) -> Result<(), UserError> {
     let words = |error: io::Error| paths::reason(&error);
     let bytes = step.bytes.as_deref().ok_or("its content was not kept")?;
     let same_content = now.hash().is_some() && now.hash() == step.to.hash();
@@ -159,5 +160,5 @@ fn file(at: &FileAt, step: &Step, now: &FileState, mode: u32) -> Result<(), Stri
             ToolError::Refused { message, .. } | ToolError::Aborted { message, .. } => message,
         })?;
     }
-    at.set_mode(mode).map_err(words)
+    at.set_mode(mode).map_err(words).map_err(UserError::from)
 }

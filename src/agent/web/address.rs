@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use url::{Host, Url};
 
 use crate::settings::web::PrivateHosts;
+use tau_tools::user_error::UserError;
 
 /// The maximum length of a URL, in bytes.
 const MAX_LEN: usize = 8_000;
@@ -33,29 +34,29 @@ const SPECIAL_V4: [([u8; 4], u8); 15] = [
 ];
 
 /// Parses a URL and checks that it can be fetched, as far as the URL shows. The fragment is removed.
-pub(super) fn parse(text: &str) -> Result<Url, String> {
+pub(super) fn parse(text: &str) -> Result<Url, UserError> {
     let text = text.trim();
     if text.len() > MAX_LEN {
-        return Err(format!("it has more than {MAX_LEN} bytes"));
+        return Err(format!("it has more than {MAX_LEN} bytes").into());
     }
     let lower = text.get(..8).unwrap_or(text).to_ascii_lowercase();
     if !lower.starts_with("http://") && !lower.starts_with("https://") {
-        return Err("write it in full, beginning with https:// or http://".to_owned());
+        return Err("write it in full, beginning with https:// or http://".into());
     }
-    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    let url = Url::parse(text).map_err(UserError::of)?;
     checked(url)
 }
 
 /// Checks a parsed URL, such as the target of a redirect.
-pub(super) fn checked(mut url: Url) -> Result<Url, String> {
+pub(super) fn checked(mut url: Url) -> Result<Url, UserError> {
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(format!("{}: is not fetched, only http: and https:", url.scheme()));
+        return Err(format!("{}: is not fetched, only http: and https:", url.scheme()).into());
     }
     if url.as_str().len() > MAX_LEN {
-        return Err(format!("it has more than {MAX_LEN} bytes"));
+        return Err(format!("it has more than {MAX_LEN} bytes").into());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("it has a user name or a password in it, which is not sent; leave it out".to_owned());
+        return Err("it has a user name or a password in it, which is not sent; leave it out".into());
     }
     url.set_fragment(None);
     Ok(url)
@@ -69,7 +70,7 @@ pub(super) fn host(url: &Url) -> String {
 
 /// Checks that the URL itself does not name a forbidden host. Names are checked again when they are resolved.
 /// The error is a sentence that says so, and names the setting.
-pub(super) fn check_host(url: &Url, allowed: &PrivateHosts) -> Result<(), String> {
+pub(super) fn check_host(url: &Url, allowed: &PrivateHosts) -> Result<(), UserError> {
     let host = host(url);
     let is_admitted = match url.host() {
         Some(Host::Ipv4(address)) => admits(allowed, &host, IpAddr::V4(address)),
@@ -77,7 +78,7 @@ pub(super) fn check_host(url: &Url, allowed: &PrivateHosts) -> Result<(), String
         Some(Host::Domain(_)) => is_public_name(&host) || allowed.may_allow(&host),
         None => false,
     };
-    if is_admitted { Ok(()) } else { Err(refusal(&host, None)) }
+    if is_admitted { Ok(()) } else { Err(refusal(&host, None).into()) }
 }
 
 /// The sentence that refuses a host, with the address of its name.
@@ -141,7 +142,7 @@ fn is_within(address: Ipv4Addr, start: Ipv4Addr, length: u8) -> bool {
 mod tests {
     use super::*;
 
-    fn check(url: &str, allowed: &[&str]) -> Result<(), String> {
+    fn check(url: &str, allowed: &[&str]) -> Result<(), UserError> {
         let allowed = allowed.join(",").parse().unwrap();
         check_host(&parse(url).unwrap(), &allowed)
     }

@@ -10,6 +10,7 @@ use super::marks::untrusted;
 use super::{Shared, address};
 use crate::provider::http::guarded::{GuardedAnswer, GuardedFailure};
 use tau_tools::counted::counted;
+use tau_tools::user_error::UserError;
 
 /// The content types that tau can use, best first.
 const ACCEPT: &str = "text/markdown, text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, \
@@ -83,15 +84,15 @@ pub(super) enum Fetched {
 
 /// Fetches a page, within the limits. The error is the reason the page could not be fetched, as a sentence
 /// for the model.
-pub(super) async fn fetch(url: Url, shared: &Shared) -> Result<Fetched, String> {
+pub(super) async fn fetch(url: Url, shared: &Shared) -> Result<Fetched, UserError> {
     let limits = shared.limits;
     match tokio::time::timeout(limits.time, follow(url, shared)).await {
         Ok(fetched) => fetched,
-        Err(_) => Err(format!("the page was not complete within {:?}", limits.time)),
+        Err(_) => Err(format!("the page was not complete within {:?}", limits.time).into()),
     }
 }
 
-async fn follow(mut url: Url, shared: &Shared) -> Result<Fetched, String> {
+async fn follow(mut url: Url, shared: &Shared) -> Result<Fetched, UserError> {
     for _ in 0..=MAX_REDIRECTS {
         address::check_host(&url, &shared.options.lock().allow_private)?;
         let answer = shared.http.get(&url, ACCEPT).await.map_err(|failure| describe(failure, &url))?;
@@ -108,19 +109,19 @@ async fn follow(mut url: Url, shared: &Shared) -> Result<Fetched, String> {
             .map_err(|refusal| format!("{} redirects to {}: {refusal}", short(&url), short(&target)))?;
         return Ok(Fetched::Elsewhere { status: answer.status(), to: target, why });
     }
-    Err(format!("it redirects more than {MAX_REDIRECTS} times"))
+    Err(format!("it redirects more than {MAX_REDIRECTS} times").into())
 }
 
 /// The target of a redirect.
-fn redirect(answer: &GuardedAnswer, from: &Url) -> Result<Option<Url>, String> {
+fn redirect(answer: &GuardedAnswer, from: &Url) -> Result<Option<Url>, UserError> {
     if !matches!(answer.status(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
     let Some(location) = answer.header("location") else { return Ok(None) };
-    let target = from.join(location).map_err(|error| error.to_string()).and_then(address::checked);
+    let target = from.join(location).map_err(|error| error.to_string().into()).and_then(address::checked);
     target
         .map(Some)
-        .map_err(|why| format!("{} redirects to an address that cannot be used: {why}", short(from)))
+        .map_err(|why| format!("{} redirects to an address that cannot be used: {why}", short(from)).into())
 }
 
 /// A URL in a form that can be shown to the model.
@@ -137,11 +138,11 @@ fn describe(failure: GuardedFailure, url: &Url) -> String {
 }
 
 /// Reads the body and converts it for models.
-async fn complete(mut answer: GuardedAnswer, url: Url, shared: &Shared) -> Result<Fetched, String> {
+async fn complete(mut answer: GuardedAnswer, url: Url, shared: &Shared) -> Result<Fetched, UserError> {
     let said = ContentType::parse(answer.header("content-type"));
     let status = answer.status();
     if !(200..300).contains(&status) {
-        return Err(refused(answer, &said, url).await);
+        return Err(refused(answer, &said, url).await.into());
     }
     let body = read(&mut answer, shared.limits.bytes).await?;
     let kind = said.kind(&body);
@@ -158,22 +159,23 @@ async fn complete(mut answer: GuardedAnswer, url: Url, shared: &Shared) -> Resul
             return Err(format!(
                 "it is {name} ({}); only web pages, text and pictures (PNG, JPEG, GIF, WebP) are fetched",
                 counted(body.len(), "byte")
-            ));
+            )
+            .into());
         }
     };
     Ok(Fetched::Page(Page { url, status, content_type: said.name, title, body, note }))
 }
 
-async fn read(answer: &mut GuardedAnswer, most: usize) -> Result<Vec<u8>, String> {
+async fn read(answer: &mut GuardedAnswer, most: usize) -> Result<Vec<u8>, UserError> {
     let too_large = || format!("it is larger than {} KB, and larger pages are not fetched", most / 1024);
     if answer.length().is_some_and(|length| length > most as u64) {
-        return Err(too_large());
+        return Err(too_large().into());
     }
     let mut body = Vec::new();
     while let Some(bytes) = answer.chunk().await.map_err(|failure| failure.message)? {
         body.extend_from_slice(&bytes);
         if body.len() > most {
-            return Err(too_large());
+            return Err(too_large().into());
         }
     }
     Ok(body)

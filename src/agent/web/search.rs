@@ -13,6 +13,7 @@ use crate::catalogue::search_services::{Question, SearchService};
 use crate::provider::{Failure, Headers, HttpRequest};
 use crate::secrets::Secret;
 use crate::settings::value::BaseUrl;
+use tau_tools::user_error::UserError;
 use tau_tools::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
 /// The name of the tool.
@@ -56,7 +57,7 @@ impl WebSearchTool {
         WebSearchTool { spec: ToolSpec { read_only: true, ..spec }, shared }
     }
 
-    fn endpoint(&self) -> Result<Endpoint, String> {
+    fn endpoint(&self) -> Result<Endpoint, UserError> {
         let options = self.shared.options.lock();
         let service =
             options.search.0.ok_or("web_search is off; the user can set web_search in config.toml")?;
@@ -64,16 +65,17 @@ impl WebSearchTool {
         Ok(Endpoint { service, url })
     }
 
-    async fn key(&self, service: &SearchService) -> Result<Option<Secret>, String> {
+    async fn key(&self, service: &SearchService) -> Result<Option<Secret>, UserError> {
         let key = match &self.shared.keys {
-            Some(keys) => keys.of_service(service.id).await.map_err(|failure| failure.to_string())?,
+            Some(keys) => keys.of_service(service.id).await.map_err(UserError::of)?,
             None => None,
         };
         match (&key, service.env) {
             (None, Some(variable)) => Err(format!(
                 "there is no key for {}; the user can set {variable}, or run `tau auth set {}`",
                 service.name, service.id
-            )),
+            )
+            .into()),
             _ => Ok(key),
         }
     }
@@ -176,7 +178,7 @@ impl Tool for WebSearchTool {
 }
 
 /// The address of the service: the user's, or the default.
-fn address_of(service: &SearchService, own: Option<&BaseUrl>) -> Result<Url, String> {
+fn address_of(service: &SearchService, own: Option<&BaseUrl>) -> Result<Url, UserError> {
     let text = match own {
         Some(own) if service.path.is_empty() => own.as_str().to_owned(),
         Some(own) => {
@@ -188,11 +190,12 @@ fn address_of(service: &SearchService, own: Option<&BaseUrl>) -> Result<Url, Str
             return Err(format!(
                 "{} needs an address; the user can set web_search_url in config.toml",
                 service.name
-            ));
+            )
+            .into());
         }
         None => service.url.to_owned(),
     };
-    Url::parse(&text).map_err(|error| format!("web_search_url cannot be used: {error}"))
+    Url::parse(&text).map_err(|error| format!("web_search_url cannot be used: {error}").into())
 }
 
 /// A result of a search.

@@ -27,6 +27,7 @@ use tau_protocol::approval::{ApprovalReason, ApprovalRequest, RuleScope};
 use tau_protocol::query::QueryAnswer;
 use tau_tools::access::{Access, Preview};
 use tau_tools::details::{FileDiff, Hunk};
+use tau_tools::user_error::UserError;
 
 /// Milliseconds that a prompt is on the screen, with nothing typed, before a key answers it.
 pub(crate) const QUIET: Millis = 400;
@@ -126,7 +127,7 @@ pub enum Coverage {
 
 impl Coverage {
     /// The agent's answer.
-    pub(crate) fn of(answer: &Result<QueryAnswer, String>) -> Self {
+    pub(crate) fn of(answer: &Result<QueryAnswer, UserError>) -> Self {
         match answer {
             Ok(QueryAnswer::Titles(titles)) => {
                 Coverage::Known(titles.iter().map(|title| Printable::line(title)).collect())

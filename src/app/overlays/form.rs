@@ -8,6 +8,7 @@ use crate::outcome::KeyOutcome;
 use crate::printable::Printable;
 use tau_protocol::command::QuestionAnswer;
 use tau_protocol::form::{FieldKind, FormField};
+use tau_tools::user_error::UserError;
 
 /// The form on the screen.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +73,7 @@ impl FieldView {
     }
 
     /// The value; `None` if the field is empty.
-    fn value(&self) -> Result<Option<Value>, String> {
+    fn value(&self) -> Result<Option<Value>, UserError> {
         let value = match (&self.entry, &self.field.kind) {
             (FieldEntry::Line(line), _) => return self.field.parse(line.text()),
             (FieldEntry::Switch(on), _) => on.map(Value::from),
@@ -88,7 +89,7 @@ impl FieldView {
         };
         match &value {
             Some(value) => self.field.check(value)?,
-            None if self.field.required => return Err("it is required".to_owned()),
+            None if self.field.required => return Err("it is required".into()),
             None => {}
         }
         Ok(value)

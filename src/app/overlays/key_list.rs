@@ -8,6 +8,7 @@ use crate::keymap::Keymap;
 use crate::outcome::KeyOutcome;
 use crate::printable::Printable;
 use crate::request::{KeyChanges, Ticket};
+use tau_tools::user_error::UserError;
 
 /// Actions that tau cannot be used without: they keep a key.
 const ESSENTIAL: [Action; 4] = [Action::Send, Action::Cancel, Action::Clear, Action::TakeKeyboard];
@@ -116,22 +117,26 @@ impl KeysView {
 }
 
 /// The action that currently has the key, if any. The error is the reason why the action cannot have it.
-fn examined(keymap: &Keymap, row: &ActionRow, key: Key) -> Result<Option<Action>, String> {
+fn examined(keymap: &Keymap, row: &ActionRow, key: Key) -> Result<Option<Action>, UserError> {
     let stops = key == Key::new(KeyCode::Char('c'), Mods::CTRL);
     if stops && !keymap.keys_of(row.action).contains(&key.to_string()) {
-        return Err(format!("{key} always clears, closes or quits; press another key"));
+        return Err(format!("{key} always clears, closes or quits; press another key").into());
     }
     if key.typed().is_some() && row.context != KeyContext::Panel {
-        return Err(format!("{key} is needed to type; press it with ctrl or alt, or press another key"));
+        return Err(
+            format!("{key} is needed to type; press it with ctrl or alt, or press another key").into()
+        );
     }
     if keymap.begins_others(key) && row.context != KeyContext::Panel {
-        return Err(format!("{key} begins other keys; press another key"));
+        return Err(format!("{key} begins other keys; press another key").into());
     }
     match keymap.bound(row.context, key) {
-        Some(action) if action == row.action => Err(format!("{key} is already a key of \"{}\"", row.name)),
+        Some(action) if action == row.action => {
+            Err(format!("{key} is already a key of \"{}\"", row.name).into())
+        }
         Some(other) if ESSENTIAL.contains(&other) && keymap.keys_of(other).len() == 1 => {
             let other = other.name();
-            Err(format!("{key} is the only key of \"{other}\"; give that another key first"))
+            Err(format!("{key} is the only key of \"{other}\"; give that another key first").into())
         }
         other => Ok(other),
     }
@@ -177,11 +182,11 @@ fn setting(row: &ActionRow, keys: Vec<String>) -> (String, Option<Vec<String>>) 
 
 /// The changes that restore an action's default keys, and return its other keys to the actions they came
 /// from. Fails if one of them now belongs to another action.
-fn reset(keymap: &Keymap, row: &ActionRow) -> Result<KeyChanges, String> {
+fn reset(keymap: &Keymap, row: &ActionRow) -> Result<KeyChanges, UserError> {
     for name in row.keys {
         let owner = name.parse().ok().and_then(|key| keymap.bound(row.context, key));
         if let Some(other) = owner.filter(|other| *other != row.action) {
-            return Err(format!("{name} is a key of \"{}\" now; change that first", other.name()));
+            return Err(format!("{name} is a key of \"{}\" now; change that first", other.name()).into());
         }
     }
     let default: Vec<String> = row.keys.iter().map(|key| (*key).to_owned()).collect();

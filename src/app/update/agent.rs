@@ -16,6 +16,7 @@ use tau_protocol::event::{
     TaskEvent,
 };
 use tau_protocol::query::{HistoryPage, QueryAnswer};
+use tau_tools::user_error::UserError;
 
 pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effect>) {
     let since = model.status.run.as_ref().map(|run| run.since);
@@ -143,7 +144,7 @@ fn of_questions(model: &mut Model, event: &QuestionEvent, effects: &mut Vec<Effe
 fn answered(
     model: &mut Model,
     ticket: Ticket,
-    answer: &Result<QueryAnswer, String>,
+    answer: &Result<QueryAnswer, UserError>,
     effects: &mut Vec<Effect>,
 ) {
     if approval::answered(model, ticket, answer, effects)

@@ -21,6 +21,7 @@ use tau_protocol::model::Api;
 use tau_protocol::query::{Query, QueryAnswer};
 use tau_protocol::rules::Verdict;
 use tau_tools::access::Preview;
+use tau_tools::user_error::UserError;
 
 /// Time after a prompt closes by itself in which typing was meant for it.
 const TYPED_AHEAD: Millis = 400;
@@ -263,7 +264,7 @@ fn editor(model: &mut Model, text: String, ending: &str, effects: &mut Vec<Effec
 pub(super) fn answered(
     model: &mut Model,
     ticket: Ticket,
-    answer: &Result<QueryAnswer, String>,
+    answer: &Result<QueryAnswer, UserError>,
     effects: &mut Vec<Effect>,
 ) -> bool {
     if let Some(approval) = model.approvals.viewed_with(ticket) {
@@ -301,7 +302,7 @@ pub(super) fn answered(
 pub(super) fn edited(
     model: &mut Model,
     ticket: Ticket,
-    answer: Result<Option<String>, String>,
+    answer: Result<Option<String>, UserError>,
     effects: &mut Vec<Effect>,
 ) {
     let Some(approval) = model.approvals.waiting_for(ticket) else { return };
@@ -443,7 +444,7 @@ pub(super) fn mode_chosen(model: &mut Model, chosen: ChosenMode, effects: &mut V
 pub(super) fn mode_kept(
     model: &mut Model,
     chosen: ChosenMode,
-    answer: Result<Applied, String>,
+    answer: Result<Applied, UserError>,
     effects: &mut Vec<Effect>,
 ) {
     match answer {

@@ -15,6 +15,7 @@ use tau_protocol::command::{AgentCommand, TaskCommand};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::live_session::{LiveRow, LiveState, WaitingQuestions};
 use tau_protocol::query::QueryAnswer;
+use tau_tools::user_error::UserError;
 
 /// Opens the board.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -48,7 +49,7 @@ pub(super) fn look(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Fills in the sessions.
-pub(super) fn fill(model: &mut Model, ticket: Ticket, answer: Result<Vec<LiveRow>, String>) {
+pub(super) fn fill(model: &mut Model, ticket: Ticket, answer: Result<Vec<LiveRow>, UserError>) {
     let Some(view) = model.open::<BoardView>().filter(|view| view.list.ticket == Some(ticket)) else {
         return;
     };
@@ -93,7 +94,7 @@ pub(super) fn chosen(
 pub(super) fn changed(
     model: &mut Model,
     ticket: Ticket,
-    answer: Result<String, String>,
+    answer: Result<String, UserError>,
     effects: &mut Vec<Effect>,
 ) {
     match model.open::<BoardView>().filter(|view| view.list.change == Some(ticket)) {
@@ -115,7 +116,7 @@ pub(super) fn sent(
     model: &mut Model,
     ticket: Ticket,
     text: &str,
-    answer: Result<String, String>,
+    answer: Result<String, UserError>,
     effects: &mut Vec<Effect>,
 ) {
     let view = model.open::<BoardView>().filter(|view| view.list.change == Some(ticket));
@@ -155,7 +156,7 @@ pub(super) fn waiting(
     model: &mut Model,
     ticket: Ticket,
     id: &str,
-    answer: Result<WaitingQuestions, String>,
+    answer: Result<WaitingQuestions, UserError>,
     effects: &mut Vec<Effect>,
 ) {
     if let Some(answering) = model.answering.as_mut().filter(|it| it.ticket == Some(ticket)) {
@@ -273,7 +274,7 @@ pub(super) fn answered(
     model: &mut Model,
     ticket: Ticket,
     id: &str,
-    answer: Result<Option<QueryAnswer>, String>,
+    answer: Result<Option<QueryAnswer>, UserError>,
     effects: &mut Vec<Effect>,
 ) {
     let Some(answering) = model.answering.as_mut().filter(|answering| answering.id == id) else {
@@ -284,7 +285,7 @@ pub(super) fn answered(
     };
     match answering.sent.remove(&ticket) {
         Some(Some(own)) => {
-            let answer = answer.and_then(|answer| answer.ok_or_else(|| "no answer".to_owned()));
+            let answer = answer.and_then(|answer| answer.ok_or_else(|| "no answer".to_owned().into()));
             let mut asked = Vec::new();
             approval::answered(&mut answering.model, own, &answer, &mut asked);
             pass_on(model, asked, effects);

@@ -12,6 +12,7 @@ use tau_protocol::command::TaskCommand;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::extension::ExtensionRow;
 use tau_protocol::query::Query;
+use tau_tools::user_error::UserError;
 
 /// Opens the list.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -69,7 +70,7 @@ pub(super) fn chosen(
 pub(super) fn turned(
     model: &mut Model,
     ticket: Ticket,
-    answer: Result<Applied, String>,
+    answer: Result<Applied, UserError>,
     effects: &mut Vec<Effect>,
 ) {
     let applied = match answer {

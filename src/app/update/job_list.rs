@@ -12,6 +12,7 @@ use crate::printable::Printable;
 use crate::request::Ticket;
 use tau_protocol::command::{AgentCommand, ShellCommand, TaskCommand};
 use tau_protocol::query::{Query, QueryAnswer};
+use tau_tools::user_error::UserError;
 
 fn order(command: ShellCommand, effects: &mut Vec<Effect>) {
     effects.push(Effect::Agent(AgentCommand::Shell(command)));
@@ -61,7 +62,7 @@ fn look(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Handles an answer of the agent; returns whether it is one for the list.
-pub(super) fn answered(model: &mut Model, ticket: Ticket, answer: &Result<QueryAnswer, String>) -> bool {
+pub(super) fn answered(model: &mut Model, ticket: Ticket, answer: &Result<QueryAnswer, UserError>) -> bool {
     let Some(view) = model.open::<JobsView>() else { return false };
     if view.list.ticket == Some(ticket) {
         match answer {

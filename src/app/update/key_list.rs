@@ -7,6 +7,7 @@ use crate::overlays::key_list::KeysView;
 use crate::overlays::list::report;
 use crate::overlays::overlay::Overlay;
 use crate::request::{Applied, KeyChanges, ShellRequest, Ticket};
+use tau_tools::user_error::UserError;
 
 /// Opens the list.
 pub(super) fn open(model: &mut Model) {
@@ -23,7 +24,7 @@ pub(super) fn chosen(model: &mut Model, mut view: KeysView, keys: KeyChanges, ef
 pub(super) fn saved(
     model: &mut Model,
     ticket: Ticket,
-    answer: Result<Applied, String>,
+    answer: Result<Applied, UserError>,
     effects: &mut Vec<Effect>,
 ) {
     if let Some(view) = model.open::<KeysView>().filter(|view| view.ticket == Some(ticket)) {

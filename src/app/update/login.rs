@@ -12,6 +12,7 @@ use crate::overlays::picker::{Picker, PickerKind, PickerRow};
 use crate::printable::Printable;
 use crate::request::{Hidden, LoggedIn, LoginProvider, ShellRequest, SignInStep, Ticket};
 use tau_protocol::event::NoticeLevel;
+use tau_tools::user_error::UserError;
 
 /// The beginning of the keys of logins in the list of providers.
 const LOGIN: &str = "login ";
@@ -45,7 +46,11 @@ pub(super) fn remove(model: &mut Model, provider: &str, effects: &mut Vec<Effect
 }
 
 /// Fills in the providers with stored keys.
-pub(super) fn listed_stored(model: &mut Model, ticket: Ticket, stored: Result<Vec<LoginProvider>, String>) {
+pub(super) fn listed_stored(
+    model: &mut Model,
+    ticket: Ticket,
+    stored: Result<Vec<LoginProvider>, UserError>,
+) {
     let row = |provider: &LoginProvider| {
         let rest = match provider.env.as_str() {
             "" => String::new(),
@@ -112,7 +117,7 @@ fn paste_address(model: &mut Model, mut view: SignInView, address: Hidden, effec
 }
 
 /// Handles a step of a login.
-pub(super) fn stepped(model: &mut Model, ticket: Ticket, step: Result<SignInStep, String>) {
+pub(super) fn stepped(model: &mut Model, ticket: Ticket, step: Result<SignInStep, UserError>) {
     let holds = |overlay: &Overlay| matches!(overlay, Overlay::SignIn(view) if view.ticket == Some(ticket));
     let Some(place) = model.overlays.iter().position(holds) else { return };
     match step {
@@ -167,12 +172,12 @@ pub(super) fn submit(
 }
 
 /// Fills in the providers.
-pub(super) fn listed(model: &mut Model, ticket: Ticket, providers: Result<Vec<LoginProvider>, String>) {
+pub(super) fn listed(model: &mut Model, ticket: Ticket, providers: Result<Vec<LoginProvider>, UserError>) {
     pickers::fill(model, ticket, providers.map(|providers| providers.iter().map(provider_row).collect()));
 }
 
 /// Handles the result of storing a key.
-pub(super) fn stored(model: &mut Model, ticket: Ticket, stored: Result<LoggedIn, String>) {
+pub(super) fn stored(model: &mut Model, ticket: Ticket, stored: Result<LoggedIn, UserError>) {
     let holds =
         |overlay: &Overlay| matches!(overlay, Overlay::Login { ticket: held, .. } if *held == Some(ticket));
     let Some(place) = model.overlays.iter().position(holds) else { return };

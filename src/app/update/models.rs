@@ -17,6 +17,7 @@ use tau_protocol::command::AgentCommand;
 use tau_protocol::command::SettingsCommand;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::model::{Api, Model as AiModel};
+use tau_tools::user_error::UserError;
 
 /// Opens the model picker.
 pub(super) fn open(model: &mut Model, query: &str, effects: &mut Vec<Effect>) {
@@ -130,7 +131,7 @@ pub(super) fn listed(
     model: &mut Model,
     ticket: Ticket,
     purpose: ModelsFor,
-    models: Result<ModelList, String>,
+    models: Result<ModelList, UserError>,
     effects: &mut Vec<Effect>,
 ) {
     let models = match models {

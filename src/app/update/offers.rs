@@ -12,6 +12,7 @@ use tau_protocol::command::{Queue, RunCommand};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::message::Block;
 use tau_protocol::model::Api;
+use tau_tools::user_error::UserError;
 
 /// Asks about hooks, once a model other than the demo answers.
 pub(super) fn at_start(model: &mut Model) {
@@ -75,7 +76,7 @@ fn web(offer: WebOffer, on: bool) -> Vec<(String, String)> {
 }
 
 /// Handles the result of storing the answer: sends the messages that waited for it.
-pub(super) fn decided(model: &mut Model, answer: Result<Applied, String>, effects: &mut Vec<Effect>) {
+pub(super) fn decided(model: &mut Model, answer: Result<Applied, UserError>, effects: &mut Vec<Effect>) {
     match answer {
         Ok(applied) => trust::applied(model, applied, effects),
         Err(error) => model.transcript.notice(NoticeLevel::Warning, &error, None),

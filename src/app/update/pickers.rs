@@ -6,6 +6,7 @@ use crate::overlays::picker::{Picker, PickerRow};
 use crate::printable::Printable;
 use crate::request::Ticket;
 use tau_protocol::event::NoticeLevel;
+use tau_tools::user_error::UserError;
 
 /// Opens a list whose rows come with replies to `ticket`.
 pub(super) fn open_loading(model: &mut Model, picker: Picker, ticket: Ticket) {
@@ -33,7 +34,7 @@ pub(super) fn waiting(model: &mut Model, ticket: Ticket) -> Option<&mut Picker> 
 }
 
 /// Fills in all rows of the list that waits for `ticket`; closes the list on an error.
-pub(super) fn fill(model: &mut Model, ticket: Ticket, rows: Result<Vec<PickerRow>, String>) {
+pub(super) fn fill(model: &mut Model, ticket: Ticket, rows: Result<Vec<PickerRow>, UserError>) {
     match rows {
         Ok(rows) => {
             if let Some(picker) = waiting(model, ticket) {

@@ -6,6 +6,7 @@ use crate::composer::InputMode;
 use crate::effect::Effect;
 use crate::model::Model;
 use crate::request::{Picture, ShellRequest};
+use tau_tools::user_error::UserError;
 
 /// Reads pictures if the paste consists of their paths; false when it does not, or is for a command.
 pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) -> bool {
@@ -18,7 +19,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) ->
 }
 
 /// Inserts the pictures. Unreadable ones are text.
-pub(super) fn read(model: &mut Model, text: &str, pictures: Result<Vec<Picture>, String>) {
+pub(super) fn read(model: &mut Model, text: &str, pictures: Result<Vec<Picture>, UserError>) {
     match pictures {
         Ok(pictures) => {
             for (at, picture) in pictures.into_iter().enumerate() {

@@ -8,6 +8,7 @@ use crate::request::{EditorUse, ShellRequest, Ticket};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{QuestionAnswer, QuestionCommand, QueueCommand, SessionCommand};
 use tau_tools::plan::WorkPlan;
+use tau_tools::user_error::UserError;
 
 /// Records a change of the accepted plan or its progress.
 pub(super) fn changed(model: &mut Model, plan: Option<&WorkPlan>) {
@@ -82,7 +83,7 @@ fn send(model: &mut Model, view: &PlanView, answer: QuestionAnswer, effects: &mu
 }
 
 /// Takes the plan from the editor.
-pub(super) fn edited(model: &mut Model, ticket: Ticket, answer: Result<Option<String>, String>) {
+pub(super) fn edited(model: &mut Model, ticket: Ticket, answer: Result<Option<String>, UserError>) {
     let now = model.now;
     let open = model.overlays.iter_mut().rev().find_map(|overlay| overlay.as_plan());
     let Some(view) = open.filter(|view| view.ticket == Some(ticket)) else { return };

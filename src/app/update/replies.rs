@@ -23,6 +23,7 @@ use tau_protocol::live_session::{LiveRow, WaitingQuestions};
 use tau_protocol::query::{QueryAnswer, SessionSource};
 use tau_protocol::session_row::LastExchange;
 use tau_protocol::trust::Folder;
+use tau_tools::user_error::UserError;
 
 /// Routes a reply. A reply to a cancelled request is dropped.
 pub(super) fn take(model: &mut Model, ticket: Ticket, reply: ShellReply, effects: &mut Vec<Effect>) {
@@ -50,7 +51,7 @@ struct Replies<'a> {
 
 impl Replies<'_> {
     /// The answer; an error is shown.
-    fn shown<T>(&mut self, answer: Result<T, String>) -> Option<T> {
+    fn shown<T>(&mut self, answer: Result<T, UserError>) -> Option<T> {
         match answer {
             Ok(answer) => Some(answer),
             Err(error) => {
@@ -62,22 +63,22 @@ impl Replies<'_> {
 }
 
 impl TakeReply for Replies<'_> {
-    fn sessions(&mut self, _all: bool, answer: Result<SessionRows, String>) {
+    fn sessions(&mut self, _all: bool, answer: Result<SessionRows, UserError>) {
         sessions::listed(self.model, self.ticket, answer, self.effects);
     }
 
-    fn search_sessions(&mut self, query: String, _all: bool, answer: Result<FoundSessions, String>) {
+    fn search_sessions(&mut self, query: String, _all: bool, answer: Result<FoundSessions, UserError>) {
         // The search is an extra: its failure does not affect the list.
         if let Ok(found) = answer {
             sessions::found(self.model, &query, found, self.effects);
         }
     }
 
-    fn board(&mut self, answer: Result<Vec<LiveRow>, String>) {
+    fn board(&mut self, answer: Result<Vec<LiveRow>, UserError>) {
         board::fill(self.model, self.ticket, answer);
     }
 
-    fn waiting_questions(&mut self, id: String, answer: Result<WaitingQuestions, String>) {
+    fn waiting_questions(&mut self, id: String, answer: Result<WaitingQuestions, UserError>) {
         board::waiting(self.model, self.ticket, &id, answer, self.effects);
     }
 
@@ -85,37 +86,37 @@ impl TakeReply for Replies<'_> {
         &mut self,
         id: String,
         _command: Box<AgentCommand>,
-        answer: Result<Option<QueryAnswer>, String>,
+        answer: Result<Option<QueryAnswer>, UserError>,
     ) {
         board::answered(self.model, self.ticket, &id, answer, self.effects);
     }
 
-    fn send_to_session(&mut self, _id: String, text: String, answer: Result<String, String>) {
+    fn send_to_session(&mut self, _id: String, text: String, answer: Result<String, UserError>) {
         board::sent(self.model, self.ticket, &text, answer, self.effects);
     }
 
-    fn archive_session(&mut self, _id: String, _archived: bool, answer: Result<String, String>) {
+    fn archive_session(&mut self, _id: String, _archived: bool, answer: Result<String, UserError>) {
         board::changed(self.model, self.ticket, answer, self.effects);
     }
 
-    fn stop_session(&mut self, _id: String, answer: Result<String, String>) {
+    fn stop_session(&mut self, _id: String, answer: Result<String, UserError>) {
         board::changed(self.model, self.ticket, answer, self.effects);
     }
 
-    fn preview(&mut self, path: PathBuf, answer: Result<LastExchange, String>) {
+    fn preview(&mut self, path: PathBuf, answer: Result<LastExchange, UserError>) {
         // A removed file has nothing to show.
         if let Ok(words) = answer {
             sessions::preview(self.model, &path, words);
         }
     }
 
-    fn rename_session(&mut self, _path: PathBuf, _name: String, answer: Result<String, String>) {
+    fn rename_session(&mut self, _path: PathBuf, _name: String, answer: Result<String, UserError>) {
         if let Some(text) = self.shown(answer) {
             self.model.remark(&text);
         }
     }
 
-    fn delete_session(&mut self, path: PathBuf, answer: Result<String, String>) {
+    fn delete_session(&mut self, path: PathBuf, answer: Result<String, UserError>) {
         match answer {
             Ok(text) => {
                 sessions::deleted(self.model, &path, self.effects);
@@ -126,27 +127,27 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn export(&mut self, _session: SessionSource, _file: Option<PathBuf>, answer: Result<String, String>) {
+    fn export(&mut self, _session: SessionSource, _file: Option<PathBuf>, answer: Result<String, UserError>) {
         if let Some(text) = self.shown(answer) {
             self.model.transcript.notice(NoticeLevel::Info, &text, None);
         }
     }
 
-    fn models(&mut self, purpose: ModelsFor, answer: Result<ModelList, String>) {
+    fn models(&mut self, purpose: ModelsFor, answer: Result<ModelList, UserError>) {
         models::listed(self.model, self.ticket, purpose, answer, self.effects);
     }
 
-    fn servers(&mut self, answer: Result<Vec<LocalModelServer>, String>) {
+    fn servers(&mut self, answer: Result<Vec<LocalModelServer>, UserError>) {
         if let Some(servers) = self.shown(answer) {
             models::servers(self.model, &servers);
         }
     }
 
-    fn providers(&mut self, answer: Result<Vec<LoginProvider>, String>) {
+    fn providers(&mut self, answer: Result<Vec<LoginProvider>, UserError>) {
         login::listed(self.model, self.ticket, answer);
     }
 
-    fn login_name(&mut self, provider: String, answer: Result<LoginWay, String>) {
+    fn login_name(&mut self, provider: String, answer: Result<LoginWay, UserError>) {
         match answer {
             Ok(LoginWay::Key) => {}
             Ok(LoginWay::Login) => login::sign_in_instead(self.model, &provider, self.effects),
@@ -154,7 +155,7 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn sign_in(&mut self, _login: String, answer: Result<SignInStep, String>) {
+    fn sign_in(&mut self, _login: String, answer: Result<SignInStep, UserError>) {
         let usual = match &answer {
             Ok(SignInStep::Done(stored)) => Some(Arc::clone(&stored.model)),
             Ok(SignInStep::Waits(_)) | Err(_) => None,
@@ -165,13 +166,13 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn paste_sign_in(&mut self, _address: Hidden, answer: Result<String, String>) {
+    fn paste_sign_in(&mut self, _address: Hidden, answer: Result<String, UserError>) {
         if let Err(error) = answer {
             self.model.transcript.notice(NoticeLevel::Error, &error, None);
         }
     }
 
-    fn login(&mut self, _provider: String, _key: Hidden, answer: Result<LoggedIn, String>) {
+    fn login(&mut self, _provider: String, _key: Hidden, answer: Result<LoggedIn, UserError>) {
         let usual = answer.as_ref().ok().map(|stored| Arc::clone(&stored.model));
         login::stored(self.model, self.ticket, answer);
         if let Some(usual) = usual {
@@ -179,81 +180,81 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn stored_keys(&mut self, answer: Result<Vec<LoginProvider>, String>) {
+    fn stored_keys(&mut self, answer: Result<Vec<LoginProvider>, UserError>) {
         login::listed_stored(self.model, self.ticket, answer);
     }
 
-    fn logout(&mut self, _provider: String, answer: Result<String, String>) {
+    fn logout(&mut self, _provider: String, answer: Result<String, UserError>) {
         if let Some(text) = self.shown(answer) {
             self.model.models.clear();
             self.model.transcript.notice(NoticeLevel::Info, &text, None);
         }
     }
 
-    fn reload(&mut self, answer: Result<Applied, String>) {
+    fn reload(&mut self, answer: Result<Applied, UserError>) {
         if let Some(applied) = self.shown(answer) {
             self.model.models.clear();
             trust::applied(self.model, applied, self.effects);
         }
     }
 
-    fn settings(&mut self, answer: Result<SettingList, String>) {
+    fn settings(&mut self, answer: Result<SettingList, UserError>) {
         settings::listed(self.model, self.ticket, answer, self.effects);
     }
 
-    fn set_setting(&mut self, _key: String, _value: Option<Hidden>, answer: Result<SettingList, String>) {
+    fn set_setting(&mut self, _key: String, _value: Option<Hidden>, answer: Result<SettingList, UserError>) {
         settings::listed(self.model, self.ticket, answer, self.effects);
     }
 
-    fn choose_mode(&mut self, chosen: ChosenMode, answer: Result<Applied, String>) {
+    fn choose_mode(&mut self, chosen: ChosenMode, answer: Result<Applied, UserError>) {
         approval::mode_kept(self.model, chosen, answer, self.effects);
     }
 
-    fn decide(&mut self, _settings: Vec<(String, String)>, _kept: bool, answer: Result<Applied, String>) {
+    fn decide(&mut self, _settings: Vec<(String, String)>, _kept: bool, answer: Result<Applied, UserError>) {
         offers::decided(self.model, answer, self.effects);
     }
 
-    fn set_keys(&mut self, _keys: KeyChanges, answer: Result<Applied, String>) {
+    fn set_keys(&mut self, _keys: KeyChanges, answer: Result<Applied, UserError>) {
         key_list::saved(self.model, self.ticket, answer, self.effects);
     }
 
-    fn turn_extension(&mut self, _id: String, _on: bool, answer: Result<Applied, String>) {
+    fn turn_extension(&mut self, _id: String, _on: bool, answer: Result<Applied, UserError>) {
         extensions::turned(self.model, self.ticket, answer, self.effects);
     }
 
-    fn status_command(&mut self, _facts: Box<StatusFacts>, answer: Result<String, String>) {
+    fn status_command(&mut self, _facts: Box<StatusFacts>, answer: Result<String, UserError>) {
         status_line::printed(self.model, &answer);
     }
 
-    fn folders(&mut self, answer: Result<Vec<Folder>, String>) {
+    fn folders(&mut self, answer: Result<Vec<Folder>, UserError>) {
         if let Some(folders) = self.shown(answer) {
             trust::ask(self.model, folders);
         }
     }
 
-    fn trust(&mut self, _root: PathBuf, _trusted: bool, answer: Result<Applied, String>) {
+    fn trust(&mut self, _root: PathBuf, _trusted: bool, answer: Result<Applied, UserError>) {
         if let Some(applied) = self.shown(answer) {
             trust::applied(self.model, applied, self.effects);
         }
     }
 
-    fn files(&mut self, _query: String, answer: Result<FileMatches, String>) {
+    fn files(&mut self, _query: String, answer: Result<FileMatches, UserError>) {
         if let Some(matches) = self.shown(answer) {
             completion::fill_files(self.model, &matches);
         }
     }
 
-    fn paths(&mut self, _prefix: String, answer: Result<Vec<String>, String>) {
+    fn paths(&mut self, _prefix: String, answer: Result<Vec<String>, UserError>) {
         if let Some(paths) = self.shown(answer) {
             completion::fill_paths(self.model, &paths, self.effects);
         }
     }
 
-    fn clipboard(&mut self, text: String, answer: Result<Option<String>, String>) {
+    fn clipboard(&mut self, text: String, answer: Result<Option<String>, UserError>) {
         copy::done(self.model, &text, answer);
     }
 
-    fn read_clipboard(&mut self, answer: Result<Pasted, String>) {
+    fn read_clipboard(&mut self, answer: Result<Pasted, UserError>) {
         self.model.remark = None;
         match answer {
             Ok(Pasted::Text(text)) => keys::paste(self.model, &text, self.effects),
@@ -262,11 +263,16 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn pictures(&mut self, text: String, _readings: Vec<Vec<PathBuf>>, answer: Result<Vec<Picture>, String>) {
+    fn pictures(
+        &mut self,
+        text: String,
+        _readings: Vec<Vec<PathBuf>>,
+        answer: Result<Vec<Picture>, UserError>,
+    ) {
         pictures::read(self.model, &text, answer);
     }
 
-    fn history(&mut self, answer: Result<Vec<String>, String>) {
+    fn history(&mut self, answer: Result<Vec<String>, UserError>) {
         if let Some(prompts) = self.shown(answer) {
             self.model.composer.set_history(prompts);
         }
@@ -277,7 +283,7 @@ impl TakeReply for Replies<'_> {
         _text: String,
         _ending: String,
         purpose: EditorUse,
-        answer: Result<Option<String>, String>,
+        answer: Result<Option<String>, UserError>,
     ) {
         match purpose {
             EditorUse::Composer => {
@@ -290,12 +296,12 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn open_in_editor(&mut self, _source: EditorSource, answer: Result<String, String>) {
+    fn open_in_editor(&mut self, _source: EditorSource, answer: Result<String, UserError>) {
         approval::viewed(self.model, self.ticket, answer.is_ok());
         self.shown(answer);
     }
 
-    fn branch(&mut self, answer: Result<Option<String>, String>) {
+    fn branch(&mut self, answer: Result<Option<String>, UserError>) {
         if let Some(branch) = self.shown(answer) {
             self.model.status.branch = branch.map(|name| Printable::line(&name));
         }

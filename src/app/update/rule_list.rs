@@ -11,6 +11,7 @@ use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{SettingsCommand, TaskCommand};
 use tau_protocol::query::{Query, QueryAnswer};
 use tau_protocol::rules::RuleChange;
+use tau_tools::user_error::UserError;
 
 /// Opens the list.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -82,7 +83,7 @@ fn look_up(model: &mut Model, view: &mut RulesView, effects: &mut Vec<Effect>) {
 pub(super) fn answered(
     model: &mut Model,
     ticket: Ticket,
-    answer: &Result<QueryAnswer, String>,
+    answer: &Result<QueryAnswer, UserError>,
     effects: &mut Vec<Effect>,
 ) -> bool {
     let waits = |overlay: &Overlay| matches!(overlay, Overlay::Rules(view) if view.ticket == Some(ticket) || view.looks_up(ticket));
@@ -105,7 +106,7 @@ pub(super) fn answered(
 }
 
 /// All current rules, after a change or without one.
-fn filled(view: &mut RulesView, answer: &Result<QueryAnswer, String>) {
+fn filled(view: &mut RulesView, answer: &Result<QueryAnswer, UserError>) {
     view.ticket = None;
     let change = view.change.take();
     match answer {

@@ -19,6 +19,7 @@ use tau_protocol::command::{SessionChange, SessionCommand};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::session_row::{FoundSession, LastExchange, SessionOrigin, SessionRow};
 use tau_tools::counted::counted;
+use tau_tools::user_error::UserError;
 
 /// Minimum number of letters for a search in what was said.
 const WORDS: usize = 3;
@@ -64,7 +65,7 @@ pub(super) fn picked(model: &mut Model, picker: &Picker, key: &str, effects: &mu
 pub(super) fn listed(
     model: &mut Model,
     ticket: Ticket,
-    rows: Result<SessionRows, String>,
+    rows: Result<SessionRows, UserError>,
     effects: &mut Vec<Effect>,
 ) {
     let SessionRows { rows, done } = match rows {

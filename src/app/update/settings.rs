@@ -10,6 +10,7 @@ use crate::printable::Printable;
 use crate::request::{Applied, Hidden, SettingList, ShellRequest, Ticket};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::screen_settings::EditingMode;
+use tau_tools::user_error::UserError;
 
 /// Opens the list.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -41,7 +42,7 @@ pub(super) fn chosen(
 pub(super) fn listed(
     model: &mut Model,
     ticket: Ticket,
-    answer: Result<SettingList, String>,
+    answer: Result<SettingList, UserError>,
     effects: &mut Vec<Effect>,
 ) {
     let view = model.open::<SettingsView>().filter(|view| view.list.ticket == Some(ticket));

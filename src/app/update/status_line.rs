@@ -11,6 +11,7 @@ use crate::status_facts::{
 use crate::status_line::INTERVAL;
 use tau_protocol::message::Usage;
 use tau_protocol::plan_limits::PlanWindow;
+use tau_tools::user_error::UserError;
 
 /// Runs the command if due. Called after every message.
 pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -32,7 +33,7 @@ pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Stores the command's output.
-pub(super) fn printed(model: &mut Model, answer: &Result<String, String>) {
+pub(super) fn printed(model: &mut Model, answer: &Result<String, UserError>) {
     if let Some(command) = &mut model.status_line.command {
         command.take(answer);
     }

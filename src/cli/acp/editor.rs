@@ -18,6 +18,7 @@ use super::calls::shown_path;
 use super::state::SessionKey;
 use tau_tools::editor::{Editor, EditorCommand, EditorRun};
 use tau_tools::process::ChildEnv;
+use tau_tools::user_error::UserError;
 
 /// Interval of checks whether the call is still wanted.
 const LOOK: Duration = Duration::from_millis(50);
@@ -75,16 +76,16 @@ pub(crate) struct EditorLink {
 }
 
 impl EditorLink {
-    fn begin(&self, request: EditorRequest) -> Result<Receiver<Result<Value, Error>>, String> {
+    fn begin(&self, request: EditorRequest) -> Result<Receiver<Result<Value, Error>>, UserError> {
         let (answer, answers) = sync_channel(1);
         let ask = EditorAsk { session: self.session, request, answer };
         self.asks.try_send(ask).map_err(|_| "it takes no requests".to_owned())?;
         Ok(answers)
     }
 
-    fn ask(&self, request: EditorRequest, wanted: &CancellationToken) -> Result<Value, String> {
+    fn ask(&self, request: EditorRequest, wanted: &CancellationToken) -> Result<Value, UserError> {
         let answers = self.begin(request)?;
-        wait(&answers, wanted)?.map_err(|error| error.message)
+        wait(&answers, wanted)?.map_err(|error| error.message.into())
     }
 
     /// Waits until the command in a terminal has ended or must end; the known facts of its end.
@@ -93,7 +94,7 @@ impl EditorLink {
         terminal: &str,
         timeout: Option<u64>,
         wanted: &CancellationToken,
-    ) -> Result<EditorRun, String> {
+    ) -> Result<EditorRun, UserError> {
         let answers = self.begin(EditorRequest::WaitForExit { terminal: terminal.to_owned() })?;
         let mut run = EditorRun::default();
         let looks = timeout.map(|seconds| u128::from(seconds) * 1_000 / LOOK.as_millis());
@@ -101,7 +102,7 @@ impl EditorLink {
         let answer = loop {
             match answers.recv_timeout(LOOK) {
                 Ok(answer) => break answer.map_err(|error| error.message)?,
-                Err(RecvTimeoutError::Disconnected) => return Err("the session was closed".to_owned()),
+                Err(RecvTimeoutError::Disconnected) => return Err("the session was closed".into()),
                 Err(RecvTimeoutError::Timeout) => looked += 1,
             }
             run.cancelled |= wanted.is_cancelled();
@@ -112,7 +113,7 @@ impl EditorLink {
                 return Ok(run);
             }
         };
-        let end: TerminalExitStatus = serde_json::from_value(answer).map_err(|error| error.to_string())?;
+        let end: TerminalExitStatus = serde_json::from_value(answer).map_err(UserError::of)?;
         run.exit_code = end.exit_code.and_then(|code| i32::try_from(code).ok());
         if let Some(signal) = end.signal {
             run.output = format!("[ended by {signal}]\n");
@@ -135,18 +136,18 @@ fn environment(env: &ChildEnv) -> (Vec<String>, Vec<(String, String)>) {
 }
 
 /// Waits for an answer as long as `wanted`.
-fn wait<T>(answers: &Receiver<T>, wanted: &CancellationToken) -> Result<T, String> {
+fn wait<T>(answers: &Receiver<T>, wanted: &CancellationToken) -> Result<T, UserError> {
     for _ in 0..LOOKS {
         match answers.recv_timeout(LOOK) {
             Ok(answer) => return Ok(answer),
-            Err(RecvTimeoutError::Disconnected) => return Err("the session was closed".to_owned()),
+            Err(RecvTimeoutError::Disconnected) => return Err("the session was closed".into()),
             Err(RecvTimeoutError::Timeout) if wanted.is_cancelled() => {
-                return Err("the call was aborted".to_owned());
+                return Err("the call was aborted".into());
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
-    Err("it did not answer within ten seconds".to_owned())
+    Err("it did not answer within ten seconds".into())
 }
 
 impl Editor for EditorLink {
@@ -154,7 +155,7 @@ impl Editor for EditorLink {
         // A path that is not text cannot be named.
         let path = path.to_str().filter(|_| self.files.read_text_file)?.to_owned();
         let answer = self.ask(EditorRequest::Read { path }, wanted);
-        let answer = answer.inspect_err(|why| tracing::debug!(why, "the editor gives no text")).ok()?;
+        let answer = answer.inspect_err(|why| tracing::debug!(%why, "the editor gives no text")).ok()?;
         serde_json::from_value::<ReadTextFileResponse>(answer).ok().map(|answer| answer.content)
     }
 
@@ -166,7 +167,7 @@ impl Editor for EditorLink {
         self.has_terminals
     }
 
-    fn run(&self, command: &EditorCommand<'_>, wanted: &CancellationToken) -> Result<EditorRun, String> {
+    fn run(&self, command: &EditorCommand<'_>, wanted: &CancellationToken) -> Result<EditorRun, UserError> {
         let (mut args, env) = environment(command.env);
         args.extend([
             command.shell.to_string_lossy().into_owned(),
@@ -175,8 +176,7 @@ impl Editor for EditorLink {
         ]);
         let (shown, cwd) = (command.command.to_owned(), shown_path(command.cwd));
         let created = self.ask(EditorRequest::Create { shown, args, env, cwd }, wanted)?;
-        let created: CreateTerminalResponse =
-            serde_json::from_value(created).map_err(|error| error.to_string())?;
+        let created: CreateTerminalResponse = serde_json::from_value(created).map_err(UserError::of)?;
         let terminal = created.terminal_id.0.as_ref().to_owned();
         let ended = self.exit(&terminal, command.timeout, wanted);
         // The output so far is useful even after an abort, which must not end this wait.
@@ -184,16 +184,15 @@ impl Editor for EditorLink {
             self.ask(EditorRequest::Output { terminal: terminal.clone() }, &CancellationToken::new());
         drop(self.begin(EditorRequest::Release { terminal }));
         let mut run = ended?;
-        let output: TerminalOutputResponse =
-            serde_json::from_value(output?).map_err(|error| error.to_string())?;
+        let output: TerminalOutputResponse = serde_json::from_value(output?).map_err(UserError::of)?;
         let cut = if output.truncated { "[the beginning of the output is missing]\n" } else { "" };
         run.output = format!("{cut}{}{}", output.output, run.output);
         Ok(run)
     }
 
-    fn write(&self, path: &Path, text: &str, wanted: &CancellationToken) -> Result<(), String> {
+    fn write(&self, path: &Path, text: &str, wanted: &CancellationToken) -> Result<(), UserError> {
         if path.to_str().is_none() {
-            return Err("its path is not UTF-8".to_owned());
+            return Err("its path is not UTF-8".into());
         }
         let request = EditorRequest::Write { path: shown_path(path), content: text.to_owned() };
         self.ask(request, wanted).map(drop)

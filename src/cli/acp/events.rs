@@ -23,6 +23,7 @@ use tau_protocol::message::{self, AssistantMessage, Message};
 use tau_protocol::query::{HistoryPage, PageFrom, PageGoal, Query, QueryAnswer};
 use tau_protocol::run::RunEnd;
 use tau_tools::ids;
+use tau_tools::user_error::UserError;
 
 /// Applies an event of a session's agent.
 pub(crate) fn apply(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
@@ -330,7 +331,12 @@ fn ask_commands(state: &mut AcpState, key: SessionKey) {
 }
 
 /// Handles the answer to a query.
-fn on_query_answer(state: &mut AcpState, key: SessionKey, ticket: u64, answer: Result<QueryAnswer, String>) {
+fn on_query_answer(
+    state: &mut AcpState,
+    key: SessionKey,
+    ticket: u64,
+    answer: Result<QueryAnswer, UserError>,
+) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if session.turn.as_ref().is_some_and(|turn| turn.idle == Some(ticket)) {
         return requests::finish(state, key);
@@ -346,7 +352,7 @@ fn on_query_answer(state: &mut AcpState, key: SessionKey, ticket: u64, answer: R
     match answer {
         Ok(QueryAnswer::HistoryPage(page)) if is_page => replay_page(state, key, &page),
         Err(error) if is_page => {
-            replay_page(state, key, &HistoryPage { failed: Some(error), ..HistoryPage::default() });
+            replay_page(state, key, &HistoryPage { failed: Some(error.into()), ..HistoryPage::default() });
         }
         _ => {}
     }

@@ -107,7 +107,7 @@ pub(crate) fn mode_named(session: &AcpSession, name: &str) -> Result<PermissionM
         let known = offered(session).map(PermissionMode::name).collect::<Vec<_>>().join(", ");
         wrong(format!("no mode \"{name}\"; choose one of {known}"))
     })?;
-    mode.within(session.mode_ceiling).map_err(wrong)
+    mode.within(session.mode_ceiling).map_err(|error| wrong(error.into()))
 }
 
 /// Chooses a value and returns the command for the agent. The session already shows it. Fails when there is

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::wire;
 use crate::headless::prompts;
 use tau_protocol::message::Block;
+use tau_tools::user_error::UserError;
 
 /// Reads the blocks of a prompt: texts as paragraphs, inline links as markdown, embedded files between
 /// fences. Fails when a block cannot be given to a model; the error names the supported ones.
@@ -32,7 +33,8 @@ pub(crate) fn read(blocks: Vec<ContentBlock>) -> Result<(String, Vec<Block>), Er
                 after_link = true;
             }
             ContentBlock::Image(image) => {
-                images.push(checked_image(image.data, &image.mime_type).map_err(wrong)?);
+                images
+                    .push(checked_image(image.data, &image.mime_type).map_err(|error| wrong(error.into()))?);
             }
             ContentBlock::Resource(resource) => match resource.resource {
                 EmbeddedResourceResource::TextResourceContents(file) => {
@@ -98,16 +100,19 @@ fn place(uri: &str) -> String {
 }
 
 /// An image that models accept. Its content counts, not its declared type.
-fn checked_image(data: String, mime_type: &str) -> Result<Block, String> {
+fn checked_image(data: String, mime_type: &str) -> Result<Block, UserError> {
     let bytes =
         STANDARD.decode(&data).map_err(|error| format!("the data of an image is not base64: {error}"))?;
     if bytes.len() as u64 > prompts::IMAGE_BYTES {
-        return Err(format!("an image is larger than {} MB; send a smaller one", prompts::IMAGE_BYTES >> 20));
+        return Err(
+            format!("an image is larger than {} MB; send a smaller one", prompts::IMAGE_BYTES >> 20).into()
+        );
     }
     let Some(mime_type) = prompts::image_type(&bytes) else {
         return Err(format!(
             "\"{mime_type}\" is not an image type that models accept; send PNG, JPEG, GIF or WebP"
-        ));
+        )
+        .into());
     };
     Ok(Block::Image { data, mime_type: mime_type.to_owned() })
 }
@@ -117,7 +122,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn check(blocks: serde_json::Value) -> Result<(String, usize), String> {
+    fn check(blocks: serde_json::Value) -> Result<(String, usize), UserError> {
         let blocks: Vec<ContentBlock> = serde_json::from_value(blocks).unwrap();
         read(blocks).map(|(text, images)| (text, images.len())).map_err(|error| error.message)
     }

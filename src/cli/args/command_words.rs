@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use super::CliArgs;
 use super::subcommand::{self, Subcommand};
 use tau_app::slash::Commands;
+use tau_tools::user_error::UserError;
 
 /// Minimum similarity of two words for a suggestion.
 const LIKENESS: f32 = 0.75;
@@ -65,14 +66,14 @@ pub(crate) fn as_flags(arguments: Vec<OsString>) -> Vec<OsString> {
 
 /// Refuses prompts whose first word is, or resembles, a command. Behind `--` every word is a prompt. The
 /// error is the replacement to type.
-pub(crate) fn check(arguments: &[OsString], args: &CliArgs) -> Result<(), String> {
+pub(crate) fn check(arguments: &[OsString], args: &CliArgs) -> Result<(), UserError> {
     let is_end = |word: &OsString| word == "--";
     let end = arguments.iter().position(is_end).unwrap_or(arguments.len());
     let literal = arguments.len().saturating_sub(end.saturating_add(1));
     let Some(word) = args.prompts.first().filter(|_| args.prompts.len() > literal) else { return Ok(()) };
     let Some(advice) = advice(word.trim(), arguments) else { return Ok(()) };
     let prompt = args.prompts.iter().map(|prompt| quoted(prompt)).collect::<Vec<_>>().join(" ");
-    Err(format!("{advice}\nTo send it as a prompt: tau -- {prompt}"))
+    Err(format!("{advice}\nTo send it as a prompt: tau -- {prompt}").into())
 }
 
 /// The replacement for this word; `None` if it is an ordinary word.
@@ -151,9 +152,9 @@ mod tests {
     use super::*;
     use tau_app::slash;
 
-    fn checked(line: &str) -> Result<(), String> {
+    fn checked(line: &str) -> Result<(), UserError> {
         let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        let args = CliArgs::read(arguments.clone()).map_err(|error| error.to_string())?;
+        let args = CliArgs::read(arguments.clone()).map_err(UserError::of)?;
         check(&arguments, &args)
     }
 

@@ -1,17 +1,18 @@
 //! The address of `--listen`.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use tau_tools::user_error::UserError;
 
 /// Reads an address with a port. `localhost` is this machine, regardless of the resolver. The error is the
 /// expected form of an address.
-pub(super) fn parse(value: &str) -> Result<SocketAddr, String> {
+pub(super) fn parse(value: &str) -> Result<SocketAddr, UserError> {
     if let Ok(address) = value.parse() {
         return Ok(address);
     }
     let (host, port) = value.rsplit_once(':').unwrap_or_default();
     match port.parse() {
         Ok(port) if host.eq_ignore_ascii_case("localhost") => Ok((Ipv4Addr::LOCALHOST, port).into()),
-        _ => Err("give an address and a port, such as 127.0.0.1:4180 or localhost:4180".to_owned()),
+        _ => Err("give an address and a port, such as 127.0.0.1:4180 or localhost:4180".into()),
     }
 }
 

@@ -45,6 +45,7 @@ use tau_agent::secrets::Secret;
 use tau_agent::session::is_session_id;
 use tau_protocol::command::{AgentCommand, SessionCommand};
 use tau_protocol::goal::GoalOrder;
+use tau_tools::user_error::UserError;
 
 const HELP: &str = "\
 {about}
@@ -320,17 +321,17 @@ fn exit_codes() -> String {
     text
 }
 
-fn dollars_parser(value: &str) -> Result<f64, String> {
+fn dollars_parser(value: &str) -> Result<f64, UserError> {
     match value.trim_start_matches('$').parse::<f64>() {
         Ok(dollars) if dollars.is_finite() && dollars > 0.0 => Ok(dollars),
         _ => Err("give an amount of US dollars above 0, for example 0.5".into()),
     }
 }
 
-fn address_parser(value: &str) -> Result<String, String> {
+fn address_parser(value: &str) -> Result<String, UserError> {
     match url::Url::parse(value) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(value.to_owned()),
-        _ => Err("give an address such as https://proxy.example:8302".to_owned()),
+        _ => Err("give an address such as https://proxy.example:8302".into()),
     }
 }
 
@@ -338,17 +339,17 @@ fn secret_parser(value: &str) -> Result<Secret, std::convert::Infallible> {
     Ok(Secret::new(value))
 }
 
-fn count_parser<T: TryFrom<u64>>(value: &str) -> Result<T, String> {
+fn count_parser<T: TryFrom<u64>>(value: &str) -> Result<T, UserError> {
     let count =
         value.parse::<u64>().ok().filter(|count| *count > 0).and_then(|count| T::try_from(count).ok());
-    count.ok_or_else(|| "give a whole number above 0".to_owned())
+    count.ok_or_else(|| "give a whole number above 0".to_owned().into())
 }
 
-fn session_id_parser(value: &str) -> Result<String, String> {
+fn session_id_parser(value: &str) -> Result<String, UserError> {
     if is_session_id(value) {
         Ok(value.to_owned())
     } else {
-        Err("use up to 128 letters, digits, `.`, `_` and `-`, with a letter or digit at both ends".to_owned())
+        Err("use up to 128 letters, digits, `.`, `_` and `-`, with a letter or digit at both ends".into())
     }
 }
 

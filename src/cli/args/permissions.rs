@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use tau_protocol::approval::PermissionMode;
+use tau_tools::user_error::UserError;
 
 const AFTER: &str = "\
 Rules are in [permissions] of config.toml, in the lists allow, ask and deny:
@@ -42,6 +43,6 @@ pub(crate) enum PermissionsAction {
     },
 }
 
-fn mode_parser(value: &str) -> Result<PermissionMode, String> {
-    PermissionMode::from_name(value).ok_or_else(|| "use ask, edits, plan or auto".to_owned())
+fn mode_parser(value: &str) -> Result<PermissionMode, UserError> {
+    PermissionMode::from_name(value).ok_or_else(|| "use ask, edits, plan or auto".to_owned().into())
 }

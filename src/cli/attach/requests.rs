@@ -12,6 +12,7 @@ use tau_agent::settings::chosen_models;
 use tau_agent::settings::private_files::write_private;
 use tau_agent::settings::table;
 use tau_app::request::{Applied, EditorSource, ModelList, ShellReply, ShellRequest};
+use tau_tools::user_error::UserError;
 
 /// The context for requests of an attached screen.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ impl AttachedRequests {
                 self.export(file).await.map_or_else(ShellReply::Failed, ShellReply::Done)
             }
             ShellRequest::SetSetting { key, .. } if !is_of_screen(&key) => {
-                ShellReply::Failed(format!("{key} is a setting of the agent: change it on the server"))
+                ShellReply::Failed(format!("{key} is a setting of the agent: change it on the server").into())
             }
             ShellRequest::Settings {} | ShellRequest::SetSetting { .. } | ShellRequest::SetKeys { .. } => {
                 of_screen(request.perform(&self.here, call).await)
@@ -57,21 +58,21 @@ impl AttachedRequests {
                 ShellReply::Failed(format!(
                     "{path} is on the server; `!cat {path}` shows it, and an editor with a terminal of its own \
                      starts with `!`"
-                ))
+                ).into())
             }
             ShellRequest::Providers {}
             | ShellRequest::LoginName { .. }
             | ShellRequest::SignIn { .. }
             | ShellRequest::PasteSignIn { .. }
-            | ShellRequest::Login { .. } => ShellReply::Failed(NO_LOGIN.to_owned()),
+            | ShellRequest::Login { .. } => ShellReply::Failed(NO_LOGIN.into()),
             ShellRequest::StoredKeys {} | ShellRequest::Logout { .. } => {
-                ShellReply::Failed(NO_LOGOUT.to_owned())
+                ShellReply::Failed(NO_LOGOUT.into())
             }
             ShellRequest::ChooseMode { .. } => {
-                ShellReply::Failed("the mode of a session on a server is chosen there".to_owned())
+                ShellReply::Failed("the mode of a session on a server is chosen there".into())
             }
             ShellRequest::Decide { .. } => {
-                ShellReply::Failed("what a session on a server may use is chosen there".to_owned())
+                ShellReply::Failed("what a session on a server may use is chosen there".into())
             }
             ShellRequest::Board {}
             | ShellRequest::WaitingQuestions { .. }
@@ -95,25 +96,25 @@ impl AttachedRequests {
         let session = self.session.borrow().clone();
         match self.server.ask(&session, request).await {
             Ok(reply) if !request.fits(&reply) => {
-                ShellReply::Failed("the server answered something else".to_owned())
+                ShellReply::Failed("the server answered something else".into())
             }
             Ok(ShellReply::Models(list)) => {
                 let chosen = chosen_models::read(&self.here.setup.lock().paths);
                 ShellReply::Models(ModelList { chosen, ..list })
             }
             Ok(reply) => reply,
-            Err(trouble) => ShellReply::Failed(in_words(&trouble)),
+            Err(trouble) => ShellReply::Failed(in_words(&trouble).into()),
         }
     }
 
     /// Writes the document here, where the user is.
-    async fn export(&self, file: Option<PathBuf>) -> Result<String, String> {
+    async fn export(&self, file: Option<PathBuf>) -> Result<String, UserError> {
         let ending = match &file {
             None => "html".to_owned(),
             Some(file) => file.extension().unwrap_or_default().to_string_lossy().into_owned(),
         };
         if !["html", "md", "jsonl"].contains(&ending.as_str()) {
-            return Err("unknown format: the file must end in .html, .md or .jsonl".to_owned());
+            return Err("unknown format: the file must end in .html, .md or .jsonl".into());
         }
         let session = self.session.borrow().clone();
         let document = self.server.document(&session, &ending).await;
@@ -125,8 +126,10 @@ impl AttachedRequests {
         let done = tokio::task::spawn_blocking(move || write_private(&written, &text)).await;
         match done {
             Ok(Ok(())) => Ok(format!("exported to {} on this machine", place.display())),
-            Ok(Err(error)) => Err(format!("could not export the session: {}: {error}", place.display())),
-            Err(error) => Err(format!("internal error: {error}")),
+            Ok(Err(error)) => {
+                Err(format!("could not export the session: {}: {error}", place.display()).into())
+            }
+            Err(error) => Err(format!("internal error: {error}").into()),
         }
     }
 

@@ -20,6 +20,7 @@ use tau_protocol::query::SessionSource;
 use tau_protocol::session_row::SessionOrigin;
 use tau_tools::counted::counted;
 use tau_tools::paths::reason;
+use tau_tools::user_error::UserError;
 use tau_view::highlight::Highlighter;
 use tau_view::theme::ThemeToken;
 
@@ -43,7 +44,7 @@ fn work(args: &ExportArgs) -> Result<Exit, Refusal> {
         return write_for(program, &source, args.file.as_deref(), &root, &secrets);
     }
     if args.file.as_deref() == Some(Path::new("-")) {
-        let session = read(&source).map_err(|text| Refusal { exit: Exit::Config, text })?;
+        let session = read(&source).map_err(|text| Refusal { exit: Exit::Config, text: text.into() })?;
         let document = made(&session, args.format.unwrap_or_default(), &secrets);
         let exit = say(&document.text);
         report_masked(document.masked, "standard output");
@@ -53,7 +54,7 @@ fn work(args: &ExportArgs) -> Result<Exit, Refusal> {
     let (file, masked) =
         write(&source, &place, &secrets).map_err(|text| match text.starts_with(UNKNOWN) {
             true => Refusal { exit: Exit::Usage, text: format!("{text}; or choose one with --format") },
-            false => Refusal { exit: Exit::Config, text },
+            false => Refusal { exit: Exit::Config, text: text.into() },
         })?;
     report_masked(masked, "the file");
     Ok(say(&format!("{}\n", plain::line(&file.display().to_string()))))
@@ -146,13 +147,13 @@ fn made(session: &Session, format: Format, secrets: &[String]) -> Document {
     coloured_document(session, format, secrets, &mut classes)
 }
 
-fn read(source: &SessionSource) -> Result<Session, String> {
+fn read(source: &SessionSource) -> Result<Session, UserError> {
     let session = match source {
         SessionSource::File(path) if sniff(path).is_some() => Session::copy(path, None, None),
         SessionSource::File(path) => Session::open_as(path, Access::Read),
         SessionSource::Lines(lines) => Session::from_lines(lines),
     };
-    session.map_err(|error| error.to_string())
+    session.map_err(|error| error.to_string().into())
 }
 
 /// A session as a document, and a name for its file without the ending. Fails when it cannot be read.
@@ -160,7 +161,7 @@ pub(crate) fn text(
     source: &SessionSource,
     format: Format,
     secrets: &[String],
-) -> Result<(String, String), String> {
+) -> Result<(String, String), UserError> {
     let session = read(source)?;
     Ok((made(&session, format, secrets).text, file_stem(&session, secrets)))
 }
@@ -170,7 +171,7 @@ pub(crate) fn write(
     source: &SessionSource,
     place: &ExportTarget<'_>,
     secrets: &[String],
-) -> Result<(PathBuf, usize), String> {
+) -> Result<(PathBuf, usize), UserError> {
     let session = read(source)?;
     let file = match place.file {
         Some(file) => place.dir.join(file),
@@ -191,7 +192,8 @@ pub(crate) fn write(
         return Err(format!(
             "not overwriting {}: it is the session itself; name another file",
             file.display()
-        ));
+        )
+        .into());
     }
     let document = made(&session, format, secrets);
     write_private(&file, document.text.as_bytes())

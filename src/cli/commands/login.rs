@@ -17,6 +17,7 @@ use tau_agent::catalogue::login::{Granted, LOGINS, LoginRow, begin, named};
 use tau_agent::provider::http::Http;
 use tau_agent::secrets::Secret;
 use tau_tools::process::ChildEnv;
+use tau_tools::user_error::UserError;
 
 /// Runs the command; returns the program's end.
 pub fn run(args: &LoginArgs) -> Exit {
@@ -137,7 +138,7 @@ async fn granted(
     row: &'static LoginRow,
     args: &LoginArgs,
 ) -> Result<Granted, (Exit, String)> {
-    let failed = |why: String| (Exit::Model, why);
+    let failed = |why: UserError| (Exit::Model, why.into());
     let http = Arc::new(Http::new(environment.settings.network()));
     let on_device = args.device || is_remote();
     let place = environment.keys.login_place(row);

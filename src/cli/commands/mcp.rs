@@ -19,6 +19,7 @@ use tau_agent::settings::mcp_edit::{add, remove};
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient};
 use tau_tools::process::ChildEnv;
 use tau_tools::scratch::Scratch;
+use tau_tools::user_error::UserError;
 
 /// Runs the command; returns the program's end.
 pub fn run(args: &McpArgs) -> Exit {
@@ -131,8 +132,8 @@ fn new_server(
     variables: &[String],
     headers: &[String],
     command: &[String],
-) -> Result<McpServer, String> {
-    let pairs = |texts: &[String], sign: char, what: &str| -> Result<BTreeMap<String, String>, String> {
+) -> Result<McpServer, UserError> {
+    let pairs = |texts: &[String], sign: char, what: &str| -> Result<BTreeMap<String, String>, UserError> {
         let pair = |text: &String| {
             let (name, value) =
                 text.split_once(sign).ok_or_else(|| format!("{what} {text:?} has no `{sign}`"))?;
@@ -144,14 +145,14 @@ fn new_server(
     let is_url = first.starts_with("http://") || first.starts_with("https://");
     let transport = match is_url {
         true if !rest.is_empty() || !variables.is_empty() => {
-            return Err("a server with a URL takes no arguments and no --env".to_owned());
+            return Err("a server with a URL takes no arguments and no --env".into());
         }
         true => McpTransport::Http {
             url: first.clone(),
             headers: pairs(headers, ':', "header")?,
             oauth: OauthClient::default(),
         },
-        false if !headers.is_empty() => return Err("--header is for servers with a URL".to_owned()),
+        false if !headers.is_empty() => return Err("--header is for servers with a URL".into()),
         false => McpTransport::Stdio {
             command: first.clone(),
             args: rest.to_vec(),

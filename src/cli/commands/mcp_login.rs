@@ -12,6 +12,7 @@ use crate::process::signals::Signals;
 use tau_agent::extensions::mcp::oauth::{LoginStore, begin, login_command};
 use tau_agent::settings::mcp_servers::McpServer;
 use tau_tools::process::ChildEnv;
+use tau_tools::user_error::UserError;
 
 /// Logs in to a server; returns the program's end. Fails when the machine does not allow it.
 pub(crate) fn login(
@@ -45,7 +46,7 @@ async fn run(
     environment: &Environment,
     opens_browser: bool,
 ) -> Result<(), (Exit, String)> {
-    let failed = |why: String| (Exit::Model, why);
+    let failed = |why: UserError| (Exit::Model, why.into());
     let login = begin(server, logins, environment.settings.network()).await.map_err(failed)?;
     let keys: Vec<String> =
         environment.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();

@@ -22,6 +22,7 @@ use tau_agent::settings::table;
 use tau_tools::sandbox::confinement::{Confinement, Surroundings};
 use tau_tools::sandbox::support::Support;
 use tau_tools::sandbox::{SandboxLevel, SandboxPolicy};
+use tau_tools::user_error::UserError;
 
 /// Signals of the terminal: the command decides on their effect, and tau waits for it.
 const LEFT_TO_THE_COMMAND: [Signal; 2] = [Signal::INT, Signal::QUIT];
@@ -81,7 +82,7 @@ fn confine(command: &mut Command, policy: &SandboxPolicy) -> Result<Option<Confi
 }
 
 /// The settings, overridden by the flags.
-fn with_flags(mut settings: Settings, args: &SandboxArgs) -> Result<Settings, String> {
+fn with_flags(mut settings: Settings, args: &SandboxArgs) -> Result<Settings, UserError> {
     if settings.sandbox.level() == SandboxLevel::Off {
         settings.sandbox.level = Some(SandboxLevel::WorkspaceWrite);
     }

@@ -17,6 +17,7 @@ use crate::upkeep::written::{self, SharedFolder, Size, Written};
 use tau_agent::session::list;
 use tau_agent::settings::paths::in_short;
 use tau_tools::counted::{byte_size, counted};
+use tau_tools::user_error::UserError;
 
 /// Runs the command; returns the program's end.
 pub fn run(args: &UninstallArgs) -> Exit {
@@ -107,19 +108,20 @@ fn choose(listed: &str, count: usize) -> Result<BTreeSet<usize>, Refusal> {
     say(&format!("{listed}Remove which? Type all, or numbers such as 1 3; Enter removes nothing: "));
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).map_err(Refusal::config)?;
-    chosen(&answer, count)
-        .map_err(|word| Refusal::usage(format!("nothing was removed: there is no {word} in the list")))
+    chosen(&answer, count).map_err(|why| Refusal::usage(format!("nothing was removed: {why}")))
 }
 
 /// The rows in an answer.
-fn chosen(answer: &str, count: usize) -> Result<BTreeSet<usize>, String> {
+fn chosen(answer: &str, count: usize) -> Result<BTreeSet<usize>, UserError> {
     let words = || answer.split([' ', ',', '\t', '\n', '\r']).filter(|word| !word.is_empty());
     if words().eq(["all"]) {
         return Ok((0..count).collect());
     }
     let row = |word: &str| {
         let number = word.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        number.filter(|row| *row < count).ok_or_else(|| plain::line(word))
+        number
+            .filter(|row| *row < count)
+            .ok_or_else(|| UserError::new(format!("there is no {} in the list", plain::line(word))))
     };
     words().map(row).collect()
 }

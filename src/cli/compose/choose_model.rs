@@ -10,6 +10,7 @@ use tau_agent::catalogue::Catalogue;
 use tau_agent::catalogue::keys::Keys;
 use tau_agent::settings::Settings;
 use tau_protocol::model::{Model, ThinkingLevel};
+use tau_tools::user_error::UserError;
 
 /// The initial choice.
 pub(super) struct ChosenModel {
@@ -87,13 +88,13 @@ fn asked_for(
     settings: &Settings,
     catalogue: &Catalogue,
     keys: &Keys,
-) -> Result<(Option<Arc<Model>>, Option<ThinkingLevel>), String> {
+) -> Result<(Option<Arc<Model>>, Option<ThinkingLevel>), UserError> {
     let Some(query) = &settings.model else { return Ok((default_model(settings, catalogue, keys), None)) };
     let query = match &settings.provider {
         Some(provider) if !query.starts_with(&format!("{provider}/")) => format!("{provider}/{query}"),
         _ => query.clone(),
     };
-    let (model, level) = catalogue.find_for(keys, &query).map_err(|error| error.to_string())?;
+    let (model, level) = catalogue.find_for(keys, &query).map_err(UserError::of)?;
     Ok((Some(model), level))
 }
 

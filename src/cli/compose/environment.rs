@@ -27,6 +27,7 @@ use tau_agent::settings::{Paths, Settings, SettingsError, guards, line_of_key, t
 use tau_agent::undo::UndoOptions;
 use tau_app::keymap::{KeyFault, Keymap};
 use tau_protocol::model::Model;
+use tau_tools::user_error::UserError;
 
 /// How long an app server may take to list its models.
 const LISTING: Duration = Duration::from_secs(2);
@@ -156,7 +157,7 @@ impl Environment {
             (Some(base), Some(token)) => {
                 let served = served(&paths, &settings, base, token);
                 catalogue.with_served(served.unwrap_or_else(|why| {
-                    notices.push(why);
+                    notices.push(why.into());
                     Vec::new()
                 }))
             }
@@ -265,11 +266,11 @@ pub(crate) fn transport(
 }
 
 /// The models of the app server at `base`: its last list, else its current one.
-fn served(paths: &Paths, settings: &Settings, base: &str, token: &Secret) -> Result<Vec<Model>, String> {
+fn served(paths: &Paths, settings: &Settings, base: &str, token: &Secret) -> Result<Vec<Model>, UserError> {
     match served::kept(&paths.cache, base) {
         Some(models) => Ok(models),
         None => ask_served(paths, settings, base, token)
-            .map_err(|why| format!("cannot list the models of {base}: {why}")),
+            .map_err(|why| format!("cannot list the models of {base}: {why}").into()),
     }
 }
 
@@ -280,12 +281,12 @@ pub(crate) fn ask_served(
     settings: &Settings,
     base: &str,
     token: &Secret,
-) -> Result<Vec<Model>, String> {
+) -> Result<Vec<Model>, UserError> {
     let http = http(settings, Connections::WithAgent);
     let asking = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let asked = runtime
-            .map_err(|error| error.to_string())?
+            .map_err(UserError::of)?
             .block_on(async { tokio::time::timeout(LISTING, served::ask(&http, base, token)).await });
         match asked {
             Ok(asked) => asked.map_err(|failure| failure.to_string()),

@@ -11,6 +11,7 @@ use tau_agent::engine::host::{Host, RuleEdit, SavedRule};
 use tau_agent::permissions::Permissions;
 use tau_agent::settings::Paths;
 use tau_protocol::model::Model;
+use tau_tools::user_error::UserError;
 
 /// The settings files and the models of this program.
 #[derive(Debug)]
@@ -23,17 +24,17 @@ pub struct ProgramHost {
 }
 
 impl Host for ProgramHost {
-    fn read_rules(&self, cwd: &Path) -> Option<Result<Permissions, String>> {
+    fn read_rules(&self, cwd: &Path) -> Option<Result<Permissions, UserError>> {
         Some(permission_rules::read_again(&self.args, &self.paths, self.session_dir.as_deref(), cwd))
     }
 
-    fn save_rule(&self, edit: &RuleEdit, cwd: &Path) -> Result<SavedRule, String> {
+    fn save_rule(&self, edit: &RuleEdit, cwd: &Path) -> Result<SavedRule, UserError> {
         permission_rules::save(&self.args, &self.paths, edit, cwd)
     }
 
-    fn named_model(&self, name: &str) -> Option<Result<Arc<Model>, String>> {
+    fn named_model(&self, name: &str) -> Option<Result<Arc<Model>, UserError>> {
         let catalogue = self.keys.catalogue();
-        let found = catalogue.find(name).map_err(|error| error.to_string());
+        let found = catalogue.find(name).map_err(UserError::of);
         Some(found.and_then(|model| find_usable(&catalogue, &self.keys, &model.provider, &model.id)))
     }
 
@@ -43,7 +44,7 @@ impl Host for ProgramHost {
         find_usable(&catalogue, &self.keys, &found.provider, &found.id).ok()
     }
 
-    fn save_writable(&self, path: &Path) -> Result<(), String> {
+    fn save_writable(&self, path: &Path) -> Result<(), UserError> {
         sandbox::save_writable(&self.paths, path)
     }
 }

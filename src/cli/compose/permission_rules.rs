@@ -18,6 +18,7 @@ use tau_protocol::approval::RuleScope;
 use tau_protocol::trust::Trust;
 use tau_tools::regular_files::read_text;
 use tau_tools::sandbox::support::Support;
+use tau_tools::user_error::UserError;
 
 /// The rules of all files, and their faults.
 pub(crate) fn read(
@@ -96,10 +97,10 @@ pub(super) fn read_again(
     paths: &Paths,
     session_dir: Option<&Path>,
     cwd: &Path,
-) -> Result<Permissions, String> {
+) -> Result<Permissions, UserError> {
     let project = ProjectSettings::read(args, paths, Some(cwd)).map_err(|error| error.0)?;
     if let Some(fault) = hook_files::guards_fault(paths, &project) {
-        return Err(fault.0);
+        return Err(fault.0.into());
     }
     Ok(read(paths, &project, session_dir).0)
 }
@@ -113,12 +114,17 @@ pub(crate) fn sources(project: &ProjectSettings) -> Vec<(PathBuf, String)> {
 }
 
 /// Changes rules in the files of their scopes. A trusted project stays trusted.
-pub(super) fn save(args: &CliArgs, paths: &Paths, edit: &RuleEdit, cwd: &Path) -> Result<SavedRule, String> {
+pub(super) fn save(
+    args: &CliArgs,
+    paths: &Paths,
+    edit: &RuleEdit,
+    cwd: &Path,
+) -> Result<SavedRule, UserError> {
     let files = Files { trusts_all: args.trust, paths };
     if let Some(RuleSource::File { path, .. }) = edit.remove.as_ref().map(|rule| &rule.source)
         && path.extension().is_some_and(|extension| extension == "json")
     {
-        return Err(format!("it is in the settings of another agent; change it in {}", path.display()));
+        return Err(format!("it is in the settings of another agent; change it in {}", path.display()).into());
     }
     let removed = edit.remove.as_ref().and_then(|removed| match &removed.source {
         RuleSource::File { path, is_project, .. } => Some((path.clone(), *is_project, removed)),
@@ -174,10 +180,10 @@ impl Files<'_> {
         is_project: bool,
         remove: Option<(Verdict, &Rule)>,
         add: Option<(Verdict, &Rule)>,
-    ) -> Result<Option<String>, String> {
+    ) -> Result<Option<String>, UserError> {
         let write = || {
             let file = self.paths.shared(path.to_owned());
-            permission_rules::change(&file, remove, add).map_err(|error| error.to_string())
+            permission_rules::change(&file, remove, add).map_err(UserError::of)
         };
         let folder = path.parent().filter(|_| is_project);
         let Some((folder, root)) = folder.and_then(|folder| Some((folder, folder.parent()?))) else {
@@ -187,28 +193,30 @@ impl Files<'_> {
             return Err(format!(
                 "{} no longer exists; add the rule for the session or everywhere",
                 root.display()
-            ));
+            )
+            .into());
         }
         if let Some(link) = local_file::leads_out(root, &[folder, path]) {
             return Err(format!(
                 "{} is a link out of this project; add the rule for the session or everywhere",
                 link.display()
-            ));
+            )
+            .into());
         }
         let file = self.paths.trust_file();
         let trust = |project: Project| project.trust(&file);
         let project = || Project::with_others(root, &|| uses_others_hooks(self.paths));
-        let trust = project().map(trust).transpose().map_err(|error| error.to_string())?;
+        let trust = project().map(trust).transpose().map_err(UserError::of)?;
         if !self.trusts_all && trust.is_some_and(|trust| trust != Trust::Trusted) {
             return Err("this directory has settings that you do not trust; add the rule for the session or everywhere"
-                .to_owned());
+                .to_owned().into());
         }
         write()?;
         // It was trusted in its previous state.
         let project = project().ok_or("the rule was written, but it cannot be read again")?;
-        project.answer(&self.paths.shared(file), true).map_err(|error| error.to_string())?;
+        project.answer(&self.paths.shared(file), true).map_err(UserError::of)?;
         let is_local = path.ends_with(LOCAL) && add.is_some();
-        Ok(is_local.then(|| local_file::ignore(folder).err()).flatten())
+        Ok(is_local.then(|| local_file::ignore(folder).err()).flatten().map(String::from))
     }
 
     /// A file as displayed to a user who works in `cwd`.

@@ -10,6 +10,7 @@ use tau_protocol::chosen::ChosenMode;
 use tau_tools::paths;
 use tau_tools::sandbox::SandboxPolicy;
 use tau_tools::sandbox::support::Support;
+use tau_tools::user_error::UserError;
 
 /// The sandbox policy of commands in `cwd`.
 pub(crate) fn policy(settings: &Settings, paths: &Paths, cwd: &Path) -> SandboxPolicy {
@@ -62,7 +63,7 @@ pub(crate) fn sandboxing(settings: &Settings, paths: &Paths, cwd: &Path) -> Sand
 }
 
 /// Adds paths to `writable` of the table `[sandbox]` in the user's `config.toml`.
-pub(super) fn save_writable(paths: &Paths, path: &Path) -> Result<(), String> {
+pub(super) fn save_writable(paths: &Paths, path: &Path) -> Result<(), UserError> {
     let row = table::row("sandbox.writable").ok_or("there is no such setting")?;
     let text = path.to_str().filter(|text| !text.contains(','));
     let text = text.ok_or("a path with a comma cannot be saved; add it to config.toml by hand")?;
@@ -70,7 +71,7 @@ pub(super) fn save_writable(paths: &Paths, path: &Path) -> Result<(), String> {
     let mut all = settings.sandbox.writable.unwrap_or_default();
     all.push(text.to_owned());
     write::set(&paths.shared(paths.config_file()), row, Some(&all.join(",")))
-        .map_err(|error| error.to_string())
+        .map_err(|error| error.to_string().into())
 }
 
 /// Notices for the user about the sandbox.

@@ -9,6 +9,7 @@ use tau_agent::engine::behavior::{Behavior, Restore};
 use tau_agent::engine::config::{AgentConfig, FindModel};
 use tau_agent::session::Session;
 use tau_protocol::model::{Api, Model};
+use tau_tools::user_error::UserError;
 
 /// Start of the notice about a model that cannot be restored.
 pub(super) const LOST: &str = "cannot restore this session's model";
@@ -98,18 +99,19 @@ pub(super) fn find_usable(
     keys: &Keys,
     provider: &str,
     id: &str,
-) -> Result<Arc<Model>, String> {
+) -> Result<Arc<Model>, UserError> {
     let Some(model) = catalogue.of_session(provider, id) else {
         return Err(match catalogue.providers().iter().any(|known| known == provider) {
-            true => "no such model is known (`tau models --refresh` asks for new ones)".to_owned(),
+            true => "no such model is known (`tau models --refresh` asks for new ones)".into(),
             false => format!(
                 "no provider \"{provider}\" is configured (pass its --base-url, or add it to models.toml)"
-            ),
+            )
+            .into(),
         });
     };
     let needs_no_key = model.api == Api::Scripted || is_loopback(&model.base_url);
     if needs_no_key || catalogue.usable(keys).iter().any(|usable| usable == provider) {
         return Ok(model);
     }
-    Err(format!("no key for {provider} ({})", catalogue.key_advice(provider)))
+    Err(format!("no key for {provider} ({})", catalogue.key_advice(provider)).into())
 }

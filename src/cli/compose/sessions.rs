@@ -24,6 +24,7 @@ use tau_agent::settings::private_files::LockFile;
 use tau_protocol::live_session::LiveState;
 use tau_protocol::session_row::{SessionOrigin, SessionRow};
 use tau_tools::paths;
+use tau_tools::user_error::UserError;
 
 /// Held while a session with a user's ID is begun.
 const NEW_LOCK: &str = ".new-session.lock";
@@ -280,18 +281,18 @@ fn as_json(rows: &[SessionRow], state: &dyn Fn(&SessionRow) -> LiveState) -> Str
 
 /// Deletes a session file below `sessions`, into the trash if there is one; returns a report. Fails when it
 /// is in another place, the session is open, or it cannot be removed.
-pub(crate) fn delete(sessions: &Path, path: &Path) -> Result<String, String> {
+pub(crate) fn delete(sessions: &Path, path: &Path) -> Result<String, UserError> {
     if !path.starts_with(sessions) {
-        return Err("only files in the sessions folder can be deleted".to_owned());
+        return Err("only files in the sessions folder can be deleted".into());
     }
     if let Some(owner) = lock::noted(path).filter(|owner| owner.life() != Life::Ended) {
-        return Err(format!("not deleted: the session is open ({owner})"));
+        return Err(format!("not deleted: the session is open ({owner})").into());
     }
     if trash::delete(path).is_ok() {
         return Ok("session moved to the trash".to_owned());
     }
     match std::fs::remove_file(path) {
         Ok(()) => Ok("session deleted (no trash available)".to_owned()),
-        Err(error) => Err(format!("{}: {error}", path.display())),
+        Err(error) => Err(format!("{}: {error}", path.display()).into()),
     }
 }

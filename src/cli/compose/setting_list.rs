@@ -8,6 +8,7 @@ use tau_agent::settings::table::{self, SettingRow};
 use tau_agent::settings::value::ValueKind;
 use tau_agent::settings::{Settings, write};
 use tau_app::request::{SettingOrigin, SettingShown};
+use tau_tools::user_error::UserError;
 
 /// All settings.
 pub(crate) fn rows(setup: &Setup) -> Vec<SettingShown> {
@@ -63,13 +64,13 @@ fn shown(setup: &Setup, row: &SettingRow) -> SettingShown {
 
 /// Writes a setting to the user's `config.toml`; without a value, removes it. The error is a sentence, when
 /// the value is invalid or the file cannot be changed.
-pub(crate) fn change(setup: &Setup, key: &str, value: Option<&str>) -> Result<(), String> {
+pub(crate) fn change(setup: &Setup, key: &str, value: Option<&str>) -> Result<(), UserError> {
     let Some(row) = table::row(key).filter(|row| row.columns.in_files) else {
-        return Err(format!("no setting \"{key}\""));
+        return Err(format!("no setting \"{key}\"").into());
     };
     if let Some(value) = value {
         row.set(&mut Settings::default(), OsStr::new(value)).map_err(|error| format!("{key}: {error}"))?;
     }
     let file = setup.paths.shared(setup.paths.config_file());
-    write::set(&file, row, value).map_err(|error| error.to_string())
+    write::set(&file, row, value).map_err(|error| error.to_string().into())
 }

@@ -6,6 +6,7 @@ use tau_agent::catalogue::keys::Keys;
 use tau_agent::settings::Settings;
 use tau_agent::web::{NAMES, Web, WebOptions};
 use tau_tools::Toolbox;
+use tau_tools::user_error::UserError;
 
 /// The tools for the web of a run.
 pub(super) fn of(settings: &Settings, keys: &Arc<Keys>) -> Web {
@@ -24,15 +25,17 @@ pub(super) fn options(settings: &Settings) -> WebOptions {
 
 /// The built-in tools among these names. Tools for the web are allowed if they are on. The error is a
 /// sentence, if a name is unknown, or belongs to a tool that is off.
-pub(super) fn built_in(names: &[String], settings: &Settings) -> Result<Toolbox, String> {
+pub(super) fn built_in(names: &[String], settings: &Settings) -> Result<Toolbox, UserError> {
     let options = options(settings);
     let (web, own): (Vec<String>, Vec<String>) =
         names.iter().cloned().partition(|name| NAMES.contains(&name.as_str()));
     match web.iter().find(|name| !options.is_on(name)) {
         Some(off) if off == "web_fetch" => {
-            Err("web_fetch is off; set web_fetch = true in config.toml, or pass --web-fetch".to_owned())
+            Err("web_fetch is off; set web_fetch = true in config.toml, or pass --web-fetch".into())
         }
-        Some(off) => Err(format!("{off} is off; name a service in config.toml, as in {off} = \"brave\"")),
+        Some(off) => {
+            Err(format!("{off} is off; name a service in config.toml, as in {off} = \"brave\"").into())
+        }
         None => Toolbox::named(&own),
     }
 }

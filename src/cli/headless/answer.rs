@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::Access;
 
 use tau_protocol::message::{Message, StopReason};
+use tau_tools::user_error::UserError;
 
 /// Collects the text of a run's final answer. When an answer was stopped and the model continued, it has all
 /// parts; a failed answer is replaced by the next attempt.
@@ -37,31 +38,31 @@ impl AnswerText {
 
 /// Writes an answer to the file of `--output`. Off the loop, since a FIFO may wait for its reader. The error
 /// is a sentence that names the file.
-pub async fn write(path: PathBuf, text: String) -> Result<(), String> {
+pub async fn write(path: PathBuf, text: String) -> Result<(), UserError> {
     let written = tokio::task::spawn_blocking(move || {
         std::fs::write(&path, line_ended(&text)).map_err(|error| cannot_write(&path, &error))
     });
-    written.await.map_err(|error| error.to_string())?
+    written.await.map_err(UserError::of)?
 }
 
 /// Checks that the file can be written before anything is paid for, without touching it.
-pub fn check_writable(path: &Path) -> Result<(), String> {
+pub fn check_writable(path: &Path) -> Result<(), UserError> {
     let failed = |error: std::io::Error| cannot_write(path, &error);
     let access = |path: &Path, access| rustix::fs::access(path, access).map_err(|error| failed(error.into()));
     match std::fs::metadata(path) {
-        Ok(found) if found.is_dir() => Err(failed(std::io::ErrorKind::IsADirectory.into())),
+        Ok(found) if found.is_dir() => Err(failed(std::io::ErrorKind::IsADirectory.into()).into()),
         Ok(_) => access(path, Access::WRITE_OK),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let folder =
                 path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
             access(folder, Access::EXISTS | Access::WRITE_OK | Access::EXEC_OK)
         }
-        Err(error) => Err(failed(error)),
+        Err(error) => Err(failed(error).into()),
     }
 }
 
-fn cannot_write(path: &Path, error: &std::io::Error) -> String {
-    format!("cannot write the answer to {}: {error}", path.display())
+fn cannot_write(path: &Path, error: &std::io::Error) -> UserError {
+    UserError::new(format!("cannot write the answer to {}", path.display())).because(error)
 }
 
 /// `text` with a line break at its end.

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::prompts;
 use crate::process::exit::Refusal;
 use crate::process::plain;
+use tau_tools::user_error::UserError;
 
 /// Maximum number of listed violations.
 const LISTED: usize = 20;
@@ -47,14 +48,16 @@ impl OutputSchema {
     /// the user: the file cannot be read, is not JSON, is not a JSON Schema, or refers to another document.
     pub fn read(path: &Path) -> Result<Self, Refusal> {
         let name = path.display();
-        let refused = |why: String| Refusal::usage(format!("--output-schema: {why}"));
+        let refused = |why: UserError| Refusal::usage(format!("--output-schema: {why}"));
         let text = prompts::text_of_file(path).map_err(refused)?;
-        let schema =
-            serde_json::from_str(&text).map_err(|error| refused(format!("{name} is not JSON: {error}")))?;
-        Self::new(schema).map_err(|why| refused(format!("{name} cannot be used as a JSON Schema: {why}")))
+        let schema = serde_json::from_str(&text)
+            .map_err(|error| refused(UserError::new(format!("{name} is not JSON")).because(error)))?;
+        Self::new(schema).map_err(|why| {
+            refused(UserError::new(format!("{name} cannot be used as a JSON Schema")).because(why))
+        })
     }
 
-    fn new(schema: Value) -> Result<Self, String> {
+    fn new(schema: Value) -> Result<Self, UserError> {
         let built = jsonschema::options().offline().build(&schema);
         let validator = built.map_err(|error| match error.kind() {
             ValidationErrorKind::Referencing(jsonschema::ReferencingError::Unretrievable { uri, .. }) => {
@@ -151,7 +154,7 @@ mod tests {
 
     use super::*;
 
-    fn answer(schema: Value, answer: &str) -> Result<Value, String> {
+    fn answer(schema: Value, answer: &str) -> Result<Value, UserError> {
         let schema = OutputSchema::new(schema).unwrap();
         schema.check(answer).map(|output| output.value).map_err(|violations| violations.summary())
     }

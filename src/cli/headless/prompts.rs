@@ -15,6 +15,7 @@ use tau_protocol::message::Block;
 use tau_tools::access::FileFilter;
 use tau_tools::encoding;
 use tau_tools::paths::{self, reason};
+use tau_tools::user_error::UserError;
 
 /// A prompt, ready for `RunCommand::Prompt`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,7 +39,7 @@ pub(crate) const IMAGE_BYTES: u64 = 20 << 20;
 /// The prompts of a command line. Piped input comes first, then files, then the first argument, with an empty
 /// line between. Paths are relative to the working directory. The error is a message with the file and its
 /// fault.
-pub(crate) fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<CliPrompt>, String> {
+pub(crate) fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<CliPrompt>, UserError> {
     let mut first = CliPrompt::default();
     let mut parts: Vec<String> = piped.filter(|text| !text.trim().is_empty()).into_iter().collect();
     let mut texts = Vec::new();
@@ -66,31 +67,36 @@ pub(crate) fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<
 
 /// Checks that no rule denies reading the files named by arguments. The error is a message with the file and
 /// the rule.
-pub(crate) fn check_readable(arguments: &[String], files: &dyn FileFilter, cwd: &Path) -> Result<(), String> {
+pub(crate) fn check_readable(
+    arguments: &[String],
+    files: &dyn FileFilter,
+    cwd: &Path,
+) -> Result<(), UserError> {
     let named = arguments.iter().filter_map(|argument| argument.strip_prefix('@'));
     for name in named.filter(|name| !name.is_empty() && !name.contains("://")) {
         if let Some(why) = files.denies(&paths::find(cwd, name)) {
-            return Err(format!("cannot attach {name}: {why}; change the rule, or leave the file out"));
+            return Err(format!("cannot attach {name}: {why}; change the rule, or leave the file out").into());
         }
     }
     Ok(())
 }
 
 /// Reads all of standard input, for [`gather`]. The error is a message: it cannot be read, or is too large.
-pub(crate) fn read_piped(input: impl Read) -> Result<String, String> {
+pub(crate) fn read_piped(input: impl Read) -> Result<String, UserError> {
     let mut bytes = Vec::new();
     let read = input.take(TEXT_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|error| format!("cannot read standard input: {error}"))?;
     if bytes.len() as u64 > TEXT_BYTES {
         return Err("standard input is larger than 1 MB; save it to a file and name the file in the prompt"
-            .to_owned());
+            .to_owned()
+            .into());
     }
     Ok(encoding::text(&bytes))
 }
 
 /// The value of an argument that may name a file: `@path` is the file's text, anything else is literal. The
 /// error is a message that names the file.
-pub(crate) fn text_or_file(value: &str) -> Result<String, String> {
+pub(crate) fn text_or_file(value: &str) -> Result<String, UserError> {
     match value.strip_prefix('@') {
         Some(path) => text_of_file(&paths::find(Path::new(""), path)),
         None => Ok(value.to_owned()),
@@ -98,7 +104,7 @@ pub(crate) fn text_or_file(value: &str) -> Result<String, String> {
 }
 
 /// The text of a file named by an argument. The error is a message that names the file.
-pub(crate) fn text_of_file(path: &Path) -> Result<String, String> {
+pub(crate) fn text_of_file(path: &Path) -> Result<String, UserError> {
     text_of(&path.display().to_string(), read(path, TEXT_BYTES)?)
 }
 
@@ -107,7 +113,7 @@ enum Attached {
     Image(Block),
 }
 
-fn attach(given: &str) -> Result<Attached, String> {
+fn attach(given: &str) -> Result<Attached, UserError> {
     let bytes = read(&paths::find(Path::new(""), given), IMAGE_BYTES)?;
     if let Some(mime_type) = image_type(&bytes) {
         let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
@@ -128,15 +134,17 @@ pub(crate) fn in_fences(text: &str) -> String {
     format!("{fence}\n{text}{end}{fence}")
 }
 
-fn text_of(shown: &str, bytes: Vec<u8>) -> Result<String, String> {
+fn text_of(shown: &str, bytes: Vec<u8>) -> Result<String, UserError> {
     if bytes.len() as u64 > TEXT_BYTES {
         return Err(format!(
             "cannot use {shown}: it is larger than 1 MB; name it in the prompt, and the model reads what it needs"
-        ));
+        ).into());
     }
     let text = encoding::of_text(&bytes).map(|encoding| encoding::decode(&bytes, encoding).0);
     text.filter(|text| !text.contains('\0')).ok_or_else(|| {
-        format!("cannot use {shown}: it is neither text nor a PNG, JPEG, GIF or WebP image; convert it")
+        UserError::new(format!(
+            "cannot use {shown}: it is neither text nor a PNG, JPEG, GIF or WebP image; convert it"
+        ))
     })
 }
 
@@ -159,7 +167,7 @@ fn fence(text: &str) -> String {
 
 /// Reads a regular file of at most `limit` bytes. Opening without blocking keeps a pipe or a device from
 /// stopping the program.
-fn read(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
+fn read(path: &Path, limit: u64) -> Result<Vec<u8>, UserError> {
     let failed =
         |error: std::io::Error| format!("cannot read {}: {}; check the path", path.display(), reason(&error));
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
@@ -167,7 +175,7 @@ fn read(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
     let meta = file.metadata().map_err(failed)?;
     if !meta.is_file() {
-        return Err(format!("cannot read {}: not a regular file; name one", path.display()));
+        return Err(format!("cannot read {}: not a regular file; name one", path.display()).into());
     }
     let mut bytes = Vec::new();
     file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
@@ -176,7 +184,8 @@ fn read(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
             "cannot read {}: larger than {} MB; use a smaller file",
             path.display(),
             limit >> 20
-        ));
+        )
+        .into());
     }
     Ok(bytes)
 }

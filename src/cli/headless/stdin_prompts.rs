@@ -8,6 +8,7 @@ use super::json::input;
 use super::prompts::{self, CliPrompt};
 use crate::process::exit::warn;
 use crate::rpc::lines::{InputLine, MAX_LEN};
+use tau_tools::user_error::UserError;
 
 /// Time for which standard input may be silent before a notice explains what tau waits for.
 const SILENCE: Duration = Duration::from_secs(3);
@@ -22,7 +23,7 @@ pub(crate) struct JsonPrompts {
 }
 
 /// The prompts for print mode. Fails when a file or standard input cannot be read, or is too large.
-pub fn text(arguments: &[String]) -> Result<Vec<CliPrompt>, String> {
+pub fn text(arguments: &[String]) -> Result<Vec<CliPrompt>, UserError> {
     let stdin = io::stdin();
     let piped = match stdin.is_terminal() {
         true => None,
@@ -32,7 +33,7 @@ pub fn text(arguments: &[String]) -> Result<Vec<CliPrompt>, String> {
 }
 
 /// The prompts for json mode. Piped input is lines of JSON if its first line is a valid one, else text.
-pub fn json(arguments: &[String]) -> Result<JsonPrompts, String> {
+pub fn json(arguments: &[String]) -> Result<JsonPrompts, UserError> {
     let mut stdin = io::stdin();
     if stdin.is_terminal() {
         return Ok(JsonPrompts { prompts: prompts::gather(arguments, None)?, first_line: None });

@@ -8,6 +8,7 @@ use tau_agent::settings::MAX_BYTES;
 use tau_agent::settings::mcp_servers::McpServer;
 use tau_tools::counted::counted;
 use tau_tools::regular_files::read_text;
+use tau_tools::user_error::UserError;
 
 /// The set-up of one agent.
 #[derive(Debug)]
@@ -143,25 +144,23 @@ fn entries(path: &Path) -> Option<u64> {
 }
 
 /// A file of JSON; comments are allowed. `Err` describes why a file that exists is not one.
-pub(super) fn json(path: &Path) -> Option<Result<Value, String>> {
-    let text = text(path)?;
-    Some(
-        text.and_then(|text| {
-            serde_json::from_str(&without_comments(&text)).map_err(|error| error.to_string())
-        }),
-    )
-}
-
-/// A file of TOML, as JSON.
-pub(super) fn toml(path: &Path) -> Option<Result<Value, String>> {
+pub(super) fn json(path: &Path) -> Option<Result<Value, UserError>> {
     let text = text(path)?;
     Some(text.and_then(|text| {
-        let value: toml::Value = ::toml::from_str(&text).map_err(|error| error.message().to_owned())?;
-        serde_json::to_value(value).map_err(|error| error.to_string())
+        serde_json::from_str(&without_comments(&text)).map_err(|error| error.to_string().into())
     }))
 }
 
-fn text(path: &Path) -> Option<Result<String, String>> {
+/// A file of TOML, as JSON.
+pub(super) fn toml(path: &Path) -> Option<Result<Value, UserError>> {
+    let text = text(path)?;
+    Some(text.and_then(|text| {
+        let value: toml::Value = ::toml::from_str(&text).map_err(|error| error.message().to_owned())?;
+        serde_json::to_value(value).map_err(|error| error.to_string().into())
+    }))
+}
+
+fn text(path: &Path) -> Option<Result<String, UserError>> {
     match read_text(path, MAX_BYTES) {
         Ok(text) => Some(Ok(text)),
         Err(error)
@@ -169,7 +168,7 @@ fn text(path: &Path) -> Option<Result<String, String>> {
         {
             None
         }
-        Err(error) => Some(Err(error.to_string())),
+        Err(error) => Some(Err(error.to_string().into())),
     }
 }
 

@@ -16,6 +16,7 @@ use tau_agent::settings::private_files::{SharedFile, write_private};
 use tau_agent::settings::{MAX_BYTES, write};
 use tau_tools::diff;
 use tau_tools::regular_files::read_text;
+use tau_tools::user_error::UserError;
 
 /// Shown in place of a value that may be secret.
 const HIDDEN: &str = "…";
@@ -37,13 +38,13 @@ pub(super) struct Plan {
 impl Plan {
     /// The changes that the set-ups need. Those that tau's files already decide, or that an earlier agent has
     /// decided, become parts that are left.
-    pub(super) fn of(environment: &Environment, set_ups: &mut [SetUp]) -> Result<Self, String> {
+    pub(super) fn of(environment: &Environment, set_ups: &mut [SetUp]) -> Result<Self, UserError> {
         let paths = &environment.paths;
-        let read = |path: PathBuf| -> Result<(SharedFile, String), String> {
+        let read = |path: PathBuf| -> Result<(SharedFile, String), UserError> {
             let text = match read_text(&path, MAX_BYTES) {
                 Ok(text) => text,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-                Err(error) => return Err(format!("{}: {error}", path.display())),
+                Err(error) => return Err(format!("{}: {error}", path.display()).into()),
             };
             Ok((paths.shared(path), text))
         };
@@ -60,11 +61,11 @@ impl Plan {
             if let Meaning::Change(change) = &finding.meaning
                 && let Err(why) = draft.apply(change)
             {
-                finding.meaning = Meaning::Left(why);
+                finding.meaning = Meaning::Left(why.into());
             }
         }
         let new = draft.config.to_string();
-        write::check(config.path(), &new).map_err(|error| error.to_string())?;
+        write::check(config.path(), &new).map_err(UserError::of)?;
         let (shown, new_models) = (draft.shown.to_string(), draft.models.to_string());
         toml::from_str::<UserFile>(&new_models)
             .map_err(|error| format!("models.toml: {}", error.message()))?;
@@ -88,14 +89,14 @@ impl Plan {
     }
 
     /// Writes the files, unless one has changed in the meantime; returns their paths.
-    pub(super) fn write(self) -> Result<Vec<PathBuf>, String> {
+    pub(super) fn write(self) -> Result<Vec<PathBuf>, UserError> {
         let mut written = Vec::new();
         for NewText { file, old, new, .. } in self.files {
             let failed = |error: io::Error| format!("{}: {error}", file.path().display());
-            let _lock = file.lock().map_err(|error| error.to_string())?;
+            let _lock = file.lock().map_err(UserError::of)?;
             let now = read_text(file.path(), MAX_BYTES).unwrap_or_default();
             if now != old {
-                return Err(format!("{} has just been changed; start again", file.path().display()));
+                return Err(format!("{} has just been changed; start again", file.path().display()).into());
             }
             write_private(file.path(), new.as_bytes()).map_err(failed)?;
             written.push(file.path().to_owned());
@@ -104,8 +105,8 @@ impl Plan {
     }
 }
 
-fn document(file: &SharedFile, text: &str) -> Result<DocumentMut, String> {
-    text.parse().map_err(|error: toml_edit::TomlError| format!("{}: {error}", file.path().display()))
+fn document(file: &SharedFile, text: &str) -> Result<DocumentMut, UserError> {
+    text.parse().map_err(|error: toml_edit::TomlError| format!("{}: {error}", file.path().display()).into())
 }
 
 struct Draft {
@@ -118,7 +119,7 @@ struct Draft {
 
 impl Draft {
     /// Applies a change; `Err` says why it is left.
-    fn apply(&mut self, change: &Change) -> Result<(), String> {
+    fn apply(&mut self, change: &Change) -> Result<(), UserError> {
         match change {
             Change::Setting { key, value } => {
                 set(&mut self.config, key, value)?;
@@ -138,13 +139,13 @@ impl Draft {
         }
     }
 
-    fn import(&mut self, path: &Path) -> Result<(), String> {
+    fn import(&mut self, path: &Path) -> Result<(), UserError> {
         let line = format!("@{}", tau_agent::settings::paths::in_short(path));
         if line.contains(char::is_whitespace) {
-            return Err("a path with blanks cannot be imported; copy its text into AGENTS.md".to_owned());
+            return Err("a path with blanks cannot be imported; copy its text into AGENTS.md".into());
         }
         if self.agents.lines().any(|known| known.trim() == line) {
-            return Err("already imported".to_owned());
+            return Err("already imported".into());
         }
         if !self.agents.is_empty() && !self.agents.ends_with('\n') {
             self.agents.push('\n');
@@ -165,7 +166,7 @@ fn hidden(text: &str) -> String {
     }
 }
 
-fn set(file: &mut DocumentMut, key: &str, text: &str) -> Result<(), String> {
+fn set(file: &mut DocumentMut, key: &str, text: &str) -> Result<(), UserError> {
     let (table, key) = match key.split_once('.') {
         Some((table, key)) => {
             let table = file.entry(table).or_insert_with(|| Item::Table(Table::new()));
@@ -174,8 +175,8 @@ fn set(file: &mut DocumentMut, key: &str, text: &str) -> Result<(), String> {
         None => (file.as_table_mut() as &mut dyn toml_edit::TableLike, key),
     };
     match table.get(key) {
-        Some(known) if known.as_str() == Some(text) => Err("already so in config.toml".to_owned()),
-        Some(_) => Err(format!("config.toml already sets {key}")),
+        Some(known) if known.as_str() == Some(text) => Err("already so in config.toml".into()),
+        Some(_) => Err(format!("config.toml already sets {key}").into()),
         None => {
             let new = text.parse::<bool>().map_or_else(|_| Value::from(text), Value::from);
             table.insert(key, Item::Value(new));
@@ -188,12 +189,12 @@ fn add_server(
     file: &mut DocumentMut,
     server: &McpServer,
     show: impl Fn(&str) -> String,
-) -> Result<(), String> {
+) -> Result<(), UserError> {
     let mut all = Table::new();
     all.set_implicit(true);
     let all = file.entry("mcp").or_insert(Item::Table(all)).as_table_like_mut().ok_or("`mcp` is no table")?;
     if all.contains_key(&server.name) {
-        return Err(format!("config.toml already has a server {}", server.name));
+        return Err(format!("config.toml already has a server {}", server.name).into());
     }
     let mut table = Table::new();
     let texts = |texts: &BTreeMap<String, String>| {
@@ -237,19 +238,19 @@ fn add_server(
     Ok(())
 }
 
-fn add_rule(file: &mut DocumentMut, list: &str, rule: &str) -> Result<(), String> {
+fn add_rule(file: &mut DocumentMut, list: &str, rule: &str) -> Result<(), UserError> {
     let all = file.entry("permissions").or_insert_with(|| Item::Table(Table::new()));
     let all = all.as_table_like_mut().ok_or("`permissions` is no table")?;
     let rules =
         all.entry(list).or_insert(value(Array::new())).as_array_mut().ok_or("it is no list of rules")?;
     if rules.iter().any(|known| known.as_str() == Some(rule)) {
-        return Err("already so in config.toml".to_owned());
+        return Err("already so in config.toml".into());
     }
     rules.push(rule);
     Ok(())
 }
 
-fn add_provider(file: &mut DocumentMut, provider: &Provider) -> Result<(), String> {
+fn add_provider(file: &mut DocumentMut, provider: &Provider) -> Result<(), UserError> {
     let mut all = Table::new();
     all.set_implicit(true);
     let all = file
@@ -258,7 +259,7 @@ fn add_provider(file: &mut DocumentMut, provider: &Provider) -> Result<(), Strin
         .as_table_like_mut()
         .ok_or("`vendors` in models.toml is no table")?;
     if all.contains_key(&provider.name) {
-        return Err(format!("models.toml already has {}", provider.name));
+        return Err(format!("models.toml already has {}", provider.name).into());
     }
     let mut table = Table::new();
     table.insert("base_url", value(provider.base_url.as_str()));

@@ -6,13 +6,14 @@ use serde_json::Value;
 
 use super::found::text_in;
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient, check_name};
+use tau_tools::user_error::UserError;
 
 /// The server of this name; `Err` says why tau cannot have it.
-pub(super) fn server(name: &str, value: &Value) -> Result<McpServer, String> {
+pub(super) fn server(name: &str, value: &Value) -> Result<McpServer, UserError> {
     check_name(name)?;
     let kind = text_in(value, "type").or_else(|| text_in(value, "transport")).unwrap_or_default();
     if kind.eq_ignore_ascii_case("sse") {
-        return Err("SSE, a transport that MCP has replaced; give its address for streamable HTTP".to_owned());
+        return Err("SSE, a transport that MCP has replaced; give its address for streamable HTTP".into());
     }
     let mut words = words(value.get("command"));
     let address = ["httpUrl", "url", "serverUrl"].iter().find_map(|field| text_in(value, field));
@@ -20,14 +21,14 @@ pub(super) fn server(name: &str, value: &Value) -> Result<McpServer, String> {
         (false, _) => {
             let command = words.remove(0);
             if command.trim().is_empty() {
-                return Err("its command is empty".to_owned());
+                return Err("its command is empty".into());
             }
             words.extend(self::words(value.get("args")));
             let env = ["env", "environment"].iter().find_map(|field| value.get(*field));
             let cwd = text_in(value, "cwd").map(Into::into);
             McpTransport::Stdio { command, args: words, env: texts(env), cwd }
         }
-        (true, Some(url)) if !is_address(url) => return Err(format!("{url:?} is not an address")),
+        (true, Some(url)) if !is_address(url) => return Err(format!("{url:?} is not an address").into()),
         (true, Some(url)) => {
             let mut headers = texts(value.get("headers").or_else(|| value.get("http_headers")));
             if let Some(variable) = text_in(value, "bearer_token_env_var") {
@@ -42,7 +43,7 @@ pub(super) fn server(name: &str, value: &Value) -> Result<McpServer, String> {
             }
             McpTransport::Http { url: with_variables(url), headers, oauth: OauthClient::default() }
         }
-        (true, None) => return Err("it has neither a command nor an address".to_owned()),
+        (true, None) => return Err("it has neither a command nor an address".into()),
     };
     let list = |field: &str| {
         let items = value.get(field)?.as_array()?;

@@ -76,7 +76,7 @@ async fn host(
     if let (Some(path), Some(text)) = (output, text)
         && let Err(error) = answer::write(path, text).await
     {
-        tracing::warn!(error, "the answer could not be written");
+        tracing::warn!(%error, "the answer could not be written");
     }
     hosting.end(if end == Exit::Ok { Ending::AtRest } else { Ending::Interrupted }).await;
     Ok(end)

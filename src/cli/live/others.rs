@@ -13,6 +13,7 @@ use tau_agent::settings::Paths;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::live_session::WaitingQuestions;
 use tau_protocol::query::QueryAnswer;
+use tau_tools::user_error::UserError;
 
 /// The connections to them.
 #[derive(Debug)]
@@ -26,10 +27,10 @@ fn words(trouble: &Trouble) -> String {
 }
 
 /// The way to the process of a session that was found.
-pub(crate) fn server_of(found: &FoundRecord, network: &Network) -> Option<Result<Server, String>> {
+pub(crate) fn server_of(found: &FoundRecord, network: &Network) -> Option<Result<Server, UserError>> {
     let address = found.address()?;
     let server = Server::new(address, &found.record.token, network);
-    Some(server.map_err(|failure| failure.to_string()))
+    Some(server.map_err(|failure| failure.to_string().into()))
 }
 
 impl Others {
@@ -39,19 +40,22 @@ impl Others {
     }
 
     /// The way to the process that has a session open; `None` if none has.
-    fn server(&self, id: &str) -> Result<Option<Server>, String> {
+    fn server(&self, id: &str) -> Result<Option<Server>, UserError> {
         let found = record::of(&self.paths, id);
         found.and_then(|found| server_of(&found, &self.network)).transpose()
     }
 
-    fn open(&self, id: &str) -> Result<Server, String> {
-        self.server(id)?.ok_or_else(|| "no process has this session open any more".to_owned())
+    fn open(&self, id: &str) -> Result<Server, UserError> {
+        self.server(id)?.ok_or_else(|| "no process has this session open any more".to_owned().into())
     }
 
     /// The calls and questions that wait for the user in a session. The error is a sentence.
-    pub(crate) async fn waiting(&self, id: &str) -> Result<WaitingQuestions, String> {
+    pub(crate) async fn waiting(&self, id: &str) -> Result<WaitingQuestions, UserError> {
         let Some(server) = self.server(id)? else { return Ok(WaitingQuestions::default()) };
-        server.get(&format!("/api/sessions/{id}/attach/waiting")).await.map_err(|trouble| words(&trouble))
+        server
+            .get(&format!("/api/sessions/{id}/attach/waiting"))
+            .await
+            .map_err(|trouble| words(&trouble).into())
     }
 
     /// Gives a session an answer of the user, or asks it about what waits. The error is a sentence.
@@ -59,13 +63,13 @@ impl Others {
         &self,
         id: &str,
         command: &AgentCommand,
-    ) -> Result<Option<QueryAnswer>, String> {
+    ) -> Result<Option<QueryAnswer>, UserError> {
         let path = format!("/api/sessions/{id}/attach/answer");
-        self.open(id)?.ask_for(&path, command).await.map_err(|trouble| words(&trouble))
+        self.open(id)?.ask_for(&path, command).await.map_err(|trouble| words(&trouble).into())
     }
 
     /// Stops the run of a session; returns false if nothing runs in it. The error is a sentence.
-    pub(crate) async fn stop(&self, id: &str) -> Result<bool, String> {
+    pub(crate) async fn stop(&self, id: &str) -> Result<bool, UserError> {
         let is_at_work = record::of(&self.paths, id).is_some_and(|found| found.state().is_at_work());
         let Some(server) = self.server(id)?.filter(|_| is_at_work) else { return Ok(false) };
         let path = format!("/api/sessions/{id}/abort");
@@ -75,9 +79,9 @@ impl Others {
 
     /// Sends a message to a session; one that no process has open continues in the background. The error is a
     /// sentence.
-    pub(crate) async fn send(&self, id: &str, text: &str) -> Result<(), String> {
+    pub(crate) async fn send(&self, id: &str, text: &str) -> Result<(), UserError> {
         match self.server(id)? {
-            Some(server) => send_to(&server, id, text).await.map_err(|trouble| words(&trouble)),
+            Some(server) => send_to(&server, id, text).await.map_err(|trouble| words(&trouble).into()),
             None => begin(id, text).await,
         }
     }
@@ -107,7 +111,7 @@ pub(crate) async fn send_to(server: &Server, id: &str, text: &str) -> Result<(),
 }
 
 /// Continues a session in a process of its own, in the background.
-async fn begin(id: &str, text: &str) -> Result<(), String> {
+async fn begin(id: &str, text: &str) -> Result<(), UserError> {
     let cannot = |error: std::io::Error| format!("cannot continue the session: {error}");
     let program = std::env::current_exe().map_err(cannot)?;
     let mut command = Command::new(program);
@@ -122,5 +126,5 @@ async fn begin(id: &str, text: &str) -> Result<(), String> {
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let line = said.lines().find_map(|line| line.strip_prefix("tau: ")).unwrap_or("tau send failed");
-    Err(line.to_owned())
+    Err(line.to_owned().into())
 }

@@ -9,6 +9,7 @@ use flate2::read::{DeflateDecoder, GzDecoder};
 use lzma_rust2::XzReader;
 use tau_agent::extensions::packages::digest::{MAX_ENTRIES, MAX_SIZE};
 use tau_agent::extensions::packages::layout::inside;
+use tau_tools::user_error::UserError;
 
 /// The size of a block of tar.
 const BLOCK: usize = 512;
@@ -26,7 +27,7 @@ pub(super) struct Unpacked {
 ///
 /// # Errors
 /// The reason in words.
-pub(super) fn unpack(archive: &[u8]) -> Result<Vec<Unpacked>, String> {
+pub(super) fn unpack(archive: &[u8]) -> Result<Vec<Unpacked>, UserError> {
     match archive {
         [0x1f, 0x8b, ..] => tar(&whole(GzDecoder::new(archive))?),
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => tar(&whole(XzReader::new(archive, false))?),
@@ -35,7 +36,7 @@ pub(super) fn unpack(archive: &[u8]) -> Result<Vec<Unpacked>, String> {
     }
 }
 
-fn whole(reader: impl Read) -> Result<Vec<u8>, String> {
+fn whole(reader: impl Read) -> Result<Vec<u8>, UserError> {
     let mut bytes = Vec::new();
     // Some room for the heads of the files.
     let most = MAX_SIZE + 4 * 1024 * 1024;
@@ -43,7 +44,7 @@ fn whole(reader: impl Read) -> Result<Vec<u8>, String> {
         .take(most + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| format!("the archive is damaged: {error}"))?;
-    if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
+    if bytes.len() as u64 > most { Err(too_large().into()) } else { Ok(bytes) }
 }
 
 fn too_large() -> String {
@@ -62,14 +63,14 @@ struct Files {
 }
 
 impl Files {
-    fn add(&mut self, path: &str, bytes: Vec<u8>, is_executable: bool) -> Result<(), String> {
+    fn add(&mut self, path: &str, bytes: Vec<u8>, is_executable: bool) -> Result<(), UserError> {
         let path = inside(path).ok_or_else(|| format!("the archive has a file {path}, outside of itself"))?;
         self.size = self.size.saturating_add(bytes.len() as u64);
         if self.size > MAX_SIZE {
-            return Err(too_large());
+            return Err(too_large().into());
         }
         if self.files.len() >= MAX_ENTRIES {
-            return Err(format!("the archive has more than {MAX_ENTRIES} files"));
+            return Err(format!("the archive has more than {MAX_ENTRIES} files").into());
         }
         if !path.is_empty() {
             self.files.push(Unpacked { path, bytes, is_executable });
@@ -78,7 +79,7 @@ impl Files {
     }
 }
 
-fn tar(bytes: &[u8]) -> Result<Vec<Unpacked>, String> {
+fn tar(bytes: &[u8]) -> Result<Vec<Unpacked>, UserError> {
     let mut found = Files::default();
     // The path of the next file, where it does not fit in its head.
     let mut long: Option<String> = None;
@@ -93,7 +94,7 @@ fn tar(bytes: &[u8]) -> Result<Vec<Unpacked>, String> {
             .map(|(at, byte)| if (148..156).contains(&at) { 32 } else { u64::from(*byte) })
             .sum();
         if octal(head, 148, 8) != Some(sum) {
-            return Err(damaged());
+            return Err(damaged().into());
         }
         let size = octal(head, 124, 12).and_then(|size| usize::try_from(size).ok()).ok_or_else(damaged)?;
         let start = at + BLOCK;
@@ -117,7 +118,7 @@ fn tar(bytes: &[u8]) -> Result<Vec<Unpacked>, String> {
         at = start.checked_add(size.next_multiple_of(BLOCK)).ok_or_else(damaged)?;
     }
     // Without an end, the rest may be missing.
-    Err(damaged())
+    Err(damaged().into())
 }
 
 /// The number in a field: octal digits, then blanks or zero bytes.
@@ -152,7 +153,7 @@ fn pax_path(mut content: &[u8]) -> Option<String> {
     None
 }
 
-fn zip(bytes: &[u8]) -> Result<Vec<Unpacked>, String> {
+fn zip(bytes: &[u8]) -> Result<Vec<Unpacked>, UserError> {
     let two = |at: usize| Some(usize::from(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?)));
     let four = |at: usize| usize::try_from(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?)).ok();
     // The end of the directory is followed by a comment of at most 64 KB.
@@ -164,7 +165,7 @@ fn zip(bytes: &[u8]) -> Result<Vec<Unpacked>, String> {
     let mut found = Files::default();
     for _ in 0..count {
         if bytes.get(at..at.saturating_add(4)) != Some(b"PK\x01\x02") {
-            return Err(damaged());
+            return Err(damaged().into());
         }
         let field = |offset: usize| two(at + offset).ok_or_else(damaged);
         let (flags, method) = (field(8)?, field(10)?);
@@ -180,7 +181,7 @@ fn zip(bytes: &[u8]) -> Result<Vec<Unpacked>, String> {
             continue;
         }
         if flags & 1 != 0 {
-            return Err("the archive is encrypted".to_owned());
+            return Err("the archive is encrypted".into());
         }
         // The lengths in the file's own head may be others.
         let start = local
@@ -193,7 +194,7 @@ fn zip(bytes: &[u8]) -> Result<Vec<Unpacked>, String> {
         let content = match method {
             0 => content.to_vec(),
             8 => whole(DeflateDecoder::new(content))?,
-            _ => return Err(format!("the archive compresses {name} in a way that tau does not know")),
+            _ => return Err(format!("the archive compresses {name} in a way that tau does not know").into()),
         };
         found.add(&name.replace('\\', "/"), content, mode & 0o111 != 0)?;
     }

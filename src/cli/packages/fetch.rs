@@ -22,6 +22,7 @@ use tau_agent::extensions::packages::layout::{self, Layout, Listed};
 use tau_agent::provider::Headers;
 use tau_agent::provider::http::Http;
 use tau_tools::regular_files::read_capped;
+use tau_tools::user_error::UserError;
 
 /// The usual registry of npm.
 const REGISTRY: &str = "https://registry.npmjs.org";
@@ -77,7 +78,7 @@ pub(crate) async fn stage(
     plugin: Option<&str>,
     staging: &Path,
     http: &Http,
-) -> Result<Staged, String> {
+) -> Result<Staged, UserError> {
     let folder = tempfile::Builder::new().prefix(".new-").tempdir_in(staging).map_err(words)?;
     let mut root = folder.path().join("files");
     let mut fetched = fetch(source, &root, http).await?;
@@ -93,7 +94,7 @@ pub(crate) async fn stage(
     }
     let found = layout::of_folder(&root, chosen.as_ref().map(|chosen| &chosen.entry))?;
     if found.parts.is_empty() {
-        return Err("it has no skills, prompt templates, custom tools, hooks or MCP servers".to_owned());
+        return Err("it has no skills, prompt templates, custom tools, hooks or MCP servers".into());
     }
     let name =
         found.name.clone().or_else(|| layout::name_of(&source.stem())).ok_or("it has no usable name")?;
@@ -115,12 +116,12 @@ pub(crate) async fn stage(
 }
 
 /// The plugin that is meant, if the folder is a marketplace.
-fn chosen(root: &Path, plugin: Option<&str>) -> Result<Option<Listed>, String> {
+fn chosen(root: &Path, plugin: Option<&str>) -> Result<Option<Listed>, UserError> {
     let is_plugin = root.join(".claude-plugin/plugin.json").is_file();
     let listed = layout::marketplace(root)?.filter(|_| plugin.is_some() || !is_plugin);
     let Some(listed) = listed else {
         return match plugin {
-            Some(plugin) => Err(format!("it lists no plugins, so none is called {plugin}")),
+            Some(plugin) => Err(format!("it lists no plugins, so none is called {plugin}").into()),
             None => Ok(None),
         };
     };
@@ -129,25 +130,27 @@ fn chosen(root: &Path, plugin: Option<&str>) -> Result<Option<Listed>, String> {
     match plugin {
         Some(plugin) => match listed.iter().find(|one| one.name == plugin) {
             Some(found) => Ok(Some(found.clone())),
-            None => Err(format!("it has no plugin {plugin}; it has {all}")),
+            None => Err(format!("it has no plugin {plugin}; it has {all}").into()),
         },
         None if listed.len() == 1 => Ok(listed.into_iter().next()),
-        None => Err(format!("it has several plugins; choose one with --plugin: {all}")),
+        None => Err(format!("it has several plugins; choose one with --plugin: {all}").into()),
     }
 }
 
 /// The source of a plugin that is not in the marketplace itself. Never a file of this machine.
-fn elsewhere(source: &str) -> Result<Source, String> {
+fn elsewhere(source: &str) -> Result<Source, UserError> {
     match Source::parse(source, Path::new("/"))? {
         Source::Git { url, .. } if url.starts_with("file:") || !url.contains("://") && !url.contains('@') => {
-            Err(format!("it names {source}, which is not an address"))
+            Err(format!("it names {source}, which is not an address").into())
         }
-        Source::Folder(_) | Source::Archive(_) => Err(format!("it names {source}, which is not an address")),
+        Source::Folder(_) | Source::Archive(_) => {
+            Err(format!("it names {source}, which is not an address").into())
+        }
         source => Ok(source),
     }
 }
 
-async fn fetch(source: &Source, into: &Path, http: &Http) -> Result<Fetched, String> {
+async fn fetch(source: &Source, into: &Path, http: &Http) -> Result<Fetched, UserError> {
     match source {
         Source::Folder(path) => Ok(Fetched { revision: None, links: copy(path, into)? }),
         Source::Archive(path) => unpack(&read_capped(path, MAX_SIZE).map_err(words)?, into),
@@ -161,17 +164,17 @@ fn words(error: std::io::Error) -> String {
     error.to_string()
 }
 
-async fn download(http: &Http, url: &str) -> Result<Vec<u8>, String> {
+async fn download(http: &Http, url: &str) -> Result<Vec<u8>, UserError> {
     let limit = usize::try_from(MAX_SIZE).unwrap_or(usize::MAX);
-    http.download(url, limit).await.map_err(|failure| format!("{url}: {failure}"))
+    http.download(url, limit).await.map_err(|failure| format!("{url}: {failure}").into())
 }
 
 /// Copies a folder without links; returns their number.
-fn copy(from: &Path, into: &Path) -> Result<usize, String> {
+fn copy(from: &Path, into: &Path) -> Result<usize, UserError> {
     let (mut open, mut links, mut seen, mut size) =
         (vec![(from.to_owned(), into.to_owned())], 0, 0_usize, 0_u64);
     while let Some((from, into)) = open.pop() {
-        let named = |error: std::io::Error| format!("{}: {error}", from.display());
+        let named = |error: std::io::Error| UserError::of_file(&from, error);
         std::fs::create_dir_all(&into).map_err(named)?;
         for entry in std::fs::read_dir(&from).map_err(named)? {
             let entry = entry.map_err(named)?;
@@ -190,7 +193,8 @@ fn copy(from: &Path, into: &Path) -> Result<usize, String> {
                     return Err(format!(
                         "it has more than {MAX_ENTRIES} files or {} MB",
                         MAX_SIZE / 1024 / 1024
-                    ));
+                    )
+                    .into());
                 }
                 let bytes =
                     read_capped(&path, MAX_SIZE).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -203,8 +207,8 @@ fn copy(from: &Path, into: &Path) -> Result<usize, String> {
     Ok(links)
 }
 
-fn write(path: &Path, bytes: &[u8], is_executable: bool) -> Result<(), String> {
-    let named = |error: std::io::Error| format!("{}: {error}", path.display());
+fn write(path: &Path, bytes: &[u8], is_executable: bool) -> Result<(), UserError> {
+    let named = |error: std::io::Error| UserError::of_file(path, error);
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(named)?;
     }
@@ -214,7 +218,7 @@ fn write(path: &Path, bytes: &[u8], is_executable: bool) -> Result<(), String> {
 }
 
 /// Unpacks an archive, without the folder that may hold everything in it.
-fn unpack(bytes: &[u8], into: &Path) -> Result<Fetched, String> {
+fn unpack(bytes: &[u8], into: &Path) -> Result<Fetched, UserError> {
     // The last of several files with the same name counts.
     let files: BTreeMap<String, archive::Unpacked> =
         archive::unpack(bytes)?.into_iter().map(|file| (file.path.clone(), file)).collect();
@@ -232,7 +236,7 @@ fn unpack(bytes: &[u8], into: &Path) -> Result<Fetched, String> {
 }
 
 /// Fetches one commit of a repository. Its hooks and submodules stay away.
-fn git(url: &str, at: Option<&str>, into: &Path) -> Result<Fetched, String> {
+fn git(url: &str, at: Option<&str>, into: &Path) -> Result<Fetched, UserError> {
     let clone = into.with_extension("git");
     std::fs::create_dir_all(&clone).map_err(words)?;
     let run = |arguments: &[&str]| {
@@ -274,7 +278,7 @@ fn git(url: &str, at: Option<&str>, into: &Path) -> Result<Fetched, String> {
 }
 
 /// Fetches a package from the registry of npm, and compares it with the hash that the registry has.
-async fn npm(name: &str, version: Option<&str>, into: &Path, http: &Http) -> Result<Fetched, String> {
+async fn npm(name: &str, version: Option<&str>, into: &Path, http: &Http) -> Result<Fetched, UserError> {
     let registry = std::env::var("npm_config_registry").ok().filter(|address| !address.trim().is_empty());
     let registry = registry.unwrap_or_else(|| REGISTRY.to_owned());
     let registry = registry.trim().trim_end_matches('/');
@@ -294,10 +298,10 @@ async fn npm(name: &str, version: Option<&str>, into: &Path, http: &Http) -> Res
     let is_right = match (strong, get("/dist/shasum")) {
         (Some(expected), _) => encoded(digest(&SHA512, &bytes)) == expected,
         (None, Some(expected)) => hex(digest(&SHA1_FOR_LEGACY_USE_ONLY, &bytes)) == expected,
-        (None, None) => return Err(format!("{address} has no hash of its archive")),
+        (None, None) => return Err(format!("{address} has no hash of its archive").into()),
     };
     if !is_right {
-        return Err(format!("{tarball} does not have the hash that the registry says"));
+        return Err(format!("{tarball} does not have the hash that the registry says").into());
     }
     let fetched = unpack(&bytes, into)?;
     Ok(Fetched { revision: get("/version").map(str::to_owned), ..fetched })

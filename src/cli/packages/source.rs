@@ -1,6 +1,7 @@
 //! The source of a package, as the user names it.
 
 use std::path::{Path, PathBuf};
+use tau_tools::user_error::UserError;
 
 /// The endings of archives.
 const ARCHIVES: [&str; 6] = [".tar.gz", ".tgz", ".tar.xz", ".tar", ".zip", ".skill"];
@@ -29,7 +30,7 @@ impl Source {
     ///
     /// # Errors
     /// A sentence that says what can be written.
-    pub(crate) fn parse(text: &str, cwd: &Path) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str, cwd: &Path) -> Result<Self, UserError> {
         let text = text.trim();
         if let Some(name) = text.strip_prefix("npm:") {
             return npm(name);
@@ -44,7 +45,7 @@ impl Source {
                 Some((owner, name)) if is_plain(owner) && is_plain(name) => {
                     Ok(Source::Git { url: format!("https://github.com/{owner}/{name}"), at })
                 }
-                _ => Err(format!("{text} is not github:OWNER/NAME")),
+                _ => Err(format!("{text} is not github:OWNER/NAME").into()),
             };
         }
         if let Some(url) = text.strip_prefix("git+") {
@@ -56,7 +57,7 @@ impl Source {
             return match scheme {
                 "http" | "https" if is_archive => Ok(Source::Download(address.to_owned())),
                 "http" | "https" | "ssh" | "git" | "file" => git(text),
-                _ => Err(format!("{scheme}:// is not an address of a package")),
+                _ => Err(format!("{scheme}:// is not an address of a package").into()),
             };
         }
         // As git writes addresses of ssh: `git@host:path`.
@@ -70,11 +71,11 @@ impl Source {
         match path.metadata() {
             Ok(found) if found.is_dir() => Ok(Source::Folder(path)),
             Ok(_) if ARCHIVES.iter().any(|ending| text.ends_with(ending)) => Ok(Source::Archive(path)),
-            Ok(_) => Err(format!("{text} is neither a folder nor an archive ({})", ARCHIVES.join(", "))),
+            Ok(_) => Err(format!("{text} is neither a folder nor an archive ({})", ARCHIVES.join(", ")).into()),
             Err(_) => Err(format!(
                 "{text} is neither a folder nor an archive here; you can also give github:OWNER/NAME, a git URL, the URL \
                  of an archive, or npm:NAME"
-            )),
+            ).into()),
         }
     }
 
@@ -119,16 +120,16 @@ fn split_at(text: &str) -> (&str, Option<String>) {
     }
 }
 
-fn git(text: &str) -> Result<Source, String> {
+fn git(text: &str) -> Result<Source, UserError> {
     let (url, at) = split_at(text);
     // Neither may look like an option.
     if url.starts_with('-') || at.as_ref().is_some_and(|at| at.starts_with('-')) {
-        return Err(format!("{text} is not a git URL"));
+        return Err(format!("{text} is not a git URL").into());
     }
     Ok(Source::Git { url: url.to_owned(), at })
 }
 
-fn npm(text: &str) -> Result<Source, String> {
+fn npm(text: &str) -> Result<Source, UserError> {
     let (scope, rest) = match text.strip_prefix('@').and_then(|text| text.split_once('/')) {
         Some((scope, rest)) => (Some(scope), rest),
         None => (None, text),
@@ -142,7 +143,7 @@ fn npm(text: &str) -> Result<Source, String> {
         !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.+".contains(&b))
     };
     if !is_plain(name) || !scope.is_none_or(is_plain) || !version.is_none_or(is_version) {
-        return Err(format!("npm:{text} is not npm:NAME or npm:NAME@VERSION"));
+        return Err(format!("npm:{text} is not npm:NAME or npm:NAME@VERSION").into());
     }
     let name = scope.map_or_else(|| name.to_owned(), |scope| format!("@{scope}/{name}"));
     Ok(Source::Npm { name, version: version.map(str::to_owned) })

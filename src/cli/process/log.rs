@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use tau_tools::user_error::UserError;
 use tracing_subscriber::EnvFilter;
 
 /// A log larger than this is renamed to `tau.log.1` when the program starts, in bytes.
@@ -24,7 +25,7 @@ pub fn wanted(filter: Option<&str>, verbose: bool) -> Option<String> {
 
 /// Logs events that pass `filter` to `logs/tau.log` under `state`; returns the path of the file. The error is
 /// a sentence for the user: the filter is invalid, or the file cannot be written.
-pub fn start(state: &Path, filter: &str) -> Result<PathBuf, String> {
+pub fn start(state: &Path, filter: &str) -> Result<PathBuf, UserError> {
     let filter = EnvFilter::try_new(filter)
         .map_err(|error| format!("TAU_LOG is invalid: {error} (try TAU_LOG=debug)"))?;
     let without = WITHOUT_CODES.parse().map_err(|error| format!("cannot start the log: {error}"))?;

@@ -15,6 +15,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::exit::Exit;
+use tau_tools::user_error::UserError;
 
 /// A received signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +68,7 @@ pub(crate) fn survive_file_size_limit() {
 const MIN_OPEN_FILES: u64 = 64;
 
 /// Raises the limit of open files, if possible. The error is the remedy if it is not.
-pub(crate) fn allow_open_files() -> Result<(), String> {
+pub(crate) fn allow_open_files() -> Result<(), UserError> {
     use rustix::process::{Resource, getrlimit, setrlimit};
 
     let mut limit = getrlimit(Resource::Nofile);
@@ -81,7 +82,7 @@ pub(crate) fn allow_open_files() -> Result<(), String> {
         Some(files) if files < MIN_OPEN_FILES => Err(format!(
             "at most {files} files can be open at once, too few to run and to save a session; raise the limit \
              (ulimit -n 256) and start again"
-        )),
+        ).into()),
         _ => Ok(()),
     }
 }

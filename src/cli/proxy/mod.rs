@@ -237,7 +237,7 @@ async fn save_changes(serving: Arc<Serving>) {
             tokio::task::spawn_blocking(move || serving.accounts.save()).await
         };
         if let Ok(Err(error)) = saved {
-            tracing::error!(error, "cannot save what was used");
+            tracing::error!(%error, "cannot save what was used");
             warn(&error);
         }
         tokio::time::sleep(SAVING).await;

@@ -38,6 +38,7 @@ use tau_agent::settings::private_files::write_private;
 use tau_protocol::event::Delta;
 use tau_protocol::message::Usage;
 use tau_protocol::model::{Api, Model};
+use tau_tools::user_error::UserError;
 
 /// Maximum size of a request, in bytes: conversations hold pictures.
 const MAX_BODY: usize = 64 * 1024 * 1024;
@@ -80,10 +81,10 @@ impl Accounts {
     }
 
     /// Writes the file. The error is the file system's errors, with the name of the file.
-    pub fn save(&self) -> Result<(), String> {
+    pub fn save(&self) -> Result<(), UserError> {
         let text = self.with(|ledger| serde_json::to_vec_pretty(ledger));
         let saved = text.map_err(std::io::Error::from).and_then(|text| write_private(&self.file, &text));
-        saved.map_err(|error| format!("cannot save what was used to {}: {error}", self.file.display()))
+        saved.map_err(|error| format!("cannot save what was used to {}: {error}", self.file.display()).into())
     }
 
     /// Waits until usage was counted.
@@ -179,7 +180,7 @@ impl Serving {
         let mut tokens = self.tokens.lock();
         let table = tokens.current().map_err(|error| {
             // The file's content must not leak to the client.
-            tracing::error!(error, "cannot read the tokens");
+            tracing::error!(%error, "cannot read the tokens");
             let text = "tau proxy cannot read its tokens; ask its administrator";
             Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", text)
         })?;

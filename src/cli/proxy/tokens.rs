@@ -19,6 +19,7 @@ use tau_agent::settings::MAX_BYTES;
 use tau_agent::settings::private_files::{SharedFile, read_capped, write_private};
 use tau_protocol::model::Model;
 use tau_tools::regular_files::read_text;
+use tau_tools::user_error::UserError;
 
 /// The file, in the folder of `config.toml`.
 pub(crate) const TOKENS_FILE: &str = "proxy.toml";
@@ -69,21 +70,23 @@ pub struct TokenTable {
 
 impl TokenTable {
     /// Reads the text of a file. The error is the fault, with its line.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let table: TokenTable = toml::from_str(text).map_err(|error| error.to_string())?;
+    pub fn parse(text: &str) -> Result<Self, UserError> {
+        let table: TokenTable = toml::from_str(text).map_err(UserError::of)?;
         for (name, row) in &table.tokens {
             if row.sha256.len() != 64 || !row.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
                 return Err(format!(
                     "tokens.{name}: sha256 must be 64 hexadecimal digits; `tau proxy add` makes a token"
-                ));
+                )
+                .into());
             }
             if let Some(model) = row.models.iter().find(|model| !model.contains('/')) {
                 return Err(format!(
                     "tokens.{name}: write {model:?} as \"provider/model\" or \"provider/*\""
-                ));
+                )
+                .into());
             }
             if row.dollars_per_day.is_some_and(|dollars| !dollars.is_finite() || dollars <= 0.0) {
-                return Err(format!("tokens.{name}: dollars_per_day must be above 0"));
+                return Err(format!("tokens.{name}: dollars_per_day must be above 0").into());
             }
         }
         Ok(table)
@@ -91,12 +94,12 @@ impl TokenTable {
 
     /// Reads a file; a missing one has no tokens. Fails when it cannot be read, or has a fault; names the
     /// file.
-    pub fn read(path: &Path) -> Result<Self, String> {
+    pub fn read(path: &Path) -> Result<Self, UserError> {
         let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         match read_capped(path, MAX_BYTES) {
-            Ok(bytes) => Self::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| named(&error)),
+            Ok(bytes) => Self::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| named(&error).into()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(TokenTable::default()),
-            Err(error) => Err(named(&error)),
+            Err(error) => Err(named(&error).into()),
         }
     }
 
@@ -110,7 +113,7 @@ impl TokenTable {
 }
 
 /// A new token. Fails when the system has no random numbers.
-pub fn new_token() -> Result<Secret, String> {
+pub fn new_token() -> Result<Secret, UserError> {
     let mut bytes = [0_u8; 32];
     SystemRandom::new().fill(&mut bytes).map_err(|_| "the system gives no random numbers".to_owned())?;
     Ok(Secret::new(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))))
@@ -123,14 +126,16 @@ pub fn hash(token: &str) -> String {
 
 /// Adds or removes a row, and leaves the rest of the file unchanged, with its comments. The error is a
 /// sentence: a taken or unknown name, a file that cannot be read or written.
-pub fn change(file: &SharedFile, name: &str, row: Option<&TokenRow>) -> Result<(), String> {
+pub fn change(file: &SharedFile, name: &str, row: Option<&TokenRow>) -> Result<(), UserError> {
     let path = file.path();
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let _lock = file.lock().map_err(|error| error.to_string())?;
+    let _lock = file.lock().map_err(UserError::of)?;
     let known = TokenTable::read(path)?;
     match (row.is_some(), known.tokens.contains_key(name)) {
-        (true, true) => return Err(format!("the token {name:?} exists already; remove it first")),
-        (false, false) => return Err(format!("no token is called {name:?}; `tau proxy list` lists them")),
+        (true, true) => return Err(format!("the token {name:?} exists already; remove it first").into()),
+        (false, false) => {
+            return Err(format!("no token is called {name:?}; `tau proxy list` lists them").into());
+        }
         _ => {}
     }
     let text = match read_text(path, MAX_BYTES) {
@@ -152,7 +157,7 @@ pub fn change(file: &SharedFile, name: &str, row: Option<&TokenRow>) -> Result<(
         }
         None => drop(tokens.remove(name)),
     }
-    write_private(path, document.to_string().as_bytes()).map_err(|error| named(&error))
+    write_private(path, document.to_string().as_bytes()).map_err(|error| named(&error).into())
 }
 
 /// The tokens of a file that may change while they are used.
@@ -166,14 +171,14 @@ pub struct TokenFile {
 
 impl TokenFile {
     /// Reads the file.
-    pub fn open(path: PathBuf) -> Result<Self, String> {
+    pub fn open(path: PathBuf) -> Result<Self, UserError> {
         let stamp = stamp(&path);
         Ok(TokenFile { table: TokenTable::read(&path)?, stamp, path })
     }
 
     /// The current tokens. A file that has become invalid gives no tokens, because it may have been changed
     /// to remove one.
-    pub fn current(&mut self) -> Result<&TokenTable, String> {
+    pub fn current(&mut self) -> Result<&TokenTable, UserError> {
         let stamp = stamp(&self.path);
         if stamp != self.stamp {
             let table = TokenTable::read(&self.path)?;

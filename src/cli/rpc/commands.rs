@@ -16,6 +16,7 @@ use tau_protocol::command::{
 };
 use tau_protocol::message::UserMessage;
 use tau_protocol::model::{Model, ThinkingLevel};
+use tau_tools::user_error::UserError;
 
 /// The reason for refusing a prompt during a run.
 const BUSY: &str = "Agent is already processing. Set streamingBehavior to \"steer\" or \"followUp\" to queue \
@@ -194,17 +195,17 @@ fn pursue_goal(state: &mut RpcState, call: RpcCall) {
     }
 }
 
-fn sendable(state: &RpcState, message: &UserMessage) -> Result<(), String> {
+fn sendable(state: &RpcState, message: &UserMessage) -> Result<(), UserError> {
     if message.is_blank() {
         return Err("The message is empty: give a message or images".into());
     }
     usable_model(state)
 }
 
-fn usable_model(state: &RpcState) -> Result<(), String> {
+fn usable_model(state: &RpcState) -> Result<(), UserError> {
     match &state.mirror.model {
         None => Err("No model selected. Use set_model, or start tau with --model".into()),
-        Some(model) if !state.host.can_use(model) => Err(no_key(&model.provider)),
+        Some(model) if !state.host.can_use(model) => Err(no_key(&model.provider).into()),
         Some(_) => Ok(()),
     }
 }

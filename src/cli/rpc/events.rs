@@ -21,6 +21,7 @@ use tau_protocol::event::{
 };
 use tau_protocol::message::{AssistantMessage, BashExecution, Message, Usage};
 use tau_protocol::query::{QueryAnswer, SessionState, TypedQuery, ask};
+use tau_tools::user_error::UserError;
 
 /// Applies an event.
 pub(crate) fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {
@@ -251,7 +252,7 @@ fn shell_ended(state: &mut RpcState, id: Option<&str>, run: &BashExecution) {
 }
 
 /// Handles the answer to a query, or the confirmation that everything before it has taken effect.
-fn answered(state: &mut RpcState, ticket: u64, answer: Result<QueryAnswer, String>) {
+fn answered(state: &mut RpcState, ticket: u64, answer: Result<QueryAnswer, UserError>) {
     if state.waiting.start == Some(ticket) {
         state.waiting.start = None;
         // The messages have been taken out of the queues in the meantime.
@@ -277,7 +278,7 @@ fn answered(state: &mut RpcState, ticket: u64, answer: Result<QueryAnswer, Strin
 }
 
 /// Exports the session from its location.
-fn export(state: &mut RpcState, call: &RpcCall, file: Option<&Path>, answer: Result<QueryAnswer, String>) {
+fn export(state: &mut RpcState, call: &RpcCall, file: Option<&Path>, answer: Result<QueryAnswer, UserError>) {
     let source = answer.and_then(ask::Source::take);
     match source.and_then(|source| state.host.export(&source, &state.mirror.session.cwd, file)) {
         Ok(path) => state.give(call, &json!({ "path": path })),

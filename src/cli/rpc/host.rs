@@ -13,6 +13,7 @@ use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::model::{Api, Model};
 use tau_protocol::query::SessionSource;
+use tau_tools::user_error::UserError;
 
 /// The rpc front end's access to the program around it.
 pub trait RpcHost: Send {
@@ -26,7 +27,7 @@ pub trait RpcHost: Send {
     ///
     /// # Errors
     /// A message with a remedy.
-    fn export(&self, session: &SessionSource, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String>;
+    fn export(&self, session: &SessionSource, dir: &Path, file: Option<&Path>) -> Result<PathBuf, UserError>;
     /// The most permissive mode that the client can choose.
     fn mode_ceiling(&self) -> PermissionMode {
         PermissionMode::Auto
@@ -72,7 +73,7 @@ impl RpcHost for SetupHost {
         self.mode_ceiling
     }
 
-    fn export(&self, session: &SessionSource, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String> {
+    fn export(&self, session: &SessionSource, dir: &Path, file: Option<&Path>) -> Result<PathBuf, UserError> {
         export::write(session, &export::ExportTarget::named(file, dir), &export::secrets(&self.keys))
             .map(|(path, _)| path)
     }

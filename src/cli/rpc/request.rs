@@ -17,13 +17,14 @@ use tau_protocol::model::ThinkingLevel;
 use tau_protocol::query::Query;
 use tau_protocol::rules::{RuleChange, Verdict};
 use tau_protocol::run::QueueMode;
+use tau_tools::user_error::UserError;
 
 /// A command with the data for its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RpcRequest {
     pub call: RpcCall,
     /// The command, or its fault.
-    pub command: Result<RpcCommand, String>,
+    pub command: Result<RpcCommand, UserError>,
 }
 
 /// The identity of a command in its answer: the command's type and its id.
@@ -141,11 +142,11 @@ pub fn read(line: &InputLine) -> RpcRequest {
 }
 
 fn unparsed(id: Option<Value>, why: &str) -> RpcRequest {
-    let command = Err(format!("Failed to parse command: {why}"));
-    RpcRequest { call: RpcCall { id, command: "parse".into() }, command }
+    let command = Err(UserError::new("Failed to parse command").because(why));
+    RpcRequest { call: RpcCall { id, command: "parse".to_owned() }, command }
 }
 
-fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
+fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
     Ok(match kind {
         "prompt" => prompt(fields)?,
         "steer" => RpcCommand::Enqueue { message: fields.message()?, queue: Queue::Steer },
@@ -223,7 +224,7 @@ fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
 }
 
 /// Permission rules and pending approvals.
-fn rules(name: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
+fn rules(name: &str, fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
     Ok(match name {
         "get_rule_coverage" => {
             let names = Verdict::ALL.map(|list| (list.name(), list));
@@ -241,7 +242,7 @@ fn rules(name: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
 }
 
 /// Background jobs.
-fn jobs(name: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
+fn jobs(name: &str, fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
     Ok(match name {
         "get_jobs" => RpcCommand::Query(Query::Jobs),
         "get_job_output" => RpcCommand::Query(Query::JobOutput { job: fields.job()? }),
@@ -256,16 +257,16 @@ fn jobs(name: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
 }
 
 /// A change of the permission rules.
-fn rule_change(fields: &Fields<'_>) -> Result<RpcCommand, String> {
+fn rule_change(fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
     let change: RuleChange = fields.whole()?;
     match change == RuleChange::default() {
-        true => Err("name a rule to add, to remove, or both".to_owned()),
+        true => Err("name a rule to add, to remove, or both".into()),
         false => Ok(RpcCommand::ChangeRules(change)),
     }
 }
 
 /// Changes of files, and reverting them.
-fn restore(name: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
+fn restore(name: &str, fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
     Ok(match name {
         "get_checkpoints" => RpcCommand::Query(Query::Checkpoints),
         "get_changes" => RpcCommand::Query(Query::Changes),
@@ -279,11 +280,11 @@ fn restore(name: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
             fields.text("path")?;
             RpcCommand::Restore(AgentCommand::Session(SessionCommand::Revert { order: fields.whole()? }))
         }
-        other => return Err(format!("Unknown command: {other}")),
+        other => return Err(format!("Unknown command: {other}").into()),
     })
 }
 
-fn prompt(fields: &Fields<'_>) -> Result<RpcCommand, String> {
+fn prompt(fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
     let streaming = match fields.given("streamingBehavior") {
         None => None,
         Some(_) => {
@@ -329,11 +330,12 @@ pub(crate) fn question_answer(fields: &Map<String, Value>) -> QuestionAnswer {
 }
 
 /// The decision in a record. The error is the fault in it.
-pub(crate) fn approval_answer(fields: &Map<String, Value>) -> Result<ApprovalAnswer, String> {
-    serde_json::from_value(Value::Object(fields.clone())).map_err(|error| format!("no decision: {error}"))
+pub(crate) fn approval_answer(fields: &Map<String, Value>) -> Result<ApprovalAnswer, UserError> {
+    serde_json::from_value(Value::Object(fields.clone()))
+        .map_err(|error| format!("no decision: {error}").into())
 }
 
-fn name(fields: &Fields<'_>) -> Result<RpcCommand, String> {
+fn name(fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
     let words = fields.text("name")?;
     let words: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     match words.join(" ") {
@@ -352,74 +354,80 @@ impl Fields<'_> {
     }
 
     /// All fields as one value; unknown ones are ignored.
-    fn whole<T: serde::de::DeserializeOwned>(&self) -> Result<T, String> {
-        serde_json::from_value(Value::Object(self.0.clone())).map_err(|error| error.to_string())
+    fn whole<T: serde::de::DeserializeOwned>(&self) -> Result<T, UserError> {
+        serde_json::from_value(Value::Object(self.0.clone())).map_err(|error| error.to_string().into())
     }
 
-    fn text(&self, name: &str) -> Result<String, String> {
-        self.maybe_text(name)?.ok_or_else(|| format!("{name} must be a string"))
+    fn text(&self, name: &str) -> Result<String, UserError> {
+        self.maybe_text(name)?.ok_or_else(|| format!("{name} must be a string").into())
     }
 
-    fn maybe_text(&self, name: &str) -> Result<Option<String>, String> {
-        let text =
-            |value: &Value| value.as_str().map(str::to_owned).ok_or(format!("{name} must be a string"));
+    fn maybe_text(&self, name: &str) -> Result<Option<String>, UserError> {
+        let text = |value: &Value| {
+            value
+                .as_str()
+                .map(str::to_owned)
+                .ok_or_else(|| UserError::new(format!("{name} must be a string")))
+        };
         self.given(name).map(text).transpose()
     }
 
     /// The id of a background job.
-    fn job(&self) -> Result<u32, String> {
+    fn job(&self) -> Result<u32, UserError> {
         let id = self.given("job").and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok());
-        id.ok_or_else(|| "job must be the number of a job".to_owned())
+        id.ok_or_else(|| "job must be the number of a job".to_owned().into())
     }
 
-    fn flag(&self, name: &str) -> Result<bool, String> {
-        self.maybe_flag(name)?.ok_or_else(|| format!("{name} must be true or false"))
+    fn flag(&self, name: &str) -> Result<bool, UserError> {
+        self.maybe_flag(name)?.ok_or_else(|| format!("{name} must be true or false").into())
     }
 
-    fn maybe_flag(&self, name: &str) -> Result<Option<bool>, String> {
-        let flag = |value: &Value| value.as_bool().ok_or(format!("{name} must be true or false"));
+    fn maybe_flag(&self, name: &str) -> Result<Option<bool>, UserError> {
+        let flag = |value: &Value| {
+            value.as_bool().ok_or_else(|| UserError::new(format!("{name} must be true or false")))
+        };
         self.given(name).map(flag).transpose()
     }
 
     /// The value with that name in a closed list.
-    fn one_of<T: Copy>(&self, name: &str, list: &[(&str, T)]) -> Result<T, String> {
+    fn one_of<T: Copy>(&self, name: &str, list: &[(&str, T)]) -> Result<T, UserError> {
         let found = self.given(name).and_then(Value::as_str);
         let found = list.iter().find(|(known, _)| Some(*known) == found);
         found.map(|(_, value)| *value).ok_or_else(|| {
             let names: Vec<&str> = list.iter().map(|(known, _)| *known).collect();
-            format!("{name} must be one of {}", names.join(", "))
+            UserError::new(format!("{name} must be one of {}", names.join(", ")))
         })
     }
 
-    fn queue_mode(&self) -> Result<QueueMode, String> {
+    fn queue_mode(&self) -> Result<QueueMode, UserError> {
         self.one_of("mode", &[("all", QueueMode::All), ("one-at-a-time", QueueMode::OneAtATime)])
     }
 
-    fn list(&self, name: &str) -> Result<&[Value], String> {
+    fn list(&self, name: &str) -> Result<&[Value], UserError> {
         match self.given(name) {
             None => Ok(&[]),
             Some(Value::Array(list)) => Ok(list),
-            Some(_) => Err(format!("{name} must be a list")),
+            Some(_) => Err(format!("{name} must be a list").into()),
         }
     }
 
-    fn images(&self) -> Result<Vec<Block>, String> {
+    fn images(&self) -> Result<Vec<Block>, UserError> {
         self.list("images")?.iter().map(image).collect()
     }
 
     /// The message of a prompt: its text, images and attachments.
-    fn message(&self) -> Result<UserMessage, String> {
+    fn message(&self) -> Result<UserMessage, UserError> {
         let attachments = self.attachments()?;
         let blocks = self.images()?.into_iter().chain(attachments.iter().map(Block::of_attachment)).collect();
         Ok(UserMessage { attachments, ..UserMessage::with_blocks(self.text("message")?, blocks) })
     }
 
-    fn attachments(&self) -> Result<Vec<Attachment>, String> {
+    fn attachments(&self) -> Result<Vec<Attachment>, UserError> {
         self.list("attachments")?.iter().map(attachment).collect()
     }
 }
 
-fn image(value: &Value) -> Result<Block, String> {
+fn image(value: &Value) -> Result<Block, UserError> {
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     match (text("type").as_deref(), text("data"), text("mimeType")) {
         (Some("image"), Some(data), Some(mime_type)) => Ok(Block::Image { data, mime_type }),
@@ -428,7 +436,7 @@ fn image(value: &Value) -> Result<Block, String> {
 }
 
 /// A file attached to the message.
-fn attachment(value: &Value) -> Result<Attachment, String> {
+fn attachment(value: &Value) -> Result<Attachment, UserError> {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     match text("type") {
         Some("image") if text("content").is_none() || text("mimeType").is_none() => {
@@ -440,7 +448,7 @@ fn attachment(value: &Value) -> Result<Attachment, String> {
                 fields.retain(|_, value| !value.is_null());
             }
             serde_json::from_value(value)
-                .map_err(|error| format!("an attachment is not as it must be: {error}"))
+                .map_err(|error| format!("an attachment is not as it must be: {error}").into())
         }
         _ => Err("attachments must be of type image or document".into()),
     }

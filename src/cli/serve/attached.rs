@@ -266,7 +266,7 @@ pub(super) async fn perform(
                     None => Err(Ended),
                 };
                 if sent.is_err() {
-                    return ShellReply::Failed("the session is not open any more".to_owned());
+                    return ShellReply::Failed("the session is not open any more".into());
                 }
             }
             ShellReply::Applied(Applied { text, sandbox, warnings, ..Applied::default() })

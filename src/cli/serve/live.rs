@@ -30,6 +30,7 @@ use tau_protocol::event::{
 };
 use tau_protocol::query::{QueryAnswer, TypedQuery, ask};
 use tau_tools::jobs::JobRow;
+use tau_tools::user_error::UserError;
 
 /// The first ticket of clients' queries: those of a screen in this process are lower.
 const FIRST_TICKET: u64 = 1 << 62;
@@ -72,7 +73,7 @@ struct Board {
 }
 
 /// The answer to a query, and its moment in the events.
-pub(crate) type Answer = (Result<QueryAnswer, String>, Moment);
+pub(crate) type Answer = (Result<QueryAnswer, UserError>, Moment);
 
 /// A moment in the events.
 #[derive(Clone, Copy, Debug)]
@@ -283,7 +284,10 @@ impl LiveSession {
 
     /// Sends a query to the agent; returns the answer, and its moment in the events. Fails when the agent has
     /// ended.
-    pub async fn ask<Q: TypedQuery>(&self, query: Q) -> Result<(Result<Q::Answer, String>, Moment), Ended> {
+    pub async fn ask<Q: TypedQuery>(
+        &self,
+        query: Q,
+    ) -> Result<(Result<Q::Answer, UserError>, Moment), Ended> {
         let query = query.query();
         let answer =
             self.begin_asking(|ticket| AgentCommand::Task(TaskCommand::Query { ticket, query })).await?;

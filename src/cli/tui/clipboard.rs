@@ -17,6 +17,7 @@ use tokio::process::Command;
 use paste::Reading;
 pub(crate) use paste::paste;
 use tau_tools::process::ChildEnv;
+use tau_tools::user_error::UserError;
 
 /// Time limit for a program to read the text and end.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -91,7 +92,7 @@ const PROGRAMS: &[ClipboardProgram] = &[
 /// Gives `text` to the first clipboard of this machine that accepts it; returns its display name. `None` if
 /// there is no clipboard: no desktop, no program for it, or the user is connected over ssh. The error is a
 /// sentence for the user: there is a clipboard, but its program failed.
-pub async fn copy(text: &str) -> Result<Option<String>, String> {
+pub async fn copy(text: &str) -> Result<Option<String>, UserError> {
     let mut failed = None;
     for program in usable(is_set) {
         match hand_over(program.command, text).await {
@@ -164,7 +165,11 @@ struct Finished {
 
 /// Runs a program: with `input`, or else for its output, of which at most one byte more than
 /// [`content::MAX_SIZE`] is read. `None` when it is not installed.
-async fn run(command: &[&str], input: Option<&str>, patience: Duration) -> Result<Option<Finished>, String> {
+async fn run(
+    command: &[&str],
+    input: Option<&str>,
+    patience: Duration,
+) -> Result<Option<Finished>, UserError> {
     let Some((program, arguments)) = command.split_first() else { return Ok(None) };
     let (stdin, stdout) = match input {
         // A process that stays in the background keeps its output open.
@@ -184,7 +189,7 @@ async fn run(command: &[&str], input: Option<&str>, patience: Duration) -> Resul
     let mut child = match spawned {
         Ok(child) => child,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(format!("{program}: {error}")),
+        Err(error) => return Err(format!("{program}: {error}").into()),
     };
     let finished = async {
         if let (Some(mut pipe), Some(text)) = (child.stdin.take(), input) {
@@ -200,16 +205,16 @@ async fn run(command: &[&str], input: Option<&str>, patience: Duration) -> Resul
     };
     match tokio::time::timeout(patience, finished).await {
         Ok(Ok(finished)) => Ok(Some(finished)),
-        Ok(Err(error)) => Err(format!("{program}: {error}")),
-        Err(_) => Err(format!("{program} did not end within {} s", patience.as_secs())),
+        Ok(Err(error)) => Err(format!("{program}: {error}").into()),
+        Err(_) => Err(format!("{program} did not end within {} s", patience.as_secs()).into()),
     }
 }
 
 /// Runs a program with `text` as its input. False when it is not installed.
-async fn hand_over(command: &[&str], text: &str) -> Result<bool, String> {
+async fn hand_over(command: &[&str], text: &str) -> Result<bool, UserError> {
     match run(command, Some(text), TIMEOUT).await? {
         Some(Finished { status: Some(status), .. }) if !status.success() => {
-            Err(format!("{} failed ({status})", command.first().unwrap_or(&"")))
+            Err(format!("{} failed ({status})", command.first().unwrap_or(&"")).into())
         }
         finished => Ok(finished.is_some()),
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use tau_app::request::EditorSource;
 use tau_tools::paths;
 use tau_tools::process::ChildEnv;
+use tau_tools::user_error::UserError;
 
 /// Editors that take the first line as a separate argument, `+12`.
 const PLUS: [&str; 17] = [
@@ -34,7 +35,7 @@ const GOTO: [&str; 5] = ["code", "codium", "code-insiders", "cursor", "windsurf"
 
 /// Opens `text` in `$VISUAL` or `$EDITOR`, as a file with this name ending; returns the new text, `None` when
 /// nothing changed.
-pub async fn edit(text: &str, ending: &str, env: &ChildEnv) -> Result<Option<String>, String> {
+pub async fn edit(text: &str, ending: &str, env: &ChildEnv) -> Result<Option<String>, UserError> {
     let file = text_file(text, ending)?;
     run(&[file.path().as_os_str().to_owned()], env)
         .await
@@ -44,12 +45,12 @@ pub async fn edit(text: &str, ending: &str, env: &ChildEnv) -> Result<Option<Str
 }
 
 /// Opens a file, or text, in `$VISUAL` or `$EDITOR`. Relative paths start at `dir`.
-pub async fn open(source: &EditorSource, dir: &Path, env: &ChildEnv) -> Result<String, String> {
+pub async fn open(source: &EditorSource, dir: &Path, env: &ChildEnv) -> Result<String, UserError> {
     match source {
         EditorSource::File { path, line } => {
             let file = paths::resolve(dir, path);
             if !file.is_file() {
-                return Err(format!("{}: no such file", file.display()));
+                return Err(format!("{}: no such file", file.display()).into());
             }
             run(&arguments(&editor()?, &file, *line), env).await?;
         }
@@ -61,17 +62,17 @@ pub async fn open(source: &EditorSource, dir: &Path, env: &ChildEnv) -> Result<S
     Ok(String::new())
 }
 
-fn text_file(text: &str, ending: &str) -> Result<tempfile::NamedTempFile, String> {
+fn text_file(text: &str, ending: &str) -> Result<tempfile::NamedTempFile, UserError> {
     let named = |error: std::io::Error| format!("no file for the editor: {error}");
     let file = tempfile::Builder::new().prefix("tau-").suffix(ending).tempfile().map_err(named)?;
     std::fs::write(file.path(), text).map_err(named)?;
     Ok(file)
 }
 
-fn editor() -> Result<String, String> {
+fn editor() -> Result<String, UserError> {
     let set = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let editor = ["VISUAL", "EDITOR"].iter().find_map(set);
-    editor.ok_or_else(|| "no editor is set; set VISUAL or EDITOR".to_owned())
+    editor.ok_or_else(|| "no editor is set; set VISUAL or EDITOR".to_owned().into())
 }
 
 /// The arguments that open a file at a line, if the editor's syntax is known.
@@ -97,7 +98,7 @@ fn arguments(editor: &str, file: &Path, line: Option<u32>) -> Vec<OsString> {
 }
 
 /// Runs the editor. The variable is a command line by convention: `code --wait`.
-async fn run(arguments: &[OsString], env: &ChildEnv) -> Result<(), String> {
+async fn run(arguments: &[OsString], env: &ChildEnv) -> Result<(), UserError> {
     let editor = editor()?;
     let mut shell = tokio::process::Command::new("sh");
     env.apply(shell.as_std_mut());
@@ -107,7 +108,7 @@ async fn run(arguments: &[OsString], env: &ChildEnv) -> Result<(), String> {
         .status()
         .await
         .map_err(|error| format!("{editor}: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("{editor} failed ({status})")) }
+    if status.success() { Ok(()) } else { Err(format!("{editor} failed ({status})").into()) }
 }
 
 #[cfg(test)]

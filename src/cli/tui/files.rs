@@ -14,6 +14,7 @@ use tau_app::fuzzy;
 use tau_app::request::{FileMatches, Picture};
 use tau_tools::access::FileFilter;
 use tau_tools::regular_files::read_capped;
+use tau_tools::user_error::UserError;
 use tau_tools::{ignore_files, paths};
 
 /// Maximum number of considered files.
@@ -200,7 +201,7 @@ pub(super) fn pictures(
     cwd: &Path,
     readings: &[Vec<PathBuf>],
     rules: &dyn FileFilter,
-) -> Result<Vec<Picture>, String> {
+) -> Result<Vec<Picture>, UserError> {
     let found = |paths: &Vec<PathBuf>| -> Vec<PathBuf> {
         paths.iter().map(|path| paths::find(cwd, &path.to_string_lossy())).collect()
     };
@@ -212,8 +213,8 @@ pub(super) fn pictures(
 }
 
 /// Reads a picture.
-fn picture(path: &Path, rules: &dyn FileFilter) -> Result<Picture, String> {
-    let failed = |why: &dyn std::fmt::Display| Err(format!("{}: {why}", path.display()));
+fn picture(path: &Path, rules: &dyn FileFilter) -> Result<Picture, UserError> {
+    let failed = |why: &dyn std::fmt::Display| Err(UserError::of_file(path, why));
     if let Some(why) = rules.denies(path) {
         return failed(&why);
     }

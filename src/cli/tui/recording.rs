@@ -13,6 +13,7 @@ use ratatui::layout::Rect;
 use tau_app::boot::Boot;
 use tau_app::key::{Key, KeyCode};
 use tau_app::{Model, Msg, Stamped, boot, update};
+use tau_tools::user_error::UserError;
 use tau_view::color::ColorDepth;
 use tau_view::frame::Frame;
 use tau_view::{Memo, view, wrap};
@@ -50,13 +51,13 @@ impl Recording {
 }
 
 /// Folds a recording; returns the final model. The error is a sentence with the file and the line.
-pub fn replay(path: &Path) -> Result<Model, String> {
+pub fn replay(path: &Path) -> Result<Model, UserError> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     // Opened without blocking: a FIFO would wait for a writer, and a device never ends.
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|error| named(&error))?;
     if !file.metadata().map_err(|error| named(&error))?.is_file() {
-        return Err(named(&"not a regular file; give the file that --record wrote"));
+        return Err(named(&"not a regular file; give the file that --record wrote").into());
     }
     let mut lines = BufReader::new(file).lines();
     let first =

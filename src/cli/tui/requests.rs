@@ -23,6 +23,7 @@ use crate::compose::reload;
 use tau_app::effect::SavedSetting;
 use tau_app::request::{Applied, ShellReply, ShellRequest, Ticket};
 use tau_protocol::trust::Folder;
+use tau_tools::user_error::UserError;
 
 /// The pending requests.
 pub struct RequestRunner {
@@ -167,7 +168,7 @@ impl RequestRunner {
 
     /// Applies the project settings of the open session's directory: returns the differences, and the folders
     /// to ask about. `None` when the directory is the same.
-    pub(crate) fn enter_directory(&self, dir: &Path) -> Option<Result<(Applied, Vec<Folder>), String>> {
+    pub(crate) fn enter_directory(&self, dir: &Path) -> Option<Result<(Applied, Vec<Folder>), UserError>> {
         if self.attached.is_some() {
             // The directory belongs to the server.
             return None;
@@ -180,7 +181,7 @@ impl RequestRunner {
             *setup = new;
             Ok((applied, folders))
         });
-        Some(shown.map_err(|refusal| refusal.text))
+        Some(shown.map_err(|refusal| refusal.text.into()))
     }
 
     /// Saves a setting, after pending ones.

@@ -50,6 +50,7 @@ use tau_protocol::query::{QueryAnswer, SessionSource};
 use tau_protocol::session_row::LastExchange;
 use tau_protocol::trust::Folder;
 use tau_tools::access::AllFiles;
+use tau_tools::user_error::UserError;
 use tokio::sync::mpsc;
 
 /// Maximum number of prompts loaded from earlier runs.
@@ -92,16 +93,16 @@ impl std::fmt::Debug for Services {
 
 /// Runs blocking work on a separate thread.
 async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, String> + Send + 'static,
-) -> Result<T, String> {
+    work: impl FnOnce() -> Result<T, UserError> + Send + 'static,
+) -> Result<T, UserError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(format!("internal error: {error}")))
+    done.unwrap_or_else(|error| Err(format!("internal error: {error}").into()))
 }
 
 impl PerformRequest for Services {
     type Call = Call;
 
-    async fn sessions(self: &Arc<Self>, call: &Call, all: bool) -> Result<SessionRows, String> {
+    async fn sessions(self: &Arc<Self>, call: &Call, all: bool) -> Result<SessionRows, UserError> {
         let (services, call) = (Arc::clone(self), call.share());
         blocking(move || Ok(services.list_sessions(&call, all))).await
     }
@@ -111,12 +112,12 @@ impl PerformRequest for Services {
         call: &Call,
         query: String,
         all: bool,
-    ) -> Result<FoundSessions, String> {
+    ) -> Result<FoundSessions, UserError> {
         let (services, call) = (Arc::clone(self), call.share());
         blocking(move || services.search(&call, &query, all)).await
     }
 
-    async fn board(self: &Arc<Self>, _: &Call) -> Result<Vec<LiveRow>, String> {
+    async fn board(self: &Arc<Self>, _: &Call) -> Result<Vec<LiveRow>, UserError> {
         let services = Arc::clone(self);
         blocking(move || {
             let paths = services.setup.lock().paths.clone();
@@ -125,7 +126,11 @@ impl PerformRequest for Services {
         .await
     }
 
-    async fn waiting_questions(self: &Arc<Self>, _: &Call, id: String) -> Result<WaitingQuestions, String> {
+    async fn waiting_questions(
+        self: &Arc<Self>,
+        _: &Call,
+        id: String,
+    ) -> Result<WaitingQuestions, UserError> {
         self.others().waiting(&id).await
     }
 
@@ -134,11 +139,16 @@ impl PerformRequest for Services {
         _: &Call,
         id: String,
         command: Box<AgentCommand>,
-    ) -> Result<Option<QueryAnswer>, String> {
+    ) -> Result<Option<QueryAnswer>, UserError> {
         self.others().answer(&id, &command).await
     }
 
-    async fn send_to_session(self: &Arc<Self>, _: &Call, id: String, text: String) -> Result<String, String> {
+    async fn send_to_session(
+        self: &Arc<Self>,
+        _: &Call,
+        id: String,
+        text: String,
+    ) -> Result<String, UserError> {
         self.others().send(&id, &text).await.map(|()| "sent".to_owned())
     }
 
@@ -147,26 +157,26 @@ impl PerformRequest for Services {
         _: &Call,
         id: String,
         archived: bool,
-    ) -> Result<String, String> {
+    ) -> Result<String, UserError> {
         let paths = self.setup.lock().paths.clone();
         blocking(move || match record::archive(&paths, &id, archived) {
             Ok(()) if archived => Ok("archived; tab shows what was archived".to_owned()),
             Ok(()) => Ok("brought back".to_owned()),
             Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => {
-                Err("this session is open: only what has ended can be archived".to_owned())
+                Err("this session is open: only what has ended can be archived".into())
             }
-            Err(error) => Err(format!("cannot archive the session: {error}")),
+            Err(error) => Err(format!("cannot archive the session: {error}").into()),
         })
         .await
     }
 
-    async fn stop_session(self: &Arc<Self>, _: &Call, id: String) -> Result<String, String> {
+    async fn stop_session(self: &Arc<Self>, _: &Call, id: String) -> Result<String, UserError> {
         let is_stopped = self.others().stop(&id).await?;
         Ok(if is_stopped { "stopped" } else { commands::NOTHING_RUNS }.to_owned())
     }
 
-    async fn preview(self: &Arc<Self>, _: &Call, path: PathBuf) -> Result<LastExchange, String> {
-        let named = move || last_exchange(&path).map_err(|error| format!("{}: {error}", path.display()));
+    async fn preview(self: &Arc<Self>, _: &Call, path: PathBuf) -> Result<LastExchange, UserError> {
+        let named = move || last_exchange(&path).map_err(|error| UserError::of_file(&path, error));
         blocking(named).await
     }
 
@@ -175,12 +185,12 @@ impl PerformRequest for Services {
         _: &Call,
         path: PathBuf,
         name: String,
-    ) -> Result<String, String> {
+    ) -> Result<String, UserError> {
         let sessions = self.sessions.clone();
         blocking(move || session_files::rename(&sessions, &path, &name)).await
     }
 
-    async fn delete_session(self: &Arc<Self>, _: &Call, path: PathBuf) -> Result<String, String> {
+    async fn delete_session(self: &Arc<Self>, _: &Call, path: PathBuf) -> Result<String, UserError> {
         let services = Arc::clone(self);
         blocking(move || services.delete(&path)).await
     }
@@ -190,12 +200,12 @@ impl PerformRequest for Services {
         _: &Call,
         session: SessionSource,
         file: Option<PathBuf>,
-    ) -> Result<String, String> {
+    ) -> Result<String, UserError> {
         let services = Arc::clone(self);
         blocking(move || services.write_export(&session, file.as_deref())).await
     }
 
-    async fn models(self: &Arc<Self>, _: &Call, purpose: ModelsFor) -> Result<ModelList, String> {
+    async fn models(self: &Arc<Self>, _: &Call, purpose: ModelsFor) -> Result<ModelList, UserError> {
         let services = Arc::clone(self);
         let keyless = !matches!(purpose, ModelsFor::Step(_));
         let list = move || ModelList {
@@ -206,14 +216,14 @@ impl PerformRequest for Services {
         blocking(move || Ok(list())).await
     }
 
-    async fn servers(self: &Arc<Self>, _: &Call) -> Result<Vec<LocalModelServer>, String> {
+    async fn servers(self: &Arc<Self>, _: &Call) -> Result<Vec<LocalModelServer>, UserError> {
         if !self.setup.lock().settings.local_servers() {
             return Ok(Vec::new());
         }
         Ok(self.find_servers().await)
     }
 
-    async fn providers(self: &Arc<Self>, _: &Call) -> Result<Vec<LoginProvider>, String> {
+    async fn providers(self: &Arc<Self>, _: &Call) -> Result<Vec<LoginProvider>, UserError> {
         let held = self.keys.held(PROVIDERS.iter().map(|provider| provider.id));
         let login = |row: &'static LoginRow| LoginProvider {
             // A token that is pasted is typed as a key is.
@@ -237,7 +247,7 @@ impl PerformRequest for Services {
         Ok(LOGINS.iter().map(login).chain(with_key.map(row)).collect())
     }
 
-    async fn login_name(self: &Arc<Self>, _: &Call, provider: String) -> Result<LoginWay, String> {
+    async fn login_name(self: &Arc<Self>, _: &Call, provider: String) -> Result<LoginWay, UserError> {
         let catalogue = self.keys.catalogue();
         // A name that is also that of a provider with a key means the key.
         let takes_key = catalogue.key_variable(&provider).is_some();
@@ -248,27 +258,29 @@ impl PerformRequest for Services {
             return Ok(LoginWay::Key);
         }
         let see = "/login without a name lists them, or add one in models.toml";
-        Err(auth::unknown_provider(&provider, &catalogue.providers(), see))
+        Err(auth::unknown_provider(&provider, &catalogue.providers(), see).into())
     }
 
     /// Checks the key with a small real request, and stores it unless it was refused.
-    async fn login(self: &Arc<Self>, _: &Call, provider: String, key: Hidden) -> Result<LoggedIn, String> {
+    async fn login(self: &Arc<Self>, _: &Call, provider: String, key: Hidden) -> Result<LoggedIn, UserError> {
         let key = Secret::new(key.0);
         let Some(model) = self.keys.catalogue().default_model(&provider) else {
-            return Err(format!("no provider \"{provider}\"; /login without a name lists them"));
+            return Err(format!("no provider \"{provider}\"; /login without a name lists them").into());
         };
         let checked = match check_key(&self.direct, Arc::clone(&model), Some(key.clone())).await {
-            KeyCheck::Rejected(message) => return Err(format!("{provider} refused the key: {message}")),
+            KeyCheck::Rejected(message) => {
+                return Err(format!("{provider} refused the key: {message}").into());
+            }
             KeyCheck::Accepted => format!("{provider} accepted it"),
             KeyCheck::Unknown(why) => format!("it could not be checked: {why}"),
         };
         match self.keys.store(&provider, &key) {
             Ok(()) => Ok(LoggedIn { said: format!("stored the key for {provider}; {checked}"), model }),
-            Err(error) => Err(format!("could not store the key: {error}")),
+            Err(error) => Err(format!("could not store the key: {error}").into()),
         }
     }
 
-    async fn sign_in(self: &Arc<Self>, call: &Call, login: String) -> Result<SignInStep, String> {
+    async fn sign_in(self: &Arc<Self>, call: &Call, login: String) -> Result<SignInStep, UserError> {
         let row = login::named(&login).ok_or_else(|| format!("no login \"{login}\""))?;
         let place = self.keys.login_place(row);
         let (http, env) = {
@@ -293,14 +305,14 @@ impl PerformRequest for Services {
         Ok(SignInStep::Done(LoggedIn { said: format!("logged in to {}", row.name), model }))
     }
 
-    async fn paste_sign_in(self: &Arc<Self>, _: &Call, address: Hidden) -> Result<String, String> {
+    async fn paste_sign_in(self: &Arc<Self>, _: &Call, address: Hidden) -> Result<String, UserError> {
         let sender = self.pasted.lock().clone();
         let over = || "no login is waiting for an address".to_owned();
         sender.ok_or_else(over)?.try_send(address.0).map_err(|_| over())?;
         Ok(String::new())
     }
 
-    async fn stored_keys(self: &Arc<Self>, _: &Call) -> Result<Vec<LoginProvider>, String> {
+    async fn stored_keys(self: &Arc<Self>, _: &Call) -> Result<Vec<LoginProvider>, UserError> {
         let row = |id: String| {
             let known = PROVIDERS.iter().find(|provider| provider.id == id);
             let name = known.map_or_else(|| id.clone(), |provider| provider.name.to_owned());
@@ -311,13 +323,15 @@ impl PerformRequest for Services {
         Ok(self.keys.stored_providers().into_iter().map(row).collect())
     }
 
-    async fn logout(self: &Arc<Self>, _: &Call, provider: String) -> Result<String, String> {
+    async fn logout(self: &Arc<Self>, _: &Call, provider: String) -> Result<String, UserError> {
         match self.keys.remove(&provider) {
             Ok(true) => {}
             Ok(false) => {
-                return Err(format!("no key for {provider} in auth.json; /logout without a name lists them"));
+                return Err(
+                    format!("no key for {provider} in auth.json; /logout without a name lists them").into()
+                );
             }
-            Err(error) => return Err(format!("could not remove the key: auth.json: {error}")),
+            Err(error) => return Err(format!("could not remove the key: auth.json: {error}").into()),
         }
         let rest = match self.keys.place(&provider) {
             Some(place) => format!("{place} still has one, which is used from now on"),
@@ -326,7 +340,7 @@ impl PerformRequest for Services {
         Ok(format!("removed the key for {provider} from auth.json; {rest}"))
     }
 
-    async fn reload(self: &Arc<Self>, _: &Call) -> Result<Applied, String> {
+    async fn reload(self: &Arc<Self>, _: &Call) -> Result<Applied, UserError> {
         let services = Arc::clone(self);
         blocking(move || {
             let mut setup = services.setup.lock();
@@ -341,7 +355,7 @@ impl PerformRequest for Services {
         .await
     }
 
-    async fn settings(self: &Arc<Self>, _: &Call) -> Result<SettingList, String> {
+    async fn settings(self: &Arc<Self>, _: &Call) -> Result<SettingList, UserError> {
         let services = Arc::clone(self);
         blocking(move || {
             let rows = setting_list::rows(&services.setup.lock());
@@ -355,12 +369,12 @@ impl PerformRequest for Services {
         _: &Call,
         key: String,
         value: Option<Hidden>,
-    ) -> Result<SettingList, String> {
+    ) -> Result<SettingList, UserError> {
         let services = Arc::clone(self);
         blocking(move || services.change_setting(&key, value.map(|value| value.0).as_deref())).await
     }
 
-    async fn choose_mode(self: &Arc<Self>, _: &Call, chosen: ChosenMode) -> Result<Applied, String> {
+    async fn choose_mode(self: &Arc<Self>, _: &Call, chosen: ChosenMode) -> Result<Applied, UserError> {
         let services = Arc::clone(self);
         blocking(move || services.keep_mode(chosen)).await
     }
@@ -370,43 +384,48 @@ impl PerformRequest for Services {
         _: &Call,
         settings: Vec<(String, String)>,
         kept: bool,
-    ) -> Result<Applied, String> {
+    ) -> Result<Applied, UserError> {
         let services = Arc::clone(self);
         blocking(move || services.decide_settings(&settings, kept)).await
     }
 
-    async fn set_keys(self: &Arc<Self>, _: &Call, keys: KeyChanges) -> Result<Applied, String> {
+    async fn set_keys(self: &Arc<Self>, _: &Call, keys: KeyChanges) -> Result<Applied, UserError> {
         let services = Arc::clone(self);
         blocking(move || services.change_keys(&keys)).await
     }
 
-    async fn turn_extension(self: &Arc<Self>, _: &Call, id: String, on: bool) -> Result<Applied, String> {
+    async fn turn_extension(self: &Arc<Self>, _: &Call, id: String, on: bool) -> Result<Applied, UserError> {
         let services = Arc::clone(self);
         blocking(move || services.switch_extension(&id, on)).await
     }
 
-    async fn status_command(self: &Arc<Self>, _: &Call, facts: Box<StatusFacts>) -> Result<String, String> {
+    async fn status_command(
+        self: &Arc<Self>,
+        _: &Call,
+        facts: Box<StatusFacts>,
+    ) -> Result<String, UserError> {
         let (command, env, policy) = {
             let setup = self.setup.lock();
             let command = setup.settings.status_command.clone().unwrap_or_default();
             let policy = sandbox::policy(&setup.settings, &setup.paths, &self.cwd);
             (command, setup.child_env(&facts.session.id), policy)
         };
-        let input = serde_json::to_string(&facts).map_err(|error| error.to_string())?;
+        let input = serde_json::to_string(&facts).map_err(UserError::of)?;
         status_command::run(&command, &format!("{input}\n"), &self.cwd, (&env, &policy)).await
     }
 
-    async fn folders(self: &Arc<Self>, _: &Call) -> Result<Vec<Folder>, String> {
+    async fn folders(self: &Arc<Self>, _: &Call) -> Result<Vec<Folder>, UserError> {
         let services = Arc::clone(self);
-        blocking(move || services.setup.lock().refresh_projects().map_err(|refusal| refusal.text)).await
+        blocking(move || services.setup.lock().refresh_projects().map_err(|refusal| refusal.text.into()))
+            .await
     }
 
-    async fn trust(self: &Arc<Self>, _: &Call, root: PathBuf, trusted: bool) -> Result<Applied, String> {
+    async fn trust(self: &Arc<Self>, _: &Call, root: PathBuf, trusted: bool) -> Result<Applied, UserError> {
         let services = Arc::clone(self);
         blocking(move || services.store_trust(&root, trusted)).await
     }
 
-    async fn files(self: &Arc<Self>, call: &Call, query: String) -> Result<FileMatches, String> {
+    async fn files(self: &Arc<Self>, call: &Call, query: String) -> Result<FileMatches, UserError> {
         let (services, call) = (Arc::clone(self), call.share());
         blocking(move || {
             let rules = || services.setup.lock().file_filter();
@@ -415,16 +434,16 @@ impl PerformRequest for Services {
         .await
     }
 
-    async fn paths(self: &Arc<Self>, _: &Call, prefix: String) -> Result<Vec<String>, String> {
+    async fn paths(self: &Arc<Self>, _: &Call, prefix: String) -> Result<Vec<String>, UserError> {
         let services = Arc::clone(self);
         blocking(move || Ok(files::complete(&services.cwd, &prefix, &AllFiles))).await
     }
 
-    async fn clipboard(self: &Arc<Self>, _: &Call, text: String) -> Result<Option<String>, String> {
+    async fn clipboard(self: &Arc<Self>, _: &Call, text: String) -> Result<Option<String>, UserError> {
         clipboard::copy(&text).await
     }
 
-    async fn read_clipboard(self: &Arc<Self>, call: &Call) -> Result<Pasted, String> {
+    async fn read_clipboard(self: &Arc<Self>, call: &Call) -> Result<Pasted, UserError> {
         clipboard::paste(call).await
     }
 
@@ -433,7 +452,7 @@ impl PerformRequest for Services {
         _: &Call,
         _: String,
         readings: Vec<Vec<PathBuf>>,
-    ) -> Result<Vec<Picture>, String> {
+    ) -> Result<Vec<Picture>, UserError> {
         let services = Arc::clone(self);
         blocking(move || {
             let rules = services.setup.lock().file_filter();
@@ -442,7 +461,7 @@ impl PerformRequest for Services {
         .await
     }
 
-    async fn history(self: &Arc<Self>, _: &Call) -> Result<Vec<String>, String> {
+    async fn history(self: &Arc<Self>, _: &Call) -> Result<Vec<String>, UserError> {
         let services = Arc::clone(self);
         blocking(move || Ok(services.history.load(&services.cwd, PROMPTS))).await
     }
@@ -453,12 +472,12 @@ impl PerformRequest for Services {
         text: String,
         ending: String,
         _: EditorUse,
-    ) -> Result<Option<String>, String> {
+    ) -> Result<Option<String>, UserError> {
         let env = self.setup.lock().program_env();
         editor::edit(&text, &ending, &env).await
     }
 
-    async fn open_in_editor(self: &Arc<Self>, _: &Call, source: EditorSource) -> Result<String, String> {
+    async fn open_in_editor(self: &Arc<Self>, _: &Call, source: EditorSource) -> Result<String, UserError> {
         let (dir, env) = {
             let setup = self.setup.lock();
             (setup.project_dir.clone(), setup.program_env())
@@ -466,7 +485,7 @@ impl PerformRequest for Services {
         editor::open(&source, &dir, &env).await
     }
 
-    async fn branch(self: &Arc<Self>, _: &Call) -> Result<Option<String>, String> {
+    async fn branch(self: &Arc<Self>, _: &Call) -> Result<Option<String>, UserError> {
         Ok(repository::checked_out(&self.cwd).await)
     }
 }
@@ -539,18 +558,18 @@ impl Services {
     }
 
     /// Stores an answer about a folder in its displayed state, and applies the resulting settings.
-    fn store_trust(&self, root: &Path, trusted: bool) -> Result<Applied, String> {
+    fn store_trust(&self, root: &Path, trusted: bool) -> Result<Applied, UserError> {
         let mut setup = self.setup.lock();
         let Some(shown) = setup.project.shown(root) else {
-            return Err("this folder no longer has settings".to_owned());
+            return Err("this folder no longer has settings".into());
         };
         let uses_others = || uses_others_hooks(&setup.paths);
         if trusted && Project::with_others(root, &uses_others).as_ref() != Some(shown) {
             let text = "the settings have changed since they were shown; /trust shows the current ones";
-            return Err(text.to_owned());
+            return Err(text.to_owned().into());
         }
         if let Err(error) = shown.answer(&setup.paths.shared(setup.paths.trust_file()), trusted) {
-            return Err(error.to_string());
+            return Err(error.to_string().into());
         }
         match reload::reload(&setup, &self.prompt) {
             Ok((renewed, mut applied)) => {
@@ -566,7 +585,8 @@ impl Services {
                 Ok(applied)
             }
             Err(refusal) => {
-                Err(format!("your answer is stored, but the settings could not be applied: {}", refusal.text))
+                Err(format!("your answer is stored, but the settings could not be applied: {}", refusal.text)
+                    .into())
             }
         }
     }

@@ -11,12 +11,13 @@ use tau_app::effect::SavedSetting;
 use tau_app::request::{Applied, KeyChanges, SettingList};
 use tau_protocol::chosen::ChosenMode;
 use tau_protocol::chosen::ChosenModels;
+use tau_tools::user_error::UserError;
 
 impl Services {
     /// Stores a choice made on the screen. The model of an attached screen belongs to the server, and is no
     /// setting here.
-    pub(super) fn save(&self, setting: &SavedSetting, attached: bool) -> Result<(), String> {
-        let set = |key, value| write::save(&self.config_file, key, value).map_err(|error| error.to_string());
+    pub(super) fn save(&self, setting: &SavedSetting, attached: bool) -> Result<(), UserError> {
+        let set = |key, value| write::save(&self.config_file, key, value).map_err(UserError::of);
         let change = |apply: &dyn Fn(&mut ChosenModels)| {
             let paths = self.setup.lock().paths.clone();
             chosen_models::change(&paths, apply)
@@ -34,7 +35,7 @@ impl Services {
     }
 
     /// Saves a setting of the user and applies the consequences.
-    pub(super) fn change_setting(&self, key: &str, value: Option<&str>) -> Result<SettingList, String> {
+    pub(super) fn change_setting(&self, key: &str, value: Option<&str>) -> Result<SettingList, UserError> {
         let mut setup = self.setup.lock();
         setting_list::change(&setup, key, value)?;
         let mut applied = self.apply_saved(&mut setup)?;
@@ -48,7 +49,7 @@ impl Services {
     }
 
     /// Stores the mode chosen on the screen and applies the consequences.
-    pub(super) fn keep_mode(&self, chosen: ChosenMode) -> Result<Applied, String> {
+    pub(super) fn keep_mode(&self, chosen: ChosenMode) -> Result<Applied, UserError> {
         let mut setup = self.setup.lock();
         chosen_mode::save(chosen, &setup.paths)?;
         let applied = self.apply_saved(&mut setup)?;
@@ -60,7 +61,7 @@ impl Services {
         &self,
         settings: &[(String, String)],
         kept: bool,
-    ) -> Result<Applied, String> {
+    ) -> Result<Applied, UserError> {
         let mut setup = self.setup.lock();
         for (key, value) in settings {
             if kept {
@@ -81,15 +82,14 @@ impl Services {
     }
 
     /// Saves keys of the user and applies the consequences.
-    pub(super) fn change_keys(&self, keys: &KeyChanges) -> Result<Applied, String> {
+    pub(super) fn change_keys(&self, keys: &KeyChanges) -> Result<Applied, UserError> {
         let mut setup = self.setup.lock();
-        write::set_keys(&setup.paths.shared(setup.paths.config_file()), keys)
-            .map_err(|error| error.to_string())?;
+        write::set_keys(&setup.paths.shared(setup.paths.config_file()), keys).map_err(UserError::of)?;
         self.apply_saved(&mut setup)
     }
 
     /// Turns an extension on or off.
-    pub(super) fn switch_extension(&self, id: &str, on: bool) -> Result<Applied, String> {
+    pub(super) fn switch_extension(&self, id: &str, on: bool) -> Result<Applied, UserError> {
         let mut setup = self.setup.lock();
         let mut off = setup.settings.extensions_off.clone().unwrap_or_default();
         off.retain(|known| known != id);
@@ -104,7 +104,7 @@ impl Services {
     }
 
     /// Reads everything again after a change; earlier faults are not reported again.
-    fn apply_saved(&self, setup: &mut Setup) -> Result<Applied, String> {
+    fn apply_saved(&self, setup: &mut Setup) -> Result<Applied, UserError> {
         let (renewed, mut applied) = reload::reload_everything(setup, &self.prompt)
             .map_err(|refusal| format!("saved, but not applied: {}", refusal.text))?;
         applied.warnings.retain(|text| !setup.notices.contains(text));

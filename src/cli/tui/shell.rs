@@ -456,7 +456,11 @@ impl Shell {
             Some(Ok((applied, folders))) => self.screen.fold(Msg::DirectoryChanged { applied, folders }),
             Some(Err(text)) => {
                 let hint = Some("/trust shows the settings of this folder".to_owned());
-                let notice = AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Warning, text, hint });
+                let notice = AgentEvent::Task(TaskEvent::Notice {
+                    level: NoticeLevel::Warning,
+                    text: text.into(),
+                    hint,
+                });
                 self.screen.fold(Msg::Agent(notice))
             }
         }

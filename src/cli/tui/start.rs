@@ -67,6 +67,7 @@ use tau_protocol::run::{OnRepeat, SteerMode};
 use tau_protocol::session_row::SessionOrigin;
 use tau_protocol::trust::Folder;
 use tau_tools::regular_files::read_text;
+use tau_tools::user_error::UserError;
 use tau_view::Memo;
 use tau_view::theme::Theme;
 
@@ -426,7 +427,7 @@ fn theme_files(setup: &Setup) -> ThemeFiles {
 }
 
 /// The configured theme: a built-in one, or a file (`--theme FILE`, or a name in `themes/`).
-fn theme(setup: &Setup) -> Result<(String, HashMap<String, Theme>), String> {
+fn theme(setup: &Setup) -> Result<(String, HashMap<String, Theme>), UserError> {
     let name = setup.theme().to_owned();
     if name == AUTO || Theme::builtin(&name).is_some() {
         return Ok((name, HashMap::new()));
@@ -444,7 +445,9 @@ fn theme(setup: &Setup) -> Result<(String, HashMap<String, Theme>), String> {
     });
     match theme {
         Ok(theme) => Ok((name.clone(), HashMap::from([(name, theme)]))),
-        Err(error) if setup.args.settings.0.theme.is_some() => Err(format!("--theme: {error}")),
-        Err(error) => Err(format!("{}: {error}", environment::origin(&setup.paths, &setup.project, "theme"))),
+        Err(error) if setup.args.settings.0.theme.is_some() => Err(format!("--theme: {error}").into()),
+        Err(error) => {
+            Err(format!("{}: {error}", environment::origin(&setup.paths, &setup.project, "theme")).into())
+        }
     }
 }

@@ -13,6 +13,7 @@ use tau_tools::paths;
 use tau_tools::process::ChildEnv;
 use tau_tools::sandbox::confinement::{Confinement, Surroundings};
 use tau_tools::sandbox::{SandboxPolicy, Start};
+use tau_tools::user_error::UserError;
 
 /// Time limit of the command.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
@@ -36,7 +37,7 @@ pub(super) async fn run(
     input: &str,
     cwd: &Path,
     (env, policy): (&ChildEnv, &SandboxPolicy),
-) -> Result<String, String> {
+) -> Result<String, UserError> {
     let failed = |error: std::io::Error| format!("status_command: {error}");
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).current_dir(paths::nearest_folder(cwd));
@@ -57,9 +58,9 @@ pub(super) async fn run(
     }
     match printed {
         Ok(Ok(Some(text))) => Ok(text),
-        Ok(Ok(None)) => Err("status_command failed".to_owned()),
-        Ok(Err(error)) => Err(failed(error)),
-        Err(_) => Err(format!("status_command took over {} s", TIME_LIMIT.as_secs())),
+        Ok(Ok(None)) => Err("status_command failed".into()),
+        Ok(Err(error)) => Err(failed(error).into()),
+        Err(_) => Err(format!("status_command took over {} s", TIME_LIMIT.as_secs()).into()),
     }
 }
 
@@ -120,7 +121,7 @@ mod tests {
         assert_eq!(run(&command, "", &work, (&env, &policy)).await.as_deref(), Ok("ran\n"));
     }
 
-    async fn printed_by(command: &str) -> Result<String, String> {
+    async fn printed_by(command: &str) -> Result<String, UserError> {
         let variables = [("PATH".into(), std::env::var_os("PATH").unwrap_or_default())];
         let env = ChildEnv::from_variables(variables, &[], &[], "s1");
         run(command, "{\"x\":1}\n", Path::new("/"), (&env, &SandboxPolicy::off())).await

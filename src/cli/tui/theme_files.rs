@@ -18,6 +18,7 @@ use tau_app::background::AUTO;
 use tau_protocol::event::AgentEvent;
 use tau_protocol::event::{NoticeLevel, TaskEvent};
 use tau_tools::regular_files::read_text;
+use tau_tools::user_error::UserError;
 use tau_view::theme::Theme;
 
 /// The ending of a file's name.
@@ -105,7 +106,7 @@ impl ThemeFiles {
                 let hint = Some("the theme stays as it was; fix the file and save it".to_owned());
                 screen.fold(Msg::Agent(AgentEvent::Task(TaskEvent::Notice {
                     level: NoticeLevel::Warning,
-                    text,
+                    text: text.into(),
                     hint,
                 })))
             }
@@ -132,7 +133,7 @@ impl ThemeFiles {
 
     /// The theme with that name, if its current file was not read yet. `None` also without a file: the
     /// earlier theme stays.
-    pub fn changed(&mut self, name: &str) -> Option<Result<Theme, String>> {
+    pub fn changed(&mut self, name: &str) -> Option<Result<Theme, UserError>> {
         if is_built_in(name) {
             return None;
         }
@@ -152,13 +153,13 @@ impl ThemeFiles {
     }
 }
 
-fn text_of(path: &Path) -> Result<String, String> {
-    read_text(path, MAX_BYTES).map_err(|error| format!("{}: {error}", path.display()))
+fn text_of(path: &Path) -> Result<String, UserError> {
+    read_text(path, MAX_BYTES).map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
 /// The theme in a file; the error names the file, the line and the fault.
-fn parsed(path: &Path, text: &str) -> Result<Theme, String> {
-    Theme::parse(text).map_err(|error| format!("{}:{}: {}", path.display(), error.line, error.text))
+fn parsed(path: &Path, text: &str) -> Result<Theme, UserError> {
+    Theme::parse(text).map_err(|error| format!("{}:{}: {}", path.display(), error.line, error.text).into())
 }
 
 /// The folder of a file.

@@ -15,6 +15,7 @@ use serde::{Deserialize, Deserializer};
 
 use tau_agent::provider::http::Http;
 use tau_agent::settings::Settings;
+use tau_tools::user_error::UserError;
 
 /// The address that this tau was built for; the release workflow sets it.
 const BUILT_FOR: Option<&str> = option_env!("TAU_RELEASE_URL");
@@ -131,12 +132,12 @@ pub(crate) fn target() -> String {
 }
 
 /// Asks for the newest release at an address. Nothing but the request is sent.
-pub(crate) async fn newest(http: &Http, address: &str) -> Result<Release, String> {
+pub(crate) async fn newest(http: &Http, address: &str) -> Result<Release, UserError> {
     let url = format!("{address}/release.json");
     let asked = tokio::time::timeout(LIST_TIME, http.download(&url, MAX_LIST)).await;
     let answer = asked.map_err(|_| format!("{url}: no answer within {} seconds", LIST_TIME.as_secs()))?;
     let answer = answer.map_err(|failure| format!("{url}: {failure}"))?;
-    serde_json::from_slice(&answer).map_err(|_| format!("{url} is not the list of a release"))
+    serde_json::from_slice(&answer).map_err(|_| format!("{url} is not the list of a release").into())
 }
 
 impl Release {
@@ -155,7 +156,7 @@ impl Release {
         http: &Http,
         address: &str,
         file: &ReleasedFile,
-    ) -> Result<Vec<u8>, String> {
+    ) -> Result<Vec<u8>, UserError> {
         let url = format!("{address}/{}.tar.xz", self.stem());
         let limit = usize::try_from(file.size.min(MAX_ARCHIVE)).unwrap_or(usize::MAX);
         let asked = tokio::time::timeout(ARCHIVE_TIME, http.download(&url, limit)).await;
@@ -164,13 +165,13 @@ impl Release {
         let bytes = bytes.map_err(|failure| format!("{url}: {failure}"))?;
         let found = sha256(&bytes);
         if found != file.sha256 {
-            return Err(format!("{url} has SHA-256 {found}, but the release says {}", file.sha256));
+            return Err(format!("{url} has SHA-256 {found}, but the release says {}", file.sha256).into());
         }
         Ok(bytes)
     }
 
     /// Unpacks the archive into `folder`, and tries the program in it; returns the folder of the version.
-    pub(crate) fn unpack(&self, archive: &[u8], folder: &Path) -> Result<PathBuf, String> {
+    pub(crate) fn unpack(&self, archive: &[u8], folder: &Path) -> Result<PathBuf, UserError> {
         let cannot = |error: std::io::Error| format!("cannot unpack the release: {error}");
         let mut tar = Command::new("tar");
         tar.args(["-xf", "-", "-C"])
@@ -183,7 +184,7 @@ impl Release {
         let ended = child.wait_with_output().map_err(cannot)?;
         if !ended.status.success() {
             let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
-            return Err(format!("cannot unpack the release: {said}"));
+            return Err(format!("cannot unpack the release: {said}").into());
         }
         fed.map_err(cannot)?;
         let unpacked = folder.join(self.stem());
@@ -194,7 +195,7 @@ impl Release {
             return Ok(unpacked);
         }
         let said = format!("{said} {}", String::from_utf8_lossy(&tried.stderr).trim());
-        Err(format!("the new version does not work on this machine: {}", said.trim()))
+        Err(format!("the new version does not work on this machine: {}", said.trim()).into())
     }
 }
 

@@ -15,6 +15,7 @@ use crate::process::watched::Watched;
 use crate::process::{self, ChildEnv, CommandIo, CommandLine, FinishedCommand, Flow};
 use crate::sandbox::SandboxPolicy;
 use crate::scratch::Scratch;
+use crate::user_error::UserError;
 use crate::{Details, TerminalOutput, ToolContext, ToolOutput, ToolProgress, line_output, paths};
 
 /// The time for which a call with `background` waits for the first output.
@@ -36,7 +37,7 @@ pub(crate) struct Running {
 
 /// The task that runs it. All processes of the command are killed when this is dropped.
 #[derive(Debug)]
-pub(crate) struct CommandTask(JoinHandle<Result<FinishedCommand, String>>);
+pub(crate) struct CommandTask(JoinHandle<Result<FinishedCommand, UserError>>);
 
 impl Drop for CommandTask {
     fn drop(&mut self) {
@@ -46,15 +47,15 @@ impl Drop for CommandTask {
 
 impl CommandTask {
     /// Waits for the end; an error is the reason why there is no result. Cancel safe.
-    pub async fn finished(mut self) -> Result<FinishedCommand, String> {
+    pub async fn finished(mut self) -> Result<FinishedCommand, UserError> {
         self.result().await
     }
 
-    async fn result(&mut self) -> Result<FinishedCommand, String> {
+    async fn result(&mut self) -> Result<FinishedCommand, UserError> {
         match (&mut self.0).await {
             Ok(result) => result,
-            Err(error) if error.is_panic() => Err("tau crashed while it ran; please report it".to_owned()),
-            Err(_) => Err("it was ended".to_owned()),
+            Err(error) if error.is_panic() => Err("tau crashed while it ran; please report it".into()),
+            Err(_) => Err("it was ended".into()),
         }
     }
 }
@@ -124,7 +125,7 @@ pub(crate) async fn wait(
     mut running: Running,
     waiting: Waiting<'_>,
     stop: &CancellationToken,
-) -> Result<CallEnd, String> {
+) -> Result<CallEnd, UserError> {
     let Waiting { timeout, background, link } = waiting;
     let mut movable = link.map(|link| link.jobs.movable());
     let first = background.then(|| Instant::now() + FIRST_OUTPUT);
@@ -172,7 +173,11 @@ struct Order {
 }
 
 impl Order {
-    async fn run(self, cancel: CancellationToken, watched: Arc<Watched>) -> Result<FinishedCommand, String> {
+    async fn run(
+        self,
+        cancel: CancellationToken,
+        watched: Arc<Watched>,
+    ) -> Result<FinishedCommand, UserError> {
         let line = CommandLine {
             program: self.shell.as_os_str(),
             arguments: &["-c", &self.command],
@@ -188,8 +193,8 @@ impl Order {
             self.progress.show(ToolOutput::new(text, Details::Terminal(so_far)));
         };
         let place = CommandIo::Pipe(Flow::LITTLE);
-        process::run_watched(place, line, &self.env, &self.scratch, cancel, &mut show, watched)
-            .await
-            .map_err(|error| format!("cannot start {}: {}", self.shell.display(), paths::reason(&error)))
+        process::run_watched(place, line, &self.env, &self.scratch, cancel, &mut show, watched).await.map_err(
+            |error| format!("cannot start {}: {}", self.shell.display(), paths::reason(&error)).into(),
+        )
     }
 }

@@ -12,6 +12,7 @@ use super::capture::Capture;
 use super::process_tree::{ProcessTree, TreeMember, name};
 use super::report::snapshot;
 use crate::TerminalOutput;
+use crate::user_error::UserError;
 
 /// A running command, shared by the task that reads its output and those that look at it.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ pub struct Watched {
     pub(super) capture: Mutex<Capture>,
     pub(super) tree: OnceLock<ProcessTree>,
     /// The file with the whole output, once it exists, or the reason why it cannot be written.
-    pub(super) file: watch::Sender<Option<Result<PathBuf, String>>>,
+    pub(super) file: watch::Sender<Option<Result<PathBuf, UserError>>>,
     /// Whether all output is kept, in a file from now on.
     pub(super) kept: watch::Sender<bool>,
     /// The size of the output, in bytes.
@@ -103,7 +104,7 @@ impl Watched {
     }
 
     /// The reason why the whole output is not in a file.
-    pub fn file_trouble(&self) -> Option<String> {
+    pub fn file_trouble(&self) -> Option<UserError> {
         self.file.borrow().as_ref()?.as_ref().err().cloned()
     }
 

@@ -15,6 +15,7 @@ use super::{AT_HAND, Finder, Granted, WITHIN, file, form, request};
 use crate::provider::aws_key::AwsKey;
 use crate::provider::sigv4::{AwsCredentials, Signing, sign};
 use tau_protocol::model::Model;
+use tau_tools::user_error::UserError;
 
 /// The region if nothing names one.
 const REGION: &str = "us-east-1";
@@ -27,7 +28,7 @@ const SESSION: &str = "tau";
 type Found = (AwsCredentials, Option<i64>);
 
 /// The credentials as a key, with their region.
-pub(super) async fn find(finder: &Finder, hidden: &[String]) -> Result<Granted, String> {
+pub(super) async fn find(finder: &Finder, hidden: &[String]) -> Result<Granted, UserError> {
     let (credentials, expires) = credentials(finder, hidden).await?;
     let key = AwsKey { credentials, region: region(finder) }.secret();
     Ok(Granted { key, expires })
@@ -78,7 +79,7 @@ impl Files {
     }
 }
 
-async fn credentials(finder: &Finder, hidden: &[String]) -> Result<Found, String> {
+async fn credentials(finder: &Finder, hidden: &[String]) -> Result<Found, UserError> {
     let keys = (finder.var("AWS_ACCESS_KEY_ID"), finder.var("AWS_SECRET_ACCESS_KEY"));
     // A profile that is named counts more than keys, as it does for the command line.
     if let ((Some(access_key), Some(secret_key)), None) = (keys, finder.var("AWS_PROFILE")) {
@@ -95,16 +96,17 @@ async fn credentials(finder: &Finder, hidden: &[String]) -> Result<Found, String
         return Ok(found);
     }
     if finder.var("AWS_PROFILE").is_some() {
-        return Err(format!("the profile {name} has none"));
+        return Err(format!("the profile {name} has none").into());
     }
     if let Some(found) = container(finder).await? {
         return Ok(found);
     }
     if finder.var("AWS_EC2_METADATA_DISABLED").as_deref() == Some("true") {
-        return Err("no variable, profile or container has them".to_owned());
+        return Err("no variable, profile or container has them".into());
     }
     machine(finder).await.map_err(|why| {
-        format!("no variable, profile or container has them, and this machine has no role: {why}")
+        UserError::new("no variable, profile or container has them, and this machine has no role")
+            .because(why)
     })
 }
 
@@ -114,7 +116,7 @@ async fn of_profile(
     files: &Files,
     name: &str,
     hidden: &[String],
-) -> Result<Option<Found>, String> {
+) -> Result<Option<Found>, UserError> {
     // From the profile to the one that its role is assumed with.
     let mut roles = Vec::new();
     let mut name = name.to_owned();
@@ -123,7 +125,7 @@ async fn of_profile(
         let get = |key: &str| settings.get(key).cloned().filter(|value| !value.is_empty());
         if let Some(role) = get("role_arn") {
             if roles.len() >= MAX_ROLES {
-                return Err(format!("the roles of the profile {name} assume each other without end"));
+                return Err(format!("the roles of the profile {name} assume each other without end").into());
             }
             if let Some(token) = get("web_identity_token_file") {
                 break web_identity(finder, &token, &role).await?;
@@ -137,7 +139,9 @@ async fn of_profile(
                     break container(finder).await?.ok_or("this container has no role")?;
                 }
                 (None, Some("Ec2InstanceMetadata")) => break machine(finder).await?,
-                (None, _) => return Err(format!("the profile {name} has a role but no source_profile")),
+                (None, _) => {
+                    return Err(format!("the profile {name} has a role but no source_profile").into());
+                }
             }
             continue;
         }
@@ -153,7 +157,7 @@ async fn of_profile(
         if roles.is_empty() {
             return Ok(None);
         }
-        return Err(format!("the profile {name} has none"));
+        return Err(format!("the profile {name} has none").into());
     };
     for (role, external, session) in roles.into_iter().rev() {
         found = assume(finder, &found.0, &role, external.as_deref(), session.as_deref()).await?;
@@ -168,21 +172,21 @@ fn static_keys(settings: &BTreeMap<String, String>) -> Option<Found> {
     Some((AwsCredentials { access_key, secret_key, session_token }, None))
 }
 
-fn environment(finder: &Finder) -> Result<Found, String> {
+fn environment(finder: &Finder) -> Result<Found, UserError> {
     let keys = (finder.var("AWS_ACCESS_KEY_ID"), finder.var("AWS_SECRET_ACCESS_KEY"));
     let (Some(access_key), Some(secret_key)) = keys else {
-        return Err("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set".to_owned());
+        return Err("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set".into());
     };
     let session_token = finder.var("AWS_SESSION_TOKEN").unwrap_or_default();
     Ok((AwsCredentials { access_key, secret_key, session_token }, None))
 }
 
 /// Credentials in an answer: the names of their fields differ in their first letter.
-fn in_answer(answer: &Value, names: [&str; 4]) -> Result<Found, String> {
+fn in_answer(answer: &Value, names: [&str; 4]) -> Result<Found, UserError> {
     let [access, secret, token, expiration] = names;
     let get = |name: &str| answer.get(name).and_then(Value::as_str).map(str::to_owned);
     let (Some(access_key), Some(secret_key)) = (get(access), get(secret)) else {
-        return Err("the answer has no keys".to_owned());
+        return Err("the answer has no keys".into());
     };
     let expires = match answer.get(expiration) {
         Some(Value::Number(milliseconds)) => milliseconds.as_i64().map(|milliseconds| milliseconds / 1000),
@@ -197,7 +201,11 @@ fn in_answer(answer: &Value, names: [&str; 4]) -> Result<Found, String> {
 const METADATA: [&str; 4] = ["AccessKeyId", "SecretAccessKey", "Token", "Expiration"];
 
 /// The credentials of a login with `aws sso login`.
-async fn sso(finder: &Finder, files: &Files, settings: &BTreeMap<String, String>) -> Result<Found, String> {
+async fn sso(
+    finder: &Finder,
+    files: &Files,
+    settings: &BTreeMap<String, String>,
+) -> Result<Found, UserError> {
     let session = settings.get("sso_session");
     let section = session.and_then(|name| files.config.get(&format!("sso-session {name}")));
     let get = |key: &str| settings.get(key).or_else(|| section?.get(key)).cloned();
@@ -230,7 +238,7 @@ async fn sso(finder: &Finder, files: &Files, settings: &BTreeMap<String, String>
 }
 
 /// The credentials that a command prints.
-async fn process(command: &str, hidden: &[String]) -> Result<Found, String> {
+async fn process(command: &str, hidden: &[String]) -> Result<Found, UserError> {
     let printed = super::printed(command, "credential_process", hidden).await?;
     let answer: Value = serde_json::from_str(printed.expose())
         .map_err(|_| "credential_process did not print JSON".to_owned())?;
@@ -244,7 +252,7 @@ fn sts(finder: &Finder) -> String {
 }
 
 /// The credentials in the XML of the security token service.
-fn in_xml(xml: &str) -> Result<Found, String> {
+fn in_xml(xml: &str) -> Result<Found, UserError> {
     let get = |name: &str| {
         let (_, rest) = xml.split_once(&format!("<{name}>"))?;
         Some(rest.split_once(&format!("</{name}>"))?.0.trim().to_owned())
@@ -257,7 +265,7 @@ fn in_xml(xml: &str) -> Result<Found, String> {
 
 const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
 
-async fn web_identity(finder: &Finder, token: &str, role: &str) -> Result<Found, String> {
+async fn web_identity(finder: &Finder, token: &str, role: &str) -> Result<Found, UserError> {
     let token = file(&PathBuf::from(token))?;
     let session = finder.var("AWS_ROLE_SESSION_NAME").unwrap_or_else(|| SESSION.to_owned());
     let body = form(&[
@@ -277,7 +285,7 @@ async fn assume(
     role: &str,
     external: Option<&str>,
     session: Option<&str>,
-) -> Result<Found, String> {
+) -> Result<Found, UserError> {
     let mut fields = vec![
         ("Action", "AssumeRole"),
         ("Version", "2011-06-15"),
@@ -286,7 +294,7 @@ async fn assume(
     ];
     fields.extend(external.map(|external| ("ExternalId", external)));
     let (address, body) = (sts(finder), form(&fields));
-    let url = Url::parse(&address).map_err(|error| error.to_string())?;
+    let url = Url::parse(&address).map_err(UserError::of)?;
     let headers = [("content-type".to_owned(), FORM.to_owned())];
     let region = region(finder);
     let signing =
@@ -296,11 +304,11 @@ async fn assume(
         headers.iter().chain(&signed).map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let asked = request("POST", &address, &all, body.clone())?;
     in_xml(&finder.text(asked, WITHIN).await?)
-        .map_err(|why| format!("the role {role} cannot be assumed: {why}"))
+        .map_err(|why| UserError::new(format!("the role {role} cannot be assumed")).because(why))
 }
 
 /// The role of a container; `None` outside of one.
-async fn container(finder: &Finder) -> Result<Option<Found>, String> {
+async fn container(finder: &Finder) -> Result<Option<Found>, UserError> {
     let url = match (
         finder.var("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
         finder.var("AWS_CONTAINER_CREDENTIALS_FULL_URI"),
@@ -316,7 +324,7 @@ async fn container(finder: &Finder) -> Result<Option<Found>, String> {
     let is_near = ["169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"].contains(&host)
         || crate::catalogue::is_loopback(&url);
     if parsed.scheme() != "https" && !is_near {
-        return Err(format!("AWS_CONTAINER_CREDENTIALS_FULL_URI leads to {host} without TLS"));
+        return Err(format!("AWS_CONTAINER_CREDENTIALS_FULL_URI leads to {host} without TLS").into());
     }
     let token = match finder.var("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
         Some(path) => Some(file(&PathBuf::from(path))?.trim().to_owned()),
@@ -328,7 +336,7 @@ async fn container(finder: &Finder) -> Result<Option<Found>, String> {
 }
 
 /// The role of a machine (IMDSv2).
-async fn machine(finder: &Finder) -> Result<Found, String> {
+async fn machine(finder: &Finder) -> Result<Found, UserError> {
     let base = finder.var("AWS_EC2_METADATA_SERVICE_ENDPOINT");
     let base = base.unwrap_or_else(|| "http://169.254.169.254".to_owned());
     let base = base.trim_end_matches('/');

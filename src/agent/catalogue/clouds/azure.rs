@@ -7,11 +7,12 @@ use std::path::PathBuf;
 
 use super::{AT_HAND, Finder, Granted, WITHIN, bearer, file, form, request};
 use tau_protocol::model::Model;
+use tau_tools::user_error::UserError;
 
 const RESOURCE: &str = "https://cognitiveservices.azure.com";
 const FORM: [(&str, &str); 1] = [("content-type", "application/x-www-form-urlencoded")];
 
-pub(super) async fn find(finder: &Finder, hidden: &[String]) -> Result<Granted, String> {
+pub(super) async fn find(finder: &Finder, hidden: &[String]) -> Result<Granted, UserError> {
     let client = finder.var("AZURE_CLIENT_ID");
     if let (Some(tenant), Some(client)) = (finder.var("AZURE_TENANT_ID"), &client) {
         let scope = format!("{RESOURCE}/.default");
@@ -61,7 +62,7 @@ fn identity(version: &str, client: Option<&str>) -> String {
     form(&fields)
 }
 
-async fn token(finder: &Finder, tenant: &str, body: &str) -> Result<Granted, String> {
+async fn token(finder: &Finder, tenant: &str, body: &str) -> Result<Granted, UserError> {
     let host =
         finder.var("AZURE_AUTHORITY_HOST").unwrap_or_else(|| "https://login.microsoftonline.com".to_owned());
     let url = format!("{}/{tenant}/oauth2/v2.0/token", host.trim_end_matches('/'));
@@ -71,7 +72,7 @@ async fn token(finder: &Finder, tenant: &str, body: &str) -> Result<Granted, Str
 }
 
 /// The token of whoever is logged in with `az login`.
-async fn command_line(hidden: &[String]) -> Result<Granted, String> {
+async fn command_line(hidden: &[String]) -> Result<Granted, UserError> {
     let command = format!("az account get-access-token --resource {RESOURCE} --output json");
     let printed = super::printed(&command, "az", hidden).await?;
     bearer(&serde_json::from_str(printed.expose()).map_err(|_| "az did not print JSON".to_owned())?)

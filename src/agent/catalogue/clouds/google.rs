@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::{AT_HAND, Finder, Granted, WITHIN, bearer, file, form, now, request};
 use tau_protocol::model::{Api, Model};
+use tau_tools::user_error::UserError;
 
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 const TOKENS: &str = "https://oauth2.googleapis.com/token";
@@ -20,19 +21,19 @@ const LIFE: i64 = 3600;
 /// The base URL that a model has if it is not set.
 pub(super) const USUAL: &str = "https://aiplatform.googleapis.com";
 
-pub(super) async fn find(finder: &Finder) -> Result<Granted, String> {
+pub(super) async fn find(finder: &Finder) -> Result<Granted, UserError> {
     match credentials(finder)? {
         Some(credentials) => of_file(finder, &credentials).await,
         None => machine(finder).await.map_err(|why| {
-            format!(
+            UserError::new(format!(
                 "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS ({why})"
-            )
+            ))
         }),
     }
 }
 
 /// The file of credentials; `None` if there is no such file.
-fn credentials(finder: &Finder) -> Result<Option<Value>, String> {
+fn credentials(finder: &Finder) -> Result<Option<Value>, UserError> {
     let usual = || {
         let folder =
             finder.var("CLOUDSDK_CONFIG").map(PathBuf::from).or_else(|| finder.home(".config/gcloud"));
@@ -44,7 +45,7 @@ fn credentials(finder: &Finder) -> Result<Option<Value>, String> {
     Ok(Some(value))
 }
 
-async fn of_file(finder: &Finder, credentials: &Value) -> Result<Granted, String> {
+async fn of_file(finder: &Finder, credentials: &Value) -> Result<Granted, UserError> {
     let get = |name: &str| credentials.get(name).and_then(Value::as_str).unwrap_or_default();
     let tokens = match get("token_uri") {
         "" => TOKENS,
@@ -63,7 +64,9 @@ async fn of_file(finder: &Finder, credentials: &Value) -> Result<Granted, String
             ("refresh_token", get("refresh_token")),
         ]),
         other => {
-            return Err(format!("credentials of type {other:?} are not supported; use a service account"));
+            return Err(
+                format!("credentials of type {other:?} are not supported; use a service account").into()
+            );
         }
     };
     crate::catalogue::login::checked(tokens).map_err(|why| format!("its token_uri cannot be used: {why}"))?;
@@ -72,7 +75,7 @@ async fn of_file(finder: &Finder, credentials: &Value) -> Result<Granted, String
 }
 
 /// The assertion of a service account: a JSON Web Token, signed with its key (RS256).
-fn assertion(email: &str, key: &str, key_id: &str, audience: &str) -> Result<String, String> {
+fn assertion(email: &str, key: &str, key_id: &str, audience: &str) -> Result<String, UserError> {
     let pem: String = key.lines().filter(|line| !line.starts_with("-----")).map(str::trim).collect();
     let der = BASE64_STANDARD.decode(pem).map_err(|_| "its private key is damaged".to_owned())?;
     let pair =
@@ -89,7 +92,7 @@ fn assertion(email: &str, key: &str, key_id: &str, audience: &str) -> Result<Str
 }
 
 /// The service account of a machine.
-async fn machine(finder: &Finder) -> Result<Granted, String> {
+async fn machine(finder: &Finder) -> Result<Granted, UserError> {
     let host = finder.var("GCE_METADATA_HOST").unwrap_or_else(|| "169.254.169.254".to_owned());
     let url = format!("http://{host}/computeMetadata/v1/instance/service-accounts/default/token");
     bearer(&finder.json(request("GET", &url, &[("metadata-flavor", "Google")], "")?, AT_HAND).await?)

@@ -22,6 +22,7 @@ use crate::provider::http::{Http, Network, ProxyChoice};
 use crate::provider::{Failure, FailureKind, Headers};
 use crate::secrets::Secret;
 use tau_protocol::model::Model;
+use tau_tools::user_error::UserError;
 
 /// The maximum size of an answer or a file, in bytes.
 const MAX_SIZE: usize = 256 * 1024;
@@ -175,13 +176,13 @@ impl Finder {
     ///
     /// # Errors
     /// The reason, as part of a sentence, without secrets of the request.
-    async fn json(&self, request: http::Request<Vec<u8>>, within: Duration) -> Result<Value, String> {
+    async fn json(&self, request: http::Request<Vec<u8>>, within: Duration) -> Result<Value, UserError> {
         let text = self.text(request, within).await?;
-        serde_json::from_str(&text).map_err(|_| "the answer is not JSON".to_owned())
+        serde_json::from_str(&text).map_err(|_| "the answer is not JSON".to_owned().into())
     }
 
     /// Like [`Finder::json`], for any text.
-    async fn text(&self, request: http::Request<Vec<u8>>, within: Duration) -> Result<String, String> {
+    async fn text(&self, request: http::Request<Vec<u8>>, within: Duration) -> Result<String, UserError> {
         let host = request.uri().host().unwrap_or_default().to_owned();
         let sent = secrets_of(&request);
         let http = if within == AT_HAND { &self.here } else { &*self.http };
@@ -202,7 +203,8 @@ impl Finder {
                 "{host} answered with status {}{}",
                 answer.status().as_u16(),
                 said.unwrap_or_default()
-            ));
+            )
+            .into());
         }
         Ok(body)
     }
@@ -217,10 +219,10 @@ fn request(
     url: &str,
     headers: &[(&str, &str)],
     body: impl Into<Vec<u8>>,
-) -> Result<http::Request<Vec<u8>>, String> {
+) -> Result<http::Request<Vec<u8>>, UserError> {
     let builder = http::Request::builder().method(method).uri(url);
     let builder = headers.iter().fold(builder, |builder, (name, value)| builder.header(*name, *value));
-    builder.body(body.into()).map_err(|_| format!("the request to {url} cannot be written"))
+    builder.body(body.into()).map_err(|_| format!("the request to {url} cannot be written").into())
 }
 
 /// The secrets in the headers and the form of a request.
@@ -237,8 +239,8 @@ fn secrets_of(request: &http::Request<Vec<u8>>) -> Vec<String> {
 ///
 /// # Errors
 /// The reason, as part of a sentence.
-async fn printed(command: &str, name: &str, hidden: &[String]) -> Result<Secret, String> {
-    let failed = |failure: Failure| failure.message.replace("the command for the key", name);
+async fn printed(command: &str, name: &str, hidden: &[String]) -> Result<Secret, UserError> {
+    let failed = |failure: Failure| UserError::new(failure.message.replace("the command for the key", name));
     key_command::run(command, hidden).await.map_err(failed)
 }
 
@@ -251,17 +253,17 @@ fn form(fields: &[(&str, &str)]) -> String {
 ///
 /// # Errors
 /// The reason, with the file's name.
-fn file(path: &std::path::Path) -> Result<String, String> {
+fn file(path: &std::path::Path) -> Result<String, UserError> {
     let read = crate::settings::private_files::read_capped(path, MAX_SIZE as u64);
     let bytes = read.map_err(|error| format!("{}: {error}", path.display()))?;
-    String::from_utf8(bytes).map_err(|_| format!("{}: not text", path.display()))
+    String::from_utf8(bytes).map_err(|_| format!("{}: not text", path.display()).into())
 }
 
 /// A token in an answer of OAuth, with `expires_in` or `expires_on`.
 ///
 /// # Errors
 /// The answer has no token.
-fn bearer(answer: &Value) -> Result<Granted, String> {
+fn bearer(answer: &Value) -> Result<Granted, UserError> {
     let token = answer.get("access_token").or_else(|| answer.get("accessToken")).and_then(Value::as_str);
     let token = token.filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()));
     let token = token.ok_or("the answer has no usable token")?;

@@ -13,6 +13,7 @@ use super::rows::{Browser, BrowserStyle};
 use super::tokens::text;
 use super::{Granted, challenge, random_word, without};
 use crate::secrets::Secret;
+use tau_tools::user_error::UserError;
 
 /// The time that the user has in the browser.
 const WITHIN: Duration = Duration::from_secs(10 * 60);
@@ -33,7 +34,7 @@ impl BrowserLogin {
         requests: Requests,
         browser: &Browser,
         port: Option<u16>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, UserError> {
         let (verifier, state) = (random_word()?, random_word()?);
         let (mark, path) = match browser.style {
             BrowserStyle::Oauth => (Mark::State(state), browser.callback.to_owned()),
@@ -42,7 +43,7 @@ impl BrowserLogin {
         let port = port.or(browser.port).filter(|port| *port != 0);
         let callback = Callback::listen(port, browser.host, &path).await.map_err(|why| match port {
             Some(_) => format!("{why}; end the program that uses the port, or log in with --device"),
-            None => why,
+            None => why.into(),
         })?;
         let row = requests.row;
         let mut page = checked(&requests.address(browser.authorize))?;
@@ -69,12 +70,12 @@ impl BrowserLogin {
         &self.page
     }
 
-    pub(super) async fn finish(mut self, pasted: &mut mpsc::Receiver<String>) -> Result<Granted, String> {
+    pub(super) async fn finish(mut self, pasted: &mut mpsc::Receiver<String>) -> Result<Granted, UserError> {
         let late = |_| format!("nobody has logged in within {} minutes", WITHIN.as_secs() / 60);
         timeout(WITHIN, self.answered(pasted)).await.map_err(late)?
     }
 
-    async fn answered(&mut self, pasted: &mut mpsc::Receiver<String>) -> Result<Granted, String> {
+    async fn answered(&mut self, pasted: &mut mpsc::Receiver<String>) -> Result<Granted, UserError> {
         let path = self.callback.address().path().to_owned();
         loop {
             let (arrival, visitor) = tokio::select! {
@@ -87,11 +88,9 @@ impl BrowserLogin {
             };
             let done = match arrival {
                 Arrival::Code { code, .. } => self.exchange(&code).await,
-                Arrival::Refused(why) => Err(format!("the login was refused: {}", without(&why, &[]))),
+                Arrival::Refused(why) => Err(format!("the login was refused: {}", without(&why, &[])).into()),
                 Arrival::Foreign if visitor.is_some() => continue,
-                Arrival::Foreign => {
-                    Err("the address that was pasted does not belong to this login".to_owned())
-                }
+                Arrival::Foreign => Err("the address that was pasted does not belong to this login".into()),
             };
             if let Some(visitor) = visitor {
                 let failed = done.as_ref().err().map(|why| format!("tau is not logged in: {why}."));
@@ -101,7 +100,7 @@ impl BrowserLogin {
         }
     }
 
-    async fn exchange(&self, code: &str) -> Result<Granted, String> {
+    async fn exchange(&self, code: &str) -> Result<Granted, UserError> {
         let granted = match self.style {
             BrowserStyle::Oauth => {
                 let redirect = self.callback.address().as_str();
@@ -109,7 +108,7 @@ impl BrowserLogin {
             }
             BrowserStyle::OpenRouter => self.key(code).await.map(Granted::Key),
         };
-        granted.map_err(|error| format!("there are no tokens: {}", error.said()))
+        granted.map_err(|error| format!("there are no tokens: {}", error.said()).into())
     }
 
     /// Exchanges a code for an API key.
@@ -120,7 +119,6 @@ impl BrowserLogin {
             return Err(NoTokens::Refused(answer.said(&[code, &self.verifier])));
         }
         let key = text(&answer.body, "key").filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic()));
-        key.map(Secret::new)
-            .ok_or_else(|| NoTokens::Failed("the server's answer has no usable key".to_owned()))
+        key.map(Secret::new).ok_or_else(|| NoTokens::Failed("the server's answer has no usable key".into()))
     }
 }

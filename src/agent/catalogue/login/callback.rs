@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use crate::export::pen;
+use tau_tools::user_error::UserError;
 
 /// The maximum size of a request head, in bytes.
 const MAX_SIZE: usize = 32 * 1024;
@@ -126,7 +127,7 @@ pub(crate) struct Callback {
 
 impl Callback {
     /// Listens on this port of this machine, or on any free one. `host` is its name in the address.
-    pub(crate) async fn listen(port: Option<u16>, host: &str, path: &str) -> Result<Self, String> {
+    pub(crate) async fn listen(port: Option<u16>, host: &str, path: &str) -> Result<Self, UserError> {
         let wanted = port.unwrap_or(0);
         let failed = |error: std::io::Error| match port {
             Some(port) => format!("tau cannot listen at 127.0.0.1:{port}: {error}"),
@@ -135,7 +136,7 @@ impl Callback {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted)).await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         let address = Url::parse(&format!("http://{host}:{port}{path}"));
-        let address = address.map_err(|error| error.to_string())?;
+        let address = address.map_err(UserError::of)?;
         Ok(Callback { listener, address, visits: JoinSet::new() })
     }
 

@@ -10,6 +10,7 @@ use super::requests::{Answer, NoTokens, Requests, checked};
 use super::rows::{Device, DeviceStyle};
 use super::tokens::{seconds, text};
 use super::{Granted, LoginTokens, challenge, random_word};
+use tau_tools::user_error::UserError;
 
 /// The grant of RFC 8628.
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
@@ -52,7 +53,7 @@ enum Said {
 
 impl DeviceLogin {
     /// Asks for a code.
-    pub(super) async fn begin(requests: Requests, device: &'static Device) -> Result<Self, String> {
+    pub(super) async fn begin(requests: Requests, device: &'static Device) -> Result<Self, UserError> {
         let verifier = random_word()?;
         let (client, scope) = (requests.row.client_id, requests.row.scope);
         let answer = match device.style {
@@ -73,7 +74,7 @@ impl DeviceLogin {
             }
         };
         if !(200..300).contains(&answer.status) || answer.error().is_some() {
-            return Err(format!("the server gives no code: {}", answer.said(&[])));
+            return Err(format!("the server gives no code: {}", answer.said(&[])).into());
         }
         let field = |name: &str| text(&answer.body, name);
         let (id, page) = match device.style {
@@ -85,7 +86,7 @@ impl DeviceLogin {
         };
         let (Some(id), Some(page), Some(code)) = (id, page, field("user_code").or_else(|| field("usercode")))
         else {
-            return Err("the server's answer has no code".to_owned());
+            return Err("the server's answer has no code".into());
         };
         let page = checked(&page).map_err(|why| format!("the server's page cannot be opened: {why}"))?;
         let life = seconds(&answer.body, "expires_in").unwrap_or(LIFE).min(MAX_LIFE);
@@ -103,17 +104,17 @@ impl DeviceLogin {
         &self.code
     }
 
-    pub(super) async fn finish(self) -> Result<Granted, String> {
+    pub(super) async fn finish(self) -> Result<Granted, UserError> {
         let (mut interval, mut lost) = (self.interval, 0);
         loop {
             let next = Instant::now() + Duration::from_secs_f64(interval);
             if next >= self.deadline {
-                return Err("the code has expired; log in again for a new one".to_owned());
+                return Err("the code has expired; log in again for a new one".into());
             }
             sleep(next.saturating_duration_since(Instant::now())).await;
             match self.ask().await {
                 Ok(Said::Granted(tokens)) => return Ok(Granted::Tokens(*tokens)),
-                Ok(Said::Over(why)) => return Err(why),
+                Ok(Said::Over(why)) => return Err(why.into()),
                 Ok(Said::Pending) => lost = 0,
                 Ok(Said::SlowDown(named)) => (interval, lost) = (slower(interval, named), 0),
                 Err(why) => {
@@ -128,7 +129,7 @@ impl DeviceLogin {
     }
 
     /// Asks whether the user has typed the code. The error is the reason there was no answer.
-    async fn ask(&self) -> Result<Said, String> {
+    async fn ask(&self) -> Result<Said, UserError> {
         match self.device.style {
             DeviceStyle::ChatGpt { callback, .. } => {
                 let body = json!({ "device_auth_id": self.id, "user_code": self.code });
@@ -158,7 +159,7 @@ impl DeviceLogin {
     }
 
     /// Exchanges the code that the user's browser would have brought.
-    async fn exchange(&self, answer: &Answer, callback: &str) -> Result<Said, String> {
+    async fn exchange(&self, answer: &Answer, callback: &str) -> Result<Said, UserError> {
         let field = |name: &str| text(&answer.body, name);
         let (Some(code), Some(verifier)) = (field("authorization_code"), field("code_verifier")) else {
             return Ok(Said::Over("the server's answer has no code".to_owned()));
@@ -171,7 +172,7 @@ impl DeviceLogin {
         })
     }
 
-    fn judge(&self, answer: &Answer) -> Result<Said, String> {
+    fn judge(&self, answer: &Answer) -> Result<Said, UserError> {
         let is_chatgpt = matches!(self.device.style, DeviceStyle::ChatGpt { .. });
         Ok(match (answer.error(), answer.status) {
             (Some("authorization_pending" | "deviceauth_authorization_pending"), _) => Said::Pending,
@@ -181,7 +182,7 @@ impl DeviceLogin {
             }
             (Some("access_denied"), _) => Said::Over("the login was refused".to_owned()),
             (_, 403 | 404) if is_chatgpt => Said::Pending,
-            (_, 429 | 500..) => return Err(answer.said(&self.secrets())),
+            (_, 429 | 500..) => return Err(answer.said(&self.secrets()).into()),
             _ => Said::Over(answer.said(&self.secrets())),
         })
     }
@@ -192,7 +193,7 @@ impl DeviceLogin {
 }
 
 /// The state of the code after the exchange for tokens.
-fn granted(tokens: Result<LoginTokens, NoTokens>) -> Result<Said, String> {
+fn granted(tokens: Result<LoginTokens, NoTokens>) -> Result<Said, UserError> {
     match tokens {
         Ok(tokens) => Ok(Said::Granted(Box::new(tokens))),
         Err(error) => Ok(Said::Over(format!("there are no tokens: {}", error.said()))),

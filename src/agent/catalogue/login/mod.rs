@@ -30,6 +30,7 @@ pub(super) use renewal::{LoginOf, Renewals};
 use requests::Requests;
 pub(in crate::catalogue) use requests::checked;
 pub use rows::{LOGINS, LoginRow, named, of_provider};
+use tau_tools::user_error::UserError;
 pub use tokens::LoginTokens;
 
 /// The maximum length of a server's text in an error, in characters.
@@ -78,7 +79,7 @@ pub async fn begin(
     place: &LoginPlace,
     on_device: bool,
     http: &Arc<Http>,
-) -> Result<ProviderLogin, String> {
+) -> Result<ProviderLogin, UserError> {
     let requests = Requests::new(row, place, http)?;
     Ok(ProviderLogin(match (&row.browser, &row.device) {
         (Some(browser), None) => {
@@ -88,7 +89,7 @@ pub async fn begin(
             Way::Browser(Box::new(BrowserLogin::begin(requests, browser, place.callback_port).await?))
         }
         (_, Some(device)) => Way::Device(Box::new(DeviceLogin::begin(requests, device).await?)),
-        (None, None) => return Err("it has no login; save its token instead".to_owned()),
+        (None, None) => return Err("it has no login; save its token instead".into()),
     }))
 }
 
@@ -113,7 +114,7 @@ impl ProviderLogin {
     ///
     /// # Errors
     /// The reason there are no tokens, as part of a sentence.
-    pub async fn finish(self, pasted: &mut mpsc::Receiver<String>) -> Result<Granted, String> {
+    pub async fn finish(self, pasted: &mut mpsc::Receiver<String>) -> Result<Granted, UserError> {
         match self.0 {
             Way::Browser(login) => login.finish(pasted).await,
             Way::Device(login) => login.finish().await,
@@ -133,7 +134,7 @@ pub(crate) fn without(text: &str, secrets: &[&str]) -> String {
 }
 
 /// An unguessable word for an address or a verifier (43 characters).
-fn random_word() -> Result<String, String> {
+fn random_word() -> Result<String, UserError> {
     let mut bytes = [0; 32];
     SystemRandom::new().fill(&mut bytes).map_err(|_| "the system gives no random numbers".to_owned())?;
     Ok(BASE64_URL_SAFE_NO_PAD.encode(bytes))

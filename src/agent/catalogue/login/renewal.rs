@@ -53,7 +53,7 @@ impl Renewals {
         match self.renew(login, tokens.access.clone()).await {
             // It can still be used.
             Err((NoTokens::Failed(why), _)) if !tokens.has_expired(now()) => {
-                tracing::warn!(why, provider = row.provider, "cannot renew the tokens");
+                tracing::warn!(%why, provider = row.provider, "cannot renew the tokens");
                 Ok(Some(Secret::new(&tokens.access)))
             }
             renewed => renewed.map_err(|(error, row)| failure(error, row)),
@@ -79,16 +79,16 @@ impl Renewals {
         let (this, row) = (Arc::clone(self), login.row);
         // Runs on when it is no longer awaited.
         let renewing = tokio::spawn(async move { this.renew_to_the_end(&login, &old).await });
-        let renewed = renewing.await.unwrap_or_else(|_| Err(NoTokens::Failed("it was stopped".to_owned())));
+        let renewed = renewing.await.unwrap_or_else(|_| Err(NoTokens::Failed("it was stopped".into())));
         renewed.map_err(|error| (error, row))
     }
 
     async fn renew_to_the_end(&self, login: &LoginOf, old: &str) -> Result<Option<Secret>, NoTokens> {
         let _lock = self.lock.lock_within(LOCK_WAIT).await.map_err(|error| {
-            NoTokens::Failed(format!("cannot wait for another tau that renews the tokens: {error}"))
+            NoTokens::Failed(format!("cannot wait for another tau that renews the tokens: {error}").into())
         })?;
         let provider = login.row.provider;
-        let held = self.file.login(provider).map_err(|error| NoTokens::Failed(error.to_string()))?;
+        let held = self.file.login(provider).map_err(|error| NoTokens::Failed(error.to_string().into()))?;
         let Some(held) = held else { return Ok(None) };
         // Another process has renewed them, or the user has logged in again.
         if held.access != old && !held.is_expiring(now()) {

@@ -11,6 +11,7 @@ use super::rows::{LoginRow, Renewal};
 use super::tokens::{LoginTokens, text};
 use super::{LoginPlace, without};
 use crate::provider::http::Http;
+use tau_tools::user_error::UserError;
 
 /// The maximum size of an answer, in bytes.
 const MAX_SIZE: usize = 256 * 1024;
@@ -48,14 +49,15 @@ pub(super) enum NoTokens {
     /// The server has refused; a new login is needed.
     Refused(String),
     /// It could not be asked, or had no answer.
-    Failed(String),
+    Failed(UserError),
 }
 
 impl NoTokens {
     /// The reason, as part of a sentence.
     pub(super) fn said(self) -> String {
         match self {
-            NoTokens::Refused(why) | NoTokens::Failed(why) => why,
+            NoTokens::Refused(why) => why,
+            NoTokens::Failed(why) => why.into(),
         }
     }
 }
@@ -70,7 +72,11 @@ pub(super) struct Requests {
 
 impl Requests {
     /// Fails when the address that the user has set cannot be used.
-    pub(super) fn new(row: &'static LoginRow, place: &LoginPlace, http: &Arc<Http>) -> Result<Self, String> {
+    pub(super) fn new(
+        row: &'static LoginRow,
+        place: &LoginPlace,
+        http: &Arc<Http>,
+    ) -> Result<Self, UserError> {
         let set = place.url.as_deref();
         let base = checked(set.unwrap_or(row.url))
             .map_err(|why| format!("the login's `url` in models.toml cannot be used: {why}"))?;
@@ -88,22 +94,22 @@ impl Requests {
     }
 
     /// Sends a form.
-    pub(super) async fn form(&self, path: &str, fields: &[(&str, &str)]) -> Result<Answer, String> {
+    pub(super) async fn form(&self, path: &str, fields: &[(&str, &str)]) -> Result<Answer, UserError> {
         let body = Serializer::new(String::new()).extend_pairs(fields).finish();
         self.post(path, "application/x-www-form-urlencoded", body.into_bytes()).await
     }
 
     /// Sends JSON.
-    pub(super) async fn json(&self, path: &str, body: &Value) -> Result<Answer, String> {
+    pub(super) async fn json(&self, path: &str, body: &Value) -> Result<Answer, UserError> {
         self.post(path, "application/json", body.to_string().into_bytes()).await
     }
 
-    async fn post(&self, path: &str, content_type: &str, body: Vec<u8>) -> Result<Answer, String> {
+    async fn post(&self, path: &str, content_type: &str, body: Vec<u8>) -> Result<Answer, UserError> {
         let request = http::Request::post(self.address(path)).header("content-type", content_type);
         self.send(request, body).await
     }
 
-    async fn send(&self, request: http::request::Builder, body: Vec<u8>) -> Result<Answer, String> {
+    async fn send(&self, request: http::request::Builder, body: Vec<u8>) -> Result<Answer, UserError> {
         let request = request.header("accept", "application/json");
         let request =
             self.row.headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
@@ -142,11 +148,11 @@ impl Requests {
         if !(200..300).contains(&answer.status) || answer.error().is_some() {
             let said = answer.said(secrets);
             return Err(match answer.status {
-                429 | 500.. => NoTokens::Failed(said),
+                429 | 500.. => NoTokens::Failed(said.into()),
                 _ => NoTokens::Refused(said),
             });
         }
-        let unusable = || NoTokens::Failed("the server's answer has no usable token".to_owned());
+        let unusable = || NoTokens::Failed("the server's answer has no usable token".into());
         let tokens = LoginTokens::of_answer(&answer.body, before, now()).ok_or_else(unusable)?;
         match self.row.renewal {
             Renewal::RefreshToken => Ok(self.with_safe_address(tokens)),
@@ -178,7 +184,7 @@ impl Requests {
     async fn copilot(&self, path: &str, github: &str) -> Result<LoginTokens, NoTokens> {
         let mut base = self.base.clone();
         if let Some(host) = base.domain().filter(|_| !self.is_local()).map(|host| format!("api.{host}")) {
-            base.set_host(Some(&host)).map_err(|error| NoTokens::Failed(error.to_string()))?;
+            base.set_host(Some(&host)).map_err(|error| NoTokens::Failed(error.to_string().into()))?;
         }
         let url = format!("{}{path}", base.as_str().trim_end_matches('/'));
         let request = http::Request::get(url).header("authorization", format!("Bearer {github}"));
@@ -186,11 +192,11 @@ impl Requests {
         if !(200..300).contains(&answer.status) {
             let said = answer.said(&[github]);
             return Err(match answer.status {
-                429 | 500.. => NoTokens::Failed(said),
+                429 | 500.. => NoTokens::Failed(said.into()),
                 _ => NoTokens::Refused(said),
             });
         }
-        let unusable = || NoTokens::Failed("Copilot's answer has no usable token".to_owned());
+        let unusable = || NoTokens::Failed("Copilot's answer has no usable token".into());
         let tokens = LoginTokens::of_copilot(&answer.body, github, now()).ok_or_else(unusable)?;
         Ok(self.with_safe_address(tokens))
     }
@@ -209,14 +215,14 @@ impl Requests {
 ///
 /// # Errors
 /// The reason, as part of a sentence.
-pub(in crate::catalogue) fn checked(text: &str) -> Result<Url, String> {
+pub(in crate::catalogue) fn checked(text: &str) -> Result<Url, UserError> {
     let url = Url::parse(text).map_err(|_| "it is not a valid address".to_owned())?;
     let is_plain = url.username().is_empty() && url.password().is_none();
     match url.scheme() {
         "https" if is_plain && url.has_host() => Ok(url),
         "http" if is_plain && super::super::is_loopback(text) => Ok(url),
-        "http" => Err("it is not encrypted; use https://".to_owned()),
-        _ => Err("it does not begin with https://".to_owned()),
+        "http" => Err("it is not encrypted; use https://".into()),
+        _ => Err("it does not begin with https://".into()),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::session::SessionError;
 use crate::session::history::{BranchPage, History};
 use crate::session::survey::{Survey, SurveyJob};
 use tau_protocol::query::{PageFrom, PageGoal};
+use tau_tools::user_error::UserError;
 
 /// A finished survey, or why it failed.
 pub(crate) type Surveyed = Result<Survey, SessionError>;
@@ -31,8 +32,8 @@ pub(crate) struct HistoryCursor {
 
 /// A finished read.
 pub(crate) enum HistoryRead {
-    Survey(Result<Survey, String>),
-    Page { ticket: u64, page: Result<BranchPage, String> },
+    Survey(Result<Survey, UserError>),
+    Page { ticket: u64, page: Result<BranchPage, UserError> },
 }
 
 impl HistoryCursor {
@@ -41,12 +42,17 @@ impl HistoryCursor {
         if let Some(survey) = &mut self.survey {
             let read = survey.await;
             self.survey = None;
-            return HistoryRead::Survey(read.map_err(text).and_then(|survey| survey.map_err(text)));
+            return HistoryRead::Survey(
+                read.map_err(UserError::of).and_then(|survey| survey.map_err(UserError::of)),
+            );
         }
         let Some((ticket, reading)) = &mut self.reading else { return pending().await };
         let (ticket, read) = (*ticket, reading.await);
         self.reading = None;
-        HistoryRead::Page { ticket, page: read.map_err(text).and_then(|page| page.map_err(text)) }
+        HistoryRead::Page {
+            ticket,
+            page: read.map_err(UserError::of).and_then(|page| page.map_err(UserError::of)),
+        }
     }
 
     /// The tickets of all unanswered queries.
@@ -54,8 +60,4 @@ impl HistoryCursor {
         let reading = self.reading.iter().map(|(ticket, _)| *ticket);
         reading.chain(self.waiting.iter().map(|(ticket, ..)| *ticket)).collect()
     }
-}
-
-fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
 }

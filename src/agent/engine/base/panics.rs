@@ -4,6 +4,7 @@ use std::any::Any;
 use std::panic::AssertUnwindSafe;
 
 use futures_util::{FutureExt, Stream, StreamExt};
+use tau_tools::user_error::UserError;
 
 /// The message of a panic.
 pub(crate) fn text(panic: &(dyn Any + Send)) -> String {
@@ -12,13 +13,13 @@ pub(crate) fn text(panic: &(dyn Any + Send)) -> String {
 }
 
 /// The output of `work`, or the message of its panic. Its state must not be used after a panic.
-pub(crate) async fn guarded<F: Future>(work: F) -> Result<F::Output, String> {
-    AssertUnwindSafe(work).catch_unwind().await.map_err(|panic| text(&*panic))
+pub(crate) async fn guarded<F: Future>(work: F) -> Result<F::Output, UserError> {
+    AssertUnwindSafe(work).catch_unwind().await.map_err(|panic| text(&*panic).into())
 }
 
 /// The items of `stream`; a panic in it is its last item.
-pub(crate) fn guarded_stream<S: Stream>(stream: S) -> impl Stream<Item = Result<S::Item, String>> {
-    AssertUnwindSafe(stream).catch_unwind().map(|item| item.map_err(|panic| text(&*panic)))
+pub(crate) fn guarded_stream<S: Stream>(stream: S) -> impl Stream<Item = Result<S::Item, UserError>> {
+    AssertUnwindSafe(stream).catch_unwind().map(|item| item.map_err(|panic| text(&*panic).into()))
 }
 
 #[cfg(test)]

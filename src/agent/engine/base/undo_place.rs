@@ -17,6 +17,7 @@ use tokio::task::spawn_blocking;
 use crate::undo::{CallStart, SessionUndo, UndoOptions};
 use tau_protocol::query::{QueryAnswer, TypedQuery};
 use tau_tools::access::Access;
+use tau_tools::user_error::UserError;
 
 /// The maximum time that copying files may block other work.
 const COPY_STEP: Duration = Duration::from_millis(20);
@@ -121,7 +122,7 @@ impl UndoPlace {
 /// A result of work on another thread.
 pub(crate) enum UndoEvent {
     /// The answer to a query.
-    Answer { ticket: u64, answer: Box<Result<QueryAnswer, String>> },
+    Answer { ticket: u64, answer: Box<Result<QueryAnswer, UserError>> },
     /// Notices for the user.
     Notices(Vec<String>),
 }
@@ -157,15 +158,15 @@ impl Undo {
     pub(crate) fn answer<Q: TypedQuery>(
         &mut self,
         ticket: u64,
-        find: impl FnOnce(&mut SessionUndo) -> Result<Q::Answer, String> + Send + 'static,
+        find: impl FnOnce(&mut SessionUndo) -> Result<Q::Answer, UserError> + Send + 'static,
     ) {
         let place = self.place.clone();
         let answer = move |answer| UndoEvent::Answer { ticket, answer: Box::new(answer) };
         // The caller waits for an answer even if the work fails.
-        self.find(answer(Err(CRASHED.to_owned())), move || {
+        self.find(answer(Err(CRASHED.into())), move || {
             answer(match place {
                 Some(place) => place.with(find).map(Q::give),
-                None => Err("this session's changes are not being recorded".to_owned()),
+                None => Err("this session's changes are not being recorded".into()),
             })
         });
     }

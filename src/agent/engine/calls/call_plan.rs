@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::engine::state::Engine;
 use crate::extensions::mcp::search;
 use tau_protocol::message::{AssistantMessage, HookNote, StopReason, ToolCall};
+use tau_tools::user_error::UserError;
 use tau_tools::{AnyTool, Details, ToolOutput};
 
 /// The result of a call in an answer that failed, whether or not the call was complete.
@@ -17,7 +18,7 @@ pub(crate) struct Slot {
     pub call: ToolCall,
     /// The name in the model's call, which its result must have.
     pub asked_name: String,
-    pub tool: Result<Arc<dyn AnyTool>, String>,
+    pub tool: Result<Arc<dyn AnyTool>, UserError>,
     pub outcome: Option<Outcome>,
 }
 
@@ -47,11 +48,11 @@ pub(crate) fn plan(engine: &Engine, answer: &AssistantMessage) -> Vec<Slot> {
     let slot = |(index, asked): (usize, &ToolCall)| {
         let call = &target(engine, asked);
         let tool = if answer.stop_reason == StopReason::Error {
-            Err(CUT_OFF.to_owned())
+            Err(CUT_OFF.into())
         } else if cut && index == last {
             Err("not run: the answer reached its length limit, so this call may be incomplete; \
                  call the tool again with shorter arguments"
-                .to_owned())
+                .into())
         } else {
             find(engine, call)
         };
@@ -70,7 +71,7 @@ fn target(engine: &Engine, call: &ToolCall) -> ToolCall {
     }
 }
 
-fn find(engine: &Engine, call: &ToolCall) -> Result<Arc<dyn AnyTool>, String> {
+fn find(engine: &Engine, call: &ToolCall) -> Result<Arc<dyn AnyTool>, UserError> {
     let tools = &engine.config.tools;
     let Some(tool) = engine.tool(&call.name) else {
         let names: Vec<String> = tools.specs().into_iter().map(|spec| spec.name).collect();
@@ -79,20 +80,23 @@ fn find(engine: &Engine, call: &ToolCall) -> Result<Arc<dyn AnyTool>, String> {
         } else {
             format!("the tools are: {}", names.join(", "))
         };
-        return Err(format!("unknown tool {:?}; {names}", call.name));
+        return Err(format!("unknown tool {:?}; {names}", call.name).into());
     };
     let allowed = engine.config.helper.as_ref().and_then(|role| role.allowed.as_ref());
     if let Some(allowed) = allowed.filter(|allowed| !allowed.contains(&call.name)) {
-        return Err(format!("this helper may not call {}; it may call {}", call.name, allowed.join(", ")));
+        return Err(
+            format!("this helper may not call {}; it may call {}", call.name, allowed.join(", ")).into()
+        );
     }
     match &call.arguments {
         Value::Object(_) => Ok(tool.clone()),
         Value::String(text) => {
             let error = serde_json::from_str::<Value>(text).err();
             let why = error.map_or_else(|| "not an object".to_owned(), |error| error.to_string());
-            Err(format!("the arguments are not a valid JSON object ({why}); send the complete call again"))
+            Err(format!("the arguments are not a valid JSON object ({why}); send the complete call again")
+                .into())
         }
-        _ => Err("the arguments are not a JSON object; send the call again with one".to_owned()),
+        _ => Err("the arguments are not a JSON object; send the call again with one".into()),
     }
 }
 

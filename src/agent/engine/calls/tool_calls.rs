@@ -179,7 +179,7 @@ impl<'a> ToolRunner<'a> {
         let stopped = self.engine.current.stop.is_cancelled();
         let reason = match self.slots.get(index).map(|slot| &slot.tool) {
             _ if stopped => ABORTED.to_owned(),
-            Some(Err(reason)) => reason.clone(),
+            Some(Err(reason)) => reason.clone().into(),
             _ => SKIPPED.to_owned(),
         };
         self.end(batch, index, Outcome::unrun(&reason));

@@ -21,6 +21,7 @@ use crate::provider::FailureKind;
 use summarize::{Summary, summarize};
 use tau_protocol::event::{CompactionReason, CompactionResult, NOTHING_TO_COMPACT, NoticeLevel, RunEvent};
 use tau_protocol::model::Model;
+use tau_tools::user_error::UserError;
 
 /// After a failure, compaction is tried again when the context has grown by one part in this many.
 const RETRY_AFTER_GROWTH: u64 = 10;
@@ -150,7 +151,7 @@ async fn try_twice(
         };
         // The size of the kept part is known before asking: a summary would be paid for in vain.
         if let (Err(too_large), false) = (bounds.check(overhead(engine) + plan.kept), again) {
-            why = too_large;
+            why = too_large.into();
             continue;
         }
         let Some(asked) = summarize(engine, &model, plan.request.clone(), bounds.summary).await else {
@@ -160,7 +161,7 @@ async fn try_twice(
             Ok(summary) if summary.cut_off && !again => why = "the summary was cut off".into(),
             Ok(summary) => match bounds.accept(&plan, &summary, overhead(engine)) {
                 Ok(result) => return Ok(store(engine, &plan, result)),
-                Err(too_large) => why = too_large,
+                Err(too_large) => why = too_large.into(),
             },
             Err(failure) => {
                 why = failure.to_string();
@@ -218,15 +219,16 @@ impl Bounds {
     }
 
     /// Checks that a context of that size is small enough, or says why it is not.
-    fn check(&self, after: u64) -> Result<(), String> {
+    fn check(&self, after: u64) -> Result<(), UserError> {
         if after <= self.after {
             return Ok(());
         }
-        Err(format!("the result would still be about {after} tokens, more than the limit of {}", self.after))
+        Err(format!("the result would still be about {after} tokens, more than the limit of {}", self.after)
+            .into())
     }
 
     /// The result, if it is small enough.
-    fn accept(&self, plan: &Plan, summary: &Summary, overhead: u64) -> Result<CompactionResult, String> {
+    fn accept(&self, plan: &Plan, summary: &Summary, overhead: u64) -> Result<CompactionResult, UserError> {
         let text = plan.summary(&summary.text);
         let after = overhead + size::of_text(&text) + plan.kept;
         self.check(after)?;

@@ -2,6 +2,7 @@
 
 use crate::extensions::helper_kinds::{BUILT_IN, HelperKind};
 use tau_tools::delegate;
+use tau_tools::user_error::UserError;
 
 const EXPLORE: &str = "You search and read to answer a question. You cannot change anything. Read only what you \
     need. Answer with what you found: paths with line numbers, names, short quotes. Say what you did not find.";
@@ -31,11 +32,11 @@ fn built_in(name: &str) -> Option<HelperKind> {
 }
 
 /// The kind with this name: built in, or one of `files`.
-pub(super) fn named(name: &str, files: &[HelperKind]) -> Result<HelperKind, String> {
+pub(super) fn named(name: &str, files: &[HelperKind]) -> Result<HelperKind, UserError> {
     let found = built_in(name).or_else(|| files.iter().find(|kind| kind.name == name).cloned());
     found.ok_or_else(|| {
         let of_files = files.iter().map(|kind| kind.name.as_str());
         let names: Vec<&str> = BUILT_IN.into_iter().chain(of_files).collect();
-        format!("no kind {name:?}; the kinds are {}", names.join(", "))
+        UserError::new(format!("no kind {name:?}; the kinds are {}", names.join(", ")))
     })
 }

@@ -25,6 +25,7 @@ use tau_protocol::event::{AgentEvent, NoticeLevel, Question, QuestionEvent, RunE
 use tau_protocol::model::Model;
 use tau_protocol::query::Query;
 use tau_tools::delegate::{self, HelperReport, HelperRequest, HelperState};
+use tau_tools::user_error::UserError;
 use tau_tools::{ToolError, ToolOutput};
 
 /// Handles a request of a call, or news of a helper.
@@ -38,7 +39,7 @@ pub(crate) fn take(engine: &mut Engine, event: HelperEvent) {
 /// Begins a helper, or answers why it cannot.
 fn take_request(engine: &mut Engine, request: HelperRequest) {
     if let Err(why) = admit(engine, &request) {
-        return refuse(request, why);
+        return refuse(request, why.into());
     }
     if engine.helpers.running.len() < engine.config.behavior.helpers.at_once {
         return begin(engine, request);
@@ -63,28 +64,28 @@ fn refuse(request: HelperRequest, why: String) {
 }
 
 /// Whether another helper may be started.
-fn admit(engine: &Engine, request: &HelperRequest) -> Result<(), String> {
+fn admit(engine: &Engine, request: &HelperRequest) -> Result<(), UserError> {
     if child::depth(engine) > child::MAX_DEPTH {
-        return Err("a helper of a helper cannot have helpers; do it yourself".to_owned());
+        return Err("a helper of a helper cannot have helpers; do it yourself".into());
     }
     kind(engine, &request.order.kind)?;
     if let Some(end) = engine.meters.used.exceeded() {
-        return Err(engine.meters.used.notice(end));
+        return Err(engine.meters.used.notice(end).into());
     }
     let most = engine.config.behavior.helpers.total;
     if !engine.meters.used.takes_helper(most) {
-        return Err(format!("this run has had {most} helpers, the limit; do the rest yourself"));
+        return Err(format!("this run has had {most} helpers, the limit; do the rest yourself").into());
     }
     Ok(())
 }
 
 /// The kind with this name.
-fn kind(engine: &Engine, name: &str) -> Result<HelperKind, String> {
+fn kind(engine: &Engine, name: &str) -> Result<HelperKind, UserError> {
     kinds::named(name, &engine.helpers.kinds)
 }
 
 /// The model of a helper of this kind.
-fn model(engine: &Engine, kind: &HelperKind, inherit: bool) -> Result<Option<Arc<Model>>, String> {
+fn model(engine: &Engine, kind: &HelperKind, inherit: bool) -> Result<Option<Arc<Model>>, UserError> {
     let own = engine.config.model.clone();
     // Another model would not have the cache.
     if inherit {
@@ -110,7 +111,7 @@ fn begin(engine: &mut Engine, request: HelperRequest) {
     let number = request.number;
     let kind = match kind(engine, &request.order.kind) {
         Ok(kind) => kind,
-        Err(why) => return refuse(request, why),
+        Err(why) => return refuse(request, why.into()),
     };
     let model = match model(engine, &kind, request.order.inherit) {
         Ok(model) => model,
@@ -390,7 +391,7 @@ pub(crate) fn pass_query(engine: &mut Engine, ticket: u64, query: Query) -> Opti
     let sent =
         commands.is_some_and(|commands| commands.send(TaskCommand::Query { ticket, query }.into()).is_ok());
     if !sent {
-        let answer = Err("this call is no longer waiting".to_owned());
+        let answer = Err("this call is no longer waiting".into());
         engine.emit(TaskEvent::Answered { ticket, answer });
     }
     None

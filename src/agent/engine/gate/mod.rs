@@ -30,6 +30,7 @@ use tau_protocol::message::ToolCall;
 use tau_protocol::query::QueryAnswer;
 use tau_protocol::rules::{NewRule, RuleChange};
 use tau_tools::sandbox::SandboxDenial;
+use tau_tools::user_error::UserError;
 use tau_tools::{Access, Approved, Preview, ToolError};
 
 /// The type of the session entry for a waiting call.
@@ -290,9 +291,9 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
 }
 
 /// The user's replacement for a call's text, with values for its placeholders.
-fn fill(engine: &Engine, text: &str) -> Result<Option<String>, String> {
+fn fill(engine: &Engine, text: &str) -> Result<Option<String>, UserError> {
     let filled = engine.config.behavior.masking.vault.unmask(text);
-    filled.map_err(|unknown| format!("your text has {unknown}, and there is no value for it"))
+    filled.map_err(|unknown| format!("your text has {unknown}, and there is no value for it").into())
 }
 
 /// Switches to another mode, also for the waiting calls, or reports why it cannot be chosen.
@@ -392,7 +393,11 @@ fn judge_again(engine: &mut Engine) {
 }
 
 /// Adds what the user allows by a helper's call, for this agent and its helpers.
-pub(crate) fn allow_helpers(engine: &mut Engine, rules: &[String], scope: RuleScope) -> Result<(), String> {
+pub(crate) fn allow_helpers(
+    engine: &mut Engine,
+    rules: &[String],
+    scope: RuleScope,
+) -> Result<(), UserError> {
     if let Some(path) = rules.iter().find(|rule| is_sandbox_rule(rule)) {
         sandbox_gate::add_writable(engine, path, scope)?;
     } else {
@@ -413,7 +418,7 @@ fn allow_always(
     id: &str,
     rules: &[String],
     scope: RuleScope,
-) -> Result<Approved, String> {
+) -> Result<Approved, UserError> {
     if engine.approvals.get(id).is_none_or(|call| !call.request.adds_path()) {
         rule_list::check(rules)?;
         for rule in rules {
@@ -430,7 +435,7 @@ fn allow_always(
 
 /// The complete new text of the file that a waiting call would write, without its secrets. Fails when there
 /// is no such text.
-pub(crate) fn proposed_text(engine: &mut Engine, id: &str) -> Result<String, String> {
+pub(crate) fn proposed_text(engine: &mut Engine, id: &str) -> Result<String, UserError> {
     let waiting = engine.approvals.get(id).ok_or("this call is no longer waiting")?;
     let text = waiting.proposed_text.as_deref().ok_or("this call writes no file")?;
     let text = String::from_utf8(text.clone()).map_err(|_| "the new content is not text".to_owned())?;

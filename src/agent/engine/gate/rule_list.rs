@@ -7,6 +7,7 @@ use crate::permissions::{self, InvalidRule, Rule, RuleInForce, RuleSource, Verdi
 use tau_protocol::approval::RuleScope;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::rules::{ListedRule, PermissionRules, RuleChange};
+use tau_tools::user_error::UserError;
 
 /// All rules, for display.
 pub(in crate::engine) fn listed(engine: &Engine) -> PermissionRules {
@@ -17,9 +18,9 @@ pub(in crate::engine) fn listed(engine: &Engine) -> PermissionRules {
 
 /// Checks that the list is not empty and that every text is a rule. The error describes the first invalid
 /// rule, or says that the list is empty.
-pub(in crate::engine) fn check(rules: &[String]) -> Result<(), String> {
+pub(in crate::engine) fn check(rules: &[String]) -> Result<(), UserError> {
     if rules.is_empty() {
-        return Err("name a rule".to_owned());
+        return Err("name a rule".into());
     }
     rules.iter().try_for_each(|rule| parsed(rule).map(drop))
 }
@@ -32,7 +33,7 @@ pub(in crate::engine) fn read(engine: &mut Engine) -> bool {
             true
         }
         Some(Err(fault)) => {
-            engine.config.behavior.set_settings_fault(Some(fault));
+            engine.config.behavior.set_settings_fault(Some(fault.into()));
             false
         }
         None => false,
@@ -45,19 +46,19 @@ pub(in crate::engine) fn read(engine: &mut Engine) -> bool {
 pub(in crate::engine) fn change_within_ceiling(
     engine: &mut Engine,
     asked: &RuleChange,
-) -> Result<(), String> {
+) -> Result<(), UserError> {
     let Some(of_clients) = &engine.config.behavior.rules_of_clients else { return change(engine, asked) };
     if asked.add.as_ref().is_some_and(|new| new.list == Verdict::Allow) {
         return Err("a client cannot add a rule that allows calls; answer a call with a rule, or let the user add it \
                     to config.toml"
-            .to_owned());
+            .to_owned().into());
     }
     let is_theirs = |rule: &ListedRule| of_clients.iter().any(|it| *it == (rule.list, rule.rule.clone()));
     if let Some(rule) = asked.remove.as_ref().filter(|rule| rule.list != Verdict::Allow && !is_theirs(rule)) {
         let (list, rule) = (rule.list.name(), &rule.rule);
         return Err(format!(
             "a client cannot remove the rule {list} {rule}, with which tau was started; the user can, in config.toml"
-        ));
+        ).into());
     }
     // It is identified by its listed form.
     let added = asked.add.as_ref().and_then(|new| Some((new.list, parsed(&new.rule).ok()?.to_string())));
@@ -74,7 +75,7 @@ pub(in crate::engine) fn change_within_ceiling(
 
 /// Changes a rule: first in its file, which may fail. Fails when the rule is invalid or cannot be saved;
 /// nothing is changed then.
-pub(in crate::engine) fn change(engine: &mut Engine, change: &RuleChange) -> Result<(), String> {
+pub(in crate::engine) fn change(engine: &mut Engine, change: &RuleChange) -> Result<(), UserError> {
     if let (Some(rule), None) = (&change.remove, &change.add)
         && rule.place.is_none()
         && engine.approvals.exact.forget(rule)
@@ -83,7 +84,7 @@ pub(in crate::engine) fn change(engine: &mut Engine, change: &RuleChange) -> Res
     }
     let add = match &change.add {
         Some(new) if new.scope == RuleScope::Once => {
-            return Err("a rule holds for this session at least; allow the call once instead".to_owned());
+            return Err("a rule holds for this session at least; allow the call once instead".into());
         }
         Some(new) => Some((new.list, parsed(&new.rule)?, new.scope)),
         None => None,
@@ -114,12 +115,12 @@ pub(in crate::engine) fn change(engine: &mut Engine, change: &RuleChange) -> Res
     Ok(())
 }
 
-fn parsed(rule: &str) -> Result<Rule, String> {
-    rule.parse().map_err(|error: InvalidRule| error.to_string())
+fn parsed(rule: &str) -> Result<Rule, UserError> {
+    rule.parse().map_err(|error: InvalidRule| error.to_string().into())
 }
 
 /// The rule in force with this listed form.
-fn known(engine: &Engine, listed: &ListedRule) -> Result<RuleInForce, String> {
+fn known(engine: &Engine, listed: &ListedRule) -> Result<RuleInForce, UserError> {
     let is_it = |rule: &&RuleInForce| {
         let (place, granted_by) = match &rule.source {
             RuleSource::Session => (None, None),
@@ -131,12 +132,16 @@ fn known(engine: &Engine, listed: &ListedRule) -> Result<RuleInForce, String> {
         is_there && rule.list == listed.list && rule.rule.to_string() == listed.rule
     };
     let found = engine.config.behavior.permissions.rules().iter().find(is_it).cloned();
-    found.ok_or_else(|| format!("the rule {} is no longer in force", listed.rule))
+    found.ok_or_else(|| format!("the rule {} is no longer in force", listed.rule).into())
 }
 
 /// The titles of the earlier calls that a rule in this list would have decided. Fails when the rule is
 /// invalid.
-pub(in crate::engine) fn coverage(engine: &Engine, list: Verdict, rule: &str) -> Result<Vec<String>, String> {
+pub(in crate::engine) fn coverage(
+    engine: &Engine,
+    list: Verdict,
+    rule: &str,
+) -> Result<Vec<String>, UserError> {
     if sandbox_gate::path_of(rule).is_some() {
         return Ok(Vec::new());
     }

@@ -17,6 +17,7 @@ use tau_protocol::approval::{ApprovalReason, PermissionMode, RuleScope, SANDBOX_
 use tau_tools::prepared::{with_note, with_terminal};
 use tau_tools::sandbox::support::{Enforced, Support};
 use tau_tools::sandbox::{SandboxDenial, SandboxPolicy};
+use tau_tools::user_error::UserError;
 use tau_tools::{Access, Approved, Details, Preview, ToolError, ToolOutput};
 
 /// The enforcement in force for the model's commands.
@@ -144,11 +145,11 @@ pub(in crate::engine) fn add_writable(
     engine: &mut Engine,
     rule: &str,
     scope: RuleScope,
-) -> Result<Arc<SandboxPolicy>, String> {
+) -> Result<Arc<SandboxPolicy>, UserError> {
     let given = path_of(rule).ok_or_else(|| format!("write {SANDBOX_RULE}(PATH), or allow it once"))?;
     let path = tau_tools::paths::resolve(engine.cwd(), given);
     if !path.exists() {
-        return Err(format!("{} does not exist", path.display()));
+        return Err(format!("{} does not exist", path.display()).into());
     }
     let sandbox = &mut engine.config.behavior.sandbox;
     match scope {
@@ -158,7 +159,7 @@ pub(in crate::engine) fn add_writable(
         }
         RuleScope::Session => {}
         RuleScope::Project | RuleScope::Local => {
-            return Err("a project cannot change the sandbox; choose this session or everywhere".to_owned());
+            return Err("a project cannot change the sandbox; choose this session or everywhere".into());
         }
         RuleScope::User => engine.config.behavior.host().save_writable(&path)?,
     }

@@ -14,6 +14,7 @@ use crate::session::survey::Survey;
 use tau_protocol::event::{SessionEvent, TaskEvent};
 use tau_protocol::message::Message;
 use tau_protocol::query::{HistoryPage, PageFrom, PageGoal, QueryAnswer};
+use tau_tools::user_error::UserError;
 
 /// Starts over after the context of the session was sent, and reports whether there is more.
 pub(crate) fn start(engine: &mut Engine) {
@@ -21,7 +22,7 @@ pub(crate) fn start(engine: &mut Engine) {
     let (history, unsurveyed) = (History::in_memory(session.tree()), session.survey_job());
     let cursor = HistoryCursor { history, unsurveyed, ..HistoryCursor::default() };
     for ticket in std::mem::replace(&mut engine.history, cursor).tickets() {
-        let answer = Err("another session was opened".to_owned());
+        let answer = Err("another session was opened".into());
         engine.emit(TaskEvent::Answered { ticket, answer });
     }
     survey(engine);
@@ -65,7 +66,7 @@ pub(crate) fn surveyed(engine: &mut Engine, survey: Survey) {
 /// Handles a failed survey: pending queries get the error, and the next query tries again.
 pub(crate) fn survey_failed(engine: &mut Engine, error: &str) {
     for (ticket, ..) in std::mem::take(&mut engine.history.waiting) {
-        take(engine, ticket, Err(error.to_owned()));
+        take(engine, ticket, Err(error.to_owned().into()));
     }
 }
 
@@ -91,13 +92,13 @@ pub(crate) fn advance(engine: &mut Engine) {
         if job.reads_file() {
             engine.history.reading = Some((ticket, spawn_blocking(move || job.read())));
         } else {
-            take(engine, ticket, job.read().map_err(|error| error.to_string()));
+            take(engine, ticket, job.read().map_err(|error| error.to_string().into()));
         }
     }
 }
 
 /// Sends a page that was read.
-pub(crate) fn take(engine: &mut Engine, ticket: u64, page: Result<BranchPage, String>) {
+pub(crate) fn take(engine: &mut Engine, ticket: u64, page: Result<BranchPage, UserError>) {
     let (page, failed) = match page {
         Ok(page) => (page, None),
         Err(error) => {
@@ -108,6 +109,6 @@ pub(crate) fn take(engine: &mut Engine, ticket: u64, page: Result<BranchPage, St
     let BranchPage { messages, place, left, after } = page;
     let titles = titles_of(&engine.config.tools, &messages);
     let (start, end) = (place.start as u64, place.end as u64);
-    let page = HistoryPage { messages, titles, left, failed, after, start, end };
+    let page = HistoryPage { messages, titles, left, failed: failed.map(String::from), after, start, end };
     engine.emit(TaskEvent::Answered { ticket, answer: Ok(QueryAnswer::HistoryPage(page)) });
 }

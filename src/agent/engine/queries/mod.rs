@@ -37,6 +37,7 @@ use tau_protocol::rules::{PermissionRules, Verdict};
 use tau_protocol::undo::{Checkpoint, SessionChanges, UndoPlan};
 use tau_tools::jobs::JobRow;
 use tau_tools::sandbox::support::Support;
+use tau_tools::user_error::UserError;
 
 /// An empty session has no source.
 const EMPTY: &str = "nothing to export: this session is empty";
@@ -113,7 +114,7 @@ impl AnswerQuery for Engine {
 
     fn source(&mut self, _: u64) -> Found<SessionSource> {
         self.load_all();
-        Some(self.config.session.source().ok_or_else(|| EMPTY.to_owned()))
+        Some(self.config.session.source().ok_or_else(|| EMPTY.to_owned().into()))
     }
 
     fn context_usage(&mut self, _: u64) -> Found<ContextUsage> {
@@ -257,13 +258,13 @@ fn fork_messages(tree: &Tree) -> Vec<ForkMessage> {
     messages.collect()
 }
 
-fn entries(tree: &Tree, since: Option<&str>) -> Result<SessionEntries, String> {
+fn entries(tree: &Tree, since: Option<&str>) -> Result<SessionEntries, UserError> {
     let all = tree.entries();
     let from = match since {
         None => 0,
         Some(since) => match all.iter().position(|entry| *entry.id == *since) {
             Some(at) => at + 1,
-            None => return Err(format!("Entry not found: {since}")),
+            None => return Err(format!("Entry not found: {since}").into()),
         },
     };
     let label_times = label_times(tree);

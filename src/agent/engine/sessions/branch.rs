@@ -15,6 +15,7 @@ use crate::session::outline::landing;
 use tau_protocol::command::BranchSummaryOptions;
 use tau_protocol::event::{NoticeLevel, QueueEvent, RunEvent, SessionEvent};
 use tau_protocol::message::Message;
+use tau_tools::user_error::UserError;
 
 /// Continues from another entry.
 pub(crate) async fn go_to(engine: &mut Engine, entry_id: &str, summary: Option<&BranchSummaryOptions>) {
@@ -29,7 +30,7 @@ pub(crate) async fn go_to(engine: &mut Engine, entry_id: &str, summary: Option<&
             Ok(summary) => summary,
             Err(error) => {
                 engine.notice(NoticeLevel::Warning, error.clone(), Some("you are still on the same branch"));
-                return engine.emit(SessionEvent::SessionRefused { error });
+                return engine.emit(SessionEvent::SessionRefused { error: error.into() });
             }
         },
         None => None,
@@ -55,7 +56,7 @@ async fn summarize(
     engine: &mut Engine,
     leaf: Option<&str>,
     options: &BranchSummaryOptions,
-) -> Result<Option<Body>, String> {
+) -> Result<Option<Body>, UserError> {
     let (from_id, messages) = abandoned(engine, leaf);
     let Some(from_id) = from_id.filter(|_| !messages.is_empty()) else { return Ok(None) };
     engine.begin();
@@ -67,8 +68,8 @@ async fn summarize(
             let (details, usage) = (Some(details), serde_json::to_value(usage).ok());
             Ok(Some(Body::BranchSummary { from_id, summary, details, usage }))
         }
-        Err(CompactionEnd::Failed(why)) => Err(format!("cannot summarize the branch: {why}")),
-        Err(CompactionEnd::Aborted | CompactionEnd::Done) => Err("the summary was stopped".to_owned()),
+        Err(CompactionEnd::Failed(why)) => Err(format!("cannot summarize the branch: {why}").into()),
+        Err(CompactionEnd::Aborted | CompactionEnd::Done) => Err("the summary was stopped".into()),
     }
 }
 

@@ -21,6 +21,7 @@ use tau_protocol::command::{AgentCommand, SessionChange, SessionCommand};
 use tau_protocol::event::{NoticeLevel, QueueEvent, SessionEvent};
 use tau_protocol::message::Message;
 use tau_tools::paths::resolve;
+use tau_tools::user_error::UserError;
 
 /// The time that the user's commands have to end before the session changes.
 const SHELLS_END: Duration = Duration::from_millis(900);
@@ -52,7 +53,7 @@ pub(crate) async fn session(engine: &mut Engine, command: SessionChange) {
             }
             Err(error) => {
                 engine.notice(NoticeLevel::Error, error.clone(), Some("choose one of your messages"));
-                return engine.emit(SessionEvent::SessionRefused { error });
+                return engine.emit(SessionEvent::SessionRefused { error: error.into() });
             }
         },
         SessionChange::Import { path } => {
@@ -113,7 +114,7 @@ async fn switch_to(engine: &mut Engine, next: Session) {
 }
 
 /// A new session with everything before a user message, and the text of that message.
-fn fork(engine: &mut Engine, entry_id: &str) -> Result<(Session, String), String> {
+fn fork(engine: &mut Engine, entry_id: &str) -> Result<(Session, String), UserError> {
     engine.load_all();
     let session = &engine.config.session;
     let entry = session.tree().get(entry_id).ok_or_else(|| format!("Entry not found: {entry_id}"))?;

@@ -17,6 +17,7 @@ use crate::undo::{SessionUndo, prompts};
 use tau_protocol::event::{NoticeLevel, SessionEvent};
 use tau_protocol::message::{CustomMessage, Message, UserContent};
 use tau_protocol::undo::{RestoreReport, RevertOrder, UndoOrder, UndoScope};
+use tau_tools::user_error::UserError;
 
 /// The type of the message that tells the model that files were restored.
 const NOTE: &str = "tau.undo";
@@ -100,10 +101,10 @@ pub(crate) async fn revert(engine: &mut Engine, order: RevertOrder) {
 
 async fn carry_out<T: Send + 'static>(
     engine: &mut Engine,
-    work: impl FnOnce(&mut SessionUndo) -> Result<T, String> + Send + 'static,
-) -> Result<T, String> {
+    work: impl FnOnce(&mut SessionUndo) -> Result<T, UserError> + Send + 'static,
+) -> Result<T, UserError> {
     let Some(place) = engine.undo.place.clone() else {
-        return Err("this session's changes are not being recorded".to_owned());
+        return Err("this session's changes are not being recorded".into());
     };
     let thread = spawn_blocking(move || place.with(|undo| (work(undo), undo.take_notices())));
     match attend(engine, thread).await {
@@ -111,7 +112,7 @@ async fn carry_out<T: Send + 'static>(
             tell(engine, notices);
             result
         }
-        Err(_) => Err(CRASHED.to_owned()),
+        Err(_) => Err(CRASHED.into()),
     }
 }
 
@@ -119,10 +120,10 @@ async fn carry_out<T: Send + 'static>(
 /// too.
 fn report(
     engine: &mut Engine,
-    restored: Result<RestoreReport, String>,
+    restored: Result<RestoreReport, UserError>,
     stays: bool,
     direction: Direction,
-) -> Result<String, String> {
+) -> Result<String, UserError> {
     let (report, error) = match restored {
         Ok(report) => (report, None),
         Err(error) => (RestoreReport::default(), Some(error)),
@@ -139,10 +140,10 @@ fn report(
         announce::record_external(engine, Arc::new(Message::Custom(note)));
     }
     let said = match &error {
-        Some(error) => Err(format!("cannot {}: {error}", direction.command())),
+        Some(error) => Err(UserError::new(format!("cannot {}", direction.command())).because(error)),
         None => Ok(direction.said(&report, !stays)),
     };
-    engine.emit(SessionEvent::FilesRestored { report, error });
+    engine.emit(SessionEvent::FilesRestored { report, error: error.map(String::from) });
     said
 }
 
@@ -157,7 +158,7 @@ fn note(changed: &[&str]) -> String {
     )
 }
 
-fn say(engine: &mut Engine, said: Result<String, String>) {
+fn say(engine: &mut Engine, said: Result<String, UserError>) {
     match said {
         Ok(text) => engine.notice(NoticeLevel::Info, text, None),
         Err(text) => {

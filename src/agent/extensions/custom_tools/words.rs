@@ -7,6 +7,7 @@
 //! escaping. A filled-in value becomes part of one word and is never parsed again.
 
 use serde_json::{Map, Value};
+use tau_tools::user_error::UserError;
 
 /// The placeholder for the folder of the tool's file.
 pub(super) const TOOL_DIR: &str = "tool_dir";
@@ -26,7 +27,7 @@ enum Piece {
 impl Text {
     /// Parses a text; `is_known` tells whether an argument exists. The error is a sentence about a
     /// placeholder without an argument.
-    pub(super) fn parse(text: &str, is_known: impl Fn(&str) -> bool) -> Result<Self, String> {
+    pub(super) fn parse(text: &str, is_known: impl Fn(&str) -> bool) -> Result<Self, UserError> {
         let mut pieces = Vec::new();
         let (mut plain, mut rest) = (String::new(), text);
         while let Some(at) = rest.find(['{', '}']) {
@@ -53,7 +54,8 @@ impl Text {
                 name => {
                     return Err(format!(
                         "no argument is called `{name}`; write {{{{{name}}}}} if the text itself is meant"
-                    ));
+                    )
+                    .into());
                 }
             };
             if !plain.is_empty() {

@@ -35,6 +35,7 @@ use tau_tools::counted::counted;
 use tau_tools::process::server::{ServerCommand, ServerProcess};
 use tau_tools::sandbox::support::Support;
 use tau_tools::sandbox::{SandboxLevel, SandboxPolicy, Start};
+use tau_tools::user_error::UserError;
 
 /// The default time limit for a server to be ready: its first start may include a download.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -90,7 +91,7 @@ impl Connection {
         server: &McpServer,
         place: &Place,
         around: &Arc<McpContext>,
-    ) -> Result<Arc<Self>, String> {
+    ) -> Result<Arc<Self>, UserError> {
         let trouble = Arc::new(Trouble::default());
         let limit = start_time(server);
         let opening = Self::open_within(server, place, around, &trouble);
@@ -98,7 +99,7 @@ impl Connection {
             Ok(opened) => opened,
             Err(_) => {
                 let said = trouble.text().map(|text| format!("; it wrote: {text}")).unwrap_or_default();
-                Err(format!("it was not ready within {}{said}", counted(limit.as_secs(), "second")))
+                Err(format!("it was not ready within {}{said}", counted(limit.as_secs(), "second")).into())
             }
         }
     }
@@ -108,7 +109,7 @@ impl Connection {
         place: &Place,
         around: &Arc<McpContext>,
         trouble: &Arc<Trouble>,
-    ) -> Result<Arc<Self>, String> {
+    ) -> Result<Arc<Self>, UserError> {
         let client = Client::new(server, &place.cwd, around);
         let log_in = log_in(server, around);
         let (service, process) = match &server.transport {
@@ -120,7 +121,7 @@ impl Connection {
                     Ok(served) => (served, Some(process)),
                     Err(error) => {
                         trouble.settled().await;
-                        return Err(start_error(&error, trouble, &log_in));
+                        return Err(start_error(&error, trouble, &log_in).into());
                     }
                 }
             }
@@ -153,7 +154,7 @@ impl Connection {
     }
 
     /// The tools of the server, and the names of those that cannot be parsed.
-    pub(super) async fn tools(&self) -> Result<(Vec<Tool>, Vec<String>), String> {
+    pub(super) async fn tools(&self) -> Result<(Vec<Tool>, Vec<String>), UserError> {
         if self.info().is_some_and(|info| info.capabilities.tools.is_none()) {
             return Ok(Default::default());
         }
@@ -177,7 +178,7 @@ impl Connection {
     }
 
     /// The prompts of the server.
-    pub(super) async fn prompts(&self) -> Result<Vec<Prompt>, String> {
+    pub(super) async fn prompts(&self) -> Result<Vec<Prompt>, UserError> {
         if self.info().is_none_or(|info| info.capabilities.prompts.is_none()) {
             return Ok(Vec::new());
         }
@@ -189,7 +190,7 @@ impl Connection {
     }
 
     /// The resources of the server, and its resource templates.
-    pub(super) async fn resources(&self) -> Result<(Vec<Resource>, Vec<ResourceTemplate>), String> {
+    pub(super) async fn resources(&self) -> Result<(Vec<Resource>, Vec<ResourceTemplate>), UserError> {
         if self.info().is_none_or(|info| info.capabilities.resources.is_none()) {
             return Ok(Default::default());
         }
@@ -221,7 +222,7 @@ impl Connection {
         &self,
         what: &str,
         page: impl Fn(PaginatedRequestParams) -> P,
-    ) -> Result<Vec<T>, String>
+    ) -> Result<Vec<T>, UserError>
     where
         P: Future<Output = Result<(Vec<T>, Option<String>), ServiceError>>,
     {
@@ -322,11 +323,11 @@ fn start_time(server: &McpServer) -> Duration {
 async fn within<T>(
     limit: Duration,
     what: &str,
-    listing: impl Future<Output = Result<Vec<T>, String>>,
-) -> Result<Vec<T>, String> {
+    listing: impl Future<Output = Result<Vec<T>, UserError>>,
+) -> Result<Vec<T>, UserError> {
     let listed = timeout(limit, listing).await;
     listed.unwrap_or_else(|_| {
-        Err(format!("it did not list its {what} within {}", counted(limit.as_secs(), "second")))
+        Err(format!("it did not list its {what} within {}", counted(limit.as_secs(), "second")).into())
     })
 }
 
@@ -463,20 +464,19 @@ impl Program {
         env: impl IntoIterator<Item = (&'a String, &'a String)>,
         cwd: Option<&Path>,
         session: &Path,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, UserError> {
         let lookup = |name: &str| std::env::var(name).ok();
-        let unset = |name: String| format!("the variable {name} is not set");
-        let braces = |text: &str| expand(text, Forms::Braces, &lookup).map_err(unset);
+        let braces = |text: &str| expand(text, Forms::Braces, &lookup);
         let command = braces(command)?;
         let command = match (command.strip_prefix("~/"), std::env::home_dir()) {
             (Some(rest), Some(home)) => home.join(rest).into_os_string(),
             _ => command.into(),
         };
-        let arguments = args.iter().map(|arg| braces(arg)).collect::<Result<_, String>>()?;
+        let arguments = args.iter().map(|arg| braces(arg)).collect::<Result<_, UserError>>()?;
         let variable = |(name, value): (&String, &String)| {
-            Ok((name.clone(), OsString::from(expand(value, Forms::All, &lookup).map_err(unset)?)))
+            Ok((name.clone(), OsString::from(expand(value, Forms::All, &lookup)?)))
         };
-        let variables = env.into_iter().map(variable).collect::<Result<_, String>>()?;
+        let variables = env.into_iter().map(variable).collect::<Result<_, UserError>>()?;
         let cwd = match cwd {
             Some(cwd) => tau_tools::paths::resolve(session, &braces(&cwd.to_string_lossy())?),
             None => session.to_owned(),
@@ -489,7 +489,7 @@ impl Program {
         sandbox: &SandboxPolicy,
         around: &McpContext,
         trouble: &Arc<Trouble>,
-    ) -> Result<(ServerProcess, StdioTransport), String> {
+    ) -> Result<(ServerProcess, StdioTransport), UserError> {
         let command = ServerCommand {
             program: &self.command,
             arguments: &self.arguments,

@@ -18,6 +18,7 @@ use super::variables::{Forms, expand};
 use crate::provider::Headers;
 use crate::provider::http::ClientError;
 use crate::settings::mcp_servers::OauthClient;
+use tau_tools::user_error::UserError;
 
 /// A connection to the server at `url`, established with the first message. The error is the reason, as part
 /// of a sentence: an unset variable, or an invalid address or header.
@@ -26,17 +27,14 @@ pub(super) fn transport(
     headers: &BTreeMap<String, String>,
     oauth: &OauthClient,
     around: &McpContext,
-) -> Result<StreamableHttpClientTransport<impl StreamableHttpClient + use<>>, String> {
+) -> Result<StreamableHttpClientTransport<impl StreamableHttpClient + use<>>, UserError> {
     let lookup = |name: &str| std::env::var(name).ok();
-    let unset = |name: String| format!("the variable {name} is not set");
-    let url = expand(url, Forms::Braces, &lookup).map_err(unset)?;
-    let header = |(name, value): (&String, &String)| {
-        Ok((name.clone(), expand(value, Forms::All, &lookup).map_err(unset)?))
-    };
+    let url = expand(url, Forms::Braces, &lookup)?;
+    let header = |(name, value): (&String, &String)| Ok((name.clone(), expand(value, Forms::All, &lookup)?));
     // No login is needed if this header is set.
     let logins = around.logins.as_ref().filter(|_| !has_authorization(headers));
     let logins = logins.map(|store| tokens(&url, oauth, store, &around.http, &around.tasks)).transpose()?;
-    let headers = Headers(headers.iter().map(header).collect::<Result<_, String>>()?);
+    let headers = Headers(headers.iter().map(header).collect::<Result<_, UserError>>()?);
     let (client, headers) = around.http.bare(&url, &headers).map_err(|failure| failure.message)?;
     let config = StreamableHttpClientTransportConfig::with_uri(url)
         .custom_headers(headers)

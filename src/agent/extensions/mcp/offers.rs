@@ -19,13 +19,14 @@ use tau_protocol::extension::{ArgumentValues, McpResource, PromptCommand};
 use tau_tools::access::FileFilter;
 use tau_tools::counted::counted;
 use tau_tools::scratch::Scratch;
+use tau_tools::user_error::UserError;
 use tau_tools::{Content, OutputLimits, ToolOutput, ToolProgress};
 
 /// The time limit for a prompt or a resource.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
 
 /// An attachment of a message, once a server has answered.
-pub(crate) type Attaching = BoxFuture<'static, Result<ToolOutput, String>>;
+pub(crate) type Attaching = BoxFuture<'static, Result<ToolOutput, UserError>>;
 
 impl Mcp {
     /// The prompts of all servers as commands, by server and name.
@@ -40,7 +41,7 @@ impl Mcp {
         command: &str,
         typed: &str,
         limits: OutputLimits,
-    ) -> Option<BoxFuture<'static, Result<ToolOutput, String>>> {
+    ) -> Option<BoxFuture<'static, Result<ToolOutput, UserError>>> {
         let (typed, scratch) = (typed.to_owned(), Arc::clone(&self.around.scratch));
         if let Some((server, prompt)) = self.find_prompt(command) {
             return Some(Box::pin(async move { fetch(&server, &prompt, &typed, limits, &scratch).await }));
@@ -91,7 +92,7 @@ impl Mcp {
             let file = url::Url::parse(&uri).ok().and_then(|url| url.to_file_path().ok());
             let denied = file.and_then(|path| files.denies(&path)).filter(|_| is_known);
             if let Some(why) = denied {
-                let refused = Err(format!("@{written}:{uri} is not attached: {why}"));
+                let refused = Err(UserError::new(format!("@{written}:{uri} is not attached")).because(why));
                 attached.push(Box::pin(std::future::ready(refused)) as Attaching);
                 continue;
             }
@@ -100,7 +101,7 @@ impl Mcp {
                     let scratch = Arc::clone(&self.around.scratch);
                     attached.push(Box::pin(async move {
                         let read = read(&server, (&written, &uri), limits, &scratch).await;
-                        read.map_err(|why| format!("@{written}:{uri}: {why}"))
+                        read.map_err(|why| UserError::new(format!("@{written}:{uri}")).because(why))
                     }) as Attaching);
                 }
                 None => unknown.push(format!("@{written}:{uri}")),
@@ -177,16 +178,16 @@ async fn fetch(
     typed: &str,
     limits: OutputLimits,
     scratch: &Scratch,
-) -> Result<ToolOutput, String> {
+) -> Result<ToolOutput, UserError> {
     let command = &prompt.command;
     let filled = prompt.fill(typed)?;
     let mut params = GetPromptRequestParams::new(prompt.name.clone());
     params.arguments = filled.json();
     let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
-    let failed = |why: String| format!("/{command}: {why}");
+    let failed = |why: UserError| UserError::new(format!("/{command}")).because(why);
     let mut output = match answer(server, request).await.map_err(failed)? {
         ServerResult::GetPromptResult(found) => result::of_prompt(found, limits, scratch),
-        _ => return Err(failed("the server's answer is not a prompt".to_owned())),
+        _ => return Err(failed("the server's answer is not a prompt".into()).into()),
     };
     if !filled.rest.is_empty() {
         output.content.push(Content::text(filled.rest));
@@ -199,27 +200,30 @@ async fn read(
     (written, uri): (&str, &str),
     limits: OutputLimits,
     scratch: &Scratch,
-) -> Result<ToolOutput, String> {
+) -> Result<ToolOutput, UserError> {
     let params = ReadResourceRequestParams::new(uri);
     let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
     match answer(server, request).await? {
         ServerResult::ReadResourceResult(found) => {
             result::of_resource(found, (written, uri), limits, scratch)
         }
-        _ => Err("the server's answer is not a resource".to_owned()),
+        _ => Err("the server's answer is not a resource".into()),
     }
 }
 
 /// Sends a request to a server, which is started if it is not running.
-async fn answer(server: &Arc<Server>, request: ClientRequest) -> Result<ServerResult, String> {
+async fn answer(server: &Arc<Server>, request: ClientRequest) -> Result<ServerResult, UserError> {
     let name = &server.configured.server.name;
     let connection = server.connection().await;
     let connection = connection.map_err(|why| format!("the MCP server {name} cannot be started: {why}"))?;
     connection.request(request, ANSWER_TIME, &ToolProgress::none()).await.map_err(|failure| match failure {
-        CallFailure::Refused(why) => why,
+        CallFailure::Refused(why) => UserError::new(why),
         CallFailure::TimedOut(limit) => {
-            format!("the MCP server {name} did not answer within {}", counted(limit.as_secs(), "second"))
+            let limit = counted(limit.as_secs(), "second");
+            UserError::new(format!("the MCP server {name} did not answer within {limit}"))
         }
-        CallFailure::Ended => format!("the MCP server {name} has ended{}", connection.end_reason()),
+        CallFailure::Ended => {
+            UserError::new(format!("the MCP server {name} has ended{}", connection.end_reason()))
+        }
     })
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::names::plain;
 use crate::extensions::templates::arguments::Arguments;
 use tau_protocol::extension::PromptArgument;
+use tau_tools::user_error::UserError;
 
 /// The maximum length of a description, in characters.
 const MAX_DESCRIPTION_LEN: usize = 1_000;
@@ -89,7 +90,7 @@ impl McpPrompt {
 
     /// Parses typed arguments: words in the order of the arguments, or `name=value`. Further words belong to
     /// the last argument, so that a sentence needs no quotes. The error is the missing arguments.
-    pub(super) fn fill(&self, typed: &str) -> Result<Filled, String> {
+    pub(super) fn fill(&self, typed: &str) -> Result<Filled, UserError> {
         let arguments = Arguments::of(typed);
         let filled = self.assign(&arguments);
         let missing: Vec<&str> = self
@@ -103,7 +104,7 @@ impl McpPrompt {
         }
         let names = missing.join(", ");
         let (command, hint) = (&self.command, self.hint());
-        Err(format!("/{command} needs a value for {names}; type /{command} {hint}"))
+        Err(format!("/{command} needs a value for {names}; type /{command} {hint}").into())
     }
 
     fn assign(&self, arguments: &Arguments) -> Filled {

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::extensions::long_text::within;
 use tau_tools::counted::counted;
 use tau_tools::scratch::Scratch;
+use tau_tools::user_error::UserError;
 use tau_tools::{Content, Details, OutputLimits, ToolError, ToolOutput};
 
 /// The maximum size of a picture, in bytes of base64; it is reduced before it is sent.
@@ -66,7 +67,7 @@ pub(super) fn of_resource(
     (server, uri): (&str, &str),
     limits: OutputLimits,
     scratch: &Scratch,
-) -> Result<ToolOutput, String> {
+) -> Result<ToolOutput, UserError> {
     let mut parts = Parts::within(limits);
     for content in found.contents {
         match content {
@@ -78,10 +79,10 @@ pub(super) fn of_resource(
                 } else if let Some(text) = text_of(&kind, &blob) {
                     parts.line(&text);
                 } else {
-                    return Err(format!("it is {kind}, which models do not take"));
+                    return Err(format!("it is {kind}, which models do not take").into());
                 }
             }
-            _ => return Err("it is of an unknown kind".to_owned()),
+            _ => return Err("it is of an unknown kind".into()),
         }
     }
     let text = within(parts.text.trim_end(), "mcp", limits, scratch);

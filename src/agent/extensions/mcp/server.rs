@@ -19,6 +19,7 @@ use tau_protocol::extension::{
     ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState, McpResource, PromptCommand,
 };
 use tau_tools::counted::counted;
+use tau_tools::user_error::UserError;
 use tau_tools::{Access, AnyTool};
 
 /// The minimum time between two listings of a server's tools.
@@ -168,10 +169,10 @@ impl Server {
     pub(super) async fn start(self: &Arc<Self>) {
         if let Err(why) = self.connection().await {
             let mut known = self.known.lock();
-            (known.state, known.problem) = (ExtensionState::Failed, Some(why.clone()));
+            (known.state, known.problem) = (ExtensionState::Failed, Some(why.to_string()));
             drop(known);
             let text = format!("MCP server {} cannot be used: {why}", self.configured.server.name);
-            let hint = match why == oauth::needs_login(&self.configured.server.name) {
+            let hint = match *why == *oauth::needs_login(&self.configured.server.name) {
                 true => "after that, the next prompt connects to it",
                 false => "it is tried again at the next start",
             };
@@ -181,7 +182,7 @@ impl Server {
 
     /// The connection to it; it is started if it is not running. The error is the reason it cannot be
     /// started, as part of a sentence.
-    pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, String> {
+    pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, UserError> {
         let mut current = self.connection.lock().await;
         if let Some(connection) = current.as_ref().filter(|connection| !connection.ended.is_cancelled()) {
             return Ok(Arc::clone(connection));
@@ -196,7 +197,7 @@ impl Server {
         Ok(connection)
     }
 
-    async fn list_tools(self: &Arc<Self>, connection: &Connection) -> Result<(), String> {
+    async fn list_tools(self: &Arc<Self>, connection: &Connection) -> Result<(), UserError> {
         let (listed, odd) = connection.tools().await?;
         let McpServer { name, allow_tools, deny_tools, .. } = &self.configured.server;
         let is_in = |list: &[String], tool: &str| list.iter().any(|pattern| names::matches(pattern, tool));
@@ -231,7 +232,7 @@ impl Server {
                 self.known.lock().prompts = listed;
                 self.around.changed.notify_one();
             }
-            Err(why) => self.known.lock().problem = Some(why),
+            Err(why) => self.known.lock().problem = Some(why.into()),
         }
     }
 
@@ -243,7 +244,7 @@ impl Server {
                 self.known.lock().resources = listed;
                 self.around.changed.notify_one();
             }
-            Err(why) => self.known.lock().problem = Some(why),
+            Err(why) => self.known.lock().problem = Some(why.into()),
         }
     }
 
@@ -293,7 +294,7 @@ impl Server {
         match list {
             ServerList::Tools => {
                 if let Err(why) = self.list_tools(connection).await {
-                    tracing::debug!(server = self.configured.server.name, why, "cannot list the tools again");
+                    tracing::debug!(server = self.configured.server.name, %why, "cannot list the tools again");
                 }
             }
             ServerList::Prompts => self.list_prompts(connection).await,

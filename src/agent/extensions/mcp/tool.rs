@@ -12,6 +12,7 @@ use super::connection::{CallFailure, Connection};
 use super::{lenient, result, schema};
 use crate::extensions::call_title;
 use tau_tools::counted::counted;
+use tau_tools::user_error::UserError;
 use tau_tools::{
     Access, AnyTool, Approved, Details, Prepared, PreparingCall, ToolContext, ToolError, ToolOutput,
     ToolSpec, args,
@@ -26,7 +27,7 @@ const MAX_DESCRIPTION_LEN: usize = 8_000;
 /// The maximum length of a display name, in characters.
 const MAX_LABEL_LEN: usize = 80;
 
-type Connecting = Pin<Box<dyn Future<Output = Result<Arc<Connection>, String>> + Send>>;
+type Connecting = Pin<Box<dyn Future<Output = Result<Arc<Connection>, UserError>> + Send>>;
 
 /// The facts about a tool's server that a call needs.
 pub(super) struct Callee {

@@ -1,5 +1,7 @@
 //! Replaces environment variables in the configuration of servers.
 
+use tau_tools::user_error::UserError;
+
 /// The forms that are replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Forms {
@@ -10,12 +12,12 @@ pub(super) enum Forms {
 }
 
 /// The text with the values of variables: `${NAME}`, `${NAME:-default}` and, for all forms, `$NAME`. `lookup`
-/// returns the value of a variable. The error is the name of an unset variable without a default.
+/// returns the value of a variable. Fails if a variable without a default is not set.
 pub(super) fn expand(
     text: &str,
     forms: Forms,
     lookup: &dyn Fn(&str) -> Option<String>,
-) -> Result<String, String> {
+) -> Result<String, UserError> {
     let (mut expanded, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once('$') {
         expanded.push_str(before);
@@ -26,7 +28,7 @@ pub(super) fn expand(
             };
             if is_name(name) {
                 let value = lookup(name).filter(|value| !value.is_empty());
-                expanded.push_str(&value.or(default.map(str::to_owned)).ok_or(name)?);
+                expanded.push_str(&value.or(default.map(str::to_owned)).ok_or_else(|| unset(name))?);
                 rest = after;
                 continue;
             }
@@ -34,7 +36,7 @@ pub(super) fn expand(
         let length = after.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').count();
         let name = after.get(..length).unwrap_or_default();
         if forms == Forms::All && is_name(name) {
-            expanded.push_str(&lookup(name).filter(|value| !value.is_empty()).ok_or(name)?);
+            expanded.push_str(&lookup(name).filter(|value| !value.is_empty()).ok_or_else(|| unset(name))?);
             rest = after.get(length..).unwrap_or_default();
         } else {
             expanded.push('$');
@@ -43,6 +45,10 @@ pub(super) fn expand(
     }
     expanded.push_str(rest);
     Ok(expanded)
+}
+
+fn unset(name: &str) -> UserError {
+    UserError::new(format!("the variable {name} is not set"))
 }
 
 fn is_name(text: &str) -> bool {
@@ -64,7 +70,7 @@ mod tests {
         };
         let check = |text: &str, forms, expected: Result<&str, &str>| {
             let found = expand(text, forms, &lookup);
-            assert_eq!(found.as_deref().map_err(String::as_str), expected, "{text}");
+            assert_eq!(found, expected.map(str::to_owned).map_err(unset), "{text}");
         };
         check("Bearer $A", Forms::All, Ok("Bearer 1"));
         check("x${A}y$A.", Forms::All, Ok("x1y1."));

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use ring::digest::{Context, SHA256};
 
 use crate::settings::private_files::open_regular;
+use tau_tools::user_error::UserError;
 
 /// The maximum number of files and folders in a package.
 pub const MAX_ENTRIES: usize = 5_000;
@@ -30,7 +31,7 @@ pub struct FolderDigest {
 ///
 /// # Errors
 /// When it is too large, cannot be read, or holds links or special files; as part of a sentence.
-pub fn of_folder(root: &Path) -> Result<FolderDigest, String> {
+pub fn of_folder(root: &Path) -> Result<FolderDigest, UserError> {
     let mut digest = FolderDigest::default();
     let mut context = Context::new(&SHA256);
     for path in files(root)? {
@@ -40,7 +41,7 @@ pub fn of_folder(root: &Path) -> Result<FolderDigest, String> {
         let meta = file.metadata().map_err(named)?;
         digest.bytes = digest.bytes.saturating_add(meta.len());
         if digest.bytes > MAX_SIZE {
-            return Err(format!("{} is larger than {} MB", root.display(), MAX_SIZE / 1024 / 1024));
+            return Err(format!("{} is larger than {} MB", root.display(), MAX_SIZE / 1024 / 1024).into());
         }
         let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or_default());
         file.take(meta.len()).read_to_end(&mut bytes).map_err(named)?;
@@ -63,26 +64,28 @@ pub fn of_folder(root: &Path) -> Result<FolderDigest, String> {
 ///
 /// # Errors
 /// Like [`of_folder`].
-pub fn files(root: &Path) -> Result<Vec<PathBuf>, String> {
+pub fn files(root: &Path) -> Result<Vec<PathBuf>, UserError> {
     let (mut files, mut open, mut seen) = (Vec::new(), vec![(root.to_owned(), 0)], 0_usize);
     while let Some((folder, depth)) = open.pop() {
         let named = |error: std::io::Error| format!("{}: {error}", folder.display());
         if depth > MAX_DEPTH {
-            return Err(format!("{} is nested too deeply", folder.display()));
+            return Err(format!("{} is nested too deeply", folder.display()).into());
         }
         for entry in std::fs::read_dir(&folder).map_err(named)? {
             let entry = entry.map_err(named)?;
             let kind = entry.file_type().map_err(named)?;
             seen += 1;
             if seen > MAX_ENTRIES {
-                return Err(format!("{} has more than {MAX_ENTRIES} files and folders", root.display()));
+                return Err(
+                    format!("{} has more than {MAX_ENTRIES} files and folders", root.display()).into()
+                );
             }
             if kind.is_dir() {
                 open.push((entry.path(), depth + 1));
             } else if kind.is_file() {
                 files.push(entry.path());
             } else {
-                return Err(format!("{} is not a regular file", entry.path().display()));
+                return Err(format!("{} is not a regular file", entry.path().display()).into());
             }
         }
     }

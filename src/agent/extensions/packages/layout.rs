@@ -13,6 +13,7 @@ use crate::extensions::front_matter::FrontMatter;
 use crate::extensions::skills;
 use crate::settings::MAX_BYTES;
 use crate::settings::private_files::read_capped;
+use tau_tools::user_error::UserError;
 
 const MANIFEST: &str = ".claude-plugin/plugin.json";
 const MARKETPLACE: &str = ".claude-plugin/marketplace.json";
@@ -89,7 +90,7 @@ pub fn name_of(text: &str) -> Option<String> {
 ///
 /// # Errors
 /// When its list cannot be read; as part of a sentence.
-pub fn marketplace(root: &Path) -> Result<Option<Vec<Listed>>, String> {
+pub fn marketplace(root: &Path) -> Result<Option<Vec<Listed>>, UserError> {
     let Some(list) = json(root, MARKETPLACE)? else { return Ok(None) };
     let plugins =
         list.get("plugins").and_then(Value::as_array).ok_or(format!("{MARKETPLACE} has no plugins"))?;
@@ -128,7 +129,7 @@ fn source_of(source: &Value, base: &str) -> Option<String> {
 ///
 /// # Errors
 /// When its manifest cannot be read; as part of a sentence.
-pub fn of_folder(root: &Path, entry: Option<&Value>) -> Result<Layout, String> {
+pub fn of_folder(root: &Path, entry: Option<&Value>) -> Result<Layout, UserError> {
     let manifest = json(root, MANIFEST)?;
     let package = json(root, "package.json").ok().flatten();
     let sources = [manifest.as_ref(), entry, package.as_ref()];
@@ -229,7 +230,7 @@ fn holds(folder: &Path, ending: &str) -> bool {
 ///
 /// # Errors
 /// When a path leads out of the package.
-fn named(root: &Path, value: &Value, list: &mut Vec<String>) -> Result<(), String> {
+fn named(root: &Path, value: &Value, list: &mut Vec<String>) -> Result<(), UserError> {
     let paths: Vec<&str> = match value {
         Value::String(path) => vec![path],
         Value::Array(paths) => paths.iter().filter_map(Value::as_str).collect(),
@@ -269,11 +270,13 @@ pub(super) fn as_mcp_file(text: &str) -> String {
 }
 
 /// A JSON file; `None` if it does not exist.
-fn json(root: &Path, path: &str) -> Result<Option<Value>, String> {
+fn json(root: &Path, path: &str) -> Result<Option<Value>, UserError> {
     match read_capped(&root.join(path), MAX_BYTES) {
-        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| format!("{path}: {error}")),
+        Ok(bytes) => {
+            serde_json::from_slice(&bytes).map(Some).map_err(|error| format!("{path}: {error}").into())
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("{path}: {error}")),
+        Err(error) => Err(format!("{path}: {error}").into()),
     }
 }
 

@@ -115,13 +115,14 @@ fn skill(folder: &Path, path: PathBuf, source: ExtensionSource, head: io::Result
         is_broken: true,
         problems: Vec::new(),
     };
-    let found = match head.map_err(|error| error.to_string()).and_then(|head| FrontMatter::parse(&head)) {
-        Ok(found) => found,
-        Err(problem) => {
-            skill.problems.push(problem);
-            return skill;
-        }
-    };
+    let found =
+        match head.map_err(|error| error.to_string().into()).and_then(|head| FrontMatter::parse(&head)) {
+            Ok(found) => found,
+            Err(problem) => {
+                skill.problems.push(problem.into());
+                return skill;
+            }
+        };
     skill.problems.extend(found.problem.clone());
     skill.is_broken = false;
     skill.is_listed = !found.is_true("disable-model-invocation");

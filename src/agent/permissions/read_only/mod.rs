@@ -200,10 +200,10 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
             let literals: Option<Vec<Cow<'_, str>>> = arguments.iter().map(Word::literal).collect();
             let literals = literals.filter(|_| plain == "cargo" && !part.more_arguments);
             if let Some(judged) = literals.and_then(|words| programs::cargo_metadata(&words, surroundings)) {
-                return judged.err();
+                return judged.err().map(String::from);
             }
             if let Some(judged) = only.and_then(|only| programs::version(plain, &only, surroundings)) {
-                return judged.err();
+                return judged.err().map(String::from);
             }
             Some(format!("{} may change something", shown(&name)))
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Surroundings;
 use crate::permissions::links;
 use crate::permissions::path_pattern::normalised;
+use tau_tools::user_error::UserError;
 
 /// A program that only prints its version, with the options for that.
 struct Versioned {
@@ -94,7 +95,11 @@ const CHOICES: [&str; 26] = [
 const TOOLCHAINS: [&str; 2] = ["rust-toolchain", "rust-toolchain.toml"];
 
 /// The reason a program may do more than print its version. The outer `None`: it is not one of these.
-pub(super) fn version(name: &str, only: &str, surroundings: &Surroundings<'_>) -> Option<Result<(), String>> {
+pub(super) fn version(
+    name: &str,
+    only: &str,
+    surroundings: &Surroundings<'_>,
+) -> Option<Result<(), UserError>> {
     let row = VERSIONED.iter().find(|row| row.name == name && row.options.contains(&only))?;
     Some(is_the_user_s(name, row.chosen_by, surroundings))
 }
@@ -104,7 +109,7 @@ pub(super) fn version(name: &str, only: &str, surroundings: &Surroundings<'_>) -
 pub(super) fn cargo_metadata(
     arguments: &[Cow<'_, str>],
     surroundings: &Surroundings<'_>,
-) -> Option<Result<(), String>> {
+) -> Option<Result<(), UserError>> {
     const PLAIN: [&str; 9] = [
         "--no-deps",
         "--offline",
@@ -130,7 +135,7 @@ fn is_the_user_s(
     name: &str,
     chosen_by: &'static [&'static str],
     surroundings: &Surroundings<'_>,
-) -> Result<(), String> {
+) -> Result<(), UserError> {
     // A missing program does not run.
     let Some(program) = links::program(name) else { return Ok(()) };
     let real = links::followed(&program);
@@ -151,7 +156,7 @@ fn is_the_user_s(
         return Ok(());
     }
     let Some(directories) = surroundings.directories else {
-        return Err(format!("it is not known what {name} is in that folder"));
+        return Err(format!("it is not known what {name} is in that folder").into());
     };
     // Files in the home directory are the user's choice, unless it is the workspace.
     let is_own = |folder: &Path| Some(folder) == surroundings.home && folder != surroundings.workspace.plain;
@@ -165,7 +170,7 @@ fn is_the_user_s(
         path.symlink_metadata().is_ok() && !(is_toolchain && is_installed_toolchain(path, surroundings))
     };
     let found = choices.find(chooses);
-    found.map_or(Ok(()), |path| Err(format!("{} decides what {name} runs", path.display())))
+    found.map_or(Ok(()), |path| Err(format!("{} decides what {name} runs", path.display()).into()))
 }
 
 /// Whether a toolchain file only requests an installed toolchain: others are a folder, or are downloaded.

@@ -15,6 +15,7 @@ use super::git_config::{Setting, settings};
 use crate::permissions::path_pattern::normalised;
 use parking_lot::Mutex;
 use tau_tools::git_index::{self, IndexEntry};
+use tau_tools::user_error::UserError;
 
 /// The size limit of a settings file, and of the small files beside it, in bytes.
 const MAX_CONFIG: u64 = 256 * 1024;
@@ -63,7 +64,7 @@ fn found_from(start: &Path, left: &mut usize) -> Option<String> {
         if let Some(found) = git_folder(&git) {
             return match found {
                 Ok(found) => of_repository(&found, Some(folder), left),
-                Err(why) => Some(why),
+                Err(why) => Some(why.into()),
             };
         }
         let has = |name: &str| folder.join(name).symlink_metadata().is_ok();
@@ -75,16 +76,18 @@ fn found_from(start: &Path, left: &mut usize) -> Option<String> {
 }
 
 /// The repository folder that `.git` is or names; `None` if git searches further up.
-fn git_folder(git: &Path) -> Option<Result<PathBuf, String>> {
+fn git_folder(git: &Path) -> Option<Result<PathBuf, UserError>> {
     let facts = git.metadata().ok()?;
     if facts.is_dir() {
         return is_git_folder(git).then(|| Ok(git.to_owned()));
     }
-    let unknown = || Err(format!("it is not known where {} leads", git.display()));
+    let unknown = || Err(UserError::new(format!("it is not known where {} leads", git.display())));
     let Some(text) = read_small(git) else { return Some(unknown()) };
     let target =
         text.strip_prefix("gitdir:").map(|path| path.trim_start_matches(' ').trim_end_matches(['\n', '\r']));
-    let Some(target) = target.filter(|target| !target.is_empty()) else { return Some(unknown()) };
+    let Some(target) = target.filter(|target| !target.is_empty()) else {
+        return Some(unknown());
+    };
     Some(Ok(git.parent().unwrap_or(git).join(target)))
 }
 
@@ -134,7 +137,7 @@ fn of_repository(git: &Path, work_tree: Option<&Path>, left: &mut usize) -> Opti
         let why = match found {
             _ if *left == 0 => Some("there are too many submodules to look at".to_owned()),
             Ok(found) => of_repository(&found, Some(&folder), left),
-            Err(why) => Some(why),
+            Err(why) => Some(why.into()),
         };
         if why.is_some() {
             return why;

@@ -6,6 +6,7 @@ use crate::rpc::lines::InputLine;
 use crate::rpc::request;
 use tau_protocol::approval::ApprovalAnswer;
 use tau_protocol::command::QuestionAnswer;
+use tau_tools::user_error::UserError;
 
 /// A parsed line of input.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +22,7 @@ pub enum InputCommand {
 }
 
 /// Parses a line. The error is a sentence about its fault.
-pub fn parse(line: &InputLine) -> Result<InputCommand, String> {
+pub fn parse(line: &InputLine) -> Result<InputCommand, UserError> {
     let text = match line {
         InputLine::Record(text) => text,
         InputLine::TooLong => return Err("the line is longer than 64 MiB".into()),

@@ -488,7 +488,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
             let written = self.driver.within(answer::write(path, text.to_owned())).await;
             if let Some(Err(error)) = written {
                 warn(&error);
-                (self.outcome, self.error) = (Exit::Model, Some(error));
+                (self.outcome, self.error) = (Exit::Model, Some(error.into()));
             }
         }
     }

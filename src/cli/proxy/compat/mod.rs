@@ -21,6 +21,7 @@ use tau_protocol::event::Delta;
 use tau_protocol::message::AssistantMessage;
 
 pub(super) use read::Asked;
+use tau_tools::user_error::UserError;
 
 /// A format of requests and answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub(super) enum Dialect {
 
 impl Dialect {
     /// The request in this format. The error is what is wrong with it, or cannot be passed on.
-    pub(super) fn read(self, body: &Value) -> Result<Asked, String> {
+    pub(super) fn read(self, body: &Value) -> Result<Asked, UserError> {
         match self {
             Dialect::Chat => read_chat::read(body),
             Dialect::Responses => read_responses::read(body),

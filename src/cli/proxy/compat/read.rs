@@ -12,6 +12,7 @@ use tau_protocol::message::{
     UserMessage,
 };
 use tau_protocol::model::{Model, ThinkingLevel};
+use tau_tools::user_error::UserError;
 use tau_tools::{Content, Details, ToolSpec};
 
 /// A request of a client.
@@ -34,7 +35,7 @@ pub(in super::super) struct Asked {
 
 impl Asked {
     /// The fields that all formats have.
-    pub(super) fn of(body: &Value) -> Result<Self, String> {
+    pub(super) fn of(body: &Value) -> Result<Self, UserError> {
         let model = body.get("model").and_then(Value::as_str).filter(|model| !model.is_empty());
         Ok(Asked {
             model: model.ok_or("`model` is missing")?.to_owned(),
@@ -99,13 +100,13 @@ pub(super) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
 /// and those of `block`.
 pub(super) fn blocks(
     content: &Value,
-    block: &dyn Fn(&Value) -> Result<Block, String>,
-) -> Result<Vec<Block>, String> {
+    block: &dyn Fn(&Value) -> Result<Block, UserError>,
+) -> Result<Vec<Block>, UserError> {
     match content {
         Value::Null => Ok(Vec::new()),
         Value::String(text) => Ok(vec![Block::text(text.clone())]),
         Value::Array(parts) => parts.iter().map(block).collect(),
-        _ => Err("`content` is neither text nor a list".to_owned()),
+        _ => Err("`content` is neither text nor a list".into()),
     }
 }
 
@@ -115,24 +116,24 @@ pub(super) fn unsupported(kind: &str) -> String {
 }
 
 /// Fails when a field is set that cannot be passed on.
-pub(super) fn refuse(body: &Value, fields: &[&str]) -> Result<(), String> {
+pub(super) fn refuse(body: &Value, fields: &[&str]) -> Result<(), UserError> {
     match fields.iter().find(|field| set(body, field).is_some_and(|value| *value != Value::Bool(false))) {
-        Some(field) => Err(format!("`{field}` is not supported by tau proxy")),
+        Some(field) => Err(format!("`{field}` is not supported by tau proxy").into()),
         None => Ok(()),
     }
 }
 
 /// The thinking level of a word for effort. Fails when there is no such level.
-pub(super) fn effort(word: &str) -> Result<ThinkingLevel, String> {
+pub(super) fn effort(word: &str) -> Result<ThinkingLevel, UserError> {
     let word = if word == "none" { "off" } else { word };
-    ThinkingLevel::named(word).ok_or_else(|| format!("there is no effort {word:?}"))
+    ThinkingLevel::named(word).ok_or_else(|| format!("there is no effort {word:?}").into())
 }
 
 /// A tool with a name, a description and the schema of its arguments. Fails when it has no name.
-pub(super) fn tool(value: &Value, parameters: &str) -> Result<ToolSpec, String> {
+pub(super) fn tool(value: &Value, parameters: &str) -> Result<ToolSpec, UserError> {
     let name = text(value, "name");
     if name.is_empty() {
-        return Err("a tool has no name".to_owned());
+        return Err("a tool has no name".into());
     }
     let schema = set(value, parameters).cloned();
     Ok(ToolSpec {
@@ -146,7 +147,7 @@ pub(super) fn tool(value: &Value, parameters: &str) -> Result<ToolSpec, String> 
 
 /// A picture in an address (`data:image/png;base64,…`). Fails when the address leads elsewhere: tau does not
 /// fetch it.
-pub(super) fn picture(url: &str) -> Result<(String, String), String> {
+pub(super) fn picture(url: &str) -> Result<(String, String), UserError> {
     let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(','));
     let (kind, data) = data.ok_or("pictures have to be sent as data: addresses; tau proxy fetches none")?;
     let mime = kind.strip_suffix(";base64").ok_or("pictures have to be base64")?;
@@ -199,7 +200,12 @@ impl Conversation {
     }
 
     /// Fails when there was no such call.
-    pub(super) fn result(&mut self, id: &str, content: Vec<Content>, is_error: bool) -> Result<(), String> {
+    pub(super) fn result(
+        &mut self,
+        id: &str,
+        content: Vec<Content>,
+        is_error: bool,
+    ) -> Result<(), UserError> {
         let name =
             self.names.get(id).ok_or_else(|| format!("there is a result of {id:?}, but no such call"))?;
         self.messages.push(Message::ToolResult(ToolResultMessage {
@@ -216,7 +222,7 @@ impl Conversation {
     }
 
     /// Fails when there are none.
-    pub(super) fn into_messages(mut self) -> Result<Vec<Message>, String> {
+    pub(super) fn into_messages(mut self) -> Result<Vec<Message>, UserError> {
         for message in &mut self.messages {
             if let Message::Assistant(assistant) = message
                 && assistant.tool_calls().next().is_some()
@@ -224,7 +230,7 @@ impl Conversation {
                 assistant.stop_reason = StopReason::ToolUse;
             }
         }
-        if self.messages.is_empty() { Err("there are no messages".to_owned()) } else { Ok(self.messages) }
+        if self.messages.is_empty() { Err("there are no messages".into()) } else { Ok(self.messages) }
     }
 }
 

@@ -7,16 +7,17 @@ use super::read::{
 };
 use tau_protocol::message::Block;
 use tau_tools::Content;
+use tau_tools::user_error::UserError;
 
 /// The request. The error is what is wrong with it, or cannot be passed on.
-pub(super) fn read(body: &Value) -> Result<Asked, String> {
+pub(super) fn read(body: &Value) -> Result<Asked, UserError> {
     refuse(body, &["stop", "functions", "audio", "logprobs", "web_search_options"])?;
     if body.get("n").and_then(Value::as_u64).is_some_and(|count| count > 1) {
-        return Err("`n` above 1 is not supported by tau proxy".to_owned());
+        return Err("`n` above 1 is not supported by tau proxy".into());
     }
     let format = body.get("response_format").map(|format| text(format, "type")).unwrap_or_default();
     if !matches!(format, "" | "text") {
-        return Err("`response_format` is not supported by tau proxy".to_owned());
+        return Err("`response_format` is not supported by tau proxy".into());
     }
     let mut asked = Asked::of(body)?;
     asked.with_usage = body.get("stream_options").is_some_and(|options| flag(options, "include_usage"));
@@ -34,24 +35,28 @@ pub(super) fn read(body: &Value) -> Result<Asked, String> {
     Ok(asked)
 }
 
-fn read_tool(value: &Value) -> Result<tau_tools::ToolSpec, String> {
+fn read_tool(value: &Value) -> Result<tau_tools::ToolSpec, UserError> {
     match value.get("function").filter(|_| text(value, "type") == "function") {
         Some(function) => tool(function, "parameters"),
-        None => Err(format!("tools of type {:?} are not supported by tau proxy", text(value, "type"))),
+        None => Err(format!("tools of type {:?} are not supported by tau proxy", text(value, "type")).into()),
     }
 }
 
 /// The tools that the model may call. Fails when it has to call one.
-pub(super) fn chosen<T>(choice: Option<&Value>, tools: Vec<T>) -> Result<Vec<T>, String> {
+pub(super) fn chosen<T>(choice: Option<&Value>, tools: Vec<T>) -> Result<Vec<T>, UserError> {
     match choice {
         None | Some(Value::Null) => Ok(tools),
         Some(Value::String(word)) if word == "auto" => Ok(tools),
         Some(Value::String(word)) if word == "none" => Ok(Vec::new()),
-        Some(_) => Err("only the tool choices auto and none are supported by tau proxy".to_owned()),
+        Some(_) => Err("only the tool choices auto and none are supported by tau proxy".into()),
     }
 }
 
-fn read_message(message: &Value, asked: &mut Asked, conversation: &mut Conversation) -> Result<(), String> {
+fn read_message(
+    message: &Value,
+    asked: &mut Asked,
+    conversation: &mut Conversation,
+) -> Result<(), UserError> {
     let content = message.get("content").unwrap_or(&Value::Null);
     match text(message, "role") {
         "system" | "developer" => asked.system.push(plain(content)?),
@@ -72,7 +77,7 @@ fn read_message(message: &Value, asked: &mut Asked, conversation: &mut Conversat
             let content = blocks(content)?.into_iter().filter_map(as_content).collect();
             conversation.result(text(message, "tool_call_id"), content, false)?;
         }
-        other => return Err(format!("there is no role {other:?}")),
+        other => return Err(format!("there is no role {other:?}").into()),
     }
     Ok(())
 }
@@ -87,7 +92,7 @@ pub(super) fn as_content(block: Block) -> Option<Content> {
 }
 
 /// Content that is only text.
-fn plain(content: &Value) -> Result<String, String> {
+fn plain(content: &Value) -> Result<String, UserError> {
     let texts = blocks(content)?.into_iter().map(|block| match block {
         Block::Text { text, .. } => Ok(text),
         _ => Err("only text is expected here".to_owned()),
@@ -95,7 +100,7 @@ fn plain(content: &Value) -> Result<String, String> {
     Ok(texts.collect::<Result<Vec<_>, _>>()?.join("\n"))
 }
 
-fn blocks(content: &Value) -> Result<Vec<Block>, String> {
+fn blocks(content: &Value) -> Result<Vec<Block>, UserError> {
     read::blocks(content, &|part| match text(part, "type") {
         "text" => Ok(Block::text(text(part, "text"))),
         "refusal" => Ok(Block::text(text(part, "refusal"))),
@@ -104,6 +109,6 @@ fn blocks(content: &Value) -> Result<Vec<Block>, String> {
             let (data, mime_type) = picture(url.as_str().unwrap_or_else(|| text(url, "url")))?;
             Ok(Block::Image { data, mime_type })
         }
-        other => Err(unsupported(other)),
+        other => Err(unsupported(other).into()),
     })
 }

@@ -6,6 +6,7 @@ use super::read::{self, Asked, Conversation, effort, flag, list, refuse, set, te
 use super::read_chat::as_content;
 use tau_protocol::message::{Block, ToolCall};
 use tau_protocol::model::ThinkingLevel;
+use tau_tools::user_error::UserError;
 
 /// Thinking budgets in tokens from which a level applies.
 const LEVELS: [(u64, ThinkingLevel); 4] = [
@@ -16,12 +17,12 @@ const LEVELS: [(u64, ThinkingLevel); 4] = [
 ];
 
 /// The request. The error is what is wrong with it, or cannot be passed on.
-pub(super) fn read(body: &Value) -> Result<Asked, String> {
+pub(super) fn read(body: &Value) -> Result<Asked, UserError> {
     refuse(body, &["stop_sequences", "mcp_servers", "container"])?;
     let mut asked = Asked::of(body)?;
     asked.max_tokens = body.get("max_tokens").and_then(Value::as_u64);
     if asked.max_tokens.is_none() {
-        return Err("`max_tokens` is missing".to_owned());
+        return Err("`max_tokens` is missing".into());
     }
     asked.thinking = thinking(body)?;
     let user = body.get("metadata").map(|metadata| text(metadata, "user_id"));
@@ -37,24 +38,24 @@ pub(super) fn read(body: &Value) -> Result<Asked, String> {
             "system" => {
                 asked.system.extend(blocks(content)?.iter().filter_map(Block::as_text).map(str::to_owned));
             }
-            other => return Err(format!("there is no role {other:?}")),
+            other => return Err(format!("there is no role {other:?}").into()),
         }
     }
     asked.messages = conversation.into_messages()?;
     let read_tool = |value: &Value| match text(value, "type") {
         "" | "custom" => tool(value, "input_schema"),
-        other => Err(format!("tools of type {other:?} are not supported by tau proxy")),
+        other => Err(format!("tools of type {other:?} are not supported by tau proxy").into()),
     };
     let tools: Result<Vec<_>, _> = list(body, "tools").iter().map(read_tool).collect();
     asked.tools = match body.get("tool_choice").map(|choice| text(choice, "type")) {
         None | Some("" | "auto") => tools?,
         Some("none") => Vec::new(),
-        Some(_) => return Err("only the tool choices auto and none are supported by tau proxy".to_owned()),
+        Some(_) => return Err("only the tool choices auto and none are supported by tau proxy".into()),
     };
     Ok(asked)
 }
 
-fn thinking(body: &Value) -> Result<Option<ThinkingLevel>, String> {
+fn thinking(body: &Value) -> Result<Option<ThinkingLevel>, UserError> {
     let word = body.get("output_config").and_then(|config| set(config, "effort")?.as_str());
     let word = word.map(effort).transpose()?;
     let thinking = body.get("thinking").unwrap_or(&Value::Null);
@@ -69,7 +70,7 @@ fn thinking(body: &Value) -> Result<Option<ThinkingLevel>, String> {
 }
 
 /// The parts of a user's message: results of tools, and the rest.
-fn read_user(content: &Value, conversation: &mut Conversation) -> Result<(), String> {
+fn read_user(content: &Value, conversation: &mut Conversation) -> Result<(), UserError> {
     let Value::Array(parts) = content else {
         conversation.user(blocks(content)?);
         return Ok(());
@@ -81,22 +82,22 @@ fn read_user(content: &Value, conversation: &mut Conversation) -> Result<(), Str
         let content = content.into_iter().filter_map(as_content).collect();
         conversation.result(text(result, "tool_use_id"), content, flag(result, "is_error"))?;
     }
-    let rest: Result<Vec<Block>, String> = rest.into_iter().map(block).collect();
+    let rest: Result<Vec<Block>, UserError> = rest.into_iter().map(block).collect();
     conversation.user(rest?);
     Ok(())
 }
 
-fn blocks(content: &Value) -> Result<Vec<Block>, String> {
+fn blocks(content: &Value) -> Result<Vec<Block>, UserError> {
     read::blocks(content, &block)
 }
 
-fn block(part: &Value) -> Result<Block, String> {
+fn block(part: &Value) -> Result<Block, UserError> {
     Ok(match text(part, "type") {
         "text" => Block::text(text(part, "text")),
         "image" => {
             let source = part.get("source").unwrap_or(&Value::Null);
             if text(source, "type") != "base64" {
-                return Err("pictures have to be sent as base64; tau proxy fetches none".to_owned());
+                return Err("pictures have to be sent as base64; tau proxy fetches none".into());
             }
             Block::Image {
                 data: text(source, "data").to_owned(),
@@ -119,6 +120,6 @@ fn block(part: &Value) -> Result<Block, String> {
             arguments: part.get("input").cloned().unwrap_or_else(|| serde_json::json!({})),
             thought_signature: None,
         }),
-        other => return Err(unsupported(other)),
+        other => return Err(unsupported(other).into()),
     })
 }

@@ -7,14 +7,15 @@ use super::read::{
 };
 use super::read_chat::{as_content, chosen};
 use tau_protocol::message::Block;
+use tau_tools::user_error::UserError;
 
 /// The request. The error is what is wrong with it, or cannot be passed on.
-pub(super) fn read(body: &Value) -> Result<Asked, String> {
+pub(super) fn read(body: &Value) -> Result<Asked, UserError> {
     // Nothing is stored, so there is nothing to refer to.
     refuse(body, &["previous_response_id", "conversation", "prompt", "background"])?;
     let format = body.get("text").and_then(|text| text.get("format")).map(|format| text(format, "type"));
     if !matches!(format, None | Some("" | "text")) {
-        return Err("`text.format` is not supported by tau proxy".to_owned());
+        return Err("`text.format` is not supported by tau proxy".into());
     }
     let mut asked = Asked::of(body)?;
     asked.max_tokens = body.get("max_output_tokens").and_then(Value::as_u64);
@@ -30,19 +31,19 @@ pub(super) fn read(body: &Value) -> Result<Asked, String> {
                 read_item(item, &mut asked, &mut conversation)?;
             }
         }
-        _ => return Err("`input` is missing".to_owned()),
+        _ => return Err("`input` is missing".into()),
     }
     asked.messages = conversation.into_messages()?;
     let read_tool = |value: &Value| match text(value, "type") {
         "function" => tool(value, "parameters"),
-        other => Err(format!("tools of type {other:?} are not supported by tau proxy")),
+        other => Err(format!("tools of type {other:?} are not supported by tau proxy").into()),
     };
     let tools: Result<Vec<_>, _> = list(body, "tools").iter().map(read_tool).collect();
     asked.tools = chosen(body.get("tool_choice"), tools?)?;
     Ok(asked)
 }
 
-fn read_item(item: &Value, asked: &mut Asked, conversation: &mut Conversation) -> Result<(), String> {
+fn read_item(item: &Value, asked: &mut Asked, conversation: &mut Conversation) -> Result<(), UserError> {
     match text(item, "type") {
         "" | "message" => {
             let blocks = blocks(item.get("content").unwrap_or(&Value::Null))?;
@@ -52,7 +53,7 @@ fn read_item(item: &Value, asked: &mut Asked, conversation: &mut Conversation) -
                 }
                 "user" => conversation.user(blocks),
                 "assistant" => conversation.assistant(blocks),
-                other => return Err(format!("there is no role {other:?}")),
+                other => return Err(format!("there is no role {other:?}").into()),
             }
         }
         "function_call" => {
@@ -76,12 +77,12 @@ fn read_item(item: &Value, asked: &mut Asked, conversation: &mut Conversation) -
                 redacted: false,
             }]);
         }
-        other => return Err(format!("items of type {other:?} are not supported by tau proxy")),
+        other => return Err(format!("items of type {other:?} are not supported by tau proxy").into()),
     }
     Ok(())
 }
 
-fn blocks(content: &Value) -> Result<Vec<Block>, String> {
+fn blocks(content: &Value) -> Result<Vec<Block>, UserError> {
     read::blocks(content, &|part| match text(part, "type") {
         "input_text" | "output_text" | "text" => Ok(Block::text(text(part, "text"))),
         "refusal" => Ok(Block::text(text(part, "refusal"))),
@@ -89,6 +90,6 @@ fn blocks(content: &Value) -> Result<Vec<Block>, String> {
             let (data, mime_type) = picture(text(part, "image_url"))?;
             Ok(Block::Image { data, mime_type })
         }
-        other => Err(unsupported(other)),
+        other => Err(unsupported(other).into()),
     })
 }

@@ -51,7 +51,7 @@ async fn answer(
     let invalid = |text: String| Refused::new(StatusCode::BAD_REQUEST, "invalid_request_error", text);
     let value: Value = serde_json::from_slice(body)
         .map_err(|error| invalid(format!("the request is not valid: {error}")))?;
-    let asked = dialect.read(&value).map_err(invalid)?;
+    let asked = dialect.read(&value).map_err(|error| invalid(error.into()))?;
     let model = serving.named(&asked.model, &client)?;
     let created = now();
     let facts = AnswerFacts {

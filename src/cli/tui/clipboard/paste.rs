@@ -8,6 +8,7 @@ use super::{ClipboardProgram, is_set, usable};
 use crate::tui::call::Call;
 use crate::tui::files::picture_of;
 use tau_app::request::Pasted;
+use tau_tools::user_error::UserError;
 
 /// Time limit for a program to output the clipboard, which it may have to request from another one.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -33,7 +34,7 @@ pub(super) struct Reading {
 
 /// The content of the clipboard. The error is a sentence for the user: it is empty, or cannot be read, and a
 /// remedy.
-pub async fn paste(call: &Call) -> Result<Pasted, String> {
+pub async fn paste(call: &Call) -> Result<Pasted, UserError> {
     for program in usable(is_set) {
         if program.remote {
             // tmux fetches the clipboard of its terminal into a buffer, where the terminal permits it.
@@ -48,7 +49,7 @@ pub async fn paste(call: &Call) -> Result<Pasted, String> {
 }
 
 /// The program's output; `None` when it is not installed.
-async fn read(program: &ClipboardProgram) -> Result<Option<Pasted>, String> {
+async fn read(program: &ClipboardProgram) -> Result<Option<Pasted>, UserError> {
     let Reading { types, picture, text } = &program.reading;
     let types = match types {
         [] => String::new(),
@@ -69,7 +70,7 @@ async fn read(program: &ClipboardProgram) -> Result<Option<Pasted>, String> {
     let Some(bytes) = run(text).await? else { return Ok(None) };
     match text_of(&bytes) {
         Some(text) => Ok(Some(text)),
-        None => Err(EMPTY.to_owned()),
+        None => Err(EMPTY.into()),
     }
 }
 
@@ -83,11 +84,11 @@ fn unwrapped(bytes: Vec<u8>) -> Vec<u8> {
 
 /// The output of a command. Empty when it fails, as all of them do without matching content; `None` when it
 /// is not installed.
-async fn run(command: &[&str]) -> Result<Option<Vec<u8>>, String> {
+async fn run(command: &[&str]) -> Result<Option<Vec<u8>>, UserError> {
     let ran = super::run(command, None, TIMEOUT).await;
     let Some(finished) = ran.map_err(|error| format!("cannot paste: {error}"))? else { return Ok(None) };
     match finished.status {
-        None => Err(too_large()),
+        None => Err(too_large().into()),
         Some(status) => Ok(Some(if status.success() { finished.output } else { Vec::new() })),
     }
 }

@@ -15,6 +15,7 @@ use crate::tui::event::ClipboardAnswer;
 use crate::tui::files::picture_of;
 use crate::tui::questions::{ClipboardAsk, ClipboardQuestion};
 use tau_app::request::Pasted;
+use tau_tools::user_error::UserError;
 
 /// Time limit for a terminal's answer.
 const ANSWER: Duration = Duration::from_secs(1);
@@ -35,10 +36,10 @@ const SETTINGS: [(&str, &str); 6] = [
 ];
 
 /// The content of the terminal's clipboard. The error is a sentence for the user, with a remedy.
-pub(super) async fn read(call: &Call) -> Result<Pasted, String> {
+pub(super) async fn read(call: &Call) -> Result<Pasted, UserError> {
     let term = std::env::var("TERM").unwrap_or_default();
     if !answers_questions(&term, is_set("TMUX")) {
-        return Err(silence());
+        return Err(silence().into());
     }
     let (sender, answers) = mpsc::unbounded_channel();
     let mut terminal = Terminal { call, sender, answers };
@@ -76,7 +77,7 @@ impl Terminal<'_> {
         knows
     }
 
-    async fn content(&mut self) -> Result<Pasted, String> {
+    async fn content(&mut self) -> Result<Pasted, UserError> {
         let until = self.ask(ClipboardQuestion::Content, CONTENT).await;
         let (mut picture, mut text) = ((String::new(), Vec::new()), Vec::new());
         loop {
@@ -98,30 +99,33 @@ impl Terminal<'_> {
                     return Err(format!(
                         "cannot paste: the terminal keeps its clipboard ({word}); {}",
                         setting()
-                    ));
+                    )
+                    .into());
                 }
-                Some(ClipboardAnswer::Unreadable) => return Err(too_large()),
+                Some(ClipboardAnswer::Unreadable) => return Err(too_large().into()),
                 Some(
                     ClipboardAnswer::KnowsTypes(_) | ClipboardAnswer::Text(_) | ClipboardAnswer::NothingMore,
                 ) => {}
-                None => return Err(silence()),
+                None => return Err(silence().into()),
             }
             if picture.1.len() + text.len() > MAX_SIZE {
-                return Err(too_large());
+                return Err(too_large().into());
             }
         }
         let picture = picture_of(&picture.1).map(Pasted::Picture);
-        picture.or_else(|| text_of(&text)).ok_or_else(|| EMPTY.to_owned())
+        picture.or_else(|| text_of(&text)).ok_or_else(|| EMPTY.to_owned().into())
     }
 
-    async fn text(&mut self) -> Result<Pasted, String> {
+    async fn text(&mut self) -> Result<Pasted, UserError> {
         let until = self.ask(ClipboardQuestion::Text, TEXT).await;
         loop {
             match self.next(until).await {
-                Some(ClipboardAnswer::Text(bytes)) => return text_of(&bytes).ok_or_else(|| EMPTY.to_owned()),
-                Some(ClipboardAnswer::Unreadable) => return Err(too_large()),
+                Some(ClipboardAnswer::Text(bytes)) => {
+                    return text_of(&bytes).ok_or_else(|| EMPTY.to_owned().into());
+                }
+                Some(ClipboardAnswer::Unreadable) => return Err(too_large().into()),
                 Some(_) => {}
-                None => return Err(silence()),
+                None => return Err(silence().into()),
             }
         }
     }

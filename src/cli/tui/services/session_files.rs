@@ -16,19 +16,21 @@ use tau_app::request::{FoundSessions, SessionRows, ShellReply};
 use tau_protocol::query::SessionSource;
 use tau_protocol::session_row::FoundSession;
 use tau_tools::counted::counted;
+use tau_tools::user_error::UserError;
 
 /// Number of session rows sent together.
 const BATCH: usize = 64;
 /// Maximum number of sessions found by a search.
 const MOST_FOUND: usize = 1_000;
 
-pub(super) fn rename(sessions: &Path, path: &Path, name: &str) -> Result<String, String> {
+pub(super) fn rename(sessions: &Path, path: &Path, name: &str) -> Result<String, UserError> {
     let source = places(sessions).origin(path);
     if source.is_foreign() {
         return Err(format!(
             "not renamed: the session is of {}, whose files are not changed",
             source.program()
-        ));
+        )
+        .into());
     }
     let named = Session::open_tail(path, Access::Write, TAIL).and_then(|mut session| {
         session.set_name(name)?;
@@ -36,7 +38,7 @@ pub(super) fn rename(sessions: &Path, path: &Path, name: &str) -> Result<String,
     });
     match named {
         Ok(()) => Ok("session renamed".to_owned()),
-        Err(error) => Err(format!("could not rename the session: {error}")),
+        Err(error) => Err(format!("could not rename the session: {error}").into()),
     }
 }
 
@@ -61,7 +63,7 @@ impl Services {
     }
 
     /// Searches what was said in sessions; sends each session as it is found.
-    pub(super) fn search(&self, call: &Call, query: &str, all: bool) -> Result<FoundSessions, String> {
+    pub(super) fn search(&self, call: &Call, query: &str, all: bool) -> Result<FoundSessions, UserError> {
         let scope = SearchScope {
             root: &self.sessions,
             others: &places(&self.sessions),
@@ -81,7 +83,7 @@ impl Services {
             let reply = |hit| ShellReply::Found(FoundSessions { found: vec![of(hit)], done: false });
             hit.is_none_or(|hit| call.send_partial(reply(hit))) && !call.is_cancelled()
         });
-        done.map_err(|error| error.to_string())?;
+        done.map_err(UserError::of)?;
         Ok(FoundSessions { found: Vec::new(), done: true })
     }
 
@@ -89,18 +91,18 @@ impl Services {
         &self,
         session: &SessionSource,
         file: Option<&Path>,
-    ) -> Result<String, String> {
+    ) -> Result<String, UserError> {
         let place = export::ExportTarget::named(file, &self.cwd);
         match export::write(session, &place, &export::secrets(&self.keys)) {
             Ok((file, 0)) => Ok(format!("exported to {}", file.display())),
             Ok((file, masked)) => {
                 Ok(format!("exported to {}; {} masked", file.display(), counted(masked, "secret")))
             }
-            Err(error) => Err(format!("could not export the session: {error}")),
+            Err(error) => Err(format!("could not export the session: {error}").into()),
         }
     }
 
-    pub(super) fn delete(&self, path: &Path) -> Result<String, String> {
+    pub(super) fn delete(&self, path: &Path) -> Result<String, UserError> {
         sessions::delete(&self.sessions, path)
     }
 }

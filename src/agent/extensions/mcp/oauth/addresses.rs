@@ -5,25 +5,26 @@
 
 use std::net::IpAddr;
 
+use tau_tools::user_error::UserError;
 use url::{Host, Url};
 
 /// Checks that a login is possible at a server with this address.
-pub(super) fn check_server(server: &Url) -> Result<(), String> {
+pub(super) fn check_server(server: &Url) -> Result<(), UserError> {
     check(server, server)
 }
 
 /// Checks that `target` may be used for a login at `server`.
-pub(super) fn check(server: &Url, target: &Url) -> Result<(), String> {
+pub(super) fn check(server: &Url, target: &Url) -> Result<(), UserError> {
     let shown = target.origin().ascii_serialization();
     let is_safe = target.scheme() == "https" || target.scheme() == "http" && is_loopback(target);
     if !is_safe {
-        return Err(format!("{shown} is not reached over HTTPS"));
+        return Err(format!("{shown} is not reached over HTTPS").into());
     }
     if !target.username().is_empty() || target.password().is_some() {
-        return Err(format!("the address at {shown} contains a name or a password"));
+        return Err(format!("the address at {shown} contains a name or a password").into());
     }
     if is_local(target) && target.host() != server.host() && !(is_loopback(target) && is_loopback(server)) {
-        return Err(format!("{shown} is an address of this machine or its network"));
+        return Err(format!("{shown} is an address of this machine or its network").into());
     }
     Ok(())
 }
@@ -49,7 +50,7 @@ fn is_link_local(address: IpAddr) -> bool {
 }
 
 /// The address in a text of the authorization server.
-pub(super) fn checked(server: &Url, text: &str) -> Result<Url, String> {
+pub(super) fn checked(server: &Url, text: &str) -> Result<Url, UserError> {
     let url = Url::parse(text).map_err(|_| "an address that it publishes is not valid".to_owned())?;
     check(server, &url)?;
     Ok(url)

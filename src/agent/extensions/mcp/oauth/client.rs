@@ -18,6 +18,7 @@ use super::store::LoginStore;
 use super::{OwnClient, Tokens};
 use crate::provider::http::{ClientError, Http};
 use crate::settings::mcp_servers::OauthClient;
+use tau_tools::user_error::UserError;
 
 type Headers = HashMap<HeaderName, HeaderValue>;
 
@@ -151,8 +152,8 @@ fn challenge(error: StreamableHttpError<ClientError>) -> StreamableHttpError<Cli
     if is_refusal { StreamableHttpError::AuthRequired(AuthRequiredError::new(String::new())) } else { error }
 }
 
-fn failed(text: String) -> StreamableHttpError<ClientError> {
-    StreamableHttpError::Auth(AuthError::TokenRefreshFailed(text))
+fn failed(error: UserError) -> StreamableHttpError<ClientError> {
+    StreamableHttpError::Auth(AuthError::TokenRefreshFailed(error.into()))
 }
 
 /// The tokens for the server at `url`. The error is the reason, as part of a sentence: the address is
@@ -163,7 +164,7 @@ pub(in super::super) fn tokens(
     store: &LoginStore,
     http: &Arc<Http>,
     tasks: &TaskTracker,
-) -> Result<Arc<Tokens>, String> {
+) -> Result<Arc<Tokens>, UserError> {
     let url = Url::parse(url).map_err(|error| format!("its URL is not valid: {error}"))?;
     Ok(Tokens::new(url, OwnClient::new(oauth)?, store.clone(), Arc::clone(http), tasks.clone()))
 }

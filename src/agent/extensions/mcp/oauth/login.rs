@@ -19,6 +19,7 @@ use crate::catalogue::login::callback::{Arrival, Callback, Mark, Page};
 use crate::catalogue::login::without;
 use crate::provider::http::Network;
 use crate::settings::mcp_servers::{McpServer, McpTransport, OauthClient};
+use tau_tools::user_error::UserError;
 
 /// The name under which tau registers itself.
 const CLIENT_NAME: &str = "tau";
@@ -48,14 +49,18 @@ pub struct BrowserLogin {
 ///
 /// # Errors
 /// The reason a login is not possible, as part of a sentence.
-pub async fn begin(server: &McpServer, store: &LoginStore, network: Network) -> Result<BrowserLogin, String> {
+pub async fn begin(
+    server: &McpServer,
+    store: &LoginStore,
+    network: Network,
+) -> Result<BrowserLogin, UserError> {
     let url = address(server)?;
     let McpTransport::Http { headers, oauth, .. } = &server.transport else {
-        return Err("it is a program".to_owned());
+        return Err("it is a program".into());
     };
     if has_authorization(headers) {
         return Err(
-            "its `headers` set Authorization, which is used in place of a login; remove it first".to_owned()
+            "its `headers` set Authorization, which is used in place of a login; remove it first".into()
         );
     }
     addresses::check_server(&url)?;
@@ -65,7 +70,7 @@ pub async fn begin(server: &McpServer, store: &LoginStore, network: Network) -> 
     manager.set_credential_store(kept.clone());
     let found = manager.resolve_metadata().await.map_err(|error| said(&error, &[]))?;
     if !found.source.is_discovered() {
-        return Err("it does not say where to log in; if it takes a token, set it in `headers`".to_owned());
+        return Err("it does not say where to log in; if it takes a token, set it in `headers`".into());
     }
     let metadata = found.metadata;
     let endpoints = [&metadata.authorization_endpoint, &metadata.token_endpoint];
@@ -76,7 +81,7 @@ pub async fn begin(server: &McpServer, store: &LoginStore, network: Network) -> 
     let callback = Callback::listen(oauth.callback_port, "127.0.0.1", PATH).await;
     let callback = callback.map_err(|why| match oauth.callback_port {
         Some(_) => format!("{why}; change `callback_port`"),
-        None => why,
+        None => why.into(),
     })?;
     let client_secret = configure(&mut manager, oauth, own, &callback, &metadata).await?;
     let scopes = scopes(&manager, oauth).await;
@@ -119,7 +124,7 @@ async fn configure(
     own: OwnClient,
     callback: &Callback,
     metadata: &AuthorizationMetadata,
-) -> Result<Option<String>, String> {
+) -> Result<Option<String>, UserError> {
     let redirect = callback.address().as_str();
     if let Some(id) = own.id {
         let mut config = OAuthClientConfig::new(id, redirect);
@@ -132,7 +137,8 @@ async fn configure(
     if metadata.registration_endpoint.is_none() {
         return Err("its authorization server takes registered clients only; register tau there, and set \
                     `oauth = { client_id = \"…\" }`"
-            .to_owned());
+            .to_owned()
+            .into());
     }
     let scopes = scopes(manager, oauth).await;
     let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
@@ -151,12 +157,12 @@ impl BrowserLogin {
     ///
     /// # Errors
     /// The reason there are no tokens, as part of a sentence.
-    pub async fn finish(mut self, pasted: &mut mpsc::Receiver<String>) -> Result<(), String> {
+    pub async fn finish(mut self, pasted: &mut mpsc::Receiver<String>) -> Result<(), UserError> {
         let late = |_| format!("nobody has logged in within {} minutes", WITHIN.as_secs() / 60);
         timeout(WITHIN, self.answered(pasted)).await.map_err(late)?
     }
 
-    async fn answered(&mut self, pasted: &mut mpsc::Receiver<String>) -> Result<(), String> {
+    async fn answered(&mut self, pasted: &mut mpsc::Receiver<String>) -> Result<(), UserError> {
         let mark = Mark::State(self.state.clone());
         loop {
             let (arrival, visitor) = tokio::select! {
@@ -168,10 +174,10 @@ impl BrowserLogin {
             };
             let done = match arrival {
                 Arrival::Code { code, issuer } => self.exchange(&code, issuer.as_deref()).await,
-                Arrival::Refused(why) => Err(format!("the login was refused: {}", without(&why, &[]))),
+                Arrival::Refused(why) => Err(format!("the login was refused: {}", without(&why, &[])).into()),
                 Arrival::Foreign => match visitor {
                     Some(_) => continue,
-                    None => Err("the address that was pasted does not belong to this login".to_owned()),
+                    None => Err("the address that was pasted does not belong to this login".into()),
                 },
             };
             if let Some(visitor) = visitor {
@@ -183,7 +189,7 @@ impl BrowserLogin {
     }
 
     /// Exchanges a code for tokens, and saves them.
-    async fn exchange(&self, code: &str, issuer: Option<&str>) -> Result<(), String> {
+    async fn exchange(&self, code: &str, issuer: Option<&str>) -> Result<(), UserError> {
         let exchanged = self.manager.exchange_code_for_token_with_issuer(code, &self.state, issuer).await;
         let secrets = [code, self.client_secret.as_deref().unwrap_or_default()];
         exchanged.map_err(|error| format!("there are no tokens: {}", said(&error, &secrets)))?;
@@ -198,17 +204,17 @@ impl BrowserLogin {
         let record = Record { url: self.server.to_string(), is_needed: false, login: Some(login) };
         let _lock = self.store.lock(&self.server).await?;
         let store = self.store.clone();
-        spawn_blocking(move || store.write(&record)).await.map_err(|error| error.to_string())?
+        spawn_blocking(move || store.write(&record)).await.map_err(UserError::of)?
     }
 }
 
 /// The part of an answer that is saved: the tokens that tau uses, and nothing else.
-fn plain(mut credentials: StoredCredentials) -> Result<StoredCredentials, String> {
+fn plain(mut credentials: StoredCredentials) -> Result<StoredCredentials, UserError> {
     let tokens = credentials.token_response.as_mut().ok_or("there are no tokens")?;
     tokens.set_extra_fields(VendorExtraTokenFields::default());
     let access = tokens.access_token().secret();
     if access.is_empty() || !access.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err("the server's token cannot be used in a header".to_owned());
+        return Err("the server's token cannot be used in a header".into());
     }
     Ok(credentials)
 }

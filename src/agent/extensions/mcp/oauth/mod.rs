@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use super::variables::{Forms, expand};
 use crate::catalogue::login::without;
 use crate::settings::mcp_servers::OauthClient;
+use tau_tools::user_error::UserError;
 
 /// The result of a login: everything needed to renew its tokens.
 #[derive(Clone, Serialize, Deserialize)]
@@ -67,11 +68,8 @@ struct OwnClient {
 
 impl OwnClient {
     /// The error is the reason, as part of a sentence that names an unset variable.
-    fn new(oauth: &OauthClient) -> Result<Self, String> {
-        let expanded = |text: &String| {
-            expand(text, Forms::All, &|name| std::env::var(name).ok())
-                .map_err(|name| format!("the variable {name} is not set"))
-        };
+    fn new(oauth: &OauthClient) -> Result<Self, UserError> {
+        let expanded = |text: &String| expand(text, Forms::All, &|name| std::env::var(name).ok());
         Ok(OwnClient {
             id: oauth.client_id.as_ref().map(expanded).transpose()?,
             secret: oauth.client_secret.as_ref().map(expanded).transpose()?,

@@ -14,6 +14,7 @@ use url::Url;
 use super::{addresses, said};
 use crate::provider::http::Network;
 use crate::provider::http::guarded::{Guard, GuardedHttp, system_lookup};
+use tau_tools::user_error::UserError;
 
 /// The maximum size of a document or answer of an authorization server, in bytes.
 const MAX_SIZE: usize = 256 * 1024;
@@ -30,15 +31,18 @@ impl OAuthHttpClient for Requests {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
             let request = request.request;
-            let failed = |text: String| OAuthHttpClientError::from(text);
+            let failed = |error: UserError| OAuthHttpClientError::from(String::from(error));
             addresses::checked(&self.server, &request.uri().to_string()).map_err(failed)?;
-            self.http.exchange(request, MAX_SIZE, WITHIN).await.map_err(|failure| failed(failure.message))
+            self.http
+                .exchange(request, MAX_SIZE, WITHIN)
+                .await
+                .map_err(|failure| failed(failure.message.into()))
         })
     }
 }
 
 /// The manager of the authorization server of `server`.
-pub(super) async fn manager(server: &Url, network: &Network) -> Result<AuthorizationManager, String> {
+pub(super) async fn manager(server: &Url, network: &Network) -> Result<AuthorizationManager, UserError> {
     let lookup = system_lookup();
     let own = server.domain().map(|name| lookup(name.to_owned()));
     let at = match own {
@@ -51,5 +55,5 @@ pub(super) async fn manager(server: &Url, network: &Network) -> Result<Authoriza
     let requests = Requests { http, server: server.clone() };
     AuthorizationManager::new_with_oauth_http_client(server.as_str(), Arc::new(requests))
         .await
-        .map_err(|error| said(&error, &[]))
+        .map_err(|error| said(&error, &[]).into())
 }

@@ -14,6 +14,7 @@ use super::super::variables::{Forms, expand};
 use super::Login;
 use crate::settings::mcp_servers::{McpServer, McpTransport};
 use crate::settings::private_files::{LockFile, read_capped, write_private};
+use tau_tools::user_error::UserError;
 
 /// The size limit of a login file, in bytes.
 const MAX_SIZE: u64 = 1024 * 1024;
@@ -69,20 +70,20 @@ impl LoginStore {
     ///
     /// # Errors
     /// The reason, as part of a sentence.
-    pub fn forget(&self, server: &McpServer) -> Result<bool, String> {
+    pub fn forget(&self, server: &McpServer) -> Result<bool, UserError> {
         let url = address(server)?;
         let had = self.state(server) == LoginState::LoggedIn
             || self.read(&url).is_ok_and(|record| record.is_some_and(|record| record.login.is_some()));
         match std::fs::remove_file(self.file(&url)) {
             Ok(()) => Ok(had),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(format!("{} cannot be removed: {error}", self.file(&url).display())),
+            Err(error) => Err(format!("{} cannot be removed: {error}", self.file(&url).display()).into()),
         }
     }
 
     /// The record of the server at `url`. Blocks. The error is the reason, as part of a sentence, when a file
     /// cannot be read or is damaged.
-    pub(super) fn read(&self, url: &Url) -> Result<Option<Record>, String> {
+    pub(super) fn read(&self, url: &Url) -> Result<Option<Record>, UserError> {
         let path = self.file(url);
         let unusable = |why: &dyn std::fmt::Display| {
             format!(
@@ -93,7 +94,7 @@ impl LoginStore {
         let bytes = match read_capped(&path, MAX_SIZE) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(unusable(&error)),
+            Err(error) => return Err(unusable(&error).into()),
         };
         // Only the position of the damage: the error itself would show the content.
         let record: Record = serde_json::from_slice(&bytes)
@@ -103,21 +104,24 @@ impl LoginStore {
     }
 
     /// Saves the record of a server. Blocks.
-    pub(super) fn write(&self, record: &Record) -> Result<(), String> {
+    pub(super) fn write(&self, record: &Record) -> Result<(), UserError> {
         let Ok(url) = Url::parse(&record.url) else { return Ok(()) };
         let path = self.file(&url);
         let bytes =
             serde_json::to_vec_pretty(record).map_err(|_| "the login cannot be written".to_owned())?;
-        write_private(&path, &bytes).map_err(|error| format!("{} cannot be written: {error}", path.display()))
+        write_private(&path, &bytes)
+            .map_err(|error| format!("{} cannot be written: {error}", path.display()).into())
     }
 
     /// Waits for the lock of a server. The error is the reason, as part of a sentence, when another process
     /// holds it for too long.
-    pub(super) async fn lock(&self, url: &Url) -> Result<LockFile, String> {
+    pub(super) async fn lock(&self, url: &Url) -> Result<LockFile, UserError> {
         let path = self.file(url).with_extension("lock");
         LockFile::take_within(&path, LOCK_WAIT).await.map_err(|error| match error.kind() {
-            io::ErrorKind::TimedOut => format!("another process keeps {} locked", path.display()),
-            _ => format!("{} cannot be locked: {error}", path.display()),
+            io::ErrorKind::TimedOut => {
+                UserError::new(format!("another process keeps {} locked", path.display()))
+            }
+            _ => UserError::new(format!("{} cannot be locked", path.display())).because(error),
         })
     }
 
@@ -133,11 +137,10 @@ impl LoginStore {
 
 /// The address of a server, with the variables in it replaced. The error is the reason, as part of a
 /// sentence: the server is a program, or its address is invalid.
-pub(super) fn address(server: &McpServer) -> Result<Url, String> {
+pub(super) fn address(server: &McpServer) -> Result<Url, UserError> {
     let McpTransport::Http { url, .. } = &server.transport else {
-        return Err("it is a program; only servers at a URL have logins".to_owned());
+        return Err("it is a program; only servers at a URL have logins".into());
     };
-    let url = expand(url, Forms::Braces, &|name| std::env::var(name).ok())
-        .map_err(|name| format!("the variable {name} is not set"))?;
-    Url::parse(&url).map_err(|error| format!("its URL is not valid: {error}"))
+    let url = expand(url, Forms::Braces, &|name| std::env::var(name).ok())?;
+    Url::parse(&url).map_err(|error| format!("its URL is not valid: {error}").into())
 }

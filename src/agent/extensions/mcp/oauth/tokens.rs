@@ -17,6 +17,7 @@ use url::Url;
 use super::store::{LoginStore, Record};
 use super::{Login, OwnClient, requests, said};
 use crate::provider::http::Http;
+use tau_tools::user_error::UserError;
 
 /// The time before expiry at which tokens are renewed; half their life, if that is less.
 const BEFORE: Duration = Duration::from_secs(60);
@@ -68,7 +69,7 @@ impl Tokens {
 
     /// The token for the next request; `None` without a login. The error is the reason, as part of a
     /// sentence: the saved login cannot be used, or the token has expired and cannot be renewed now.
-    pub(super) async fn access(self: &Arc<Self>) -> Result<Option<String>, String> {
+    pub(super) async fn access(self: &Arc<Self>) -> Result<Option<String>, UserError> {
         let mut held = self.held.lock().await;
         if held.is_none() {
             *held = self.read().await?;
@@ -82,7 +83,7 @@ impl Tokens {
     }
 
     /// Another token after the server rejected this one; `None` if a new login is needed.
-    pub(super) async fn instead_of(self: &Arc<Self>, rejected: String) -> Result<Option<String>, String> {
+    pub(super) async fn instead_of(self: &Arc<Self>, rejected: String) -> Result<Option<String>, UserError> {
         self.renew(rejected, Why::Rejected).await
     }
 
@@ -95,11 +96,11 @@ impl Tokens {
         match self.save_note(is_needed).await {
             Ok(()) => *noted() = Some(is_needed),
             // It only affects lists.
-            Err(error) => tracing::debug!(error, "cannot save whether a login is needed"),
+            Err(error) => tracing::debug!(%error, "cannot save whether a login is needed"),
         }
     }
 
-    async fn save_note(&self, is_needed: bool) -> Result<(), String> {
+    async fn save_note(&self, is_needed: bool) -> Result<(), UserError> {
         let is_news =
             |record: &Option<Record>| record.as_ref().is_some_and(|record| record.is_needed) != is_needed;
         // Servers that need no login get no file.
@@ -119,31 +120,31 @@ impl Tokens {
         .await
     }
 
-    async fn record(&self) -> Result<Option<Record>, String> {
+    async fn record(&self) -> Result<Option<Record>, UserError> {
         let (store, url) = (self.store.clone(), self.url.clone());
-        spawn_blocking(move || store.read(&url)).await.map_err(|error| error.to_string())?
+        spawn_blocking(move || store.read(&url)).await.map_err(UserError::of)?
     }
 
-    async fn save(&self, record: Record) -> Result<(), String> {
+    async fn save(&self, record: Record) -> Result<(), UserError> {
         let store = self.store.clone();
-        spawn_blocking(move || store.write(&record)).await.map_err(|error| error.to_string())?
+        spawn_blocking(move || store.write(&record)).await.map_err(UserError::of)?
     }
 
-    async fn read(&self) -> Result<Option<Login>, String> {
+    async fn read(&self) -> Result<Option<Login>, UserError> {
         Ok(self.record().await?.and_then(|record| record.login))
     }
 
-    async fn write(&self, login: Option<Login>) -> Result<(), String> {
+    async fn write(&self, login: Option<Login>) -> Result<(), UserError> {
         self.save(Record { url: self.url.to_string(), is_needed: login.is_none(), login }).await
     }
 
-    async fn renew(self: &Arc<Self>, old: String, why: Why) -> Result<Option<String>, String> {
+    async fn renew(self: &Arc<Self>, old: String, why: Why) -> Result<Option<String>, UserError> {
         let this = Arc::clone(self);
         let renewing = self.tasks.spawn(async move { this.renew_to_the_end(&old, why).await });
         renewing.await.map_err(|_| "the renewal of its tokens was stopped".to_owned())?
     }
 
-    async fn renew_to_the_end(&self, old: &str, why: Why) -> Result<Option<String>, String> {
+    async fn renew_to_the_end(&self, old: &str, why: Why) -> Result<Option<String>, UserError> {
         let mut held = self.held.lock().await;
         // A concurrent request may have done it.
         if let Some(access) = held.as_ref().and_then(|login| another(login, old)) {
@@ -179,7 +180,7 @@ impl Tokens {
     }
 
     /// Requests new tokens from the authorization server.
-    async fn renewed(&self, login: &Login) -> Result<Renewed, String> {
+    async fn renewed(&self, login: &Login) -> Result<Renewed, UserError> {
         let Some(renewal) = login.tokens().and_then(|tokens| tokens.refresh_token()) else {
             return Ok(Renewed::NotRenewable);
         };
@@ -212,7 +213,7 @@ impl Tokens {
             Err(AuthError::TokenRefreshFailed(text)) if text.contains("invalid_client") => {
                 return Ok(Renewed::Refused);
             }
-            Err(error) => return Err(failed(&error)),
+            Err(error) => return Err(failed(&error).into()),
         }
         let credentials = kept.load().await.map_err(|error| failed(&error))?;
         let credentials = credentials.ok_or("its tokens cannot be renewed")?;
