@@ -216,7 +216,7 @@ fn what_is_too_large_for_the_terminal_is_not_sent_and_said_to_be() {
         };
         let reply = match local {
             Ok(name) => ShellReply::Clipboard(name),
-            Err(why) => ShellReply::Failed(why),
+            Err(why) => ShellReply::Failed(why.into()),
         };
         screen.fold(Msg::Finished(*ticket, reply));
         let remark = screen.model().remark.as_ref().unwrap().0.to_string();

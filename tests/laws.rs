@@ -329,7 +329,7 @@ fn decision(dice: &mut Dice, id: String, text: String) -> AgentEvent {
             answer: match dice.below(3) {
                 0 => Ok(QueryAnswer::Titles(vec![text; dice.below(9)])),
                 1 => Ok(QueryAnswer::Text(text)),
-                _ => Err(text),
+                _ => Err(text.into()),
             },
         }),
     }

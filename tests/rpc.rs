@@ -33,6 +33,7 @@ use tokio::time::timeout;
 use crate::fake::Step::{Call, Fail, Hang, Say, Stop, Think, Wait};
 use crate::fake::{Player, Step, config, model};
 use crate::time_limit::InTime;
+use tau::tools::user_error::UserError;
 
 const STOP: Step = Stop(StopReason::Stop);
 const USE: Step = Stop(StopReason::ToolUse);
@@ -59,7 +60,7 @@ impl RpcHost for Shelf {
         model.provider == "fake"
     }
 
-    fn export(&self, session: &SessionSource, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String> {
+    fn export(&self, session: &SessionSource, dir: &Path, file: Option<&Path>) -> Result<PathBuf, UserError> {
         match session {
             SessionSource::File(path) => assert!(path.starts_with(dir), "{path:?}"),
             SessionSource::Lines(lines) => assert!(lines.starts_with("{\"type\":\"session\""), "{lines}"),

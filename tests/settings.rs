@@ -259,7 +259,7 @@ fn keys_have_an_order() {
     }
     let unset = setup(models, config, &variables, Some(("anthropic", "$NO_SUCH_VARIABLE")));
     let complaint = "--api-key: the environment variable NO_SUCH_VARIABLE is not set";
-    assert_eq!(unset.keys.check_flag(), Err(complaint.to_owned()));
+    assert_eq!(unset.keys.check_flag(), Err(complaint.to_owned().into()));
     let no_flag = setup(models, config, &variables, None);
     assert_eq!(no_flag.key(CLAUDE), "from-env");
     let files = setup(models, config, &[("ANTHROPIC_API_KEY", "")], None);

@@ -205,7 +205,9 @@ async fn changed(bench: &mut Bench, change: RuleChange) -> Result<Vec<(Verdict, 
             ticket: 7,
             answer: Ok(QueryAnswer::PermissionRules(all)),
         })) => Ok(all.rules.iter().map(|rule| (rule.list, rule.rule.clone())).collect()),
-        Some(AgentEvent::Task(TaskEvent::Answered { ticket: 7, answer: Err(error) })) => Err(error.clone()),
+        Some(AgentEvent::Task(TaskEvent::Answered { ticket: 7, answer: Err(error) })) => {
+            Err(error.clone().into())
+        }
         other => panic!("{other:?}"),
     }
 }

@@ -12,6 +12,7 @@ use super::terminal::{calling, file, play, saying};
 use crate::harness::{Screen, frames, text};
 use crate::screen::Screen as Terminal;
 use crate::time_limit::RunInTime;
+use tau::tools::user_error::UserError;
 
 fn listed(list: Verdict, rule: &str, scope: RuleScope, place: Option<(&str, usize)>) -> ListedRule {
     let place = place.map(|(path, line)| (path.into(), line));
@@ -61,7 +62,7 @@ fn sent(screen: &mut Screen) -> Vec<AgentCommand> {
     screen.take_effects().into_iter().filter_map(command).collect()
 }
 
-fn answer(screen: &mut Screen, ticket: u64, answer: Result<QueryAnswer, String>) {
+fn answer(screen: &mut Screen, ticket: u64, answer: Result<QueryAnswer, UserError>) {
     screen.agent(TaskEvent::Answered { ticket, answer });
 }
 

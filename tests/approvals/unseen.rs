@@ -110,10 +110,9 @@ fn a_key_allows_what_was_seen_to_its_end_or_is_pressed_twice() {
         }
         check(&mut screen, "y", once());
         // In an editor, once it is closed.
-        for (reply, is_seen) in [
-            (ShellReply::Done(String::new()), true),
-            (ShellReply::Failed("no editor is set".to_owned()), false),
-        ] {
+        for (reply, is_seen) in
+            [(ShellReply::Done(String::new()), true), (ShellReply::Failed("no editor is set".into()), false)]
+        {
             let mut screen = waiting(request.clone());
             shown(&mut screen);
             screen.keys("v");

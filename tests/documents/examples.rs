@@ -45,7 +45,7 @@ fn trouble(text: &str) -> Option<String> {
             write("models.toml");
             Catalogue::load(&paths, &Settings::default(), None).err().map(|error| error.to_string())
         }
-        "proxy.toml" => TokenTable::parse(text).err(),
+        "proxy.toml" => TokenTable::parse(text).err().map(String::from),
         name if name.starts_with("tools/") => {
             write(name);
             let found = custom_tools::read(&home.path().join(name), ExtensionSource::User, None);

@@ -10,6 +10,7 @@ use tau::app::Effect;
 use tau::tools::{FileDiff, Hunk};
 
 use crate::harness::{START, Screen, frames};
+use tau::tools::user_error::UserError;
 
 /// A screen with something behind the overlay.
 fn talked() -> Screen {
@@ -21,7 +22,7 @@ fn talked() -> Screen {
 }
 
 /// Answers the latest query.
-pub(super) fn answer(screen: &mut Screen, answer: Result<QueryAnswer, String>) {
+pub(super) fn answer(screen: &mut Screen, answer: Result<QueryAnswer, UserError>) {
     let ticket = screen.take_effects().into_iter().rev().find_map(|effect| match effect {
         Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket, .. })) => Some(ticket),
         _ => None,

@@ -264,9 +264,9 @@ pub fn config(transport: Arc<dyn Transport>, dir: &Path) -> AgentConfig {
         shell: "bash".into(),
         bash_timeout: None,
         find_model: Arc::new(|provider, id| match (provider, id) {
-            ("fake", "gone") => Err("it is gone".to_owned()),
+            ("fake", "gone") => Err("it is gone".into()),
             ("fake", id) => Ok(model(id)),
-            _ => Err(format!("no provider {provider}")),
+            _ => Err(format!("no provider {provider}").into()),
         }),
         max_retries: 3,
         retry_mode: RetryMode::Headless,

@@ -24,7 +24,7 @@ use super::protocol::model::{Api, Model, Price, ThinkingLevel};
 use super::provider::Headers;
 use super::secrets::Secrets;
 use super::settings::value::BaseUrl;
-use super::settings::{Paths, Settings, SettingsError, read_toml};
+use super::settings::{Paths, Settings, read_toml};
 use clouds::Cloud;
 pub use find::{NotFound, split_level};
 use keys::Keys;
@@ -78,7 +78,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// When `models.toml` cannot be parsed.
-    pub fn load(paths: &Paths, settings: &Settings, adhoc: Option<AdHoc>) -> Result<Self, SettingsError> {
+    pub fn load(paths: &Paths, settings: &Settings, adhoc: Option<AdHoc>) -> Result<Self, UserError> {
         let user = read_toml(&paths.config.join("models.toml"))?.unwrap_or_default();
         Ok(Self::new(user, adhoc.or_else(|| AdHoc::of(settings))).with_lists(paths))
     }

@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 
 pub use judge::Finding;
 pub use protected::Protected;
-pub use rule::{InvalidRule, Rule};
+pub use rule::Rule;
 use tau_protocol::approval::{ApprovalReason, PermissionMode, RuleScope};
 pub use tau_protocol::rules::Verdict;
 use tau_protocol::rules::{BuiltInRule, ListedRule, PermissionRules};

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use super::command_pattern::CommandPattern;
 use super::host_pattern::HostPattern;
 use super::path_pattern::PathPattern;
+use tau_tools::user_error::UserError;
 
 /// A rule, which matches calls. Its list determines whether they are allowed, asked about or denied.
 #[derive(Clone, Debug)]
@@ -32,11 +33,6 @@ impl PartialEq for Rule {
 }
 
 impl Eq for Rule {}
-
-/// The reason a text is not a rule, as a sentence.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct InvalidRule(pub String);
 
 impl Rule {
     /// The rule about every call: `*`.
@@ -84,11 +80,11 @@ impl Rule {
 }
 
 impl FromStr for Rule {
-    type Err = InvalidRule;
+    type Err = UserError;
 
-    fn from_str(text: &str) -> Result<Self, InvalidRule> {
+    fn from_str(text: &str) -> Result<Self, UserError> {
         let text = text.trim();
-        let wrong = |why: &str| InvalidRule(format!("`{text}` is not a rule: {why}"));
+        let wrong = |why: &str| UserError::new(format!("`{text}` is not a rule: {why}"));
         let (tool, inner) = match text.split_once('(') {
             None => (text, None),
             Some((tool, rest)) => {

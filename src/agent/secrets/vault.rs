@@ -300,7 +300,7 @@ mod tests {
         (earlier.tag, vault.tag) = ("aaaa".to_owned(), "bbbb".to_owned());
         let masked = earlier.mask(TOKEN).unwrap_or_default();
         vault.mask(&TOKEN.replace('A', "B"));
-        assert_eq!(vault.unmask(&masked), Err("[secret 1-aaaa: github token]".to_owned()));
+        assert_eq!(vault.unmask(&masked), Err("[secret 1-aaaa: github token]".into()));
         assert!(vault.reveal(&[masked])[0].value.is_empty());
     }
 

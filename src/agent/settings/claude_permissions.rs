@@ -5,11 +5,9 @@
 
 use std::path::Path;
 
-use serde_json::{Map, Value};
-
-use super::SettingsError;
 use super::toml_file::line_of;
 use crate::permissions::{Rule, RuleInForce, RuleSource, Verdict, grant};
+use serde_json::{Map, Value};
 use tau_tools::user_error::UserError;
 
 /// The lists, by name.
@@ -53,23 +51,18 @@ pub fn can_be_read(text: &str) -> bool {
 }
 
 /// The rule and the problem for a file that may have any rules: every call needs approval.
-pub fn unread(path: &Path, line: usize, is_project: bool, why: &str) -> (RuleInForce, SettingsError) {
+pub fn unread(path: &Path, line: usize, is_project: bool, why: &str) -> (RuleInForce, UserError) {
     let source = RuleSource::File { path: path.to_owned(), line, is_project };
     let text = format!("{}:{line}: {why}; tau asks before every call", path.display());
-    (RuleInForce { rule: Rule::any_call(), list: Verdict::Ask, source }, SettingsError(text))
+    (RuleInForce { rule: Rule::any_call(), list: Verdict::Ask, source }, UserError::new(text))
 }
 
 /// The rules of a text from `path`, and its invalid and unused parts. `whole` is the current file, to which
 /// line numbers refer.
-pub fn of_text(
-    path: &Path,
-    text: &str,
-    whole: &str,
-    is_project: bool,
-) -> (Vec<RuleInForce>, Vec<SettingsError>) {
+pub fn of_text(path: &Path, text: &str, whole: &str, is_project: bool) -> (Vec<RuleInForce>, Vec<UserError>) {
     let (mut rules, mut wrong) = (Vec::new(), Vec::new());
     let mut report = |line: usize, text: String| {
-        wrong.push(SettingsError(format!("{}:{line}: {text}", path.display())));
+        wrong.push(UserError::new(format!("{}:{line}: {text}", path.display())));
     };
     let settings = match settings_of(text) {
         Ok(settings) => settings,
@@ -222,7 +215,7 @@ mod tests {
             let line = rule.source.to_string().rsplit(':').next().unwrap().to_owned();
             format!("{line} {} {}", rule.list.name(), rule.rule)
         };
-        (rules.iter().map(rule).collect(), wrong.into_iter().map(|error| error.0).collect())
+        (rules.iter().map(rule).collect(), wrong.into_iter().map(String::from).collect())
     }
 
     #[test]

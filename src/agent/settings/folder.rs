@@ -4,14 +4,13 @@
 //!
 //! [`super::trust`] defines the effect of the files, and stores the answers.
 
+use super::trust::{Project, shown_name};
 use std::collections::BTreeSet;
 use std::path::Path;
-
-use super::SettingsError;
-use super::trust::{Project, shown_name};
 use tau_protocol::trust::{ChangeKind, FileChange, Folder, Trust};
 use tau_tools::counted::counted;
 use tau_tools::diff;
+use tau_tools::user_error::UserError;
 
 /// The maximum number of lines shown of a file's changes, and of characters of each.
 const LINES: usize = 300;
@@ -21,7 +20,7 @@ const LINE: usize = 400;
 ///
 /// # Errors
 /// When `kept` cannot be read.
-pub fn of(project: &Project, trust: Trust, cwd: &Path, kept: &Path) -> Result<Folder, SettingsError> {
+pub fn of(project: &Project, trust: Trust, cwd: &Path, kept: &Path) -> Result<Folder, UserError> {
     let before = match trust {
         Trust::Changed | Trust::Trusted => project.trusted_before(kept)?.unwrap_or_default(),
         Trust::Unknown | Trust::Refused => Default::default(),

@@ -11,7 +11,8 @@ use std::path::Path;
 use super::table::{self, Settings};
 use super::toml_file::{read_file, read_toml_text};
 use super::trust::Project;
-use super::{Paths, SettingsError, hooks, names, permission_rules, toml_file};
+use super::{Paths, hooks, names, permission_rules, toml_file};
+use tau_tools::user_error::UserError;
 
 /// The protective settings.
 const GUARDS: [&str; 13] = [
@@ -117,7 +118,7 @@ fn strict(keys: &[&str]) -> Settings {
 
 /// The problem with the protective settings in the user's file and in those of these projects, with file and
 /// line.
-pub fn fault<'a>(paths: &Paths, mut projects: impl Iterator<Item = &'a Project>) -> Option<SettingsError> {
+pub fn fault<'a>(paths: &Paths, mut projects: impl Iterator<Item = &'a Project>) -> Option<UserError> {
     let path = paths.config_file();
     let own = match read_file(&path) {
         Ok(text) => of_text(&path, &text.unwrap_or_default(), false),
@@ -129,7 +130,7 @@ pub fn fault<'a>(paths: &Paths, mut projects: impl Iterator<Item = &'a Project>)
     })
 }
 
-fn of_text(path: &Path, text: &str, is_project: bool) -> Option<SettingsError> {
+fn of_text(path: &Path, text: &str, is_project: bool) -> Option<UserError> {
     let text = toml_file::bare(text);
     if let Err(error) = read_toml_text::<toml::Table>(path, text) {
         return Some(error);
@@ -143,12 +144,12 @@ fn of_text(path: &Path, text: &str, is_project: bool) -> Option<SettingsError> {
 
 /// The problem with protective settings in environment variables, and the replacements for those of the
 /// sandbox.
-pub fn fault_of_env(wrong: &[SettingsError]) -> Option<(SettingsError, Settings)> {
-    let wrong: Vec<(&SettingsError, &str)> = GUARDS
+pub fn fault_of_env(wrong: &[UserError]) -> Option<(UserError, Settings)> {
+    let wrong: Vec<(&UserError, &str)> = GUARDS
         .iter()
         .filter_map(|key| {
             let prefix = format!("{}: ", table::row(key)?.columns.env?);
-            Some((wrong.iter().find(|error| error.0.starts_with(&prefix))?, *key))
+            Some((wrong.iter().find(|error| error.starts_with(&prefix))?, *key))
         })
         .collect();
     let (fault, _) = wrong.first()?;
@@ -174,7 +175,7 @@ mod tests {
     use tau_tools::sandbox::SandboxLevel;
 
     fn fault(text: &str) -> Option<String> {
-        of_text(Path::new("c.toml"), text, false).map(|error| error.0)
+        of_text(Path::new("c.toml"), text, false).map(String::from)
     }
 
     /// A sandbox that is set but unreadable is not off.
@@ -217,7 +218,7 @@ mod tests {
         ] {
             assert_eq!(stand_in(text), expected, "{text}");
         }
-        let wrong = |text: &str| [SettingsError(text.to_owned())];
+        let wrong = |text: &str| [UserError::new(text.to_owned())];
         let (_, stand_in) = fault_of_env(&wrong("TAU_SANDBOX: `x` is not known")).unwrap();
         assert_eq!(words(&stand_in), "sandbox.level = workspace-write");
         let mut flags = Settings::default();

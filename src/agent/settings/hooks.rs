@@ -8,15 +8,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
 
+use super::toml_errors::explain;
+use super::toml_file::line_of;
+use super::value::{SettingValue, ValueKind};
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-
-use super::SettingsError;
-use super::toml_errors::explain;
-use super::toml_file::line_of;
-use super::value::{SettingValue, ValueKind};
 use tau_tools::user_error::UserError;
 
 /// The event of a hook.
@@ -197,7 +195,7 @@ struct TomlHook {
 }
 
 /// The hooks in the text of a `config.toml` from `path`, in file order, and the problems of invalid ones.
-pub fn of_toml(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<SettingsError>) {
+pub fn of_toml(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<UserError>) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let file: TomlFile = toml::from_str(text).unwrap_or_default();
     let (mut hooks, mut wrong) = (Vec::new(), Vec::new());
@@ -225,7 +223,7 @@ pub fn of_toml(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<SettingsError>) 
     }
     wrong.sort();
     let place = path.display();
-    let wrong = wrong.into_iter().map(|(line, text)| SettingsError(format!("{place}:{line}: {text}")));
+    let wrong = wrong.into_iter().map(|(line, text)| UserError::new(format!("{place}:{line}: {text}")));
     (hooks, wrong.collect())
 }
 
@@ -252,11 +250,11 @@ struct JsonHook {
 }
 
 /// The hooks in the text of a `settings.json` from `path`, and the parts that are not used.
-pub fn of_json(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<SettingsError>) {
+pub fn of_json(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<UserError>) {
     let place = path.display();
     let file: JsonFile = match serde_json::from_str(text) {
         Ok(file) => file,
-        Err(error) => return (Vec::new(), vec![SettingsError(format!("{place}: {error}"))]),
+        Err(error) => return (Vec::new(), vec![UserError::new(format!("{place}: {error}"))]),
     };
     let (mut hooks, mut wrong) = (Vec::new(), Vec::new());
     for (name, groups) in file.hooks {
@@ -267,7 +265,7 @@ pub fn of_json(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<SettingsError>) 
         let (event, groups) = match read {
             Ok(read) => read,
             Err(error) => {
-                wrong.push(SettingsError(format!("{place}: hooks of {name}: {error}")));
+                wrong.push(UserError::new(format!("{place}: hooks of {name}: {error}")));
                 continue;
             }
         };
@@ -275,7 +273,7 @@ pub fn of_json(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<SettingsError>) 
             for hook in found {
                 match json_entry(event, matcher.clone(), hook) {
                     Ok(hook) => hooks.push(hook),
-                    Err(error) => wrong.push(SettingsError(format!("{place}: hook {name}: {error}"))),
+                    Err(error) => wrong.push(UserError::new(format!("{place}: hook {name}: {error}"))),
                 }
             }
         }
@@ -324,7 +322,7 @@ mod tests {
         let found: Vec<_> =
             hooks.iter().map(|hook| (hook.event, hook.command.as_str(), hook.timeout)).collect();
         assert_eq!(found, [(HookEvent::PreToolUse, "a", Some(5)), (HookEvent::PreToolUse, "b", None)]);
-        let wrong: Vec<String> = wrong.into_iter().map(|error| error.0).collect();
+        let wrong: Vec<String> = wrong.into_iter().map(String::from).collect();
         assert_eq!(wrong.len(), 4, "{wrong:?}");
         assert!(wrong[0].starts_with("c.toml:8: hook PreToolUse: "), "{wrong:?}");
         assert!(wrong[0].contains("did you mean `command`?"), "{wrong:?}");
@@ -346,7 +344,7 @@ mod tests {
         let found: Vec<_> = hooks.iter().map(|hook| (hook.command.as_str(), hook.timeout)).collect();
         assert_eq!(found, [("a", Some(2)), ("c", None)]);
         assert_eq!(wrong.len(), 2, "{wrong:?}");
-        assert!(of_json(Path::new("s.json"), "{").1[0].0.starts_with("s.json: "));
+        assert!(of_json(Path::new("s.json"), "{").1[0].starts_with("s.json: "));
     }
 
     #[test]

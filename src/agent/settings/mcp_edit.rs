@@ -6,14 +6,15 @@ use toml_edit::{Array, InlineTable, Item, Table, TableLike, value};
 
 use super::mcp_servers::{McpServer, McpTransport, check_name};
 use super::private_files::SharedFile;
-use super::{SettingsError, write};
+use super::write;
+use tau_tools::user_error::UserError;
 
 /// Adds a server to a `config.toml`, replacing one with the same name; the rest of the file is unchanged.
 ///
 /// # Errors
 /// When the server is invalid, or the file cannot be read, written or parsed.
-pub fn add(file: &SharedFile, server: &McpServer) -> Result<(), SettingsError> {
-    check_name(&server.name).map_err(|error| SettingsError(error.into()))?;
+pub fn add(file: &SharedFile, server: &McpServer) -> Result<(), UserError> {
+    check_name(&server.name)?;
     write::change(file, |all| {
         let Some(servers) = table_in(all, "mcp") else { return };
         let mut table = Table::new();
@@ -35,7 +36,7 @@ pub fn add(file: &SharedFile, server: &McpServer) -> Result<(), SettingsError> {
 }
 
 /// Removes a server from a `config.toml`; returns whether there was one.
-pub fn remove(file: &SharedFile, name: &str) -> Result<bool, SettingsError> {
+pub fn remove(file: &SharedFile, name: &str) -> Result<bool, UserError> {
     let mut is_removed = false;
     write::change(file, |all| {
         let servers = all.get_mut("mcp").and_then(Item::as_table_like_mut);

@@ -8,12 +8,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Deserializer};
-
-use super::SettingsError;
 use super::toml_errors::explain;
 use super::toml_file::{line_of, read_file};
 use super::value::{BaseUrl, SettingValue, ValueKind};
+use serde::{Deserialize, Deserializer};
 use tau_tools::user_error::UserError;
 
 /// The table `mcp` as a setting: shown as the names of its servers. [`of_file`] reads the servers themselves.
@@ -179,13 +177,13 @@ struct File {
 }
 
 /// The servers of a file, sorted by name, and the problems of invalid ones.
-pub fn of_file(path: &Path) -> (Vec<McpServer>, Vec<SettingsError>) {
+pub fn of_file(path: &Path) -> (Vec<McpServer>, Vec<UserError>) {
     let text = read_file(path).ok().flatten().unwrap_or_default();
     of_text(path, &text)
 }
 
 /// Like [`of_file`], for a text from `path`.
-pub fn of_text(path: &Path, text: &str) -> (Vec<McpServer>, Vec<SettingsError>) {
+pub fn of_text(path: &Path, text: &str) -> (Vec<McpServer>, Vec<UserError>) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let file: File = toml::from_str(text).unwrap_or_default();
     let (mut servers, mut wrong) = (Vec::new(), Vec::new());
@@ -200,7 +198,7 @@ pub fn of_text(path: &Path, text: &str) -> (Vec<McpServer>, Vec<SettingsError>) 
     }
     wrong.sort();
     let place = path.display();
-    let wrong = wrong.into_iter().map(|(line, text)| SettingsError(format!("{place}:{line}: {text}")));
+    let wrong = wrong.into_iter().map(|(line, text)| UserError::new(format!("{place}:{line}: {text}")));
     (servers, wrong.collect())
 }
 
@@ -229,7 +227,7 @@ struct JsonEntry {
 }
 
 /// The servers of an `mcp.json`, sorted by name, and the problems of invalid ones.
-pub fn of_json_file(path: &Path) -> (Vec<McpServer>, Vec<SettingsError>) {
+pub fn of_json_file(path: &Path) -> (Vec<McpServer>, Vec<UserError>) {
     match read_file(path) {
         Ok(Some(text)) => of_json_text(path, &text),
         Ok(None) => (Vec::new(), Vec::new()),
@@ -238,11 +236,13 @@ pub fn of_json_file(path: &Path) -> (Vec<McpServer>, Vec<SettingsError>) {
 }
 
 /// Like [`of_json_file`], for a text from `path`.
-pub fn of_json_text(path: &Path, text: &str) -> (Vec<McpServer>, Vec<SettingsError>) {
+pub fn of_json_text(path: &Path, text: &str) -> (Vec<McpServer>, Vec<UserError>) {
     let place = path.display();
     let file: JsonFile = match serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)) {
         Ok(file) => file,
-        Err(error) => return (Vec::new(), vec![SettingsError(format!("{place}:{}: {error}", error.line()))]),
+        Err(error) => {
+            return (Vec::new(), vec![UserError::new(format!("{place}:{}: {error}", error.line()))]);
+        }
     };
     let (mut servers, mut wrong) = (Vec::new(), Vec::new());
     for (name, value) in file.servers {
@@ -262,7 +262,7 @@ pub fn of_json_text(path: &Path, text: &str) -> (Vec<McpServer>, Vec<SettingsErr
         });
         match entry.and_then(|entry| entry.server(&name)) {
             Ok(server) => servers.push(server),
-            Err(error) => wrong.push(SettingsError(format!("{place}: {error}"))),
+            Err(error) => wrong.push(UserError::new(format!("{place}: {error}"))),
         }
     }
     (servers, wrong)
@@ -281,7 +281,7 @@ mod tests {
         let (servers, wrong) = of_json_text(Path::new("m.json"), text);
         let found: Vec<_> = servers.iter().map(|server| (server.name.as_str(), server.enabled)).collect();
         assert_eq!(found, [("files", false), ("web", true)]);
-        let wrong: Vec<String> = wrong.into_iter().map(|error| error.0).collect();
+        let wrong: Vec<String> = wrong.into_iter().map(String::from).collect();
         assert_eq!(wrong[0], "m.json: server `none` needs a `command` or a `url`");
         assert!(wrong[1].starts_with("m.json: server `odd`: invalid type"), "{wrong:?}");
         assert!(
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(names, ["files", "web"]);
         assert_eq!(servers[0].deny_tools, ["write_*"]);
         assert_eq!(servers[1].timeout, Some(5));
-        let wrong: Vec<String> = wrong.into_iter().map(|error| error.0).collect();
+        let wrong: Vec<String> = wrong.into_iter().map(String::from).collect();
         assert_eq!(
             wrong,
             [

@@ -36,6 +36,7 @@ use super::protocol::goal::GoalLimits;
 use super::protocol::run::CompactionSettings;
 pub use paths::Paths;
 pub use table::Settings;
+use tau_tools::user_error::UserError;
 pub use toml_file::line_of_key;
 pub(crate) use toml_file::parse_toml;
 pub use toml_file::{Problem, line_of, read_toml, read_toml_text};
@@ -43,23 +44,18 @@ pub use toml_file::{Problem, line_of, read_toml, read_toml_text};
 /// The size limit of a settings file, in bytes.
 pub const MAX_BYTES: u64 = 1024 * 1024;
 
-/// The reason settings could not be used. The message names the file, the line and the key.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct SettingsError(pub String);
-
 impl Settings {
     /// The settings of `config.toml`; empty if the file does not exist.
     ///
     /// # Errors
     /// When the file cannot be read, or a line is invalid.
-    pub fn load(paths: &Paths) -> Result<Self, SettingsError> {
+    pub fn load(paths: &Paths) -> Result<Self, UserError> {
         Ok(read_toml(&paths.config_file())?.unwrap_or_default())
     }
 
     /// Like [`Settings::load`], for a front end that can show problems: invalid keys are left unset, and the
     /// others are used.
-    pub fn load_leniently(paths: &Paths) -> (Self, Vec<SettingsError>) {
+    pub fn load_leniently(paths: &Paths) -> (Self, Vec<UserError>) {
         let (values, wrong) = toml_file::read_toml_leniently(&paths.config_file());
         (values.into_iter().fold(Settings::default(), Settings::overlaid), wrong)
     }
@@ -69,19 +65,19 @@ impl Settings {
     ///
     /// # Errors
     /// When the value of a variable is invalid for its setting.
-    pub fn with_env(self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
+    pub fn with_env(self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, UserError> {
         let (settings, wrong) = self.with_env_leniently(lookup);
         wrong.into_iter().next().map_or(Ok(settings), Err)
     }
 
     /// Like [`Settings::with_env`], but a variable with an invalid value is ignored.
-    pub fn with_env_leniently(self, lookup: &dyn Fn(&str) -> Option<String>) -> (Self, Vec<SettingsError>) {
+    pub fn with_env_leniently(self, lookup: &dyn Fn(&str) -> Option<String>) -> (Self, Vec<UserError>) {
         let (mut over, mut wrong) = (Settings::default(), Vec::new());
         for row in table::TABLE {
             let Some(name) = row.columns.env else { continue };
             let Some(value) = lookup(name).filter(|value| !value.trim().is_empty()) else { continue };
             if let Err(error) = row.set(&mut over, OsStr::new(&value)) {
-                wrong.push(SettingsError(format!("{name}: {error}")));
+                wrong.push(UserError::new(format!("{name}: {error}")));
             }
         }
         (self.overlaid(over), wrong)

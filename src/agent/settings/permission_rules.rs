@@ -8,8 +8,9 @@ use toml_edit::{Array, Item, Table};
 
 use super::private_files::SharedFile;
 use super::toml_file::{line_of, read_file};
-use super::{SettingsError, write};
+use super::write;
 use crate::permissions::{Protected, Rule, RuleInForce, RuleSource, Verdict, grant};
+use tau_tools::user_error::UserError;
 
 /// The lists of `[permissions]`.
 const LISTS: [(&str, Verdict); 3] =
@@ -34,13 +35,13 @@ struct File {
 
 /// The permissions in the user's file, and their problems. A value that is not a table of lists is reported
 /// by the settings.
-pub fn of_file(path: &Path) -> (FileRules, Vec<SettingsError>) {
+pub fn of_file(path: &Path) -> (FileRules, Vec<UserError>) {
     let text = read_file(path).ok().flatten().unwrap_or_default();
     of_text(path, &text, false)
 }
 
 /// Like [`of_file`], for a text from `path`, which may be a project's file.
-pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<SettingsError>) {
+pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<UserError>) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let file: File = toml::from_str(text).unwrap_or_default();
     let (mut found, mut wrong) = (FileRules::default(), Vec::new());
@@ -83,7 +84,7 @@ pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<Set
     });
     wrong.sort();
     let place = path.display();
-    let wrong = wrong.into_iter().map(|(line, text)| SettingsError(format!("{place}:{line}: {text}")));
+    let wrong = wrong.into_iter().map(|(line, text)| UserError::new(format!("{place}:{line}: {text}")));
     (found, wrong.collect())
 }
 
@@ -91,12 +92,12 @@ pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<Set
 ///
 /// # Errors
 /// When the file cannot be read, written or parsed.
-pub fn add(file: &SharedFile, list: Verdict, rule: &Rule) -> Result<(), SettingsError> {
+pub fn add(file: &SharedFile, list: Verdict, rule: &Rule) -> Result<(), UserError> {
     change(file, None, Some((list, rule)))
 }
 
 /// Removes a rule from a list of the file, with the comment on its line.
-pub fn remove(file: &SharedFile, list: Verdict, rule: &Rule) -> Result<(), SettingsError> {
+pub fn remove(file: &SharedFile, list: Verdict, rule: &Rule) -> Result<(), UserError> {
     change(file, Some((list, rule)), None)
 }
 
@@ -105,7 +106,7 @@ pub fn change(
     file: &SharedFile,
     remove: Option<(Verdict, &Rule)>,
     add: Option<(Verdict, &Rule)>,
-) -> Result<(), SettingsError> {
+) -> Result<(), UserError> {
     write::change(file, |table| {
         if let (Some((from, old)), Some((to, new))) = (remove, add)
             && from == to
@@ -210,7 +211,7 @@ mod tests {
             .collect();
         assert_eq!(rules, ["deny bash(git push *) c.toml:3", "allow bash(cargo test *) c.toml:5"]);
         assert_eq!(found.unprotected, [Protected::Git]);
-        let wrong: Vec<String> = wrong.into_iter().map(|error| error.0).collect();
+        let wrong: Vec<String> = wrong.into_iter().map(String::from).collect();
         assert_eq!(
             wrong,
             [
@@ -283,7 +284,7 @@ mod tests {
             std::fs::write(&path, format!("[permissions]\nallow = {list}\n")).unwrap();
             remove(&shared(&path), Verdict::Allow, &rule(gone)).unwrap();
             let text = std::fs::read_to_string(&path).unwrap();
-            assert_eq!(of_file(&path).1, [], "{text}");
+            assert!(of_file(&path).1.is_empty(), "{text}");
             text.trim_start_matches("[permissions]\nallow = ").trim_end().to_owned()
         };
         let long = "[\n  \"bash(a)\", # a\n  # from here on\n  \"bash(b)\", # b\n  \"bash(c)\" # c\n]";

@@ -7,10 +7,11 @@ use std::{fmt, io};
 use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 
+use super::MAX_BYTES;
 use super::names::GROUPS;
 use super::private_files::read_capped;
 use super::toml_errors::{explain, not_toml};
-use super::{MAX_BYTES, SettingsError};
+use tau_tools::user_error::UserError;
 
 /// The line number of a byte in a text, from 1.
 pub fn line_of(text: &str, byte: usize) -> usize {
@@ -22,27 +23,27 @@ pub fn line_of(text: &str, byte: usize) -> usize {
 ///
 /// # Errors
 /// `<file>:<line>: <problem>`, also when it is not a regular file or too large.
-pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, SettingsError> {
+pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, UserError> {
     read_file(path)?.map(|text| read_toml_text(path, &text)).transpose()
 }
 
 /// The text of a file; `None` if it does not exist.
-pub(super) fn read_file(path: &Path) -> Result<Option<String>, SettingsError> {
+pub(super) fn read_file(path: &Path) -> Result<Option<String>, UserError> {
     let bytes = match read_capped(path, MAX_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(SettingsError(format!("{}: {error}", path.display()))),
+        Err(error) => return Err(UserError::new(format!("{}: {error}", path.display()))),
     };
     let text = String::from_utf8(bytes)
-        .map_err(|_| SettingsError(format!("{}: not UTF-8; save it as UTF-8 text", path.display())))?;
+        .map_err(|_| UserError::new(format!("{}: not UTF-8; save it as UTF-8 text", path.display())))?;
     Ok(Some(text))
 }
 
 /// The value of a text from `path`.
-pub fn read_toml_text<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, SettingsError> {
+pub fn read_toml_text<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, UserError> {
     parse_toml(text).map_err(|problem| {
         let place = problem.line.map_or_else(String::new, |line| format!(":{line}"));
-        SettingsError(format!("{}{place}: {}", path.display(), problem.text))
+        UserError::new(format!("{}{place}: {}", path.display(), problem.text))
     })
 }
 
@@ -84,7 +85,7 @@ pub(super) fn bare(text: &str) -> &str {
 
 /// The valid values of a file, one per top-level key, and the problems of the others. A file that is not TOML
 /// has no values.
-pub(crate) fn read_toml_leniently<T: DeserializeOwned>(path: &Path) -> (Vec<T>, Vec<SettingsError>) {
+pub(crate) fn read_toml_leniently<T: DeserializeOwned>(path: &Path) -> (Vec<T>, Vec<UserError>) {
     let text = match read_file(path) {
         Ok(text) => text.unwrap_or_default(),
         Err(error) => return (Vec::new(), vec![error]),
@@ -95,10 +96,7 @@ pub(crate) fn read_toml_leniently<T: DeserializeOwned>(path: &Path) -> (Vec<T>, 
 
 /// Like [`read_toml_leniently`], for a text from `path`; each problem comes with its key, which is empty for
 /// a text that is not TOML.
-pub(super) fn values_of<T: DeserializeOwned>(
-    path: &Path,
-    text: &str,
-) -> (Vec<T>, Vec<(String, SettingsError)>) {
+pub(super) fn values_of<T: DeserializeOwned>(path: &Path, text: &str) -> (Vec<T>, Vec<(String, UserError)>) {
     let given: BTreeMap<toml::Spanned<String>, toml::Value> = match read_toml_text(path, text) {
         Ok(given) => given,
         Err(error) => return (Vec::new(), vec![(String::new(), error)]),
@@ -119,7 +117,7 @@ pub(super) fn values_of<T: DeserializeOwned>(
                     (Some((name, _)), Some(needs)) => format!("`{name}` needs {needs}"),
                     _ => why,
                 };
-                wrong.push((line, (key, SettingsError(format!("{place}:{line}: {why}")))));
+                wrong.push((line, (key, UserError::new(format!("{place}:{line}: {why}")))));
             }
         }
     }

@@ -17,10 +17,11 @@ use super::names::GROUPS;
 use super::paths::lossless;
 use super::private_files::{SharedFile, read_capped, write_private};
 use super::toml_file::line_of;
-use super::{MAX_BYTES, Paths, Settings, SettingsError, read_toml_text, table};
+use super::{MAX_BYTES, Paths, Settings, read_toml_text, table};
 use crate::permissions::LOCAL;
 use tau_protocol::trust::Trust;
 use tau_tools::regular_files::read_text;
+use tau_tools::user_error::UserError;
 
 /// The folder of a project's own settings.
 pub const FOLDER: &str = ".tau";
@@ -173,10 +174,7 @@ impl Project {
 
     /// The files when they were trusted; `None` if they never were. Fails when `file`, which holds the
     /// answers, cannot be read.
-    pub(super) fn trusted_before(
-        &self,
-        file: &Path,
-    ) -> Result<Option<BTreeMap<String, String>>, SettingsError> {
+    pub(super) fn trusted_before(&self, file: &Path) -> Result<Option<BTreeMap<String, String>>, UserError> {
         Ok(load(file)?.trusted.remove(&lossless(&self.root)))
     }
 
@@ -212,12 +210,12 @@ impl Project {
     ///
     /// # Errors
     /// When a line is invalid, or sets something that only the user may set.
-    pub fn settings(&self) -> Result<Settings, SettingsError> {
+    pub fn settings(&self) -> Result<Settings, UserError> {
         self.settings_of_files().try_fold(Settings::default(), |all, file| Ok(all.overlaid(file?)))
     }
 
     /// The settings in each of its files; later ones take precedence.
-    pub fn settings_of_files(&self) -> impl Iterator<Item = Result<Settings, SettingsError>> {
+    pub fn settings_of_files(&self) -> impl Iterator<Item = Result<Settings, UserError>> {
         self.settings_files().map(|(path, text)| settings_in(&path, text))
     }
 
@@ -225,7 +223,7 @@ impl Project {
     ///
     /// # Errors
     /// When `file` cannot be read; nothing is trusted then.
-    pub fn trust(&self, file: &Path) -> Result<Trust, SettingsError> {
+    pub fn trust(&self, file: &Path) -> Result<Trust, UserError> {
         let kept = load(file)?;
         let root = lossless(&self.root);
         Ok(match kept.trusted.get(&root) {
@@ -240,10 +238,10 @@ impl Project {
     ///
     /// # Errors
     /// When `file` cannot be read or written.
-    pub fn answer(&self, file: &SharedFile, trusted: bool) -> Result<(), SettingsError> {
-        let _lock = file.lock().map_err(|error| SettingsError(error.to_string()))?;
+    pub fn answer(&self, file: &SharedFile, trusted: bool) -> Result<(), UserError> {
+        let _lock = file.lock().map_err(UserError::of)?;
         let file = file.path();
-        let failed = |error: io::Error| SettingsError(format!("{}: {error}", file.display()));
+        let failed = |error: io::Error| UserError::new(format!("{}: {error}", file.display()));
         let mut kept = load(file)?;
         let root = lossless(&self.root);
         kept.trusted.remove(&root);
@@ -268,7 +266,7 @@ pub fn uses_others_hooks(paths: &Paths) -> bool {
 }
 
 /// The settings in a project's text from `path`.
-fn settings_in(path: &Path, text: &str) -> Result<Settings, SettingsError> {
+fn settings_in(path: &Path, text: &str) -> Result<Settings, UserError> {
     let given: BTreeMap<toml::Spanned<String>, toml::Value> = read_toml_text(path, text)?;
     let own = |key: &&toml::Spanned<String>| {
         let key = key.get_ref();
@@ -278,7 +276,7 @@ fn settings_in(path: &Path, text: &str) -> Result<Settings, SettingsError> {
         Some(key) => {
             let (line, key) = (line_of(text, key.span().start), key.get_ref());
             let text = format!("a project cannot set `{key}`; set it in your own config.toml");
-            Err(SettingsError(format!("{}:{line}: {text}", path.display())))
+            Err(UserError::new(format!("{}:{line}: {text}", path.display())))
         }
         None => read_toml_text(path, text),
     }
@@ -339,8 +337,8 @@ fn only_used(text: &str, uses_hooks: &dyn Fn() -> bool) -> Option<String> {
     (!used.is_empty()).then(|| serde_json::to_string_pretty(&used).ok())?
 }
 
-fn load(file: &Path) -> Result<Kept, SettingsError> {
-    let wrong = |error: &dyn std::fmt::Display| SettingsError(format!("{}: {error}", file.display()));
+fn load(file: &Path) -> Result<Kept, UserError> {
+    let wrong = |error: &dyn std::fmt::Display| UserError::new(format!("{}: {error}", file.display()));
     match read_capped(file, MAX_KEPT) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| wrong(&error)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kept::default()),

@@ -9,19 +9,20 @@ use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 use super::private_files::{SharedFile, read_capped, write_private};
 use super::table::SettingRow;
 use super::value::ValueKind;
-use super::{MAX_BYTES, Settings, SettingsError, read_toml_text};
+use super::{MAX_BYTES, Settings, read_toml_text};
+use tau_tools::user_error::UserError;
 
 /// Sets a text at the top level of the file, which is created if missing.
 ///
 /// # Errors
 /// When the file cannot be read or written, when it cannot be parsed (it is then left alone), or when the
 /// setting does not accept a text.
-pub fn save(file: &SharedFile, key: &str, value: &str) -> Result<(), SettingsError> {
+pub fn save(file: &SharedFile, key: &str, value: &str) -> Result<(), UserError> {
     change(file, |table| put(table, key, Some(Value::from(value))))
 }
 
 /// Sets a setting to a typed value, or removes it.
-pub fn set(file: &SharedFile, row: &SettingRow, value: Option<&str>) -> Result<(), SettingsError> {
+pub fn set(file: &SharedFile, row: &SettingRow, value: Option<&str>) -> Result<(), UserError> {
     let value = value.map(|text| typed(row.kind, text));
     match row.key.split_once('.') {
         Some((group, key)) => change(file, |table| {
@@ -32,10 +33,7 @@ pub fn set(file: &SharedFile, row: &SettingRow, value: Option<&str>) -> Result<(
 }
 
 /// Sets the keys of actions, or removes them.
-pub fn set_keys(
-    file: &SharedFile,
-    keys: &BTreeMap<String, Option<Vec<String>>>,
-) -> Result<(), SettingsError> {
+pub fn set_keys(file: &SharedFile, keys: &BTreeMap<String, Option<Vec<String>>>) -> Result<(), UserError> {
     let list = |keys: &Vec<String>| Value::Array(keys.iter().collect());
     let values = keys.iter().map(|(action, keys)| (action.clone(), keys.as_ref().map(list))).collect();
     change(file, |table| put_into(table, "keys", values))
@@ -69,13 +67,13 @@ fn typed(kind: ValueKind, text: &str) -> Value {
 }
 
 /// Changes the file; the result is refused if it does not match the settings.
-pub(super) fn change(file: &SharedFile, apply: impl FnOnce(&mut Table)) -> Result<(), SettingsError> {
+pub(super) fn change(file: &SharedFile, apply: impl FnOnce(&mut Table)) -> Result<(), UserError> {
     let path = file.path();
-    let failed = |error: io::Error| SettingsError(format!("{}: {error}", path.display()));
-    let _lock = file.lock().map_err(|error| SettingsError(error.to_string()))?;
+    let failed = |error: io::Error| UserError::new(format!("{}: {error}", path.display()));
+    let _lock = file.lock().map_err(UserError::of)?;
     let text = match read_capped(path, MAX_BYTES) {
         Ok(bytes) => String::from_utf8(bytes)
-            .map_err(|_| SettingsError(format!("{}: not UTF-8; save it as UTF-8 text", path.display())))?,
+            .map_err(|_| UserError::new(format!("{}: not UTF-8; save it as UTF-8 text", path.display())))?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(failed(error)),
     };
@@ -87,18 +85,18 @@ pub(super) fn change(file: &SharedFile, apply: impl FnOnce(&mut Table)) -> Resul
 ///
 /// # Errors
 /// When it is not TOML, or does not match the settings.
-pub fn check(path: &Path, text: &str) -> Result<(), SettingsError> {
+pub fn check(path: &Path, text: &str) -> Result<(), UserError> {
     read_toml_text::<Settings>(path, text).map(drop)
 }
 
 /// The changed text.
-fn with(path: &Path, text: &str, apply: impl FnOnce(&mut Table)) -> Result<String, SettingsError> {
+fn with(path: &Path, text: &str, apply: impl FnOnce(&mut Table)) -> Result<String, UserError> {
     // A file that is not TOML is reported like an error in the settings.
     let _: BTreeMap<String, toml::Value> = read_toml_text(path, text)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut file: DocumentMut = text
         .parse()
-        .map_err(|error: toml_edit::TomlError| SettingsError(format!("{}: {error}", path.display())))?;
+        .map_err(|error: toml_edit::TomlError| UserError::new(format!("{}: {error}", path.display())))?;
     apply(file.as_table_mut());
     let changed = file.to_string();
     read_toml_text::<Settings>(path, &changed)?;

@@ -74,11 +74,11 @@ pub(crate) fn carry_out(root: &Path, steps: &[Step]) -> Vec<Result<(), UserError
 }
 
 fn one(step: &Step) -> Result<(), UserError> {
-    let words = |error: io::Error| paths::reason(&error);
+    let words = |error: io::Error| UserError::new(paths::reason(&error));
     let found = match FileAt::find(&step.path) {
         Ok(at) => Some(at),
         Err(error) if is_missing(&error) => None,
-        Err(error) => return Err(words(error).into()),
+        Err(error) => return Err(words(error)),
     };
     let now = found.as_ref().map_or(Ok(Observed::NOTHING), |at| observe_at(at, MAX_FILE));
     let now = now.map_err(words)?.state;
@@ -95,9 +95,9 @@ fn one(step: &Step) -> Result<(), UserError> {
     }
     let at = found.map_or_else(|| FileAt::find_or_make_folder(&step.path), Ok).map_err(words)?;
     match &step.to {
-        FileState::Absent => remove(&at, &now).map_err(words).map_err(UserError::from),
-        FileState::Directory { mode } => directory(&at, &now, *mode).map_err(words).map_err(UserError::from),
-        FileState::Link { target } => link(&at, &now, &target.0).map_err(words).map_err(UserError::from),
+        FileState::Absent => remove(&at, &now).map_err(words),
+        FileState::Directory { mode } => directory(&at, &now, *mode).map_err(words),
+        FileState::Link { target } => link(&at, &now, &target.0).map_err(words),
         FileState::File { mode, .. } => file(&at, step, &now, *mode),
         FileState::Other => Err("it was not a regular file".into()),
     }
@@ -137,7 +137,7 @@ fn over_link(at: &FileAt, bytes: &[u8], mode: u32) -> io::Result<()> {
 }
 
 fn file(at: &FileAt, step: &Step, now: &FileState, mode: u32) -> Result<(), UserError> {
-    let words = |error: io::Error| paths::reason(&error);
+    let words = |error: io::Error| UserError::new(paths::reason(&error));
     let bytes = step.bytes.as_deref().ok_or("its content was not kept")?;
     let same_content = now.hash().is_some() && now.hash() == step.to.hash();
     if matches!(now, FileState::Link { .. }) {
@@ -160,5 +160,5 @@ fn file(at: &FileAt, step: &Step, now: &FileState, mode: u32) -> Result<(), User
             ToolError::Refused { message, .. } | ToolError::Aborted { message, .. } => message,
         })?;
     }
-    at.set_mode(mode).map_err(words).map_err(UserError::from)
+    at.set_mode(mode).map_err(words)
 }

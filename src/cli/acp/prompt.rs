@@ -124,7 +124,7 @@ mod tests {
 
     fn check(blocks: serde_json::Value) -> Result<(String, usize), UserError> {
         let blocks: Vec<ContentBlock> = serde_json::from_value(blocks).unwrap();
-        read(blocks).map(|(text, images)| (text, images.len())).map_err(|error| error.message)
+        read(blocks).map(|(text, images)| (text, images.len())).map_err(|error| error.message.into())
     }
 
     #[test]

@@ -23,7 +23,7 @@ use tau_agent::provider::proxy::Proxy;
 use tau_agent::provider::{Failure, Transport};
 use tau_agent::secrets::Secret;
 use tau_agent::settings::trust::Project;
-use tau_agent::settings::{Paths, Settings, SettingsError, guards, line_of_key, table};
+use tau_agent::settings::{Paths, Settings, guards, line_of_key, table};
 use tau_agent::undo::UndoOptions;
 use tau_app::keymap::{KeyFault, Keymap};
 use tau_protocol::model::Model;
@@ -99,7 +99,7 @@ impl Environment {
         on_bad_config.tolerate_all(wrong, &mut notices)?;
         // These files are written for another agent: unsupported parts are no mistake.
         let (_, unused) = permission_rules::of_others(&projects);
-        notices.extend(unused.into_iter().map(|error| error.0));
+        notices.extend(unused.into_iter().map(String::from));
         let (_, wrong) = mcp_servers::read(&paths, &projects);
         on_bad_config.tolerate_all(wrong, &mut notices)?;
         if settings.hooks.is_some() {
@@ -129,7 +129,7 @@ impl Environment {
             notices.extend(guards::instead(&stand_in, &settings));
         }
         let environment = Self::with(paths, settings, args, on_bad_config, notices)?;
-        let settings_fault = fault.map(|fault| fault.0);
+        let settings_fault = fault.map(String::from);
         Ok((Environment { settings_fault, ..environment }, projects))
     }
 
@@ -369,7 +369,7 @@ pub(crate) fn key_faults(paths: &Paths, settings: &Settings) -> Vec<String> {
 
 impl OnBadConfig {
     /// Turns errors into a refusal or notices.
-    fn tolerate_all(self, errors: Vec<SettingsError>, notices: &mut Vec<String>) -> Result<(), Refusal> {
+    fn tolerate_all(self, errors: Vec<UserError>, notices: &mut Vec<String>) -> Result<(), Refusal> {
         errors.into_iter().try_for_each(|error| self.tolerate(error.to_string(), notices))
     }
 

@@ -7,8 +7,9 @@ use tau_agent::extensions::hooks::{self, HookFile, HookFormat};
 use tau_agent::settings::guards;
 use tau_agent::settings::private_files::read_capped;
 use tau_agent::settings::trust::{OTHERS_HOOKS, SETTINGS, uses_others_hooks};
-use tau_agent::settings::{MAX_BYTES, Paths, SettingsError};
+use tau_agent::settings::{MAX_BYTES, Paths};
 use tau_protocol::extension::ExtensionSource;
+use tau_tools::user_error::UserError;
 
 /// The user's hooks of another agent, in the home directory.
 const OTHERS: &str = ".claude/settings.json";
@@ -28,20 +29,20 @@ pub(crate) fn others(home: &Path) -> PathBuf {
 }
 
 /// The faults in the hooks of `config.toml`, the user's and the trusted projects'.
-pub(crate) fn faults(paths: &Paths, projects: &ProjectSettings) -> Vec<SettingsError> {
+pub(crate) fn faults(paths: &Paths, projects: &ProjectSettings) -> Vec<UserError> {
     let is_own = |file: &HookFile| file.format == HookFormat::Toml;
     let files = own(paths).into_iter().chain(of_projects(projects)).filter(is_own);
-    files.flat_map(|file| hooks::find(&file).1).map(SettingsError).collect()
+    files.flat_map(|file| hooks::find(&file).1).map(UserError::from).collect()
 }
 
 /// The faults in settings that guard the user, in any file: see [`guards`].
-pub(crate) fn guards_fault(paths: &Paths, projects: &ProjectSettings) -> Option<SettingsError> {
+pub(crate) fn guards_fault(paths: &Paths, projects: &ProjectSettings) -> Option<UserError> {
     guards::fault(paths, projects.trusted()).or_else(|| {
         let home = std::env::home_dir();
         let others = home.filter(|_| uses_others_hooks(paths)).map(|home| others(&home));
         let unread = others.and_then(|path| match read_capped(&path, MAX_BYTES) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Some(SettingsError(format!("{}: {error}", path.display())))
+                Some(UserError::new(format!("{}: {error}", path.display())))
             }
             _ => None,
         });
@@ -49,7 +50,7 @@ pub(crate) fn guards_fault(paths: &Paths, projects: &ProjectSettings) -> Option<
             let files = all(paths, std::env::home_dir().as_deref(), projects).into_iter();
             files.filter(|file| file.format == HookFormat::Json).find_map(|file| {
                 let error = serde_json::from_str::<serde_json::Value>(&file.text).err()?;
-                Some(SettingsError(format!("{}: {error}", file.path.display())))
+                Some(UserError::new(format!("{}: {error}", file.path.display())))
             })
         })
     })

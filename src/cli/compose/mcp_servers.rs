@@ -9,16 +9,17 @@ use tau_agent::extensions::mcp::{ConfiguredServer, ReadServers};
 use tau_agent::extensions::packages::{Package, Packages};
 use tau_agent::settings::mcp_servers::{self, McpServer};
 use tau_agent::settings::trust::MCP_FILE;
-use tau_agent::settings::{Paths, Settings, SettingsError};
+use tau_agent::settings::{Paths, Settings};
+use tau_tools::user_error::UserError;
 
 /// The servers of all files by name, with servers of the nearest project first, and the faults in the files.
 /// Among the user's files, `config.toml` takes precedence; those of packages come last.
-pub(crate) fn read(paths: &Paths, project: &ProjectSettings) -> (Vec<ConfiguredServer>, Vec<SettingsError>) {
+pub(crate) fn read(paths: &Paths, project: &ProjectSettings) -> (Vec<ConfiguredServer>, Vec<UserError>) {
     let of_packages = of_packages(paths).into_iter();
     let mut servers: BTreeMap<String, ConfiguredServer> =
         of_packages.map(|known| (known.server.name.clone(), known)).collect();
     let mut wrong = Vec::new();
-    let mut add = |(found, errors): (Vec<McpServer>, Vec<SettingsError>), path: &Path, is_project| {
+    let mut add = |(found, errors): (Vec<McpServer>, Vec<UserError>), path: &Path, is_project| {
         wrong.extend(errors);
         for server in found {
             let path = path.to_owned();

@@ -11,9 +11,7 @@ use tau_agent::permissions::{
     LOCAL, Options, Permissions, Protected, Rule, RuleInForce, RuleSource, Verdict,
 };
 use tau_agent::settings::trust::{FOLDER, OTHERS_HOOKS, Project, SETTINGS, SHARED, uses_others_hooks};
-use tau_agent::settings::{
-    MAX_BYTES, Paths, SettingsError, claude_permissions, local_file, paths, permission_rules,
-};
+use tau_agent::settings::{MAX_BYTES, Paths, claude_permissions, local_file, paths, permission_rules};
 use tau_protocol::approval::RuleScope;
 use tau_protocol::trust::Trust;
 use tau_tools::regular_files::read_text;
@@ -25,7 +23,7 @@ pub(crate) fn read(
     paths: &Paths,
     project: &ProjectSettings,
     session_dir: Option<&Path>,
-) -> (Permissions, Vec<SettingsError>) {
+) -> (Permissions, Vec<UserError>) {
     let (user, mut wrong) = permission_rules::of_file(&paths.config_file());
     let mut rules = user.rules;
     for project in project.trusted() {
@@ -34,7 +32,7 @@ pub(crate) fn read(
             wrong.extend(errors);
             if !found.unprotected.is_empty() {
                 let text = "a project cannot set `unprotected`; set it in your own config.toml";
-                wrong.push(SettingsError(format!("{}: {text}", path.display())));
+                wrong.push(UserError::new(format!("{}: {text}", path.display())));
             }
             rules.extend(found.rules);
         }
@@ -55,7 +53,7 @@ pub(crate) fn read(
 }
 
 /// The rules in settings of another agent, the user's and the trusted projects', and their unsupported parts.
-pub(crate) fn of_others(project: &ProjectSettings) -> (Vec<RuleInForce>, Vec<SettingsError>) {
+pub(crate) fn of_others(project: &ProjectSettings) -> (Vec<RuleInForce>, Vec<UserError>) {
     let home = directories::BaseDirs::new().map(|dirs| hook_files::others(dirs.home_dir()));
     let of_user = home.and_then(|path| match read_text(&path, MAX_BYTES) {
         Ok(text) => Some(claude_permissions::of_text(&path, &text, &text, false)),
@@ -68,7 +66,7 @@ pub(crate) fn of_others(project: &ProjectSettings) -> (Vec<RuleInForce>, Vec<Set
     (rules.concat(), wrong.concat())
 }
 
-fn of_project(project: &Project) -> (Vec<RuleInForce>, Vec<SettingsError>) {
+fn of_project(project: &Project) -> (Vec<RuleInForce>, Vec<UserError>) {
     let readable = project.files_of_others().filter(|(_, text)| claude_permissions::can_be_read(text));
     let read = readable.map(|(path, text)| {
         // Lines are numbered by file; the trusted text is a part of it.
@@ -80,14 +78,14 @@ fn of_project(project: &Project) -> (Vec<RuleInForce>, Vec<SettingsError>) {
 }
 
 /// The rules that apply because a project's files cannot be read.
-fn unread_of_project(project: &Project) -> impl Iterator<Item = (Vec<RuleInForce>, Vec<SettingsError>)> {
+fn unread_of_project(project: &Project) -> impl Iterator<Item = (Vec<RuleInForce>, Vec<UserError>)> {
     let broken = project.files_of_others().filter(|(_, text)| !claude_permissions::can_be_read(text));
     let broken = broken.map(|(path, text)| claude_permissions::of_text(&path, text, text, true));
     let unread = project.unread().iter();
     broken.chain(unread.map(|(path, why)| one(claude_permissions::unread(path, 1, true, why))))
 }
 
-fn one((rule, wrong): (RuleInForce, SettingsError)) -> (Vec<RuleInForce>, Vec<SettingsError>) {
+fn one((rule, wrong): (RuleInForce, UserError)) -> (Vec<RuleInForce>, Vec<UserError>) {
     (vec![rule], vec![wrong])
 }
 
@@ -98,9 +96,9 @@ pub(super) fn read_again(
     session_dir: Option<&Path>,
     cwd: &Path,
 ) -> Result<Permissions, UserError> {
-    let project = ProjectSettings::read(args, paths, Some(cwd)).map_err(|error| error.0)?;
+    let project = ProjectSettings::read(args, paths, Some(cwd))?;
     if let Some(fault) = hook_files::guards_fault(paths, &project) {
-        return Err(fault.0.into());
+        return Err(fault);
     }
     Ok(read(paths, &project, session_dir).0)
 }

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use crate::args::CliArgs;
+use tau_agent::settings::Paths;
 use tau_agent::settings::folder;
 use tau_agent::settings::trust::{PROMPT_FILE, Project, uses_others_hooks};
-use tau_agent::settings::{Paths, SettingsError};
 use tau_protocol::trust::{Folder, Trust};
+use tau_tools::user_error::UserError;
 
 /// The settings in the `.tau/` of directories.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +20,7 @@ pub struct ProjectSettings {
 
 impl ProjectSettings {
     /// The settings around `cwd`, read now. Fails when earlier answers about trust cannot be read.
-    pub fn read(args: &CliArgs, paths: &Paths, cwd: Option<&Path>) -> Result<Self, SettingsError> {
+    pub fn read(args: &CliArgs, paths: &Paths, cwd: Option<&Path>) -> Result<Self, UserError> {
         let Some(cwd) = cwd else { return Ok(ProjectSettings::default()) };
         let trust = |project: Project| {
             let trust = if args.trust { Trust::Trusted } else { project.trust(&paths.trust_file())? };
@@ -27,14 +28,14 @@ impl ProjectSettings {
         };
         let projects =
             Project::around(cwd, &paths.config, &|| uses_others_hooks(paths)).into_iter().map(trust);
-        let mut projects: Vec<_> = projects.collect::<Result<_, SettingsError>>()?;
+        let mut projects: Vec<_> = projects.collect::<Result<_, UserError>>()?;
         projects.retain(|(project, trust)| !project.is_empty() || *trust != Trust::Unknown);
         Ok(ProjectSettings { shown: projects.clone(), projects })
     }
 
     /// Reads the directories again, to show them; the settings in use do not change. Fails when earlier
     /// answers about trust cannot be read.
-    pub fn refresh(&mut self, args: &CliArgs, paths: &Paths, cwd: &Path) -> Result<(), SettingsError> {
+    pub fn refresh(&mut self, args: &CliArgs, paths: &Paths, cwd: &Path) -> Result<(), UserError> {
         self.shown = ProjectSettings::read(args, paths, Some(cwd))?.shown;
         Ok(())
     }
@@ -66,7 +67,7 @@ impl ProjectSettings {
 
     /// The directories as displayed to a user who works in `cwd`, the nearest last. Fails when earlier
     /// answers about trust cannot be read.
-    pub fn folders(&self, cwd: &Path, kept: &Path) -> Result<Vec<Folder>, SettingsError> {
+    pub fn folders(&self, cwd: &Path, kept: &Path) -> Result<Vec<Folder>, UserError> {
         let folder = |(project, trust): &(Project, Trust)| folder::of(project, *trust, cwd, kept);
         self.shown.iter().map(folder).collect()
     }

@@ -156,7 +156,7 @@ mod tests {
 
     fn answer(schema: Value, answer: &str) -> Result<Value, UserError> {
         let schema = OutputSchema::new(schema).unwrap();
-        schema.check(answer).map(|output| output.value).map_err(|violations| violations.summary())
+        schema.check(answer).map(|output| output.value).map_err(|violations| violations.summary().into())
     }
 
     #[test]

@@ -130,7 +130,7 @@ impl Draft {
                 add_server(&mut self.shown, server, hidden)
             }
             Change::Rule { list, rule } => {
-                rule.parse::<Rule>().map_err(|error| error.0)?;
+                rule.parse::<Rule>()?;
                 add_rule(&mut self.config, list, rule)?;
                 add_rule(&mut self.shown, list, rule)
             }

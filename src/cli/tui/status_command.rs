@@ -115,7 +115,7 @@ mod tests {
         let variables = [("PATH".into(), std::env::var_os("PATH").unwrap_or_default())];
         let env = ChildEnv::from_variables(variables, &[], &[], "s1");
         let of_workspace = run("sh ./line.sh", "", &work, (&env, &policy)).await;
-        assert_eq!(of_workspace, Err("status_command failed".to_owned()));
+        assert_eq!(of_workspace, Err("status_command failed".into()));
         assert!(!outside.join("made").exists());
         let command = format!("sh {}/line.sh", outside.display());
         assert_eq!(run(&command, "", &work, (&env, &policy)).await.as_deref(), Ok("ran\n"));
@@ -130,12 +130,12 @@ mod tests {
     #[tokio::test]
     async fn a_command_is_given_its_input_and_limits() {
         assert_eq!(printed_by("cat; pwd; echo $TAU_SESSION_ID").await.as_deref(), Ok("{\"x\":1}\n/\ns1\n"));
-        assert_eq!(printed_by("exit 3").await, Err("status_command failed".to_owned()));
+        assert_eq!(printed_by("exit 3").await, Err("status_command failed".into()));
         let long = printed_by("yes").await.unwrap();
         assert_eq!(long.len() as u64, SIZE_LIMIT);
         let started = Instant::now();
         let slow = printed_by("sleep 60 & wait").await;
-        assert_eq!(slow, Err("status_command took over 2 s".to_owned()));
+        assert_eq!(slow, Err("status_command took over 2 s".into()));
         assert!(started.elapsed() < Duration::from_secs(20));
     }
 }

@@ -35,6 +35,6 @@ mod tests {
         assert_eq!(guarded(async { panic!("at {}", 7) }).await, Err::<(), _>("at 7".into()));
         let items = stream::iter([1, 2, 3]).map(|n| if n < 3 { n } else { panic!("third") });
         let seen: Vec<_> = guarded_stream(items).collect().await;
-        assert_eq!(seen, [Ok(1), Ok(2), Err("third".to_owned())]);
+        assert_eq!(seen, [Ok(1), Ok(2), Err("third".into())]);
     }
 }

@@ -249,10 +249,10 @@ mod tests {
         let mut undo = Undo::of(Some(UndoPlace::new(&options, "s", dir.path().to_owned(), true)));
         undo.answer::<ask::Changes>(7, |_| panic!("a bug"));
         let UndoEvent::Answer { ticket, answer } = undo.next().await else { panic!("no answer") };
-        assert_eq!((ticket, answer.unwrap_err().as_str()), (7, CRASHED));
+        assert_eq!((ticket, &*answer.unwrap_err()), (7, CRASHED));
         // The next query is answered, too.
-        undo.answer::<ask::Changes>(8, |_| Err("as it should be".to_owned()));
+        undo.answer::<ask::Changes>(8, |_| Err("as it should be".into()));
         let UndoEvent::Answer { ticket, answer } = undo.next().await else { panic!("no answer") };
-        assert_eq!((ticket, answer.unwrap_err().as_str()), (8, "as it should be"));
+        assert_eq!((ticket, &*answer.unwrap_err()), (8, "as it should be"));
     }
 }

@@ -3,7 +3,7 @@
 use super::sandbox_gate;
 use crate::engine::host::RuleEdit;
 use crate::engine::state::Engine;
-use crate::permissions::{self, InvalidRule, Rule, RuleInForce, RuleSource, Verdict};
+use crate::permissions::{self, Rule, RuleInForce, RuleSource, Verdict};
 use tau_protocol::approval::RuleScope;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::rules::{ListedRule, PermissionRules, RuleChange};
@@ -116,7 +116,7 @@ pub(in crate::engine) fn change(engine: &mut Engine, change: &RuleChange) -> Res
 }
 
 fn parsed(rule: &str) -> Result<Rule, UserError> {
-    rule.parse().map_err(|error: InvalidRule| error.to_string().into())
+    rule.parse().map_err(|error: UserError| error.to_string().into())
 }
 
 /// The rule in force with this listed form.

@@ -100,5 +100,5 @@ pub fn find(file: &HookFile) -> (Vec<Hook>, Vec<String>) {
         HookFormat::Json => hooks::of_json(&file.path, &file.text),
     };
     let hooks = entries.into_iter().map(|entry| Hook::new(entry, file)).collect();
-    (hooks, wrong.into_iter().map(|error| error.0).collect())
+    (hooks, wrong.into_iter().map(String::from).collect())
 }
