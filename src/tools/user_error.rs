@@ -27,11 +27,6 @@ impl UserError {
         UserError(format!("{}: {what}", path.display()))
     }
 
-    /// An error of the program, which nobody expects.
-    pub fn internal(error: impl fmt::Display) -> Self {
-        UserError(format!("internal error: {error}"))
-    }
-
     /// Adds the cause.
     #[must_use]
     pub fn because(self, cause: impl fmt::Display) -> Self {
@@ -94,5 +89,18 @@ impl PartialEq<str> for UserError {
 impl PartialEq<&str> for UserError {
     fn eq(&self, other: &&str) -> bool {
         self.0 == *other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_failed_comes_first_and_what_to_do_last() {
+        let error = UserError::of_file(Path::new("a.toml"), "it cannot be read");
+        let error = error.because(std::io::Error::from_raw_os_error(13)).remedy("make it readable");
+        assert_eq!(error, "a.toml: it cannot be read: Permission denied (os error 13); make it readable");
+        assert_eq!(serde_json::to_value(&error).unwrap(), serde_json::json!(error.to_string()));
     }
 }

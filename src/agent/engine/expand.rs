@@ -160,7 +160,7 @@ async fn blocking(
     work: impl FnOnce() -> Result<String, UserError> + Send + 'static,
 ) -> Result<String, UserError> {
     let done = attend(engine, spawn_blocking(work)).await;
-    done.unwrap_or_else(|error| Err(format!("internal error: {error}").into()))
+    done.unwrap_or_else(|error| Err(UserError::new("internal error").because(error)))
 }
 
 /// The text of a template with its arguments, the output of its commands, and its files at the end.

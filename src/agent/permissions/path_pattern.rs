@@ -143,7 +143,7 @@ impl PathPattern {
             return Err("a path cannot be excluded with `!`".into());
         }
         if glob.split('/').any(|part| part == "..") {
-            return Err("`..` is not allowed in it; write an absolute path".into());
+            return Err(UserError::new("`..` is not allowed in it").remedy("write an absolute path"));
         }
         let glob = glob.trim_start_matches("./").trim_end_matches('/');
         let glob = if glob == "." { "" } else { glob };

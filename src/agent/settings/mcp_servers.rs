@@ -289,7 +289,7 @@ mod tests {
             "{wrong:?}"
         );
         let (servers, wrong) = of_json_text(Path::new("m.json"), "{\n  nonsense");
-        assert!(servers.is_empty() && wrong[0].0.starts_with("m.json:2: "), "{wrong:?}");
+        assert!(servers.is_empty() && wrong[0].starts_with("m.json:2: "), "{wrong:?}");
     }
 
     #[test]

@@ -195,7 +195,7 @@ fn address_of(service: &SearchService, own: Option<&BaseUrl>) -> Result<Url, Use
         }
         None => service.url.to_owned(),
     };
-    Url::parse(&text).map_err(|error| format!("web_search_url cannot be used: {error}").into())
+    Url::parse(&text).map_err(|error| UserError::new("web_search_url cannot be used").because(error))
 }
 
 /// A result of a search.

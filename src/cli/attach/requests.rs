@@ -129,7 +129,7 @@ impl AttachedRequests {
             Ok(Err(error)) => {
                 Err(format!("could not export the session: {}: {error}", place.display()).into())
             }
-            Err(error) => Err(format!("internal error: {error}").into()),
+            Err(error) => Err(UserError::new("internal error").because(error)),
         }
     }
 

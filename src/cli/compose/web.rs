@@ -30,9 +30,8 @@ pub(super) fn built_in(names: &[String], settings: &Settings) -> Result<Toolbox,
     let (web, own): (Vec<String>, Vec<String>) =
         names.iter().cloned().partition(|name| NAMES.contains(&name.as_str()));
     match web.iter().find(|name| !options.is_on(name)) {
-        Some(off) if off == "web_fetch" => {
-            Err("web_fetch is off; set web_fetch = true in config.toml, or pass --web-fetch".into())
-        }
+        Some(off) if off == "web_fetch" => Err(UserError::new("web_fetch is off")
+            .remedy("set web_fetch = true in config.toml, or pass --web-fetch")),
         Some(off) => {
             Err(format!("{off} is off; name a service in config.toml, as in {off} = \"brave\"").into())
         }

@@ -142,7 +142,8 @@ impl Draft {
     fn import(&mut self, path: &Path) -> Result<(), UserError> {
         let line = format!("@{}", tau_agent::settings::paths::in_short(path));
         if line.contains(char::is_whitespace) {
-            return Err("a path with blanks cannot be imported; copy its text into AGENTS.md".into());
+            return Err(UserError::new("a path with blanks cannot be imported")
+                .remedy("copy its text into AGENTS.md"));
         }
         if self.agents.lines().any(|known| known.trim() == line) {
             return Err("already imported".into());

@@ -13,7 +13,8 @@ pub(super) fn server(name: &str, value: &Value) -> Result<McpServer, UserError> 
     check_name(name)?;
     let kind = text_in(value, "type").or_else(|| text_in(value, "transport")).unwrap_or_default();
     if kind.eq_ignore_ascii_case("sse") {
-        return Err("SSE, a transport that MCP has replaced; give its address for streamable HTTP".into());
+        return Err(UserError::new("SSE, a transport that MCP has replaced")
+            .remedy("give its address for streamable HTTP"));
     }
     let mut words = words(value.get("command"));
     let address = ["httpUrl", "url", "serverUrl"].iter().find_map(|field| text_in(value, field));

@@ -332,7 +332,7 @@ pub(crate) fn question_answer(fields: &Map<String, Value>) -> QuestionAnswer {
 /// The decision in a record. The error is the fault in it.
 pub(crate) fn approval_answer(fields: &Map<String, Value>) -> Result<ApprovalAnswer, UserError> {
     serde_json::from_value(Value::Object(fields.clone()))
-        .map_err(|error| format!("no decision: {error}").into())
+        .map_err(|error| UserError::new("no decision").because(error))
 }
 
 fn name(fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
@@ -448,7 +448,7 @@ fn attachment(value: &Value) -> Result<Attachment, UserError> {
                 fields.retain(|_, value| !value.is_null());
             }
             serde_json::from_value(value)
-                .map_err(|error| format!("an attachment is not as it must be: {error}").into())
+                .map_err(|error| UserError::new("an attachment is not as it must be").because(error))
         }
         _ => Err("attachments must be of type image or document".into()),
     }

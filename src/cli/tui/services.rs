@@ -96,7 +96,7 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, UserError> + Send + 'static,
 ) -> Result<T, UserError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(format!("internal error: {error}").into()))
+    done.unwrap_or_else(|error| Err(UserError::new("internal error").because(error)))
 }
 
 impl PerformRequest for Services {
@@ -165,7 +165,7 @@ impl PerformRequest for Services {
             Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => {
                 Err("this session is open: only what has ended can be archived".into())
             }
-            Err(error) => Err(format!("cannot archive the session: {error}").into()),
+            Err(error) => Err(UserError::new("cannot archive the session").because(error)),
         })
         .await
     }
@@ -276,7 +276,7 @@ impl PerformRequest for Services {
         };
         match self.keys.store(&provider, &key) {
             Ok(()) => Ok(LoggedIn { said: format!("stored the key for {provider}; {checked}"), model }),
-            Err(error) => Err(format!("could not store the key: {error}").into()),
+            Err(error) => Err(UserError::new("could not store the key").because(error)),
         }
     }
 

@@ -445,7 +445,7 @@ fn theme(setup: &Setup) -> Result<(String, HashMap<String, Theme>), UserError> {
     });
     match theme {
         Ok(theme) => Ok((name.clone(), HashMap::from([(name, theme)]))),
-        Err(error) if setup.args.settings.0.theme.is_some() => Err(format!("--theme: {error}").into()),
+        Err(error) if setup.args.settings.0.theme.is_some() => Err(UserError::new("--theme").because(error)),
         Err(error) => {
             Err(format!("{}: {error}", environment::origin(&setup.paths, &setup.project, "theme")).into())
         }

@@ -184,7 +184,7 @@ impl Release {
         let ended = child.wait_with_output().map_err(cannot)?;
         if !ended.status.success() {
             let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
-            return Err(format!("cannot unpack the release: {said}").into());
+            return Err(UserError::new("cannot unpack the release").because(said));
         }
         fed.map_err(cannot)?;
         let unpacked = folder.join(self.stem());

@@ -109,7 +109,7 @@ impl DeviceLogin {
         loop {
             let next = Instant::now() + Duration::from_secs_f64(interval);
             if next >= self.deadline {
-                return Err("the code has expired; log in again for a new one".into());
+                return Err(UserError::new("the code has expired").remedy("log in again for a new one"));
             }
             sleep(next.saturating_duration_since(Instant::now())).await;
             match self.ask().await {

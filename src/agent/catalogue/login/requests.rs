@@ -221,7 +221,7 @@ pub(in crate::catalogue) fn checked(text: &str) -> Result<Url, UserError> {
     match url.scheme() {
         "https" if is_plain && url.has_host() => Ok(url),
         "http" if is_plain && super::super::is_loopback(text) => Ok(url),
-        "http" => Err("it is not encrypted; use https://".into()),
+        "http" => Err(UserError::new("it is not encrypted").remedy("use https://")),
         _ => Err("it does not begin with https://".into()),
     }
 }

@@ -96,7 +96,9 @@ fn find(engine: &Engine, call: &ToolCall) -> Result<Arc<dyn AnyTool>, UserError>
             Err(format!("the arguments are not a valid JSON object ({why}); send the complete call again")
                 .into())
         }
-        _ => Err("the arguments are not a JSON object; send the call again with one".into()),
+        _ => {
+            Err(UserError::new("the arguments are not a JSON object").remedy("send the call again with one"))
+        }
     }
 }
 

@@ -159,7 +159,8 @@ pub(in crate::engine) fn add_writable(
         }
         RuleScope::Session => {}
         RuleScope::Project | RuleScope::Local => {
-            return Err("a project cannot change the sandbox; choose this session or everywhere".into());
+            return Err(UserError::new("a project cannot change the sandbox")
+                .remedy("choose this session or everywhere"));
         }
         RuleScope::User => engine.config.behavior.host().save_writable(&path)?,
     }

@@ -68,7 +68,7 @@ async fn summarize(
             let (details, usage) = (Some(details), serde_json::to_value(usage).ok());
             Ok(Some(Body::BranchSummary { from_id, summary, details, usage }))
         }
-        Err(CompactionEnd::Failed(why)) => Err(format!("cannot summarize the branch: {why}").into()),
+        Err(CompactionEnd::Failed(why)) => Err(UserError::new("cannot summarize the branch").because(why)),
         Err(CompactionEnd::Aborted | CompactionEnd::Done) => Err("the summary was stopped".into()),
     }
 }

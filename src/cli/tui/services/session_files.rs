@@ -38,7 +38,7 @@ pub(super) fn rename(sessions: &Path, path: &Path, name: &str) -> Result<String,
     });
     match named {
         Ok(()) => Ok("session renamed".to_owned()),
-        Err(error) => Err(format!("could not rename the session: {error}").into()),
+        Err(error) => Err(UserError::new("could not rename the session").because(error)),
     }
 }
 
@@ -98,7 +98,7 @@ impl Services {
             Ok((file, masked)) => {
                 Ok(format!("exported to {}; {} masked", file.display(), counted(masked, "secret")))
             }
-            Err(error) => Err(format!("could not export the session: {error}").into()),
+            Err(error) => Err(UserError::new("could not export the session").because(error)),
         }
     }
 

@@ -59,9 +59,8 @@ pub async fn begin(
         return Err("it is a program".into());
     };
     if has_authorization(headers) {
-        return Err(
-            "its `headers` set Authorization, which is used in place of a login; remove it first".into()
-        );
+        return Err(UserError::new("its `headers` set Authorization, which is used in place of a login")
+            .remedy("remove it first"));
     }
     addresses::check_server(&url)?;
     let own = OwnClient::new(oauth)?;

@@ -142,5 +142,5 @@ pub(super) fn address(server: &McpServer) -> Result<Url, UserError> {
         return Err("it is a program; only servers at a URL have logins".into());
     };
     let url = expand(url, Forms::Braces, &|name| std::env::var(name).ok())?;
-    Url::parse(&url).map_err(|error| format!("its URL is not valid: {error}").into())
+    Url::parse(&url).map_err(|error| UserError::new("its URL is not valid").because(error))
 }
