@@ -299,8 +299,8 @@ mod tests {
     fn what_is_typed_becomes_a_value() {
         let number = field(&json!({"type": "number", "default": 2.5}));
         assert_eq!((number.default.clone(), number.parse("1e2")), (Some(json!(2.5)), Ok(Some(json!(100.0)))));
-        assert_eq!(number.parse("x"), Err("it must be a number".to_owned()));
-        assert_eq!(number.parse(""), Err("it is required".to_owned()));
+        assert_eq!(number.parse("x"), Err("it must be a number".into()));
+        assert_eq!(number.parse(""), Err("it is required".into()));
         assert_eq!(field(&json!({"type": "integer"})).parse(" 7 "), Ok(Some(json!(7))));
         let optional = FormField { required: false, ..field(&json!({"type": "string", "default": 3})) };
         assert_eq!((optional.default.clone(), optional.parse("")), (None, Ok(None)));
@@ -311,10 +311,10 @@ mod tests {
         let fields = [field(&json!({"type": "string"}))];
         let values = |value: Value| value.as_object().unwrap().clone();
         assert_eq!(check(&fields, &values(json!({"f": "x"}))), Ok(()));
-        assert_eq!(check(&fields, &values(json!({}))), Err("f: it is required".to_owned()));
+        assert_eq!(check(&fields, &values(json!({}))), Err("f: it is required".into()));
         assert_eq!(
             check(&fields, &values(json!({"f": "x", "g": 1}))),
-            Err("g: there is no such field".to_owned())
+            Err("g: there is no such field".into())
         );
     }
 }
