@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct UserError(String);
 
 impl UserError {
-    /// What failed.
+    /// An error that only says what failed.
     pub fn new(what: impl Into<String>) -> Self {
         UserError(what.into())
     }
@@ -22,7 +22,7 @@ impl UserError {
         UserError(error.to_string())
     }
 
-    /// What failed about a file.
+    /// An error about a file.
     pub fn of_file(path: &Path, what: impl fmt::Display) -> Self {
         UserError(format!("{}: {what}", path.display()))
     }
