@@ -24,6 +24,7 @@ pub mod protocol;
 pub mod proxy;
 pub mod rpc;
 pub mod serve;
+pub(crate) mod services;
 pub mod tui;
 pub(crate) mod upkeep;
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::link::CurrentSession;
 use super::server::{Server, Trouble};
-use crate::tui::call::Call;
-use crate::tui::services::Services;
+use crate::services::Services;
+use crate::services::call::Call;
 use tau_agent::settings::chosen_models;
 use tau_agent::settings::private_files::write_private;
 use tau_agent::settings::table;

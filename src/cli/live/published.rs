@@ -16,7 +16,7 @@ use crate::process::exit::Exit;
 use crate::process::signals::Signals;
 use crate::serve::facts::Facts;
 use crate::serve::live::LiveSession;
-use crate::tui::services::Services;
+use crate::services::Services;
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::event::SessionEvent;

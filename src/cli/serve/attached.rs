@@ -13,8 +13,8 @@ use super::live::{Ended, LiveSession, Route};
 use super::problem::Problem;
 use super::screen_stream::shown;
 use crate::attach::wire::{Left, Wanted};
-use crate::tui::call::Call;
-use crate::tui::services::Services;
+use crate::services::Services;
+use crate::services::call::Call;
 use tau_app::request::{Applied, FoundSessions, ModelsFor, SessionRows, ShellReply, ShellRequest, Ticket};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{

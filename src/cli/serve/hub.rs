@@ -21,7 +21,7 @@ use super::metrics::{LiveCounts, Metrics};
 use super::problem::Problem;
 use crate::compose::Setup;
 use crate::process::exit::Refusal;
-use crate::tui::services::Services;
+use crate::services::Services;
 use tau_agent::engine::config::AgentConfig;
 use tau_agent::engine::task;
 use tau_agent::session::entry::Body;

@@ -19,7 +19,7 @@ use super::event_log::{EventLog, Following, Position};
 use super::facts::Facts;
 use super::opening::Opening;
 use crate::protocol;
-use crate::tui::services::Services;
+use crate::services::Services;
 use attach::Screens;
 pub(crate) use attach::{Route, Screen};
 use tau_agent::engine::task::AgentHandle;

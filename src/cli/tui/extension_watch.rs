@@ -21,10 +21,10 @@ pub(super) use inotify::DirectoryWatch;
 #[cfg(not(target_os = "linux"))]
 pub(super) use unsupported::DirectoryWatch;
 
-use super::services::Services;
 use crate::compose::Setup;
 use crate::compose::mcp_servers;
 use crate::compose::project_settings::ProjectSettings;
+use crate::services::Services;
 use tau_agent::extensions::changes::{Difference, ExtensionChange, summary};
 use tau_agent::extensions::mcp::ConfiguredServer;
 use tau_agent::extensions::places::Places;

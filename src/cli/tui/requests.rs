@@ -1,7 +1,7 @@
 //! Pending requests, each in a separate task.
 //!
 //! Nothing here blocks the loop: a reply comes back by channel with its ticket. A forgotten request is
-//! aborted. The work of requests is in [`super::services`].
+//! aborted. The work of requests is in [`crate::services`].
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
@@ -14,12 +14,12 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio_util::context::TokioContext;
 
-use super::call::Call;
 use super::questions::ClipboardAsk;
-use super::services::Services;
 use crate::attach::requests::AttachedRequests;
 use crate::attach::server::Server;
 use crate::compose::reload;
+use crate::services::Services;
+use crate::services::call::Call;
 use tau_app::effect::SavedSetting;
 use tau_app::request::{Applied, ShellReply, ShellRequest, Ticket};
 use tau_protocol::trust::Folder;

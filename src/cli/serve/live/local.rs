@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::attach::may_return;
 use super::{FIRST_TICKET, Facts, LiveSession};
-use crate::tui::services::Services;
+use crate::services::Services;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::QuestionCommand;
 use tau_protocol::event::{QuestionEvent, SessionInfo, TaskEvent};

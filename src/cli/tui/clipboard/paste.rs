@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::content::{EMPTY, text_of, too_large};
 use super::terminal;
 use super::{ClipboardProgram, is_set, usable};
-use crate::tui::call::Call;
-use crate::tui::files::picture_of;
+use crate::services::call::Call;
+use crate::services::files::picture_of;
 use tau_app::request::Pasted;
 use tau_tools::user_error::UserError;
 

@@ -9,10 +9,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::content::{EMPTY, MAX_SIZE, text_of, too_large};
 use super::{is_remote, is_set, route};
-use crate::tui::call::Call;
+use crate::services::call::Call;
+use crate::services::files::picture_of;
 use crate::tui::color_support::answers_questions;
 use crate::tui::event::ClipboardAnswer;
-use crate::tui::files::picture_of;
 use crate::tui::questions::{ClipboardAsk, ClipboardQuestion};
 use tau_app::request::Pasted;
 use tau_tools::user_error::UserError;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::mpsc;
 
-use super::questions::ClipboardAsk;
+use crate::tui::questions::ClipboardAsk;
 use tau_app::request::{ShellReply, Ticket};
 
 /// The context of a request besides its fields.

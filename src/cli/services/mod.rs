@@ -1,16 +1,17 @@
 //! The work of requests: one method for each row of the table in `app/request`.
 
+pub(crate) mod call;
+pub(crate) mod files;
+pub(crate) mod repository;
 mod session_files;
+mod setting_changes;
+mod status_command;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::call::Call;
-use super::clipboard;
-use super::editor;
-use super::files::{self, FileIndex};
-use super::repository;
-use super::status_command;
+use self::call::Call;
+use self::files::FileIndex;
 use crate::commands::auth;
 use crate::commands::login::is_remote;
 use crate::compose::environment::{self, Connections};
@@ -22,6 +23,7 @@ use crate::live::listed::Listed;
 use crate::live::others::Others;
 use crate::live::record;
 use crate::process::browser;
+use crate::tui::{clipboard, editor};
 use parking_lot::Mutex;
 use tau_agent::catalogue::demo;
 use tau_agent::catalogue::keys::{KeyPlace, Keys};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::super::call::Call;
 use super::Services;
+use super::call::Call;
 use crate::commands::export;
 use crate::compose::session_lookup::places;
 use crate::compose::sessions;

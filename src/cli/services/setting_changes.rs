@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use super::services::Services;
+use super::Services;
 use crate::compose::Setup;
 use crate::compose::{reload, setting_list};
 use tau_agent::settings::{chosen_mode, chosen_models};
@@ -16,7 +16,7 @@ use tau_tools::user_error::UserError;
 impl Services {
     /// Stores a choice made on the screen. The model of an attached screen belongs to the server, and is no
     /// setting here.
-    pub(super) fn save(&self, setting: &SavedSetting, attached: bool) -> Result<(), UserError> {
+    pub(crate) fn save(&self, setting: &SavedSetting, attached: bool) -> Result<(), UserError> {
         let set = |key, value| write::save(&self.config_file, key, value).map_err(UserError::of);
         let change = |apply: &dyn Fn(&mut ChosenModels)| {
             let paths = self.setup.lock().paths.clone();
