@@ -20,6 +20,7 @@ mod attach_wire;
 mod background;
 mod background_jobs;
 mod board;
+mod chaos;
 mod clouds;
 mod completion;
 mod contrast;

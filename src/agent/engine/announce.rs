@@ -1,26 +1,21 @@
 //! Events that describe state: the open session, restored settings, returned messages.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::accepted_plan;
 use super::behavior::Restore;
-use super::gate;
 use super::goal;
 use super::state::Engine;
 use crate::engine::base::call_titles::titles_of;
-use crate::engine::base::clock::now;
 use crate::engine::base::history_cursor::HistoryRead;
-use crate::engine::calls::call_task;
+use crate::engine::calls::missing_results::missing_results;
 use crate::engine::queries::history_paging;
 use crate::engine::queries::session_usage;
 use crate::session::SessionError;
-use crate::session::entry::Body;
 use crate::session::survey::{Survey, SurveyJob};
 use tau_protocol::event::{NoticeLevel, QueueEvent, SessionEvent, SettingsEvent, TurnEvent};
-use tau_protocol::message::{Block, Message, ToolCall, ToolResultMessage, UserContent, UserMessage};
+use tau_protocol::message::{Block, Message, UserContent, UserMessage};
 use tau_protocol::model::{Model, ThinkingLevel};
-use tau_tools::{Content, Details, ask_user, plan};
 
 /// Sends the first events: the session, the model, the thinking level.
 pub(crate) fn initial_state(engine: &mut Engine) {
@@ -34,17 +29,18 @@ pub(crate) fn initial_state(engine: &mut Engine) {
 }
 
 /// Reports the session. Opening a session does not write to it: results missing after a crash are reported
-/// here, and recorded by [`repair`].
+/// here, and recorded when the conversation continues.
 pub(crate) fn session_opened(engine: &mut Engine) {
     let session = engine.config.session.info().clone();
     let mut messages = engine.config.session.context().messages;
-    messages.extend(missing_results(&messages, &unanswered(engine)));
+    let missing = missing_results(engine);
+    messages.extend(missing.iter().cloned());
     let titles = titles_of(&engine.config.tools, &messages);
     engine.emit(SessionEvent::SessionOpened { session, messages, titles });
     accepted_plan::restore(engine);
     goal::restore(engine);
     history_paging::start(engine);
-    session_usage::start(engine);
+    session_usage::start(engine, &missing);
     let (own, used) = (engine.config.session.info().cwd.clone(), engine.cwd().to_owned());
     if own != used {
         let text = format!("the directory of this session, {}, no longer exists", own.display());
@@ -159,73 +155,6 @@ pub(crate) fn use_model(engine: &mut Engine, model: Arc<Model>) {
     if level != before {
         engine.emit(SettingsEvent::ThinkingLevelChanged { level });
     }
-}
-
-/// Records results for calls that have none before the conversation continues.
-pub(crate) fn repair(engine: &mut Engine) {
-    let unanswered = unanswered(engine);
-    for result in missing_results(&engine.config.session.context().messages, &unanswered) {
-        engine.record(result);
-    }
-}
-
-/// Results for the calls at the end of a history that have none, because the program was killed
-/// before they had ended or because the conversation continues from before their results.
-fn missing_results(messages: &[Arc<Message>], unanswered: &HashSet<String>) -> Vec<Arc<Message>> {
-    let mut answered = HashSet::new();
-    for message in messages.iter().rev() {
-        match message.as_ref() {
-            Message::ToolResult(result) => {
-                answered.insert(result.tool_call_id.as_str());
-            }
-            Message::BashExecution(_) | Message::Custom(_) | Message::Application(_) => {}
-            Message::Assistant(answer) => {
-                let open = answer.tool_calls().filter(|call| !answered.contains(call.id.as_str()));
-                let result = |call: &ToolCall| {
-                    let text = match call.name.as_str() {
-                        _ if unanswered.contains(&call.id) => call_task::UNANSWERED,
-                        ask_user::NAME | plan::SUBMIT => NOT_ANSWERED,
-                        _ => INTERRUPTED,
-                    };
-                    without_result(&call.id, &call.name, text)
-                };
-                return open.map(result).collect();
-            }
-            Message::User(_) | Message::BranchSummary(_) | Message::CompactionSummary(_) => {
-                return Vec::new();
-            }
-        }
-    }
-    Vec::new()
-}
-
-/// The result of a call during which tau was killed.
-const INTERRUPTED: &str = "interrupted: this call has no result; it may have run in part";
-
-/// The result of a question that was open when tau was killed.
-const NOT_ANSWERED: &str =
-    "interrupted: tau ended before the user had answered; ask again if you still need to know";
-
-/// The calls at the end of the branch that were waiting for the user when tau was killed.
-fn unanswered(engine: &Engine) -> HashSet<String> {
-    let branch = engine.config.session.tree().branch();
-    let is_message = |body: &Body| matches!(body, Body::Message { message } if !matches!(**message, Message::ToolResult(_)));
-    let end = branch.iter().rev().take_while(|entry| !is_message(&entry.body));
-    let calls = end.filter_map(|entry| entry.custom_data(gate::WAITING_ENTRY));
-    calls.filter_map(|data| data.get("toolCallId")?.as_str().map(str::to_owned)).collect()
-}
-
-fn without_result(id: &str, name: &str, text: &str) -> Arc<Message> {
-    Arc::new(Message::ToolResult(ToolResultMessage {
-        tool_call_id: id.to_owned(),
-        tool_name: name.to_owned(),
-        content: vec![Content::text(text)],
-        details: Details::None,
-        is_error: true,
-        timestamp: now(),
-        duration_ms: None,
-        hooks: Vec::new(),
-    }))
 }
 
 /// Reports the content of the queues.

@@ -20,6 +20,7 @@ pub mod index;
 pub mod last_exchange;
 pub mod list;
 pub mod lock;
+pub(crate) mod lost_helpers;
 mod message_json;
 mod migrate;
 mod open;

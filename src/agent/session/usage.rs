@@ -61,17 +61,18 @@ impl UsageSum {
         self.without_cost.extend(other.without_cost);
     }
 
+    /// Adds the usage of a message.
+    pub(crate) fn add_message(&mut self, message: &Message) {
+        match message {
+            Message::Assistant(answer) => self.add_answer(&answer.provider, &answer.model, &answer.usage),
+            Message::ToolResult(result) => self.add(&helper_usage(&result.details).unwrap_or_default()),
+            _ => {}
+        }
+    }
+
     fn add_entry(&mut self, entry: &Entry) {
         match &entry.body {
-            Body::Message { message } => match message.as_ref() {
-                Message::Assistant(answer) => {
-                    self.add_answer(&answer.provider, &answer.model, &answer.usage);
-                }
-                Message::ToolResult(result) => {
-                    self.add(&helper_usage(&result.details).unwrap_or_default());
-                }
-                _ => {}
-            },
+            Body::Message { message } => self.add_message(message),
             Body::Compaction { usage: Some(usage), .. } | Body::BranchSummary { usage: Some(usage), .. } => {
                 self.add(&serde_json::from_value(usage.clone()).unwrap_or_default());
             }

@@ -16,12 +16,12 @@ use crate::extensions::helper_kinds::HelperKind;
 use crate::secrets::masking::Masking;
 use crate::session::Session;
 use crate::undo::{CallStart, last_prompt};
-use tau_protocol::message::{Message, Usage, UserMessage};
+use tau_protocol::message::{Message, ToolResultMessage, Usage, UserMessage};
 use tau_protocol::model::Model;
 use tau_protocol::run::{OnRepeat, RunLimits};
 use tau_tools::delegate::{self, HelperRequest};
 use tau_tools::plan;
-use tau_tools::{ToolSpec, Toolbox};
+use tau_tools::{Details, ToolSpec, Toolbox};
 
 /// The largest number of agents above a helper.
 pub(super) const MAX_DEPTH: u32 = 2;
@@ -207,6 +207,9 @@ fn inherit(engine: &mut Engine, session: &mut Session, call: &str) {
                 let mut answer = answer.clone();
                 answer.usage = Usage::default();
                 Arc::new(Message::Assistant(answer))
+            }
+            Message::ToolResult(result) if matches!(result.details, Details::Helper(_)) => {
+                Arc::new(Message::ToolResult(ToolResultMessage { details: Details::None, ..result.clone() }))
             }
             _ => Arc::clone(message),
         };

@@ -1,18 +1,23 @@
 //! Reports the usage of a session before it was opened, for display from the start. Front ends count later
 //! usage themselves.
 
+use std::sync::Arc;
+
 use crate::engine::state::Engine;
 use crate::session::usage::UsageSum;
 use tau_protocol::event::SessionEvent;
+use tau_protocol::message::Message;
 use tau_protocol::model::Api;
 
-/// Reports the usage of the opened session: immediately, or after the survey of its unread part.
-pub(crate) fn start(engine: &mut Engine) {
+/// Reports the usage of the opened session: immediately, or after the survey of its unread part. `missing` are results
+/// that its file does not have.
+pub(crate) fn start(engine: &mut Engine, missing: &[Arc<Message>]) {
     engine.usage = None;
     if !engine.config.session.info().resumed {
         return;
     }
-    let known = engine.config.session.usage();
+    let mut known = engine.config.session.usage();
+    missing.iter().for_each(|message| known.add_message(message));
     if engine.history.unsurveyed.is_none() {
         return report(engine, known);
     }

@@ -13,7 +13,7 @@ use super::{
     folder_instructions, goal, goal_check, grants, mode_note, turn,
 };
 use crate::context::request;
-use crate::engine::calls::{tool_calls, written_calls};
+use crate::engine::calls::{missing_results, tool_calls, written_calls};
 use log::Run;
 use tau_protocol::command::{QuestionAnswer, Queue};
 use tau_protocol::event::{NoticeLevel, Question, QuestionEvent, RunEvent};
@@ -65,7 +65,7 @@ fn prepare(engine: &mut Engine) {
     engine.current.phase = Phase::Running;
     engine.begin();
     accepted_plan::run_begins(engine);
-    announce::repair(engine);
+    missing_results::repair(engine);
     record_settings(engine);
     engine.meters = Default::default();
     let role = engine.config.helper.as_ref();

@@ -1,0 +1,120 @@
+//! Results for calls that have none, because the program was killed before they had ended, or because the conversation
+//! continues from before their results.
+//!
+//! Opening a session does not write to it: until the conversation continues they are only reported.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::call_task;
+use crate::engine::base::clock::now;
+use crate::engine::gate;
+use crate::engine::state::Engine;
+use crate::session::entry::Body;
+use crate::session::lost_helpers::LostHelper;
+use tau_protocol::message::{AssistantMessage, Message, ToolCall, ToolResultMessage};
+use tau_tools::delegate::{self, HelperReport, HelperState};
+use tau_tools::{Content, Details, ask_user, plan};
+
+/// The result of a call during which tau was killed.
+const INTERRUPTED: &str = "interrupted: this call has no result; it may have run in part";
+
+/// The result of a question that was open when tau was killed.
+const NOT_ANSWERED: &str =
+    "interrupted: tau ended before the user had answered; ask again if you still need to know";
+
+/// Records them before the conversation continues.
+pub(crate) fn repair(engine: &mut Engine) {
+    for result in missing_results(engine) {
+        engine.record(result);
+    }
+}
+
+/// The results that are missing at the end of the conversation.
+pub(crate) fn missing_results(engine: &Engine) -> Vec<Arc<Message>> {
+    let messages = engine.config.session.context().messages;
+    let mut answered = HashSet::new();
+    for message in messages.iter().rev() {
+        match message.as_ref() {
+            Message::ToolResult(result) => {
+                answered.insert(result.tool_call_id.as_str());
+            }
+            Message::BashExecution(_) | Message::Custom(_) | Message::Application(_) => {}
+            Message::Assistant(answer) => return of_answer(engine, answer, &answered),
+            Message::User(_) | Message::BranchSummary(_) | Message::CompactionSummary(_) => break,
+        }
+    }
+    Vec::new()
+}
+
+fn of_answer(engine: &Engine, answer: &AssistantMessage, answered: &HashSet<&str>) -> Vec<Arc<Message>> {
+    let open: Vec<&ToolCall> =
+        answer.tool_calls().filter(|call| !answered.contains(call.id.as_str())).collect();
+    let unanswered = unanswered(engine);
+    let has_helpers = open.iter().any(|call| call.name == delegate::NAME);
+    let mut helpers =
+        if has_helpers { engine.config.session.lost_helpers(answer.timestamp) } else { Vec::new() };
+    let result = |call: &&ToolCall| {
+        if call.name == delegate::NAME && !helpers.is_empty() {
+            return of_helper(call, take(&mut helpers, call));
+        }
+        let text = match call.name.as_str() {
+            _ if unanswered.contains(&call.id) => call_task::UNANSWERED,
+            ask_user::NAME | plan::SUBMIT => NOT_ANSWERED,
+            _ => INTERRUPTED,
+        };
+        without_result(call, text, Details::None)
+    };
+    open.iter().map(result).collect()
+}
+
+/// Takes the helper that was given the task of a call; the oldest one if its task reads differently.
+fn take(helpers: &mut Vec<LostHelper>, call: &ToolCall) -> LostHelper {
+    let task = call.arguments.get("task").and_then(|task| task.as_str()).unwrap_or_default();
+    let is_it = |helper: &LostHelper| helper.prompts.last().is_some_and(|prompt| prompt.ends_with(task));
+    let at = helpers.iter().position(is_it).unwrap_or(0);
+    helpers.remove(at)
+}
+
+/// The result of a call whose helper ended with tau. What it has used counts.
+fn of_helper(call: &ToolCall, helper: LostHelper) -> Arc<Message> {
+    let text =
+        format!("interrupted: tau ended before the helper had; what it did is in its session, {}", helper.id);
+    let usage = helper.usage;
+    let report = HelperReport {
+        name: helper.kind,
+        state: HelperState::Stopped,
+        model: helper.model,
+        session: helper.id,
+        file: Some(helper.file.to_string_lossy().into_owned()),
+        input: usage.input,
+        output: usage.output,
+        cache_read: usage.cache_read,
+        cache_write: usage.cache_write,
+        cost: usage.cost.total,
+        ..HelperReport::default()
+    };
+    without_result(call, &text, Details::Helper(Box::new(report)))
+}
+
+/// The calls at the end of the branch that were waiting for the user when tau was killed.
+fn unanswered(engine: &Engine) -> HashSet<String> {
+    let branch = engine.config.session.tree().branch();
+    let is_message = |body: &Body| matches!(body, Body::Message { message } if !matches!(**message, Message::ToolResult(_)));
+    let end = branch.iter().rev().take_while(|entry| !is_message(&entry.body));
+    let calls = end.filter_map(|entry| entry.custom_data(gate::WAITING_ENTRY));
+    calls.filter_map(|data| data.get("toolCallId")?.as_str().map(str::to_owned)).collect()
+}
+
+fn without_result(call: &ToolCall, text: &str, details: Details) -> Arc<Message> {
+    Arc::new(Message::ToolResult(ToolResultMessage {
+        tool_call_id: call.id.clone(),
+        tool_name: call.name.clone(),
+        content: vec![Content::text(text)],
+        details,
+        is_error: true,
+        timestamp: now(),
+        duration_ms: None,
+        hooks: Vec::new(),
+    }))
+}

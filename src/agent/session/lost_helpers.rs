@@ -1,0 +1,113 @@
+//! Finds helpers whose parent ended before it heard of their end: what they have used counts in its session.
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use super::Session;
+use super::entry::{Body, Entry};
+use super::header::Header;
+use super::read;
+use super::usage::UsageSum;
+use tau_protocol::message::Message;
+use tau_protocol::usage::Usage;
+use tau_tools::Details;
+
+/// A helper that ended with its parent.
+#[derive(Debug)]
+pub(crate) struct LostHelper {
+    /// The id of its session.
+    pub id: String,
+    pub file: PathBuf,
+    pub kind: String,
+    /// What it was told: its task, or the conversation that it inherited and its task.
+    pub prompts: Vec<String>,
+    /// What it has used, with its own helpers.
+    pub usage: Usage,
+    /// The model that answered last.
+    pub model: String,
+}
+
+/// A session file of a helper.
+struct HelperFile {
+    path: PathBuf,
+    header: Header,
+}
+
+impl Session {
+    /// The helpers that this session has started since a time, in milliseconds since 1970, and that none of its results
+    /// names; oldest first.
+    pub(crate) fn lost_helpers(&self, since: i64) -> Vec<LostHelper> {
+        let Some(own) = &self.info.file else { return Vec::new() };
+        let files = helper_files(own, since);
+        let told: Vec<&str> = messages(self.tree.entries()).filter_map(helper_named).collect();
+        let is_lost = |file: &&HelperFile| file.is_of(own) && !told.contains(&file.header.id.as_str());
+        files.iter().filter(is_lost).map(|file| file.lost(&files)).collect()
+    }
+}
+
+fn messages(entries: &[Entry]) -> impl DoubleEndedIterator<Item = &Message> {
+    entries.iter().filter_map(|entry| match &entry.body {
+        Body::Message { message } => Some(message.as_ref()),
+        _ => None,
+    })
+}
+
+/// The helper session that a result names.
+fn helper_named(message: &Message) -> Option<&str> {
+    match message {
+        Message::ToolResult(result) => match &result.details {
+            Details::Helper(report) => Some(&report.session),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The sessions of helpers beside a session file, oldest first.
+fn helper_files(own: &Path, since: i64) -> Vec<HelperFile> {
+    let beside = own.parent().and_then(|folder| fs::read_dir(folder).ok());
+    let paths = beside.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let helper = |path: PathBuf| {
+        let header = read::header_line(&mut BufReader::new(File::open(&path).ok()?)).ok()??.0;
+        (header.helper.is_some() && header.created() >= since).then_some(HelperFile { path, header })
+    };
+    let mut found: Vec<HelperFile> =
+        paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).filter_map(helper).collect();
+    found.sort_by_key(|file| file.header.created());
+    found
+}
+
+impl HelperFile {
+    fn is_of(&self, parent: &Path) -> bool {
+        self.header.parent_session.as_deref() == Some(parent)
+    }
+
+    fn lost(&self, all: &[HelperFile]) -> LostHelper {
+        let bytes = fs::read(&self.path).unwrap_or_default();
+        let (entries, _) = read::entries(&bytes);
+        let prompts = messages(&entries).filter_map(|message| match message {
+            Message::User(message) => Some(message.content.text()),
+            _ => None,
+        });
+        let model = messages(&entries).rev().find_map(|message| match message {
+            Message::Assistant(answer) => Some(answer.model.clone()),
+            _ => None,
+        });
+        let mut sum = UsageSum::default();
+        read::lines(&bytes).for_each(|line| sum.add_line(line));
+        let told: Vec<&str> = messages(&entries).filter_map(helper_named).collect();
+        let below =
+            all.iter().filter(|file| file.is_of(&self.path) && !told.contains(&file.header.id.as_str()));
+        let mut usage = sum.total;
+        below.for_each(|file| usage.add(&file.lost(all).usage));
+        LostHelper {
+            id: self.header.id.clone(),
+            file: self.path.clone(),
+            kind: self.header.helper.clone().unwrap_or_default(),
+            prompts: prompts.collect(),
+            usage,
+            model: model.unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! Trees of helpers and background jobs are ended at random moments, in every way there is: nothing is left behind
+//! unnamed, and nothing that was reported is lost.
+//!
+//! 10 rounds in a plain run; `TAU_ROUNDS=1000 cargo test --test all chaos -- --nocapture` for the full number, and
+//! `TAU_SEED` for other ones.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::screen::{Screen, composer};
+use crate::support::dice::Dice;
+use crate::support::program::{calls_all, says_using, stalls};
+use crate::support::server::{Act, Server, answer};
+use crate::time_limit::{EndInTime, JoinInTime, RunInTime, SOON};
+
+/// How a round ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Blow {
+    /// The program is killed.
+    Killed,
+    /// It is asked to end, as by a system that shuts down.
+    Terminated,
+    /// Its terminal is closed.
+    HungUp,
+    /// Esc, and it is ended when it is idle.
+    Stopped,
+    /// The program that drives it goes away.
+    Abandoned,
+    /// The provider has no quota left; then it is asked to end.
+    NoQuota,
+    /// Files cannot grow any more, as on a full disk.
+    FullDisk,
+}
+
+const BLOWS: [Blow; 7] = [
+    Blow::Killed,
+    Blow::Terminated,
+    Blow::HungUp,
+    Blow::Stopped,
+    Blow::Abandoned,
+    Blow::NoQuota,
+    Blow::FullDisk,
+];
+
+/// The number in a variable of the environment.
+fn number(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// A user's home, with a provider that never runs out of ideas.
+struct Stage {
+    home: TempDir,
+    /// The provider has no quota left.
+    is_out: Arc<AtomicBool>,
+    /// The provider ends what it is asked.
+    is_calm: Arc<AtomicBool>,
+}
+
+impl Stage {
+    async fn new(seed: u64) -> Self {
+        let (is_out, is_calm) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (out, calm) = (Arc::clone(&is_out), Arc::clone(&is_calm));
+        let dice = Mutex::new(Dice::new(seed));
+        let server = Server::choosing(move |_, request| {
+            let is_helper = request.contains("You are a helper");
+            match () {
+                () if out.load(Ordering::SeqCst) => {
+                    Act::Send(answer("429 Too Many Requests", "retry-after: 3600\r\n", b"{}"))
+                }
+                () if calm.load(Ordering::SeqCst) => says_using("calm", 1),
+                () => idea(&mut dice.lock().unwrap(), is_helper),
+            }
+        })
+        .await;
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(home.path().join("work")).unwrap();
+        std::fs::create_dir_all(home.path().join("tau")).unwrap();
+        std::fs::write(home.path().join("tau/config.toml"), "[helpers]\nenabled = true\n").unwrap();
+        let url = server.url();
+        let models = format!(
+            "[vendors.own]\nbase_url = \"{url}\"\napi = \"openai-completions\"\napi_key = \"x\"\n\
+             [[vendors.own.models]]\nid = \"m\"\ncontext_window = 1000000\ncost = {{ input = 1000.0, output = 0.0 }}\n"
+        );
+        std::fs::write(home.path().join("tau/models.toml"), models).unwrap();
+        Stage { home, is_out, is_calm }
+    }
+
+    fn environment(&self) -> String {
+        let home = self.home.path().display();
+        format!(
+            "export HOME={home} TAU_HOME={home}/tau TAU_PERMISSION_MODE=auto TAU_LOCAL_SERVERS=false; cd {home}/work"
+        )
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        crate::live::command(self.home.path(), args)
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let (code, out, err) = crate::live::texts(&self.command(args).output_in_time());
+        assert_eq!(code, Some(0), "{args:?}: {err}");
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{args:?}: {error}: {out}"))
+    }
+
+    /// Living processes of this home: their ids and command lines.
+    fn processes(&self) -> Vec<(i32, String)> {
+        let home = format!("HOME={}", self.home.path().display());
+        let of_home = |(pid, _): &(i32, String)| {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|variable| variable == home.as_bytes())
+        };
+        crate::support::processes::alive("").into_iter().filter(of_home).collect()
+    }
+
+    fn wait_for_no_process(&self, round: &str) {
+        let started = Instant::now();
+        while !self.processes().is_empty() {
+            assert!(started.elapsed() < SOON, "{round}: left: {:?}", self.processes());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Session files: their paths, headers and entries.
+    fn sessions(&self) -> Vec<(PathBuf, Value, Vec<Value>)> {
+        let mut found = Vec::new();
+        files(&self.home.path().join("tau"), "jsonl", &mut found);
+        let read = |path: PathBuf| {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            let header = lines.next().filter(|header| header["type"] == "session")?;
+            Some((path, header, lines.collect()))
+        };
+        found.into_iter().filter_map(read).collect()
+    }
+}
+
+/// The files with an extension below a folder.
+fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files(&path, extension, found);
+        } else if path.extension().is_some_and(|end| end == extension) {
+            found.push(path);
+        }
+    }
+}
+
+/// The next answer of the model.
+fn idea(dice: &mut Dice, is_helper: bool) -> Act {
+    let job = ("bash", json!({ "command": "sleep 1000 & sleep 1001", "background": true }));
+    let command = ("bash", json!({ "command": "echo one; sleep 0.05; echo two" }));
+    let slow = ("bash", json!({ "command": "setsid sleep 1002 & sleep 1003" }));
+    let change = ("write", json!({ "path": "note.txt", "content": format!("{}\n", dice.below(1000)) }));
+    let task = |kind: &str| ("delegate", json!({ "task": "look around", "kind": kind }));
+    match (is_helper, dice.below(10)) {
+        (_, 0) => stalls("thinking"),
+        (_, 1) => calls_all(&[job, command], 10),
+        (_, 2) => calls_all(&[change, command], 10),
+        (true, 3) => calls_all(&[slow], 10),
+        (true, 4..=7) => says_using("looked", 10),
+        (true, _) => calls_all(&[command], 10),
+        (false, 3..=6) => calls_all(&[task("work"), task("explore"), task("work"), command], 10),
+        (false, _) => calls_all(&[task("work"), slow], 10),
+    }
+}
+
+/// A running program that is driven by commands.
+struct Driven {
+    child: Child,
+    reader: JoinHandle<Vec<Value>>,
+}
+
+impl Driven {
+    /// Starts it with a prompt. `files` is the largest size of a file, in kB.
+    fn start(stage: &Stage, files: Option<u32>) -> Self {
+        let limit = files.map_or(String::new(), |files| format!("ulimit -f {files};"));
+        let script = format!("{limit} exec {} --mode rpc --model own/m", env!("CARGO_BIN_EXE_tau"));
+        let plain = stage.command(&[]);
+        let mut bash = Command::new("bash");
+        bash.args(["-c", &script]).current_dir(stage.home.path().join("work")).env_clear();
+        bash.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let mut driven = Driven::new(bash);
+        driven.send(&json!({ "id": 1, "type": "prompt", "message": "go on" }));
+        driven
+    }
+
+    fn new(mut command: Command) -> Self {
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let record = |line: String| serde_json::from_str::<Value>(&line).ok();
+        let reader = std::thread::spawn(move || lines.map_while(Result::ok).filter_map(record).collect());
+        Driven { child, reader }
+    }
+
+    fn send(&mut self, command: &Value) {
+        // A program that has ended reads nothing.
+        let _ = writeln!(self.child.stdin.as_mut().unwrap(), "{command}");
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for its end; returns everything it has reported.
+    fn end(mut self) -> Vec<Value> {
+        drop(self.child.stdin.take());
+        self.child.wait_in_time("the end of the program");
+        self.reader.join_in_time("the end of its output")
+    }
+}
+
+/// Lets a tree work for a while, and strikes; returns what was reported.
+fn strike(stage: &Stage, blow: Blow, after: Duration) -> Vec<Value> {
+    if blow == Blow::HungUp {
+        let script = format!("{}; exec \"$TAU_BIN\" --model own/m", stage.environment());
+        let mut screen = Screen::program(Path::new("/bin/bash"), &["-c", &script], 100, 30);
+        screen.wait_until("the composer", |cells| composer(cells).is_some());
+        screen.type_keys("go on\r");
+        std::thread::sleep(after);
+        screen.close();
+        screen.wait_exit();
+        return Vec::new();
+    }
+    let mut driven = Driven::start(stage, (blow == Blow::FullDisk).then_some(12));
+    std::thread::sleep(after);
+    match blow {
+        Blow::Killed => driven.signal(Signal::KILL),
+        Blow::Terminated | Blow::FullDisk => driven.signal(Signal::TERM),
+        Blow::Stopped => {
+            driven.send(&json!({ "id": 2, "type": "abort" }));
+        }
+        Blow::NoQuota => {
+            stage.is_out.store(true, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(300));
+            driven.signal(Signal::TERM);
+        }
+        Blow::Abandoned | Blow::HungUp => {}
+    }
+    let reported = driven.end();
+    stage.is_out.store(false, Ordering::SeqCst);
+    reported
+}
+
+/// What is left of a process that was killed is named by `tau jobs`, which ends it.
+fn check_processes(stage: &Stage, blow: Blow, round: &str) {
+    if blow == Blow::Killed {
+        // What its own guards end is ended by now; the rest must be named.
+        let started = Instant::now();
+        loop {
+            let left = stage.processes();
+            let jobs = stage.json(&["jobs", "--json"]);
+            let named = |pid: i32| jobs.as_array().unwrap().iter().any(|job| job["pid"] == pid);
+            let unnamed: Vec<_> = left.iter().filter(|(pid, _)| !named(*pid)).collect();
+            if unnamed.is_empty() {
+                let mine = left.iter().map(|(pid, _)| pid.to_string()).collect::<Vec<_>>();
+                if !mine.is_empty() {
+                    let mut args = vec!["jobs", "--stop"];
+                    args.extend(mine.iter().map(String::as_str));
+                    stage.command(&args).output_in_time();
+                }
+                break;
+            }
+            assert!(started.elapsed() < SOON, "{round}: not named: {unnamed:?} in {jobs}");
+        }
+    }
+    stage.wait_for_no_process(round);
+}
+
+/// What a session costs, by its own file and by those of its helpers.
+fn cost(stage: &Stage, id: &str) -> f64 {
+    let sessions = stage.sessions();
+    let is_below = |header: &Value| header["parentSession"].as_str().is_some_and(|path| path.contains(id));
+    sessions
+        .iter()
+        .filter(|(_, header, _)| header["id"] == id || header["helper"].is_string() && is_below(header))
+        .flat_map(|(_, _, entries)| entries)
+        .filter_map(|entry| entry["message"]["usage"]["cost"]["total"].as_f64())
+        .sum()
+}
+
+/// Everything that must hold after a round.
+fn check(stage: &Stage, blow: Blow, reported: &[Value], round: &str) {
+    check_processes(stage, blow, round);
+    let rows = stage.json(&["sessions", "--json"]);
+    let busy =
+        rows.as_array().unwrap().iter().find(|row| row["state"] == "running" || row["state"] == "waiting");
+    assert_eq!(busy, None, "{round}: it is still shown as at work");
+    let mut sockets = Vec::new();
+    files(stage.home.path(), "sock", &mut sockets);
+    assert_eq!(sockets, Vec::<PathBuf>::new(), "{round}: sockets are left");
+    let sessions = stage.sessions();
+    let own = sessions.iter().filter(|(_, header, _)| !header["helper"].is_string());
+    let Some((_, header, entries)) =
+        own.max_by_key(|(_, header, _)| header["timestamp"].as_str().unwrap().to_owned())
+    else {
+        assert!(!reported.iter().any(|event| event["type"] == "message_end"), "{round}: the session is lost");
+        return;
+    };
+    let id = header["id"].as_str().unwrap();
+    let stored: Vec<&Value> = entries.iter().map(|entry| &entry["message"]).collect();
+    for told in reported.iter().filter(|event| event["type"] == "message_end").map(|event| &event["message"])
+    {
+        let is_it = |stored: &&&Value| stored["role"] == told["role"] && stored["content"] == told["content"];
+        assert!(stored.iter().any(|stored| is_it(&stored)), "{round}: lost: {told}");
+    }
+    // It continues where it was, and knows what everything has cost.
+    stage.is_calm.store(true, Ordering::SeqCst);
+    let (code, out, err) = crate::live::texts(
+        &stage.command(&["-p", "--model", "own/m", "--session", id, "and now?"]).output_in_time(),
+    );
+    stage.is_calm.store(false, Ordering::SeqCst);
+    assert_eq!((code, out.as_str()), (Some(0), "calm\n"), "{round}: {err}");
+    let mut rpc = Driven::new(stage.command(&["--mode", "rpc", "--model", "own/m", "--session", id]));
+    rpc.send(&json!({ "id": 7, "type": "get_session_stats" }));
+    let stats = rpc.end().into_iter().find(|line| line["id"] == 7).unwrap();
+    let (known, all) = (stats["data"]["cost"].as_f64().unwrap(), cost(stage, id));
+    assert!((known - all).abs() < 1e-9, "{round}: {known} dollars are known of {all}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_left_and_nothing_is_lost_whatever_ends_a_tree() {
+    let (rounds, seed) = (number("TAU_ROUNDS", 10), number("TAU_SEED", 1) as u64);
+    let mut trees = 0;
+    for round in 0..rounds {
+        let stage = Stage::new(seed * 1_000_000 + round as u64).await;
+        let mut dice = Dice::new(seed * 7_000_000 + round as u64);
+        let blow = BLOWS[round % BLOWS.len()];
+        let after = Duration::from_millis(dice.below(1_200) as u64);
+        let name = format!("round {round} (TAU_SEED={seed}), {blow:?} after {after:?}");
+        if rounds > 10 {
+            eprintln!("{name}");
+        }
+        let is_tree = tokio::task::spawn_blocking(move || {
+            let reported = strike(&stage, blow, after);
+            check(&stage, blow, &reported, &name);
+            stage.sessions().iter().any(|(_, header, _)| header["helper"].is_string())
+        });
+        trees += usize::from(is_tree.await.unwrap());
+    }
+    assert!(trees * 4 > rounds, "only {trees} of {rounds} rounds had helpers");
+}
