@@ -190,7 +190,7 @@ impl Driven {
         bash.args(["-c", &script]).current_dir(stage.home.path().join("work")).env_clear();
         bash.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let mut driven = Driven::new(bash);
-        driven.send(&json!({ "id": 1, "type": "prompt", "message": "go on" }));
+        driven.send(&json!({ "id": 1, "type": "prompt", "message": "work" }));
         driven
     }
 
@@ -226,7 +226,7 @@ fn strike(stage: &Stage, blow: Blow, after: Duration) -> Vec<Value> {
         let script = format!("{}; exec \"$TAU_BIN\" --model own/m", stage.environment());
         let mut screen = Screen::program(Path::new("/bin/bash"), &["-c", &script], 100, 30);
         screen.wait_until("the composer", |cells| composer(cells).is_some());
-        screen.type_keys("go on\r");
+        screen.type_keys("work\r");
         std::thread::sleep(after);
         screen.close();
         screen.wait_exit();

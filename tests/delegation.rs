@@ -2,6 +2,7 @@
 
 mod kinds;
 mod screen;
+mod spending;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

@@ -17,6 +17,7 @@ use crate::extensions::used_files::UsedFiles;
 use crate::permissions::{Permissions, Verdict};
 use crate::provider::http::Network;
 use crate::secrets::masking::Masking;
+use crate::settings::spending::SpendingLimits;
 use crate::undo::UndoOptions;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::goal::GoalLimits;
@@ -37,6 +38,8 @@ pub struct Behavior {
     pub on_repeat: OnRepeat,
     /// The limits of goals that are set without any.
     pub goal_limits: GoalLimits,
+    /// The limits of cost beyond a run.
+    pub spending: SpendingLimits,
     pub budgets: ThinkingBudgets,
     /// The name of the conversation for provider caches; by default the id of the session.
     pub conversation_id: Option<String>,

@@ -20,7 +20,6 @@ pub mod index;
 pub mod last_exchange;
 pub mod list;
 pub mod lock;
-pub(crate) mod lost_helpers;
 mod message_json;
 mod migrate;
 mod open;
@@ -33,6 +32,7 @@ pub(crate) mod survey;
 pub mod tail;
 pub mod tree;
 mod unread;
+pub(crate) mod unreported;
 pub(crate) mod usage;
 mod words;
 

@@ -21,6 +21,7 @@ pub mod paths;
 pub mod permission_rules;
 pub mod private_files;
 pub mod sandbox;
+pub mod spending;
 pub mod table;
 mod toml_errors;
 mod toml_file;
@@ -31,7 +32,9 @@ pub mod write;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use self::spending::{SpendingFile, SpendingLimits};
 use super::protocol::goal::GoalLimits;
 use super::protocol::run::CompactionSettings;
 pub use paths::Paths;
@@ -96,6 +99,16 @@ impl Settings {
             rounds: some(self.goal_rounds()).map(|rounds| u32::try_from(rounds).unwrap_or(u32::MAX)),
             dollars: some(self.goal_cost()).map(|dollars| dollars as f64),
             seconds: some(self.goal_minutes()).map(|minutes| minutes.saturating_mul(60)),
+        }
+    }
+
+    /// The limits of cost of a session, and of all sessions in 24 hours.
+    pub fn spending_limits(&self, paths: &Paths) -> SpendingLimits {
+        let some = |number: u64| Some(number).filter(|number| *number > 0).map(|dollars| dollars as f64);
+        SpendingLimits {
+            session: some(self.session_cost()),
+            day: some(self.day_cost()),
+            log: Some(Arc::new(SpendingFile::new(paths))),
         }
     }
 

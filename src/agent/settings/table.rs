@@ -382,6 +382,10 @@ settings! {
     goal_rounds: u64 = 20, Columns { flag: flag("max-rounds", "N", "Front end"), ..COLUMNS };
     /// Most US dollars that a goal may cost; 0 for no limit
     goal_cost: u64 = 0, Columns { ..COLUMNS };
+    /// Most US dollars that a session may cost, with its helpers; 0 for no limit
+    session_cost: u64 = 0, Columns { ..COLUMNS };
+    /// Most US dollars that all your sessions may cost in 24 hours; 0 for no limit
+    day_cost: u64 = 0, Columns { ..COLUMNS };
     /// Most minutes that tau works on a goal; 0 for no limit
     goal_minutes: u64 = 0, Columns { ..COLUMNS };
     /// Days after which sessions and undo data that did not change go to the trash; 0 keeps them

@@ -154,6 +154,7 @@ impl Setup {
                 dollars: self.args.max_cost.or(self.settings.goal_limits().dollars),
                 ..self.settings.goal_limits()
             },
+            spending: self.settings.spending_limits(&self.paths),
             temperature: self.settings.temperature.map(|temperature| temperature.0),
             permission_mode: mode,
             mode_ceiling: if self.profile.is_client { mode } else { PermissionMode::Auto },

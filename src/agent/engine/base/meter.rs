@@ -3,10 +3,11 @@
 //! Failed and repeated requests count too. What a helper uses counts in its parent's run as well: the limits of
 //! a run are limits of the whole tree.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
+use super::spending::RunSpending;
 use tau_protocol::message::Usage;
 use tau_protocol::run::{RunEnd, RunLimits};
 use tau_tools::counted::counted;
@@ -20,6 +21,8 @@ struct MeterState {
     used: Mutex<Used>,
     /// The run that asked for this one.
     above: Option<Meter>,
+    /// The limits of the session and of 24 hours; on the topmost meter.
+    spending: OnceLock<RunSpending>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,7 +37,7 @@ struct Used {
 impl Meter {
     /// The meter of a helper's run.
     pub(crate) fn below(above: &Meter) -> Self {
-        Meter(Arc::new(MeterState { used: Mutex::default(), above: Some(above.clone()) }))
+        Meter(Arc::new(MeterState { above: Some(above.clone()), ..MeterState::default() }))
     }
 
     /// The meters that what is used here counts in: this one, and those above.
@@ -44,7 +47,25 @@ impl Meter {
 
     /// Adds the usage of a request, whether or not it succeeded.
     pub(crate) fn spend(&self, usage: &Usage) {
-        self.chain().for_each(|meter| meter.0.used.lock().usage.add(usage));
+        for meter in self.chain() {
+            meter.0.used.lock().usage.add(usage);
+            if let Some(spending) = meter.0.spending.get() {
+                spending.add(usage.cost.total);
+            }
+        }
+    }
+
+    /// Applies limits of the session and of 24 hours, also to helpers.
+    pub(crate) fn limit_spending(&self, spending: RunSpending) {
+        let _ = self.0.spending.set(spending);
+    }
+
+    /// The limit of the session or of 24 hours that is reached: a notice, and what to do about it.
+    pub(crate) fn overspent(&self) -> Option<(String, &'static str)> {
+        self.chain().find_map(|meter| {
+            let of_run = meter.usage().cost.total;
+            meter.0.spending.get()?.reached(of_run)
+        })
     }
 
     /// Counts a finished answer.
@@ -82,13 +103,14 @@ impl Meter {
         if used.limits.turns.is_some_and(|most| used.answers >= most) {
             return Some(RunEnd::Turns);
         }
-        self.chain().find_map(|meter| {
+        let of_runs = self.chain().find_map(|meter| {
             let Used { usage, limits, .. } = *meter.0.used.lock();
             if limits.dollars.is_some_and(|most| usage.cost.total >= most) {
                 return Some(RunEnd::Dollars);
             }
             limits.tokens.is_some_and(|most| tokens(&usage) >= most).then_some(RunEnd::Tokens)
-        })
+        });
+        of_runs.or_else(|| self.overspent().map(|_| RunEnd::Dollars))
     }
 
     /// The notice for a run that was ended by a limit.

@@ -17,5 +17,6 @@ pub(crate) mod queue;
 pub(crate) mod reached_paths;
 pub mod retry;
 pub(crate) mod side_place;
+pub(crate) mod spending;
 pub(crate) mod undo_place;
 pub(crate) mod user_requests;

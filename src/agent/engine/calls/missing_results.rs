@@ -11,7 +11,7 @@ use crate::engine::base::clock::now;
 use crate::engine::gate;
 use crate::engine::state::Engine;
 use crate::session::entry::Body;
-use crate::session::lost_helpers::LostHelper;
+use crate::session::unreported::UnreportedHelper;
 use tau_protocol::message::{AssistantMessage, Message, ToolCall, ToolResultMessage};
 use tau_tools::delegate::{self, HelperReport, HelperState};
 use tau_tools::{Content, Details, ask_user, plan};
@@ -53,7 +53,7 @@ fn of_answer(engine: &Engine, answer: &AssistantMessage, answered: &HashSet<&str
     let unanswered = unanswered(engine);
     let has_helpers = open.iter().any(|call| call.name == delegate::NAME);
     let mut helpers =
-        if has_helpers { engine.config.session.lost_helpers(answer.timestamp) } else { Vec::new() };
+        if has_helpers { engine.config.session.unreported_helpers(answer.timestamp) } else { Vec::new() };
     let result = |call: &&ToolCall| {
         if call.name == delegate::NAME && !helpers.is_empty() {
             return of_helper(call, take(&mut helpers, call));
@@ -69,15 +69,16 @@ fn of_answer(engine: &Engine, answer: &AssistantMessage, answered: &HashSet<&str
 }
 
 /// Takes the helper that was given the task of a call; the oldest one if its task reads differently.
-fn take(helpers: &mut Vec<LostHelper>, call: &ToolCall) -> LostHelper {
+fn take(helpers: &mut Vec<UnreportedHelper>, call: &ToolCall) -> UnreportedHelper {
     let task = call.arguments.get("task").and_then(|task| task.as_str()).unwrap_or_default();
-    let is_it = |helper: &LostHelper| helper.prompts.last().is_some_and(|prompt| prompt.ends_with(task));
+    let is_it =
+        |helper: &UnreportedHelper| helper.prompts.last().is_some_and(|prompt| prompt.ends_with(task));
     let at = helpers.iter().position(is_it).unwrap_or(0);
     helpers.remove(at)
 }
 
 /// The result of a call whose helper ended with tau. What it has used counts.
-fn of_helper(call: &ToolCall, helper: LostHelper) -> Arc<Message> {
+fn of_helper(call: &ToolCall, helper: UnreportedHelper) -> Arc<Message> {
     let text =
         format!("interrupted: tau ended before the helper had; what it did is in its session, {}", helper.id);
     let usage = helper.usage;

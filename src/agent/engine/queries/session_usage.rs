@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::engine::base::meter::Meter;
 use crate::engine::state::Engine;
 use crate::session::usage::UsageSum;
 use tau_protocol::event::SessionEvent;
@@ -13,11 +14,14 @@ use tau_protocol::model::Api;
 /// that its file does not have.
 pub(crate) fn start(engine: &mut Engine, missing: &[Arc<Message>]) {
     engine.usage = None;
+    // What an earlier session has cost is not this one's.
+    (engine.spent, engine.meters.used) = (0.0, Meter::default());
     if !engine.config.session.info().resumed {
         return;
     }
     let mut known = engine.config.session.usage();
     missing.iter().for_each(|message| known.add_message(message));
+    engine.spent = known.total.cost.total;
     if engine.history.unsurveyed.is_none() {
         return report(engine, known);
     }
@@ -30,7 +34,10 @@ pub(crate) fn start(engine: &mut Engine, missing: &[Arc<Message>]) {
 pub(crate) fn surveyed(engine: &mut Engine, unread: Option<UsageSum>) {
     let Some(mut known) = engine.usage.take() else { return };
     match unread {
-        Some(unread) => known.add_sum(unread),
+        Some(unread) => {
+            engine.spent += unread.total.cost.total;
+            known.add_sum(unread);
+        }
         None => tracing::warn!("the usage of the earlier part of the session is not known"),
     }
     report(engine, known);

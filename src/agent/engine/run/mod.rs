@@ -13,6 +13,7 @@ use super::{
     folder_instructions, goal, goal_check, grants, mode_note, turn,
 };
 use crate::context::request;
+use crate::engine::base::spending::RunSpending;
 use crate::engine::calls::{missing_results, tool_calls, written_calls};
 use log::Run;
 use tau_protocol::command::{QuestionAnswer, Queue};
@@ -67,9 +68,14 @@ fn prepare(engine: &mut Engine) {
     accepted_plan::run_begins(engine);
     missing_results::repair(engine);
     record_settings(engine);
+    engine.spent += engine.meters.used.usage().cost.total;
     engine.meters = Default::default();
     let role = engine.config.helper.as_ref();
     engine.meters.used = role.map(|role| role.meter.clone()).unwrap_or_default();
+    if role.is_none() {
+        let spending = RunSpending::new(engine.config.behavior.spending.clone(), engine.spent);
+        engine.meters.used.limit_spending(spending);
+    }
     engine.meters.used.limit(&engine.config.limits);
     let until = role.and_then(|role| role.deadline);
     if engine.config.tools.iter().any(|tool| !tool.spec().read_only) {
@@ -177,6 +183,10 @@ impl Loop<'_> {
             }
             for message in messages.drain(..) {
                 self.run.commit(Message::User(message));
+            }
+            if self.run.engine.meters.used.overspent().is_some() {
+                self.run.engine.meters.ended_by = Some(RunEnd::Dollars);
+                return;
             }
             let message = turn::answer(&mut self.run).await;
             self.run.engine.meters.used.answered();
@@ -312,7 +322,8 @@ impl Loop<'_> {
         let engine = &mut *self.run.engine;
         let Some(model) = engine.config.model.clone() else { return };
         let of_goal = engine.goal.active().and_then(|goal| goal.limits.dollars);
-        let limited = engine.config.limits.dollars.or(of_goal).is_some();
+        let limited = engine.config.limits.dollars.or(of_goal).is_some()
+            || engine.config.behavior.spending.is_limited();
         if limited && model.cost.is_none() && model.api != Api::Scripted {
             let text = format!("the price of {} is unknown, so the cost limit is not enforced", model.id);
             engine.notice(NoticeLevel::Warning, text, Some("set its price in models.toml"));
@@ -328,11 +339,14 @@ impl Loop<'_> {
             RunEnd::Rounds | RunEnd::GivenUp => "continue with /goal resume",
             RunEnd::Turns | RunEnd::Time | RunEnd::Dollars | RunEnd::Tokens => "send a message to continue",
         };
-        let text = match (reason, self.run.loop_guard.stuck()) {
-            (RunEnd::Repeats, Some(tool)) => {
-                format!("stopped: the model keeps repeating the same {tool} call with the same result")
-            }
-            _ => engine.meters.used.notice(reason),
+        let overspent = engine.meters.used.overspent().filter(|_| reason == RunEnd::Dollars);
+        let (text, hint) = match (reason, self.run.loop_guard.stuck(), overspent) {
+            (_, _, Some((text, hint))) => (text, hint),
+            (RunEnd::Repeats, Some(tool), None) => (
+                format!("stopped: the model keeps repeating the same {tool} call with the same result"),
+                hint,
+            ),
+            _ => (engine.meters.used.notice(reason), hint),
         };
         engine.emit(RunEvent::RunStopped { reason });
         engine.notice(NoticeLevel::Warning, text, Some(hint));

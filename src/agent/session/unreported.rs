@@ -1,6 +1,6 @@
-//! Finds helpers whose parent ended before it heard of their end: what they have used counts in its session.
+//! Finds helpers whose parent ended before it heard of their end: their usage counts in its session.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -9,20 +9,25 @@ use super::entry::{Body, Entry};
 use super::header::Header;
 use super::read;
 use super::usage::UsageSum;
+use crate::settings::private_files::open_regular;
 use tau_protocol::message::Message;
 use tau_protocol::usage::Usage;
 use tau_tools::Details;
+use tau_tools::regular_files::read_capped;
+
+/// The size limit of a helper's session that is read, in bytes.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// A helper that ended with its parent.
 #[derive(Debug)]
-pub(crate) struct LostHelper {
+pub(crate) struct UnreportedHelper {
     /// The id of its session.
     pub id: String,
     pub file: PathBuf,
     pub kind: String,
-    /// What it was told: its task, or the conversation that it inherited and its task.
+    /// The messages to it: its task, behind those of a conversation that it inherited.
     pub prompts: Vec<String>,
-    /// What it has used, with its own helpers.
+    /// Its usage, with its own helpers.
     pub usage: Usage,
     /// The model that answered last.
     pub model: String,
@@ -37,12 +42,12 @@ struct HelperFile {
 impl Session {
     /// The helpers that this session has started since a time, in milliseconds since 1970, and that none of its results
     /// names; oldest first.
-    pub(crate) fn lost_helpers(&self, since: i64) -> Vec<LostHelper> {
+    pub(crate) fn unreported_helpers(&self, since: i64) -> Vec<UnreportedHelper> {
         let Some(own) = &self.info.file else { return Vec::new() };
         let files = helper_files(own, since);
         let told: Vec<&str> = messages(self.tree.entries()).filter_map(helper_named).collect();
-        let is_lost = |file: &&HelperFile| file.is_of(own) && !told.contains(&file.header.id.as_str());
-        files.iter().filter(is_lost).map(|file| file.lost(&files)).collect()
+        let is_unreported = |file: &&HelperFile| file.is_of(own) && !told.contains(&file.header.id.as_str());
+        files.iter().filter(is_unreported).map(|file| file.report(&files)).collect()
     }
 }
 
@@ -69,7 +74,7 @@ fn helper_files(own: &Path, since: i64) -> Vec<HelperFile> {
     let beside = own.parent().and_then(|folder| fs::read_dir(folder).ok());
     let paths = beside.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
     let helper = |path: PathBuf| {
-        let header = read::header_line(&mut BufReader::new(File::open(&path).ok()?)).ok()??.0;
+        let header = read::header_line(&mut BufReader::new(open_regular(&path).ok()?)).ok()??.0;
         (header.helper.is_some() && header.created() >= since).then_some(HelperFile { path, header })
     };
     let mut found: Vec<HelperFile> =
@@ -83,8 +88,8 @@ impl HelperFile {
         self.header.parent_session.as_deref() == Some(parent)
     }
 
-    fn lost(&self, all: &[HelperFile]) -> LostHelper {
-        let bytes = fs::read(&self.path).unwrap_or_default();
+    fn report(&self, all: &[HelperFile]) -> UnreportedHelper {
+        let bytes = read_capped(&self.path, MAX_BYTES).unwrap_or_default();
         let (entries, _) = read::entries(&bytes);
         let prompts = messages(&entries).filter_map(|message| match message {
             Message::User(message) => Some(message.content.text()),
@@ -100,8 +105,8 @@ impl HelperFile {
         let below =
             all.iter().filter(|file| file.is_of(&self.path) && !told.contains(&file.header.id.as_str()));
         let mut usage = sum.total;
-        below.for_each(|file| usage.add(&file.lost(all).usage));
-        LostHelper {
+        below.for_each(|file| usage.add(&file.report(all).usage));
+        UnreportedHelper {
             id: self.header.id.clone(),
             file: self.path.clone(),
             kind: self.header.helper.clone().unwrap_or_default(),

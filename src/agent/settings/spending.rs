@@ -1,0 +1,187 @@
+//! Records what requests have cost, beside the logs: for the limit of 24 hours, over all processes.
+//!
+//! A line for each request: the time, in seconds since 1970, and US dollars. Lines are appended in one write, so that
+//! processes do not disturb each other; a file that grows too long is written again without old lines.
+
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+
+use super::Paths;
+use super::private_files::{LockFile, write_private};
+use tau_tools::regular_files::{open_regular, open_with, read_capped};
+
+/// The cost of all sessions, also those of other processes.
+pub trait SpendingLog: Send + Sync {
+    /// Adds the cost of a request, in US dollars.
+    fn add(&self, dollars: f64);
+
+    /// The cost of all requests in the last 24 hours, in US dollars.
+    fn last_day(&self) -> f64;
+}
+
+/// The most that may be spent, in US dollars. Enforced only for models whose price is known.
+#[derive(Clone, Default)]
+pub struct SpendingLimits {
+    /// In one session, with its helpers.
+    pub session: Option<f64>,
+    /// In 24 hours, in all sessions that `log` knows.
+    pub day: Option<f64>,
+    /// Where costs are recorded, whether or not they are limited.
+    pub log: Option<Arc<dyn SpendingLog>>,
+}
+
+impl SpendingLimits {
+    /// Whether there is a limit.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.session.is_some() || self.day.is_some()
+    }
+}
+
+impl fmt::Debug for SpendingLimits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SpendingLimits { session, day, log } = self;
+        f.debug_struct("SpendingLimits")
+            .field("session", session)
+            .field("day", day)
+            .field("log", &log.is_some())
+            .finish()
+    }
+}
+
+/// The file in the state folder.
+const FILE: &str = "spending.log";
+/// Seconds that count.
+const DAY: u64 = 24 * 60 * 60;
+/// The size in bytes from which old lines are removed.
+const MAX_BYTES: u64 = 256 << 10;
+
+/// The file with all costs.
+pub struct SpendingFile {
+    path: PathBuf,
+    known: Mutex<Known>,
+}
+
+/// The part of the file that has been read.
+#[derive(Default)]
+struct Known {
+    /// The file, by its inode: it may be replaced.
+    inode: u64,
+    read: u64,
+    costs: Vec<(u64, f64)>,
+}
+
+impl SpendingFile {
+    /// The file in the state folder.
+    pub fn new(paths: &Paths) -> Self {
+        SpendingFile { path: paths.state.join(FILE), known: Mutex::default() }
+    }
+
+    fn append(&self, now: u64, dollars: f64) -> std::io::Result<()> {
+        use std::os::unix::fs::MetadataExt;
+        if let Some(folder) = self.path.parent().filter(|folder| !folder.is_dir()) {
+            std::fs::create_dir_all(folder)?;
+        }
+        let mut options = OpenOptions::new();
+        let mut file = open_with(options.append(true).create(true).mode(0o600), &self.path)?;
+        file.write_all(format!("{now} {dollars:.6}\n").as_bytes())?;
+        if file.metadata()?.size() > MAX_BYTES {
+            self.shorten(now)?;
+        }
+        Ok(())
+    }
+
+    /// Removes old lines. What another process appends meanwhile is lost if it still has the old file: at most one
+    /// request's cost.
+    fn shorten(&self, now: u64) -> std::io::Result<()> {
+        let Some(_lock) = LockFile::try_take(&self.path.with_extension("log.lock"))? else { return Ok(()) };
+        let text = String::from_utf8_lossy(&read_capped(&self.path, 4 * MAX_BYTES)?).into_owned();
+        let is_recent = |line: &&str| cost_in(line).is_some_and(|(time, _)| time + DAY > now);
+        let recent: String = text.lines().filter(is_recent).flat_map(|line| [line, "\n"]).collect();
+        write_private(&self.path, recent.as_bytes())
+    }
+
+    fn read(&self, known: &mut Known) -> std::io::Result<()> {
+        use std::os::unix::fs::MetadataExt;
+        let mut file = open_regular(&self.path)?;
+        let facts = file.metadata()?;
+        if facts.ino() != known.inode || facts.size() < known.read {
+            *known = Known { inode: facts.ino(), ..Known::default() };
+        }
+        file.seek(SeekFrom::Start(known.read))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        // A line that is being written is read the next time.
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let text = String::from_utf8_lossy(bytes.get(..end).unwrap_or_default());
+        known.costs.extend(text.lines().filter_map(cost_in));
+        known.read += end as u64;
+        Ok(())
+    }
+}
+
+/// The time and the cost in a line.
+fn cost_in(line: &str) -> Option<(u64, f64)> {
+    let (time, dollars) = line.split_once(' ')?;
+    let dollars: f64 = dollars.parse().ok()?;
+    Some((time.parse().ok()?, dollars)).filter(|_| dollars.is_finite() && dollars > 0.0)
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+impl SpendingLog for SpendingFile {
+    fn add(&self, dollars: f64) {
+        if let Err(error) = self.append(now(), dollars) {
+            tracing::warn!(%error, "what a request has cost could not be recorded");
+        }
+    }
+
+    fn last_day(&self) -> f64 {
+        let mut known = self.known.lock();
+        match self.read(&mut known) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                tracing::warn!(%error, "what requests have cost cannot be read");
+            }
+            _ => {}
+        }
+        let now = now();
+        known.costs.retain(|(time, _)| time.saturating_add(DAY) > now);
+        known.costs.iter().map(|(_, dollars)| dollars).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_of_the_last_day_are_added_up_over_processes() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::under(home.path());
+        std::fs::create_dir_all(&paths.state).unwrap();
+        let (one, other) = (SpendingFile::new(&paths), SpendingFile::new(&paths));
+        assert_eq!(one.last_day(), 0.0);
+        one.add(0.25);
+        other.add(0.5);
+        one.append(now() - DAY - 1, 7.0).unwrap();
+        one.append(now() - DAY + 60, 1.0).unwrap();
+        let mut file = OpenOptions::new().append(true).open(paths.state.join(FILE)).unwrap();
+        file.write_all(b"nonsense\n5 NaN\n99999999999 -3\n17 ").unwrap();
+        for log in [&one, &other] {
+            assert!((log.last_day() - 1.75).abs() < 1e-9, "{}", log.last_day());
+        }
+        one.shorten(now()).unwrap();
+        for log in [&one, &other] {
+            assert!((log.last_day() - 1.75).abs() < 1e-9, "{}", log.last_day());
+        }
+        assert!(!std::fs::read_to_string(paths.state.join(FILE)).unwrap().contains("7.000000"));
+    }
+}

@@ -1,0 +1,56 @@
+//! Limits of cost over more than one prompt: of a session with its helpers, and of all sessions in 24 hours.
+
+use serde_json::json;
+
+use super::{Asked, Home, delegate};
+use crate::support::program::{calls_all, run, says_using};
+use crate::support::server::Act;
+
+/// A home with these settings, in which 10 tokens cost 1 cent.
+async fn home(settings: &str, choose: impl Fn(&Asked) -> Act + Send + Sync + 'static) -> Home {
+    let home = Home::new(choose).await;
+    let config = home.config().join("config.toml");
+    let all = format!("{settings}\n{}", std::fs::read_to_string(&config).unwrap());
+    std::fs::write(config, all).unwrap();
+    home
+}
+
+#[tokio::test]
+async fn sessions_and_days_have_limits_over_all_prompts() {
+    let home = home("session_cost = 1\nday_cost = 2", |_| says_using("done", 600)).await;
+    let session = "this session has cost $1.2000; session_cost allows $1";
+    let day = "your sessions have cost $2.4000 in 24 hours; day_cost allows $2";
+    for (arguments, code, why, asked) in [
+        (["-p", "the first"].as_slice(), 0, "", 1),
+        (&["-p", "-c", "the second"], 0, "", 2),
+        // An answer is never cut; then nothing is asked any more, in this session.
+        (&["-p", "-c", "the third"], 5, session, 2),
+        (&["-p", "another session"], 0, "", 3),
+        (&["-p", "and another one"], 0, "", 4),
+        (&["-p", "the last one"], 5, day, 4),
+    ] {
+        let ended = run(&mut home.tau(arguments), None).await;
+        assert_eq!(ended.code, code, "{arguments:?}: {}", ended.err);
+        assert!(ended.err.contains(why), "{arguments:?}: {}", ended.err);
+        assert_eq!(home.asked().len(), asked, "{arguments:?}");
+    }
+    // The prompts are in their sessions.
+    let kept = home.sessions().iter().filter(|(_, text)| text.contains("the last one")).count();
+    assert_eq!(kept, 1);
+}
+
+#[tokio::test]
+async fn what_helpers_cost_counts_in_the_limit_of_the_session() {
+    let home = home("session_cost = 1", |asked| match (asked.is_helper(), asked.results().len()) {
+        (false, 0) => calls_all(&[delegate(json!({ "task": "x" }))], 10),
+        (true, n) if n < 5 => calls_all(&[("bash", json!({ "command": "true" }))], 600),
+        _ => says_using("done", 10),
+    })
+    .await;
+    let ended = home.print(&["go"]).await;
+    assert_eq!(ended.code, 5, "{}", ended.err);
+    assert!(ended.err.contains("this session has cost $1.2100; session_cost allows $1"), "{}", ended.err);
+    assert_eq!(home.of_helpers().len(), 2);
+    let ended = home.print(&["-c", "more"]).await;
+    assert_eq!((ended.code, home.asked().len()), (5, 3), "{}", ended.err);
+}
