@@ -355,3 +355,48 @@ fn rows_that_are_kept_reach_the_screen_as_all_others() {
         frames.swap(0, 1);
     }
 }
+
+/// A row of texts, and whether there is a mark behind it.
+type Drawn = (Vec<(String, Style)>, bool);
+
+fn drawn_row() -> impl Strategy<Value = Drawn> {
+    let text = prop_oneof![6 => "[ a-c]{0,14}", 1 => "[ a-c日é]{0,14}"];
+    (prop::collection::vec((text, style()), 0..4), any::<bool>())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    /// Pages of rows, of which most change at once, on a screen with or without a background.
+    #[test]
+    fn a_terminal_shows_each_page(
+        base in style(),
+        margins in (0..3_u16, 0..3_u16),
+        pages in prop::collection::vec(prop::collection::vec(drawn_row(), usize::from(HEIGHT)), 1..6),
+    ) {
+        use ratatui::text::{Line, Span};
+
+        use tau_view::frame::{DrawnRow, Edge};
+        use tau_view::row::{Row as TextRow, Rows as TextRows};
+
+        let mut terminal = terminal();
+        let mut frames = [blank(), blank()];
+        for (number, page) in pages.into_iter().enumerate() {
+            let [shown, next] = &mut frames;
+            // The margins of one page are those of another row on the next.
+            let left = if number % 2 == 0 { margins.0 } else { margins.1 };
+            next.begin(base, 0..HEIGHT);
+            for (y, (texts, is_marked)) in (0..).zip(page) {
+                let spans: Vec<Span> = texts.into_iter().map(|(text, style)| Span::styled(text, style)).collect();
+                let rows: TextRows = vec![TextRow::from(Line::from(spans))].into();
+                let edge = is_marked.then_some(Edge { mark: "█", style: Style::new().fg(Color::Red) });
+                let area = Rect { x: left, y, width: WIDTH - left, height: 1 };
+                next.draw_row(area, DrawnRow::of(&rows, 0).with_edge(edge));
+            }
+            let mut out = Vec::new();
+            encode(shown, next, &mut out);
+            terminal.process(&out);
+            check(terminal.screen(), next)?;
+            frames.swap(0, 1);
+        }
+    }
+}
