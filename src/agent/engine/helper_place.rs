@@ -50,6 +50,10 @@ pub(crate) struct RunningHelper {
     pub(crate) titles: HashMap<String, String>,
     /// The questions that it waits for.
     pub(crate) asked: Vec<String>,
+    /// Its calls that wait for approval.
+    pub(crate) approvals: Vec<String>,
+    /// Whether a limit has ended its run, which the next notice names.
+    pub(crate) is_limited: bool,
     pub(crate) meter: Meter,
     pub(crate) limits: OutputLimits,
     pub(crate) progress: ToolProgress,

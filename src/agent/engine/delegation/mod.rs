@@ -139,6 +139,8 @@ fn begin(engine: &mut Engine, request: HelperRequest) {
         aborted: false,
         titles: HashMap::new(),
         asked: Vec::new(),
+        approvals: Vec::new(),
+        is_limited: false,
         meter,
         limits,
         progress,
@@ -286,32 +288,35 @@ fn take_question(engine: &mut Engine, number: u32, event: QuestionEvent) {
                 Some(inner) => format!("{name}, {inner}"),
                 None => name,
             });
-            asks(helper, true);
+            helper.approvals.push(request.id.clone());
+            show_state(helper);
             engine.emit(QuestionEvent::ApprovalRequested { request });
         }
         QuestionEvent::ApprovalEnded { id, outcome } => {
             let id = outer_id(number, &id);
-            asks(helper, false);
+            helper.approvals.retain(|known| *known != id);
+            show_state(helper);
             engine.emit(QuestionEvent::ApprovalEnded { id, outcome });
         }
         QuestionEvent::Asked { id, mut question } => {
             let id = outer_id(number, &id);
             sign(&mut question, &name);
-            asks(helper, true);
             helper.asked.push(id.clone());
+            show_state(helper);
             engine.emit(QuestionEvent::Asked { id, question });
         }
         QuestionEvent::AskWithdrawn { id } => {
             let id = outer_id(number, &id);
-            asks(helper, false);
             helper.asked.retain(|known| *known != id);
+            show_state(helper);
             engine.emit(QuestionEvent::AskWithdrawn { id });
         }
     }
 }
 
-/// Notes that a helper waits for the user, or no longer.
-fn asks(helper: &mut RunningHelper, waits: bool) {
+/// Shows whether a helper waits for the user.
+fn show_state(helper: &mut RunningHelper) {
+    let waits = !helper.asked.is_empty() || !helper.approvals.is_empty();
     helper.report.state = if waits { HelperState::Asking } else { HelperState::Running };
     helper.progress.show(report::progress(helper));
 }
@@ -353,7 +358,7 @@ pub(crate) fn pass_answer(engine: &mut Engine, command: QuestionCommand) -> Opti
     let helper = engine.helpers.get(number)?;
     if matches!(command, QuestionCommand::Answer { .. }) {
         helper.asked.retain(|known| *known != id);
-        asks(helper, false);
+        show_state(helper);
     }
     if let Some(commands) = &helper.commands {
         let _ = commands.send(command.into());

@@ -28,15 +28,15 @@ pub(super) fn take(helper: &mut RunningHelper, event: &AgentEvent) -> bool {
         }
         AgentEvent::Run(RunEvent::RunStopped { .. }) => {
             helper.error.get_or_insert_with(|| "a limit ended it".to_owned());
+            helper.is_limited = true;
         }
         AgentEvent::Run(RunEvent::AgentSettled { aborted }) => helper.aborted |= aborted,
         AgentEvent::Settings(SettingsEvent::ModelChanged { model }) => {
             helper.report.model.clone_from(&model.id);
             helper.report.unpriced |= model.cost.is_none() && model.api != Api::Scripted;
         }
-        // The notice says which limit ended the run.
         AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Warning, text, .. })
-            if text.starts_with("stopped") =>
+            if std::mem::take(&mut helper.is_limited) =>
         {
             helper.error = Some(text.clone());
         }
