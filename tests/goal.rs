@@ -158,6 +158,9 @@ async fn a_goal_from_a_file_is_asked_about_before_it_runs() {
     });
     std::fs::write(&file, format!("{text}{entry}\n")).unwrap();
     let mut client = Client::start_with(&home, &["--continue"]);
+    let state = client.ask(json!({ "type": "get_state", "id": "0" })).await;
+    let goal = &state["data"]["goal"];
+    assert_eq!((&goal["command"], &goal["state"]), (&json!(GOAL), &json!("paused")), "{state}");
     let question = |record: &Value| record["type"] == "extension_ui_request";
     for (answer, expected) in [(false, 0), (true, 2)] {
         client.send(json!({ "type": "pursue_goal", "id": "1" })).await;

@@ -295,6 +295,9 @@ fn state_with(state: &RpcState, session: &SessionState) -> Value {
     protocol::set(&mut json, "isStreaming", json!(state.is_streaming()));
     let compacting = state.mirror.compacting || !state.waiting.compactions.is_empty();
     protocol::set(&mut json, "isCompacting", json!(compacting));
+    if let Some(goal) = &state.mirror.goal {
+        protocol::set(&mut json, "goal", json!(goal));
+    }
     answers::drop_nulls(&mut json);
     json
 }
