@@ -212,7 +212,7 @@ fn check_settings(input: &[u8]) -> u64 {
         let settings = match Settings::load(&paths) {
             Ok(settings) => settings,
             Err(error) => {
-                check_error(&error.to_string(), "config.toml");
+                check_error(error.as_ref(), "config.toml");
                 if write::save(&paths.shared(file.clone()), "theme", "x").is_ok() {
                     // The error was in the setting that was replaced.
                     Settings::load(&paths).expect("what was saved is understood");
@@ -261,7 +261,7 @@ fn check_models(input: &[u8]) -> u64 {
                 behavior((magnitude(catalogue.models().len()), catalogue.providers().len()))
             }
             Err(error) => {
-                check_error(&error.to_string(), "models.toml");
+                check_error(error.as_ref(), "models.toml");
                 behavior(kind_of(&error))
             }
         }

@@ -39,8 +39,8 @@ pub fn ignore(folder: &Path) -> Result<(), UserError> {
             let mut new = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
             new.write_all(NEW.as_bytes()).map_err(failed)
         }
-        Err(error) => Err(failed(error).into()),
-        Ok(known) if !known.is_file() => Err(failed(io::Error::other("not a regular file")).into()),
+        Err(error) => Err(failed(error)),
+        Ok(known) if !known.is_file() => Err(failed(io::Error::other("not a regular file"))),
         Ok(_) => {
             let text = read_text(&path, MAX_SIZE).map_err(failed)?;
             let says = text.lines().map(str::trim).rfind(|line| {

@@ -191,7 +191,7 @@ impl SessionUndo {
         let mut report = RestoreReport::default();
         match self.apply(cause, &steps)?.pop() {
             Some(Err(reason)) => {
-                report.failed.push(NotCovered { path: order.path.clone(), reason: reason.into() })
+                report.failed.push(NotCovered { path: order.path.clone(), reason: reason.into() });
             }
             _ => report.restored.push(order.path.clone()),
         }

@@ -50,14 +50,14 @@ pub fn check_writable(path: &Path) -> Result<(), UserError> {
     let failed = |error: std::io::Error| cannot_write(path, &error);
     let access = |path: &Path, access| rustix::fs::access(path, access).map_err(|error| failed(error.into()));
     match std::fs::metadata(path) {
-        Ok(found) if found.is_dir() => Err(failed(std::io::ErrorKind::IsADirectory.into()).into()),
+        Ok(found) if found.is_dir() => Err(failed(std::io::ErrorKind::IsADirectory.into())),
         Ok(_) => access(path, Access::WRITE_OK),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let folder =
                 path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
             access(folder, Access::EXISTS | Access::WRITE_OK | Access::EXEC_OK)
         }
-        Err(error) => Err(failed(error).into()),
+        Err(error) => Err(failed(error)),
     }
 }
 

@@ -187,7 +187,7 @@ async fn fetch(
     let failed = |why: UserError| UserError::new(format!("/{command}")).because(why);
     let mut output = match answer(server, request).await.map_err(failed)? {
         ServerResult::GetPromptResult(found) => result::of_prompt(found, limits, scratch),
-        _ => return Err(failed("the server's answer is not a prompt".into()).into()),
+        _ => return Err(failed("the server's answer is not a prompt".into())),
     };
     if !filled.rest.is_empty() {
         output.content.push(Content::text(filled.rest));
