@@ -15,7 +15,7 @@ use unicode_width::UnicodeWidthStr;
 use super::link::Link;
 use super::picture::PictureRow;
 use rows::Ring;
-pub use rows::{DrawnRow, Edge, KnownRows, TextRow};
+pub use rows::{DrawnRow, Edge, KnownRows};
 
 /// The contents of the screen.
 #[derive(Clone, Debug, Default)]

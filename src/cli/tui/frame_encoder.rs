@@ -40,14 +40,7 @@ pub(super) fn encode(shown: &Frame, next: &Frame, out: &mut Vec<u8>) {
     }
     let blank = shift.map(|_| vec![Cell::EMPTY; usize::from(next.area().width)]).unwrap_or_default();
     let mut pen = Pen::new(out, next.area().width, Origin::Screen);
-    let count = changed.iter().filter(|changed| **changed).count();
-    // Where most of the screen is another, as on another page, few cells happen to be the same.
-    let is_other = shift.is_none() && !frames.has_layers && 2 * count > changed.len();
     for (y, _) in changed.iter().enumerate().filter(|(_, changed)| **changed) {
-        if let Some(text) = frames.known.text_row(y, next).filter(|_| is_other) {
-            pen.text(y as u16, &text);
-            continue;
-        }
         let from = shift.map_or(Some(y), |shift| shift.source(y));
         let old = from.map_or(Row::of_cells(&blank), |from| Row::of(shown, from));
         pen.row(y as u16, old, Row::of(next, y));

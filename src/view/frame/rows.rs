@@ -7,7 +7,6 @@ use ratatui::buffer::Cell;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Line;
-use unicode_width::UnicodeWidthStr;
 
 use super::Frame;
 use crate::row::{Row, RowLink, Rows};
@@ -23,32 +22,6 @@ pub struct DrawnRow {
     rows: Option<Rows>,
     index: usize,
     edge: Option<Edge>,
-    /// The columns that it was drawn on.
-    columns: Range<u16>,
-}
-
-/// A row that was drawn as plain ASCII text, to be written without looking at its cells.
-pub struct TextRow<'a> {
-    row: Option<&'a Row>,
-    /// A cell without content.
-    pub blank: &'a Cell,
-    /// The columns of the text.
-    pub columns: Range<u16>,
-    /// The mark behind them.
-    pub edge: Option<Edge>,
-}
-
-impl<'a> TextRow<'a> {
-    /// Its texts with cells that look like theirs, in order. They may be longer than the row.
-    pub fn runs(&self) -> impl Iterator<Item = (&'a str, Cell)> {
-        let blank = self.blank;
-        let runs = self.row.into_iter().flat_map(|row| row.spans.iter().map(move |span| (row, span)));
-        runs.map(move |(row, span)| {
-            let mut cell = blank.clone();
-            cell.set_style(row.style.patch(span.style));
-            (&*span.content, cell)
-        })
-    }
 }
 
 /// A mark in the last column of a row, in place of its text.
@@ -60,20 +33,20 @@ pub struct Edge {
 
 impl DrawnRow {
     /// A blank row.
-    pub(crate) const BLANK: DrawnRow = DrawnRow { rows: None, index: 0, edge: None, columns: 0..0 };
+    pub(crate) const BLANK: DrawnRow = DrawnRow { rows: None, index: 0, edge: None };
 
     /// A row of a part.
     pub fn of(rows: &Rows, index: usize) -> Self {
-        DrawnRow { rows: Some(Arc::clone(rows)), index, ..Self::BLANK }
+        DrawnRow { rows: Some(Arc::clone(rows)), index, edge: None }
     }
 
     /// A row that is a part of its own.
     fn line(line: Line<'static>) -> Self {
-        DrawnRow { rows: Some(Arc::new([Row::from(line)])), ..Self::BLANK }
+        DrawnRow { rows: Some(Arc::new([Row::from(line)])), index: 0, edge: None }
     }
 
     /// The row with a mark at its end.
-    pub fn with_edge(self, edge: Option<Edge>) -> Self {
+    pub(crate) fn with_edge(self, edge: Option<Edge>) -> Self {
         DrawnRow { edge, ..self }
     }
 
@@ -197,7 +170,7 @@ impl Frame {
             }
         }
         if let Some(place) = self.drawn.get_mut(y) {
-            *place = Some(DrawnRow { columns: area.left()..area.right(), ..wanted });
+            *place = Some(wanted);
         }
     }
 
@@ -251,7 +224,7 @@ impl Frame {
             let left = area.right().saturating_sub(x);
             let style = row.style.patch(span.style);
             let text = &*span.content;
-            if is_plain(text) {
+            if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
                 let from = y * width + usize::from(x);
                 let cells = self.cells.content.get_mut(from..from + usize::from(left)).into_iter().flatten();
                 for (cell, c) in cells.zip(text.chars()) {
@@ -263,11 +236,6 @@ impl Frame {
             }
         }
     }
-}
-
-/// Whether a text has a cell for each byte.
-fn is_plain(text: &str) -> bool {
-    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
 /// Facts about the rows of two frames that are known without reading their cells.
@@ -283,20 +251,6 @@ impl<'a> KnownRows<'a> {
             true => KnownRows { old: &old.drawn, new: &new.drawn },
             false => KnownRows { old: &[], new: &[] },
         }
-    }
-
-    /// The new row at a place, if it is plain text on the columns of the old row there.
-    pub fn text_row(&self, y: usize, new: &'a Frame) -> Option<TextRow<'a>> {
-        let (old, drawn) = (self.old.get(y)?.as_ref()?, self.new.get(y)?.as_ref()?);
-        let row = drawn.row();
-        let is_text = row.is_none_or(|row| row.spans.iter().all(|span| is_plain(&span.content)));
-        let is_narrow = drawn.edge.is_none_or(|edge| edge.mark.width() == 1);
-        if !is_text || !is_narrow || old.columns != drawn.columns {
-            return None;
-        }
-        let Range { start, end } = drawn.columns;
-        let end = end.saturating_sub(u16::from(drawn.edge.is_some()));
-        Some(TextRow { row, blank: &new.blank, columns: start..end, edge: drawn.edge })
     }
 
     /// True if a row of the old frame was drawn like one of the new; `None` if that is unknown.

@@ -9,7 +9,6 @@ use ratatui::style::{Color, Modifier};
 
 use super::{Glyph, Row, SEEN_ON_BLANK, is_blank};
 use crate::tui::widths::Kind;
-use tau_view::frame::{Edge, TextRow};
 use tau_view::link::Link;
 
 /// Erases the row from the cursor (EL).
@@ -26,11 +25,6 @@ struct CellStyle {
 impl CellStyle {
     fn of(cell: &Cell) -> Self {
         CellStyle { fg: cell.fg, bg: cell.bg, underline: cell.underline_color, modifier: cell.modifier }
-    }
-
-    /// The part that is visible on a blank: the background and some attributes.
-    fn seen_on_blank(&self) -> (Color, Color, Modifier) {
-        (self.bg, self.underline, self.modifier & SEEN_ON_BLANK)
     }
 }
 
@@ -145,43 +139,6 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// Writes a whole row of text over any other.
-    pub(super) fn text(&mut self, y: u16, text: &TextRow<'_>) {
-        let Range { start, end } = text.columns;
-        self.link_to(None);
-        self.go(start, y);
-        let mut x = start;
-        for (run, cell) in text.runs() {
-            let run = run.get(..run.len().min(usize::from(end - x))).unwrap_or_default();
-            self.run(run, &cell);
-            x += run.len() as u16;
-            self.at = (x < self.width).then_some((x, y));
-        }
-        if is_blank(text.blank) {
-            self.blanks(x..end, y);
-        } else {
-            self.run(&" ".repeat(usize::from(end - x)), text.blank);
-            self.at = (end < self.width).then_some((end, y));
-        }
-        if let Some(Edge { mark, style }) = text.edge {
-            let mut cell = text.blank.clone();
-            cell.set_style(style);
-            self.go(end, y);
-            self.restyle(CellStyle::of(&cell));
-            self.out.extend_from_slice(mark.as_bytes());
-            self.at = (end + 1 < self.width).then_some((end + 1, y));
-        }
-    }
-
-    /// Writes ASCII text that looks like a cell, without regard to the edge of the screen.
-    fn run(&mut self, text: &str, cell: &Cell) {
-        let wanted = CellStyle::of(cell);
-        if wanted.seen_on_blank() != self.style.seen_on_blank() || text.bytes().any(|byte| byte != b' ') {
-            self.restyle(wanted);
-        }
-        self.out.extend_from_slice(text.as_bytes());
-    }
-
     fn go(&mut self, x: u16, y: u16) {
         let _ = match self.at {
             Some(at) if at == (x, y) => Ok(()),
@@ -242,7 +199,9 @@ impl<'a> Pen<'a> {
 
     fn write(&mut self, glyph: Glyph<'_>) {
         let wanted = CellStyle::of(glyph.cell);
-        if glyph.text != " " || wanted.seen_on_blank() != self.style.seen_on_blank() {
+        // On a blank only the background and some attributes are visible.
+        let seen = |style: CellStyle| (style.bg, style.underline, style.modifier & SEEN_ON_BLANK);
+        if glyph.text != " " || seen(wanted) != seen(self.style) {
             self.restyle(wanted);
         }
         // Some terminals draw these in one cell: the old content of the other one must not stay.
