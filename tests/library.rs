@@ -1,5 +1,6 @@
 //! The agent as a library: the handle, its state, its settings, and the ends of a run.
 
+mod features;
 mod history;
 mod limits;
 mod remote;

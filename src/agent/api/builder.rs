@@ -22,6 +22,7 @@ use crate::provider::scripted::Router;
 use crate::provider::{Transport, WireListener, WireRecord};
 use crate::secrets::Secret;
 use crate::session::Session;
+#[cfg(feature = "undo")]
 use crate::undo::UndoOptions;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::model::{Model, ThinkingBudgets, ThinkingLevel};
@@ -163,6 +164,7 @@ impl AgentBuilder {
     }
 
     /// Records the changes that tools make to files, so that they can be undone; off by default.
+    #[cfg(feature = "undo")]
     pub fn undo(mut self, options: UndoOptions) -> Self {
         self.behavior.undo = Some(options);
         self

@@ -12,7 +12,7 @@ use super::tool_registry::ToolRegistry;
 use crate::context::instruction_files::InstructionPlaces;
 use crate::extensions::Extensions;
 use crate::extensions::mcp::oauth::LoginStore;
-use crate::extensions::mcp::{ReadServers, names};
+use crate::extensions::mcp::{ReadServers, patterns};
 use crate::extensions::used_files::UsedFiles;
 use crate::permissions::{Permissions, Verdict};
 use crate::provider::http::Network;
@@ -140,7 +140,7 @@ impl Behavior {
 
     /// Whether a custom tool or an MCP tool is offered to the model.
     pub(crate) fn offers(&self, tool: &str) -> bool {
-        self.mcp.only.as_ref().is_none_or(|only| only.iter().any(|name| names::matches(name, tool)))
+        self.mcp.only.as_ref().is_none_or(|only| only.iter().any(|name| patterns::matches(name, tool)))
     }
 }
 

@@ -578,7 +578,7 @@ fn is_elsewhere(config: &AgentConfig) -> bool {
 
 /// The undo of the open session, if enabled.
 fn undo_place(config: &AgentConfig) -> Option<UndoPlace> {
-    let options = config.behavior.undo.as_ref().filter(|options| options.quota > 0)?;
+    let options = config.behavior.undo.as_ref().filter(|options| options.is_on())?;
     let info = config.session.info();
     let cwd = if is_elsewhere(config) { &config.place.cwd } else { &info.cwd };
     Some(UndoPlace::new(options, &info.id, cwd.clone(), info.file.is_none()))

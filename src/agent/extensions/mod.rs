@@ -15,6 +15,10 @@ pub mod front_matter;
 pub mod helper_kinds;
 pub mod hooks;
 mod long_text;
+#[cfg(feature = "mcp")]
+pub mod mcp;
+#[cfg(not(feature = "mcp"))]
+#[path = "mcp/absent.rs"]
 pub mod mcp;
 pub mod packages;
 pub mod places;

@@ -27,6 +27,7 @@ pub mod outline;
 pub(crate) mod paging;
 mod read;
 pub mod row;
+#[cfg(feature = "sqlite")]
 pub mod search;
 pub(crate) mod survey;
 pub mod tail;

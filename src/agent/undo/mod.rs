@@ -8,15 +8,17 @@
 //! - `state`, `content`, `journal`: the stored data and its formats
 //! - `entry`, `snapshot`, `scan`, `names`, `scan_order`, `ignore_rules`, `cover`, `git_index`, `git_objects`,
 //!   `baseline`: the state of the workspace
-//! - `recorder`: before and after a call
+//! - `recorder`, `call_start`: before and after a call
 //! - `net`, `merge`: the total change, and the removal of a part of it
 //! - `review`, `going_back`, `restore`: listing, deciding, restoring
 //! - `quota`: the limit of stored data
 //! - `session`, `prompts`: data of a session
 //!
-//! Everything here blocks. The engine calls it on a thread of its own.
+//! Everything here blocks. The engine calls it on a thread of its own. In a program without the feature `undo`,
+//! `absent` takes the place of this module.
 
 mod baseline;
+mod call_start;
 mod content;
 mod cover;
 pub mod entry;
@@ -39,8 +41,11 @@ mod session;
 pub mod snapshot;
 mod state;
 
+pub use call_start::CallStart;
 pub(crate) use prompts::last_prompt;
 pub use prompts::{Prompt, prompts};
 pub use quota::UndoOptions;
-pub use recorder::CallStart;
 pub use session::SessionUndo;
+
+/// The answer to commands in a session whose changes are not being recorded.
+pub(crate) const NOT_RECORDED: &str = "this session's changes are not being recorded";

@@ -24,6 +24,13 @@ pub struct UndoOptions {
     pub quota: u64,
 }
 
+impl UndoOptions {
+    /// Whether changes are recorded.
+    pub fn is_on(&self) -> bool {
+        self.quota > 0
+    }
+}
+
 /// The lock of a session's folder, held until this is dropped.
 #[derive(Debug)]
 pub(super) struct FolderLock(File);

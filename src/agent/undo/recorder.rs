@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::baseline::{Baseline, MAX_COPY_SIZE};
+use super::call_start::CallStart;
 use super::content::Hash;
 use super::entry::{Entry, Kind};
 use super::git_objects::GitObjects;
@@ -27,17 +28,6 @@ const MAX_PER_CALL: u64 = 128 * 1024 * 1024;
 const IGNORED_NAMED: usize = 20;
 /// The number of new bytes after which the quota is checked.
 const QUOTA_STEP: u64 = 16 * 1024 * 1024;
-
-/// A call that is about to run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CallStart {
-    /// The id of the call.
-    pub id: String,
-    /// The name of its tool.
-    pub tool: String,
-    /// The entry of the prompt that led to it.
-    pub checkpoint: Option<String>,
-}
 
 impl SessionUndo {
     /// Copies files that git cannot restore until `until`, so the first command need not wait. Returns true if

@@ -3,13 +3,14 @@
 //! The caller decides where images come from. A broken image in a request fails it and every later request
 //! that includes it, so an image is decoded before it is accepted. Decoding is bounded in memory.
 
-use std::io::Cursor;
+#[cfg(feature = "pictures")]
+mod codec;
+#[cfg(not(feature = "pictures"))]
+#[path = "picture/no_codec.rs"]
+mod codec;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use image::codecs::jpeg::JpegEncoder;
-use image::imageops::FilterType;
-use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
 use crate::{Content, Details, ToolError, ToolOutput};
 
@@ -17,8 +18,27 @@ use crate::{Content, Details, ToolError, ToolOutput};
 const MAX_SIDE: u32 = 2_000;
 /// The maximum number of bytes of base64, below the providers' limit of 5 MB.
 const MAX_BASE64: usize = 4_500_000;
-/// The memory limit for decoding, in bytes.
-const MAX_DECODED: u64 = 512 * 1024 * 1024;
+
+/// The formats that models accept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageFormat {
+    Png,
+    Jpeg,
+    Gif,
+    WebP,
+}
+
+impl ImageFormat {
+    /// The MIME type.
+    pub fn to_mime_type(self) -> &'static str {
+        match self {
+            ImageFormat::Png => "image/png",
+            ImageFormat::Jpeg => "image/jpeg",
+            ImageFormat::Gif => "image/gif",
+            ImageFormat::WebP => "image/webp",
+        }
+    }
+}
 
 /// The format, detected from the first bytes, if models accept it.
 pub fn format(start: &[u8]) -> Option<ImageFormat> {
@@ -43,11 +63,11 @@ pub fn answer(
     bytes: &[u8],
     check: &dyn Fn() -> Result<(), ToolError>,
 ) -> Result<ToolOutput, ToolError> {
-    let broken = |error: image::ImageError| {
-        let kind = format.to_mime_type();
+    let kind = format.to_mime_type();
+    let broken = |error: codec::Error| {
         ToolError::refused(format!("{given} looks like {kind} but cannot be decoded: {error}; {hint}"))
     };
-    let picture = decode(bytes, format).map_err(broken)?;
+    let picture = codec::decode(bytes, format).map_err(broken)?;
     let (width, height) = (picture.width(), picture.height());
     let mime_type = format.to_mime_type().to_owned();
     let details = Details::Image { mime_type: mime_type.clone(), width, height, bytes: bytes.len() as u64 };
@@ -59,7 +79,7 @@ pub fn answer(
         (what, bytes.to_vec(), mime_type)
     } else {
         check()?;
-        let shrunk = shrink(&picture).map_err(broken)?;
+        let shrunk = codec::shrink(&picture).map_err(broken)?;
         let note = format!("{what}, shown at {}x{}", shrunk.width, shrunk.height);
         (note, shrunk.data, shrunk.format.to_mime_type().to_owned())
     };
@@ -72,12 +92,12 @@ pub fn answer(
 pub fn fitted(data: &str, mime_type: &str) -> Option<(String, String)> {
     let bytes = BASE64_STANDARD.decode(data).ok()?;
     let format = format(&bytes)?;
-    let size = ImageReader::with_format(Cursor::new(&bytes), format).into_dimensions().ok()?;
+    let size = codec::size(&bytes, format)?;
     if is_small(size, &bytes) {
         let real = format.to_mime_type();
         return (real != mime_type).then(|| (data.to_owned(), real.to_owned()));
     }
-    let shrunk = shrink(&decode(&bytes, format).ok()?).ok()?;
+    let shrunk = codec::shrink(&codec::decode(&bytes, format).ok()?).ok()?;
     Some((BASE64_STANDARD.encode(shrunk.data), shrunk.format.to_mime_type().to_owned()))
 }
 
@@ -85,50 +105,14 @@ fn is_small((width, height): (u32, u32), bytes: &[u8]) -> bool {
     width.max(height) <= MAX_SIDE && base64_length(bytes.len()) <= MAX_BASE64
 }
 
-/// The image, rotated upright.
-fn decode(bytes: &[u8], format: ImageFormat) -> image::ImageResult<DynamicImage> {
-    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
-    let mut limits = Limits::default();
-    limits.max_alloc = Some(MAX_DECODED);
-    reader.limits(limits);
-    let mut decoder = reader.into_decoder()?;
-    let orientation = decoder.orientation()?;
-    let mut picture = DynamicImage::from_decoder(decoder)?;
-    picture.apply_orientation(orientation);
-    Ok(picture)
-}
-
 fn base64_length(bytes: usize) -> usize {
     bytes.div_ceil(3) * 4
 }
 
+/// An image that was scaled down.
 struct Shrunk {
     data: Vec<u8>,
     format: ImageFormat,
     width: u32,
     height: u32,
-}
-
-/// Scales the image down until it fits: as PNG while that is small (screenshots stay sharp), otherwise as
-/// JPEG.
-fn shrink(picture: &DynamicImage) -> image::ImageResult<Shrunk> {
-    let mut side = MAX_SIDE;
-    loop {
-        let longest = picture.width().max(picture.height());
-        let scaled =
-            if longest > side { picture.resize(side, side, FilterType::Triangle) } else { picture.clone() };
-        let mut png = Vec::new();
-        scaled.write_to(&mut Cursor::new(&mut png), ImageFormat::Png)?;
-        let (data, format) = if base64_length(png.len()) <= MAX_BASE64 {
-            (png, ImageFormat::Png)
-        } else {
-            let mut jpeg = Vec::new();
-            scaled.to_rgb8().write_with_encoder(JpegEncoder::new_with_quality(&mut jpeg, 80))?;
-            (jpeg, ImageFormat::Jpeg)
-        };
-        if base64_length(data.len()) <= MAX_BASE64 || side < 100 {
-            return Ok(Shrunk { data, format, width: scaled.width(), height: scaled.height() });
-        }
-        side = side * 3 / 4;
-    }
 }

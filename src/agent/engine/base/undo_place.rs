@@ -14,7 +14,7 @@ use futures_util::{FutureExt, StreamExt};
 use parking_lot::Mutex;
 use tokio::task::spawn_blocking;
 
-use crate::undo::{CallStart, SessionUndo, UndoOptions};
+use crate::undo::{CallStart, NOT_RECORDED, SessionUndo, UndoOptions};
 use tau_protocol::query::{QueryAnswer, TypedQuery};
 use tau_tools::access::Access;
 use tau_tools::user_error::UserError;
@@ -166,7 +166,7 @@ impl Undo {
         self.find(answer(Err(CRASHED.into())), move || {
             answer(match place {
                 Some(place) => place.with(find).map(Q::give),
-                None => Err("this session's changes are not being recorded".into()),
+                None => Err(NOT_RECORDED.into()),
             })
         });
     }
@@ -237,7 +237,7 @@ impl CallUndo {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "undo"))]
 mod tests {
     use super::*;
     use tau_protocol::query::ask;

@@ -13,7 +13,7 @@ use crate::engine::base::clock::now;
 use crate::engine::base::undo_place::CRASHED;
 use crate::engine::queries::undo_queries::tell;
 use crate::engine::state::Engine;
-use crate::undo::{SessionUndo, prompts};
+use crate::undo::{NOT_RECORDED, SessionUndo, prompts};
 use tau_protocol::event::{NoticeLevel, SessionEvent};
 use tau_protocol::message::{CustomMessage, Message, UserContent};
 use tau_protocol::undo::{RestoreReport, RevertOrder, UndoOrder, UndoScope};
@@ -104,7 +104,7 @@ async fn carry_out<T: Send + 'static>(
     work: impl FnOnce(&mut SessionUndo) -> Result<T, UserError> + Send + 'static,
 ) -> Result<T, UserError> {
     let Some(place) = engine.undo.place.clone() else {
-        return Err("this session's changes are not being recorded".into());
+        return Err(NOT_RECORDED.into());
     };
     let thread = spawn_blocking(move || place.with(|undo| (work(undo), undo.take_notices())));
     match attend(engine, thread).await {

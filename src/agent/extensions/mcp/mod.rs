@@ -6,10 +6,12 @@
 //! `logging` (requests and notifications of servers), `http` (servers at an address), `connection` (one life
 //! of a server), `server` (a configured one: starts it, and again after its end), `oauth` (logins), `tool`,
 //! `schema`, `valid`, `result` (a tool, its arguments, its answers), `search` (many tools), `offers`,
-//! `prompts`, `resources` and `template` (requested by users), `names`, `variables`, `lenient` (violations of
-//! the protocol), `trouble` (the reason a server ended).
+//! `prompts`, `resources` and `template` (requested by users), `names`, `patterns`, `variables`, `lenient`
+//! (violations of the protocol), `trouble` (the reason a server ended), `configured` (the interface). In a program
+//! without the feature `mcp`, `absent` takes the place of this module.
 
 mod client;
+mod configured;
 mod connection;
 mod elicitation;
 mod http;
@@ -18,6 +20,7 @@ mod logging;
 pub mod names;
 pub mod oauth;
 mod offers;
+pub(crate) mod patterns;
 mod prompts;
 mod resources;
 mod result;
@@ -32,25 +35,24 @@ mod valid;
 mod variables;
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use server::ConfiguredServer;
+pub(crate) use configured::McpNews;
+pub use configured::{ConfiguredServer, ReadServers};
 
 use crate::provider::http::{Http, Network};
 use oauth::{LoginState, LoginStore};
 use server::Server;
-use tau_protocol::command::QuestionAnswer;
-use tau_protocol::event::Question;
-use tau_protocol::extension::{ArgumentValues, ExtensionRow};
+use tau_protocol::extension::ExtensionRow;
 use tau_tools::AnyTool;
 use tau_tools::process::ChildEnv;
 use tau_tools::sandbox::SandboxPolicy;
@@ -64,52 +66,6 @@ const NEWS: usize = 64;
 const TRY_TIME: Duration = Duration::from_secs(3_600);
 /// The time that killed processes have to be gone.
 const KILL_TIME: Duration = Duration::from_millis(150);
-
-type Read = dyn Fn(&Path) -> Vec<ConfiguredServer> + Send + Sync;
-
-/// Finds the servers of a directory. Blocks.
-#[derive(Clone)]
-pub struct ReadServers(Arc<Read>);
-
-impl ReadServers {
-    /// Calls `read` with the directory of the session.
-    pub fn new(read: impl Fn(&Path) -> Vec<ConfiguredServer> + Send + Sync + 'static) -> Self {
-        ReadServers(Arc::new(read))
-    }
-}
-
-impl ReadServers {
-    /// Adds further servers, which replace those of the same names.
-    pub fn with(self, more: Vec<ConfiguredServer>) -> Self {
-        ReadServers::new(move |cwd| {
-            let mut servers = (self.0)(cwd);
-            servers.retain(|known| more.iter().all(|given| given.server.name != known.server.name));
-            servers.extend(more.iter().cloned());
-            servers
-        })
-    }
-}
-
-impl std::fmt::Debug for ReadServers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ReadServers").finish_non_exhaustive()
-    }
-}
-
-/// An event of a server, or an answer of it.
-#[derive(Debug)]
-pub(crate) enum McpNews {
-    /// The offers of servers have changed.
-    Changed,
-    /// A notice for the user.
-    Notice { text: String, hint: Option<String> },
-    /// A server asks the user. Without an answer, the question is cancelled.
-    Ask { id: String, question: Question, answer: oneshot::Sender<QuestionAnswer> },
-    /// The server no longer waits for the answer.
-    AskWithdrawn { id: String },
-    /// The answer to [`Mcp::complete`] with this ticket.
-    Completed { ticket: u64, answer: ArgumentValues },
-}
 
 /// The environment that servers run in, and the channel for their events.
 struct McpContext {
@@ -215,7 +171,7 @@ impl Mcp {
         let (fleet, starting) = (self.fleet(), StartInProgress(self.starting.clone()));
         self.around.tasks.spawn(async move {
             let place = Place { cwd: cwd.clone(), sandbox };
-            let found = tokio::task::spawn_blocking(move || (read.0)(&cwd)).await.unwrap_or_default();
+            let found = tokio::task::spawn_blocking(move || read.servers(&cwd)).await.unwrap_or_default();
             fleet.adopt(found, &place);
             starting.0.send_replace(Starting::Known);
             fleet.start_all().await;
@@ -225,7 +181,7 @@ impl Mcp {
     /// Like [`Mcp::start`], but after a change of files, which are read immediately. Running servers stay if
     /// their configuration is unchanged; the others are ended.
     pub(crate) fn restart(&mut self, read: &ReadServers, cwd: PathBuf, sandbox: Arc<SandboxPolicy>) {
-        let found = (read.0)(&cwd);
+        let found = read.servers(&cwd);
         let fleet = self.fleet();
         fleet.adopt(found, &Place { cwd, sandbox });
         self.around.tasks.spawn(async move { fleet.start_all().await });

@@ -2,7 +2,8 @@
 
 use rmcp::model::{Resource, ResourceTemplate};
 
-use super::names::{matches, plain};
+use super::names::plain;
+use super::patterns::matches;
 use tau_protocol::extension::McpResource;
 
 /// The maximum length of a description, in characters.

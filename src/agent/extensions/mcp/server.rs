@@ -1,6 +1,5 @@
 //! A configured server: started on demand, and again after it has ended.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,30 +9,19 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::sleep;
 
 use super::client::ServerList;
+use super::configured::ConfiguredServer;
 use super::connection::{self, Connection};
 use super::prompts::{self, McpPrompt};
 use super::tool::{Callee, McpTool};
-use super::{McpContext, Place, lenient, names, oauth, resources, search};
+use super::{McpContext, Place, lenient, names, oauth, patterns, resources, search};
 use crate::settings::mcp_servers::{McpServer, McpTransport};
-use tau_protocol::extension::{
-    ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState, McpResource, PromptCommand,
-};
+use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState, McpResource, PromptCommand};
 use tau_tools::counted::counted;
 use tau_tools::user_error::UserError;
 use tau_tools::{Access, AnyTool};
 
 /// The minimum time between two listings of a server's tools.
 const RELIST_PAUSE: Duration = Duration::from_millis(500);
-
-/// A server, and its place in the configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfiguredServer {
-    pub server: McpServer,
-    /// The file that defines it.
-    pub path: PathBuf,
-    /// Whether that file belongs to a trusted project.
-    pub is_project: bool,
-}
 
 /// A server that can be started.
 pub(super) struct Server {
@@ -83,7 +71,7 @@ impl Server {
 
     /// Its prompts as commands, as last listed.
     pub(super) fn commands(&self) -> Vec<PromptCommand> {
-        let source = self.source();
+        let source = self.configured.source();
         let command = |prompt: &McpPrompt| PromptCommand {
             name: prompt.command.clone(),
             description: prompt.description.clone(),
@@ -120,10 +108,6 @@ impl Server {
         self.known.lock().resources.clone()
     }
 
-    fn source(&self) -> ExtensionSource {
-        if self.configured.is_project { ExtensionSource::Project } else { ExtensionSource::User }
-    }
-
     /// Whether it runs, or would run, in this place.
     pub(super) fn is_at(&self, place: &Place) -> bool {
         self.place == *place
@@ -144,7 +128,7 @@ impl Server {
             kind: ExtensionKind::McpServer,
             name: self.configured.server.name.clone(),
             description: parts.join(" · "),
-            source: self.source(),
+            source: self.configured.source(),
             path: Some(self.configured.path.clone()),
             state: known.state,
             problems: known.problem.iter().cloned().collect(),
@@ -200,7 +184,7 @@ impl Server {
     async fn list_tools(self: &Arc<Self>, connection: &Connection) -> Result<(), UserError> {
         let (listed, odd) = connection.tools().await?;
         let McpServer { name, allow_tools, deny_tools, .. } = &self.configured.server;
-        let is_in = |list: &[String], tool: &str| list.iter().any(|pattern| names::matches(pattern, tool));
+        let is_in = |list: &[String], tool: &str| list.iter().any(|pattern| patterns::matches(pattern, tool));
         let is_offered = |tool: &&rmcp::model::Tool| {
             allow_tools.as_ref().is_none_or(|list| is_in(list, &tool.name)) && !is_in(deny_tools, &tool.name)
         };

@@ -4,16 +4,21 @@
 //! every command that `env`, `xargs`, `find -exec`, `sh -c` and similar ones run in turn. Everything that
 //! bash runs is among the parts, or there is a [`Doubt`].
 
+mod simple;
+#[cfg(feature = "shell")]
+mod structure;
+#[cfg(not(feature = "shell"))]
+#[path = "unanalysed.rs"]
 mod structure;
 mod words;
 mod wrappers;
 
 use std::ops::Range;
 
-pub(super) use structure::{Direction, Redirect};
+pub(super) use simple::{Direction, Redirect};
 pub(super) use words::{Doubt, Piece, Word};
 
-use structure::Simple;
+use simple::Simple;
 use tau_tools::invisible::is_invisible;
 use wrappers::Unwrapped;
 

@@ -1,0 +1,144 @@
+//! Reads the database without writing to it or creating a file beside it.
+
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, Row};
+use serde_json::Value;
+
+use super::super::{Stored, StoredMessage, is_plain, row};
+use crate::session::foreign::content::text_of;
+use crate::session::foreign::scan::LARGEST;
+use tau_protocol::session_row::SessionRow;
+
+/// The time to wait for a program that is writing to it.
+const BUSY: Duration = Duration::from_millis(500);
+
+/// Opens it without writing anything: if there is no log, without the lock and the shared memory of one;
+/// otherwise with the shared memory that the writing program has created.
+fn open(file: &Path) -> io::Result<Connection> {
+    let beside = |end: &str| {
+        let mut name = file.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    let has_log = std::fs::metadata(beside("-wal")).is_ok_and(|log| log.len() > 0);
+    if has_log && !beside("-shm").exists() {
+        let text = "opencode did not end properly; start it once, so that it repairs its database";
+        return Err(io::Error::other(text));
+    }
+    let how = if has_log { "readonly_shm=1" } else { "immutable=1" };
+    let address = format!("file:{}?mode=ro&{how}", escaped(file));
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(address, flags).map_err(failed)?;
+    connection.busy_timeout(BUSY).map_err(failed)?;
+    connection.pragma_update(None, "trusted_schema", false).map_err(failed)?;
+    // A view with such a name could be anything.
+    let tables =
+        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('session', 'message', 'part')";
+    match connection.query_row(tables, [], |row| row.get::<_, i64>(0)).map_err(failed)? {
+        3 => Ok(connection),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "not a database of opencode")),
+    }
+}
+
+/// A path as part of an address.
+fn escaped(path: &Path) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte);
+    let escape =
+        |byte: &u8| if plain(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") };
+    path.as_os_str().as_bytes().iter().map(escape).collect()
+}
+
+fn failed(error: rusqlite::Error) -> io::Error {
+    io::Error::other(error)
+}
+
+const COLUMNS: &str = "SELECT id, directory, title, time_created, time_updated, revert FROM session";
+
+fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
+    let revert: Option<String> = row.get(5)?;
+    let revert = revert.and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    Ok(Stored {
+        id: row.get(0)?,
+        directory: PathBuf::from(row.get::<_, String>(1)?),
+        title: row.get(2)?,
+        created: row.get(3)?,
+        updated: row.get(4)?,
+        reverted: revert.as_ref().and_then(|revert| text_of(revert, "messageID")).map(str::to_owned),
+    })
+}
+
+/// The rows of the database, of `cwd` or all.
+pub(super) fn rows(file: &Path, cwd: Option<&Path>) -> io::Result<Vec<SessionRow>> {
+    let connection = open(file)?;
+    let own = "WHERE parent_id IS NULL AND time_archived IS NULL AND (?1 IS NULL OR directory = ?1)";
+    let mut query = connection.prepare(&format!("{COLUMNS} {own}")).map_err(failed)?;
+    let cwd = cwd.map(|cwd| cwd.to_string_lossy().into_owned());
+    let found = query.query_map([cwd], stored).map_err(failed)?;
+    // A row with invalid content is left out.
+    Ok(found
+        .flatten()
+        .filter(|stored| is_plain(&stored.id))
+        .map(|stored| row_in(&connection, file, stored))
+        .collect())
+}
+
+fn row_in(connection: &Connection, file: &Path, stored: Stored) -> SessionRow {
+    let id = stored.id.clone();
+    row(file.join(&id), stored, || first_prompt(connection, &id))
+}
+
+fn first_prompt(connection: &Connection, id: &str) -> Option<String> {
+    let query = "SELECT data FROM part WHERE session_id = ?1 AND data LIKE '%\"text\"%' ORDER BY id LIMIT 1";
+    let data: String = connection.query_row(query, [id], |row| row.get(0)).ok()?;
+    let data: Value = serde_json::from_str(&data).ok()?;
+    text_of(&data, "text").map(str::to_owned)
+}
+
+/// The row of one session.
+pub(in super::super) fn row_of(file: &Path, id: &str) -> Option<SessionRow> {
+    let connection = open(file).ok()?;
+    let stored = connection.query_row(&format!("{COLUMNS} WHERE id = ?1"), [id], stored).ok()?;
+    Some(row_in(&connection, file, stored))
+}
+
+/// A session and its messages, or only the `last` ones.
+pub(in super::super) fn read(
+    file: &Path,
+    id: &str,
+    last: Option<usize>,
+) -> io::Result<(Stored, Vec<StoredMessage>)> {
+    let connection = open(file)?;
+    let stored = connection.query_row(&format!("{COLUMNS} WHERE id = ?1"), [id], stored);
+    let stored = stored.map_err(|error| match error {
+        rusqlite::Error::QueryReturnedNoRows => io::Error::new(io::ErrorKind::NotFound, "no such session"),
+        error => failed(error),
+    })?;
+    let most = last.and_then(|last| i64::try_from(last).ok()).unwrap_or(-1);
+    let query =
+        "SELECT id, data FROM message WHERE session_id = ?1 ORDER BY time_created DESC, id DESC LIMIT ?2";
+    let mut query = connection.prepare(query).map_err(failed)?;
+    let texts = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
+    let found = query.query_map(rusqlite::params![id, most], texts).map_err(failed)?;
+    let mut parts =
+        connection.prepare("SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id").map_err(failed)?;
+    let (mut messages, mut size) = (Vec::new(), 0_u64);
+    for (id, data) in found.flatten() {
+        let Ok(data) = serde_json::from_str(&data) else { continue };
+        let mut message = StoredMessage { id, data, parts: Vec::new() };
+        for (_, data) in parts.query_map([&message.id], texts).map_err(failed)?.flatten() {
+            size = size.saturating_add(data.len() as u64);
+            if size > LARGEST {
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the session is too large"));
+            }
+            message.parts.extend(serde_json::from_str::<Value>(&data));
+        }
+        messages.push(message);
+    }
+    messages.reverse();
+    Ok((stored, messages))
+}

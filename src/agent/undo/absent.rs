@@ -1,0 +1,99 @@
+//! The place of undo in a program that was built without it: nothing is recorded, and commands say why.
+//!
+//! There is no value of [`UndoOptions`], so no session has an undo.
+
+mod call_start;
+mod prompts;
+
+use std::path::Path;
+use std::time::Instant;
+
+use tau_protocol::undo::{Checkpoint, RestoreReport, RevertOrder, SessionChanges, UndoOrder, UndoPlan};
+use tau_tools::access::Access;
+use tau_tools::user_error::UserError;
+
+pub use call_start::CallStart;
+pub(crate) use prompts::last_prompt;
+pub use prompts::{Prompt, prompts};
+
+/// The answer to commands about changes.
+pub(crate) const NOT_RECORDED: &str =
+    "this program was built without undo; build it with the feature `undo` of the crate taucode-agent";
+
+/// The field of what does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Never {}
+
+/// The options of undo, of which there are none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UndoOptions(Never);
+
+impl UndoOptions {
+    /// Whether changes are recorded.
+    pub fn is_on(&self) -> bool {
+        match self.0 {}
+    }
+}
+
+/// The undo of a session, of which there is none.
+#[derive(Debug)]
+pub struct SessionUndo(Never);
+
+impl SessionUndo {
+    pub(crate) fn open(options: &UndoOptions, _: &str, _: &Path, _: bool) -> Self {
+        match options.0 {}
+    }
+
+    pub(crate) fn take_notices(&mut self) -> Vec<String> {
+        match self.0 {}
+    }
+
+    pub(crate) fn precopy(&mut self, _: bool, _: Instant) -> bool {
+        match self.0 {}
+    }
+
+    pub(crate) fn begin(&mut self, _: CallStart, _: &Access) {
+        match self.0 {}
+    }
+
+    pub(crate) fn begin_concurrent(&mut self, _: CallStart, _: &Access, _: bool) {
+        match self.0 {}
+    }
+
+    pub(crate) fn end(&mut self, _: bool) {
+        match self.0 {}
+    }
+
+    pub(crate) fn checkpoints(&mut self, _: &[Prompt]) -> Vec<Checkpoint> {
+        match self.0 {}
+    }
+
+    pub(crate) fn changes(&mut self) -> SessionChanges {
+        match self.0 {}
+    }
+
+    pub(crate) fn plan(&mut self, _: &[Prompt], _: &str) -> Option<UndoPlan> {
+        match self.0 {}
+    }
+
+    pub(crate) fn redo_plan(&mut self) -> Option<UndoPlan> {
+        match self.0 {}
+    }
+
+    pub(crate) fn undo(
+        &mut self,
+        _: &[Prompt],
+        _: &UndoOrder,
+        _: Option<String>,
+    ) -> Result<RestoreReport, UserError> {
+        match self.0 {}
+    }
+
+    pub(crate) fn redo(&mut self, _: &UndoOrder) -> Result<(RestoreReport, Option<String>), UserError> {
+        match self.0 {}
+    }
+
+    pub(crate) fn revert(&mut self, _: &RevertOrder) -> Result<RestoreReport, UserError> {
+        match self.0 {}
+    }
+}
