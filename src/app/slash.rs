@@ -5,6 +5,7 @@
 //! such a name is accepted and completed, but not listed.
 
 use std::borrow::Cow;
+use tau_tools::compare::close_matches;
 
 /// A slash command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,7 +232,7 @@ impl Commands {
         let names: Vec<&str> = self.rows.iter().chain(&self.unlisted).map(|row| row.name.as_ref()).collect();
         let mut begun = self.rows.iter().filter(|row| row.name.starts_with(&name));
         let only = begun.next().filter(|_| begun.next().is_none()).map(|row| row.name.as_ref());
-        let close = similar::get_close_matches(name.as_str(), &names, names.len(), LIKENESS);
+        let close = close_matches(&name, &names, names.len(), LIKENESS);
         // Transposed letters are the likeliest mistake.
         let letters = |text: &str| {
             let mut letters: Vec<char> = text.chars().collect();

@@ -5,8 +5,7 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use similar::{Algorithm, DiffOp, TextDiff, group_diff_ops};
-
+use super::compare::{DiffOp, by_anchors, group_diff_ops};
 use super::counted::many;
 use super::edit::splice::{self, Splice};
 use super::{FileDiff, Hunk};
@@ -175,11 +174,7 @@ impl Hunks {
             Lines::InStep if old.len() == new.len() => in_step(&old, &new),
             // Lines that occur once anchor the rest, so many small changes across a large text do not take
             // as long as one large change.
-            _ => {
-                let mut diff = TextDiff::configure();
-                diff.algorithm(Algorithm::Patience).deadline(self.deadline);
-                diff.diff_slices(&old, &new).ops().to_vec()
-            }
+            _ => by_anchors(&old, &new, Some(self.deadline)),
         };
         for group in group_diff_ops(ops, CONTEXT) {
             let hunk = self.hunk(&group, &old, &new);

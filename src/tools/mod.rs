@@ -16,6 +16,7 @@ pub mod ask_user;
 pub mod bash;
 pub mod budget;
 pub mod command_result;
+pub mod compare;
 pub mod counted;
 pub mod deadline;
 pub mod delegate;

@@ -14,6 +14,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::ToolError;
 use super::file_names::shown_path;
+use crate::compare::close_matches;
 
 /// The maximum number of names in a directory that are compared for a suggestion.
 const NAMES_LOOKED_AT: usize = 2_000;
@@ -180,7 +181,7 @@ fn near(folder: &Path, name: &str) -> Vec<String> {
     let mut folded: Vec<&str> = names.iter().map(|(plain, _)| plain.as_str()).collect();
     folded.sort_unstable();
     let wanted = plain(name);
-    let mut found = similar::get_close_matches(wanted.as_str(), &folded, 3, 0.6);
+    let mut found = close_matches(&wanted, &folded, 3, 0.6);
     let stem = |name: &str| name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned();
     found.extend(folded.iter().filter(|other| stem(other) == stem(&wanted)));
     let mut suggestions: Vec<String> = Vec::new();

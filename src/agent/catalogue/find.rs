@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use tau_protocol::model::{Model, ThinkingLevel};
+use tau_tools::compare::close_matches;
 
 /// No model matched, or more than one did.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -126,7 +127,7 @@ fn similar(models: &[Arc<Model>], query: &str) -> Vec<String> {
     let texts: Vec<String> = models.iter().map(text).collect();
     let possible: Vec<&str> = texts.iter().map(String::as_str).collect();
     let mut near = Vec::new();
-    for found in similar::get_close_matches(query.as_str(), &possible, NEAR, 0.6) {
+    for found in close_matches(&query, &possible, NEAR, 0.6) {
         let model = texts.iter().position(|text| text == found).and_then(|at| models.get(at));
         let Some(reference) = model.map(|model| model.reference()) else { continue };
         if !near.contains(&reference) {

@@ -12,6 +12,7 @@ use super::table::{self, Settings};
 use super::toml_file::{read_file, read_toml_text};
 use super::trust::Project;
 use super::{Paths, hooks, names, permission_rules, toml_file};
+use tau_tools::compare::close_matches;
 use tau_tools::user_error::UserError;
 
 /// The protective settings.
@@ -55,11 +56,11 @@ fn meant(key: &str) -> Vec<&'static str> {
         return of_table().collect();
     }
     let known: Vec<&'static str> = rows().collect();
-    similar::get_close_matches(key, &known, 1, 0.6)
+    close_matches(key, &known, 1, 0.6)
 }
 
 fn is_near(word: &str, to: &[&str]) -> bool {
-    !similar::get_close_matches(word, to, 1, 0.7).is_empty()
+    !close_matches(word, to, 1, 0.7).is_empty()
 }
 
 /// Whether a key names a protective setting, even if misspelled.

@@ -15,6 +15,7 @@ use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use tau_tools::compare::close_matches;
 use tau_tools::user_error::UserError;
 
 /// The event of a hook.
@@ -61,7 +62,7 @@ impl HookEvent {
     fn named(name: &str) -> Result<Self, UserError> {
         HookEvent::ALL.into_iter().find(|event| event.name() == name).ok_or_else(|| {
             let known = HookEvent::ALL.map(HookEvent::name);
-            match similar::get_close_matches(name, &known, 1, 0.6).first() {
+            match close_matches(name, &known, 1, 0.6).first() {
                 Some(near) => UserError::new(format!("there is no event `{name}`; did you mean `{near}`?")),
                 None => {
                     UserError::new(format!("there is no event `{name}`; the events are {}", known.join(", ")))

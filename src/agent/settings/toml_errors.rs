@@ -1,6 +1,7 @@
 //! Rewrites messages of the TOML reader for users.
 
 use super::names::{AUTOMATIC, renamed};
+use tau_tools::compare::close_matches;
 
 /// The minimum similarity of a word and a known one, from 0 to 1, for a suggestion.
 const LIKENESS: f32 = 0.7;
@@ -34,7 +35,7 @@ pub(super) fn explain(message: &str) -> String {
             instead => format!("`{old}` is gone: write {instead}"),
         };
     }
-    let near = given.first().map(|given| similar::get_close_matches(*given, &known, 1, LIKENESS));
+    let near = given.first().map(|given| close_matches(given, &known, 1, LIKENESS));
     match near.unwrap_or_default().first() {
         Some(near) => format!("{head}; did you mean `{near}`?"),
         None if known.is_empty() => first.clone(),

@@ -5,9 +5,8 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
-
 use tau_tools::Hunk;
+use tau_tools::compare::{DiffTag, by_anchors};
 
 /// The time after which the lines are compared coarsely.
 const TIMEOUT: Duration = Duration::from_millis(500);
@@ -76,7 +75,7 @@ fn lines(bytes: &[u8]) -> Vec<&[u8]> {
 
 fn edits<'a>(base: &[&[u8]], other: &'a [&'a [u8]]) -> Vec<LineEdit<'a>> {
     let deadline = Some(Instant::now() + TIMEOUT);
-    let ops = capture_diff_slices_deadline(Algorithm::Patience, base, other, deadline);
+    let ops = by_anchors(base, other, deadline);
     let mut edits: Vec<LineEdit<'a>> = Vec::new();
     for op in ops.iter().filter(|op| op.tag() != DiffTag::Equal) {
         let (place, new) = (op.old_range(), op.new_range());

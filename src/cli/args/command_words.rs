@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use super::CliArgs;
 use super::subcommand::{self, Subcommand};
 use tau_app::slash::Commands;
+use tau_tools::compare::close_matches;
 use tau_tools::user_error::UserError;
 
 /// Minimum similarity of two words for a suggestion.
@@ -105,7 +106,7 @@ fn advice(word: &str, arguments: &[OsString]) -> Option<String> {
     let known: Vec<&str> = subcommand::NAMES.iter().copied().chain(others).collect();
     let known: Vec<&str> = known.into_iter().filter(|known| known.len() >= MIN_MISSPELLED).collect();
     let is_long = name.chars().count() >= MIN_MISSPELLED;
-    let near = *similar::get_close_matches(name.as_str(), &known, 1, LIKENESS).first().filter(|_| is_long)?;
+    let near = *close_matches(&name, &known, 1, LIKENESS).first().filter(|_| is_long)?;
     let meant = elsewhere().find(|(known, _)| *known == near);
     let meant = meant.map_or_else(|| format!("did you mean tau {near}?"), |(_, advice)| advice.to_owned());
     Some(said(&meant))

@@ -16,6 +16,7 @@ use tau_agent::catalogue::keys::KeySource;
 use tau_agent::catalogue::login;
 use tau_agent::catalogue::providers::{PROVIDERS, named};
 use tau_agent::catalogue::search_services::{SERVICES, service};
+use tau_tools::compare::close_matches;
 
 /// Runs the command; returns the program's end.
 pub fn run(args: AuthArgs) -> Exit {
@@ -87,7 +88,7 @@ fn provider<'a>(environment: &Environment, name: &'a str) -> Result<&'a str, Ref
 /// The error for an unknown provider: with similar names, else with the way to list them.
 pub(crate) fn unknown_provider(name: &str, known: &[String], see: &str) -> String {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let hint = match similar::get_close_matches(name, &known, 3, 0.5).as_slice() {
+    let hint = match close_matches(name, &known, 3, 0.5).as_slice() {
         [] => see.to_owned(),
         near => format!("did you mean {}?", near.join(", ")),
     };

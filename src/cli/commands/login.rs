@@ -16,6 +16,7 @@ use tau_agent::catalogue::keys::KeyPlace;
 use tau_agent::catalogue::login::{Granted, LOGINS, LoginRow, begin, named};
 use tau_agent::provider::http::Http;
 use tau_agent::secrets::Secret;
+use tau_tools::compare::close_matches;
 use tau_tools::process::ChildEnv;
 use tau_tools::user_error::UserError;
 
@@ -37,9 +38,7 @@ fn unknown(name: &str) -> Refusal {
     let known: Vec<String> = LOGINS.iter().map(|row| row.alias.to_owned()).collect();
     let see = "run `tau login` to see the logins, or save an API key with `tau auth set PROVIDER`";
     let hint =
-        match similar::get_close_matches(name, &known.iter().map(String::as_str).collect::<Vec<_>>(), 3, 0.5)
-            .as_slice()
-        {
+        match close_matches(name, &known.iter().map(String::as_str).collect::<Vec<_>>(), 3, 0.5).as_slice() {
             [] => see.to_owned(),
             near => format!("did you mean {}?", near.join(", ")),
         };

@@ -27,6 +27,7 @@ use tau_agent::settings::{Paths, Settings, guards, line_of_key, table};
 use tau_agent::undo::UndoOptions;
 use tau_app::keymap::{KeyFault, Keymap};
 use tau_protocol::model::Model;
+use tau_tools::compare::close_matches;
 use tau_tools::user_error::UserError;
 
 /// How long an app server may take to list its models.
@@ -418,7 +419,7 @@ fn unknown_provider(settings: &Settings, catalogue: &Catalogue) -> Option<String
         return None;
     }
     let possible: Vec<&str> = known.iter().map(String::as_str).collect();
-    let near = similar::get_close_matches(name, &possible, 3, 0.6);
+    let near = close_matches(name, &possible, 3, 0.6);
     let hint = match near.as_slice() {
         [] => "run `tau models` to list models with their providers, or set its address with --base-url"
             .to_owned(),

@@ -24,6 +24,7 @@ use tau_protocol::command::{
 use tau_protocol::model::Model;
 use tau_protocol::session_row::SessionOrigin::{Claude, Codex, Opencode, Pi, Tau};
 use tau_protocol::session_row::SessionRow;
+use tau_tools::compare::close_matches;
 
 /// Maximum number of suggestions for an unknown name.
 const NEAR: usize = 3;
@@ -94,7 +95,7 @@ fn named(known: &[KnownSession], wanted: &str) -> Result<String, Problem> {
         .iter()
         .flat_map(|(id, name)| [Some(id.as_str()), name.as_deref()].into_iter().flatten())
         .collect();
-    let near = similar::get_close_matches(wanted, &names, NEAR, 0.5);
+    let near = close_matches(wanted, &names, NEAR, 0.5);
     let hint = match near.as_slice() {
         [] => "start tau attach without a session, and /resume lists them".to_owned(),
         near => format!("did you mean {}?", near.join(", ")),

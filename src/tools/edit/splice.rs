@@ -6,11 +6,10 @@
 
 use std::ops::Range;
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
-
 use super::Replacement;
 use super::matching::MatchKind;
 use super::normalize::{LineEnd, LineEnds, lines};
+use crate::compare::{self, DiffOp};
 
 /// A piece of text that replaces a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,7 +160,7 @@ impl Weave<'_> {
         let old: Vec<_> = self.old.iter().map(key).collect();
         let new: Vec<_> = self.new.iter().map(key).collect();
         let indents = Indents::of(self);
-        for op in capture_diff_slices(Algorithm::Patience, &old, &new) {
+        for op in compare::by_anchors(&old, &new, None) {
             match op {
                 DiffOp::Equal { old_index, len, .. } => {
                     (old_index..old_index + len)
@@ -216,7 +215,7 @@ impl Weave<'_> {
         }
         let new: Vec<char> = new.chars().collect();
         let mut kept = String::new();
-        for op in capture_diff_slices(Algorithm::Myers, &was, &new) {
+        for op in compare::shortest(&was, &new) {
             let part = match op {
                 DiffOp::Equal { .. } => file.get(op.old_range()),
                 _ => new.get(op.new_range()),

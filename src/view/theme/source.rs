@@ -17,6 +17,7 @@ use toml::Spanned;
 use super::{ColorDepth, Theme, ThemeError, ThemeToken};
 use crate::color::{self, Palette};
 use crate::contrast;
+use tau_tools::compare::close_matches;
 
 /// A table of a theme file.
 type Table = BTreeMap<Spanned<String>, toml::Value>;
@@ -244,7 +245,7 @@ fn reduced(token: ThemeToken, style: Style, depth: ColorDepth) -> Style {
 /// The item with a similar name, otherwise the place that lists the names.
 fn near(name: &str) -> String {
     let names: Vec<&str> = ThemeToken::ALL.iter().map(|token| token.name()).collect();
-    match similar::get_close_matches(name, &names, 1, 0.7).first() {
+    match close_matches(name, &names, 1, 0.7).first() {
         Some(near) => format!("did you mean {near}?"),
         None => "docs/themes.md lists them".to_owned(),
     }
