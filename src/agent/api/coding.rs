@@ -55,9 +55,6 @@ impl CodingAgent {
 
     /// Runs a command for the user, also during a run. Its output arrives as events, and the model
     /// sees it with the next prompt.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn bash(&self, command: impl Into<String>) -> Result<(), AgentError> {
         let command = command.into();
         self.act(ShellCommand::Bash {
@@ -71,9 +68,6 @@ impl CodingAgent {
     }
 
     /// Like [`CodingAgent::bash`], but the model never sees it.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn bash_hidden(&self, command: impl Into<String>) -> Result<(), AgentError> {
         let command = command.into();
         self.act(ShellCommand::Bash {
@@ -87,34 +81,22 @@ impl CodingAgent {
     }
 
     /// Stops the user's commands.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn abort_bash(&self) -> Result<(), AgentError> {
         self.act(ShellCommand::AbortBash).await
     }
 
     /// Starts an empty session. Aborts a run first.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn new_session(&self) -> Result<(), AgentError> {
         self.session(SessionChange::New).await
     }
 
     /// Opens a session file. Aborts a run first. If the file cannot be opened, the current session
     /// stays open, and a notice says why.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn open_session(&self, path: impl Into<PathBuf>) -> Result<(), AgentError> {
         self.session(SessionChange::Open { path: path.into() }).await
     }
 
     /// Names the session.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn name_session(&self, name: impl Into<String>) -> Result<(), AgentError> {
         self.act(SessionCommand::Change(SessionChange::Name { name: name.into() })).await
     }

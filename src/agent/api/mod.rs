@@ -65,7 +65,7 @@ pub enum AgentError {
 
 /// A running agent. Clones share one agent; it ends, with everything it started, when the last clone is
 /// dropped. All methods can be called at any time, also during a run; each returns once it has taken effect
-/// and [`Agent::state`] shows it.
+/// and [`Agent::state`] shows it. Those that can fail do so with [`AgentError::Ended`] once the agent has ended.
 ///
 /// ```
 /// # async fn example() -> Result<(), tau_agent::api::AgentError> {
@@ -156,49 +156,31 @@ impl Agent {
 
     /// Sets the name of the conversation for provider caches from the next request on; `None` uses the id of
     /// its session, which does not change.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn set_session_id(&self, id: Option<String>) -> Result<(), AgentError> {
         self.act(SettingsCommand::Tune(Tuning::ConversationId { id })).await
     }
 
     /// Uses this model from the next request on.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn set_model(&self, model: impl Into<Arc<Model>>) -> Result<(), AgentError> {
         self.act(SettingsCommand::SetModel { model: model.into() }).await
     }
 
     /// Uses this thinking level from the next request on, or the closest that the model has.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn set_thinking(&self, level: ThinkingLevel) -> Result<(), AgentError> {
         self.act(SettingsCommand::SetThinking { level }).await
     }
 
     /// Uses these thinking budgets, in tokens by level, if the wire format supports them.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn set_budgets(&self, budgets: ThinkingBudgets) -> Result<(), AgentError> {
         self.act(SettingsCommand::SetBudgets { budgets }).await
     }
 
     /// Uses this sampling temperature from the next request on, from 0 to 2; `None` for the provider's own.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn set_temperature(&self, temperature: Option<f64>) -> Result<(), AgentError> {
         self.act(SettingsCommand::Tune(Tuning::Temperature { temperature })).await
     }
 
     /// Sends this system prompt from the next request on.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn set_system(&self, text: impl Into<String>) -> Result<(), AgentError> {
         let text = text.into();
         self.act(SettingsCommand::SetSystem { text: text.clone() }).await?;
@@ -207,9 +189,6 @@ impl Agent {
     }
 
     /// Offers these tools, and no others, from the next request on.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn set_tools(&self, tools: Toolbox) -> Result<(), AgentError> {
         let names: Vec<String> = tools.specs().into_iter().map(|spec| spec.name).collect();
         tools.iter().for_each(|tool| self.inner.tools.register(Arc::clone(tool)));
@@ -219,34 +198,22 @@ impl Agent {
     }
 
     /// Applies these limits immediately; a time limit applies from the next run on.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn set_limits(&self, limits: RunLimits) -> Result<(), AgentError> {
         self.act(SettingsCommand::SetLimits { limits }).await
     }
 
     /// Sets the goal, a command that decides when a run is done; `None` ends it. The next run continues until the
     /// command succeeds.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn set_goal(&self, goal: Option<GoalOrder>) -> Result<(), AgentError> {
         self.act(SessionCommand::SetGoal { goal }).await
     }
 
     /// Appends a message to the conversation; during a run, once the run has ended.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn append_message(&self, message: impl Into<Arc<Message>>) -> Result<(), AgentError> {
         self.act(SessionCommand::AppendMessage { message: message.into() }).await
     }
 
     /// Continues from these messages instead of the current ones. Aborts a run first.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn replace_messages(&self, messages: Vec<Arc<Message>>) -> Result<(), AgentError> {
         self.command(SessionCommand::ReplaceMessages { messages }).await?;
         self.wait_for_idle().await
@@ -254,18 +221,12 @@ impl Agent {
 
     /// Clears the conversation. Aborts a run first. The messages stay in the session file, as a
     /// branch.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn clear_messages(&self) -> Result<(), AgentError> {
         self.replace_messages(Vec::new()).await
     }
 
     /// Aborts, empties the queues, and clears the conversation and the last error. Model, tools and
     /// settings stay.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn reset(&self) -> Result<(), AgentError> {
         self.command(RunCommand::Abort).await?;
         self.command(QueueCommand::ClearQueue { queue: None }).await?;
@@ -275,9 +236,6 @@ impl Agent {
     }
 
     /// Answers an approval request (`QuestionEvent::ApprovalRequested`).
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn answer_approval(
         &self,
         id: impl Into<String>,
@@ -288,9 +246,6 @@ impl Agent {
 
     /// Applies this permission mode from now on. Something must listen for `QuestionEvent::ApprovalRequested`
     /// and answer the requests.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn set_permission_mode(&self, mode: PermissionMode) -> Result<(), AgentError> {
         self.act(SettingsCommand::SetPermissionMode { mode }).await
     }
@@ -306,9 +261,6 @@ impl Agent {
     }
 
     /// Answers a question (`QuestionEvent::Asked`).
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn answer(&self, id: impl Into<String>, answer: QuestionAnswer) -> Result<(), AgentError> {
         self.act(QuestionCommand::Answer { id: id.into(), answer }).await
     }
@@ -322,9 +274,6 @@ impl Agent {
     }
 
     /// Sends any command. Returns when the agent has received it, which may be before it takes effect.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn command(&self, command: impl Into<AgentCommand>) -> Result<(), AgentError> {
         let command = command.into();
         self.inner.board.lock().fold.mirror.sent(&command);
@@ -343,9 +292,6 @@ impl Agent {
     /// Loads every message on the current branch of the session into [`AgentState::messages`], and
     /// returns them. A session that was opened from a large file, or that was compacted, starts with
     /// the end of the conversation only, so that opening it is fast.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn load_history(&self) -> Result<Vec<Arc<Message>>, AgentError> {
         self.ask(ask::History, true).await
     }

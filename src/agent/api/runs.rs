@@ -69,9 +69,6 @@ impl Agent {
     }
 
     /// The number of messages that leave a queue at once.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn queue_mode(&self, queue: Queue) -> Result<QueueMode, AgentError> {
         let state = self.query(ask::State).await?;
         Ok(if queue == Queue::Steer { state.steering_mode } else { state.follow_up_mode })
@@ -129,27 +126,18 @@ impl Agent {
 
     /// Stops the run, including the model, its tools and any wait before a retry, and returns when it has
     /// ended. Queued messages stay queued.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn abort(&self) -> Result<(), AgentError> {
         self.command(RunCommand::Abort).await?;
         self.wait_for_idle().await
     }
 
     /// Waits until every requested run has ended.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn wait_for_idle(&self) -> Result<(), AgentError> {
         self.query(ask::Idle).await
     }
 
     /// Queues a steering message: the model sees it when the current tool call has ended. If nothing is
     /// running, it waits for the next run.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn steer(
         &self,
         text: impl Into<String>,
@@ -160,9 +148,6 @@ impl Agent {
 
     /// Queues a follow-up: it is delivered when the agent would stop. If nothing is running, it waits for the
     /// next run.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn follow_up(
         &self,
         text: impl Into<String>,
@@ -182,17 +167,11 @@ impl Agent {
     }
 
     /// Sets the number of messages that leave a queue at once.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn set_queue_mode(&self, queue: Queue, mode: QueueMode) -> Result<(), AgentError> {
         self.act(QueueCommand::SetQueueMode { queue, mode }).await
     }
 
     /// Sets how steering affects the tool calls of its turn.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn set_steer_mode(&self, mode: SteerMode) -> Result<(), AgentError> {
         self.act(QueueCommand::SetSteerMode { mode }).await
     }
@@ -201,17 +180,11 @@ impl Agent {
     /// [`QueueEvent::QueueChangeFailed`] is emitted.
     ///
     /// [`QueueEvent::QueueChangeFailed`]: crate::QueueEvent::QueueChangeFailed
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn change_queued(&self, message: QueuedMessage, change: QueueChange) -> Result<(), AgentError> {
         self.act(QueueCommand::ChangeQueued { message, change }).await
     }
 
     /// Discards the messages in a queue; in both if none is named.
-    ///
-    /// # Errors
-    /// When the agent has ended.
     pub async fn clear_queue(&self, queue: Option<Queue>) -> Result<(), AgentError> {
         self.act(QueueCommand::ClearQueue { queue }).await
     }
