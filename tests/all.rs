@@ -109,6 +109,7 @@ mod settings;
 mod settings_screen;
 mod side_questions;
 mod soak;
+mod ssh;
 mod status_line;
 mod support;
 mod system_prompt;

@@ -81,7 +81,7 @@ pub fn wait_for_state(home: &Path, id: &str, expected: &str) {
 }
 
 /// The only session's id, from the records of live sessions.
-fn only_id(home: &Path) -> String {
+pub fn only_id(home: &Path) -> String {
     let end = Instant::now() + TIMEOUT;
     loop {
         let found: Vec<PathBuf> = fs::read_dir(home.join("tau/logs/live"))

@@ -66,6 +66,18 @@ fn run() -> Exit {
         hardening::keep_descriptors();
         return crash::or_crash(live::host::run(rest));
     }
+    if let [_, word, rest @ ..] = arguments.as_slice()
+        && word == live::start::OPEN
+    {
+        hardening::keep_descriptors();
+        return crash::or_crash(live::host::open(rest));
+    }
+    if let [_, word, rest @ ..] = arguments.as_slice()
+        && word == attach::wire::relay::WORD
+    {
+        hardening::keep_descriptors();
+        return crash::or_crash(live::relay::run(rest));
+    }
     let arguments = args::command_words::as_flags(arguments);
     let subcommand = Subcommand::read(&arguments);
     if !matches!(subcommand, Ok(Some(Subcommand::Sandbox(_)))) {

@@ -10,22 +10,28 @@ itself. For any other server the token comes from --token-file, else from TAU_SE
 the open one that was used last, else the newest saved one. Quitting detaches; the session continues.
 See docs/server.md.
 
+ssh://[USER@]HOST[:PORT]/FOLDER runs your ssh, and attaches to the open session of that folder there, or
+begins one; /~/FOLDER is below the home folder there. A broken connection comes back. See docs/sessions.md.
+
 Exit codes: 2 usage, 3 no server, no token or no such session; else those of signals
 To send the word as a prompt: tau -- attach";
 
 /// The arguments of `tau attach`.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tau attach", bin_name = "tau attach", after_help = AFTER)]
-#[command(about = "Attach the screen to a session of `tau serve`")]
+#[command(about = "Attach the screen to a session of another terminal, machine or server")]
 pub struct AttachArgs {
-    /// The server: http://HOST:PORT, https://HOST, HOST:PORT, or unix:PATH
+    /// The server: http://HOST:PORT, https://HOST, HOST:PORT, unix:PATH, or ssh://HOST/FOLDER
     #[arg(value_name = "URL")]
     pub url: Option<String>,
     /// The session: its id, its name, or the beginning of either
     #[arg(value_name = "SESSION")]
     pub session: Option<String>,
+    /// The session, without an address or beside one
+    #[arg(long = "session", value_name = "SESSION", conflicts_with = "session")]
+    pub named: Option<String>,
     /// Start a new session there
-    #[arg(long, conflicts_with = "session")]
+    #[arg(long, conflicts_with_all = ["session", "named"])]
     pub new: bool,
     /// Read the token from this file
     #[arg(long, value_name = "FILE")]

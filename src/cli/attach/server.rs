@@ -1,10 +1,12 @@
 //! The server of an attached screen: its address, its requests, and the meaning of its refusals.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::ssh::tunnel::{Fault, Tunnel};
 use super::wire::{self, Commands, Found, HEADER, Leave, Left, StreamRequest, Taken, Wanted};
 use tau_agent::provider::http::Network;
 use tau_agent::provider::http::tau_server::{ServerAnswer, ServerStream, TauServer};
@@ -81,33 +83,46 @@ impl Trouble {
     }
 }
 
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Self {
-        Trouble::Unreachable(failure.to_string())
-    }
-}
-
 /// A server.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
     http: TauServer,
-    address: Address,
+    place: Place,
+}
+
+/// The way to a server.
+#[derive(Clone, Debug)]
+enum Place {
+    Address(Address),
+    Tunnel(Arc<Tunnel>),
 }
 
 impl Server {
     /// The server at this address. Fails when the address is unusable.
     pub(crate) fn new(address: Address, token: &str, network: &Network) -> Result<Self, Failure> {
-        let headers = Headers(vec![
-            ("authorization".to_owned(), format!("Bearer {token}")),
-            (HEADER.to_owned(), wire::spoken()),
-        ]);
+        let headers = headers(token);
         let http = match &address {
             Address::Url(url) => TauServer::at(url, None, &headers, network)?,
             Address::Socket(path) => {
                 TauServer::at("http://localhost", Some(path.clone()), &headers, network)?
             }
         };
-        Ok(Server { http, address })
+        Ok(Server { http, place: Place::Address(address) })
+    }
+
+    /// The relay at the other end of a tunnel, which has to be started before the first request.
+    pub(crate) fn behind_ssh(tunnel: Arc<Tunnel>, network: &Network) -> Result<Self, Failure> {
+        let (socket, name) = (tunnel.socket().to_owned(), tunnel.address().machine());
+        let http = TauServer::behind(socket, name, &headers(tunnel.token()), network)?;
+        Ok(Server { http, place: Place::Tunnel(tunnel) })
+    }
+
+    /// Makes ready for requests, in the current runtime. Fails when there is no place for the tunnel's socket.
+    pub(crate) fn start(&self) -> std::io::Result<()> {
+        match &self.place {
+            Place::Tunnel(tunnel) => tunnel.start(),
+            Place::Address(_) => Ok(()),
+        }
     }
 
     /// Its name for the user.
@@ -116,8 +131,24 @@ impl Server {
     }
 
     /// Its address as an argument.
-    pub(crate) fn address(&self) -> &Address {
-        &self.address
+    pub(crate) fn address(&self) -> String {
+        match &self.place {
+            Place::Address(address) => address.text(),
+            Place::Tunnel(tunnel) => tunnel.address().to_string(),
+        }
+    }
+
+    /// The meaning of a connection that failed.
+    fn lost(&self, failure: &Failure) -> Trouble {
+        let known = match &self.place {
+            Place::Tunnel(tunnel) => tunnel.fault(),
+            Place::Address(_) => None,
+        };
+        match known {
+            Some(Fault { text, is_final: true }) => Trouble::Refused(text),
+            Some(Fault { text, .. }) => Trouble::Unreachable(text),
+            None => Trouble::Unreachable(failure.to_string()),
+        }
     }
 
     /// Whether the connection is safe from eavesdroppers.
@@ -139,7 +170,7 @@ impl Server {
     ) -> Result<ServerStream, Trouble> {
         let after = joining.after.as_ref().map(|id| format!("&after={id}")).unwrap_or_default();
         let path = format!("{}?client={}{after}", place(session), joining.client);
-        match self.http.stream(&path).await? {
+        match self.http.stream(&path).await.map_err(|failure| self.lost(&failure))? {
             Ok(stream) => Ok(stream),
             Err(answer) => Err(self.trouble(&answer)),
         }
@@ -163,7 +194,8 @@ impl Server {
 
     /// A session as a document in the format with this ending, and a name for its file.
     pub(crate) async fn document(&self, session: &str, format: &str) -> Result<(Vec<u8>, String), Trouble> {
-        let answer = self.http.get(&format!("/api/sessions/{session}/export?format={format}")).await?;
+        let path = format!("/api/sessions/{session}/export?format={format}");
+        let answer = self.http.get(&path).await.map_err(|failure| self.lost(&failure))?;
         if answer.status != 200 {
             return Err(self.trouble(&answer));
         }
@@ -173,14 +205,14 @@ impl Server {
 
     /// Reads JSON.
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
-        let answer = self.http.get(path).await?;
+        let answer = self.http.get(path).await.map_err(|failure| self.lost(&failure))?;
         self.understood(&answer)
     }
 
     /// Sends JSON, whose answer has no meaning here.
     pub(crate) async fn tell(&self, path: &str, body: &impl Serialize) -> Result<(), Trouble> {
         let body = serde_json::to_vec(body).unwrap_or_default();
-        let answer = self.http.post(path, body).await?;
+        let answer = self.http.post(path, body).await.map_err(|failure| self.lost(&failure))?;
         if (200..300).contains(&answer.status) { Ok(()) } else { Err(self.trouble(&answer)) }
     }
 
@@ -195,13 +227,14 @@ impl Server {
 
     /// Opens the stream of a session's events.
     pub(crate) async fn events(&self, path: &str) -> Result<ServerStream, Trouble> {
-        self.http.stream(path).await?.map_err(|answer| self.trouble(&answer))
+        let opened = self.http.stream(path).await.map_err(|failure| self.lost(&failure))?;
+        opened.map_err(|answer| self.trouble(&answer))
     }
 
     async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, Trouble> {
         let body = serde_json::to_vec(body)
             .map_err(|error| Trouble::Refused(format!("this cannot be sent to the server: {error}")))?;
-        let answer = self.http.post(path, body).await?;
+        let answer = self.http.post(path, body).await.map_err(|failure| self.lost(&failure))?;
         self.understood(&answer)
     }
 
@@ -247,6 +280,12 @@ impl Server {
             }
         }
     }
+}
+
+/// The headers of every request.
+fn headers(token: &str) -> Headers {
+    let authorization = ("authorization".to_owned(), format!("Bearer {token}"));
+    Headers(vec![authorization, (HEADER.to_owned(), wire::spoken())])
 }
 
 fn is_unknown_path(detail: Option<&str>) -> bool {

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use super::running::{RunningServer, running};
 use super::server::{Address, Server, split_link};
+use super::ssh::address::SCHEME;
+use super::ssh::{self, Wish};
 use super::wire::Wanted;
 use crate::args::CliArgs;
 use crate::args::attach::AttachArgs;
@@ -29,6 +31,10 @@ pub(crate) fn run(args: AttachArgs) -> Exit {
             let restored = record::take_screen(&setup.paths, &id);
             return tui::start::run_restored((*setup).or_demo(), restored);
         }
+        Ok(Target::Connected(connected)) => {
+            let (setup, server, session) = *connected;
+            return run_attached(&setup, server, session, None);
+        }
         Ok(Target::Server(target)) => *target,
         Err(refusal) => return refusal.fail(),
     };
@@ -51,12 +57,14 @@ pub(crate) fn run(args: AttachArgs) -> Exit {
 enum Target {
     /// This process.
     Here(Box<Setup>, String),
+    /// Another machine, to which there is a connection.
+    Connected(Box<(Setup, Server, String)>),
     /// Another process.
     Server(Box<(Setup, Server, Wanted)>),
 }
 
 fn prepare(args: AttachArgs) -> Result<Target, Refusal> {
-    let (url, session) = match (args.url, args.session) {
+    let (url, session) = match (args.url, args.session.or(args.named)) {
         (Some(only), None) if Address::read(&only).is_none() => (None, Some(only)),
         (url, session) => (url, session),
     };
@@ -66,6 +74,10 @@ fn prepare(args: AttachArgs) -> Result<Target, Refusal> {
     let flags =
         CliArgs { record: args.record.clone(), no_context_files: true, ..CliArgs::without_arguments() };
     let setup = Setup::read(flags, PROFILE)?;
+    if let Some(url) = url.as_deref().filter(|url| url.starts_with(SCHEME)) {
+        let (server, id) = ssh::connect(url, Wish { session, new: args.new }, &setup)?;
+        return Ok(Target::Connected(Box::new((setup, server, id))));
+    }
     if let (None, Some(wanted)) = (&url, &session)
         && let Some(found) = known(&setup.paths, wanted)
         && let Some(address) = found.address()
@@ -113,7 +125,7 @@ fn address(
     };
     let address = Address::read(url).ok_or_else(|| {
         Refusal::usage(format!(
-            "{url:?} is not an address: write http://HOST:PORT, https://HOST or unix:PATH"
+            "{url:?} is not an address: write http://HOST:PORT, https://HOST, unix:PATH or ssh://HOST/FOLDER"
         ))
     })?;
     let known = servers.into_iter().find(|server| server.is_at(&address));

@@ -2,14 +2,17 @@
 //!
 //! Nothing here is stable between versions, so both sides start with their protocol version ([`spoken`]).
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use tau_protocol::command::{AgentCommand, SessionChange};
 use tau_protocol::event::AgentEvent;
+use tau_protocol::live_session::LiveRow;
 
 /// The number of the wire format. Raise it with every change of a type that is sent; a test compares their
 /// definitions with `tests/goldens/attach_wire.txt`.
-const WIRE: u32 = 14;
+const WIRE: u32 = 15;
 
 /// The protocol of this build: the version of tau and the number of its wire format, since two builds of one
 /// version may differ in it.
@@ -19,6 +22,18 @@ pub(crate) fn spoken() -> String {
 
 /// The header with a client's protocol.
 pub(crate) const HEADER: &str = "x-tau-attach";
+
+/// Words between both ends of an ssh.
+pub(crate) mod relay {
+    /// The first argument of the process there. Nobody types it.
+    pub(crate) const WORD: &str = "--attach-relay";
+    /// The argument after it, to print the protocol.
+    pub(crate) const PROTOCOL: &str = "protocol";
+    /// The argument after it, to serve.
+    pub(crate) const SERVE: &str = "serve";
+    /// The beginning of each line to the client, by which it is told from the output of a shell's start.
+    pub(crate) const MARK: &str = "tau-attach: ";
+}
 
 /// Names of the frames of the stream.
 pub(crate) mod frame {
@@ -40,6 +55,34 @@ pub(crate) struct Wanted {
     pub session: Option<String>,
     /// Whether to start a new session instead.
     pub new: bool,
+}
+
+/// The first line to a relay behind ssh: what to attach to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Hello {
+    /// The token of the requests that follow.
+    pub token: String,
+    /// The folder: absolute, or `~` with a path below the home folder.
+    pub directory: Option<String>,
+    /// The id of a session, its beginning or its last digits.
+    pub session: Option<String>,
+    /// Whether to start a new session.
+    pub new: bool,
+    /// Whether the session is known, as the connection was lost: nothing is looked for.
+    pub again: bool,
+}
+
+/// The answer of a relay to [`Hello`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Welcome {
+    /// Requests about this session are taken from here on.
+    Session { id: String, directory: PathBuf },
+    /// Neither a folder nor a session was named: these are open. Another [`Hello`] follows.
+    Choose { sessions: Vec<LiveRow> },
+    /// It cannot be done, for this reason.
+    Refused { why: String },
 }
 
 /// The session to attach to, as found.

@@ -3,10 +3,14 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
 
 use super::hosting::Hosting;
 use super::registry::Ending;
 use crate::args::{self, CliArgs};
+use crate::compose::environment::Connections;
+use crate::compose::profile::FrontEndProfile;
 use crate::compose::{Setup, sessions};
 use crate::headless::prompts::{self, CliPrompt};
 use crate::headless::{self, NO_PROMPT, answer, stdin_prompts};
@@ -14,9 +18,16 @@ use crate::process::crash;
 use crate::process::exit::{Exit, Refusal, fail, warn};
 use crate::process::signals::Signals;
 use crate::serve::PROFILE;
+use crate::serve::hub::{Hub, NewSession};
 use crate::serve::live::LiveSession;
+use crate::serve::problem::Problem;
+use crate::tui;
 use tau_agent::session::Session;
 use tau_protocol::command::{AgentCommand, Queue, QueueCommand, RunCommand};
+
+/// The composition of sessions that are opened for a client: its user is at a screen, with all rights.
+const OPEN_PROFILE: FrontEndProfile =
+    FrontEndProfile { connections: Connections::ForClients, ..tui::start::PROFILE };
 
 /// Runs the process; returns its end. `arguments` are those of `tau -b`, without the program's name.
 pub(crate) fn run(arguments: &[OsString]) -> Exit {
@@ -54,6 +65,54 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
             Err(refusal) => refusal.fail(),
         }
     })
+}
+
+/// Time for which an opened session waits for its first client.
+const FIRST_CLIENT: Duration = Duration::from_secs(60);
+
+/// Runs a process that opens a session for clients that are about to attach; returns its end. The only argument,
+/// if there is one, is the session's id.
+pub(crate) fn open(arguments: &[OsString]) -> Exit {
+    // The end of the connection that it is opened for must not reach it.
+    let _ = rustix::process::setsid();
+    let id = match arguments {
+        [] => None,
+        [id] => id.to_str().map(str::to_owned),
+        _ => return fail(Exit::Usage, "one session at most can be opened"),
+    };
+    let setup = Setup::read(CliArgs::without_arguments(), OPEN_PROFILE)
+        .and_then(|setup| if setup.needs_server_model() { setup.with_model() } else { Ok(setup) });
+    let setup = match setup {
+        Ok(setup) => setup,
+        Err(refusal) => return refusal.fail(),
+    };
+    crash::install_for_server(setup.paths.state.clone());
+    headless::with_signals(async move |mut signals| {
+        let hosting = Hosting::start(setup, true);
+        let mut hosting = match hosting {
+            Ok(hosting) => hosting,
+            Err(error) => return fail(Exit::Config, &format!("cannot serve the session: {error}")),
+        };
+        hosting.hold_jobs();
+        let live = match open_or_begin(hosting.hub(), id).await {
+            Ok(live) => live,
+            Err(problem) => return fail(Exit::Config, &problem.detail),
+        };
+        hosting.refresh();
+        tell(&live.id);
+        hosting.until_watched(FIRST_CLIENT).await;
+        let end = until_end(&mut hosting, &mut signals).await;
+        hosting.end(if end == Exit::Ok { Ending::AtRest } else { Ending::Interrupted }).await;
+        end
+    })
+}
+
+/// The session with this id, or a new one.
+async fn open_or_begin(hub: &Hub, id: Option<String>) -> Result<Arc<LiveSession>, Problem> {
+    match id {
+        Some(id) if hub.is_saved(&id).await => hub.open(&id).await,
+        id => hub.create(NewSession { id, ..NewSession::default() }).await,
+    }
 }
 
 /// Runs the prompts in a session and serves it until it is at rest.

@@ -64,9 +64,14 @@ impl Hosting {
         self.registry.update(&self.hub.all());
     }
 
+    /// Lets background jobs that run hold the process.
+    pub fn hold_jobs(&mut self) {
+        self.holds_jobs = true;
+    }
+
     /// Sets that no terminal has the sessions open any more.
     pub fn leave_terminal(&mut self) {
-        self.holds_jobs = true;
+        self.hold_jobs();
         self.registry.set_background();
         self.refresh();
     }
@@ -76,6 +81,17 @@ impl Hosting {
         // The hub, which is the sender, is alive.
         let _ = self.changes.changed().await;
         self.refresh();
+    }
+
+    /// Follows changes until the first client looks, or the time is over.
+    pub async fn until_watched(&mut self, limit: Duration) {
+        let watched = async {
+            while !self.hub.all().iter().any(|live| live.clients() > 0) {
+                self.follow().await;
+            }
+        };
+        // Without a client, the sessions are at rest.
+        let _ = tokio::time::timeout(limit, watched).await;
     }
 
     /// Follows changes until nothing runs in any session, no question waits, and no client looks.

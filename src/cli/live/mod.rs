@@ -4,7 +4,7 @@
 //! describes it in a [`record`] that [`registry`] keeps up to date; [`hosting`] is both. A screen does so by
 //! [`published`]. [`host`] is such a process without a terminal, begun by [`start`]; [`commands`] are the
 //! clients `tau logs`, `wait`, `stop` and `send`. [`others`] are the sessions of other processes, [`listed`] the
-//! rows of the board.
+//! rows of the board, [`relay`] the way to them from another machine.
 
 pub(crate) mod commands;
 pub(crate) mod host;
@@ -14,5 +14,6 @@ pub(crate) mod others;
 pub(crate) mod published;
 pub(crate) mod record;
 pub(crate) mod registry;
+pub(crate) mod relay;
 pub(crate) mod socket;
 pub(crate) mod start;

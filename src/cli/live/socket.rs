@@ -4,14 +4,15 @@
 //! from the session's record.
 
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::net::UnixListener;
 use tokio::sync::watch;
 
 use crate::args::serve::LogFormat;
+use crate::process::socket_folder;
 use crate::serve::accept::{Listener, accept};
 use crate::serve::app::{App, Shared};
 use crate::serve::guard::Guard;
@@ -20,8 +21,6 @@ use crate::serve::metrics::Metrics;
 use crate::serve::routes;
 use tau_agent::settings::Paths;
 
-/// Maximum length of a socket's path on Linux and macOS, in bytes.
-const MAX_PATH: usize = 100;
 /// Maximum body of a request, in bytes.
 const MAX_BODY: usize = 32 << 20;
 /// Maximum number of open event streams.
@@ -46,7 +45,7 @@ impl LiveSocket {
     /// Binds a new socket of this process. Fails when there is no folder for it that only the user can enter,
     /// or the system refuses.
     pub fn bind(paths: &Paths) -> io::Result<(Self, UnixListener)> {
-        let folder = folder(paths)?;
+        let folder = socket_folder::private(paths)?;
         let token = crate::serve::random().map_err(|refusal| io::Error::other(refusal.text))?;
         let path = folder.join(format!("{}.sock", std::process::id()));
         // Left by an earlier process with this number: this one binds no other.
@@ -85,31 +84,4 @@ impl LiveSocket {
         });
         tokio::spawn(accept(Listener::Unix(listener), move || routes::router(app.clone()), stopped))
     }
-}
-
-/// The folder of the user's sockets: below the runtime folder of the login, else in the state folder, else,
-/// where that path is too long for a socket, in the folder for temporary files.
-fn folder(paths: &Paths) -> io::Result<PathBuf> {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(|dir| PathBuf::from(dir).join("tau"));
-    let user = rustix::process::getuid().as_raw();
-    let temporary = std::env::temp_dir().join(format!("tau-{user}"));
-    let places = runtime.into_iter().chain([paths.state.join("live"), temporary]);
-    let mut refused = io::Error::from(io::ErrorKind::InvalidFilename);
-    for place in places.filter(|place| place.as_os_str().len() < MAX_PATH - "/4294967295.sock".len()) {
-        match private(&place) {
-            Ok(()) => return Ok(place),
-            Err(error) => refused = error,
-        }
-    }
-    Err(refused)
-}
-
-/// Makes sure that only the user can enter the folder.
-fn private(folder: &Path) -> io::Result<()> {
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let found = std::fs::symlink_metadata(folder)?;
-    let is_private = found.is_dir()
-        && found.uid() == rustix::process::getuid().as_raw()
-        && found.permissions().mode() & 0o077 == 0;
-    if is_private { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }

@@ -9,6 +9,7 @@ pub(crate) mod outgoing;
 pub mod plain;
 pub(crate) mod secret_prompt;
 pub mod signals;
+pub(crate) mod socket_folder;
 pub mod stderr;
 pub(crate) mod stopped_jobs;
 pub(crate) mod waiter;

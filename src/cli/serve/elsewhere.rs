@@ -189,7 +189,7 @@ fn passed_headers(headers: &HeaderMap) -> Headers {
 }
 
 /// The session that a path of the API is about.
-fn session_in(path: &str) -> Option<&str> {
+pub(crate) fn session_in(path: &str) -> Option<&str> {
     let rest = path.strip_prefix("/api/sessions/")?;
     rest.split('/').next().filter(|id| !id.is_empty())
 }

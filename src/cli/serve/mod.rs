@@ -8,7 +8,7 @@ pub(crate) mod accept;
 pub(crate) mod app;
 mod attached;
 mod branch_types;
-mod elsewhere;
+pub(crate) mod elsewhere;
 mod event_log;
 mod extract;
 pub(crate) mod facts;

@@ -293,6 +293,9 @@ fn list_commands() -> AgentCommand {
 /// Connects a screen to a session of a server.
 async fn attach_to(setup: Setup, server: Server, session: String) -> Result<Connected, Refusal> {
     let here = Arc::new(Services::of(setup.clone(), setup.prompt_without_session()?));
+    server
+        .start()
+        .map_err(|error| Refusal::config(format!("cannot connect to {}: {error}", server.name())))?;
     let Linked { agent, session, connection } = link::attach(server.clone(), session);
     let (sender, replies) = mpsc::channel(REPLIES);
     let requests = RequestRunner::attached(AttachedRequests { server, session, here }, sender);

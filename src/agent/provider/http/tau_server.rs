@@ -1,4 +1,4 @@
-//! Requests of an attached screen to a `tau serve`, over TCP or its Unix socket.
+//! Requests of an attached screen to a `tau serve`, over TCP, its Unix socket, or a tunnel.
 //!
 //! As everywhere, redirects are not followed, and a server on this machine is not reached through a proxy.
 //! Streams are read piece by piece as they arrive, without the pauses used for answers of models.
@@ -21,6 +21,10 @@ const REQUEST: Duration = Duration::from_secs(60);
 const IDLE: Duration = Duration::from_secs(15);
 /// The maximum size of an answer, in bytes.
 const MAX_SIZE: usize = 256 * 1024 * 1024;
+
+/// The interval at which a tunnel is tried, and the longest wait for its answer.
+const TRIED: Duration = Duration::from_secs(10);
+const LOST: Duration = Duration::from_secs(20);
 
 /// A server and its address.
 #[derive(Clone, Debug)]
@@ -82,6 +86,30 @@ impl TauServer {
         let name = socket.map_or_else(|| authority(&base), |path| path.display().to_string());
         let is_private = is_near || base.scheme() == "https";
         Ok(TauServer { client, base, headers: header_map(headers)?, name, is_private })
+    }
+
+    /// The server behind a tunnel that begins at this socket, with a name for the user. All requests share one
+    /// connection, as HTTP/2.
+    ///
+    /// # Errors
+    /// When a header is invalid, or the client cannot be set up.
+    pub fn behind(
+        socket: PathBuf,
+        name: String,
+        headers: &Headers,
+        network: &Network,
+    ) -> Result<Self, Failure> {
+        let client = client::build_with(network, &ProxyChoice::Never, Roots::None, &|builder| {
+            builder
+                .unix_socket(socket.clone())
+                .http2_prior_knowledge()
+                .http2_adaptive_window(true)
+                .http2_keep_alive_interval(TRIED)
+                .http2_keep_alive_timeout(LOST)
+                .pool_idle_timeout(None)
+        })?;
+        let base = address("http://localhost")?;
+        Ok(TauServer { client, base, headers: header_map(headers)?, name, is_private: true })
     }
 
     /// Its name for the user: host and port, or the socket.

@@ -73,6 +73,11 @@ impl Hub {
         found.into_iter().next().ok_or_else(|| no_session(id))
     }
 
+    /// Whether there is a saved session with this id, of any agent.
+    pub async fn is_saved(&self, id: &str) -> bool {
+        self.file(id).await.is_ok() || self.of_others(id).await.is_ok()
+    }
+
     /// The file of a saved session.
     ///
     /// # Errors

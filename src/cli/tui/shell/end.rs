@@ -93,7 +93,7 @@ impl Shell {
 
 /// The line printed after an attached screen: the state of the session, and how to return to it.
 fn detached(server: &Server, session: &str, connection: &Connection) -> String {
-    let again = format!("tau attach {} {session}", server.address().text());
+    let again = format!("tau attach {} {session}", server.address());
     match connection {
         Connection::Up => format!("detached; the session continues: {again}"),
         Connection::Lost { why } => {

@@ -1,0 +1,64 @@
+//! The scripts for the other machine. A login shell of any kind passes them to `sh`, so they have no single
+//! quotes and no backslashes; and nothing of the user's is in them.
+
+use crate::attach::wire::relay::{MARK, PROTOCOL, SERVE, WORD};
+use crate::attach::wire::spoken;
+
+/// The beginning of the line that says that no tau was found.
+pub(super) const NONE: &str = "tau-none: ";
+/// The beginning of the line that says that the copy is in its place.
+pub(super) const COPIED: &str = "tau-copied: ";
+/// The folder of copies, for a shell and for people.
+const FOLDER: &str = "${XDG_CACHE_HOME:-$HOME/.cache}/tau/bin";
+pub(super) const FOLDER_IN_WORDS: &str = "~/.cache/tau/bin";
+
+/// The marks of what a relay, or the search for one, says first.
+pub(super) const ANSWERS: [&str; 2] = [MARK, NONE];
+
+/// The name of this tau in the folder of copies: copies of other versions and builds stay beside it.
+fn name() -> String {
+    let number: String = spoken().chars().rev().take_while(char::is_ascii_digit).collect();
+    format!("tau-{}-{}", env!("CARGO_PKG_VERSION"), number.chars().rev().collect::<String>())
+}
+
+/// Starts the relay of a tau that speaks as this one does, wherever it is; else says what there is.
+pub(super) fn find() -> String {
+    let (spoken, name) = (spoken(), name());
+    in_sh(&format!(
+        "f=\"\"; for t in tau \"$HOME/.local/bin/tau\" \"{FOLDER}/{name}\"; do \
+         p=$(command -v \"$t\") || continue; \
+         v=$(\"$p\" {WORD} {PROTOCOL} </dev/null 2>/dev/null); \
+         if [ \"$v\" = \"{spoken}\" ]; then exec \"$p\" {WORD} {SERVE}; fi; \
+         f=\"$f $p\"; done; echo \"{NONE}$(uname -s) $(uname -m)$f\"; exit 127"
+    ))
+}
+
+/// Puts the program of this size on standard input into the folder of copies, if it runs there.
+pub(super) fn copy(size: u64) -> String {
+    let (spoken, name) = (spoken(), name());
+    in_sh(&format!(
+        "set -e; umask 077; d=\"{FOLDER}\"; mkdir -p \"$d\"; t=\"$d/.{name}.$$\"; \
+         gone() {{ rm -f \"$t\"; }}; trap gone EXIT; cat >\"$t\"; \
+         if [ $(wc -c <\"$t\") -ne {size} ]; then echo \"the copy is not complete\" >&2; exit 1; fi; \
+         chmod 700 \"$t\"; v=$(\"$t\" {WORD} {PROTOCOL} </dev/null); \
+         if [ \"$v\" != \"{spoken}\" ]; then echo \"it answers as another program\" >&2; exit 1; fi; \
+         mv -f \"$t\" \"$d/{name}\"; echo \"{COPIED}$d/{name}\""
+    ))
+}
+
+fn in_sh(script: &str) -> String {
+    format!("exec sh -c '{script}'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_pass_any_login_shell() {
+        for script in [find(), copy(1)] {
+            let inner = script.strip_prefix("exec sh -c '").and_then(|rest| rest.strip_suffix('\'')).unwrap();
+            assert!(!inner.contains(['\'', '\\', '!', '\n', '`']), "{inner}");
+        }
+    }
+}

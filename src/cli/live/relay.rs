@@ -1,0 +1,218 @@
+//! The way to the live sessions of this machine for a screen on another one, over the standard streams of this
+//! process, which ssh has started. The connection may end at any time; the sessions are in other processes.
+//!
+//! The client sends one line, [`Hello`], and gets one, [`Welcome`]; then both speak HTTP/2, and each request is
+//! passed on to the process that has its session open.
+
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::Method;
+use axum::response::{IntoResponse, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::sync::Mutex;
+
+use super::commands::known;
+use super::record;
+use super::start;
+use crate::args::CliArgs;
+use crate::attach::wire::relay::{MARK, PROTOCOL, SERVE};
+use crate::attach::wire::{Hello, Welcome, spoken};
+use crate::compose::environment::{Environment, OnBadConfig};
+use crate::compose::session_lookup;
+use crate::process::exit::{Exit, fail, say};
+use crate::serve::elsewhere::{Elsewhere, session_in};
+use crate::serve::guard::Guard;
+use crate::serve::hub::blocking;
+use crate::serve::problem::Problem;
+use tau_agent::session::list;
+use tau_agent::settings::Paths;
+use tau_protocol::approval::PermissionMode;
+
+/// Maximum length of a line from the client, in bytes.
+const MAX_LINE: usize = 64 * 1024;
+/// Maximum body of a request, in bytes.
+const MAX_BODY: usize = 32 << 20;
+/// The interval at which the client is asked for a sign of life, and the longest wait for it.
+const ASKED: Duration = Duration::from_secs(15);
+const SILENT: Duration = Duration::from_secs(45);
+
+/// Runs the process; returns its end.
+pub(crate) fn run(arguments: &[OsString]) -> Exit {
+    match arguments {
+        [what] if what == PROTOCOL => say(&format!("{}\n", spoken())),
+        [what] if what == SERVE => serve().unwrap_or_else(|error| fail(Exit::Config, &error)),
+        _ => fail(Exit::Usage, "this is what `tau attach ssh://HOST` starts: it is not for users"),
+    }
+}
+
+fn serve() -> Result<Exit, String> {
+    let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Warn);
+    let environment = environment.map_err(|refusal| refusal.text)?;
+    let root = environment.settings.session_root(&environment.paths);
+    let (hello, directory) = loop {
+        let line = line().map_err(|error| error.to_string())?;
+        let Some(line) = line else { return Ok(Exit::Ok) };
+        let hello: Hello = serde_json::from_slice(&line).map_err(|error| error.to_string())?;
+        let welcome = welcome(&hello, &environment.paths, &root);
+        let welcome = welcome.unwrap_or_else(|why| Welcome::Refused { why });
+        let text = serde_json::to_string(&welcome).map_err(|error| error.to_string())?;
+        let mut out = io::stdout();
+        writeln!(out, "{MARK}{text}").and_then(|()| out.flush()).map_err(|error| error.to_string())?;
+        match welcome {
+            Welcome::Session { directory, .. } => break (hello, directory),
+            Welcome::Choose { .. } => {}
+            Welcome::Refused { .. } => return Ok(Exit::Config),
+        }
+    };
+    let network = environment.settings.network();
+    let relay = Arc::new(Relay {
+        guard: Guard::new(&hello.token, None, Vec::new(), u32::MAX),
+        elsewhere: Elsewhere::new(environment.paths, network, PermissionMode::Auto),
+        directory,
+        opening: Mutex::default(),
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("cannot start: {error}"))?;
+    runtime.block_on(relay.answer_all());
+    // The thread that reads standard input must not delay the end.
+    runtime.shutdown_background();
+    Ok(Exit::Ok)
+}
+
+/// A line of standard input; `None` at its end. Reads nothing beyond it, as other bytes follow.
+fn line() -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while line.len() < MAX_LINE {
+        match rustix::io::read(rustix::stdio::stdin(), &mut byte) {
+            Ok(0) => return Ok(None),
+            Ok(_) if byte == *b"\n" => return Ok(Some(line)),
+            Ok(_) => line.extend(byte),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidData, "a line is too long"))
+}
+
+/// Finds the session that a client wants, or begins it. The error is a sentence.
+fn welcome(hello: &Hello, paths: &Paths, root: &Path) -> Result<Welcome, String> {
+    let directory = hello.directory.as_deref().map(|text| folder(text, hello.again)).transpose()?;
+    if let Some(wanted) = &hello.session {
+        let here = || std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
+        let (id, of_session) = match hello.again {
+            true => (wanted.clone(), None),
+            false => named(paths, root, wanted)?,
+        };
+        let directory = of_session.or(directory).unwrap_or_else(here);
+        return Ok(Welcome::Session { id, directory });
+    }
+    let Some(directory) = directory else {
+        let mut sessions: Vec<_> = record::all(paths)
+            .into_values()
+            .filter(|found| found.is_live)
+            .map(record::FoundRecord::row)
+            .collect();
+        sessions.sort_by_key(|row| (row.state, std::cmp::Reverse(row.changed)));
+        return Ok(Welcome::Choose { sessions });
+    };
+    let is_there = |found: &record::FoundRecord| found.is_live && found.record.directory == directory;
+    let live = record::all(paths).into_values().filter(is_there).map(|found| found.record);
+    let id = match live.max_by_key(|record| record.changed).filter(|_| !hello.new) {
+        Some(record) => record.id,
+        None => start::open(&directory, None)?,
+    };
+    Ok(Welcome::Session { id, directory })
+}
+
+/// The session with this id, or the only one whose id begins or ends so, and its folder.
+fn named(paths: &Paths, root: &Path, wanted: &str) -> Result<(String, Option<PathBuf>), String> {
+    if let Some(found) = known(paths, wanted) {
+        return Ok((found.record.id, Some(found.record.directory)));
+    }
+    let none = || format!("no session {wanted:?}; without one, the folder's or a new one is opened");
+    // A path is none of the ways in which a session is named from elsewhere.
+    if wanted.contains('/') || wanted.is_empty() {
+        return Err(none());
+    }
+    let path = session_lookup::file_of(root, wanted).map_err(|refusal| refusal.text)?;
+    list::row_of(&path).map(|row| (row.id, Some(row.cwd))).ok_or_else(none)
+}
+
+/// The folder that a client names. One that is gone is refused, except where its session is known.
+fn folder(text: &str, known: bool) -> Result<PathBuf, String> {
+    let path = match text.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+            let home = std::env::home_dir().ok_or("the home folder is not known there")?;
+            home.join(rest.trim_start_matches('/'))
+        }
+        _ => PathBuf::from(text),
+    };
+    match path.canonicalize() {
+        Ok(found) if found.is_dir() => Ok(found),
+        _ if known => Ok(path),
+        Ok(_) => Err(format!("{} is not a folder", path.display())),
+        Err(error) => Err(format!("cannot work in {}: {error}", path.display())),
+    }
+}
+
+/// The requests of the client.
+struct Relay {
+    guard: Guard,
+    elsewhere: Elsewhere,
+    /// The folder of a session that is begun again, as it had nothing to save.
+    directory: PathBuf,
+    /// Held while a session is opened, to open none twice.
+    opening: Mutex<()>,
+}
+
+impl Relay {
+    /// Answers until the connection ends.
+    async fn answer_all(self: Arc<Self>) {
+        let streams = TokioIo::new(tokio::io::join(tokio::io::stdin(), tokio::io::stdout()));
+        let service = service_fn(move |request: axum::http::Request<Incoming>| {
+            let relay = Arc::clone(&self);
+            async move { Ok::<_, Infallible>(relay.answer(request.map(Body::new)).await) }
+        });
+        let mut server = http2::Builder::new(TokioExecutor::new());
+        server.timer(TokioTimer::new()).adaptive_window(true);
+        server.keep_alive_interval(ASKED).keep_alive_timeout(SILENT);
+        if let Err(error) = server.serve_connection(streams, service).await {
+            tracing::debug!(%error, "the connection of a client ended");
+        }
+    }
+
+    async fn answer(&self, request: Request) -> Response {
+        self.passed_on(request).await.unwrap_or_else(IntoResponse::into_response)
+    }
+
+    async fn passed_on(&self, request: Request) -> Result<Response, Problem> {
+        self.guard.token(request.headers())?;
+        let path = request.uri().path();
+        let nothing = || Problem::not_found("there is nothing at this path; see /openapi.json");
+        let id = session_in(path).ok_or_else(nothing)?.to_owned();
+        let opens = path.ends_with("/attach") && request.method() == Method::GET || path.ends_with("/leave");
+        let _opening = self.opening.lock().await;
+        let owner = match self.elsewhere.owner(&id) {
+            Some(owner) => owner,
+            None if opens => {
+                let (directory, wanted) = (self.directory.clone(), id.clone());
+                blocking(move || start::open(&directory, Some(&wanted))).await?.map_err(Problem::refused)?;
+                self.elsewhere.owner(&id).ok_or_else(|| Problem::unavailable("the session ended at once"))?
+            }
+            None => return Err(Problem::conflict("not-open", format!("the session {id} is not open"))),
+        };
+        drop(_opening);
+        self.elsewhere.pass_on(&owner, request, MAX_BODY, None).await
+    }
+}

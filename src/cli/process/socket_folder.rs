@@ -1,0 +1,37 @@
+//! The folder of the user's sockets.
+
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use tau_agent::settings::Paths;
+
+/// Maximum length of a socket's path on Linux and macOS, in bytes.
+const MAX_PATH: usize = 100;
+
+/// The folder of the user's sockets, which only the user can enter: below the runtime folder of the login, else in the state folder, else,
+/// where that path is too long for a socket, in the folder for temporary files.
+pub(crate) fn private(paths: &Paths) -> io::Result<PathBuf> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(|dir| PathBuf::from(dir).join("tau"));
+    let user = rustix::process::getuid().as_raw();
+    let temporary = std::env::temp_dir().join(format!("tau-{user}"));
+    let places = runtime.into_iter().chain([paths.state.join("live"), temporary]);
+    let mut refused = io::Error::from(io::ErrorKind::InvalidFilename);
+    for place in places.filter(|place| place.as_os_str().len() < MAX_PATH - "/4294967295.sock".len()) {
+        match make_private(&place) {
+            Ok(()) => return Ok(place),
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
+}
+
+/// Makes sure that only the user can enter the folder.
+fn make_private(folder: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let found = std::fs::symlink_metadata(folder)?;
+    let is_private = found.is_dir()
+        && found.uid() == rustix::process::getuid().as_raw()
+        && found.permissions().mode() & 0o077 == 0;
+    if is_private { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+}
