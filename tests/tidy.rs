@@ -210,9 +210,19 @@ const FORBIDDEN: [(&str, &str, &[&str]); 10] = [
     ("src/view/", "std::process", &[]),
 ];
 
-/// The parts of `tools` that `app` may use: plain data.
-const TOOLS_FOR_APP: [&str; 9] =
-    ["details", "access", "vt", "user", "plan", "counted", "invisible", "jobs::row", "delegate::report"];
+/// The parts of `tools` that `app` may use: plain data and pure functions.
+const TOOLS_FOR_APP: [&str; 10] = [
+    "details",
+    "access",
+    "vt",
+    "user",
+    "plan",
+    "compare",
+    "counted",
+    "invisible",
+    "jobs::row",
+    "delegate::report",
+];
 
 #[test]
 fn nothing_names_what_is_not_for_it() {
