@@ -32,7 +32,7 @@ use tau_tools::{AnyTool, OutputLimits, ToolOutput};
 
 /// The reason that a server cannot be used.
 const NOT_BUILT: &str = "this program was built without MCP";
-/// What to do about it.
+/// The remedy.
 const HINT: &str = "build it with the feature `mcp` of the crate taucode-agent";
 
 /// Logins at servers.
