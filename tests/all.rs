@@ -17,6 +17,7 @@ mod agent;
 mod approvals;
 mod asking;
 mod attach_wire;
+mod attempts;
 mod background;
 mod background_jobs;
 mod board;
@@ -137,5 +138,6 @@ mod web;
 mod widths;
 mod wire;
 mod wording;
+mod worktrees;
 
 use support::{fake, harness, screen, time_limit};

@@ -106,6 +106,15 @@ fn check(command: Slash, name: &str, takes_argument: bool) {
             screen.wait_for("the goal is reached after 0 rounds: true succeeded");
         }
         Slash::Jobs => crate::background_jobs::screen::list_opens(&format!("{typed}\r")),
+        Slash::Attempts => {
+            let screen = Screen::prepared("", "", 100, 24);
+            enter(&screen, &typed);
+            screen.wait_for("no attempts here; tau -n 3 --until COMMAND TASK makes some");
+        }
+        Slash::Worktree => {
+            let _ = with("name");
+            crate::worktrees::list_opens(&typed);
+        }
         Slash::Board => crate::live::board_shows_this_session(&format!("{typed}\r")),
         Slash::Background => crate::live::left_running(&format!("{typed}\r")),
         Slash::Hotkeys | Slash::Help | Slash::Quit => rest(command, &typed),

@@ -36,6 +36,7 @@ use tau_protocol::chosen::ChosenModels;
 use tau_protocol::command::{Queue, QueuedMessage};
 use tau_protocol::message::Block;
 use tau_protocol::model::Model as AiModel;
+use tau_protocol::worktree;
 use tau_tools::plan::WorkPlan;
 
 /// Duration of a remark, in milliseconds.
@@ -166,6 +167,8 @@ pub struct Model {
     pub(super) exports: BTreeMap<Ticket, Option<PathBuf>>,
     /// The text to find in the session that is being opened.
     pub(super) sought_passage: Option<String>,
+    /// The text to show once another session is open.
+    pub(super) arrival: Option<String>,
     /// The last completed path in a prompt: if it has spaces, it is completed further as one word.
     pub(super) completed_path: String,
     /// The dialog of an undo.
@@ -271,7 +274,7 @@ impl Model {
         let secret = to_command || self.overlays.last().is_some_and(Overlay::is_secret);
         Wants {
             tick,
-            title: format!("{state}tau · {}", self.title()),
+            title: format!("{state}tau · {}", self.title_in_worktree()),
             progress: self.status.run.is_some() && !waits && self.motion == Motion::Animated,
             secret,
             background: self.theme == AUTO,
@@ -333,6 +336,16 @@ impl Model {
         let named = self.status.mirror.session.name.as_deref();
         let began = self.status.began.as_ref().map(Printable::as_str);
         named.or(began).unwrap_or(&self.place)
+    }
+
+    /// The title, with the worktree that the session is in.
+    fn title_in_worktree(&self) -> String {
+        match worktree::of(&self.status.mirror.session.cwd) {
+            Some(here) if self.title() != self.place => {
+                Printable::line(&format!("[{}] {}", here.name, self.title())).as_str().to_owned()
+            }
+            _ => self.title().to_owned(),
+        }
     }
 
     /// Name of the drawn theme: the selection in the list of themes or, when that is closed, the configured

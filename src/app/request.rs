@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::screen_settings::ScreenSettings;
 use crate::status_facts::StatusFacts;
+use tau_protocol::attempt::AttemptList;
 use tau_protocol::chosen::ChosenMode;
 use tau_protocol::chosen::ChosenModels;
 use tau_protocol::command::AgentCommand;
@@ -25,6 +26,7 @@ use tau_protocol::query::{QueryAnswer, SessionSource};
 use tau_protocol::session_row::SessionRow;
 use tau_protocol::session_row::{FoundSession, LastExchange};
 use tau_protocol::trust::Folder;
+use tau_protocol::worktree::{WorktreeDone, WorktreeEnd, WorktreeRow};
 use tau_tools::user_error::UserError;
 
 /// The ticket of a query whose answer is used regardless of the sender.
@@ -128,6 +130,27 @@ requests! {
     /// Put the result of a session away, or bring it back.
     #[serde(skip)]
     ArchiveSession { id: String, archived: bool } => archive_session -> Done(String);
+    /// The worktrees of the session's repository.
+    #[serde(skip)]
+    Worktrees {} => worktrees -> Worktrees(Vec<WorktreeRow>);
+    /// Make or find a worktree, and continue there: in its last session, or in a copy of this one.
+    #[serde(skip)]
+    EnterWorktree { name: String, file: Option<PathBuf>, resumes: bool } => enter_worktree -> WorktreeDone(WorktreeDone);
+    /// Merge, remove or restore a worktree; `is_here` tells whether the session with this id is in it.
+    #[serde(skip)]
+    EndWorktree { name: String, end: WorktreeEnd, is_here: bool, file: Option<PathBuf>, id: String } => end_worktree -> WorktreeDone(WorktreeDone);
+    /// The newest attempts at a task in the session's directory.
+    #[serde(skip)]
+    Attempts {} => attempts -> Attempts(AttemptList);
+    /// The changes of one of these attempts, or of all, file by file.
+    #[serde(skip)]
+    AttemptChanges { id: String, number: Option<u32> } => attempt_changes -> Done(String);
+    /// Apply an attempt to the directory, and remove the copies.
+    #[serde(skip)]
+    TakeAttempt { id: String, number: u32 } => take_attempt -> Done(String);
+    /// Remove the copies of these attempts.
+    #[serde(skip)]
+    DropAttempts { id: String } => drop_attempts -> Done(String);
     /// The last exchange of a session.
     Preview { path: PathBuf } => preview -> LastExchange(LastExchange);
     /// Name a session that is not open here.
@@ -271,6 +294,10 @@ pub enum ShellReply {
     Found(FoundSessions),
     Board(Vec<LiveRow>),
     Waiting(WaitingQuestions),
+    Worktrees(Vec<WorktreeRow>),
+    Attempts(AttemptList),
+    /// A worktree was entered, merged, removed or restored.
+    WorktreeDone(WorktreeDone),
     /// The answer to a question about what waits; `None` after an answer of the user.
     Answered(Option<QueryAnswer>),
     /// The last exchange of a session.

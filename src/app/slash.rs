@@ -44,6 +44,8 @@ pub enum Slash {
     Help,
     Board,
     Jobs,
+    Worktree,
+    Attempts,
     Background,
     Quit,
     Vim,
@@ -116,6 +118,13 @@ pub const TABLE: &[CommandRow] = &[
     row(Slash::Help, "help", "", "show keys and commands"),
     row(Slash::Board, "board", "", "show the sessions that run, wait for you or have ended"),
     row(Slash::Jobs, "jobs", "", "show the commands that run in the background: output, stop, keep"),
+    row(
+        Slash::Worktree,
+        "worktree",
+        "[name]",
+        "work in a git worktree of its own; without a name, list them",
+    ),
+    row(Slash::Attempts, "attempts", "", "compare attempts of tau -n at a task, and take one"),
     row(Slash::Background, "background", "", "leave the session running and go back to the shell"),
     row(Slash::Quit, "quit", "", "quit tau"),
 ];

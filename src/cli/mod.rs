@@ -13,6 +13,7 @@
 pub(crate) mod acp;
 pub mod args;
 pub(crate) mod attach;
+pub(crate) mod attempts;
 pub mod commands;
 pub mod compose;
 pub mod headless;
@@ -27,6 +28,7 @@ pub mod serve;
 pub(crate) mod services;
 pub mod tui;
 pub(crate) mod upkeep;
+pub(crate) mod worktrees;
 
 use args::CliArgs;
 use args::acp::AcpArgs;
@@ -36,7 +38,7 @@ use args::subcommand::Subcommand;
 use commands::{
     auth, completion_scripts, doctor, export, extensions, jobs, login, man_pages, mcp, models,
     name_completion, packages as package_commands, permissions, sandbox, theme, tools, undo, uninstall,
-    update,
+    update, worktree,
 };
 use compose::{Setup, sessions};
 use process::exit::{Exit, fail, say};
@@ -116,6 +118,10 @@ fn run() -> Exit {
         Ok(Some(Subcommand::Wait(args))) => return crash::or_crash(live::commands::wait(&args)),
         Ok(Some(Subcommand::Stop(args))) => return crash::or_crash(live::commands::stop(&args)),
         Ok(Some(Subcommand::Send(args))) => return crash::or_crash(live::commands::send(&args)),
+        Ok(Some(Subcommand::Attempts(args))) => {
+            return crash::or_crash(commands::attempts::run(&args));
+        }
+        Ok(Some(Subcommand::Worktree(args))) => return crash::or_crash(worktree::run(&args)),
         Ok(Some(Subcommand::Man(_))) => return say(&man_pages::man()),
         Err(error) => return args::print_clap_error(&error),
     }
@@ -138,18 +144,27 @@ fn converse(args: CliArgs, arguments: &[std::ffi::OsString]) -> Exit {
     if let Err(error) = signals::allow_open_files().and_then(|()| start_log(&args)) {
         return fail(Exit::Config, &error);
     }
-    crash::or_crash(match args.front_end(StandardStreams::here()) {
+    let has_worktree = has_screen && args.worktree.is_some() && !args.background && args.replay.is_none();
+    let end = crash::or_crash(match args.front_end(StandardStreams::here()) {
         _ if args.background => live::start::run(arguments),
         _ if args.replay.is_some() => replay(args),
         FrontEnd::Screen | FrontEnd::Rpc if args.output_schema.is_some() => fail(
             Exit::Usage,
             "--output-schema is for prompts whose answers are printed: use it with --print or --json",
         ),
+        FrontEnd::Rpc if args.attempts.is_some() => {
+            fail(Exit::Usage, "-n is for prompts of the command line; use it with --print or --json")
+        }
+        FrontEnd::Print | FrontEnd::Json if args.attempts.is_some() => attempts::run::run(args),
         FrontEnd::Screen => screen(args),
         FrontEnd::Print => headless::print(args),
         FrontEnd::Json => headless::json(args),
         FrontEnd::Rpc => headless::rpc(args),
-    })
+    });
+    if has_worktree {
+        worktree::say_kept();
+    }
+    end
 }
 
 /// Serves an editor, or lets its user log in.

@@ -16,6 +16,7 @@ use tau::agent::settings::trust::Project;
 use tau::app::slash;
 use tau::cli::args::CliArgs;
 use tau::cli::args::attach::AttachArgs;
+use tau::cli::args::attempts::AttemptsArgs;
 use tau::cli::args::export::ExportArgs;
 use tau::cli::args::import::ImportArgs;
 use tau::cli::args::login::LoginArgs;
@@ -29,6 +30,7 @@ use tau::cli::args::tools::ToolsArgs;
 use tau::cli::args::undo::{DiffArgs, UndoArgs};
 use tau::cli::args::uninstall::UninstallArgs;
 use tau::cli::args::update::UpdateArgs;
+use tau::cli::args::worktree::WorktreeArgs;
 use tokio::io::AsyncWriteExt;
 
 use super::{document, documents, report, rows};
@@ -208,6 +210,8 @@ fn every_flag_in_the_documents_exists() {
         UninstallArgs::command(),
         ProxyArgs::command().find_subcommand("add").unwrap().clone(),
         McpArgs::command().find_subcommand("login").unwrap().clone(),
+        AttemptsArgs::command().find_subcommand("take").unwrap().clone(),
+        WorktreeArgs::command().find_subcommand("add").unwrap().clone(),
     ];
     let known: BTreeSet<&str> =
         commands.iter().flat_map(|command| command.get_arguments().filter_map(|it| it.get_long())).collect();

@@ -21,6 +21,8 @@ const STATES: [(&str, &str, &[Row]); 9] = [
             ("Extensions", "extensions", "┌ Extensions"),
             ("Board", "board", "┌ Sessions · 1 waiting for you"),
             ("Jobs", "jobs", "┌ Background jobs · 2 running"),
+            ("Worktrees", "worktrees", "┌ Worktrees"),
+            ("Attempts", "attempts", "┌ Attempts"),
             ("Leave", "leave", "› Stop them and quit"),
             ("Keys", "keys", "┌ Keys ─"),
             ("Rules", "rules", "┌ Permission rules"),

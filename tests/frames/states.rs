@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::json;
+use tau::agent::protocol::attempt::{AttemptList, AttemptRow};
 use tau::agent::protocol::event::{
     CompactionReason, Delta, RunEvent, SessionEvent, SessionInfo, ShellEvent, TaskEvent, TurnEvent,
 };
@@ -13,6 +14,7 @@ use tau::agent::protocol::live_session::{LiveRow, LiveState, WaitingQuestions};
 use tau::agent::protocol::message::{Block, CompactionSummary, Message, StopReason};
 use tau::agent::protocol::query::QueryAnswer;
 use tau::agent::protocol::session_row::SessionRow;
+use tau::agent::protocol::worktree::WorktreeRow;
 use tau::app::Msg;
 use tau::app::boot::Boot;
 use tau::app::key::{Mods, Mouse, MouseButton, MouseKind};
@@ -101,6 +103,78 @@ fn extensions() {
     screen.keys("<esc>/extensions<enter>");
     answer(&mut screen, Ok(QueryAnswer::Extensions(Vec::new())));
     frames(&mut screen, "extensions-none");
+}
+
+#[test]
+fn worktrees() {
+    let mut screen = Screen::new();
+    screen.keys("/worktree<enter>");
+    frames(&mut screen, "worktrees-loading");
+    let row = |name: &str, has: &str, is_here, is_removed| WorktreeRow {
+        name: name.into(),
+        has: has.into(),
+        place: format!("/h/tau-worktrees/app-0123456789abcdef/{name}"),
+        is_here,
+        is_removed,
+    };
+    let rows = vec![
+        row("fix-parser", "2 commits, 1 change", true, false),
+        row("漢字", "nothing of its own", false, false),
+        row("old", "removed, its work is kept", false, true),
+    ];
+    super::overlays::reply(&mut screen, ShellReply::Worktrees(rows));
+    frames(&mut screen, "worktrees");
+    screen.keys("<down>x");
+    let failed = "a session works in 漢字: end it first, or `tau stop \u{1b}[2J1`";
+    super::overlays::reply(&mut screen, ShellReply::Failed(failed.into()));
+    frames(&mut screen, "worktrees-failed");
+    screen.keys("<esc>/worktree<enter>");
+    super::overlays::reply(&mut screen, ShellReply::Worktrees(Vec::new()));
+    frames(&mut screen, "worktrees-none");
+}
+
+#[test]
+fn attempts() {
+    let mut screen = Screen::new();
+    screen.keys("/attempts<enter>");
+    frames(&mut screen, "attempts-loading");
+    let row = |number: u32, outcome: &str, reached, model: &str| AttemptRow {
+        number,
+        outcome: outcome.into(),
+        reached,
+        time: "48.0 s".into(),
+        cost: "$0.112".into(),
+        changed: "2 files +31 -4".into(),
+        model: model.into(),
+        session: "0198a1b2".into(),
+        place: format!("/h/tau-worktrees/app-0123456789abcdef/attempt-a1b2c3-{number}"),
+    };
+    let rows = vec![
+        row(1, "succeeded", true, "anthropic/claude-opus-4-6"),
+        row(2, "goal given up", false, "漢字/model"),
+        row(3, "succeeded", true, "own/\u{1b}[2Jx"),
+    ];
+    let list = AttemptList {
+        id: "a1b2c3".into(),
+        task: "fix the\u{202e} parser".into(),
+        check: "cargo test".into(),
+        rows,
+    };
+    super::overlays::reply(&mut screen, ShellReply::Attempts(list));
+    frames(&mut screen, "attempts");
+    screen.keys("<down><enter>");
+    frames(&mut screen, "attempts-changes-loading");
+    let text =
+        "# attempt 2\ndiff --git a/x b/x\n# attempt 2 hunk 1\n@@ -1 +1 @@\n-old\u{1b}[2J\n+new\n".to_owned();
+    super::overlays::reply(&mut screen, ShellReply::Done(text));
+    frames(&mut screen, "attempts-changes");
+    screen.keys("<esc>t");
+    let failed = "attempt 2 cannot be applied: x; the files have changed since it began";
+    super::overlays::reply(&mut screen, ShellReply::Failed(failed.into()));
+    frames(&mut screen, "attempts-failed");
+    screen.keys("<esc>/attempts<enter>");
+    super::overlays::reply(&mut screen, ShellReply::Attempts(AttemptList::default()));
+    frames(&mut screen, "attempts-none");
 }
 
 #[test]

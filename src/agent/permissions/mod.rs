@@ -42,6 +42,13 @@ use judge::Judge;
 use links::Moment;
 use path_pattern::Places;
 
+/// The reason why git, run by tau itself in this folder with a hardened environment
+/// ([`tau_tools::process::git`]), may still run a program that the repository names: a filter, a merge driver. Git must
+/// not look into submodules.
+pub fn git_runs_programs(directory: &Path, home: Option<&Path>) -> Option<String> {
+    read_only::objection_when_hardened(directory, home)
+}
+
 /// The maximum number of rules that are suggested for one call: more cannot be reviewed.
 const MAX_SUGGESTED: usize = 4;
 

@@ -5,6 +5,7 @@
 
 pub mod approval;
 pub mod attachment;
+pub mod attempt;
 pub mod call_ending;
 pub mod chosen;
 pub mod command;
@@ -31,3 +32,4 @@ pub mod title;
 pub mod trust;
 pub mod undo;
 pub mod usage;
+pub mod worktree;

@@ -1,10 +1,12 @@
 //! The locations of tau's files: the XDG rules, or everything under `TAU_HOME`.
 
+use std::ffi::OsStr;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::private_files::SharedFile;
+use tau_protocol::worktree;
 use tau_tools::user_error::UserError;
 
 /// The folders that tau uses. None is created before something is written to it.
@@ -63,6 +65,24 @@ impl Paths {
     /// The folder of undo data: one folder per session.
     pub fn undo(&self) -> PathBuf {
         self.data.join("undo")
+    }
+
+    /// The folder of the worktrees of a repository: beside tau's own folders, whose files the tools of a session
+    /// cannot change. `repository` is the folder of the repository's own working tree.
+    pub fn worktrees_of(&self, repository: &Path) -> PathBuf {
+        let mut name = self.data.file_name().unwrap_or(OsStr::new("tau")).to_owned();
+        name.push(worktree::FOLDER_END);
+        self.data.with_file_name(name).join(repository_name(repository))
+    }
+
+    /// The folder with the records of these worktrees.
+    pub fn worktree_records_of(&self, repository: &Path) -> PathBuf {
+        self.worktree_records().join(repository_name(repository))
+    }
+
+    /// The folder with the records of all worktrees: a folder for each repository.
+    pub fn worktree_records(&self) -> PathBuf {
+        self.data.join("worktrees")
     }
 
     /// The file with the user's decisions on trust.
@@ -131,6 +151,15 @@ pub(crate) fn cwd_name(cwd: &Path) -> String {
     let end = format!("-{:016x}--", hash(cwd.as_os_str().as_bytes()));
     let kept = inner.floor_char_boundary(MAX_NAME_LEN.saturating_sub(end.len()).saturating_sub(2));
     format!("--{}{end}", inner.get(..kept).unwrap_or_default())
+}
+
+/// The name of a repository among folders of worktrees: that of its folder, and a hash of the path.
+fn repository_name(repository: &Path) -> String {
+    let name = repository.file_name().unwrap_or_default().to_string_lossy();
+    let plain = |c: char| if c.is_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' };
+    let name: String = name.chars().map(plain).collect();
+    let kept = name.get(..name.floor_char_boundary(MAX_STEM_LEN)).unwrap_or_default();
+    format!("{kept}-{:016x}", hash(repository.as_os_str().as_bytes()))
 }
 
 /// FNV-1a: the same on every machine and in every version.
@@ -206,6 +235,18 @@ mod tests {
         let names: Vec<_> =
             std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["config.toml"]);
+    }
+
+    #[test]
+    fn worktrees_are_outside_of_the_folders_of_tau() {
+        for paths in [Paths::under(Path::new("/h/.tau")), Paths::under(Path::new("/"))] {
+            let folder = paths.worktrees_of(Path::new("/srv/web app"));
+            assert!(!folder.starts_with("/h/.tau"), "{folder:?}");
+            let inside = folder.join("fix/src");
+            let found = worktree::of(&inside).unwrap();
+            assert_eq!((found.repository.as_ref(), found.name.as_ref()), ("web_app", "fix"));
+            assert_ne!(folder, paths.worktrees_of(Path::new("/srv/web_app")), "another repository");
+        }
     }
 
     #[test]

@@ -234,6 +234,20 @@ impl Project {
         })
     }
 
+    /// The user's answer about another folder, if that has the same files. Nothing is known if they differ.
+    ///
+    /// # Errors
+    /// Like [`Project::trust`].
+    pub fn trust_of(&self, root: &Path, file: &Path) -> Result<Trust, UserError> {
+        let kept = load(file)?;
+        let root = lossless(root);
+        Ok(match kept.trusted.get(&root) {
+            Some(files) if *files == self.files => Trust::Trusted,
+            None if kept.refused.contains(&root) => Trust::Refused,
+            _ => Trust::Unknown,
+        })
+    }
+
     /// Saves an answer: it is trusted in its current version, or not at all.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Lists, dialogs and questions above the transcript, and their keys.
 
+pub mod attempt_list;
 pub mod board;
 pub mod changes;
 pub mod extension_list;
@@ -22,3 +23,4 @@ pub mod side_question;
 pub mod tree;
 pub mod trust;
 pub mod user_questions;
+pub mod worktree_list;

@@ -2,6 +2,7 @@
 
 use std::borrow::BorrowMut;
 
+use super::attempt_list::AttemptsView;
 use super::board::BoardView;
 use super::changes::ChangesView;
 use super::extension_list::ExtensionsView;
@@ -21,6 +22,7 @@ use super::side_question::SideQuestionView;
 use super::tree::TreeView;
 use super::trust::TrustView;
 use super::user_questions::QuestionsView;
+use super::worktree_list::WorktreesView;
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
 use crate::msg::Millis;
@@ -67,6 +69,10 @@ pub enum Overlay {
     Board(Box<BoardView>),
     /// The list of background jobs.
     Jobs(Box<JobsView>),
+    /// The list of attempts.
+    Attempts(Box<AttemptsView>),
+    /// The list of worktrees.
+    Worktrees(Box<WorktreesView>),
     /// The question about background jobs when the user quits.
     Leave(LeaveView),
     /// The list of actions and their keys.
@@ -110,6 +116,7 @@ macro_rules! states {
 }
 
 states! {
+    Attempts: AttemptsView,
     Board: BoardView,
     Jobs: JobsView,
     Changes: ChangesView,
@@ -118,6 +125,7 @@ states! {
     Queue: QueueView,
     Rules: RulesView,
     Settings: SettingsView,
+    Worktrees: WorktreesView,
 }
 
 impl Overlay {
@@ -134,6 +142,8 @@ impl Overlay {
             | Overlay::Extensions(_)
             | Overlay::Board(_)
             | Overlay::Jobs(_)
+            | Overlay::Worktrees(_)
+            | Overlay::Attempts(_)
             | Overlay::Keys(_)
             | Overlay::Rules(_)
             | Overlay::Queue(_)
@@ -205,6 +215,8 @@ impl Overlay {
             | Overlay::Extensions(_)
             | Overlay::Board(_)
             | Overlay::Jobs(_)
+            | Overlay::Worktrees(_)
+            | Overlay::Attempts(_)
             | Overlay::Leave(_)
             | Overlay::Rules(_)
             | Overlay::Queue(_)

@@ -1,5 +1,7 @@
 //! Events of the agent: folded into the state, or routed on.
 
+use std::path::Path;
+
 use super::{
     approval, board, changes, completion, context, extensions, job_list, notify, offers, panels, place, plan,
     prompt_commands, queue, rule_list, session, side_question, tree, undo,
@@ -16,6 +18,7 @@ use tau_protocol::event::{
     TaskEvent,
 };
 use tau_protocol::query::{HistoryPage, QueryAnswer};
+use tau_protocol::worktree;
 use tau_tools::user_error::UserError;
 
 pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effect>) {
@@ -78,12 +81,18 @@ fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>
         SessionEvent::SessionOpened { session, .. } => {
             approval::forget(model);
             plan::changed(model, None);
+            if let Some(text) = model.arrival.take() {
+                model.transcript.notice(NoticeLevel::Info, &text, None);
+            }
             if let Some(passage) = model.sought_passage.take() {
                 model.transcript.find_passage(&passage);
             }
-            if let Some(server) = &model.boot.attached {
-                model.place =
-                    Printable::line(&format!("{server}:{}", session.cwd.display())).as_str().to_owned();
+            let place = place(model, &session.cwd);
+            if model.boot.attached.is_none() && place != model.place {
+                model.ask(ShellRequest::Branch {}, effects);
+            }
+            model.place = place;
+            if model.boot.attached.is_some() {
                 // Pending questions follow.
                 model.overlays.retain(|overlay| overlay.question().is_none());
                 model.ask(ShellRequest::Branch {}, effects);
@@ -106,6 +115,19 @@ fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>
         | SessionEvent::SessionInfoChanged { .. }
         | SessionEvent::SessionUsage { .. } => {}
     }
+}
+
+/// The place of the session, for the status line.
+fn place(model: &Model, cwd: &Path) -> String {
+    let text = match (&model.boot.attached, worktree::of(cwd)) {
+        (Some(server), Some(here)) => format!("{server}:{here}"),
+        (Some(server), None) => format!("{server}:{}", cwd.display()),
+        (None, Some(here)) => here.to_string(),
+        // A directory has a slash; the name of a worktree has none.
+        (None, None) if model.boot.place.contains(['/', '~']) => return model.boot.place.clone(),
+        (None, None) => cwd.display().to_string(),
+    };
+    Printable::line(&text).as_str().to_owned()
 }
 
 fn of_settings(model: &mut Model, event: &SettingsEvent, former: PermissionMode, effects: &mut Vec<Effect>) {

@@ -126,6 +126,7 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         requests: BTreeMap::new(),
         exports: BTreeMap::new(),
         sought_passage: None,
+        arrival: None,
         completed_path: String::new(),
         undo: UndoDialog::default(),
         tickets: 0,

@@ -88,6 +88,8 @@ pub(super) fn without_words(model: &Model, key: Key) -> Option<Overlay> {
         | Overlay::Extensions(_)
         | Overlay::Board(_)
         | Overlay::Jobs(_)
+        | Overlay::Worktrees(_)
+        | Overlay::Attempts(_)
         | Overlay::Keys(_)
         | Overlay::Rules(_)
         | Overlay::Changes(_)

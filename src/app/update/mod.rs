@@ -10,6 +10,7 @@ mod actions;
 mod agent;
 mod answering;
 mod approval;
+mod attempts;
 mod board;
 mod boot;
 mod changes;
@@ -57,6 +58,7 @@ mod tree;
 mod trust;
 mod undo;
 mod vim;
+mod worktrees;
 
 use super::effect::Effect;
 use super::geometry::Laid;

@@ -1,15 +1,16 @@
 //! Keys and pastes of the overlay on top, and routing of choices in it.
 
 use super::{
-    actions, approval, board, changes, extensions, job_list, key_list, login, misdirected, models, offers,
-    pickers, plan, queue, rule_list, sessions, settings, side_question, slash, themes, thinking, tree, trust,
-    undo,
+    actions, approval, attempts, board, changes, extensions, job_list, key_list, login, misdirected, models,
+    offers, pickers, plan, queue, rule_list, sessions, settings, side_question, slash, themes, thinking,
+    tree, trust, undo, worktrees,
 };
 use crate::action;
 use crate::effect::Effect;
 use crate::key::{Key, KeyCode};
 use crate::model::Model;
 use crate::outcome::KeyOutcome;
+use crate::overlays::board::BoardView;
 use crate::overlays::form::FormView;
 use crate::overlays::offer::OfferView;
 use crate::overlays::overlay::{self, Overlay, SignInView};
@@ -72,6 +73,14 @@ pub(super) fn enter_again(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
+fn board_key(model: &mut Model, mut view: Box<BoardView>, key: Key, page: usize, effects: &mut Vec<Effect>) {
+    match view.key(key, page) {
+        KeyOutcome::Done(choice) => board::chosen(model, view, choice, effects),
+        KeyOutcome::Closed => {}
+        KeyOutcome::Ignored | KeyOutcome::Handled => model.overlays.push(Overlay::Board(view)),
+    }
+}
+
 fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
     use KeyOutcome::{Closed, Done, Handled, Ignored};
     let Some(top) = model.overlays.pop() else { return };
@@ -112,12 +121,10 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Closed => {}
             Ignored | Handled => model.overlays.push(Overlay::Extensions(view)),
         },
-        Overlay::Board(mut view) => match view.key(key, page) {
-            Done(choice) => board::chosen(model, view, choice, effects),
-            Closed => {}
-            Ignored | Handled => model.overlays.push(Overlay::Board(view)),
-        },
+        Overlay::Board(view) => board_key(model, view, key, page, effects),
         Overlay::Jobs(view) => job_list::press(model, view, key, page, effects),
+        Overlay::Worktrees(view) => worktrees::press(model, view, key, page, effects),
+        Overlay::Attempts(view) => attempts::press(model, view, key, page, effects),
         Overlay::Leave(view) => job_list::leave_key(model, view, key, effects),
         Overlay::Keys(mut view) => match view.key(key, &model.keymap, page) {
             Done(keys) => key_list::chosen(model, view, keys, effects),
@@ -268,6 +275,8 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         Some(Overlay::Extensions(view)) => view.paste(text),
         Some(Overlay::Board(view)) => view.paste(text),
         Some(Overlay::Jobs(view)) => view.list.paste(text),
+        Some(Overlay::Worktrees(view)) => view.list.paste(text),
+        Some(Overlay::Attempts(view)) => view.list.paste(text),
         Some(Overlay::Changes(view)) => view.paste(text),
         Some(Overlay::Rules(_)) => rule_list::paste(model, text, effects),
         Some(Overlay::Plan(view)) => view.paste(text),

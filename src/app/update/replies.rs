@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    approval, board, completion, copy, extensions, key_list, keys, login, models, offers, pictures, plan,
-    sessions, settings, status_line, trust,
+    approval, attempts, board, completion, copy, extensions, key_list, keys, login, models, offers, pictures,
+    plan, sessions, settings, status_line, trust, worktrees,
 };
 use crate::effect::Effect;
 use crate::model::Model;
@@ -16,6 +16,7 @@ use crate::request::{
     ShellReply, SignInStep, TakeReply, Ticket,
 };
 use crate::status_facts::StatusFacts;
+use tau_protocol::attempt::AttemptList;
 use tau_protocol::chosen::ChosenMode;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::event::NoticeLevel;
@@ -23,6 +24,7 @@ use tau_protocol::live_session::{LiveRow, WaitingQuestions};
 use tau_protocol::query::{QueryAnswer, SessionSource};
 use tau_protocol::session_row::LastExchange;
 use tau_protocol::trust::Folder;
+use tau_protocol::worktree::{WorktreeDone, WorktreeEnd, WorktreeRow};
 use tau_tools::user_error::UserError;
 
 /// Routes a reply. A reply to a cancelled request is dropped.
@@ -97,6 +99,48 @@ impl TakeReply for Replies<'_> {
 
     fn archive_session(&mut self, _id: String, _archived: bool, answer: Result<String, UserError>) {
         board::changed(self.model, self.ticket, answer, self.effects);
+    }
+
+    fn attempts(&mut self, answer: Result<AttemptList, UserError>) {
+        attempts::fill(self.model, self.ticket, answer);
+    }
+
+    fn attempt_changes(&mut self, _id: String, _number: Option<u32>, answer: Result<String, UserError>) {
+        attempts::changes(self.model, self.ticket, answer);
+    }
+
+    fn take_attempt(&mut self, _id: String, _number: u32, answer: Result<String, UserError>) {
+        attempts::done(self.model, self.ticket, answer, self.effects);
+    }
+
+    fn drop_attempts(&mut self, _id: String, answer: Result<String, UserError>) {
+        attempts::done(self.model, self.ticket, answer, self.effects);
+    }
+
+    fn worktrees(&mut self, answer: Result<Vec<WorktreeRow>, UserError>) {
+        worktrees::fill(self.model, self.ticket, answer);
+    }
+
+    fn enter_worktree(
+        &mut self,
+        _name: String,
+        _file: Option<PathBuf>,
+        _resumes: bool,
+        answer: Result<WorktreeDone, UserError>,
+    ) {
+        worktrees::done(self.model, self.ticket, answer, self.effects);
+    }
+
+    fn end_worktree(
+        &mut self,
+        _name: String,
+        _end: WorktreeEnd,
+        _is_here: bool,
+        _file: Option<PathBuf>,
+        _id: String,
+        answer: Result<WorktreeDone, UserError>,
+    ) {
+        worktrees::done(self.model, self.ticket, answer, self.effects);
     }
 
     fn stop_session(&mut self, _id: String, answer: Result<String, UserError>) {

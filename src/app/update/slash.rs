@@ -1,8 +1,9 @@
 //! The effects of slash commands: a route for each command.
 
 use super::{
-    approval, board, changes, context, copy, extensions, goal, job_list, key_list, login, models, plan,
-    rule_list, session, sessions, settings, side_question, themes, thinking, tree, trust, undo,
+    approval, attempts, board, changes, context, copy, extensions, goal, job_list, key_list, login, models,
+    plan, rule_list, session, sessions, settings, side_question, themes, thinking, tree, trust, undo,
+    worktrees,
 };
 use crate::effect::Effect;
 use crate::model::Model;
@@ -57,6 +58,8 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Vim => settings::switch_vim(model, effects),
         Slash::Board => board::open(model, effects),
         Slash::Jobs => job_list::open(model, effects),
+        Slash::Worktree => worktrees::run(model, arguments, effects),
+        Slash::Attempts => attempts::open(model, effects),
         Slash::Background => effects.push(Effect::Background),
         Slash::Quit => job_list::quit(model, effects),
         // Sent as a message.

@@ -6,6 +6,7 @@
 
 pub(crate) mod acp;
 pub mod attach;
+pub mod attempts;
 pub mod auth;
 pub(crate) mod command_words;
 pub mod doctor;
@@ -33,6 +34,7 @@ pub mod tools;
 pub mod undo;
 pub mod uninstall;
 pub mod update;
+pub mod worktree;
 
 use std::path::PathBuf;
 
@@ -135,6 +137,9 @@ pub struct CliArgs {
     /// Work until the shell command CMD succeeds
     #[arg(long, value_name = "CMD", help_heading = "Front end", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub until: Option<String>,
+    /// With --until: N attempts at once, each in a copy
+    #[arg(short = 'n', long, value_name = "N", help_heading = "Front end", value_parser = count_parser::<u32>, requires = "until", conflicts_with_all = ["background", "resume", "continue_last", "session", "session_id", "fork", "no_session", "output", "output_schema"])]
+    pub attempts: Option<u32>,
     /// Stop a prompt after N answers of the model
     #[arg(long, value_name = "N", help_heading = "Front end", value_parser = count_parser::<u32>)]
     pub max_turns: Option<u32>,
@@ -198,6 +203,9 @@ pub struct CliArgs {
     /// Work in DIR
     #[arg(short = 'C', long, value_name = "DIR", help_heading = "Other")]
     pub cwd: Option<PathBuf>,
+    /// Work in a git worktree of its own
+    #[arg(short = 'w', long, value_name = "NAME", help_heading = "Other", num_args = 0..=1, default_missing_value = "", conflicts_with = "session")]
+    pub worktree: Option<String>,
     /// Do not read AGENTS.md and similar files
     #[arg(long, help_heading = "Other", hide = true)]
     pub no_context_files: bool,
@@ -270,7 +278,9 @@ impl CliArgs {
             Some(OutputMode::Json) => FrontEnd::Json,
             _ if self.json => FrontEnd::Json,
             Some(OutputMode::Text) => FrontEnd::Print,
-            None if self.print || !terminals.stdin || !terminals.stdout => FrontEnd::Print,
+            None if self.print || self.attempts.is_some() || !terminals.stdin || !terminals.stdout => {
+                FrontEnd::Print
+            }
             None => FrontEnd::Screen,
         }
     }

@@ -4,6 +4,7 @@ use clap::{Command, CommandFactory, Parser};
 
 use super::acp::AcpArgs;
 use super::attach::AttachArgs;
+use super::attempts::AttemptsArgs;
 use super::auth::AuthArgs;
 use super::doctor::DoctorArgs;
 use super::export::ExportArgs;
@@ -26,12 +27,14 @@ use super::tools::ToolsArgs;
 use super::undo::{DiffArgs, UndoArgs};
 use super::uninstall::UninstallArgs;
 use super::update::UpdateArgs;
+use super::worktree::WorktreeArgs;
 
 /// The first words that name commands.
-pub(crate) const NAMES: [&str; 32] = [
+pub(crate) const NAMES: [&str; 34] = [
     "acp",
     "add",
     "attach",
+    "attempts",
     "auth",
     "board",
     "completions",
@@ -61,6 +64,7 @@ pub(crate) const NAMES: [&str; 32] = [
     "uninstall",
     "update",
     "wait",
+    "worktree",
 ];
 
 /// A command that is not a conversation. Only the first word can be one, spelled exactly; after `--` the same
@@ -125,6 +129,10 @@ pub(crate) enum Subcommand {
     Board(BoardArgs),
     /// `tau jobs`.
     Jobs(JobsArgs),
+    /// `tau attempts`.
+    Attempts(AttemptsArgs),
+    /// `tau worktree`.
+    Worktree(WorktreeArgs),
     /// `tau serve`.
     Serve(Box<ServeArgs>),
     /// `tau update`.
@@ -144,6 +152,8 @@ pub(crate) fn commands() -> Vec<Command> {
         named(WaitArgs::command(), "wait"),
         named(StopArgs::command(), "stop"),
         named(JobsArgs::command(), "jobs"),
+        named(AttemptsArgs::command(), "attempts"),
+        named(WorktreeArgs::command(), "worktree"),
         named(ModelsArgs::command(), "models"),
         named(AuthArgs::command(), "auth"),
         named(LoginArgs::command(), "login"),
@@ -209,6 +219,8 @@ impl Subcommand {
             Some("completions") => Subcommand::Completions(CompletionsArgs::try_parse_from(rest)?),
             Some("update") => Subcommand::Update(UpdateArgs::try_parse_from(rest)?),
             Some("uninstall") => Subcommand::Uninstall(UninstallArgs::try_parse_from(rest)?),
+            Some("attempts") => Subcommand::Attempts(AttemptsArgs::try_parse_from(rest)?),
+            Some("worktree") => Subcommand::Worktree(WorktreeArgs::try_parse_from(rest)?),
             Some("man") => Subcommand::Man(ManArgs::try_parse_from(rest)?),
             _ => return Ok(None),
         }))

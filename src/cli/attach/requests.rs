@@ -74,6 +74,15 @@ impl AttachedRequests {
             ShellRequest::Decide { .. } => {
                 ShellReply::Failed("what a session on a server may use is chosen there".into())
             }
+            ShellRequest::Attempts {}
+            | ShellRequest::AttemptChanges { .. }
+            | ShellRequest::TakeAttempt { .. }
+            | ShellRequest::DropAttempts { .. } => ShellReply::Failed("attempts are where the session runs: `tau attempts` lists them there".into()),
+            ShellRequest::Worktrees {}
+            | ShellRequest::EnterWorktree { .. }
+            | ShellRequest::EndWorktree { .. } => {
+                ShellReply::Failed("worktrees are made where the session runs: `tau -w`".into())
+            }
             ShellRequest::Board {}
             | ShellRequest::WaitingQuestions { .. }
             | ShellRequest::AnswerSession { .. }

@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+pub(crate) mod attempts;
 pub mod auth;
 pub(crate) mod completion_scripts;
 pub(crate) mod doctor;
@@ -22,3 +23,4 @@ pub(crate) mod tools;
 pub(crate) mod undo;
 pub(crate) mod uninstall;
 pub(crate) mod update;
+pub(crate) mod worktree;

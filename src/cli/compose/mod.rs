@@ -35,6 +35,7 @@ use std::sync::Arc;
 
 use super::args::CliArgs;
 use crate::process::exit::Refusal;
+use crate::worktrees;
 use environment::{Environment, HttpClients, OnBadConfig};
 use profile::FrontEndProfile;
 use project_settings::ProjectSettings;
@@ -105,11 +106,21 @@ pub struct Setup {
 impl Setup {
     /// Reads arguments, environment and settings.
     pub fn read(args: CliArgs, profile: FrontEndProfile) -> Result<Self, Refusal> {
-        let cwd = working_directory(args.cwd.as_deref())?;
+        let (mut args, mut notes) = (args, Vec::new());
+        let mut cwd = working_directory(args.cwd.as_deref())?;
+        if let Some(name) = args.worktree.take() {
+            let name = if name.is_empty() { worktrees::new_name() } else { name };
+            let paths = worktrees::paths().map_err(Refusal::config)?;
+            let entered = worktrees::enter(&paths, &cwd, &name, None).map_err(Refusal::config)?;
+            cwd = working_directory(Some(&entered.worktree.inside(&cwd)))?;
+            (args.cwd, notes) = (Some(cwd.clone()), entered.notes);
+        }
         let project_dir =
             session_lookup::directory(&args, profile.on_bad_config).unwrap_or_else(|| cwd.clone());
         let (environment, project) = Environment::read_in(&args, profile.on_bad_config, &project_dir)?;
-        Ok(Setup { project_dir, ..Self::choose(args, profile, environment, cwd, project)? })
+        let mut setup = Setup { project_dir, ..Self::choose(args, profile, environment, cwd, project)? };
+        setup.notices.extend(notes);
+        Ok(setup)
     }
 
     /// Like [`Setup::read`], for a session in `cwd`, regardless of the program's directory.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::args::CliArgs;
+use crate::worktrees;
 use tau_agent::settings::Paths;
 use tau_agent::settings::folder;
 use tau_agent::settings::trust::{PROMPT_FILE, Project, uses_others_hooks};
@@ -22,12 +23,12 @@ impl ProjectSettings {
     /// The settings around `cwd`, read now. Fails when earlier answers about trust cannot be read.
     pub fn read(args: &CliArgs, paths: &Paths, cwd: Option<&Path>) -> Result<Self, UserError> {
         let Some(cwd) = cwd else { return Ok(ProjectSettings::default()) };
-        let trust = |project: Project| {
-            let trust = if args.trust { Trust::Trusted } else { project.trust(&paths.trust_file())? };
+        let with_trust = |project: Project| {
+            let trust = if args.trust { Trust::Trusted } else { trust(&project, paths)? };
             Ok((project, trust))
         };
         let projects =
-            Project::around(cwd, &paths.config, &|| uses_others_hooks(paths)).into_iter().map(trust);
+            Project::around(cwd, &paths.config, &|| uses_others_hooks(paths)).into_iter().map(with_trust);
         let mut projects: Vec<_> = projects.collect::<Result<_, UserError>>()?;
         projects.retain(|(project, trust)| !project.is_empty() || *trust != Trust::Unknown);
         Ok(ProjectSettings { shown: projects.clone(), projects })
@@ -87,6 +88,27 @@ impl ProjectSettings {
             let names = names.join(", ");
             format!("ignoring {names}: this directory is not trusted; --trust uses its settings")
         })
+    }
+}
+
+/// The answer about a project. Without one, the answer about the folder that it is a copy of counts.
+fn trust(project: &Project, paths: &Paths) -> Result<Trust, UserError> {
+    match project.trust(&paths.trust_file())? {
+        Trust::Unknown => of_origin(project, paths),
+        known => Ok(known),
+    }
+}
+
+/// The answer about the same folder of the working tree that a worktree was made from, if its files are the same.
+fn of_origin(project: &Project, paths: &Paths) -> Result<Trust, UserError> {
+    let worktree = worktrees::around(paths, project.root());
+    let origin = worktree.and_then(|worktree| {
+        let below = project.root().strip_prefix(&worktree.path).ok()?;
+        Some(if below.as_os_str().is_empty() { worktree.from.clone() } else { worktree.from.join(below) })
+    });
+    match origin {
+        Some(origin) => project.trust_of(&origin, &paths.trust_file()),
+        None => Ok(Trust::Unknown),
     }
 }
 

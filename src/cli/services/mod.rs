@@ -1,13 +1,17 @@
 //! The work of requests: one method for each row of the table in `app/request`.
 
+mod attempt_requests;
 pub(crate) mod call;
 pub(crate) mod files;
+mod model_lists;
 pub(crate) mod repository;
 mod session_files;
 mod setting_changes;
 mod status_command;
+mod trust_answers;
+mod worktree_requests;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use self::call::Call;
@@ -17,7 +21,7 @@ use crate::commands::login::is_remote;
 use crate::compose::environment::{self, Connections};
 use crate::compose::keycheck::{KeyCheck, check_key};
 use crate::compose::{AgentPrompt, Setup, sandbox};
-use crate::compose::{local_servers, reload, setting_list};
+use crate::compose::{reload, setting_list};
 use crate::live::commands;
 use crate::live::listed::Listed;
 use crate::live::others::Others;
@@ -25,11 +29,9 @@ use crate::live::record;
 use crate::process::browser;
 use crate::tui::{clipboard, editor};
 use parking_lot::Mutex;
-use tau_agent::catalogue::demo;
 use tau_agent::catalogue::keys::{KeyPlace, Keys};
 use tau_agent::catalogue::login::{self, Granted, LOGINS, LoginRow};
-use tau_agent::catalogue::providers::{LOCAL_SERVERS, PROVIDERS};
-use tau_agent::catalogue::user::AdHoc;
+use tau_agent::catalogue::providers::PROVIDERS;
 use tau_agent::provider::direct::Direct;
 use tau_agent::provider::http::Http;
 use tau_agent::secrets::Secret;
@@ -37,13 +39,13 @@ use tau_agent::session::last_exchange::last_exchange;
 use tau_agent::session::prompt_history::PromptHistory;
 use tau_agent::settings::chosen_models;
 use tau_agent::settings::private_files::SharedFile;
-use tau_agent::settings::trust::{Project, uses_others_hooks};
 use tau_app::request::{
-    Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, KeylessModel,
-    LocalModelServer, LoggedIn, LoginProvider, LoginWay, ModelList, ModelsFor, Pasted, PerformRequest,
-    Picture, SessionRows, SettingList, ShellReply, SignInPage, SignInStep,
+    Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, LocalModelServer,
+    LoggedIn, LoginProvider, LoginWay, ModelList, ModelsFor, Pasted, PerformRequest, Picture, SessionRows,
+    SettingList, ShellReply, SignInPage, SignInStep,
 };
 use tau_app::status_facts::StatusFacts;
+use tau_protocol::attempt::AttemptList;
 use tau_protocol::chosen::ChosenMode;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::live_session::{LiveRow, WaitingQuestions};
@@ -51,6 +53,7 @@ use tau_protocol::model::Model;
 use tau_protocol::query::{QueryAnswer, SessionSource};
 use tau_protocol::session_row::LastExchange;
 use tau_protocol::trust::Folder;
+use tau_protocol::worktree::{WorktreeDone, WorktreeEnd, WorktreeRow};
 use tau_tools::access::AllFiles;
 use tau_tools::user_error::UserError;
 use tokio::sync::mpsc;
@@ -170,6 +173,60 @@ impl PerformRequest for Services {
             Err(error) => Err(UserError::new("cannot archive the session").because(error)),
         })
         .await
+    }
+
+    async fn attempts(self: &Arc<Self>, _: &Call) -> Result<AttemptList, UserError> {
+        let services = Arc::clone(self);
+        blocking(move || Ok(services.list_attempts())).await
+    }
+
+    async fn attempt_changes(
+        self: &Arc<Self>,
+        _: &Call,
+        id: String,
+        number: Option<u32>,
+    ) -> Result<String, UserError> {
+        let services = Arc::clone(self);
+        blocking(move || services.show_attempts(&id, number)).await
+    }
+
+    async fn take_attempt(self: &Arc<Self>, _: &Call, id: String, number: u32) -> Result<String, UserError> {
+        let services = Arc::clone(self);
+        blocking(move || services.take_attempt_of(&id, number)).await
+    }
+
+    async fn drop_attempts(self: &Arc<Self>, _: &Call, id: String) -> Result<String, UserError> {
+        let services = Arc::clone(self);
+        blocking(move || services.drop_attempts_of(&id)).await
+    }
+
+    async fn worktrees(self: &Arc<Self>, _: &Call) -> Result<Vec<WorktreeRow>, UserError> {
+        let services = Arc::clone(self);
+        blocking(move || services.list_worktrees()).await
+    }
+
+    async fn enter_worktree(
+        self: &Arc<Self>,
+        _: &Call,
+        name: String,
+        file: Option<PathBuf>,
+        resumes: bool,
+    ) -> Result<WorktreeDone, UserError> {
+        let services = Arc::clone(self);
+        blocking(move || services.go_to_worktree(&name, file.as_deref(), resumes)).await
+    }
+
+    async fn end_worktree(
+        self: &Arc<Self>,
+        _: &Call,
+        name: String,
+        end: WorktreeEnd,
+        is_here: bool,
+        file: Option<PathBuf>,
+        id: String,
+    ) -> Result<WorktreeDone, UserError> {
+        let services = Arc::clone(self);
+        blocking(move || services.finish_worktree(&name, end, is_here, file.as_deref(), &id)).await
     }
 
     async fn stop_session(self: &Arc<Self>, _: &Call, id: String) -> Result<String, UserError> {
@@ -488,7 +545,8 @@ impl PerformRequest for Services {
     }
 
     async fn branch(self: &Arc<Self>, _: &Call) -> Result<Option<String>, UserError> {
-        Ok(repository::checked_out(&self.cwd).await)
+        let dir = self.setup.lock().project_dir.clone();
+        Ok(repository::checked_out(&dir).await)
     }
 }
 
@@ -517,79 +575,5 @@ impl Services {
     fn others(&self) -> Others {
         let setup = self.setup.lock();
         Others::new(setup.paths.clone(), setup.settings.network())
-    }
-
-    /// The available models; the demo is always one.
-    fn usable_models(&self) -> Vec<Arc<Model>> {
-        let mut models = self.keys.catalogue().configured(&self.keys);
-        models.extend(self.served.lock().iter().cloned());
-        models.push(Arc::new(demo()));
-        models
-    }
-
-    /// The models whose provider has no key.
-    fn keyless_models(&self) -> Vec<KeylessModel> {
-        let usable = self.keys.catalogue().usable(&self.keys);
-        let needs = |model: &&Arc<Model>| !usable.contains(&model.provider);
-        let row = |model: &Arc<Model>| KeylessModel {
-            reference: model.reference(),
-            provider: model.provider.clone(),
-            needs: self.keys.catalogue().key_needed(&model.provider),
-        };
-        self.keys.catalogue().models().iter().filter(needs).map(row).collect()
-    }
-
-    async fn find_servers(&self) -> Vec<LocalModelServer> {
-        let found = local_servers::local_servers(&LOCAL_SERVERS).await;
-        let mut served = Vec::new();
-        for server in &found {
-            let endpoint = AdHoc::local(&server.name, server.port, None).model();
-            // The next start has them, too. Without the list it only has their names.
-            if let Err(error) = self.keys.catalogue().lists().keep(&endpoint, &server.models) {
-                tracing::warn!(%error, "cannot keep the models of {}", server.name);
-            }
-            served.extend(server.models.iter().map(|said| Arc::new(said.clone().model(&endpoint))));
-        }
-        *self.served.lock() = served;
-        let row = |server: local_servers::LocalServer| LocalModelServer {
-            name: server.name,
-            base_url: server.base_url,
-            models: server.models.into_iter().map(|model| model.id).collect(),
-        };
-        found.into_iter().map(row).collect()
-    }
-
-    /// Stores an answer about a folder in its displayed state, and applies the resulting settings.
-    fn store_trust(&self, root: &Path, trusted: bool) -> Result<Applied, UserError> {
-        let mut setup = self.setup.lock();
-        let Some(shown) = setup.project.shown(root) else {
-            return Err("this folder no longer has settings".into());
-        };
-        let uses_others = || uses_others_hooks(&setup.paths);
-        if trusted && Project::with_others(root, &uses_others).as_ref() != Some(shown) {
-            let text = "the settings have changed since they were shown; /trust shows the current ones";
-            return Err(text.to_owned().into());
-        }
-        if let Err(error) = shown.answer(&setup.paths.shared(setup.paths.trust_file()), trusted) {
-            return Err(error.to_string().into());
-        }
-        match reload::reload(&setup, &self.prompt) {
-            Ok((renewed, mut applied)) => {
-                *setup = renewed;
-                applied.text = match trusted {
-                    true => format!("trusted; {}", applied.text),
-                    false if setup.args.trust => {
-                        "not trusted from the next start; --trust keeps these settings for this run"
-                            .to_owned()
-                    }
-                    false => format!("not trusted; {}", applied.text),
-                };
-                Ok(applied)
-            }
-            Err(refusal) => {
-                Err(format!("your answer is stored, but the settings could not be applied: {}", refusal.text)
-                    .into())
-            }
-        }
     }
 }

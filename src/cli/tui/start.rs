@@ -66,6 +66,7 @@ use tau_protocol::run::RetryMode;
 use tau_protocol::run::{OnRepeat, SteerMode};
 use tau_protocol::session_row::SessionOrigin;
 use tau_protocol::trust::Folder;
+use tau_protocol::worktree;
 use tau_tools::regular_files::read_text;
 use tau_tools::user_error::UserError;
 use tau_view::Memo;
@@ -369,7 +370,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         at: jiff::Timestamp::now().as_millisecond(),
         size: Size { width: area.width, height: area.height },
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        place: paths::in_short(&setup.cwd),
+        place: worktree::of(&setup.cwd).map_or_else(|| paths::in_short(&setup.cwd), |here| here.to_string()),
         attached: None,
         model: setup.model.clone(),
         thinking: setup.thinking,

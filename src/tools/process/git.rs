@@ -35,6 +35,14 @@ const VARIABLES: [(&str, &str); 6] = [
 /// The variable for the number of settings in the environment.
 const COUNT: &str = "GIT_CONFIG_COUNT";
 
+/// Settings of the repository that the variables make harmless, beside [`SETTINGS`]: editors and pagers.
+const REPLACED: [&str; 4] = ["core.editor", "core.pager", "sequence.editor", "core.askpass"];
+
+/// Whether a git with these variables ignores this setting of a file; `name` in lower case.
+pub fn overrides(name: &str) -> bool {
+    SETTINGS.iter().any(|(setting, _)| setting.eq_ignore_ascii_case(name)) || REPLACED.contains(&name)
+}
+
 /// The variables to add to those of a command; the git settings in its environment are kept.
 pub fn hardened(has: &[(OsString, OsString)]) -> impl Iterator<Item = (String, String)> + use<> {
     let count = has.iter().find(|(name, _)| name == OsStr::new(COUNT));

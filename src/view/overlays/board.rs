@@ -15,6 +15,7 @@ use tau_app::overlays::board::BoardView;
 use tau_app::printable::printable_line;
 use tau_app::time_format;
 use tau_protocol::live_session::{LiveRow, LiveState};
+use tau_protocol::worktree;
 
 /// Cells for the state.
 const STATES: usize = 10;
@@ -110,7 +111,10 @@ fn line(row: &LiveRow, is_here: bool, now: i64, width: u16, theme: &Theme) -> Li
         true => "(no messages yet)".to_owned(),
         false => printable_line(&row.title).into_owned(),
     };
-    let folder = row.directory.file_name().unwrap_or_default().to_string_lossy();
+    let folder = match worktree::of(&row.directory) {
+        Some(here) => here.to_string(),
+        None => row.directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+    };
     let here = if is_here { " · here" } else { "" };
     let age = time_format::age(now.saturating_sub(row.changed));
     let right = format!("{}{here} · {age}", printable_line(&folder));

@@ -1,5 +1,6 @@
 //! Drawing of lists, dialogs and questions.
 
+mod attempt_list;
 pub(crate) mod board;
 pub(crate) mod changes;
 pub(crate) mod dialog;
@@ -21,3 +22,4 @@ mod sign_in;
 pub mod tree;
 pub mod trust;
 pub(crate) mod user_questions;
+mod worktree_list;

@@ -7,8 +7,8 @@ use ratatui::text::{Line, Span};
 use super::dialog::{OverlayLayout, draw_question, frame, inner_width};
 use super::list::choice_mark;
 use super::{
-    board, changes, extensions, form, help, job_list, key_list, mode_question, offer, picker, plan,
-    rule_list, settings, side_question, sign_in, tree, trust, user_questions,
+    attempt_list, board, changes, extensions, form, help, job_list, key_list, mode_question, offer, picker,
+    plan, rule_list, settings, side_question, sign_in, tree, trust, user_questions, worktree_list,
 };
 use crate::frame::Frame;
 use crate::memo::Memo;
@@ -47,6 +47,8 @@ pub fn draw(
         Overlay::Extensions(view) => extensions::draw(view, theme, area, buffer),
         Overlay::Board(view) => board::draw(model, view, theme, area, buffer),
         Overlay::Jobs(view) => job_list::draw(model, view, theme, area, buffer),
+        Overlay::Worktrees(view) => worktree_list::draw(view, theme, area, buffer),
+        Overlay::Attempts(view) => attempt_list::draw(view, theme, area, buffer),
         Overlay::Leave(view) => {
             ask("Quit", &view.question, view.selected, theme, area, buffer);
             (None, 0)

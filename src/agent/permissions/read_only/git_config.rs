@@ -177,12 +177,19 @@ impl Setting {
         }
     }
 
-    /// Whether it is a program in a folder that depends on the directory git runs in: one of the user's own
+    /// Whether git may run or contact something because of this setting although its environment is hardened.
+    pub(super) fn may_run_when_hardened(&self) -> bool {
+        let name = format!("{}.{}", self.section, self.name);
+        let is_overridden = self.subsection.is_none() && tau_tools::process::git::overrides(&name);
+        self.may_run() && !is_overridden
+    }
+
+    /// Whether it names a program in a folder that depends on the directory git runs in: one of the user's own
     /// settings would then run a program of the repository.
-    pub(super) fn runs_what_is_here(&self) -> bool {
+    pub(super) fn is_relative(&self) -> bool {
         let words = self.value.as_deref().unwrap_or_default();
         let is_relative = |word: &str| word.contains('/') && !word.starts_with(['/', '~', '%', '$']);
-        self.may_run() && words.split([' ', '\t', '\'', '"', ';', '|', '&', '(']).any(is_relative)
+        words.split([' ', '\t', '\'', '"', ';', '|', '&', '(']).any(is_relative)
     }
 }
 
@@ -331,6 +338,25 @@ mod tests {
     }
 
     #[test]
+    fn a_hardened_git_still_runs_filters() {
+        let running = |text: &str| settings(text).unwrap().iter().any(super::Setting::may_run_when_hardened);
+        for text in [
+            "[core]\n\thooksPath = .husky\n\tsshCommand = x\n\tfsmonitor = ./x\n\teditor = vi",
+            "[user]\n\tname = x",
+        ] {
+            assert!(!running(text), "{text}");
+        }
+        for text in [
+            "[filter \"x\"]\n\tsmudge = ./x",
+            "[merge \"x\"]\n\tdriver = ./x",
+            "[include]\n\tpath = x",
+            "[core \"x\"]\n\thooksPath = y",
+        ] {
+            assert!(running(text), "{text}");
+        }
+    }
+
+    #[test]
     fn settings_that_run_something_are_found_however_they_are_written() {
         for text in [
             "[core]\n\tfsmonitor = ./x\n",
@@ -408,7 +434,7 @@ mod tests {
 
     #[test]
     fn programs_below_the_folder_are_known() {
-        let here = |text: &str| settings(text).unwrap().iter().any(super::Setting::runs_what_is_here);
+        let here = |text: &str| settings(text).unwrap().iter().any(|it| it.may_run() && it.is_relative());
         assert!(here("[filter \"x\"]\nclean=./x %f") && here("[diff]\nexternal=sh tools/diff.sh"));
         assert!(
             !here("[filter \"lfs\"]\nprocess=git-lfs filter-process")

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use super::path_pattern::JudgedPath;
 use super::shell::{Part, Word};
 
-pub(super) use repository::{NotKnown, tracked};
+pub(super) use repository::{NotKnown, objection_when_hardened, tracked};
 
 /// The environment that a command runs in.
 #[derive(Clone, Copy)]

@@ -28,8 +28,39 @@ const MIN_AGE: Duration = Duration::from_secs(1);
 /// The maximum number of cached indexes.
 const MAX_REMEMBERED: usize = 16;
 
+/// The way in which git is run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum GitRun {
+    /// By a command.
+    Plain,
+    /// By tau itself, with a hardened environment ([`tau_tools::process::git`]), and without looking into submodules.
+    Hardened,
+}
+
+impl GitRun {
+    fn objects_to(self, setting: &Setting) -> bool {
+        match self {
+            GitRun::Plain => setting.may_run(),
+            GitRun::Hardened => setting.may_run_when_hardened(),
+        }
+    }
+}
+
 /// The reason git may run something in this folder.
 pub(super) fn objection(directory: &Path, home: Option<&Path>) -> Option<String> {
+    objection_to(directory, home, GitRun::Plain)
+}
+
+/// The reason git may run something in this folder although its environment is hardened: a filter, a merge driver.
+/// It must not look into submodules.
+pub(in crate::permissions) fn objection_when_hardened(
+    directory: &Path,
+    home: Option<&Path>,
+) -> Option<String> {
+    objection_to(directory, home, GitRun::Hardened)
+}
+
+fn objection_to(directory: &Path, home: Option<&Path>, run: GitRun) -> Option<String> {
     // `cd` follows names, everything else follows links.
     let (named, real) = (normalised(directory), directory.canonicalize());
     let starts = [real.ok(), named.canonicalize().ok()];
@@ -39,31 +70,32 @@ pub(super) fn objection(directory: &Path, home: Option<&Path>) -> Option<String>
         if seen.as_ref() == Some(&start) {
             continue;
         }
-        if let Some(why) = found_from(&start, &mut left) {
+        if let Some(why) = found_from(&start, &mut left, run) {
             return Some(why);
         }
         seen = Some(start);
     }
     if let Some(why) =
-        std::env::var_os("GIT_DIR").and_then(|dir| of_repository(&directory.join(dir), None, &mut left))
+        std::env::var_os("GIT_DIR").and_then(|dir| of_repository(&directory.join(dir), None, &mut left, run))
     {
         return Some(why);
     }
     let home = home?;
     [home.join(".gitconfig"), home.join(".config/git/config")].iter().find_map(|path| {
         let found = read_settings(path)?;
-        let setting = found.ok()?.into_iter().find(Setting::runs_what_is_here)?;
+        let setting =
+            found.ok()?.into_iter().find(|setting| run.objects_to(setting) && setting.is_relative())?;
         Some(format!("git runs what {setting} in {} names", path.display()))
     })
 }
 
 /// The objection to the repository that git finds from here upwards.
-fn found_from(start: &Path, left: &mut usize) -> Option<String> {
+fn found_from(start: &Path, left: &mut usize, run: GitRun) -> Option<String> {
     for folder in start.ancestors() {
         let git = folder.join(".git");
         if let Some(found) = git_folder(&git) {
             return match found {
-                Ok(found) => of_repository(&found, Some(folder), left),
+                Ok(found) => of_repository(&found, Some(folder), left, run),
                 Err(why) => Some(why.into()),
             };
         }
@@ -109,7 +141,7 @@ fn common_folder(git: &Path) -> PathBuf {
 }
 
 /// The objection to the settings and hooks of a repository, and of its submodules.
-fn of_repository(git: &Path, work_tree: Option<&Path>, left: &mut usize) -> Option<String> {
+fn of_repository(git: &Path, work_tree: Option<&Path>, left: &mut usize, run: GitRun) -> Option<String> {
     let common = common_folder(git);
     for path in [common.join("config"), common.join("config.worktree"), git.join("config.worktree")] {
         let found = match read_settings(&path) {
@@ -117,15 +149,16 @@ fn of_repository(git: &Path, work_tree: Option<&Path>, left: &mut usize) -> Opti
             Some(Err(())) => return Some(format!("{} cannot be read", path.display())),
             Some(Ok(found)) => found,
         };
-        if let Some(setting) = found.iter().find(|setting| setting.may_run()) {
+        if let Some(setting) = found.iter().find(|setting| run.objects_to(setting)) {
             return Some(format!("git may run what {setting} in {} names", path.display()));
         }
     }
     let hook = common.join("hooks/post-index-change");
-    if hook.symlink_metadata().is_ok() {
+    // A hardened git runs no hooks.
+    if run == GitRun::Plain && hook.symlink_metadata().is_ok() {
         return Some(format!("git runs {}", hook.display()));
     }
-    let work_tree = work_tree?;
+    let work_tree = work_tree.filter(|_| run == GitRun::Plain)?;
     let links = in_index(&git.join("index"), "submodules", |entry, _| entry.is_gitlink());
     let Some(links) = links else {
         return Some(format!("{} cannot be read", git.join("index").display()));
@@ -136,7 +169,7 @@ fn of_repository(git: &Path, work_tree: Option<&Path>, left: &mut usize) -> Opti
         *left = left.saturating_sub(1);
         let why = match found {
             _ if *left == 0 => Some("there are too many submodules to look at".to_owned()),
-            Ok(found) => of_repository(&found, Some(&folder), left),
+            Ok(found) => of_repository(&found, Some(&folder), left, run),
             Err(why) => Some(why.into()),
         };
         if why.is_some() {

@@ -5,7 +5,7 @@
 //! Prompts come from the arguments, or as lines on standard input, in order.
 
 pub mod input;
-mod spending;
+pub(crate) mod spending;
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};

@@ -10,7 +10,7 @@ use tau_tools::Details;
 
 /// Tokens and dollars so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Spending {
+pub(crate) struct Spending {
     usage: Usage,
     /// Whether the price of the current model is known.
     is_priced: bool,
@@ -20,7 +20,7 @@ pub(super) struct Spending {
 
 impl Spending {
     /// Counts the next event.
-    pub(super) fn take(&mut self, event: &AgentEvent) {
+    pub(crate) fn take(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::Settings(SettingsEvent::ModelChanged { model }) => {
                 self.is_priced = model.cost.is_some();
@@ -49,8 +49,18 @@ impl Spending {
         self.usage.add(usage);
     }
 
+    /// The dollars of what has a known price.
+    pub(crate) fn dollars(&self) -> f64 {
+        self.usage.cost.total
+    }
+
+    /// The dollars; `None` if a price is unknown.
+    pub(crate) fn known_dollars(&self) -> Option<f64> {
+        (!self.has_unpriced).then_some(self.usage.cost.total)
+    }
+
     /// Adds the totals to the last record. `cost` is in US dollars, and null if a price is unknown.
-    pub(super) fn put_into(&self, record: &mut Value) {
+    pub(crate) fn put_into(&self, record: &mut Value) {
         let cost = if self.has_unpriced { Value::Null } else { json!(self.usage.cost.total) };
         protocol::set(record, "usage", json!(self.usage));
         protocol::set(record, "cost", cost);

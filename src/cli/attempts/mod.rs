@@ -1,0 +1,170 @@
+//! Attempts: the same task in several copies of the directory, until a command succeeds.
+//!
+//! The copies are working trees of git: of the directory's own repository, with what is not committed there, or of a
+//! private one where there is none. So the result of each is a commit, and taking one is applying a difference.
+
+mod copies;
+mod meter;
+pub(crate) mod run;
+pub(crate) mod take;
+pub(crate) mod words;
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::process::exit::Exit;
+use crate::worktrees::git::{Git, Repository};
+use tau_agent::settings::Paths;
+use tau_agent::settings::private_files::{read_capped, write_private};
+
+/// Maximum number of attempts at a task.
+pub(crate) const MOST: u32 = 16;
+/// Maximum size of a record, in bytes.
+const MAX_RECORD: u64 = 1024 * 1024;
+/// The references that keep the results.
+const KEPT: &str = "refs/tau/attempts";
+
+/// The attempts at one task.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Attempts {
+    pub id: String,
+    /// The directory in which the task was given.
+    pub dir: PathBuf,
+    /// The root of what was copied: the working tree, or the directory itself.
+    pub top: PathBuf,
+    /// The git folder that has the results.
+    pub repository: PathBuf,
+    /// Whether that is a private one of tau.
+    pub private: bool,
+    /// The commit with the files that each attempt began with.
+    pub base: String,
+    /// The command that decides.
+    pub check: String,
+    pub task: String,
+    /// The time of the start, in milliseconds since 1970.
+    pub started: i64,
+    pub attempts: Vec<Attempt>,
+}
+
+/// One attempt.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Attempt {
+    pub number: u32,
+    /// The copy's root.
+    pub path: PathBuf,
+    pub model: Option<String>,
+    /// The id of its session.
+    pub session: String,
+    /// How it ended, as an exit code; `None` if it did not run to its end.
+    pub exit_code: Option<u8>,
+    /// Whether the command has succeeded.
+    pub reached: bool,
+    pub seconds: f64,
+    /// US dollars; `None` if a price is not known.
+    pub cost: Option<f64>,
+    /// The commit with its files.
+    pub files: Option<String>,
+    pub changed: Changed,
+}
+
+/// The size of a difference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Changed {
+    pub files: u64,
+    pub added: u64,
+    pub removed: u64,
+}
+
+impl Attempts {
+    fn file(paths: &Paths, id: &str) -> PathBuf {
+        folder(paths).join(format!("{id}.json"))
+    }
+
+    /// Writes the record.
+    fn save(&self, paths: &Paths) -> Result<(), String> {
+        let bytes = serde_json::to_vec_pretty(self).map_err(|error| error.to_string())?;
+        write_private(&Self::file(paths, &self.id), &bytes)
+            .map_err(|error| format!("cannot write the record of the attempts: {error}"))
+    }
+
+    /// The attempt with this number.
+    pub fn attempt(&self, number: u32) -> Result<&Attempt, String> {
+        let last = self.attempts.len();
+        self.attempts
+            .iter()
+            .find(|attempt| attempt.number == number)
+            .ok_or_else(|| format!("there is no attempt {number}; they are 1 to {last}"))
+    }
+
+    /// The folder that names the repository, or the directory where there is none.
+    fn folder(&self) -> PathBuf {
+        if self.private {
+            return self.top.clone();
+        }
+        let repository = Repository { top: self.top.clone(), common: self.repository.clone() };
+        repository.folder().to_owned()
+    }
+
+    /// Git on the directory that was copied.
+    fn git(&self) -> Git<'_> {
+        let git = Git::within(&self.top);
+        if self.private { git.with_repository(&self.repository, &self.top) } else { git }
+    }
+
+    /// The exit code for all of them: that of success if one has succeeded, else that of the first.
+    pub fn exit(&self) -> Exit {
+        let codes = || self.attempts.iter().filter_map(|attempt| attempt.exit_code);
+        if self.attempts.iter().any(|attempt| attempt.reached) {
+            return Exit::Ok;
+        }
+        let of_code =
+            |code: u8| Exit::TABLE.iter().find(|(_, known, _)| *known == code).map(|(exit, ..)| *exit);
+        // An attempt that came further says more than one that failed.
+        let best = [Exit::GivenUp, Exit::Limit, Exit::Stuck]
+            .into_iter()
+            .find(|exit| codes().any(|code| code == exit.code()));
+        best.or_else(|| codes().find(|code| *code != 0).and_then(of_code)).unwrap_or(Exit::GivenUp)
+    }
+
+    /// The cost of all; `None` if a price is not known.
+    pub fn cost(&self) -> Option<f64> {
+        self.attempts.iter().map(|attempt| attempt.cost).sum()
+    }
+}
+
+/// The folder of the records, and of private repositories.
+fn folder(paths: &Paths) -> PathBuf {
+    paths.data.join("attempts")
+}
+
+/// All attempts at tasks in a directory or around it, the newest first.
+pub(crate) fn all(paths: &Paths, dir: &Path) -> Vec<Attempts> {
+    let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    let files = std::fs::read_dir(folder(paths)).into_iter().flatten().flatten().map(|entry| entry.path());
+    let read = |file: PathBuf| serde_json::from_slice::<Attempts>(&read_capped(&file, MAX_RECORD).ok()?).ok();
+    let mut all: Vec<Attempts> = files
+        .filter(|file| file.extension().is_some_and(|end| end == "json"))
+        .filter_map(read)
+        .filter(|attempts| dir.starts_with(&attempts.top))
+        .collect();
+    all.sort_by_key(|attempts| std::cmp::Reverse(attempts.started));
+    all
+}
+
+/// The attempts with this id, or the newest ones of a directory.
+pub(crate) fn found(paths: &Paths, dir: &Path, id: Option<&str>) -> Result<Attempts, String> {
+    let all = all(paths, dir);
+    let known: Vec<String> = all.iter().map(|attempts| attempts.id.clone()).collect();
+    let found = match id {
+        None => all.into_iter().next(),
+        Some(id) => all.into_iter().find(|attempts| attempts.id == id),
+    };
+    found.ok_or_else(|| match (id, known.as_slice()) {
+        (Some(id), [_, ..]) => format!("there are no attempts {id:?} here, but {}", known.join(", ")),
+        _ => "there are no attempts in this directory; `tau -n 3 --until COMMAND TASK` makes some".to_owned(),
+    })
+}

@@ -1,0 +1,294 @@
+//! Runs the attempts: an agent in each copy, all at the same time.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::meter::{Budget, Known, metered};
+use super::{Attempt, Attempts, KEPT, MOST, copies, words};
+use crate::args::CliArgs;
+use crate::args::front_end::{FrontEnd, StandardStreams};
+use crate::compose::{ComposedAgent, Setup, sessions};
+use crate::headless::print::{self, PrintOptions, PrintStreams};
+use crate::headless::progress::{Liveliness, ProgressLine};
+use crate::headless::prompts::CliPrompt;
+use crate::headless::{has_key, stdin_prompts, with_signals};
+use crate::process::exit::{Exit, Refusal, fail, say, warn};
+use crate::process::signals::{Caught, Signals};
+use crate::process::{crash, plain};
+use crate::worktrees::git::Git;
+use crate::worktrees::snapshot;
+use tau_agent::engine::task;
+use tau_protocol::command::AgentCommand;
+use tau_tools::counted::counted;
+
+/// Maximum number of characters of the task in the record.
+const MAX_TASK: usize = 400;
+
+/// An attempt that can begin.
+struct Ready {
+    setup: Setup,
+    agent: ComposedAgent,
+}
+
+/// Runs `tau -n N --until COMMAND PROMPT`; returns the program's end.
+pub(crate) fn run(args: CliArgs) -> Exit {
+    let prompts = match stdin_prompts::text(&args.prompts) {
+        Ok(prompts) => prompts,
+        Err(error) => return fail(Exit::Config, &error),
+    };
+    match begin(&args, &prompts) {
+        Ok((mut attempts, ready, setup)) => with_signals(async move |signals| {
+            let goal = args.goal();
+            let is_json = args.front_end(StandardStreams::here()) == FrontEnd::Json;
+            work(&setup, &mut attempts, ready, (prompts, goal), is_json, signals).await
+        }),
+        Err(refusal) => refusal.fail(),
+    }
+}
+
+/// Makes the copies, and composes an agent for each.
+fn begin(args: &CliArgs, prompts: &[CliPrompt]) -> Result<(Attempts, Vec<Ready>, Setup), Refusal> {
+    let count = args.attempts.unwrap_or(1);
+    if count > MOST {
+        return Err(Refusal::usage(format!("at most {MOST} attempts at once (-n)")));
+    }
+    let check = args.until.as_deref().unwrap_or_default();
+    let models: Vec<Option<String>> = match &args.settings.0.model {
+        Some(names) => names.split(',').map(|name| Some(name.trim().to_owned())).collect(),
+        None => vec![None],
+    };
+    let with_model = |number: usize| {
+        let mut args = args.clone();
+        args.settings.0.model = models.get(number % models.len().max(1)).cloned().flatten();
+        args
+    };
+    // What is wrong with the arguments is said before anything is copied.
+    let setup = Setup::read(with_model(0), print::PROFILE)?;
+    for number in 0..models.len() {
+        Setup::read_at(with_model(number), print::PROFILE, &setup.cwd)?.with_model()?;
+    }
+    crash::install(setup.paths.state.clone());
+    let task: String =
+        prompts.first().map(|prompt| prompt.text.chars().take(MAX_TASK).collect()).unwrap_or_default();
+    let made = copies::make(&setup.paths, &setup.cwd, count, (check, &task)).map_err(Refusal::config)?;
+    let (mut attempts, notes) = made;
+    setup.notices.iter().chain(&notes).for_each(|notice| warn(notice));
+    let mut ready = Vec::new();
+    for (index, attempt) in attempts.attempts.iter_mut().enumerate() {
+        let below = attempts.dir.strip_prefix(&attempts.top).unwrap_or(std::path::Path::new(""));
+        let dir = attempt.path.join(below);
+        let composed = Setup::read_at(with_model(index), print::PROFILE, &dir).and_then(|setup| {
+            let mut session = sessions::open(&setup)?;
+            session.survey();
+            let setup = setup.continuing(&session).with_model()?;
+            attempt.session = session.info().id.clone();
+            attempt.model = setup.model.as_ref().map(|model| format!("{}/{}", model.provider, model.id));
+            let agent = setup.agent(session)?;
+            Ok(Ready { setup, agent })
+        });
+        match composed {
+            Ok(composed) => ready.push(composed),
+            Err(refusal) => {
+                let _ = super::take::sweep(&setup.paths, &attempts);
+                return Err(refusal);
+            }
+        }
+    }
+    attempts.save(&setup.paths).map_err(Refusal::config)?;
+    Ok((attempts, ready, setup))
+}
+
+/// Runs all agents to their ends, and reports the results.
+async fn work(
+    setup: &Setup,
+    attempts: &mut Attempts,
+    ready: Vec<Ready>,
+    (prompts, goal): (Vec<CliPrompt>, Option<AgentCommand>),
+    is_json: bool,
+    mut signals: Signals,
+) -> Exit {
+    for one in &ready {
+        if let Err(refusal) = has_key(&one.setup, &mut signals).await {
+            let _ = super::take::sweep(&setup.paths, attempts);
+            return refusal.fail();
+        }
+    }
+    let budget = Arc::new(Budget::new(setup.args.max_cost, ready.len()));
+    let (stop, stopped) = watch::channel(None);
+    let mut running = FuturesUnordered::new();
+    for (index, one) in ready.into_iter().enumerate() {
+        let number = index + 1;
+        one.agent.notices.iter().for_each(|notice| warn(&format!("attempt {number}: {notice}")));
+        let options = PrintOptions {
+            prompts: prompts.clone(),
+            goal: goal.clone(),
+            timeout: setup.args.timeout.map(Duration::from_secs),
+            ..PrintOptions::default()
+        };
+        let (agent, known) = metered(task::spawn(one.agent.config), index, Arc::clone(&budget));
+        let streams = PrintStreams {
+            out: Box::new(tokio::io::sink()),
+            out_is_terminal: false,
+            progress: ProgressLine::new(Box::new(Prefixed::new(number)), liveliness()),
+        };
+        let stopped = stopped.clone();
+        running.push(async move {
+            let begun = Instant::now();
+            let exit = print::run(agent, options, streams, next_signal(stopped)).await;
+            (index, exit, begun.elapsed(), known)
+        });
+    }
+    if is_json {
+        for attempt in &attempts.attempts {
+            record(&words::started(attempts, attempt));
+        }
+    }
+    let (mut caught_first, mut is_capped, mut signals_sent) = (None, false, 0_u32);
+    loop {
+        tokio::select! {
+            done = running.next() => {
+                let Some((index, exit, took, known)) = done else { break };
+                let exit = if is_capped && caught_first.is_none() && exit == Exit::Terminated { Exit::Limit } else { exit };
+                ended(attempts, index, exit, took, &known).await;
+                if let (true, Some(attempt)) = (is_json, attempts.attempts.get(index)) {
+                    record(&words::ended(attempt));
+                }
+                if let Err(error) = attempts.save(&setup.paths) {
+                    warn(&error);
+                }
+            }
+            caught = signals.next() => {
+                if caught.exit().is_some() {
+                    caught_first = caught_first.or(Some(caught));
+                    signals_sent += 1;
+                    stop.send_replace(Some((signals_sent, caught)));
+                }
+            }
+            () = budget.used_up.notified(), if !is_capped => {
+                is_capped = true;
+                signals_sent += 1;
+                stop.send_replace(Some((signals_sent, Caught::Terminate)));
+            }
+        }
+    }
+    if is_capped {
+        warn("stopped: the limit of dollars for all attempts was reached (--max-cost)");
+    }
+    let exit = caught_first.and_then(Caught::exit).unwrap_or_else(|| attempts.exit());
+    report(attempts, exit, is_json)
+}
+
+/// Gives each signal that is sent to all attempts once.
+fn next_signal(mut stopped: watch::Receiver<Option<(u32, Caught)>>) -> impl AsyncFnMut() -> Caught {
+    async move || {
+        loop {
+            if stopped.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+            let caught = *stopped.borrow_and_update();
+            if let Some((_, caught)) = caught {
+                return caught;
+            }
+        }
+    }
+}
+
+/// Keeps the result of an attempt.
+async fn ended(attempts: &mut Attempts, index: usize, exit: Exit, took: Duration, known: &Mutex<Known>) {
+    let known = known.lock().clone();
+    let id = attempts.id.clone();
+    let base = attempts.base.clone();
+    let Some(attempt) = attempts.attempts.get_mut(index) else { return };
+    attempt.exit_code = Some(exit.code());
+    attempt.reached = known.reached;
+    attempt.seconds = (took.as_secs_f64() * 10.0).round() / 10.0;
+    attempt.cost = known.spending.known_dollars();
+    let (number, mut with_files) = (attempt.number, attempt.clone());
+    let kept =
+        tokio::task::spawn_blocking(move || keep(&mut with_files, &id, &base).map(|()| with_files)).await;
+    match kept.map_err(|error| error.to_string()).and_then(|kept| kept) {
+        Ok(with_files) => *attempt = with_files,
+        Err(why) => warn(&format!("attempt {number}: its files could not be kept: {why}")),
+    }
+}
+
+/// Keeps the files of an attempt as a commit.
+fn keep(attempt: &mut Attempt, id: &str, base: &str) -> Result<(), String> {
+    crate::worktrees::git::check_safe(&attempt.path)?;
+    snapshot::refuse_repositories(&attempt.path)?;
+    let git = Git::within(&attempt.path);
+    let files = snapshot::commit_files(git, Some(base), &format!("Attempt {}", attempt.number))?;
+    git.text(&["update-ref", &format!("{KEPT}/{id}/{}", attempt.number), &files])?;
+    attempt.changed = super::take::changed(git, base, &files)?;
+    attempt.files = Some(files);
+    Ok(())
+}
+
+fn report(attempts: &Attempts, exit: Exit, is_json: bool) -> Exit {
+    if is_json {
+        record(&json!({
+            "type": "attempts_end",
+            "id": attempts.id,
+            "exitCode": exit.code(),
+            "cost": attempts.cost(),
+            "reached": attempts.attempts.iter().filter(|attempt| attempt.reached).count(),
+        }));
+        return exit;
+    }
+    say(&words::table(attempts));
+    let reached = attempts.attempts.iter().filter(|attempt| attempt.reached).count();
+    let count = counted(attempts.attempts.len() as u64, "attempt");
+    warn(&format!(
+        "{reached} of {count} succeeded; `tau attempts diff N` shows one, `tau attempts take N` takes it, `tau attempts drop` \
+         throws all away"
+    ));
+    exit
+}
+
+fn record(value: &serde_json::Value) {
+    // A reader that has gone is noticed by the program's end.
+    let _ = say(&format!("{value}\n"));
+}
+
+fn liveliness() -> Liveliness {
+    use std::io::IsTerminal;
+
+    if io::stderr().is_terminal() { Liveliness::Lines } else { Liveliness::Quiet }
+}
+
+/// Standard error, with the number of an attempt before each line.
+struct Prefixed {
+    number: usize,
+    line: Vec<u8>,
+}
+
+impl Prefixed {
+    fn new(number: usize) -> Self {
+        Prefixed { number, line: Vec::new() }
+    }
+}
+
+impl Write for Prefixed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for byte in bytes {
+            if *byte == b'\n' {
+                let line = std::mem::take(&mut self.line);
+                warn(&format!("attempt {}: {}", self.number, plain::line(&String::from_utf8_lossy(&line))));
+            } else {
+                self.line.push(*byte);
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,70 @@
+//! The results of attempts, as a table and as JSON.
+
+use serde_json::{Value, json};
+
+use super::{Attempt, Attempts};
+use crate::commands::table;
+use crate::process::exit::Exit;
+use crate::process::plain;
+use tau_tools::counted::counted;
+
+/// The results as a table: number, outcome, time, cost, size of the difference, model, session.
+pub(crate) fn table(attempts: &Attempts) -> String {
+    table::columns(&attempts.attempts.iter().map(cells).collect::<Vec<_>>())
+}
+
+/// The row of an attempt.
+pub(crate) fn cells(attempt: &Attempt) -> [String; 7] {
+    let changed = attempt.changed;
+    [
+        attempt.number.to_string(),
+        outcome(attempt).to_owned(),
+        time(attempt.seconds),
+        attempt.cost.map_or_else(|| "$?".to_owned(), |cost| format!("${cost:.3}")),
+        format!("{} +{} -{}", counted(changed.files, "file"), changed.added, changed.removed),
+        plain::line(attempt.model.as_deref().unwrap_or_default()),
+        attempt.session.clone(),
+    ]
+}
+
+/// How an attempt ended, in words.
+fn outcome(attempt: &Attempt) -> &'static str {
+    match attempt.exit_code {
+        _ if attempt.reached => "succeeded",
+        None => "not finished",
+        Some(code) => {
+            Exit::TABLE.iter().find(|(_, known, _)| *known == code).map_or("ended", |(.., meaning)| *meaning)
+        }
+    }
+}
+
+fn time(seconds: f64) -> String {
+    let whole = seconds as u64;
+    if whole < 60 { format!("{seconds:.1} s") } else { format!("{} min {} s", whole / 60, whole % 60) }
+}
+
+/// The record of the start of an attempt.
+pub(super) fn started(attempts: &Attempts, attempt: &Attempt) -> Value {
+    json!({
+        "type": "attempt_start",
+        "id": attempts.id,
+        "attempt": attempt.number,
+        "directory": attempt.path,
+        "model": attempt.model,
+        "session": attempt.session,
+    })
+}
+
+/// The record of the end of an attempt.
+pub(super) fn ended(attempt: &Attempt) -> Value {
+    json!({
+        "type": "attempt_end",
+        "attempt": attempt.number,
+        "reached": attempt.reached,
+        "exitCode": attempt.exit_code,
+        "seconds": attempt.seconds,
+        "cost": attempt.cost,
+        "changed": attempt.changed,
+        "commit": attempt.files,
+    })
+}

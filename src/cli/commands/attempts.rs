@@ -1,0 +1,95 @@
+//! `tau attempts`: compares attempts at a task, takes one or parts of several, and removes the copies.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::args::attempts::{AttemptsAction, AttemptsArgs};
+use crate::attempts::take::{self, Part};
+use crate::attempts::{self, Attempt, Attempts, words};
+use crate::process::exit::{Exit, fail, say, warn};
+use crate::process::plain;
+use crate::worktrees;
+use tau_agent::settings::Paths;
+use tau_tools::counted::counted;
+
+/// Runs the command; returns the program's end.
+pub(crate) fn run(args: &AttemptsArgs) -> Exit {
+    let cwd = std::env::current_dir().map_err(|error| format!("cannot read the working directory: {error}"));
+    let done = cwd.and_then(|cwd| act(args, &worktrees::paths()?, &cwd));
+    match done {
+        Ok(text) => say(&text),
+        Err(why) => fail(Exit::Config, &why),
+    }
+}
+
+fn act(args: &AttemptsArgs, paths: &Paths, cwd: &Path) -> Result<String, String> {
+    match &args.action {
+        None | Some(AttemptsAction::List { json: false }) => Ok(list(paths, cwd)),
+        Some(AttemptsAction::List { json: true }) => {
+            let text = serde_json::to_string_pretty(&attempts::all(paths, cwd));
+            text.map(|text| text + "\n").map_err(|error| error.to_string())
+        }
+        Some(AttemptsAction::Diff { numbers, of }) => {
+            diff(&attempts::found(paths, cwd, of.as_deref())?, numbers)
+        }
+        Some(AttemptsAction::Take { number, parts, of }) => {
+            let found = attempts::found(paths, cwd, of.as_deref())?;
+            let parts: Vec<Part> = parts.iter().map(|part| Part::read(part)).collect();
+            taken(paths, &found, found.attempt(*number)?, &parts)
+        }
+        Some(AttemptsAction::Drop { of }) => {
+            let found = attempts::found(paths, cwd, of.as_deref())?;
+            take::sweep(paths, &found)?;
+            Ok(format!("removed {}\n", counted(found.attempts.len() as u64, "attempt")))
+        }
+    }
+}
+
+fn list(paths: &Paths, cwd: &Path) -> String {
+    let all = attempts::all(paths, cwd);
+    if all.is_empty() {
+        warn("there are no attempts in this directory; `tau -n 3 --until COMMAND TASK` makes some");
+    }
+    let text = |attempts: &Attempts| {
+        let task = plain::line(attempts.task.lines().next().unwrap_or_default());
+        let check = plain::line(&attempts.check);
+        format!("{}: {task} (until {check})\n{}", attempts.id, words::table(attempts))
+    };
+    all.iter().map(text).collect::<Vec<_>>().join("\n")
+}
+
+/// The changes of attempts, those of the same file one after another.
+pub(crate) fn diff(found: &Attempts, numbers: &[u32]) -> Result<String, String> {
+    let wanted: Vec<&Attempt> = match numbers {
+        [] => found.attempts.iter().filter(|attempt| attempt.files.is_some()).collect(),
+        numbers => numbers.iter().map(|number| found.attempt(*number)).collect::<Result<_, _>>()?,
+    };
+    let mut by_file: BTreeMap<String, String> = BTreeMap::new();
+    for attempt in wanted {
+        for (path, text) in take::shown(found, attempt)? {
+            let of_file = by_file.entry(path).or_default();
+            of_file.push_str(&format!("# attempt {}\n", attempt.number));
+            of_file.push_str(&plain::text(&text));
+        }
+    }
+    Ok(by_file.into_values().collect())
+}
+
+/// Takes an attempt, or parts of it; returns what was done.
+pub(crate) fn taken(
+    paths: &Paths,
+    found: &Attempts,
+    attempt: &Attempt,
+    parts: &[Part],
+) -> Result<String, String> {
+    let (session, files) = take::take(paths, found, attempt, parts)?;
+    let files = counted(files.len() as u64, "file");
+    let mut text =
+        format!("took attempt {}: {files}; `tau undo {session} --to 1` takes it back\n", attempt.number);
+    if parts.is_empty() {
+        take::sweep(paths, found)?;
+    } else {
+        text.push_str("the attempts stay: take more, or remove them with `tau attempts drop`\n");
+    }
+    Ok(text)
+}

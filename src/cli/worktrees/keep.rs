@@ -1,0 +1,239 @@
+//! The end of a worktree: merged back, or removed with what it had kept in the repository, from which it can be restored.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::Path;
+
+use super::git::{Git, Repository};
+use super::{Entered, Worktree, check_name, enter, is_name, record_file};
+use crate::process::plain;
+use tau_agent::settings::Paths;
+
+/// The references that keep removed worktrees: for each name the commit that was checked out, and one with all files.
+const KEPT: &str = "refs/tau/worktrees";
+/// Number of ignored paths that are named.
+const NAMED: usize = 3;
+
+/// A merged worktree.
+pub(crate) struct Merged {
+    /// The branch that has its work now.
+    pub into: String,
+    /// The ignored files that were removed.
+    pub lost: Option<String>,
+}
+
+impl Merged {
+    /// It in words.
+    pub fn words(&self, name: &str) -> String {
+        let lost = lost(self.lost.as_deref());
+        format!("merged {name} into {}, and removed it{lost}", plain::line(&self.into))
+    }
+}
+
+/// The ignored files that were removed, in words.
+fn lost(paths: Option<&str>) -> String {
+    paths.map(|paths| format!("; ignored files went with it: {}", plain::line(paths))).unwrap_or_default()
+}
+
+/// A removed worktree.
+pub(crate) struct Removed {
+    /// The name under which its work is kept; `None` if it had none.
+    pub kept: Option<String>,
+    /// The ignored files that were removed.
+    pub lost: Option<String>,
+}
+
+impl Removed {
+    /// It in words.
+    pub fn words(&self, name: &str) -> String {
+        let lost = lost(self.lost.as_deref());
+        match &self.kept {
+            Some(kept) => format!("removed {name}; `tau worktree restore {kept}` brings it back{lost}"),
+            None => format!("removed {name}, which had no work of its own{lost}"),
+        }
+    }
+}
+
+impl Worktree {
+    /// Merges it into the branch of the working tree that it was made from, and removes it. If that is not possible,
+    /// nothing is changed.
+    pub fn merge(&self, paths: &Paths) -> Result<Merged, String> {
+        let into = self.origin()?;
+        super::git::check_safe(&into)?;
+        let here = Git::within(&into);
+        let branch = here
+            .text(&["symbolic-ref", "--quiet", "--short", "HEAD"])
+            .map_err(|_| format!("no branch is checked out in {}; check one out first", into.display()))?;
+        let cannot = |why: &str| format!("cannot merge {} into {branch}: {why}", self.name);
+        if in_progress(&into) {
+            return Err(cannot(&format!("a merge or rebase in {} has not ended", into.display())));
+        }
+        if in_progress(&self.path) {
+            return Err(cannot("a merge or rebase in the worktree has not ended"));
+        }
+        let files = self.snapshot(&format!("Work in the worktree {}", self.name))?.files;
+        if let Some(conflicts) = conflicts(&into, &files) {
+            return Err(cannot(&format!("both changed {conflicts}; merge {branch} into the worktree first")));
+        }
+        let message = format!("Merge the worktree {}", self.name);
+        let options =
+            ["merge", "--quiet", "--no-edit", "--no-stat", "--no-verify", "--commit", "--no-squash"];
+        let merge = [&options[..], &["--ff", "-m", &message, &files]].concat();
+        if let Err(why) = here.with_identity().text(&merge) {
+            if in_progress(&into) {
+                let _ = here.text(&["merge", "--abort"]);
+            }
+            return Err(cannot(&format!("{why}; nothing was changed")));
+        }
+        let lost = self.ignored();
+        self.discard(paths)?;
+        Ok(Merged { into: branch, lost })
+    }
+
+    /// Removes it. What it had stays in the repository.
+    pub fn remove(&self, paths: &Paths) -> Result<Removed, String> {
+        if !self.exists() {
+            // Its branch stays.
+            let origin = self.origin()?;
+            let _ = self.forget_folder(&origin);
+            self.forget_record(paths)?;
+            return Ok(Removed { kept: None, lost: None });
+        }
+        let ahead = self.ahead()?;
+        let mut kept = None;
+        if !ahead.is_nothing() {
+            let snapshot = self.snapshot(&format!("Uncommitted files of the worktree {}", self.name))?;
+            let git = Git::within(&self.path);
+            let known = kept_in(&git)?;
+            let name = free_name(&self.name, &known);
+            git.text(&["update-ref", &format!("{KEPT}/{name}/files"), &snapshot.files])?;
+            git.text(&["update-ref", &format!("{KEPT}/{name}/head"), &snapshot.head])?;
+            kept = Some(name);
+        }
+        let lost = self.ignored();
+        self.discard(paths)?;
+        Ok(Removed { kept, lost })
+    }
+
+    /// The paths that git ignores, in words.
+    fn ignored(&self) -> Option<String> {
+        let list = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
+        let names = Git::within(&self.path).names(&list).unwrap_or_default();
+        let mut shown: Vec<String> =
+            names.iter().take(NAMED).map(|name| name.to_string_lossy().into_owned()).collect();
+        if names.len() > NAMED {
+            shown.push(format!("{} more", names.len() - NAMED));
+        }
+        (!shown.is_empty()).then(|| shown.join(", "))
+    }
+
+    /// Removes the folder, the record, and the branch if its commits are elsewhere.
+    fn discard(&self, paths: &Paths) -> Result<(), String> {
+        let origin = self.origin()?;
+        let tip = Git::within(&self.path).text(&["rev-parse", "--verify", "HEAD"])?;
+        self.forget_folder(&origin)?;
+        let git = Git::within(&origin);
+        let branch = self.branch();
+        let is_kept = |commit: &str| git.succeeds(&["merge-base", "--is-ancestor", &branch, commit]);
+        if is_kept(&tip) || is_kept("HEAD") {
+            git.text(&["branch", "--quiet", "-D", "--", &branch])?;
+        }
+        self.forget_record(paths)
+    }
+
+    fn forget_folder(&self, origin: &Path) -> Result<(), String> {
+        let remove = ["worktree", "remove", "--force", "--"].map(OsStr::new);
+        let arguments: Vec<&OsStr> = remove.into_iter().chain([self.path.as_os_str()]).collect();
+        Git::within(origin).bytes(&arguments).map(drop)
+    }
+
+    fn forget_record(&self, paths: &Paths) -> Result<(), String> {
+        let repository = Repository { top: self.from.clone(), common: self.repository.clone() };
+        let file = record_file(paths, &repository, &self.name);
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(format!("cannot remove {}: {error}", file.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a merge, a rebase or the like has not ended in a working tree.
+fn in_progress(dir: &Path) -> bool {
+    let git = Git::within(dir);
+    let names = ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
+    names.iter().any(|name| {
+        let path = git.path(&["rev-parse", "--path-format=absolute", "--git-path", name]);
+        path.is_ok_and(|path| path.symlink_metadata().is_ok())
+    })
+}
+
+/// The files with conflicts in a merge of a commit, in words; `None` if there are none, or if git is too old to tell.
+fn conflicts(dir: &Path, commit: &str) -> Option<String> {
+    let merge =
+        ["merge-tree", "--write-tree", "--name-only", "--no-messages", "HEAD", commit].map(OsStr::new);
+    let (code, output, _) = Git::within(dir).ended(&merge).ok()?;
+    let output = String::from_utf8_lossy(&output);
+    // The first line is the tree.
+    let files: Vec<&str> = output.lines().skip(1).filter(|line| !line.is_empty()).collect();
+    (code == 1 && !files.is_empty()).then(|| files.join(", "))
+}
+
+/// The removed worktrees that a repository keeps: the commits by name, `head` and `files`.
+fn kept_in(git: &Git<'_>) -> Result<BTreeMap<String, BTreeMap<String, String>>, String> {
+    let lines = git.text(&["for-each-ref", "--format=%(refname) %(objectname)", KEPT])?;
+    let mut all: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    for line in lines.lines() {
+        let Some((reference, commit)) = line.split_once(' ') else { continue };
+        let parts =
+            reference.strip_prefix(KEPT).and_then(|rest| rest.trim_start_matches('/').split_once('/'));
+        if let Some((name, kind)) = parts.filter(|(name, _)| is_name(name)) {
+            all.entry(name.to_owned()).or_default().insert(kind.to_owned(), commit.to_owned());
+        }
+    }
+    Ok(all)
+}
+
+/// The name, or the name with a number that is free.
+fn free_name<T>(name: &str, known: &BTreeMap<String, T>) -> String {
+    let numbered = (2_u32..).map(|number| format!("{name}-{number}"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    names.find(|name| !known.contains_key(name)).unwrap_or_else(|| name.to_owned())
+}
+
+/// The names of the removed worktrees that the repository around a directory keeps.
+pub(crate) fn kept(cwd: &Path) -> Result<Vec<String>, String> {
+    Ok(kept_in(&Git::within(cwd))?.into_keys().collect())
+}
+
+/// Makes a removed worktree again, with its uncommitted files.
+pub(crate) fn restore(paths: &Paths, cwd: &Path, name: &str) -> Result<Entered, String> {
+    check_name(name)?;
+    let git = Git::within(cwd);
+    let known = kept_in(&git)?;
+    let Some(commits) = known.get(name) else {
+        let names: Vec<&str> = known.keys().map(String::as_str).collect();
+        return Err(match names.as_slice() {
+            [] => "this repository keeps no removed worktree".to_owned(),
+            names => format!("no removed worktree is kept as {name:?}, but {}", names.join(", ")),
+        });
+    };
+    let (Some(head), Some(files)) = (commits.get("head"), commits.get("files")) else {
+        return Err(format!("what is kept of {name} is not complete: git for-each-ref {KEPT}/{name}"));
+    };
+    let branch = format!("refs/heads/tau/{name}");
+    if git.text(&["rev-parse", "--verify", "--quiet", &branch]).is_ok_and(|tip| tip != *head) {
+        return Err(format!("there is another branch tau/{name}; rename it first"));
+    }
+    let entered = enter(paths, cwd, name, Some(head))?;
+    let worktree = Git::within(&entered.worktree.path);
+    // The files come back, and what was not committed is not committed again.
+    worktree.text(&["read-tree", "-u", "--reset", files])?;
+    worktree.text(&["read-tree", head])?;
+    let _ = worktree.text(&["update-index", "-q", "--refresh"]);
+    for kind in commits.keys() {
+        git.text(&["update-ref", "-d", &format!("{KEPT}/{name}/{kind}")])?;
+    }
+    Ok(entered)
+}

@@ -1,0 +1,268 @@
+//! Worktrees: checkouts of a repository, each on a branch of its own, in a folder beside tau's.
+//!
+//! A record in tau's data folder, which the tools of a session cannot change, says where a worktree came from. Nothing
+//! is thrown away: what a removed worktree had stays in the repository ([`keep`]).
+
+pub(crate) mod copies;
+pub(crate) mod git;
+pub(crate) mod keep;
+pub(crate) mod session;
+pub(crate) mod snapshot;
+
+use std::ffi::OsStr;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use git::{Git, Repository};
+use tau_agent::session::is_session_id;
+use tau_agent::settings::Paths;
+use tau_agent::settings::private_files::{read_capped, write_private};
+use tau_tools::user_error::UserError;
+
+/// Maximum length of a name.
+const MAX_NAME: usize = 64;
+/// Maximum size of a record, in bytes.
+const MAX_RECORD: u64 = 64 * 1024;
+/// The commit from which the default branch of the repository is meant.
+const DEFAULT: &str = "default";
+
+/// A worktree of tau.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Worktree {
+    pub name: String,
+    pub path: PathBuf,
+    /// The working tree that it was made from, to which it is merged back.
+    pub from: PathBuf,
+    /// The git folder of the repository.
+    repository: PathBuf,
+    /// Whether it is the copy of an attempt, which lists leave out.
+    #[serde(default)]
+    attempt: bool,
+}
+
+/// A worktree that was made or found.
+pub(crate) struct Entered {
+    pub worktree: Worktree,
+    /// The remarks for the user.
+    pub notes: Vec<String>,
+}
+
+impl Worktree {
+    /// The branch of its own.
+    pub fn branch(&self) -> String {
+        format!("tau/{}", self.name)
+    }
+
+    /// Whether its folder is there.
+    pub fn exists(&self) -> bool {
+        self.path.join(".git").symlink_metadata().is_ok()
+    }
+
+    /// Refuses a folder that git would take for another repository than the one that it was made from, or in which
+    /// git would run programs.
+    fn check(&self) -> Result<(), String> {
+        let found = Repository::around(&self.path)?;
+        if found.common != self.repository || found.top != self.path.canonicalize().unwrap_or_default() {
+            let (path, other) = (self.path.display(), found.common.display());
+            return Err(format!("{path} belongs to another repository now: {other}"));
+        }
+        git::check_safe(&self.path)
+    }
+
+    /// The directory in it that corresponds to `dir` of another working tree.
+    pub fn inside(&self, dir: &Path) -> PathBuf {
+        let below = Repository::around(dir).ok().and_then(|repository| {
+            let dir = dir.canonicalize().ok()?;
+            dir.strip_prefix(repository.top).ok().map(Path::to_owned)
+        });
+        let dir = below.map(|below| self.path.join(below)).filter(|dir| dir.is_dir());
+        dir.unwrap_or_else(|| self.path.clone())
+    }
+}
+
+/// The folder of tau's files.
+pub(crate) fn paths() -> Result<Paths, UserError> {
+    Paths::discover(std::env::var_os("TAU_HOME").as_deref().map(Path::new))
+}
+
+fn record_file(paths: &Paths, repository: &Repository, name: &str) -> PathBuf {
+    paths.worktree_records_of(repository.folder()).join(format!("{name}.json"))
+}
+
+/// The record in a file; `None` if it is missing or damaged.
+fn read(file: &Path) -> Option<Worktree> {
+    let bytes = read_capped(file, MAX_RECORD).ok()?;
+    serde_json::from_slice(&bytes).ok().filter(|worktree: &Worktree| is_name(&worktree.name))
+}
+
+fn is_name(name: &str) -> bool {
+    is_session_id(name) && name.len() <= MAX_NAME && !name.contains("..") && !name.ends_with(".lock")
+}
+
+/// The name of a worktree of which none is known: short, and not used.
+pub(crate) fn new_name() -> String {
+    let id = tau_tools::ids::id().simple().to_string();
+    id.get(id.len().saturating_sub(6)..).unwrap_or(&id).to_owned()
+}
+
+fn check_name(name: &str) -> Result<(), String> {
+    let rules = "use letters, digits, `.`, `_` and `-`, with a letter or digit at both ends";
+    if is_name(name) { Ok(()) } else { Err(format!("{name:?} cannot name a worktree; {rules}")) }
+}
+
+/// Makes the worktree with this name, or finds it. It starts at the commit `start`, or at the one that is checked out
+/// in `cwd`.
+pub(crate) fn enter(paths: &Paths, cwd: &Path, name: &str, start: Option<&str>) -> Result<Entered, String> {
+    let cannot = |why: String| format!("cannot make a worktree: {why}");
+    check_name(name)?;
+    let repository = Repository::around(cwd).map_err(cannot)?;
+    let file = record_file(paths, &repository, name);
+    let known = read(&file).filter(|known| known.repository == repository.common);
+    if let Some(worktree) = known.clone().filter(Worktree::exists) {
+        if start.is_some() {
+            return Err(format!("there is a worktree {name} already; choose another name"));
+        }
+        worktree.check()?;
+        return Ok(Entered { worktree, notes: Vec::new() });
+    }
+    git::check_safe(&repository.top).map_err(cannot)?;
+    let commit = commit_of(&repository, start).map_err(cannot)?;
+    let path = paths.worktrees_of(repository.folder()).join(name);
+    let parent = path.parent().unwrap_or(&path);
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
+    made.map_err(|error| format!("cannot make {}: {error}", parent.display()))?;
+    // Git has the real path.
+    let path = parent.canonicalize().unwrap_or_else(|_| parent.to_owned()).join(name);
+    let from = match known {
+        Some(known) => known.from,
+        None => repository.top.clone(),
+    };
+    let worktree =
+        Worktree { name: name.to_owned(), path, from, repository: repository.common.clone(), attempt: false };
+    // The record comes first: of a worktree that was not finished, git knows.
+    let record = serde_json::to_vec(&worktree).map_err(|error| error.to_string());
+    let written = record.and_then(|record| write_private(&file, &record).map_err(|error| error.to_string()));
+    written.map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    if let Err(why) = check_out(&repository, &worktree, &commit) {
+        let _ = std::fs::remove_file(&file);
+        return Err(cannot(why));
+    }
+    let notes = copies::copy_included(&repository.top, &worktree.path, cwd);
+    Ok(Entered { worktree, notes })
+}
+
+/// The commit that is meant by a text of the user.
+fn commit_of(repository: &Repository, start: Option<&str>) -> Result<String, String> {
+    let git = Git::within(&repository.top);
+    let commit = |name: &str| {
+        let name = format!("{name}^{{commit}}");
+        git.text(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name]).ok()
+    };
+    match start {
+        None => {
+            commit("HEAD").ok_or_else(|| "the repository has no commit yet; commit something first".into())
+        }
+        Some(DEFAULT) => ["refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master"]
+            .into_iter()
+            .find_map(commit)
+            .ok_or_else(|| "the repository has no default branch; name a branch".to_owned()),
+        Some(name) => commit(name).ok_or_else(|| format!("there is no commit {name:?}")),
+    }
+}
+
+fn check_out(repository: &Repository, worktree: &Worktree, commit: &str) -> Result<(), String> {
+    let git = Git::within(&repository.top);
+    let branch = worktree.branch();
+    let exists = git.succeeds(&["show-ref", "--verify", "--quiet", &format!("refs/heads/{branch}")]);
+    let mut arguments: Vec<&OsStr> = ["worktree", "add", "--quiet"].map(OsStr::new).to_vec();
+    if git.path(&["rev-parse", "--git-common-dir"]).is_ok() && is_registered(&git, worktree) {
+        // Its folder was removed, and git still has it in its list.
+        arguments.push(OsStr::new("--force"));
+    }
+    if !exists {
+        arguments.extend(["--no-track", "-b", &branch].map(OsStr::new));
+    }
+    arguments.extend([OsStr::new("--"), worktree.path.as_os_str()]);
+    arguments.push(OsStr::new(if exists { branch.as_str() } else { commit }));
+    git.bytes(&arguments).map(drop)
+}
+
+/// Whether git has a worktree at this path in its list.
+fn is_registered(git: &Git<'_>, worktree: &Worktree) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+
+    let line = [b"worktree ".as_slice(), worktree.path.as_os_str().as_bytes()].concat();
+    let names = git.names(&["worktree", "list", "--porcelain", "-z"]).unwrap_or_default();
+    names.iter().any(|name| name.as_bytes() == line)
+}
+
+/// The worktrees of the repository around a directory, by name.
+pub(crate) fn all(paths: &Paths, cwd: &Path) -> Result<Vec<Worktree>, String> {
+    let repository = Repository::around(cwd)?;
+    let folder = paths.worktree_records_of(repository.folder());
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut all: Vec<Worktree> = files.filter_map(|file| read(&file)).collect();
+    all.retain(|worktree| worktree.repository == repository.common && !worktree.attempt);
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(all)
+}
+
+/// The worktree of this name in the repository around a directory.
+pub(crate) fn named(paths: &Paths, cwd: &Path, name: &str) -> Result<Worktree, String> {
+    let all = all(paths, cwd)?;
+    let known: Vec<&str> = all.iter().map(|worktree| worktree.name.as_str()).collect();
+    let missing = match known.as_slice() {
+        [] => "this repository has no worktrees of tau; `tau -w` makes one".to_owned(),
+        known => format!("there is no worktree {name:?}, but {}", known.join(", ")),
+    };
+    all.into_iter().find(|worktree| worktree.name == name).ok_or(missing)
+}
+
+/// Records the copy of an attempt, so that trust in the directory that it is a copy of counts there.
+pub(crate) fn record_attempt(paths: &Paths, folder: &Path, path: &Path, from: &Path) -> Result<(), String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let file = paths.worktree_records_of(folder).join(format!("{name}.json"));
+    let (path, from) = (path.to_owned(), from.to_owned());
+    let worktree = Worktree { name, path, from, repository: PathBuf::new(), attempt: true };
+    let record = serde_json::to_vec(&worktree).map_err(|error| error.to_string())?;
+    write_private(&file, &record).map_err(|error| format!("cannot write {}: {error}", file.display()))
+}
+
+/// Removes that record.
+pub(crate) fn forget_attempt(paths: &Paths, folder: &Path, path: &Path) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // What it names is gone.
+    let _ = std::fs::remove_file(paths.worktree_records_of(folder).join(format!("{name}.json")));
+}
+
+/// The worktree that contains a directory, if tau made it. Only tau's records decide.
+pub(crate) fn around(paths: &Paths, directory: &Path) -> Option<Worktree> {
+    tau_protocol::worktree::of(directory)?;
+    let folders = std::fs::read_dir(paths.worktree_records()).into_iter().flatten().flatten();
+    let files = folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten());
+    let mut all = files.filter_map(|file| read(&file.path()));
+    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    all.find(|worktree| directory.starts_with(&worktree.path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_folders_and_branches() {
+        for name in ["fix", "a.b", "a_b-c", "1"] {
+            assert!(is_name(name), "{name}");
+        }
+        let long = "a".repeat(65);
+        for name in
+            ["", "-f", "a/b", "..", "a..b", "x.lock", "a b", "a\u{1b}", "a\n", "@{-1}", "\u{e9}", &long]
+        {
+            assert!(!is_name(name), "{name:?}");
+        }
+        assert!(is_name(&new_name()));
+    }
+}

@@ -1,0 +1,46 @@
+//! Sessions of worktrees: those that are open there, and a session that moves to another directory.
+
+use std::path::{Path, PathBuf};
+
+use super::Worktree;
+use crate::live::record;
+use tau_agent::session::lock::{self, Life};
+use tau_agent::session::{Session, list};
+use tau_agent::settings::{Paths, Settings};
+
+/// Refuses a worktree in which a session is open; `own` is the id of the one that asks.
+pub(crate) fn refuse_open(paths: &Paths, worktree: &Worktree, own: Option<&str>) -> Result<(), String> {
+    let is_other = |id: &str| own != Some(id);
+    let live = record::all(paths).into_values().filter(|found| found.is_live).map(|found| found.record);
+    let live = live.filter(|record| record.directory.starts_with(&worktree.path)).map(|record| record.id);
+    let root = Settings::load_leniently(paths).0.session_root(paths);
+    let mut open: Vec<String> = live.filter(|id| is_other(id)).collect();
+    list::list(&root, Some(&worktree.path), &mut |row| {
+        let runs = lock::noted(&row.path).is_some_and(|owner| owner.life() == Life::Runs);
+        if runs && is_other(&row.id) && !open.contains(&row.id) {
+            open.push(row.id);
+        }
+        true
+    });
+    match open.first() {
+        None => Ok(()),
+        Some(id) => Err(format!("a session works in {}: end it first, or `tau stop {id}`", worktree.name)),
+    }
+}
+
+/// Makes a session in `dir`, or a copy there of the one in a file; returns its file.
+pub(crate) fn moved(paths: &Paths, file: Option<&Path>, dir: &Path) -> Result<PathBuf, String> {
+    let folder = Settings::load_leniently(paths).0.session_dir_for(paths, dir);
+    let made = match file {
+        Some(file) => Session::copy(file, Some(&folder), Some(dir)),
+        None => Ok(Session::begin(Some(&folder), dir, None)),
+    };
+    let mut session = made.map_err(|error| error.to_string())?;
+    session.make_file().and_then(|()| session.flush()).map_err(|error| error.to_string())?;
+    session.info().file.clone().ok_or_else(|| "the session has no file".to_owned())
+}
+
+/// The session in `dir` that was changed last.
+pub(crate) fn newest(paths: &Paths, dir: &Path) -> Option<PathBuf> {
+    list::newest(&Settings::load_leniently(paths).0.session_root(paths), dir)
+}

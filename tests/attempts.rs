@@ -1,0 +1,256 @@
+//! Attempts, through the program itself: the same task in several copies, compared, taken and swept.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::background_jobs::Home;
+use crate::support::processes::{gone, rare_sleep};
+use crate::support::program::{Ended, bare, calls_all, run, says_using};
+use crate::support::server::{Act, Server};
+use crate::time_limit::InTime;
+
+/// A home with a server that acts by the model and the number of results in the request.
+async fn home(choose: impl Fn(&str, usize) -> Act + Send + Sync + 'static) -> Home {
+    let server = Server::choosing(move |_, request| {
+        let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+        let results = body["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool");
+        choose(body["model"].as_str().unwrap(), results.count())
+    })
+    .await;
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("work")).unwrap();
+    std::fs::create_dir(dir.path().join("tau")).unwrap();
+    let models: String = ["a", "b", "c"]
+        .map(|id| format!("[[vendors.own.models]]\nid = \"{id}\"\ncontext_window = 100000\ncost = {{ input = 1000.0, output = 0.0 }}\n"))
+        .concat();
+    let providers = format!(
+        "[vendors.own]\napi = \"openai-completions\"\nbase_url = \"{}\"\napi_key = \"x\"\n{models}",
+        server.url()
+    );
+    std::fs::write(dir.path().join("tau/models.toml"), providers).unwrap();
+    Home { dir, server }
+}
+
+fn bash(command: &str) -> Act {
+    calls_all(&[("bash", json!({ "command": command }))], 10)
+}
+
+fn program(home: &Home, arguments: &[&str]) -> tokio::process::Command {
+    let mut command = bare(home.dir.path());
+    command.args(arguments).env("TAU_HOME", home.dir.path().join("tau")).env("TAU_PERMISSION_MODE", "auto");
+    command.current_dir(work(home));
+    command
+}
+
+async fn tau(home: &Home, arguments: &[&str]) -> Ended {
+    run(&mut program(home, arguments), None).await
+}
+
+fn work(home: &Home) -> PathBuf {
+    home.dir.path().join("work")
+}
+
+async fn script(home: &Home, script: &str) {
+    let git = "git() { command git -c user.name=x -c user.email=x@x -c init.defaultBranch=main \"$@\"; }";
+    let mut bash = tokio::process::Command::new("bash");
+    bash.env_clear().env("HOME", home.dir.path()).env("PATH", std::env::var_os("PATH").unwrap());
+    bash.current_dir(work(home)).args(["-c", &format!("set -e; {git}; {script}")]);
+    let status = bash.status().in_time("the shell").await;
+    assert!(status.unwrap().success(), "{script}");
+}
+
+fn text(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+/// The copies that are there.
+fn copies(home: &Home) -> Vec<PathBuf> {
+    let folders = std::fs::read_dir(home.dir.path().join("tau-worktrees")).into_iter().flatten().flatten();
+    let inside = folders.flat_map(|folder| std::fs::read_dir(folder.path()).unwrap());
+    let mut all: Vec<PathBuf> = inside.map(|entry| entry.unwrap().path()).collect();
+    all.sort();
+    all
+}
+
+/// Two models that reach the goal in different ways, and one that gives up.
+fn three(model: &str, results: usize) -> Act {
+    match (model, results) {
+        ("a", 0) => bash("sed -i 's/^1$/one/; s/^30$/thirty/' lines; touch done"),
+        ("b", _) => says_using("I cannot do it.", 10),
+        ("c", 0) => bash(
+            "sed -i 's/^1$/uno/; s/^30$/treinta/' lines; test -e draft && rm old && echo new >new; touch done",
+        ),
+        _ => says_using("Done.", 10),
+    }
+}
+
+#[tokio::test]
+async fn the_best_of_three_attempts_is_taken_and_can_be_undone() {
+    let home = home(three).await;
+    script(&home, "git init -q; seq 30 >lines; echo old >old; echo done >.gitignore; git add .; git commit -qm x; echo d >draft").await;
+    let ended =
+        tau(&home, &["-p", "-n", "3", "--model", "own/a,own/b,own/c", "--until", "test -e done", "go"]).await;
+    assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
+    let rows: Vec<Vec<&str>> = ended
+        .out
+        .lines()
+        .map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect())
+        .collect();
+    let cells = |row: usize| [rows[row][0], rows[row][1], rows[row][3], rows[row][4], rows[row][5]];
+    assert_eq!(cells(0), ["1", "succeeded", "$0.020", "1 file +2 -2", "own/a"], "{}", ended.out);
+    assert_eq!(cells(1), ["2", "goal given up", "$0.020", "0 files +0 -0", "own/b"], "{}", ended.out);
+    assert_eq!(cells(2), ["3", "succeeded", "$0.020", "3 files +3 -3", "own/c"], "{}", ended.out);
+    assert!(
+        ended.err.contains("2 of 3 attempts succeeded; `tau attempts diff N` shows one"),
+        "{}",
+        ended.err
+    );
+    assert_eq!(copies(&home).len(), 3);
+    assert!(!work(&home).join("done").exists() && text(&work(&home).join("lines")).starts_with("1\n"));
+    // Each has a session of its own, in its copy.
+    let folders = std::fs::read_dir(home.dir.path().join("tau/sessions")).unwrap();
+    let files = folders.flat_map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap());
+    let names: Vec<String> = files.map(|file| file.unwrap().path().to_string_lossy().into_owned()).collect();
+    for (row, number) in rows.iter().zip(1..) {
+        let of_copy = |name: &String| name.contains(&format!("-{number}--/")) && name.contains(row[6]);
+        assert!(names.iter().any(of_copy), "{} {names:?}", row[6]);
+    }
+    let diff = tau(&home, &["attempts", "diff"]).await;
+    let at = |needle: &str| diff.out.find(needle).unwrap_or_else(|| panic!("no {needle} in {}", diff.out));
+    assert!(at("+one") < at("+uno") && at("# attempt 1 hunk 2") < at("# attempt 3 hunk 2"));
+    let taken = tau(&home, &["attempts", "take", "3"]).await;
+    assert!(taken.out.starts_with("took attempt 3: 3 files; `tau undo "), "{}{}", taken.out, taken.err);
+    let lines = text(&work(&home).join("lines"));
+    assert!(lines.starts_with("uno\n") && lines.ends_with("treinta\n"));
+    assert!(work(&home).join("new").exists() && !work(&home).join("old").exists());
+    assert_eq!(copies(&home), Vec::<PathBuf>::new());
+    script(&home, "test -z \"$(git for-each-ref refs/tau)$(git worktree list | sed 1d)\"").await;
+    let session = taken.out.split('`').nth(1).unwrap().split(' ').nth(2).unwrap().to_owned();
+    let undone = tau(&home, &["undo", &session, "--to", "1", "--yes"]).await;
+    assert_eq!(undone.code, 0, "{}", undone.err);
+    assert!(text(&work(&home).join("lines")).starts_with("1\n") && text(&work(&home).join("old")) == "old\n");
+    assert!(!work(&home).join("new").exists() && work(&home).join("draft").exists());
+    assert!(
+        tau(&home, &["attempts", "take", "1"]).await.err.contains("there are no attempts in this directory")
+    );
+}
+
+#[tokio::test]
+async fn hunks_of_several_attempts_are_taken_where_there_is_no_repository() {
+    let home = home(three).await;
+    script(&home, "seq 30 >lines; echo old >old; echo d >draft; mkdir empty").await;
+    let ended =
+        tau(&home, &["-n", "3", "--json", "--model", "own/a,own/b,own/c", "--until", "test -e done", "go"])
+            .await;
+    assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
+    let records = ended.records();
+    let of =
+        |kind: &str| records.iter().filter(|record| record["type"] == kind).cloned().collect::<Vec<Value>>();
+    assert_eq!((of("attempt_start").len(), of("attempt_end").len(), of("attempts_end").len()), (3, 3, 1));
+    let end = of("attempts_end")[0].clone();
+    assert_eq!((&end["reached"], &end["exitCode"]), (&json!(2), &json!(0)), "{end}");
+    assert!((end["cost"].as_f64().unwrap() - 0.06).abs() < 1e-9, "{end}");
+    let second = of("attempt_end").into_iter().find(|record| record["attempt"] == 2).unwrap();
+    assert_eq!((&second["reached"], &second["exitCode"]), (&json!(false), &json!(8)), "{second}");
+    for (part, error) in [("lines:3", "has no hunk 3"), ("nothing", "does not change \"nothing\"")] {
+        let refused = tau(&home, &["attempts", "take", "1", part]).await;
+        assert!(refused.code == 3 && refused.err.contains(error), "{}", refused.err);
+    }
+    assert!(tau(&home, &["attempts", "take", "2"]).await.err.contains("attempt 2 has changed nothing"));
+    assert!(
+        tau(&home, &["attempts", "take", "4"]).await.err.contains("there is no attempt 4; they are 1 to 3")
+    );
+    let first = tau(&home, &["attempts", "take", "1", "lines:1"]).await;
+    assert!(first.out.contains("the attempts stay"), "{}{}", first.out, first.err);
+    let second = tau(&home, &["attempts", "take", "3", "lines:2", "new"]).await;
+    assert_eq!(second.code, 0, "{}", second.err);
+    let lines = text(&work(&home).join("lines"));
+    assert!(lines.starts_with("one\n2\n") && lines.ends_with("29\ntreinta\n"), "{lines}");
+    assert!(work(&home).join("new").exists() && work(&home).join("old").exists());
+    // What does not fit any more changes nothing.
+    let refused = tau(&home, &["attempts", "take", "3"]).await;
+    assert!(refused.err.contains("the files have changed since it began"), "{}", refused.err);
+    assert_eq!(text(&work(&home).join("lines")), lines);
+    let listed = tau(&home, &["attempts"]).await;
+    assert!(listed.out.contains(": go (until test -e done)\n1  succeeded"), "{}", listed.out);
+    assert_eq!(tau(&home, &["attempts", "drop"]).await.out, "removed 3 attempts\n");
+    assert_eq!(copies(&home), Vec::<PathBuf>::new());
+    assert_eq!(std::fs::read_dir(home.dir.path().join("tau/attempts")).unwrap().count(), 0);
+    assert!(!work(&home).join(".git").exists());
+}
+
+#[tokio::test]
+async fn one_limit_of_dollars_counts_all_attempts() {
+    // Each answer costs 1 cent; none ever reaches the goal.
+    let home = home(|_, results| bash(&format!("echo {results} >>file"))).await;
+    script(&home, "git init -q; echo x >file; git add .; git commit -qm x").await;
+    let ended =
+        tau(&home, &["-n", "3", "--model", "own/a", "--max-cost", "0.3", "--until", "false", "go"]).await;
+    assert_eq!(ended.code, 5, "{}{}", ended.out, ended.err);
+    assert!(ended.err.contains("the limit of dollars for all attempts was reached"), "{}", ended.err);
+    let asked = home.server.requests().len();
+    assert!(
+        (30..=36).contains(&asked),
+        "{asked} requests of a cent each, at most one more for each attempt on its way"
+    );
+    assert_eq!(tau(&home, &["attempts", "drop"]).await.code, 0);
+}
+
+#[tokio::test]
+async fn an_interrupt_stops_all_attempts_and_their_processes() {
+    let nap = rare_sleep(347);
+    let command = format!("touch begun; sleep {nap}");
+    let home = home(move |_, _| bash(&command)).await;
+    script(&home, "git init -q; echo x >file; git add .; git commit -qm x").await;
+    let child = program(&home, &["-n", "2", "--model", "own/a", "--until", "false", "go"]).spawn().unwrap();
+    let has_begun = || copies(&home).iter().filter(|copy| copy.join("begun").exists()).count() == 2;
+    let begun = std::time::Instant::now();
+    while !has_begun() {
+        assert!(begun.elapsed() < crate::time_limit::SOON, "they do not begin");
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().in_time("the end").await.unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    gone(&nap).await;
+    let listed = tau(&home, &["attempts", "list", "--json"]).await;
+    let all: Value = serde_json::from_str(&listed.out).unwrap();
+    assert_eq!(
+        (&all[0]["attempts"][0]["exitCode"], &all[0]["attempts"][1]["exitCode"]),
+        (&json!(130), &json!(130)),
+        "{all}"
+    );
+    // What they had is kept, too.
+    assert!(tau(&home, &["attempts", "diff", "1"]).await.out.contains("begun"));
+    assert_eq!(tau(&home, &["attempts", "drop"]).await.out, "removed 2 attempts\n");
+}
+
+#[tokio::test]
+async fn attempts_need_a_command_and_a_directory_that_can_be_copied() {
+    let home = home(three).await;
+    let refused = async |arguments: &[&str], code: i32, why: &str| {
+        let ended = tau(&home, arguments).await;
+        assert_eq!(ended.code, code, "{arguments:?} {}", ended.err);
+        assert!(ended.err.contains(why), "{arguments:?} {}", ended.err);
+    };
+    refused(&["-p", "-n", "2", "go"], 2, "--until").await;
+    refused(&["-p", "-n", "0", "--until", "true", "go"], 2, "a whole number above 0").await;
+    refused(&["-p", "-n", "17", "--until", "true", "go"], 2, "at most 16 attempts").await;
+    refused(&["-n", "2", "--until", "true", "--continue", "go"], 2, "cannot be used with").await;
+    refused(&["-n", "2", "--mode", "rpc", "--until", "true"], 2, "-n is for prompts").await;
+    refused(&["-n", "2", "--until", "true", "--model", "own/a,zzz", "go"], 3, "zzz").await;
+    refused(
+        &["-C", "..", "-n", "2", "--until", "true", "--model", "own/a", "go"],
+        3,
+        "it is your home directory",
+    )
+    .await;
+    script(&home, "git init -q; echo x >file; git add .; git commit -qm x; git init -q sub; git -C sub commit -q --allow-empty -m x").await;
+    refused(&["-n", "2", "--until", "true", "--model", "own/a", "go"], 3, "sub/ is a repository of its own")
+        .await;
+    assert_eq!(copies(&home), Vec::<PathBuf>::new());
+    assert_eq!(std::fs::read_dir(home.dir.path().join("tau/attempts")).map(Iterator::count).unwrap_or(0), 0);
+    assert_eq!(home.server.requests().len(), 0);
+}
