@@ -41,7 +41,7 @@ pub(super) fn copy(size: u64) -> String {
          gone() {{ rm -f \"$t\"; }}; trap gone EXIT; cat >\"$t\"; \
          if [ $(wc -c <\"$t\") -ne {size} ]; then echo \"the copy is not complete\" >&2; exit 1; fi; \
          chmod 700 \"$t\"; v=$(\"$t\" {WORD} {PROTOCOL} </dev/null); \
-         if [ \"$v\" != \"{spoken}\" ]; then echo \"it answers as another program\" >&2; exit 1; fi; \
+         [ \"$v\" = \"{spoken}\" ] || {{ echo \"it answers as another program\" >&2; exit 1; }}; \
          mv -f \"$t\" \"$d/{name}\"; echo \"{COPIED}$d/{name}\""
     ))
 }
