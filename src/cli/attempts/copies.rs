@@ -10,6 +10,7 @@ use crate::worktrees::git::{self, Git, Repository};
 use crate::worktrees::{self, copies, new_name, snapshot};
 use tau_agent::settings::Paths;
 use tau_tools::counted::byte_size;
+use tau_tools::user_error::UserError;
 
 /// Maximum number of files of a directory without a repository.
 const MAX_FILES: u64 = 100_000;
@@ -22,9 +23,9 @@ pub(super) fn make(
     dir: &Path,
     count: u32,
     (check, task): (&str, &str),
-) -> Result<(Attempts, Vec<String>), String> {
-    let cannot = |why: String| format!("cannot copy {}: {why}", dir.display());
-    let dir = dir.canonicalize().map_err(|error| cannot(error.to_string()))?;
+) -> Result<(Attempts, Vec<String>), UserError> {
+    let cannot = |why: UserError| UserError::new(format!("cannot copy {}", dir.display())).because(why);
+    let dir = dir.canonicalize().map_err(|error| cannot(UserError::of(error)))?;
     let id = new_name();
     let repository = match Repository::around(&dir) {
         Ok(repository) => Some(repository),
@@ -66,10 +67,10 @@ fn has_repository(dir: &Path) -> bool {
 }
 
 /// A private repository for a directory that has none.
-fn begin_repository(paths: &Paths, dir: &Path, id: &str) -> Result<PathBuf, String> {
+fn begin_repository(paths: &Paths, dir: &Path, id: &str) -> Result<PathBuf, UserError> {
     let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
     if home.is_some_and(|home| home.starts_with(dir)) {
-        return Err("it is your home directory, or above it; start in the folder of a project".to_owned());
+        return Err("it is your home directory, or above it; start in the folder of a project".into());
     }
     check_size(dir)?;
     let folder = folder(paths);
@@ -83,7 +84,7 @@ fn begin_repository(paths: &Paths, dir: &Path, id: &str) -> Result<PathBuf, Stri
 }
 
 /// Refuses a directory that is too large to be copied several times.
-fn check_size(dir: &Path) -> Result<(), String> {
+fn check_size(dir: &Path) -> Result<(), UserError> {
     let (mut files, mut bytes, mut folders) = (0_u64, 0_u64, vec![dir.to_owned()]);
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -97,14 +98,14 @@ fn check_size(dir: &Path) -> Result<(), String> {
                 return Err(format!(
                     "it has more than {MAX_FILES} files or {}; make it a git repository that ignores what is not needed",
                     byte_size(MAX_BYTES)
-                ));
+                ).into());
             }
         }
     }
     Ok(())
 }
 
-fn fill(paths: &Paths, attempts: &mut Attempts, count: u32) -> Result<Vec<String>, String> {
+fn fill(paths: &Paths, attempts: &mut Attempts, count: u32) -> Result<Vec<String>, UserError> {
     let git = attempts.git();
     let head = git.text(&["rev-parse", "--verify", "--quiet", "HEAD"]).ok();
     if !attempts.private {

@@ -17,6 +17,7 @@ use crate::process::exit::Exit;
 use crate::worktrees::git::{Git, Repository};
 use tau_agent::settings::Paths;
 use tau_agent::settings::private_files::{read_capped, write_private};
+use tau_tools::user_error::UserError;
 
 /// Maximum number of attempts at a task.
 pub(crate) const MOST: u32 = 16;
@@ -85,19 +86,19 @@ impl Attempts {
     }
 
     /// Writes the record.
-    fn save(&self, paths: &Paths) -> Result<(), String> {
+    fn save(&self, paths: &Paths) -> Result<(), UserError> {
         let bytes = serde_json::to_vec_pretty(self).map_err(|error| error.to_string())?;
         write_private(&Self::file(paths, &self.id), &bytes)
-            .map_err(|error| format!("cannot write the record of the attempts: {error}"))
+            .map_err(|error| format!("cannot write the record of the attempts: {error}").into())
     }
 
     /// The attempt with this number.
-    pub fn attempt(&self, number: u32) -> Result<&Attempt, String> {
+    pub fn attempt(&self, number: u32) -> Result<&Attempt, UserError> {
         let last = self.attempts.len();
         self.attempts
             .iter()
             .find(|attempt| attempt.number == number)
-            .ok_or_else(|| format!("there is no attempt {number}; they are 1 to {last}"))
+            .ok_or_else(|| format!("there is no attempt {number}; they are 1 to {last}").into())
     }
 
     /// The folder that names the repository, or the directory where there is none.
@@ -156,7 +157,7 @@ pub(crate) fn all(paths: &Paths, dir: &Path) -> Vec<Attempts> {
 }
 
 /// The attempts with this id, or the newest ones of a directory.
-pub(crate) fn found(paths: &Paths, dir: &Path, id: Option<&str>) -> Result<Attempts, String> {
+pub(crate) fn found(paths: &Paths, dir: &Path, id: Option<&str>) -> Result<Attempts, UserError> {
     let all = all(paths, dir);
     let known: Vec<String> = all.iter().map(|attempts| attempts.id.clone()).collect();
     let found = match id {
@@ -164,7 +165,10 @@ pub(crate) fn found(paths: &Paths, dir: &Path, id: Option<&str>) -> Result<Attem
         Some(id) => all.into_iter().find(|attempts| attempts.id == id),
     };
     found.ok_or_else(|| match (id, known.as_slice()) {
-        (Some(id), [_, ..]) => format!("there are no attempts {id:?} here, but {}", known.join(", ")),
-        _ => "there are no attempts in this directory; `tau -n 3 --until COMMAND TASK` makes some".to_owned(),
+        (Some(id), [_, ..]) => {
+            UserError::new(format!("there are no attempts {id:?} here, but {}", known.join(", ")))
+        }
+        _ => UserError::new("there are no attempts in this directory")
+            .remedy("`tau -n 3 --until COMMAND TASK` makes some"),
     })
 }

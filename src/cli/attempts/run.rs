@@ -27,6 +27,7 @@ use crate::worktrees::snapshot;
 use tau_agent::engine::task;
 use tau_protocol::command::AgentCommand;
 use tau_tools::counted::counted;
+use tau_tools::user_error::UserError;
 
 /// Maximum number of characters of the task in the record.
 const MAX_TASK: usize = 400;
@@ -213,14 +214,14 @@ async fn ended(attempts: &mut Attempts, index: usize, exit: Exit, took: Duration
     let (number, mut with_files) = (attempt.number, attempt.clone());
     let kept =
         tokio::task::spawn_blocking(move || keep(&mut with_files, &id, &base).map(|()| with_files)).await;
-    match kept.map_err(|error| error.to_string()).and_then(|kept| kept) {
+    match kept.map_err(|error| error.to_string()).and_then(|kept| kept.map_err(String::from)) {
         Ok(with_files) => *attempt = with_files,
         Err(why) => warn(&format!("attempt {number}: its files could not be kept: {why}")),
     }
 }
 
 /// Keeps the files of an attempt as a commit.
-fn keep(attempt: &mut Attempt, id: &str, base: &str) -> Result<(), String> {
+fn keep(attempt: &mut Attempt, id: &str, base: &str) -> Result<(), UserError> {
     crate::worktrees::git::check_safe(&attempt.path)?;
     snapshot::refuse_repositories(&attempt.path)?;
     let git = Git::within(&attempt.path);

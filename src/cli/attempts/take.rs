@@ -14,6 +14,7 @@ use tau_agent::settings::{Paths, Settings};
 use tau_agent::undo::{CallStart, SessionUndo, UndoOptions, prompts};
 use tau_protocol::message::{Message, UserContent, UserMessage};
 use tau_tools::access::Access;
+use tau_tools::user_error::UserError;
 
 /// The options of a difference: no program that a repository names, and everything that is needed to apply it.
 const DIFF: [&str; 8] = [
@@ -50,7 +51,7 @@ impl Part {
 }
 
 /// The size of the difference between two commits.
-pub(super) fn changed(git: Git<'_>, base: &str, files: &str) -> Result<Changed, String> {
+pub(super) fn changed(git: Git<'_>, base: &str, files: &str) -> Result<Changed, UserError> {
     let lines =
         git.text(&["diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--numstat", base, files])?;
     let mut changed = Changed::default();
@@ -64,9 +65,9 @@ pub(super) fn changed(git: Git<'_>, base: &str, files: &str) -> Result<Changed, 
 }
 
 /// The difference of an attempt to the files that it began with: one patch for each file, with its path.
-fn patches(attempts: &Attempts, attempt: &Attempt) -> Result<Vec<(String, Vec<u8>)>, String> {
+fn patches(attempts: &Attempts, attempt: &Attempt) -> Result<Vec<(String, Vec<u8>)>, UserError> {
     let Some(files) = &attempt.files else {
-        return Err(format!("attempt {} has no result", attempt.number));
+        return Err(format!("attempt {} has no result", attempt.number).into());
     };
     let git = attempts.git();
     let names = [
@@ -104,7 +105,7 @@ fn hunks(patch: &[u8]) -> (Vec<u8>, Vec<Vec<u8>>) {
 }
 
 /// The difference as text, with the numbers of the hunks.
-pub(crate) fn shown(attempts: &Attempts, attempt: &Attempt) -> Result<Vec<(String, String)>, String> {
+pub(crate) fn shown(attempts: &Attempts, attempt: &Attempt) -> Result<Vec<(String, String)>, UserError> {
     let text = |patch: &[u8]| {
         let (head, hunks) = hunks(patch);
         let mut text = String::from_utf8_lossy(&head).into_owned();
@@ -118,7 +119,11 @@ pub(crate) fn shown(attempts: &Attempts, attempt: &Attempt) -> Result<Vec<(Strin
 }
 
 /// The patch of the wanted parts, and the files that it changes.
-fn chosen(attempts: &Attempts, attempt: &Attempt, parts: &[Part]) -> Result<(Vec<u8>, Vec<String>), String> {
+fn chosen(
+    attempts: &Attempts,
+    attempt: &Attempt,
+    parts: &[Part],
+) -> Result<(Vec<u8>, Vec<String>), UserError> {
     let mut all = patches(attempts, attempt)?;
     if parts.is_empty() {
         let paths = all.iter().map(|(path, _)| path.clone()).collect();
@@ -152,13 +157,13 @@ pub(crate) fn take(
     attempts: &Attempts,
     attempt: &Attempt,
     parts: &[Part],
-) -> Result<(String, Vec<String>), String> {
+) -> Result<(String, Vec<String>), UserError> {
     if !attempts.private {
         git::check_safe(&attempts.top)?;
     }
     let (patch, changes) = chosen(attempts, attempt, parts)?;
     if patch.is_empty() {
-        return Err(format!("attempt {} has changed nothing", attempt.number));
+        return Err(format!("attempt {} has changed nothing", attempt.number).into());
     }
     let dir = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
     let file = dir.path().join("patch");
@@ -186,7 +191,7 @@ fn covered(
     attempts: &Attempts,
     attempt: &Attempt,
     changes: &[String],
-) -> Result<(String, SessionUndo), String> {
+) -> Result<(String, SessionUndo), UserError> {
     let (settings, _) = Settings::load_leniently(paths);
     let folder = settings.session_dir_for(paths, &attempts.top);
     let mut session = Session::begin(Some(&folder), &attempts.top, None);
@@ -209,7 +214,7 @@ fn covered(
 }
 
 /// Removes the copies, the results and the record.
-pub(crate) fn sweep(paths: &Paths, attempts: &Attempts) -> Result<(), String> {
+pub(crate) fn sweep(paths: &Paths, attempts: &Attempts) -> Result<(), UserError> {
     let mut failed = Vec::new();
     for attempt in &attempts.attempts {
         match remove_copy(attempts, &attempt.path) {
@@ -220,10 +225,7 @@ pub(crate) fn sweep(paths: &Paths, attempts: &Attempts) -> Result<(), String> {
     if attempts.private {
         let removed = std::fs::remove_dir_all(&attempts.repository);
         failed.extend(
-            removed
-                .err()
-                .filter(|error| error.kind() != std::io::ErrorKind::NotFound)
-                .map(|error| error.to_string()),
+            removed.err().filter(|error| error.kind() != std::io::ErrorKind::NotFound).map(UserError::of),
         );
     } else {
         let git = attempts.git();
@@ -234,15 +236,15 @@ pub(crate) fn sweep(paths: &Paths, attempts: &Attempts) -> Result<(), String> {
         }
     }
     if let Some(why) = failed.first() {
-        return Err(format!("not everything could be removed: {why}"));
+        return Err(format!("not everything could be removed: {why}").into());
     }
     match std::fs::remove_file(Attempts::file(paths, &attempts.id)) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.to_string()),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.to_string().into()),
         _ => Ok(()),
     }
 }
 
-fn remove_copy(attempts: &Attempts, path: &Path) -> Result<(), String> {
+fn remove_copy(attempts: &Attempts, path: &Path) -> Result<(), UserError> {
     if path.symlink_metadata().is_err() {
         return Ok(());
     }

@@ -11,23 +11,24 @@ use crate::process::plain;
 use crate::worktrees;
 use tau_agent::settings::Paths;
 use tau_tools::counted::counted;
+use tau_tools::user_error::UserError;
 
 /// Runs the command; returns the program's end.
 pub(crate) fn run(args: &AttemptsArgs) -> Exit {
     let cwd = std::env::current_dir().map_err(|error| format!("cannot read the working directory: {error}"));
-    let done = cwd.and_then(|cwd| act(args, &worktrees::paths()?, &cwd));
+    let done = cwd.and_then(|cwd| act(args, &worktrees::paths()?, &cwd).map_err(String::from));
     match done {
         Ok(text) => say(&text),
         Err(why) => fail(Exit::Config, &why),
     }
 }
 
-fn act(args: &AttemptsArgs, paths: &Paths, cwd: &Path) -> Result<String, String> {
+fn act(args: &AttemptsArgs, paths: &Paths, cwd: &Path) -> Result<String, UserError> {
     match &args.action {
         None | Some(AttemptsAction::List { json: false }) => Ok(list(paths, cwd)),
         Some(AttemptsAction::List { json: true }) => {
             let text = serde_json::to_string_pretty(&attempts::all(paths, cwd));
-            text.map(|text| text + "\n").map_err(|error| error.to_string())
+            text.map(|text| text + "\n").map_err(|error| error.to_string().into())
         }
         Some(AttemptsAction::Diff { numbers, of }) => {
             diff(&attempts::found(paths, cwd, of.as_deref())?, numbers)
@@ -59,7 +60,7 @@ fn list(paths: &Paths, cwd: &Path) -> String {
 }
 
 /// The changes of attempts, those of the same file one after another.
-pub(crate) fn diff(found: &Attempts, numbers: &[u32]) -> Result<String, String> {
+pub(crate) fn diff(found: &Attempts, numbers: &[u32]) -> Result<String, UserError> {
     let wanted: Vec<&Attempt> = match numbers {
         [] => found.attempts.iter().filter(|attempt| attempt.files.is_some()).collect(),
         numbers => numbers.iter().map(|number| found.attempt(*number)).collect::<Result<_, _>>()?,
@@ -81,7 +82,7 @@ pub(crate) fn taken(
     found: &Attempts,
     attempt: &Attempt,
     parts: &[Part],
-) -> Result<String, String> {
+) -> Result<String, UserError> {
     let (session, files) = take::take(paths, found, attempt, parts)?;
     let files = counted(files.len() as u64, "file");
     let mut text =

@@ -12,6 +12,7 @@ use crate::worktrees::snapshot::Ahead;
 use crate::worktrees::{self, Entered, Worktree, keep, session};
 use tau_agent::settings::Paths;
 use tau_tools::counted::counted;
+use tau_tools::user_error::UserError;
 
 /// Runs the command; returns the program's end.
 pub(crate) fn run(args: &WorktreeArgs) -> Exit {
@@ -48,7 +49,7 @@ pub(crate) fn say_kept() {
     }
 }
 
-fn here() -> Result<(Paths, std::path::PathBuf), String> {
+fn here() -> Result<(Paths, std::path::PathBuf), UserError> {
     let cwd =
         std::env::current_dir().map_err(|error| format!("cannot read the working directory: {error}"))?;
     Ok((worktrees::paths()?, cwd))
@@ -61,7 +62,7 @@ fn folder(entered: &Entered) -> String {
 }
 
 /// The commits and changes of a worktree, in words.
-fn has(worktree: &Worktree, ahead: &Result<Ahead, String>) -> String {
+fn has(worktree: &Worktree, ahead: &Result<Ahead, UserError>) -> String {
     match ahead {
         _ if !worktree.exists() => format!("its folder is missing; the branch {} stays", worktree.branch()),
         Ok(ahead) if ahead.is_nothing() => "nothing of its own".to_owned(),
@@ -74,7 +75,7 @@ fn has(worktree: &Worktree, ahead: &Result<Ahead, String>) -> String {
     }
 }
 
-fn list(paths: &Paths, cwd: &Path) -> Result<String, String> {
+fn list(paths: &Paths, cwd: &Path) -> Result<String, UserError> {
     let all = worktrees::all(paths, cwd)?;
     let row = |worktree: &Worktree| {
         let path = plain::line(&worktree.path.display().to_string());
@@ -92,7 +93,7 @@ fn list(paths: &Paths, cwd: &Path) -> Result<String, String> {
     Ok(table::columns(&rows))
 }
 
-fn list_as_json(paths: &Paths, cwd: &Path) -> Result<String, String> {
+fn list_as_json(paths: &Paths, cwd: &Path) -> Result<String, UserError> {
     let row = |worktree: &Worktree| -> Value {
         let (exists, ahead) = (worktree.exists(), worktree.ahead());
         let (ahead, error) = match ahead {

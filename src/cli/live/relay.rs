@@ -37,6 +37,7 @@ use crate::serve::problem::Problem;
 use tau_agent::session::list;
 use tau_agent::settings::Paths;
 use tau_protocol::approval::PermissionMode;
+use tau_tools::user_error::UserError;
 
 /// Maximum length of a line from the client, in bytes.
 const MAX_LINE: usize = 64 * 1024;
@@ -55,7 +56,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
     }
 }
 
-fn serve() -> Result<Exit, String> {
+fn serve() -> Result<Exit, UserError> {
     let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Warn);
     let environment = environment.map_err(|refusal| refusal.text)?;
     let root = environment.settings.session_root(&environment.paths);
@@ -64,7 +65,7 @@ fn serve() -> Result<Exit, String> {
         let Some(line) = line else { return Ok(Exit::Ok) };
         let hello: Hello = serde_json::from_slice(&line).map_err(|error| error.to_string())?;
         let welcome = welcome(&hello, &environment.paths, &root);
-        let welcome = welcome.unwrap_or_else(|why| Welcome::Refused { why });
+        let welcome = welcome.unwrap_or_else(|why| Welcome::Refused { why: why.into() });
         let text = serde_json::to_string(&welcome).map_err(|error| error.to_string())?;
         let mut out = io::stdout();
         writeln!(out, "{MARK}{text}").and_then(|()| out.flush()).map_err(|error| error.to_string())?;
@@ -106,7 +107,7 @@ fn line() -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Finds the session that a client wants, or begins it. The error is a sentence.
-fn welcome(hello: &Hello, paths: &Paths, root: &Path) -> Result<Welcome, String> {
+fn welcome(hello: &Hello, paths: &Paths, root: &Path) -> Result<Welcome, UserError> {
     let directory = hello.directory.as_deref().map(|text| folder(text, hello.again)).transpose()?;
     if let Some(wanted) = &hello.session {
         let here = || std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
@@ -136,11 +137,14 @@ fn welcome(hello: &Hello, paths: &Paths, root: &Path) -> Result<Welcome, String>
 }
 
 /// The session with this id, or the only one whose id begins or ends so, and its folder.
-fn named(paths: &Paths, root: &Path, wanted: &str) -> Result<(String, Option<PathBuf>), String> {
+fn named(paths: &Paths, root: &Path, wanted: &str) -> Result<(String, Option<PathBuf>), UserError> {
     if let Some(found) = known(paths, wanted) {
         return Ok((found.record.id, Some(found.record.directory)));
     }
-    let none = || format!("no session {wanted:?}; without one, the folder's or a new one is opened");
+    let none = || {
+        UserError::new(format!("no session {wanted:?}"))
+            .remedy("without one, the folder's or a new one is opened")
+    };
     // A path is none of the ways in which a session is named from elsewhere.
     if wanted.contains('/') || wanted.is_empty() {
         return Err(none());
@@ -150,7 +154,7 @@ fn named(paths: &Paths, root: &Path, wanted: &str) -> Result<(String, Option<Pat
 }
 
 /// The folder that a client names. One that is gone is refused, except where its session is known.
-fn folder(text: &str, known: bool) -> Result<PathBuf, String> {
+fn folder(text: &str, known: bool) -> Result<PathBuf, UserError> {
     let path = match text.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => {
             let home = std::env::home_dir().ok_or("the home folder is not known there")?;
@@ -161,8 +165,8 @@ fn folder(text: &str, known: bool) -> Result<PathBuf, String> {
     match path.canonicalize() {
         Ok(found) if found.is_dir() => Ok(found),
         _ if known => Ok(path),
-        Ok(_) => Err(format!("{} is not a folder", path.display())),
-        Err(error) => Err(format!("cannot work in {}: {error}", path.display())),
+        Ok(_) => Err(format!("{} is not a folder", path.display()).into()),
+        Err(error) => Err(format!("cannot work in {}: {error}", path.display()).into()),
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::process::exit::{Exit, fail, say};
+use tau_tools::user_error::UserError;
 
 /// The first argument of the process that has the session. Nobody types it.
 pub(crate) const WORD: &str = "--live-host";
@@ -44,7 +45,7 @@ pub(crate) fn begin(arguments: &[OsString]) -> Result<String, Exit> {
 
 /// Starts a process that has a session of this directory open, and waits for clients; returns the session's id.
 /// The session is the one of this id, which is begun if there is none, or a new one. The error is a sentence.
-pub(crate) fn open(directory: &Path, id: Option<&str>) -> Result<String, String> {
+pub(crate) fn open(directory: &Path, id: Option<&str>) -> Result<String, UserError> {
     let cannot = |error: std::io::Error| format!("cannot start the session: {error}");
     let program = std::env::current_exe().map_err(cannot)?;
     let mut command = Command::new(program);
@@ -65,5 +66,5 @@ pub(crate) fn open(directory: &Path, id: Option<&str>) -> Result<String, String>
     let _ = child.wait();
     let said = String::from_utf8_lossy(&said);
     let why = said.lines().rev().find_map(|line| line.strip_prefix("tau: "));
-    Err(why.unwrap_or("cannot start the session: its process ended").to_owned())
+    Err(why.unwrap_or("cannot start the session: its process ended").to_owned().into())
 }

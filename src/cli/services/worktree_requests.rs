@@ -28,7 +28,7 @@ impl Services {
                     let changes = counted(ahead.changes as u64, "change");
                     format!("{}, {changes}", counted(ahead.commits, "commit"))
                 }
-                Err(why) => why,
+                Err(why) => why.into(),
             },
             place: worktree.path.display().to_string(),
             is_removed: false,

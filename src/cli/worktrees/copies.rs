@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::git::Git;
 use tau_tools::counted::{byte_size, counted};
+use tau_tools::user_error::UserError;
 
 /// The file that lists files to copy, with the patterns of `.gitignore`.
 const INCLUDE: &str = ".worktreeinclude";
@@ -27,10 +28,10 @@ pub(crate) fn copy_included(from: &Path, to: &Path, dir: &Path) -> Vec<String> {
             let _ = copy(from, to, &name);
         }
     }
-    listed(from, to).err().into_iter().collect()
+    listed(from, to).err().map(String::from).into_iter().collect()
 }
 
-fn listed(from: &Path, to: &Path) -> Result<(), String> {
+fn listed(from: &Path, to: &Path) -> Result<(), UserError> {
     // Git would wait for a pipe of this name.
     if !from.join(INCLUDE).symlink_metadata().is_ok_and(|found| found.is_file()) {
         return Ok(());
@@ -49,12 +50,13 @@ fn listed(from: &Path, to: &Path) -> Result<(), String> {
             counted(count, "file"),
             byte_size(bytes),
             byte_size(MAX_BYTES)
-        ));
+        )
+        .into());
     }
     let failed = wanted.iter().filter(|name| copy(from, to, name).is_err()).count();
     match failed {
         0 => Ok(()),
-        failed => Err(format!("{} of {INCLUDE} could not be copied", counted(failed as u64, "file"))),
+        failed => Err(format!("{} of {INCLUDE} could not be copied", counted(failed as u64, "file")).into()),
     }
 }
 

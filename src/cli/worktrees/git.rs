@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use tau_agent::permissions;
 use tau_tools::process::{ChildEnv, git};
+use tau_tools::user_error::UserError;
 
 /// Settings for every run. Another git in a submodule would not be hardened, so none is started.
 const SETTINGS: [&str; 9] = [
@@ -45,7 +46,7 @@ pub(crate) struct Repository {
 
 impl Repository {
     /// The repository around a directory.
-    pub fn around(dir: &Path) -> Result<Self, String> {
+    pub fn around(dir: &Path) -> Result<Self, UserError> {
         let git = Git::within(dir);
         let top = git.path(&["rev-parse", "--show-toplevel"])?;
         let common = git.path(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
@@ -63,10 +64,10 @@ impl Repository {
 }
 
 /// Refuses a repository whose settings name programs that git would run.
-pub(crate) fn check_safe(dir: &Path) -> Result<(), String> {
+pub(crate) fn check_safe(dir: &Path) -> Result<(), UserError> {
     match permissions::git_runs_programs(dir, std::env::home_dir().as_deref()) {
         None => Ok(()),
-        Some(why) => Err(format!("{why}, so tau does not run git there; do it with git yourself")),
+        Some(why) => Err(format!("{why}, so tau does not run git there; do it with git yourself").into()),
     }
 }
 
@@ -110,7 +111,7 @@ impl<'a> Git<'a> {
     }
 
     /// Runs it; returns the exit code and the output, or what git said.
-    pub fn ended(&self, arguments: &[&OsStr]) -> Result<(i32, Vec<u8>, String), String> {
+    pub fn ended(&self, arguments: &[&OsStr]) -> Result<(i32, Vec<u8>, String), UserError> {
         let ended = self.command(arguments).output();
         let ended = ended.map_err(|error| format!("cannot run git: {error}"))?;
         let said = String::from_utf8_lossy(&ended.stderr);
@@ -122,22 +123,22 @@ impl<'a> Git<'a> {
     }
 
     /// Runs it; returns its output, or what git said when it failed.
-    pub fn bytes(&self, arguments: &[&OsStr]) -> Result<Vec<u8>, String> {
+    pub fn bytes(&self, arguments: &[&OsStr]) -> Result<Vec<u8>, UserError> {
         match self.ended(arguments)? {
             (0, output, _) => Ok(output),
-            (.., said) => Err(said),
+            (.., said) => Err(said.into()),
         }
     }
 
     /// Runs it with arguments in words; returns its output without the end of the last line.
-    pub fn text(&self, arguments: &[&str]) -> Result<String, String> {
+    pub fn text(&self, arguments: &[&str]) -> Result<String, UserError> {
         let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
         let output = self.bytes(&arguments)?;
         Ok(String::from_utf8_lossy(&output).trim_end().to_owned())
     }
 
     /// Runs it; returns the path that it prints.
-    pub fn path(&self, arguments: &[&str]) -> Result<PathBuf, String> {
+    pub fn path(&self, arguments: &[&str]) -> Result<PathBuf, UserError> {
         let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
         let mut output = self.bytes(&arguments)?;
         output.pop_if(|byte| *byte == b'\n');
@@ -145,7 +146,7 @@ impl<'a> Git<'a> {
     }
 
     /// Runs it; returns the names that it prints, each ended by a zero byte.
-    pub fn names(&self, arguments: &[&str]) -> Result<Vec<OsString>, String> {
+    pub fn names(&self, arguments: &[&str]) -> Result<Vec<OsString>, UserError> {
         let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
         let output = self.bytes(&arguments)?;
         let names = output.split(|byte| *byte == 0).filter(|name| !name.is_empty());

@@ -8,6 +8,7 @@ use super::git::{Git, Repository};
 use super::{Entered, Worktree, check_name, enter, is_name, record_file};
 use crate::process::plain;
 use tau_agent::settings::Paths;
+use tau_tools::user_error::UserError;
 
 /// The references that keep removed worktrees: for each name the commit that was checked out, and one with all files.
 const KEPT: &str = "refs/tau/worktrees";
@@ -57,7 +58,7 @@ impl Removed {
 impl Worktree {
     /// Merges it into the branch of the working tree that it was made from, and removes it. If that is not possible,
     /// nothing is changed.
-    pub fn merge(&self, paths: &Paths) -> Result<Merged, String> {
+    pub fn merge(&self, paths: &Paths) -> Result<Merged, UserError> {
         let into = self.origin()?;
         super::git::check_safe(&into)?;
         let here = Git::within(&into);
@@ -66,14 +67,16 @@ impl Worktree {
             .map_err(|_| format!("no branch is checked out in {}; check one out first", into.display()))?;
         let cannot = |why: &str| format!("cannot merge {} into {branch}: {why}", self.name);
         if in_progress(&into) {
-            return Err(cannot(&format!("a merge or rebase in {} has not ended", into.display())));
+            return Err(cannot(&format!("a merge or rebase in {} has not ended", into.display())).into());
         }
         if in_progress(&self.path) {
-            return Err(cannot("a merge or rebase in the worktree has not ended"));
+            return Err(cannot("a merge or rebase in the worktree has not ended").into());
         }
         let files = self.snapshot(&format!("Work in the worktree {}", self.name))?.files;
         if let Some(conflicts) = conflicts(&into, &files) {
-            return Err(cannot(&format!("both changed {conflicts}; merge {branch} into the worktree first")));
+            return Err(
+                cannot(&format!("both changed {conflicts}; merge {branch} into the worktree first")).into()
+            );
         }
         let message = format!("Merge the worktree {}", self.name);
         let options =
@@ -83,7 +86,7 @@ impl Worktree {
             if in_progress(&into) {
                 let _ = here.text(&["merge", "--abort"]);
             }
-            return Err(cannot(&format!("{why}; nothing was changed")));
+            return Err(cannot(&format!("{why}; nothing was changed")).into());
         }
         let lost = self.ignored();
         self.discard(paths)?;
@@ -91,7 +94,7 @@ impl Worktree {
     }
 
     /// Removes it. What it had stays in the repository.
-    pub fn remove(&self, paths: &Paths) -> Result<Removed, String> {
+    pub fn remove(&self, paths: &Paths) -> Result<Removed, UserError> {
         if !self.exists() {
             // Its branch stays.
             let origin = self.origin()?;
@@ -128,7 +131,7 @@ impl Worktree {
     }
 
     /// Removes the folder, the record, and the branch if its commits are elsewhere.
-    fn discard(&self, paths: &Paths) -> Result<(), String> {
+    fn discard(&self, paths: &Paths) -> Result<(), UserError> {
         let origin = self.origin()?;
         let tip = Git::within(&self.path).text(&["rev-parse", "--verify", "HEAD"])?;
         self.forget_folder(&origin)?;
@@ -141,18 +144,18 @@ impl Worktree {
         self.forget_record(paths)
     }
 
-    fn forget_folder(&self, origin: &Path) -> Result<(), String> {
+    fn forget_folder(&self, origin: &Path) -> Result<(), UserError> {
         let remove = ["worktree", "remove", "--force", "--"].map(OsStr::new);
         let arguments: Vec<&OsStr> = remove.into_iter().chain([self.path.as_os_str()]).collect();
         Git::within(origin).bytes(&arguments).map(drop)
     }
 
-    fn forget_record(&self, paths: &Paths) -> Result<(), String> {
+    fn forget_record(&self, paths: &Paths) -> Result<(), UserError> {
         let repository = Repository { top: self.from.clone(), common: self.repository.clone() };
         let file = record_file(paths, &repository, &self.name);
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(format!("cannot remove {}: {error}", file.display()))
+                Err(format!("cannot remove {}: {error}", file.display()).into())
             }
             _ => Ok(()),
         }
@@ -181,7 +184,7 @@ fn conflicts(dir: &Path, commit: &str) -> Option<String> {
 }
 
 /// The removed worktrees that a repository keeps: the commits by name, `head` and `files`.
-fn kept_in(git: &Git<'_>) -> Result<BTreeMap<String, BTreeMap<String, String>>, String> {
+fn kept_in(git: &Git<'_>) -> Result<BTreeMap<String, BTreeMap<String, String>>, UserError> {
     let lines = git.text(&["for-each-ref", "--format=%(refname) %(objectname)", KEPT])?;
     let mut all: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     for line in lines.lines() {
@@ -203,28 +206,28 @@ fn free_name<T>(name: &str, known: &BTreeMap<String, T>) -> String {
 }
 
 /// The names of the removed worktrees that the repository around a directory keeps.
-pub(crate) fn kept(cwd: &Path) -> Result<Vec<String>, String> {
+pub(crate) fn kept(cwd: &Path) -> Result<Vec<String>, UserError> {
     Ok(kept_in(&Git::within(cwd))?.into_keys().collect())
 }
 
 /// Makes a removed worktree again, with its uncommitted files.
-pub(crate) fn restore(paths: &Paths, cwd: &Path, name: &str) -> Result<Entered, String> {
+pub(crate) fn restore(paths: &Paths, cwd: &Path, name: &str) -> Result<Entered, UserError> {
     check_name(name)?;
     let git = Git::within(cwd);
     let known = kept_in(&git)?;
     let Some(commits) = known.get(name) else {
         let names: Vec<&str> = known.keys().map(String::as_str).collect();
         return Err(match names.as_slice() {
-            [] => "this repository keeps no removed worktree".to_owned(),
-            names => format!("no removed worktree is kept as {name:?}, but {}", names.join(", ")),
+            [] => "this repository keeps no removed worktree".into(),
+            names => format!("no removed worktree is kept as {name:?}, but {}", names.join(", ")).into(),
         });
     };
     let (Some(head), Some(files)) = (commits.get("head"), commits.get("files")) else {
-        return Err(format!("what is kept of {name} is not complete: git for-each-ref {KEPT}/{name}"));
+        return Err(format!("what is kept of {name} is not complete: git for-each-ref {KEPT}/{name}").into());
     };
     let branch = format!("refs/heads/tau/{name}");
     if git.text(&["rev-parse", "--verify", "--quiet", &branch]).is_ok_and(|tip| tip != *head) {
-        return Err(format!("there is another branch tau/{name}; rename it first"));
+        return Err(format!("there is another branch tau/{name}; rename it first").into());
     }
     let entered = enter(paths, cwd, name, Some(head))?;
     let worktree = Git::within(&entered.worktree.path);

@@ -63,11 +63,11 @@ impl Worktree {
 
     /// Refuses a folder that git would take for another repository than the one that it was made from, or in which
     /// git would run programs.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), UserError> {
         let found = Repository::around(&self.path)?;
         if found.common != self.repository || found.top != self.path.canonicalize().unwrap_or_default() {
             let (path, other) = (self.path.display(), found.common.display());
-            return Err(format!("{path} belongs to another repository now: {other}"));
+            return Err(format!("{path} belongs to another repository now: {other}").into());
         }
         git::check_safe(&self.path)
     }
@@ -108,22 +108,27 @@ pub(crate) fn new_name() -> String {
     id.get(id.len().saturating_sub(6)..).unwrap_or(&id).to_owned()
 }
 
-fn check_name(name: &str) -> Result<(), String> {
+fn check_name(name: &str) -> Result<(), UserError> {
     let rules = "use letters, digits, `.`, `_` and `-`, with a letter or digit at both ends";
-    if is_name(name) { Ok(()) } else { Err(format!("{name:?} cannot name a worktree; {rules}")) }
+    if is_name(name) { Ok(()) } else { Err(format!("{name:?} cannot name a worktree; {rules}").into()) }
 }
 
 /// Makes the worktree with this name, or finds it. It starts at the commit `start`, or at the one that is checked out
 /// in `cwd`.
-pub(crate) fn enter(paths: &Paths, cwd: &Path, name: &str, start: Option<&str>) -> Result<Entered, String> {
-    let cannot = |why: String| format!("cannot make a worktree: {why}");
+pub(crate) fn enter(
+    paths: &Paths,
+    cwd: &Path,
+    name: &str,
+    start: Option<&str>,
+) -> Result<Entered, UserError> {
+    let cannot = |why: UserError| UserError::new("cannot make a worktree").because(why);
     check_name(name)?;
     let repository = Repository::around(cwd).map_err(cannot)?;
     let file = record_file(paths, &repository, name);
     let known = read(&file).filter(|known| known.repository == repository.common);
     if let Some(worktree) = known.clone().filter(Worktree::exists) {
         if start.is_some() {
-            return Err(format!("there is a worktree {name} already; choose another name"));
+            return Err(format!("there is a worktree {name} already; choose another name").into());
         }
         worktree.check()?;
         return Ok(Entered { worktree, notes: Vec::new() });
@@ -148,14 +153,14 @@ pub(crate) fn enter(paths: &Paths, cwd: &Path, name: &str, start: Option<&str>) 
     written.map_err(|error| format!("cannot write {}: {error}", file.display()))?;
     if let Err(why) = check_out(&repository, &worktree, &commit) {
         let _ = std::fs::remove_file(&file);
-        return Err(cannot(why));
+        return Err(cannot(UserError::new(why)));
     }
     let notes = copies::copy_included(&repository.top, &worktree.path, cwd);
     Ok(Entered { worktree, notes })
 }
 
 /// The commit that is meant by a text of the user.
-fn commit_of(repository: &Repository, start: Option<&str>) -> Result<String, String> {
+fn commit_of(repository: &Repository, start: Option<&str>) -> Result<String, UserError> {
     let git = Git::within(&repository.top);
     let commit = |name: &str| {
         let name = format!("{name}^{{commit}}");
@@ -168,12 +173,12 @@ fn commit_of(repository: &Repository, start: Option<&str>) -> Result<String, Str
         Some(DEFAULT) => ["refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master"]
             .into_iter()
             .find_map(commit)
-            .ok_or_else(|| "the repository has no default branch; name a branch".to_owned()),
-        Some(name) => commit(name).ok_or_else(|| format!("there is no commit {name:?}")),
+            .ok_or_else(|| "the repository has no default branch; name a branch".to_owned().into()),
+        Some(name) => commit(name).ok_or_else(|| format!("there is no commit {name:?}").into()),
     }
 }
 
-fn check_out(repository: &Repository, worktree: &Worktree, commit: &str) -> Result<(), String> {
+fn check_out(repository: &Repository, worktree: &Worktree, commit: &str) -> Result<(), UserError> {
     let git = Git::within(&repository.top);
     let branch = worktree.branch();
     let exists = git.succeeds(&["show-ref", "--verify", "--quiet", &format!("refs/heads/{branch}")]);
@@ -200,7 +205,7 @@ fn is_registered(git: &Git<'_>, worktree: &Worktree) -> bool {
 }
 
 /// The worktrees of the repository around a directory, by name.
-pub(crate) fn all(paths: &Paths, cwd: &Path) -> Result<Vec<Worktree>, String> {
+pub(crate) fn all(paths: &Paths, cwd: &Path) -> Result<Vec<Worktree>, UserError> {
     let repository = Repository::around(cwd)?;
     let folder = paths.worktree_records_of(repository.folder());
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -211,24 +216,29 @@ pub(crate) fn all(paths: &Paths, cwd: &Path) -> Result<Vec<Worktree>, String> {
 }
 
 /// The worktree of this name in the repository around a directory.
-pub(crate) fn named(paths: &Paths, cwd: &Path, name: &str) -> Result<Worktree, String> {
+pub(crate) fn named(paths: &Paths, cwd: &Path, name: &str) -> Result<Worktree, UserError> {
     let all = all(paths, cwd)?;
     let known: Vec<&str> = all.iter().map(|worktree| worktree.name.as_str()).collect();
     let missing = match known.as_slice() {
         [] => "this repository has no worktrees of tau; `tau -w` makes one".to_owned(),
         known => format!("there is no worktree {name:?}, but {}", known.join(", ")),
     };
-    all.into_iter().find(|worktree| worktree.name == name).ok_or(missing)
+    all.into_iter().find(|worktree| worktree.name == name).ok_or(missing.into())
 }
 
 /// Records the copy of an attempt, so that trust in the directory that it is a copy of counts there.
-pub(crate) fn record_attempt(paths: &Paths, folder: &Path, path: &Path, from: &Path) -> Result<(), String> {
+pub(crate) fn record_attempt(
+    paths: &Paths,
+    folder: &Path,
+    path: &Path,
+    from: &Path,
+) -> Result<(), UserError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let file = paths.worktree_records_of(folder).join(format!("{name}.json"));
     let (path, from) = (path.to_owned(), from.to_owned());
     let worktree = Worktree { name, path, from, repository: PathBuf::new(), attempt: true };
     let record = serde_json::to_vec(&worktree).map_err(|error| error.to_string())?;
-    write_private(&file, &record).map_err(|error| format!("cannot write {}: {error}", file.display()))
+    write_private(&file, &record).map_err(|error| format!("cannot write {}: {error}", file.display()).into())
 }
 
 /// Removes that record.

@@ -7,9 +7,10 @@ use crate::live::record;
 use tau_agent::session::lock::{self, Life};
 use tau_agent::session::{Session, list};
 use tau_agent::settings::{Paths, Settings};
+use tau_tools::user_error::UserError;
 
 /// Refuses a worktree in which a session is open; `own` is the id of the one that asks.
-pub(crate) fn refuse_open(paths: &Paths, worktree: &Worktree, own: Option<&str>) -> Result<(), String> {
+pub(crate) fn refuse_open(paths: &Paths, worktree: &Worktree, own: Option<&str>) -> Result<(), UserError> {
     let is_other = |id: &str| own != Some(id);
     let live = record::all(paths).into_values().filter(|found| found.is_live).map(|found| found.record);
     let live = live.filter(|record| record.directory.starts_with(&worktree.path)).map(|record| record.id);
@@ -24,12 +25,14 @@ pub(crate) fn refuse_open(paths: &Paths, worktree: &Worktree, own: Option<&str>)
     });
     match open.first() {
         None => Ok(()),
-        Some(id) => Err(format!("a session works in {}: end it first, or `tau stop {id}`", worktree.name)),
+        Some(id) => {
+            Err(format!("a session works in {}: end it first, or `tau stop {id}`", worktree.name).into())
+        }
     }
 }
 
 /// Makes a session in `dir`, or a copy there of the one in a file; returns its file.
-pub(crate) fn moved(paths: &Paths, file: Option<&Path>, dir: &Path) -> Result<PathBuf, String> {
+pub(crate) fn moved(paths: &Paths, file: Option<&Path>, dir: &Path) -> Result<PathBuf, UserError> {
     let folder = Settings::load_leniently(paths).0.session_dir_for(paths, dir);
     let made = match file {
         Some(file) => Session::copy(file, Some(&folder), Some(dir)),
@@ -37,7 +40,7 @@ pub(crate) fn moved(paths: &Paths, file: Option<&Path>, dir: &Path) -> Result<Pa
     };
     let mut session = made.map_err(|error| error.to_string())?;
     session.make_file().and_then(|()| session.flush()).map_err(|error| error.to_string())?;
-    session.info().file.clone().ok_or_else(|| "the session has no file".to_owned())
+    session.info().file.clone().ok_or_else(|| "the session has no file".to_owned().into())
 }
 
 /// The session in `dir` that was changed last.

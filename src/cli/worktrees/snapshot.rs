@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::Worktree;
 use super::git::{Git, Repository};
+use tau_tools::user_error::UserError;
 
 /// The mode of a submodule in the index.
 const GIT_LINK: &[u8] = b"160000 ";
@@ -28,7 +29,7 @@ impl Ahead {
 
 impl Worktree {
     /// Compares it with the working tree that it was made from.
-    pub fn ahead(&self) -> Result<Ahead, String> {
+    pub fn ahead(&self) -> Result<Ahead, UserError> {
         self.check()?;
         let base = Git::within(&self.origin()?).text(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
         let range = format!("{base}..HEAD");
@@ -37,20 +38,23 @@ impl Worktree {
     }
 
     /// The working tree that it was made from, or that of the repository's own if that is gone.
-    pub fn origin(&self) -> Result<PathBuf, String> {
+    pub fn origin(&self) -> Result<PathBuf, UserError> {
         let is_of_repository = |dir: &Path| {
             Repository::around(dir).is_ok_and(|found| found.common == self.repository && found.top == dir)
         };
         let own = self.repository.parent().map(Path::to_owned);
         let found = [Some(self.from.clone()), own].into_iter().flatten().find(|dir| is_of_repository(dir));
         found.ok_or_else(|| {
-            format!("{} is not a working tree of its repository any more", self.from.display())
+            UserError::new(format!(
+                "{} is not a working tree of its repository any more",
+                self.from.display()
+            ))
         })
     }
 
     /// The commit with all its files, whether or not they are committed; the same as the one that is checked out if
     /// nothing is changed. Only files that git ignores are missing.
-    pub fn snapshot(&self, message: &str) -> Result<Snapshot, String> {
+    pub fn snapshot(&self, message: &str) -> Result<Snapshot, UserError> {
         self.check()?;
         refuse_repositories(&self.path)?;
         let git = Git::within(&self.path);
@@ -62,20 +66,20 @@ impl Worktree {
 
 /// The files of a working tree that are changed or new, and not committed. Fails if there is a repository among them,
 /// whose files git does not keep.
-fn changes(top: &Path) -> Result<Vec<PathBuf>, String> {
+fn changes(top: &Path) -> Result<Vec<PathBuf>, UserError> {
     refuse_submodules(top)?;
     let status = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"];
     let names = Git::within(top).names(&[status.as_slice(), &["--ignore-submodules=all"]].concat())?;
     let path = |name: &OsStr| PathBuf::from(OsStr::from_bytes(name.as_bytes().get(3..).unwrap_or_default()));
     let paths: Vec<PathBuf> = names.iter().map(|name| path(name)).collect();
     match paths.iter().find(|path| path.as_os_str().as_bytes().ends_with(b"/")) {
-        Some(nested) => Err(has_repository(top, nested)),
+        Some(nested) => Err(has_repository(top, nested).into()),
         None => Ok(paths),
     }
 }
 
 /// Fails if there is another repository in a working tree, whose files git does not keep.
-pub(crate) fn refuse_repositories(top: &Path) -> Result<(), String> {
+pub(crate) fn refuse_repositories(top: &Path) -> Result<(), UserError> {
     changes(top).map(drop)
 }
 
@@ -87,7 +91,7 @@ fn has_repository(top: &Path, nested: &Path) -> String {
 }
 
 /// Fails if a submodule is checked out: git would look at it with another git, whose environment is not hardened.
-fn refuse_submodules(top: &Path) -> Result<(), String> {
+fn refuse_submodules(top: &Path) -> Result<(), UserError> {
     let entries = Git::within(top).names(&["ls-files", "--stage", "-z"])?;
     let links = entries.iter().filter_map(|entry| {
         let entry = entry.as_bytes().strip_prefix(GIT_LINK)?;
@@ -95,7 +99,7 @@ fn refuse_submodules(top: &Path) -> Result<(), String> {
         Some(PathBuf::from(OsStr::from_bytes(name)))
     });
     let is_checked_out = |link: &PathBuf| top.join(link).join(".git").symlink_metadata().is_ok();
-    links.into_iter().find(is_checked_out).map_or(Ok(()), |link| Err(has_repository(top, &link)))
+    links.into_iter().find(is_checked_out).map_or(Ok(()), |link| Err(has_repository(top, &link).into()))
 }
 
 /// Copies an index with its time: git compares the contents of files that are not older than their index, since one
@@ -108,7 +112,7 @@ fn copy_index(index: &Path, copy: &Path) -> std::io::Result<()> {
 
 /// Makes a commit of all files of a working tree, upon `head`, and changes neither its index nor its branch. It is
 /// `head` itself if nothing is changed.
-pub(crate) fn commit_files(git: Git<'_>, head: Option<&str>, message: &str) -> Result<String, String> {
+pub(crate) fn commit_files(git: Git<'_>, head: Option<&str>, message: &str) -> Result<String, UserError> {
     let index = git.path(&["rev-parse", "--path-format=absolute", "--git-path", "index"])?;
     let dir = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
     let copy = dir.path().join("index");

@@ -4,6 +4,7 @@
 //! shell is taken. The directory is never an argument: it is sent to the tau there.
 
 use std::fmt;
+use tau_tools::user_error::UserError;
 
 /// The beginning of such an address.
 pub(crate) const SCHEME: &str = "ssh://";
@@ -22,10 +23,10 @@ pub(crate) struct SshAddress {
 
 impl SshAddress {
     /// Parses an address. The error is a sentence.
-    pub fn read(text: &str) -> Result<Self, String> {
+    pub fn read(text: &str) -> Result<Self, UserError> {
         let rest = text.strip_prefix(SCHEME).ok_or("it does not begin with ssh://")?;
         if text.len() > MAX {
-            return Err("it is too long".to_owned());
+            return Err("it is too long".into());
         }
         let (authority, path) = match rest.find('/') {
             Some(at) => rest.split_at(at),
@@ -36,7 +37,7 @@ impl SshAddress {
             None => (None, authority),
         };
         if user.as_ref().is_some_and(|user| user.contains(':')) {
-            return Err("a password in it could be seen by others; ssh asks for it".to_owned());
+            return Err("a password in it could be seen by others; ssh asks for it".into());
         }
         let (host, port) = host_and_port(place)?;
         for (what, name) in [("user", user.as_deref()), ("host", Some(host.as_str()))] {
@@ -47,7 +48,7 @@ impl SshAddress {
         let directory = match decoded(path)? {
             path if path.is_empty() || path == "/" => None,
             path if path.chars().any(char::is_control) => {
-                return Err("its folder has a control character".to_owned());
+                return Err("its folder has a control character".into());
             }
             path => Some(match path.strip_prefix("/~") {
                 Some(below) if below.is_empty() || below.starts_with('/') => format!("~{below}"),
@@ -91,7 +92,7 @@ impl fmt::Display for SshAddress {
     }
 }
 
-fn host_and_port(text: &str) -> Result<(String, Option<u16>), String> {
+fn host_and_port(text: &str) -> Result<(String, Option<u16>), UserError> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let (host, rest) = rest.split_once(']').ok_or("its host has no closing bracket")?;
@@ -104,28 +105,28 @@ fn host_and_port(text: &str) -> Result<(String, Option<u16>), String> {
         Some(port) => {
             Some(port.parse::<u16>().ok().filter(|port| *port > 0).ok_or("its port is not a number")?)
         }
-        None => return Err("something follows its host".to_owned()),
+        None => return Err("something follows its host".into()),
     };
     Ok((host.to_owned(), port))
 }
 
 /// Refuses a name that could be an option of ssh, or mean something to a shell that its configuration starts.
-fn check(what: &str, name: &str) -> Result<(), String> {
+fn check(what: &str, name: &str) -> Result<(), UserError> {
     let is_usual = |c: char| c.is_ascii_alphanumeric() || "._-+:%@".contains(c);
     if name.is_empty() {
-        return Err(format!("it has no {what}"));
+        return Err(format!("it has no {what}").into());
     }
     if name.starts_with('-') {
-        return Err(format!("its {what} begins with -"));
+        return Err(format!("its {what} begins with -").into());
     }
     match name.chars().find(|c| !is_usual(*c)) {
-        Some(other) => Err(format!("its {what} has the character {other:?}")),
+        Some(other) => Err(format!("its {what} has the character {other:?}").into()),
         None => Ok(()),
     }
 }
 
 /// The text with `%20` and the like replaced.
-fn decoded(text: &str) -> Result<String, String> {
+fn decoded(text: &str) -> Result<String, UserError> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -138,7 +139,7 @@ fn decoded(text: &str) -> Result<String, String> {
         let byte = pair.and_then(|pair| u8::try_from(pair).ok());
         bytes.push(byte.ok_or("a % in it is not followed by two digits")?);
     }
-    String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
+    String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned().into())
 }
 
 #[cfg(test)]

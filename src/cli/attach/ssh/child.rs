@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::address::SshAddress;
 use crate::process::{plain, stderr};
+use tau_tools::user_error::UserError;
 
 /// The variable that names another program in place of ssh.
 const PROGRAM: &str = "TAU_SSH";
@@ -64,7 +65,7 @@ impl Drop for SshChild {
 impl SshChild {
     /// Starts ssh with a command for the other machine, for a shell there, and an input. Fails when there is no
     /// such program.
-    pub fn start(address: &SshAddress, command: &str, input: Stdio, asks: Asks) -> Result<Self, String> {
+    pub fn start(address: &SshAddress, command: &str, input: Stdio, asks: Asks) -> Result<Self, UserError> {
         let program = std::env::var_os(PROGRAM).filter(|name| !name.is_empty());
         let program = program.unwrap_or_else(|| OsString::from("ssh"));
         let mut ssh = Command::new(&program);

@@ -10,6 +10,7 @@ use crate::attach::wire::relay::MARK;
 use crate::attach::wire::{Hello, Welcome};
 
 use crate::process::plain;
+use tau_tools::user_error::UserError;
 
 /// Maximum time in which a relay answers once the screen has the terminal.
 const AGAIN: Duration = Duration::from_secs(30);
@@ -45,7 +46,7 @@ impl OtherMachine {
 }
 
 /// Starts ssh and sends the request. The error is a sentence.
-pub(super) fn attempt(address: &SshAddress, hello: &Hello, asks: Asks) -> Result<Attempt, String> {
+pub(super) fn attempt(address: &SshAddress, hello: &Hello, asks: Asks) -> Result<Attempt, UserError> {
     let mut ssh = SshChild::start(address, &scripts::find(), Stdio::piped(), asks)?;
     let limit = (asks == Asks::Nobody).then_some(AGAIN);
     let answered = send(&mut ssh, hello).then(|| ssh.line(&scripts::ANSWERS, limit)).flatten();
@@ -58,7 +59,7 @@ pub(super) fn attempt(address: &SshAddress, hello: &Hello, asks: Asks) -> Result
 }
 
 /// Asks a relay that has not found the session yet once more. The error is a sentence.
-pub(super) fn ask_again(ssh: &mut SshChild, hello: &Hello) -> Result<Welcome, String> {
+pub(super) fn ask_again(ssh: &mut SshChild, hello: &Hello) -> Result<Welcome, UserError> {
     let lost = || "the connection ended".to_owned();
     let line = send(ssh, hello).then(|| ssh.line(&[MARK], None)).flatten();
     understood(&line.ok_or_else(lost)?.1)
@@ -68,7 +69,7 @@ fn send(ssh: &mut SshChild, hello: &Hello) -> bool {
     serde_json::to_string(hello).is_ok_and(|line| ssh.send(&line).is_ok())
 }
 
-fn understood(line: &str) -> Result<Welcome, String> {
+fn understood(line: &str) -> Result<Welcome, UserError> {
     serde_json::from_str(line)
-        .map_err(|_| "the tau there answers in a way that this one does not understand".to_owned())
+        .map_err(|_| "the tau there answers in a way that this one does not understand".to_owned().into())
 }

@@ -17,6 +17,7 @@ use super::connect::{Attempt, attempt};
 use crate::attach::wire::{Hello, Welcome};
 use crate::process::socket_folder;
 use tau_agent::settings::Paths;
+use tau_tools::user_error::UserError;
 
 /// The complaints of ssh when logging in again cannot succeed without the user.
 const NEEDS_USER: [&str; 3] =
@@ -108,7 +109,7 @@ impl Tunnel {
             None => {
                 let tunnel = Arc::clone(&self);
                 let connecting = tokio::task::spawn_blocking(move || tunnel.connect());
-                connecting.await.unwrap_or_else(|error| Err(fault(error.to_string())))
+                connecting.await.unwrap_or_else(|error| Err(fault(error.to_string().into())))
             }
         };
         match connected {
@@ -136,7 +137,7 @@ impl Tunnel {
         drop((input, output));
         let said = tokio::task::spawn_blocking(move || ssh.stop()).await.unwrap_or_default();
         let text = if said.is_empty() { "the connection ended".to_owned() } else { said };
-        *self.fault.lock() = Some(fault(text));
+        *self.fault.lock() = Some(fault(text.into()));
     }
 
     /// Logs in again, without asking anybody.
@@ -145,19 +146,19 @@ impl Tunnel {
             Attempt::Answered(ssh, Welcome::Session { .. }) => Ok(ssh),
             Attempt::Answered(_, Welcome::Refused { why }) => Err(Fault { text: why, is_final: true }),
             Attempt::Answered(_, Welcome::Choose { .. }) => {
-                Err(fault("the tau there asks for a folder".to_owned()))
+                Err(fault("the tau there asks for a folder".into()))
             }
             Attempt::NoTau(_) => Err(Fault { text: "the tau there is gone".to_owned(), is_final: true }),
             Attempt::Failed(said) if NEEDS_USER.iter().any(|sign| said.contains(sign)) => Err(Fault {
                 text: format!("ssh cannot log in again by itself ({said}); leave, and attach again"),
                 is_final: true,
             }),
-            Attempt::Failed(said) if said.is_empty() => Err(fault("there is no connection".to_owned())),
-            Attempt::Failed(said) => Err(fault(said)),
+            Attempt::Failed(said) if said.is_empty() => Err(fault("there is no connection".into())),
+            Attempt::Failed(said) => Err(fault(said.into())),
         }
     }
 }
 
-fn fault(text: String) -> Fault {
-    Fault { text, is_final: false }
+fn fault(text: UserError) -> Fault {
+    Fault { text: text.into(), is_final: false }
 }
