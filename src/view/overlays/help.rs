@@ -71,8 +71,8 @@ fn overview(model: &Model, theme: &Theme, width: u16) -> Vec<Line<'static>> {
         .commands
         .rows()
         .iter()
-        // `/hotkeys` opens the same help as `/help`.
-        .filter(|row| !matches!(row.slash, Slash::Prompt | Slash::Hotkeys))
+        // Those that open this help are of no use in it.
+        .filter(|row| !matches!(row.slash, Slash::Prompt | Slash::Hotkeys | Slash::Help))
         .map(|row| format!("/{}", row.name))
         .collect();
     let names = Line::styled(format!(" {}", names.join("  ")), theme.style(ThemeToken::Accent));
