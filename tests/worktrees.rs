@@ -307,7 +307,7 @@ async fn a_session_moves_to_a_worktree_and_back_with_what_it_did() {
         screen.wait_for("0 commits, 1 change");
         screen.type_keys("m");
         screen.wait_for("merged fix into main, and removed it");
-        screen.wait_for("in a copy of the session");
+        screen.wait_for(&format!("you are in {} now", screen.home().join("work").display()));
         screen.wait_for("~/work (main");
         assert_eq!(text(&screen.home().join("work/file")), "two\n");
         screen.type_keys("three\r");

@@ -104,7 +104,7 @@ fn of_origin(project: &Project, paths: &Paths) -> Result<Trust, UserError> {
     let worktree = worktrees::around(paths, project.root());
     let origin = worktree.and_then(|worktree| {
         let below = project.root().strip_prefix(&worktree.path).ok()?;
-        Some(if below.as_os_str().is_empty() { worktree.from.clone() } else { worktree.from.join(below) })
+        Some(worktrees::folder_below(&worktree.from, below))
     });
     match origin {
         Some(origin) => project.trust_of(&origin, &paths.trust_file()),

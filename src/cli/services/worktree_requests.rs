@@ -90,7 +90,7 @@ impl Services {
             return Ok(WorktreeDone { said, session: None });
         }
         let below = cwd.strip_prefix(&worktree.path).unwrap_or(Path::new("")).to_owned();
-        let dir = Some(origin.join(below)).filter(|dir| dir.is_dir()).unwrap_or(origin);
+        let dir = Some(worktrees::folder_below(&origin, &below)).filter(|dir| dir.is_dir()).unwrap_or(origin);
         let path = session::moved(&paths, file, &dir)?;
         let said = format!("{said}\nyou are in {} now, in a copy of the session", dir.display());
         Ok(WorktreeDone { said, session: Some(path) })

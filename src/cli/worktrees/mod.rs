@@ -78,7 +78,7 @@ impl Worktree {
             let dir = dir.canonicalize().ok()?;
             dir.strip_prefix(repository.top).ok().map(Path::to_owned)
         });
-        let dir = below.map(|below| self.path.join(below)).filter(|dir| dir.is_dir());
+        let dir = below.map(|below| folder_below(&self.path, &below)).filter(|dir| dir.is_dir());
         dir.unwrap_or_else(|| self.path.clone())
     }
 }
@@ -256,6 +256,12 @@ pub(crate) fn around(paths: &Paths, directory: &Path) -> Option<Worktree> {
     let mut all = files.filter_map(|file| read(&file.path()));
     let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     all.find(|worktree| directory.starts_with(&worktree.path))
+}
+
+/// A folder in another one. Joining an empty path would end the folder in a slash, which makes it another directory for
+/// lists of sessions.
+pub(crate) fn folder_below(folder: &Path, below: &Path) -> PathBuf {
+    if below.as_os_str().is_empty() { folder.to_owned() } else { folder.join(below) }
 }
 
 #[cfg(test)]
