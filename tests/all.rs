@@ -20,6 +20,7 @@ mod attach_wire;
 mod attempts;
 mod background;
 mod background_jobs;
+mod batch;
 mod board;
 mod chaos;
 mod clouds;

@@ -14,6 +14,7 @@ pub(crate) mod acp;
 pub mod args;
 pub(crate) mod attach;
 pub(crate) mod attempts;
+pub(crate) mod batch;
 pub mod commands;
 pub mod compose;
 pub mod headless;
@@ -57,28 +58,8 @@ fn run() -> Exit {
     hardening::close_process();
     signals::survive_file_size_limit();
     let arguments: Vec<_> = std::env::args_os().collect();
-    if let [_, word, rest @ ..] = arguments.as_slice()
-        && word == name_completion::WORD
-    {
-        return crash::or_crash(name_completion::run(rest));
-    }
-    if let [_, word, rest @ ..] = arguments.as_slice()
-        && word == live::start::WORD
-    {
-        hardening::keep_descriptors();
-        return crash::or_crash(live::host::run(rest));
-    }
-    if let [_, word, rest @ ..] = arguments.as_slice()
-        && word == live::start::OPEN
-    {
-        hardening::keep_descriptors();
-        return crash::or_crash(live::host::open(rest));
-    }
-    if let [_, word, rest @ ..] = arguments.as_slice()
-        && word == attach::wire::relay::WORD
-    {
-        hardening::keep_descriptors();
-        return crash::or_crash(live::relay::run(rest));
+    if let Some(exit) = internal(&arguments) {
+        return exit;
     }
     let arguments = args::command_words::as_flags(arguments);
     let subcommand = Subcommand::read(&arguments);
@@ -89,6 +70,7 @@ fn run() -> Exit {
         Ok(None) => {}
         Ok(Some(Subcommand::Models(args))) => return crash::or_crash(models::run(&args)),
         Ok(Some(Subcommand::Acp(args))) => return acp(*args),
+        Ok(Some(Subcommand::Batch(args))) => return crash::or_crash(batch::run(&args)),
         Ok(Some(Subcommand::Sessions(args))) => return crash::or_crash(sessions::run(&args)),
         Ok(Some(Subcommand::Export(args))) => return crash::or_crash(export::run(&args)),
         Ok(Some(Subcommand::Diff(args))) => return crash::or_crash(undo::diff(&args)),
@@ -133,6 +115,24 @@ fn run() -> Exit {
         return fail(Exit::Usage, &text);
     }
     converse(args, arguments.get(1..).unwrap_or_default())
+}
+
+/// Does what tau and its completion scripts start tau for, by a first word that no help names.
+fn internal(arguments: &[std::ffi::OsString]) -> Option<Exit> {
+    let [_, word, rest @ ..] = arguments else { return None };
+    if word == name_completion::WORD {
+        return Some(crash::or_crash(name_completion::run(rest)));
+    }
+    let words = [live::start::WORD, live::start::OPEN, attach::wire::relay::WORD];
+    if words.iter().any(|known| word == known) {
+        hardening::keep_descriptors();
+    }
+    match word.to_str()? {
+        live::start::WORD => Some(crash::or_crash(live::host::run(rest))),
+        live::start::OPEN => Some(crash::or_crash(live::host::open(rest))),
+        attach::wire::relay::WORD => Some(crash::or_crash(live::relay::run(rest))),
+        _ => None,
+    }
 }
 
 /// Passes control to the front end of a conversation; `arguments` are those of the program.

@@ -17,6 +17,7 @@ use tau::app::slash;
 use tau::cli::args::CliArgs;
 use tau::cli::args::attach::AttachArgs;
 use tau::cli::args::attempts::AttemptsArgs;
+use tau::cli::args::batch::BatchArgs;
 use tau::cli::args::export::ExportArgs;
 use tau::cli::args::import::ImportArgs;
 use tau::cli::args::login::LoginArgs;
@@ -210,6 +211,7 @@ fn every_flag_in_the_documents_exists() {
         UninstallArgs::command(),
         ProxyArgs::command().find_subcommand("add").unwrap().clone(),
         McpArgs::command().find_subcommand("login").unwrap().clone(),
+        BatchArgs::command(),
         AttemptsArgs::command().find_subcommand("take").unwrap().clone(),
         WorktreeArgs::command().find_subcommand("add").unwrap().clone(),
     ];

@@ -8,6 +8,7 @@ pub(crate) mod acp;
 pub mod attach;
 pub mod attempts;
 pub mod auth;
+pub mod batch;
 pub(crate) mod command_words;
 pub mod doctor;
 pub mod export;

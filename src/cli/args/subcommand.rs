@@ -6,6 +6,7 @@ use super::acp::AcpArgs;
 use super::attach::AttachArgs;
 use super::attempts::AttemptsArgs;
 use super::auth::AuthArgs;
+use super::batch::BatchArgs;
 use super::doctor::DoctorArgs;
 use super::export::ExportArgs;
 use super::extensions::ExtensionsArgs;
@@ -30,12 +31,13 @@ use super::update::UpdateArgs;
 use super::worktree::WorktreeArgs;
 
 /// The first words that name commands.
-pub(crate) const NAMES: [&str; 34] = [
+pub(crate) const NAMES: [&str; 35] = [
     "acp",
     "add",
     "attach",
     "attempts",
     "auth",
+    "batch",
     "board",
     "completions",
     "diff",
@@ -75,6 +77,8 @@ pub(crate) enum Subcommand {
     Acp(Box<AcpArgs>),
     /// `tau attach`.
     Attach(AttachArgs),
+    /// `tau batch`.
+    Batch(Box<BatchArgs>),
     /// `tau models`.
     Models(ModelsArgs),
     /// `tau auth`.
@@ -154,6 +158,7 @@ pub(crate) fn commands() -> Vec<Command> {
         named(JobsArgs::command(), "jobs"),
         named(AttemptsArgs::command(), "attempts"),
         named(WorktreeArgs::command(), "worktree"),
+        named(BatchArgs::command(), "batch"),
         named(ModelsArgs::command(), "models"),
         named(AuthArgs::command(), "auth"),
         named(LoginArgs::command(), "login"),
@@ -192,6 +197,7 @@ impl Subcommand {
             Some("add") => Subcommand::Add(AddArgs::try_parse_from(rest)?),
             Some("remove") => Subcommand::Remove(RemoveArgs::try_parse_from(rest)?),
             Some("attach") => Subcommand::Attach(AttachArgs::try_parse_from(rest)?),
+            Some("batch") => Subcommand::Batch(Box::new(BatchArgs::try_parse_from(rest)?)),
             Some("models") => Subcommand::Models(ModelsArgs::try_parse_from(rest)?),
             Some("export") => Subcommand::Export(ExportArgs::try_parse_from(rest)?),
             Some("auth") => Subcommand::Auth(AuthArgs::try_parse_from(rest)?),

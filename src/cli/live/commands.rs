@@ -249,7 +249,7 @@ fn print(texts: &[String]) -> Exit {
 }
 
 /// The text of a message of the model, in its JSON.
-fn answer_in(message: &Value) -> Option<String> {
+pub(crate) fn answer_in(message: &Value) -> Option<String> {
     if message.get("role").and_then(Value::as_str) != Some("assistant") {
         return None;
     }

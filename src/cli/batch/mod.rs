@@ -1,0 +1,255 @@
+//! `tau batch`: many tasks, each in a tau of its own, a few at a time, here or on the machines of an engine.
+//!
+//! [`tasks`] are read from a file, [`results`] are written to a folder that may be shared, once for each task, so
+//! that running again does only what is missing. [`runner`] runs one; [`slurm`] and [`kubernetes`] write what
+//! their engines run, which is this program for one task. [`report`] and [`progress`] say how it goes.
+
+mod kubernetes;
+mod progress;
+mod report;
+mod results;
+mod runner;
+mod slurm;
+mod tasks;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use crate::args::batch::{BatchArgs, Engine};
+use crate::headless;
+use crate::process::exit::{Exit, Refusal, say, warn};
+use crate::process::signals::Signals;
+use progress::Progress;
+use report::Report;
+use results::{BatchFolder, TaskResult};
+use runner::{Outcome, Stopping};
+use tasks::{BatchTask, TaskList};
+
+/// The interval at which the progress is drawn again.
+const BEAT: Duration = Duration::from_millis(500);
+
+/// Runs the batch, or hands it to an engine; returns the program's end.
+pub fn run(args: &BatchArgs) -> Exit {
+    begin(args).unwrap_or_else(|refusal| refusal.fail())
+}
+
+fn begin(args: &BatchArgs) -> Result<Exit, Refusal> {
+    let tasks = tasks::read(&args.tasks)?;
+    let path = args.results.clone().unwrap_or_else(|| beside(&tasks.file));
+    if args.report {
+        let results = BatchFolder::at(&path).results(&tasks.list)?;
+        return Ok(told(&Report::new(&tasks.list, results, HashMap::new()), args.json));
+    }
+    let chosen = chosen(&tasks, &args.only)?;
+    let folder = BatchFolder::make(&path)?;
+    let mut results = folder.results(&tasks.list)?;
+    if args.again {
+        let failed: Vec<String> =
+            results.values().filter(|result| !result.passed).map(|result| result.id.clone()).collect();
+        let failed: Vec<String> = failed.into_iter().filter(|id| chosen.contains(id)).collect();
+        folder.forget(&failed)?;
+        results.retain(|id, _| !failed.contains(id));
+    }
+    let missing: Vec<&BatchTask> = tasks
+        .list
+        .iter()
+        .filter(|task| chosen.contains(&task.id) && !results.contains_key(&task.id))
+        .collect();
+    match args.on {
+        Some(Engine::Slurm) => slurm::hand_over(args, &tasks, &missing, &folder),
+        Some(Engine::Kubernetes) => kubernetes::hand_over(args, &tasks, &missing, &folder),
+        None => here(args, &tasks, missing.into_iter().cloned().collect(), folder, results),
+    }
+}
+
+/// The results folder that is usual: `TASKS.results`.
+fn beside(file: &std::path::Path) -> PathBuf {
+    file.with_extension("results")
+}
+
+/// The ids of the tasks to run. Fails when one is not in the file.
+fn chosen(tasks: &TaskList, only: &[String]) -> Result<HashSet<String>, Refusal> {
+    if only.is_empty() {
+        return Ok(tasks.list.iter().map(|task| task.id.clone()).collect());
+    }
+    match only.iter().find(|id| tasks.find(id).is_none()) {
+        Some(id) => Err(Refusal::usage(format!("{} has no task {id:?}", tasks.file.display()))),
+        None => Ok(only.iter().cloned().collect()),
+    }
+}
+
+/// Prints the report; returns the program's end.
+fn told(report: &Report, as_json: bool) -> Exit {
+    let text = if as_json { format!("{}\n", report.json()) } else { report.text() };
+    match say(&text) {
+        Exit::Ok if report.is_perfect() => Exit::Ok,
+        Exit::Ok => Exit::Model,
+        failed => failed,
+    }
+}
+
+/// Runs the tasks without a result on this machine.
+fn here(
+    args: &BatchArgs,
+    tasks: &TaskList,
+    missing: Vec<BatchTask>,
+    folder: BatchFolder,
+    results: HashMap<String, TaskResult>,
+) -> Result<Exit, Refusal> {
+    let passed = results.values().filter(|result| result.passed).count();
+    let spent = results.values().filter_map(|result| result.cost).sum();
+    let counts = (passed, results.len() - passed);
+    let progress = Progress::new(args.json, missing.len() + results.len(), counts, spent);
+    let batch = Batch {
+        tasks: Arc::new(tasks.clone()),
+        folder,
+        at_once: args.at_once.get(),
+        most: args.max_cost,
+        spent,
+        waiting: missing.into(),
+        busy: HashSet::new(),
+        running: JoinSet::new(),
+        stop: watch::Sender::default(),
+        progress,
+        results,
+        reasons: HashMap::new(),
+    };
+    let (as_json, is_part) = (args.json, args.part);
+    let all: Vec<BatchTask> = match args.only.is_empty() {
+        true => tasks.list.clone(),
+        false => tasks.list.iter().filter(|task| args.only.contains(&task.id)).cloned().collect(),
+    };
+    Ok(headless::with_signals(async move |signals| {
+        let (results, reasons, ended) = batch.run(signals).await;
+        let report = Report::new(&all, results, reasons);
+        let exit = match is_part {
+            true if report.missing.is_empty() => Exit::Ok,
+            true => Exit::Model,
+            false => told(&report, as_json),
+        };
+        ended.unwrap_or(exit)
+    }))
+}
+
+/// The tasks of this machine.
+struct Batch {
+    tasks: Arc<TaskList>,
+    folder: BatchFolder,
+    at_once: usize,
+    /// Dollars after which no more tasks begin.
+    most: Option<f64>,
+    spent: f64,
+    waiting: VecDeque<BatchTask>,
+    /// Folders in which a task runs: two would disturb each other.
+    busy: HashSet<PathBuf>,
+    running: JoinSet<(BatchTask, Outcome)>,
+    stop: watch::Sender<Stopping>,
+    progress: Progress,
+    results: HashMap<String, TaskResult>,
+    reasons: HashMap<String, String>,
+}
+
+impl Batch {
+    /// Runs all; returns what is known of each, and the program's end if a signal came.
+    async fn run(
+        mut self,
+        mut signals: Signals,
+    ) -> (HashMap<String, TaskResult>, HashMap<String, String>, Option<Exit>) {
+        let mut ended = None;
+        let mut beat = Instant::now() + BEAT;
+        loop {
+            self.start();
+            if self.running.is_empty() {
+                break;
+            }
+            tokio::select! {
+                Some(done) = self.running.join_next() => {
+                    if let Ok((task, outcome)) = done && !self.ended(&task, outcome) {
+                        self.stop.send_replace(Stopping::Orderly);
+                    }
+                }
+                signal = signals.next() => {
+                    if let Some(exit) = signal.exit() {
+                        let how = if ended.is_some() { Stopping::Now } else { Stopping::Orderly };
+                        self.stop.send_replace(how);
+                        ended = Some(exit);
+                    }
+                }
+                () = sleep_until(beat), if self.progress.moves() => {
+                    self.progress.draw();
+                    beat = Instant::now() + BEAT;
+                }
+            }
+        }
+        self.progress.wipe();
+        if self.is_too_expensive() && !self.waiting.is_empty() {
+            let text = format!("{} tasks were not begun: --max-cost is reached", self.waiting.len());
+            warn(&text);
+        }
+        (self.results, self.reasons, ended)
+    }
+
+    fn is_too_expensive(&self) -> bool {
+        self.most.is_some_and(|most| self.spent >= most)
+    }
+
+    /// Begins as many tasks as can run now.
+    fn start(&mut self) {
+        let stops = *self.stop.borrow() != Stopping::No;
+        while !stops && !self.is_too_expensive() && self.running.len() < self.at_once {
+            let folder_of =
+                |task: &BatchTask| self.tasks.directory(task).map(|path| path.canonicalize().unwrap_or(path));
+            let is_free = |task: &BatchTask| folder_of(task).is_none_or(|path| !self.busy.contains(&path));
+            let Some(at) = self.waiting.iter().position(is_free) else { return };
+            let Some(task) = self.waiting.remove(at) else { return };
+            match self.folder.claim(&task.id) {
+                Ok(Some(claim)) => {
+                    self.busy
+                        .extend(self.tasks.directory(&task).map(|path| path.canonicalize().unwrap_or(path)));
+                    self.progress.begins(&task);
+                    let (tasks, folder) = (Arc::clone(&self.tasks), self.folder.clone());
+                    let stopping = self.stop.subscribe();
+                    self.running.spawn(async move {
+                        // Another process may have finished it since the list was read.
+                        let outcome = match folder.result(&task) {
+                            Ok(Some(result)) => Outcome::Result(Box::new(result)),
+                            Ok(None) => runner::run(&tasks, &task, &folder, stopping).await,
+                            Err(refusal) => Outcome::Missing(refusal.text),
+                        };
+                        drop(claim);
+                        (task, outcome)
+                    });
+                }
+                Ok(None) => {
+                    let why = "another tau batch works on it".to_owned();
+                    self.ended(&task, Outcome::Missing(why));
+                }
+                Err(error) => {
+                    self.ended(&task, Outcome::Missing(format!("it cannot be claimed: {error}")));
+                }
+            }
+        }
+    }
+
+    /// Notes the end of a task; returns whether somebody still reads the progress.
+    fn ended(&mut self, task: &BatchTask, outcome: Outcome) -> bool {
+        if let Some(path) = self.tasks.directory(task) {
+            self.busy.remove(&path.canonicalize().unwrap_or(path));
+        }
+        let told = self.progress.ends(&task.id, &outcome);
+        match outcome {
+            Outcome::Result(result) => {
+                self.spent += result.cost.unwrap_or_default();
+                self.results.insert(task.id.clone(), *result);
+            }
+            Outcome::Missing(why) => drop(self.reasons.insert(task.id.clone(), why)),
+        }
+        told
+    }
+}

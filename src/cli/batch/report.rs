@@ -1,0 +1,151 @@
+//! The report of a batch: how many tasks passed, what they cost, how long they took.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::results::TaskResult;
+use super::tasks::BatchTask;
+use crate::commands::table;
+use crate::process::plain;
+
+/// TaskList of each kind that the text names.
+const NAMED: usize = 20;
+
+/// The results of the tasks so far, and why others have none.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Report {
+    pub results: Vec<TaskResult>,
+    /// The tasks without a result, with the reason if an attempt was made.
+    pub missing: Vec<(String, Option<String>)>,
+}
+
+impl Report {
+    /// Of these tasks, in their order.
+    pub fn new(
+        tasks: &[BatchTask],
+        mut results: HashMap<String, TaskResult>,
+        mut reasons: HashMap<String, String>,
+    ) -> Self {
+        let mut report = Report::default();
+        for task in tasks {
+            match results.remove(&task.id) {
+                Some(result) => report.results.push(result),
+                None => report.missing.push((task.id.clone(), reasons.remove(&task.id))),
+            }
+        }
+        report
+    }
+
+    /// The number of tasks that passed.
+    pub fn passed(&self) -> usize {
+        self.results.iter().filter(|result| result.passed).count()
+    }
+
+    /// Whether every task has passed.
+    pub fn is_perfect(&self) -> bool {
+        self.missing.is_empty() && self.passed() == self.results.len()
+    }
+
+    /// The dollars of all results with a known price.
+    pub fn cost(&self) -> f64 {
+        self.results.iter().filter_map(|result| result.cost).sum()
+    }
+
+    fn tokens(&self) -> u64 {
+        self.results.iter().map(|result| result.tokens).fold(0, u64::saturating_add)
+    }
+
+    fn seconds(&self) -> f64 {
+        self.results.iter().map(|result| result.seconds).sum()
+    }
+
+    /// As JSON.
+    pub fn json(&self) -> Value {
+        let passed = self.passed();
+        let missing = self.missing.iter().map(|(id, why)| json!({ "id": id, "reason": why }));
+        json!({
+            "type": "report",
+            "tasks": self.results.len() + self.missing.len(),
+            "passed": passed,
+            "failed": self.results.len() - passed,
+            "missing": missing.collect::<Vec<_>>(),
+            "passRate": rate(passed, self.results.len()),
+            "cost": self.cost(),
+            "unpriced": self.results.iter().filter(|result| result.cost.is_none()).count(),
+            "tokens": self.tokens(),
+            "seconds": self.seconds(),
+            "results": self.results,
+        })
+    }
+
+    /// As text.
+    pub fn text(&self) -> String {
+        let (passed, with) = (self.passed(), self.results.len());
+        let all = with + self.missing.len();
+        let mut text = format!(
+            "{all} {}: {passed} passed, {} failed, {} without a result\n",
+            if all == 1 { "task" } else { "tasks" },
+            with - passed,
+            self.missing.len()
+        );
+        if let Some(rate) = rate(passed, with) {
+            text += &format!("pass rate {:.1} %\n", rate * 100.0);
+        }
+        let unpriced = self.results.iter().filter(|result| result.cost.is_none()).count();
+        let more = match unpriced {
+            0 => String::new(),
+            count => format!(", without {count} whose price is not known"),
+        };
+        text += &format!("cost ${:.4}{more}, {} tokens\n", self.cost(), self.tokens());
+        if let Some(slowest) = self.results.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds)) {
+            let (sum, longest) = (duration(self.seconds()), duration(slowest.seconds));
+            text += &format!("time {sum} of all tasks together, at most {longest} ({})\n", slowest.id);
+        }
+        let failed = self.results.iter().filter(|result| !result.passed);
+        let failed: Vec<[String; 2]> = failed.map(|result| [result.id.clone(), why(result)]).collect();
+        let missing = self.missing.iter();
+        let missing: Vec<[String; 2]> = missing
+            .map(|(id, why)| [id.clone(), plain::line(why.as_deref().unwrap_or("not tried yet"))])
+            .collect();
+        for (title, rows) in [("failed", failed), ("without a result", missing)] {
+            if rows.is_empty() {
+                continue;
+            }
+            text += &format!(
+                "\n{title}:\n{}",
+                table::columns(rows.get(..NAMED.min(rows.len())).unwrap_or_default())
+            );
+            if rows.len() > NAMED {
+                text += &format!("and {} more\n", rows.len() - NAMED);
+            }
+        }
+        text
+    }
+}
+
+/// The reason of a failed task, in a few words.
+pub(super) fn why(result: &TaskResult) -> String {
+    let text = match &result.check {
+        Some(check) => match check.exit_code {
+            Some(code) => format!("the check ended with {code}; {}", result.reason),
+            None => format!("the check did not end in time; {}", result.reason),
+        },
+        None => result.error.clone().unwrap_or_else(|| result.reason.clone()),
+    };
+    plain::line(&text)
+}
+
+fn rate(passed: usize, all: usize) -> Option<f64> {
+    (all > 0).then(|| passed as f64 / all as f64)
+}
+
+/// Seconds in words: `42s`, `3m12s`, `2h05m`.
+pub(super) fn duration(seconds: f64) -> String {
+    let seconds = seconds.max(0.0).round() as u64;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, seconds) => format!("{minutes}m{seconds:02}s"),
+        (hours, minutes, _) => format!("{hours}h{minutes:02}m"),
+    }
+}

@@ -1,0 +1,197 @@
+//! The shared folder of a batch: a result for each task, written once.
+//!
+//! `results/ID.json` are the results, `runs/ID.jsonl` the events of the last attempt, `work/ID` the clones, and
+//! `patches/ID.patch` what changed in them.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::tasks::BatchTask;
+use crate::process::exit::Refusal;
+use tau_agent::settings::private_files::{LockFile, read_capped};
+
+/// Maximum size of a result, in bytes.
+const MAX_SIZE: u64 = 4 << 20;
+
+/// The result of a task.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct TaskResult {
+    pub id: String,
+    /// The hash of the task.
+    pub task: String,
+    pub passed: bool,
+    /// The end of the run: its exit code, and that in words.
+    pub exit_code: u8,
+    pub reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckResult>,
+    /// US dollars; absent if the price of the model is not known.
+    pub cost: Option<f64>,
+    pub tokens: u64,
+    pub seconds: f64,
+    /// The last answer.
+    pub text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The file of the changes in a clone, from the batch's folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patch: Option<PathBuf>,
+    pub machine: String,
+    /// The end, as ISO 8601.
+    pub ended: String,
+}
+
+/// The end of the command that decides.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct CheckResult {
+    /// Absent if a signal or the time limit ended it.
+    pub exit_code: Option<i32>,
+    pub seconds: f64,
+    /// The end of its output.
+    pub output: String,
+}
+
+/// The folder.
+#[derive(Clone, Debug)]
+pub(crate) struct BatchFolder(PathBuf);
+
+impl BatchFolder {
+    /// Makes the folder. Fails with errors of the file system.
+    pub fn make(path: &Path) -> Result<Self, Refusal> {
+        let cannot = |error: io::Error| Refusal::config(format!("cannot use {}: {error}", path.display()));
+        for part in ["results", "runs", "work", "patches", "locks"] {
+            fs::create_dir_all(path.join(part)).map_err(cannot)?;
+        }
+        path.canonicalize().map(BatchFolder).map_err(cannot)
+    }
+
+    /// The folder, which may not exist.
+    pub fn at(path: &Path) -> Self {
+        BatchFolder(path.canonicalize().unwrap_or_else(|_| path.to_owned()))
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn result_file(&self, id: &str) -> PathBuf {
+        self.0.join("results").join(format!("{id}.json"))
+    }
+
+    /// The file of the events of a task's last attempt.
+    pub fn run_file(&self, id: &str) -> PathBuf {
+        self.0.join("runs").join(format!("{id}.jsonl"))
+    }
+
+    /// The file of what the last attempt wrote to standard error.
+    pub fn error_file(&self, id: &str) -> PathBuf {
+        self.0.join("runs").join(format!("{id}.err"))
+    }
+
+    /// The clone of a task.
+    pub fn work(&self, id: &str) -> PathBuf {
+        self.0.join("work").join(id)
+    }
+
+    /// The file of the changes in a clone, from this folder.
+    pub fn patch(id: &str) -> PathBuf {
+        Path::new("patches").join(format!("{id}.patch"))
+    }
+
+    /// Claims a task for this process, on this machine and, where the file system has locks across machines, on
+    /// others; `None` while another one works on it.
+    pub fn claim(&self, id: &str) -> io::Result<Option<LockFile>> {
+        LockFile::try_take(&self.0.join("locks").join(format!("{id}.lock")))
+    }
+
+    /// The result of a task; `None` if it has none.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is of a task with another content.
+    pub fn result(&self, task: &BatchTask) -> Result<Option<TaskResult>, Refusal> {
+        let file = self.result_file(&task.id);
+        let bytes = match read_capped(&file, MAX_SIZE) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Refusal::config(format!("cannot read {}: {error}", file.display()))),
+        };
+        let result: TaskResult = serde_json::from_slice(&bytes)
+            .map_err(|error| Refusal::config(format!("{} is no result: {error}", file.display())))?;
+        if result.task != task.hash {
+            return Err(Refusal::config(format!(
+                "{} is of another task called {}: give the task another id, or use another --results",
+                file.display(),
+                task.id
+            )));
+        }
+        Ok(Some(result))
+    }
+
+    /// The results of these tasks, by id. Fails like [`Self::result`].
+    pub fn results(&self, tasks: &[BatchTask]) -> Result<HashMap<String, TaskResult>, Refusal> {
+        let results = tasks.iter().filter_map(|task| self.result(task).transpose());
+        results.map(|result| result.map(|result| (result.id.clone(), result))).collect()
+    }
+
+    /// Writes the result of a task, unless there is one; returns whether it did. The file appears as a whole, and
+    /// is on disk then.
+    pub fn write(&self, result: &TaskResult) -> io::Result<bool> {
+        let folder = self.0.join("results");
+        let mut new = tempfile::Builder::new().prefix(".new-").tempfile_in(&folder)?;
+        serde_json::to_writer_pretty(&mut new, result)?;
+        new.write_all(b"\n")?;
+        new.as_file().sync_all()?;
+        // A link fails where there is a file; a rename would replace it.
+        match fs::hard_link(new.path(), self.result_file(&result.id)) {
+            Ok(()) => {
+                File::open(&folder)?.sync_all()?;
+                Ok(true)
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes the results of these tasks, so that they run again. Fails with errors of the file system.
+    pub fn forget(&self, ids: &[String]) -> Result<(), Refusal> {
+        for id in ids {
+            let file = self.result_file(id);
+            let removed = fs::remove_file(&file);
+            removed.map_err(|error| Refusal::config(format!("cannot remove {}: {error}", file.display())))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_written_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = BatchFolder::make(dir.path()).unwrap();
+        let task = BatchTask { id: "a".into(), hash: "h".into(), ..BatchTask::default() };
+        assert_eq!(folder.result(&task).unwrap(), None);
+        let result =
+            TaskResult { id: "a".into(), task: task.hash.clone(), passed: true, ..TaskResult::default() };
+        assert!(folder.write(&result).unwrap());
+        assert!(!folder.write(&TaskResult { passed: false, ..result.clone() }).unwrap());
+        assert_eq!(folder.result(&task).unwrap(), Some(result));
+        assert!(folder.result(&BatchTask { hash: "other".into(), ..task.clone() }).is_err());
+        assert_eq!(fs::read_dir(dir.path().join("results")).unwrap().count(), 1);
+        let held = folder.claim("a").unwrap();
+        assert!(held.is_some() && folder.claim("a").unwrap().is_none());
+        folder.forget(&["a".to_owned()]).unwrap();
+        assert_eq!(folder.result(&task).unwrap(), None);
+    }
+}

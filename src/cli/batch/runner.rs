@@ -1,0 +1,355 @@
+//! Runs one task: a clone if it wants one, tau in a process of its own, and the command that decides.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+
+use super::results::{BatchFolder, CheckResult, TaskResult};
+use super::tasks::{BatchTask, TaskList};
+use crate::live::commands::answer_in;
+use crate::process::exit::Exit;
+use crate::process::plain;
+use tau_tools::regular_files::read_text;
+use tau_tools::user_error::UserError;
+
+/// Maximum time of a command that decides.
+const CHECK: Duration = Duration::from_secs(3600);
+/// Bytes that are kept of its output and of an answer.
+const KEPT: usize = 4 * 1024;
+/// Maximum size of what tau writes to standard error, in bytes.
+const MAX_ERRORS: u64 = 4 << 20;
+/// Time that a stopped tau has to save its session.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The outcome of an attempt.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Outcome {
+    /// There is a result, of this attempt or an earlier one.
+    Result(Box<TaskResult>),
+    /// There is none: the task can be tried again. Says why.
+    Missing(String),
+}
+
+/// The degree in which a batch is stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Stopping {
+    #[default]
+    No,
+    /// Everything that runs saves its state.
+    Orderly,
+    /// At once.
+    Now,
+}
+
+/// The facts that are known of a run.
+#[derive(Debug, Default)]
+struct Run {
+    exit: Option<u8>,
+    reason: String,
+    error: Option<String>,
+    cost: Option<f64>,
+    tokens: u64,
+    text: String,
+    session: Option<String>,
+}
+
+/// Runs a task that this process has claimed, and writes its result.
+pub(super) async fn run(
+    tasks: &TaskList,
+    task: &BatchTask,
+    folder: &BatchFolder,
+    stopping: watch::Receiver<Stopping>,
+) -> Outcome {
+    match attempt(tasks, task, folder, stopping).await {
+        Ok(Outcome::Result(result)) => match folder.write(&result) {
+            Ok(true) => Outcome::Result(result),
+            // Another machine was faster; its result counts.
+            Ok(false) => match folder.result(task) {
+                Ok(Some(earlier)) => Outcome::Result(Box::new(earlier)),
+                Ok(None) => Outcome::Missing("its result was removed".to_owned()),
+                Err(refusal) => Outcome::Missing(refusal.text),
+            },
+            Err(error) => Outcome::Missing(format!("its result cannot be written: {error}")),
+        },
+        Ok(missing) => missing,
+        Err(error) => Outcome::Missing(error.into()),
+    }
+}
+
+async fn attempt(
+    tasks: &TaskList,
+    task: &BatchTask,
+    folder: &BatchFolder,
+    mut stopping: watch::Receiver<Stopping>,
+) -> Result<Outcome, UserError> {
+    let started = Instant::now();
+    let clone = match tasks.repository(task) {
+        Some(repository) => Some(cloned(&repository, task, folder).await?),
+        None => None,
+    };
+    let directory = match (&clone, tasks.directory(task)) {
+        (Some((directory, _)), _) => directory.clone(),
+        (None, Some(directory)) => directory,
+        (None, None) => return Err("it has no folder".into()),
+    };
+    if !directory.is_dir() {
+        return Err(format!("{} is not a folder", directory.display()).into());
+    }
+    let run = tau(task, &directory, folder, &mut stopping).await.map_err(|error| error.to_string())?;
+    let Some(exit_code) = run.exit.filter(|code| is_result(*code)) else {
+        let said = last_line(&folder.error_file(&task.id));
+        return Ok(Outcome::Missing(run.error.or(said).unwrap_or(run.reason)));
+    };
+    let patch = match &clone {
+        Some((directory, base)) => Some(patch(directory, base, task, folder).await?),
+        None => None,
+    };
+    let check = match &task.check {
+        Some(command) => match checked(command, &directory, &mut stopping).await? {
+            Some(check) => Some(check),
+            None => return Ok(Outcome::Missing("stopped".to_owned())),
+        },
+        None => None,
+    };
+    let passed = check.as_ref().map_or(exit_code == 0, |check| check.exit_code == Some(0));
+    Ok(Outcome::Result(Box::new(TaskResult {
+        id: task.id.clone(),
+        task: task.hash.clone(),
+        passed,
+        exit_code,
+        reason: run.reason,
+        error: run.error,
+        check,
+        cost: run.cost,
+        tokens: run.tokens,
+        seconds: started.elapsed().as_secs_f64(),
+        text: run.text,
+        session: run.session,
+        patch,
+        machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        ended: jiff::Timestamp::now().to_string(),
+    })))
+}
+
+/// Whether a run with this end says something about the task. A failure of the provider, the configuration or
+/// the machine does not, nor does a run that was stopped.
+fn is_result(code: u8) -> bool {
+    let ends = [Exit::Ok, Exit::Refused, Exit::Limit, Exit::Stuck, Exit::Invalid, Exit::GivenUp];
+    ends.iter().any(|exit| exit.code() == code)
+}
+
+/// The flags of a task, for tau.
+fn flags(task: &BatchTask, directory: &Path) -> Vec<String> {
+    let mut flags = vec!["--json".to_owned(), "--name".to_owned(), task.id.clone()];
+    flags.extend(["--cwd".to_owned(), directory.display().to_string()]);
+    let named = [
+        ("--model", task.model.clone()),
+        ("--thinking", task.thinking.clone()),
+        ("--permission-mode", task.permission_mode.clone()),
+        ("--until", task.until.clone()),
+        ("--max-cost", task.max_cost.map(|value| value.to_string())),
+        ("--max-tokens", task.max_tokens.map(|value| value.to_string())),
+        ("--max-turns", task.max_turns.map(|value| value.to_string())),
+        ("--timeout", task.timeout.map(|value| value.to_string())),
+    ];
+    for (flag, value) in named {
+        flags.extend(value.map(|value| format!("{flag}={value}")));
+    }
+    flags.extend(["--".to_owned(), task.prompt.clone()]);
+    flags
+}
+
+/// Runs tau on the task; its events go to the task's file.
+async fn tau(
+    task: &BatchTask,
+    directory: &Path,
+    folder: &BatchFolder,
+    stopping: &mut watch::Receiver<Stopping>,
+) -> io::Result<Run> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(flags(task, directory)).stdin(Stdio::null()).stdout(Stdio::piped());
+    command.stderr(File::create(folder.error_file(&task.id))?);
+    // A signal of the terminal is passed on once, by this process.
+    command.process_group(0).kill_on_drop(true);
+    let mut child = command.spawn()?;
+    let mut run = Run::default();
+    let mut events = File::create(folder.run_file(&task.id))?;
+    let Some(out) = child.stdout.take() else { return Ok(run) };
+    let mut out = BufReader::new(out);
+    let mut line = Vec::new();
+    let mut told = Stopping::No;
+    loop {
+        tokio::select! {
+            read = out.read_until(b'\n', &mut line) => {
+                if read? == 0 {
+                    break;
+                }
+                events.write_all(&line)?;
+                run.take(&line);
+                line.clear();
+            }
+            next = next_stop(stopping, told) => {
+                told = next;
+                stop(&child, told);
+            }
+        }
+    }
+    let ended = tokio::time::timeout(GRACE, child.wait()).await;
+    if let Ok(status) = ended {
+        use std::os::unix::process::ExitStatusExt;
+        let status = status?;
+        run.exit = status.code().and_then(|code| u8::try_from(code).ok());
+        if run.exit.is_none() {
+            let signal = status.signal().unwrap_or_default();
+            run.reason = format!("its process was ended by signal {signal}");
+        }
+    }
+    Ok(run)
+}
+
+/// The next degree of stopping above this one.
+async fn next_stop(stopping: &mut watch::Receiver<Stopping>, told: Stopping) -> Stopping {
+    let next = stopping.wait_for(|next| *next as u8 > told as u8).await.map(|next| *next);
+    match next {
+        Ok(next) => next,
+        Err(_) => std::future::pending().await,
+    }
+}
+
+fn stop(child: &Child, how: Stopping) {
+    let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    let signal = if how == Stopping::Now { Signal::KILL } else { Signal::TERM };
+    if let Some(pid) = pid {
+        // It may have ended.
+        let _ = kill_process_group(pid, signal);
+    }
+}
+
+impl Run {
+    /// Notes what is to be known of an event.
+    fn take(&mut self, line: &[u8]) {
+        let Ok(event) = serde_json::from_slice::<Value>(line) else { return };
+        let text = |name: &str| event.get(name).and_then(Value::as_str).map(str::to_owned);
+        match text("type").as_deref() {
+            Some("session") => self.session = text("id"),
+            Some("message_end") => {
+                if let Some(answer) = event.get("message").and_then(answer_in) {
+                    self.text = kept(&answer);
+                }
+            }
+            Some("end") => {
+                self.reason = text("reason").unwrap_or_default();
+                self.error = text("error");
+                self.cost = event.get("cost").and_then(Value::as_f64);
+                let tokens = event.get("usage").and_then(|usage| usage.get("totalTokens"));
+                self.tokens = tokens.and_then(Value::as_u64).unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Runs the command that decides; `None` if the batch was stopped meanwhile.
+async fn checked(
+    command: &str,
+    directory: &Path,
+    stopping: &mut watch::Receiver<Stopping>,
+) -> Result<Option<CheckResult>, UserError> {
+    let cannot = |error: io::Error| format!("the check cannot be run: {error}");
+    let mut output = tempfile::tempfile().map_err(cannot)?;
+    let mut sh = Command::new("/bin/sh");
+    sh.args(["-c", command]).current_dir(directory).stdin(Stdio::null()).process_group(0).kill_on_drop(true);
+    sh.stdout(output.try_clone().map_err(cannot)?).stderr(output.try_clone().map_err(cannot)?);
+    let started = Instant::now();
+    let mut child = sh.spawn().map_err(cannot)?;
+    let status = tokio::select! {
+        status = child.wait() => Some(status.map_err(cannot)?),
+        () = tokio::time::sleep(CHECK) => None,
+        _ = next_stop(stopping, Stopping::No) => {
+            stop(&child, Stopping::Now);
+            return Ok(None);
+        }
+    };
+    if status.is_none() {
+        stop(&child, Stopping::Now);
+    }
+    let length = output.seek(SeekFrom::End(0)).map_err(cannot)?;
+    output.seek(SeekFrom::Start(length.saturating_sub(KEPT as u64))).map_err(cannot)?;
+    let mut end = Vec::new();
+    output.read_to_end(&mut end).map_err(cannot)?;
+    Ok(Some(CheckResult {
+        exit_code: status.and_then(|status| status.code()),
+        seconds: started.elapsed().as_secs_f64(),
+        output: String::from_utf8_lossy(&end).into_owned(),
+    }))
+}
+
+/// Clones the repository of a task again; returns the clone and its commit.
+async fn cloned(
+    repository: &str,
+    task: &BatchTask,
+    folder: &BatchFolder,
+) -> Result<(PathBuf, String), UserError> {
+    let place = folder.work(&task.id);
+    if place.exists() {
+        std::fs::remove_dir_all(&place)
+            .map_err(|error| format!("cannot remove {}: {error}", place.display()))?;
+    }
+    let path = place.display().to_string();
+    git(&["clone", "--quiet", "--", repository, &path]).await?;
+    if let Some(revision) = &task.revision {
+        git(&["-C", &path, "checkout", "--quiet", "--detach", revision]).await?;
+    }
+    let base = git(&["-C", &path, "rev-parse", "HEAD"]).await?;
+    Ok((place, base.trim().to_owned()))
+}
+
+/// Writes what changed in a clone since this commit.
+async fn patch(
+    directory: &Path,
+    base: &str,
+    task: &BatchTask,
+    folder: &BatchFolder,
+) -> Result<PathBuf, UserError> {
+    let path = directory.display().to_string();
+    git(&["-C", &path, "add", "--all"]).await?;
+    let to = BatchFolder::patch(&task.id);
+    let output = format!("--output={}", folder.path().join(&to).display());
+    git(&["-C", &path, "diff", "--cached", "--binary", "--no-ext-diff", "--no-textconv", &output, base])
+        .await?;
+    Ok(to)
+}
+
+async fn git(arguments: &[&str]) -> Result<String, UserError> {
+    let mut command = Command::new("git");
+    command.args(arguments).stdin(Stdio::null()).env("GIT_TERMINAL_PROMPT", "0").kill_on_drop(true);
+    let output = command.output().await.map_err(|error| format!("cannot run git: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let line = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("git failed");
+    Err(plain::line(line).into())
+}
+
+/// The last line of what tau wrote to standard error.
+fn last_line(file: &Path) -> Option<String> {
+    let text = read_text(file, MAX_ERRORS).ok()?;
+    let line = text.lines().rev().find_map(|line| line.strip_prefix("tau: "))?;
+    Some(plain::line(line))
+}
+
+/// The end of a text.
+fn kept(text: &str) -> String {
+    let from = text.len().saturating_sub(KEPT);
+    let from = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    text.get(from..).unwrap_or(text).to_owned()
+}

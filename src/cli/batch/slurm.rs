@@ -1,0 +1,120 @@
+//! A batch as array jobs of Slurm. Each element runs one task by its number in a list; when its node dies, Slurm
+//! queues it again, and a result that is there already is not made twice.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::results::BatchFolder;
+use super::tasks::{BatchTask, TaskList};
+use crate::args::batch::BatchArgs;
+use crate::process::exit::{Exit, Refusal, say};
+use crate::process::plain;
+use tau_agent::settings::private_files::write_private;
+
+/// Elements of an array: the usual MaxArraySize of Slurm, less one.
+const MOST: usize = 1_000;
+
+/// Writes the script and the list of tasks, and submits it with `--apply`.
+pub(super) fn hand_over(
+    args: &BatchArgs,
+    tasks: &TaskList,
+    missing: &[&BatchTask],
+    folder: &BatchFolder,
+) -> Result<Exit, Refusal> {
+    if missing.is_empty() {
+        return Ok(say("every task has a result\n"));
+    }
+    let cannot = |error: std::io::Error| {
+        Refusal::config(format!("cannot write to {}: {error}", folder.path().display()))
+    };
+    let list: String = missing.iter().map(|task| format!("{}\n", task.id)).collect();
+    // Earlier arrays, which may still run, keep their own list.
+    let stamp = jiff::Timestamp::now().as_millisecond();
+    let list_file = folder.path().join(format!("slurm-{stamp}.list"));
+    let script_file = folder.path().join(format!("slurm-{stamp}.sh"));
+    write_private(&list_file, list.as_bytes()).map_err(cannot)?;
+    let program = std::env::current_exe().map_err(Refusal::config)?;
+    let text = script(&program, tasks, folder, &list_file, &args.options)?;
+    write_private(&script_file, text.as_bytes()).map_err(cannot)?;
+    let mut said = String::new();
+    for (from, count) in arrays(missing.len()) {
+        let array = format!("--array=1-{count}%{}", args.at_once);
+        let script = script_file.display().to_string();
+        let arguments = [array, script, from.to_string()];
+        if args.apply {
+            said += &submitted(&arguments)?;
+        } else {
+            said += &format!("sbatch {} {} {}\n", arguments[0], quoted(&arguments[1])?, arguments[2]);
+        }
+    }
+    let report = format!("tau batch {} --report", quoted(&args.tasks.display().to_string())?);
+    let what = if args.apply {
+        "the report, at any time"
+    } else {
+        "to submit it, run the above; the report, at any time"
+    };
+    Ok(say(&format!("{said}{what}: {report}\n")))
+}
+
+/// The arrays for so many tasks: what comes before each, and its elements.
+fn arrays(tasks: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..tasks).step_by(MOST).map(move |from| (from, MOST.min(tasks - from)))
+}
+
+/// The script of an element: its only argument is the number of tasks before the array.
+fn script(
+    program: &Path,
+    tasks: &TaskList,
+    folder: &BatchFolder,
+    list: &Path,
+    options: &[String],
+) -> Result<String, Refusal> {
+    if let Some(option) =
+        options.iter().find(|option| !option.starts_with('-') || option.contains(['\n', '\r']))
+    {
+        return Err(Refusal::usage(format!("{option:?} is not an option of sbatch")));
+    }
+    let path = |path: &Path| quoted(&path.display().to_string());
+    let logs: PathBuf = folder.path().join("runs/slurm-%A-%a.log");
+    let logs = logs.display().to_string();
+    if logs.contains(char::is_whitespace) {
+        return Err(Refusal::usage(format!(
+            "sbatch takes no blanks in paths: use another --results than {logs}"
+        )));
+    }
+    let options: String = options.iter().map(|option| format!("#SBATCH {option}\n")).collect();
+    Ok(format!(
+        "#!/bin/sh\n#SBATCH --job-name=tau-batch\n#SBATCH --requeue\n#SBATCH --open-mode=append\n\
+         #SBATCH --output={logs}\n{options}\
+         id=$(sed -n \"$(( ${{1:-0}} + SLURM_ARRAY_TASK_ID ))p\" {}) || exit 1\n\
+         [ -n \"$id\" ] || exit 1\n\
+         exec {} batch {} --results {} --only \"$id\" --part\n",
+        path(list)?,
+        path(program)?,
+        path(&tasks.file)?,
+        path(folder.path())?,
+    ))
+}
+
+fn submitted(arguments: &[String]) -> Result<String, Refusal> {
+    let output = Command::new("sbatch").args(arguments).output();
+    let output = output.map_err(|error| Refusal::config(format!("cannot run sbatch: {error}")))?;
+    if output.status.success() {
+        return Ok(plain::text(&String::from_utf8_lossy(&output.stdout)));
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(Refusal::config(format!("sbatch failed: {}", plain::line(said.trim()))))
+}
+
+/// A word for a shell.
+pub(super) fn quoted(text: &str) -> Result<String, Refusal> {
+    if text.chars().any(char::is_control) {
+        return Err(Refusal::usage(format!("{text:?} has a control character")));
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
+    Ok(if text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    })
+}

@@ -1,0 +1,215 @@
+//! The tasks of a batch: one JSON object a line.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+
+use crate::process::exit::Refusal;
+use tau_agent::settings::private_files::read_capped;
+use tau_tools::user_error::UserError;
+
+/// Maximum size of a file of tasks, in bytes.
+const MAX_SIZE: u64 = 256 << 20;
+/// Digits of a task's hash.
+const DIGITS: usize = 16;
+/// Maximum length of an id.
+const MAX_ID: usize = 100;
+
+/// A task.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BatchTask {
+    /// The name of its result; without one, a hash of the rest.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// A hash of the rest.
+    #[serde(skip)]
+    pub hash: String,
+    pub prompt: String,
+    /// The folder to work in, from the folder of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<PathBuf>,
+    /// A repository to clone and to work in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<String>,
+    /// The branch, tag or commit of it.
+    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+    /// Seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<u64>,
+    /// A command that tau works on until it succeeds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// A command that decides, after the run, whether the task is passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<String>,
+}
+
+/// The tasks of a file.
+#[derive(Clone, Debug)]
+pub(crate) struct TaskList {
+    pub list: Vec<BatchTask>,
+    /// The file.
+    pub file: PathBuf,
+    /// Its folder, from which relative paths in it are.
+    base: PathBuf,
+}
+
+impl TaskList {
+    /// The folder that a task works in, unless it has a clone.
+    pub fn directory(&self, task: &BatchTask) -> Option<PathBuf> {
+        task.directory.as_ref().map(|directory| self.base.join(directory))
+    }
+
+    /// The repository that a task clones.
+    pub fn repository(&self, task: &BatchTask) -> Option<String> {
+        let place = task.git.clone()?;
+        let is_path = !place.contains("://") && (place.starts_with('.') || !place.contains(':'));
+        let path = is_path.then(|| self.base.join(&place));
+        Some(path.as_deref().and_then(Path::to_str).map_or(place, str::to_owned))
+    }
+
+    /// The task with this id.
+    pub fn find(&self, id: &str) -> Option<&BatchTask> {
+        self.list.iter().find(|task| task.id == id)
+    }
+}
+
+impl BatchTask {
+    /// A hash of everything but the id.
+    fn hashed(&self) -> String {
+        let text = serde_json::to_vec(&BatchTask { id: String::new(), ..self.clone() }).unwrap_or_default();
+        let digits: String =
+            digest(&SHA256, &text).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        digits.chars().take(DIGITS).collect()
+    }
+
+    /// The fault that makes it unusable, if there is one.
+    fn fault(&self) -> Option<String> {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if self.prompt.trim().is_empty() {
+            return Some("prompt is empty".to_owned());
+        }
+        if self.id.len() > MAX_ID || !self.id.chars().all(is_name) || self.id.starts_with(['.', '-']) {
+            let rule = "up to 100 letters, digits, `.`, `_` and `-`, with a letter or digit first";
+            return Some(format!("id: use {rule}"));
+        }
+        match (&self.directory, &self.git) {
+            (Some(_), Some(_)) => return Some("directory and git exclude each other".to_owned()),
+            (None, None) => return Some("it needs a directory, or git with a repository".to_owned()),
+            _ => {}
+        }
+        if self.git.is_none() && self.revision.is_some() {
+            return Some("ref is for git".to_owned());
+        }
+        // They become arguments of git.
+        let named = [("git", &self.git), ("ref", &self.revision)];
+        let option = named.iter().find(|(_, text)| text.as_ref().is_some_and(|text| text.starts_with('-')));
+        option.map(|(name, _)| format!("{name} begins with -"))
+    }
+}
+
+/// Reads a file of tasks.
+///
+/// # Errors
+/// The file cannot be read, a line is no task, or two tasks have one id.
+pub(crate) fn read(file: &Path) -> Result<TaskList, Refusal> {
+    let shown = file.display();
+    let bytes = read_capped(file, MAX_SIZE)
+        .map_err(|error| Refusal::config(format!("cannot read {shown}: {error}")))?;
+    let text = String::from_utf8(bytes).map_err(|_| Refusal::config(format!("{shown} is not UTF-8 text")))?;
+    let file =
+        file.canonicalize().map_err(|error| Refusal::config(format!("cannot read {shown}: {error}")))?;
+    let base = file.parent().map(Path::to_owned).unwrap_or_default();
+    let shown = file.display();
+    let (mut tasks, mut ids) = (Vec::new(), HashSet::new());
+    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+        let wrong = |why: String| Refusal::usage(format!("{shown}:{number}: {why}"));
+        let mut reader = serde_json::Deserializer::from_str(line);
+        let task: Result<BatchTask, _> = serde_path_to_error::deserialize(&mut reader);
+        let mut task = task.map_err(|error| wrong(error.to_string()))?;
+        reader.end().map_err(|error| wrong(error.to_string()))?;
+        if let Some(fault) = task.fault() {
+            return Err(wrong(fault));
+        }
+        task.hash = task.hashed();
+        if task.id.is_empty() {
+            task.id.clone_from(&task.hash);
+        }
+        if !ids.insert(task.id.to_lowercase()) {
+            let id = &task.id;
+            return Err(wrong(format!("there is a task {id} already: give each an id of its own")));
+        }
+        tasks.push(task);
+    }
+    match tasks.is_empty() {
+        true => Err(Refusal::usage(format!("{shown} has no task"))),
+        false => Ok(TaskList { list: tasks, file, base }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(text: &str) -> Result<TaskList, UserError> {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("tasks.jsonl");
+        std::fs::write(&file, text).unwrap();
+        read(&file).map_err(|refusal| refusal.text.rsplit_once("tasks.jsonl").unwrap().1.to_owned())
+    }
+
+    #[test]
+    fn tasks_have_stable_ids_and_absolute_folders() {
+        let line = r#"{"prompt":"a","directory":"x"}"#;
+        let tasks =
+            read_text(&format!("{line}\n\n{{\"id\":\"two\",\"prompt\":\"a\",\"directory\":\"x\"}}\n"))
+                .unwrap();
+        assert_eq!(tasks.list[0].id.len(), DIGITS);
+        assert_eq!(read_text(line).unwrap().list[0].id, tasks.list[0].id);
+        assert_eq!(tasks.list[1].id, "two");
+        assert!(tasks.directory(&tasks.list[0]).unwrap().is_absolute());
+        let of_git = |place: &str| {
+            let task = BatchTask { git: Some(place.to_owned()), ..BatchTask::default() };
+            tasks.repository(&task).unwrap()
+        };
+        assert_eq!(of_git("https://host/a.git"), "https://host/a.git");
+        assert_eq!(of_git("git@host:a.git"), "git@host:a.git");
+        assert!(Path::new(&of_git("a/b")).is_absolute() && Path::new(&of_git("../c")).is_absolute());
+    }
+
+    #[test]
+    fn faults_name_the_line() {
+        for (text, fault) in [
+            ("{}", ":1: missing field `prompt`"),
+            ("\n{\"prompt\":\"a\",\"directory\":\".\",\"chekc\":\"x\"}", ":2: chekc: unknown field"),
+            ("{\"prompt\":\"a\"}", ":1: it needs a directory, or git"),
+            ("{\"prompt\":\"a\",\"git\":\"--upload-pack=x\"}", ":1: git begins with -"),
+            ("{\"prompt\":\"a\",\"git\":\"x\",\"ref\":\"-x\"}", ":1: ref begins with -"),
+            ("{\"id\":\"../x\",\"prompt\":\"a\",\"directory\":\".\"}", ":1: id: use"),
+            (
+                "{\"prompt\":\"a\",\"directory\":\".\"}\n{\"prompt\":\"a\",\"directory\":\".\"}",
+                ":2: there is a task",
+            ),
+            ("", " has no task"),
+        ] {
+            let found = read_text(text).unwrap_err();
+            assert!(found.starts_with(fault), "{found}");
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! `tau batch`: many tasks, each with one result, whatever ends in between.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::harness::answering;
+use crate::live::{command, texts};
+use crate::screen::TIMEOUT;
+use crate::time_limit::{EndInTime, RunInTime};
+
+/// A user's home, with a file of tasks in the folder that tau runs in.
+struct Home {
+    dir: TempDir,
+    url: String,
+}
+
+impl Home {
+    fn new(url: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("work/bin")).unwrap();
+        Home { dir, url: url.to_owned() }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.dir.path().join("work").join(path)
+    }
+
+    fn tasks(&self, tasks: &[Value]) {
+        let lines: String = tasks.iter().map(|task| format!("{task}\n")).collect();
+        fs::write(self.at("tasks.jsonl"), lines).unwrap();
+    }
+
+    fn batch(&self, args: &[&str]) -> Command {
+        let mut command = command(self.dir.path(), &["batch", "tasks.jsonl"]);
+        let path = format!("{}:{}", self.at("bin").display(), std::env::var("PATH").unwrap());
+        command.args(args).env("TAU_BASE_URL", &self.url).env("TAU_MODEL", "m").env("PATH", path);
+        command.env("TAU_DEMO_SPEED", "max").env("GIT_CONFIG_GLOBAL", "/dev/null");
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> (Option<i32>, String, String) {
+        texts(&self.batch(args).output_in_time())
+    }
+
+    fn result(&self, id: &str) -> Option<Value> {
+        let text = fs::read(self.at(&format!("tasks.results/results/{id}.json"))).ok()?;
+        Some(serde_json::from_slice(&text).unwrap())
+    }
+
+    fn results(&self) -> usize {
+        fs::read_dir(self.at("tasks.results/results")).map_or(0, Iterator::count)
+    }
+
+    fn place(&self, name: &str, text: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.at("bin").join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+fn task(id: &str, check: &str) -> Value {
+    json!({ "id": id, "prompt": format!("do {id}"), "directory": ".", "check": check })
+}
+
+#[test]
+fn each_task_gets_one_result_and_a_command_decides() {
+    let home = Home::new(&answering(Duration::ZERO, "the answer"));
+    home.tasks(&[task("good", "true"), task("bad", "echo it is bad; exit 7")]);
+    let (code, out, err) = home.run(&[]);
+    assert_eq!(code, Some(1), "{out}{err}");
+    assert!(out.contains("2 tasks: 1 passed, 1 failed, 0 without a result\npass rate 50.0 %\n"), "{out}");
+    assert!(out.contains("bad  the check ended with 7; done"), "{out}");
+    assert!(err.contains("passed  good") && err.contains("failed  bad"), "{err}");
+    let bad = home.result("bad").unwrap();
+    assert_eq!(
+        (&bad["passed"], &bad["exitCode"], &bad["text"]),
+        (&json!(false), &json!(0), &json!("the answer"))
+    );
+    assert_eq!(bad["check"]["exitCode"], 7);
+    assert_eq!(bad["check"]["output"], "it is bad\n");
+    // The session of the run can be opened.
+    let session = bad["session"].as_str().unwrap();
+    let (code, out, _) = texts(&command(home.dir.path(), &["logs", session]).output_in_time());
+    assert_eq!((code, out.as_str()), (Some(0), "the answer\n"));
+    // Again: nothing is left to do. Only what has failed, if that is wanted.
+    let ended = |id: &str| home.result(id).unwrap()["ended"].clone();
+    let before = (ended("good"), ended("bad"));
+    assert_eq!(home.run(&[]).0, Some(1));
+    assert_eq!((ended("good"), ended("bad")), before);
+    let (code, out, _) = home.run(&["--report", "--json"]);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(code, Some(1));
+    assert_eq!((&report["tasks"], &report["passRate"]), (&json!(2), &json!(0.5)));
+    home.run(&["--again"]);
+    assert!(ended("good") == before.0 && ended("bad") != before.1);
+    // An id with another task is no reason to trust the result.
+    home.tasks(&[task("good", "false")]);
+    let (code, _, err) = home.run(&[]);
+    assert_eq!(code, Some(3));
+    assert!(err.contains("is of another task called good"), "{err}");
+}
+
+#[test]
+fn a_failure_of_the_provider_leaves_no_result() {
+    let home = Home::new("http://127.0.0.1:9/v1");
+    home.tasks(&[task("one", "true"), json!({ "id": "two", "prompt": "x", "directory": "none" })]);
+    let (code, out, err) = home.run(&["--json"]);
+    assert_eq!(code, Some(1), "{out}{err}");
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let missing = lines.iter().filter(|line| line["type"] == "missing").count();
+    assert_eq!((missing, home.results()), (2, 0), "{out}");
+    let report = lines.last().unwrap();
+    assert_eq!(report["missing"].as_array().unwrap().len(), 2);
+    assert!(report["missing"][1]["reason"].as_str().unwrap().contains("is not a folder"), "{report}");
+    // Once the provider is there, running again does them.
+    let home = Home { url: answering(Duration::ZERO, "now"), ..home };
+    fs::create_dir(home.at("none")).unwrap();
+    let (code, out, err) = home.run(&[]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert_eq!(home.results(), 2);
+}
+
+#[test]
+fn running_again_after_a_kill_does_only_what_is_missing() {
+    let home = Home::new(&answering(Duration::from_millis(300), "an answer"));
+    let count = home.at("count");
+    let tasks: Vec<Value> = (0..12)
+        .map(|number| {
+            let id = format!("t{number}");
+            fs::create_dir(home.at(&id)).unwrap();
+            json!({ "id": id, "prompt": "go", "directory": id, "check": format!("echo {id} >>{}", count.display()) })
+        })
+        .collect();
+    home.tasks(&tasks);
+    let mut first = home.batch(&["-n", "3"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let end = Instant::now() + TIMEOUT;
+    while home.results() < 4 {
+        assert!(Instant::now() < end);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    first.kill().unwrap();
+    first.wait_in_time("the killed batch");
+    let done: Vec<(usize, Value)> =
+        (0..12).filter_map(|number| Some((number, home.result(&format!("t{number}"))?))).collect();
+    assert!((4..12).contains(&done.len()), "{}", done.len());
+    let (code, out, err) = home.run(&["-n", "3"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert_eq!(home.results(), 12);
+    for (number, result) in done {
+        assert_eq!(home.result(&format!("t{number}")).unwrap(), result);
+    }
+    // What had a result was not checked again; the kill itself may have cost three checks.
+    let checked = fs::read_to_string(count).unwrap().lines().count();
+    assert!((12..=15).contains(&checked), "{checked}");
+}
+
+#[test]
+fn tasks_of_one_folder_do_not_meet_and_two_batches_share_the_work() {
+    let home = Home::new(&answering(Duration::from_millis(50), "an answer"));
+    let alone = "mkdir alone && sleep 0.2 && rmdir alone";
+    let tasks: Vec<Value> = (0..6).map(|number| task(&format!("t{number}"), alone)).collect();
+    home.tasks(&tasks);
+    let (code, out, err) = home.run(&["-n", "6"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    // Two at once on one folder of results: each task is done by one of them.
+    let count = home.at("count");
+    let tasks: Vec<Value> = (0..6)
+        .map(|number| {
+            fs::create_dir(home.at(&format!("u{number}"))).unwrap();
+            let check = format!("sleep 0.2; echo >>{}", count.display());
+            json!({ "prompt": "go", "directory": format!("u{number}"), "check": check })
+        })
+        .collect();
+    home.tasks(&tasks);
+    let start = || home.batch(&[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (one, other) = (start(), start());
+    let (one, other) = (one.output_in_time("one"), other.output_in_time("the other"));
+    assert!(one.status.success() || other.status.success() || home.run(&[]).0 == Some(0));
+    assert_eq!(fs::read_to_string(count).unwrap().lines().count(), 6);
+}
+
+#[test]
+fn a_repository_is_cloned_and_its_change_is_a_patch() {
+    let home = Home::new("http://127.0.0.1:9/v1");
+    let repository = home.at("repository");
+    let git = |args: &[&str]| {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(&repository).args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(args);
+        assert!(command.env("GIT_CONFIG_GLOBAL", "/dev/null").output_in_time().status.success(), "{args:?}");
+    };
+    fs::create_dir(&repository).unwrap();
+    git(&["init", "-q"]);
+    fs::write(repository.join("first"), "1\n").unwrap();
+    git(&["add", "."]);
+    git(&["commit", "-qm", "one"]);
+    git(&["tag", "v1"]);
+    fs::write(repository.join("second"), "2\n").unwrap();
+    git(&["add", "."]);
+    git(&["commit", "-qm", "two"]);
+    let change = |id: &str, more: Value| {
+        let mut task = json!({ "id": id, "prompt": "write", "git": "./repository", "model": "demo" });
+        task.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        task
+    };
+    home.tasks(&[
+        change("tip", json!({ "check": "test -e second && test -e tau-demo.md" })),
+        change("old", json!({ "ref": "v1", "check": "test ! -e second && echo >of-the-check" })),
+        change("none", json!({ "ref": "v9" })),
+    ]);
+    let (code, out, err) = home.run(&[]);
+    assert_eq!(code, Some(1), "{out}{err}");
+    assert!(out.contains("3 tasks: 2 passed, 0 failed, 1 without a result"), "{out}{err}");
+    let patch = home.result("old").unwrap()["patch"].as_str().unwrap().to_owned();
+    let patch = fs::read_to_string(home.at("tasks.results").join(patch)).unwrap();
+    assert!(patch.contains("+++ b/tau-demo.md") && !patch.contains("of-the-check"), "{patch}");
+    // The repository itself is as it was.
+    assert!(!repository.join("tau-demo.md").exists());
+}
+
+#[test]
+fn a_signal_ends_the_runs_and_leaves_the_rest() {
+    let home = Home::new(&answering(Duration::from_secs(60), "never"));
+    home.tasks(&[task("one", "true"), task("two", "true")]);
+    let child = home.batch(&[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let end = Instant::now() + TIMEOUT;
+    while fs::metadata(home.at("tasks.results/runs/one.jsonl")).map_or(0, |found| found.len()) == 0 {
+        assert!(Instant::now() < end);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let (code, out, err) = texts(&child.output_in_time("the stopped batch"));
+    assert_eq!(code, Some(143), "{out}{err}");
+    assert!(out.contains("2 tasks: 0 passed, 0 failed, 2 without a result"), "{out}");
+    assert_eq!(home.results(), 0);
+}
+
+#[test]
+fn an_array_of_slurm_does_each_task_although_a_node_dies() {
+    let home = Home::new(&answering(Duration::ZERO, "from a node"));
+    let tasks: Vec<Value> = (0..5)
+        .map(|number| {
+            // The first attempt at one of them dies with its node.
+            let check = format!("[ {number} != 2 ] || [ -e ../died ] || {{ touch ../died; kill -9 $NODE; sleep 9; }}");
+            fs::create_dir(home.at(&format!("t{number}"))).unwrap();
+            json!({ "id": format!("t{number}"), "prompt": "go", "directory": format!("t{number}"), "check": check })
+        })
+        .collect();
+    home.tasks(&tasks);
+    // Like sbatch, for elements that are killed: they are queued again.
+    home.place("sbatch", concat!(
+        "#!/bin/sh\necho \"$1\" >>array\nfrom=1; to=${1#--array=1-}; to=${to%\\%*}; script=$2; shift 2\n",
+        "grep -q '^#SBATCH --requeue$' \"$script\" && grep -q '^#SBATCH --mem=1G$' \"$script\" || exit 1\n",
+        "for at in $(seq $from $to); do\n  while :; do\n",
+        "    SLURM_ARRAY_TASK_ID=$at sh -c 'NODE=$$; export NODE; exec sh \"$0\" \"$@\"' \"$script\" \"$@\" 2>>elements\n",
+        "    code=$?; [ $code = 137 ] || break\n  done\n  echo \"$at $code\" >>codes\ndone\necho Submitted\n",
+    ));
+    let (code, out, err) = home.run(&["--on", "slurm", "-n", "2", "--", "--mem=1G"]);
+    assert_eq!((code, home.results()), (Some(0), 0), "{err}");
+    assert!(out.starts_with("sbatch --array=1-5%2 "), "{out}");
+    let (code, out, err) = home.run(&["--on", "slurm", "-n", "2", "--apply", "--", "--mem=1G"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert_eq!(fs::read_to_string(home.at("codes")).unwrap(), "1 0\n2 0\n3 0\n4 0\n5 0\n");
+    assert_eq!(fs::read_to_string(home.at("array")).unwrap(), "--array=1-5%2\n");
+    assert!(home.at("died").exists());
+    let (code, out, _) = home.run(&["--report"]);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(out.contains("5 tasks: 5 passed"), "{out}");
+    let (_, out, _) = home.run(&["--on", "slurm"]);
+    assert_eq!(out, "every task has a result\n");
+    // What is no option of sbatch does not get into its script.
+    home.tasks(&[task("other", "true")]);
+    let (code, _, err) = home.run(&["--on", "slurm", "--", "touch x"]);
+    assert_eq!(code, Some(2), "{err}");
+}
+
+#[test]
+fn a_job_of_kubernetes_has_an_index_for_each_task_without_a_result() {
+    let home = Home::new(&answering(Duration::ZERO, "an answer"));
+    let of_git =
+        |id: &str| json!({ "id": id, "prompt": "it's $(id) \"x\"", "git": "https://git.example/a.git" });
+    home.tasks(&[task("done", "true"), of_git("one"), of_git("two")]);
+    assert_eq!(home.run(&["--only", "done"]).0, Some(0));
+    home.place("kubectl", "#!/bin/sh\n[ \"$1 $2\" = 'apply -f' ] && cp \"$3\" manifest && echo created\n");
+    let args = ["--on", "kubernetes", "-n", "7", "--image", "r/tau:1", "--secret", "keys", "--apply"];
+    let (code, out, err) = home.run(&args);
+    assert_eq!((code, out.as_str()), (Some(0), "created\n"), "{err}");
+    let manifest: Value = serde_json::from_slice(&fs::read(home.at("manifest")).unwrap()).unwrap();
+    let [files, job] = manifest["items"].as_array().unwrap().as_slice() else { panic!("{manifest}") };
+    assert_eq!(files["data"]["list"], "one\ntwo\n");
+    assert_eq!(files["data"]["tasks.jsonl"], fs::read_to_string(home.at("tasks.jsonl")).unwrap());
+    let spec = &job["spec"];
+    assert_eq!(
+        (&spec["completionMode"], &spec["completions"], &spec["parallelism"]),
+        (&json!("Indexed"), &json!(2), &json!(2))
+    );
+    let pod = &spec["template"]["spec"];
+    let container = &pod["containers"][0];
+    assert_eq!(
+        (&container["image"], &container["envFrom"][0]["secretRef"]["name"]),
+        (&json!("r/tau:1"), &json!("keys"))
+    );
+    // Its script does the task of its index, as a pod would.
+    let script = container["command"][2].as_str().unwrap();
+    let places = [("/tasks/", home.at("pod-tasks/")), ("/results", home.at("pod-results"))];
+    let script = places
+        .iter()
+        .fold(script.to_owned(), |script, (from, to)| script.replace(from, to.to_str().unwrap()));
+    fs::create_dir(home.at("pod-tasks")).unwrap();
+    fs::write(home.at("pod-tasks/list"), "one\ndone\n").unwrap();
+    fs::write(home.at("pod-tasks/tasks.jsonl"), format!("{}\n", task("done", "true"))).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tau"), home.at("bin/tau")).unwrap();
+    let pod = |index: &str| {
+        let mut command = home.batch(&[]);
+        let environment: Vec<_> =
+            command.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect();
+        command = Command::new("/bin/sh");
+        command.args(["-c", &script]).env_clear().current_dir(home.at(""));
+        command.envs(environment.into_iter().filter_map(|(name, value)| Some((name, value?))));
+        texts(&command.env("JOB_COMPLETION_INDEX", index).output_in_time())
+    };
+    let (code, out, err) = pod("1");
+    assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
+    assert!(home.at("pod-results/results/done.json").exists());
+    assert_eq!(pod("2").0, Some(1));
+    // Folders of this machine are in no pod.
+    home.tasks(&[json!({ "prompt": "x", "directory": "work" })]);
+    let (code, _, err) = home.run(&["--on", "kubernetes"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("has a relative path"), "{err}");
+}
