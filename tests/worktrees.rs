@@ -9,6 +9,7 @@ use crate::background_jobs::{Home, bash};
 use crate::screen::Screen;
 use crate::support::program::{Ended, bare, calls, run, says};
 use crate::time_limit::InTime;
+use crate::time_limit::RunInTime;
 
 /// Runs a script with git in the repository, as a user with a name.
 async fn script(home: &Home, script: &str) {
@@ -295,8 +296,7 @@ async fn a_session_moves_to_a_worktree_and_back_with_what_it_did() {
             .env("HOME", screen.home())
             .env("TAU_HOME", screen.tau_home())
             .current_dir(screen.home().join("work"))
-            .output()
-            .unwrap();
+            .output_in_time();
         let err = String::from_utf8_lossy(&other.stderr).into_owned();
         assert!(err.contains("a session works in fix: end it first"), "{err}");
         screen.type_keys("/board\r");
