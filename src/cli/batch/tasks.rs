@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::process::exit::Refusal;
 use tau_agent::settings::private_files::read_capped;
-use tau_tools::user_error::UserError;
 
 /// Maximum size of a file of tasks, in bytes.
 const MAX_SIZE: u64 = 256 << 20;
@@ -167,7 +166,7 @@ pub(crate) fn read(file: &Path) -> Result<TaskList, Refusal> {
 mod tests {
     use super::*;
 
-    fn read_text(text: &str) -> Result<TaskList, UserError> {
+    fn read_text(text: &str) -> Result<TaskList, String> {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("tasks.jsonl");
         std::fs::write(&file, text).unwrap();
