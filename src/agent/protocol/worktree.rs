@@ -34,7 +34,7 @@ pub fn of(directory: &Path) -> Option<WorktreeName<'_>> {
         if !part.ends_with(FOLDER_END) {
             continue;
         }
-        let Some(repository) = parts.next().and_then(repository) else { return None };
+        let repository = parts.next().and_then(repository)?;
         return parts.next().map(|name| WorktreeName { repository, name });
     }
     None

@@ -22,6 +22,7 @@ use crate::headless::{has_key, stdin_prompts, with_signals};
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::signals::{Caught, Signals};
 use crate::process::{crash, plain};
+use crate::worktrees;
 use crate::worktrees::git::Git;
 use crate::worktrees::snapshot;
 use tau_agent::engine::task;
@@ -84,7 +85,7 @@ fn begin(args: &CliArgs, prompts: &[CliPrompt]) -> Result<(Attempts, Vec<Ready>,
     let mut ready = Vec::new();
     for (index, attempt) in attempts.attempts.iter_mut().enumerate() {
         let below = attempts.dir.strip_prefix(&attempts.top).unwrap_or(std::path::Path::new(""));
-        let dir = attempt.path.join(below);
+        let dir = worktrees::folder_below(&attempt.path, below);
         let composed = Setup::read_at(with_model(index), print::PROFILE, &dir).and_then(|setup| {
             let mut session = sessions::open(&setup)?;
             session.survey();

@@ -71,8 +71,8 @@ fn overview(model: &Model, theme: &Theme, width: u16) -> Vec<Line<'static>> {
         .commands
         .rows()
         .iter()
-        // Those that open this help are of no use in it.
-        .filter(|row| !matches!(row.slash, Slash::Prompt | Slash::Hotkeys | Slash::Help))
+        // Those that open this help are of no use in it; a key above leaves the session running.
+        .filter(|row| !matches!(row.slash, Slash::Prompt | Slash::Hotkeys | Slash::Help | Slash::Background))
         .map(|row| format!("/{}", row.name))
         .collect();
     let names = Line::styled(format!(" {}", names.join("  ")), theme.style(ThemeToken::Accent));
