@@ -42,7 +42,7 @@ pub(super) fn make(
     };
     let mut attempts = Attempts {
         id,
-        dir: dir.clone(),
+        dir,
         top,
         repository: common,
         private,

@@ -39,7 +39,7 @@ impl Services {
 
     pub(super) fn show_attempts(&self, id: &str, number: Option<u32>) -> Result<String, UserError> {
         let numbers: Vec<u32> = number.into_iter().collect();
-        Ok(diff(&self.found_attempts(Some(id))?.1, &numbers)?)
+        diff(&self.found_attempts(Some(id))?.1, &numbers)
     }
 
     pub(super) fn take_attempt_of(&self, id: &str, number: u32) -> Result<String, UserError> {

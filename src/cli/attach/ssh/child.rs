@@ -170,7 +170,7 @@ impl SshChild {
             std::thread::sleep(Duration::from_millis(5));
         }
         let lines = self.said.lines.lock();
-        lines.iter().filter(|line| !line.trim().is_empty()).next_back().cloned().unwrap_or_default()
+        lines.iter().rfind(|line| !line.trim().is_empty()).cloned().unwrap_or_default()
     }
 }
 
