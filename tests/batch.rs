@@ -53,7 +53,10 @@ impl Home {
     }
 
     fn results(&self) -> usize {
-        fs::read_dir(self.at("tasks.results/results")).map_or(0, Iterator::count)
+        // One that is being written has a name with a dot.
+        let is_whole = |name: std::ffi::OsString| !name.to_string_lossy().starts_with('.');
+        let files = fs::read_dir(self.at("tasks.results/results")).into_iter().flatten().flatten();
+        files.filter(|file| is_whole(file.file_name())).count()
     }
 
     fn place(&self, name: &str, text: &str) {
