@@ -21,11 +21,11 @@ pub(crate) const NOT_RECORDED: &str =
     "this program was built without undo; build it with the feature `undo` of the crate taucode-agent";
 
 /// The field of what does not exist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Never {}
 
 /// The options of undo, of which there are none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndoOptions(Never);
 
 impl UndoOptions {

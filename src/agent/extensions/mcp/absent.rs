@@ -38,7 +38,7 @@ const HINT: &str = "build it with the feature `mcp` of the crate taucode-agent";
 /// Logins at servers.
 pub mod oauth {
     /// The folder of the logins, of which there are none.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
     pub enum LoginStore {}
 }
 
