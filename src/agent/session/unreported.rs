@@ -9,11 +9,10 @@ use super::entry::{Body, Entry};
 use super::header::Header;
 use super::read;
 use super::usage::UsageSum;
-use crate::settings::private_files::open_regular;
 use tau_protocol::message::Message;
 use tau_protocol::usage::Usage;
 use tau_tools::Details;
-use tau_tools::regular_files::read_capped;
+use tau_tools::regular_files::{open_regular, read_capped};
 
 /// The size limit of a helper's session that is read, in bytes.
 const MAX_BYTES: u64 = 64 << 20;

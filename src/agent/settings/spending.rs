@@ -1,7 +1,7 @@
 //! Records what requests have cost, beside the logs: for the limit of 24 hours, over all processes.
 //!
 //! A line for each request: the time, in seconds since 1970, and US dollars. Lines are appended in one write, so that
-//! processes do not disturb each other; a file that grows too long is written again without old lines.
+//! processes do not disturb each other; a file that has grown is written again without old lines.
 
 use std::fmt;
 use std::fs::OpenOptions;
@@ -59,8 +59,10 @@ impl fmt::Debug for SpendingLimits {
 const FILE: &str = "spending.log";
 /// Seconds that count.
 const DAY: u64 = 24 * 60 * 60;
-/// The size in bytes from which old lines are removed.
+/// Each time that the file has grown by so many bytes, old lines are removed.
 const MAX_BYTES: u64 = 256 << 10;
+/// The size limit of a file whose old lines are removed, in bytes.
+const MAX_READ: u64 = 64 << 20;
 
 /// The file with all costs.
 pub struct SpendingFile {
@@ -90,8 +92,11 @@ impl SpendingFile {
         }
         let mut options = OpenOptions::new();
         let mut file = open_with(options.append(true).create(true).mode(0o600), &self.path)?;
-        file.write_all(format!("{now} {dollars:.6}\n").as_bytes())?;
-        if file.metadata()?.size() > MAX_BYTES {
+        let line = format!("{now} {dollars:.6}\n");
+        file.write_all(line.as_bytes())?;
+        // Not at each line: on a busy day most lines stay.
+        let size = file.metadata()?.size();
+        if size > MAX_BYTES && size % MAX_BYTES < line.len() as u64 {
             self.shorten(now)?;
         }
         Ok(())
@@ -101,7 +106,7 @@ impl SpendingFile {
     /// request's cost.
     fn shorten(&self, now: u64) -> std::io::Result<()> {
         let Some(_lock) = LockFile::try_take(&self.path.with_extension("log.lock"))? else { return Ok(()) };
-        let text = String::from_utf8_lossy(&read_capped(&self.path, 4 * MAX_BYTES)?).into_owned();
+        let text = String::from_utf8_lossy(&read_capped(&self.path, MAX_READ)?).into_owned();
         let is_recent = |line: &&str| cost_in(line).is_some_and(|(time, _)| time + DAY > now);
         let recent: String = text.lines().filter(is_recent).flat_map(|line| [line, "\n"]).collect();
         write_private(&self.path, recent.as_bytes())

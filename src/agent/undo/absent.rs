@@ -1,6 +1,6 @@
-//! The place of undo in a program that was built without it: nothing is recorded, and commands say why.
+//! Replaces undo in builds without it: nothing is recorded, and commands say why.
 //!
-//! There is no value of [`UndoOptions`], so no session has an undo.
+//! [`UndoOptions`] has no values, so no session has an undo.
 
 mod call_start;
 mod prompts;
@@ -20,11 +20,11 @@ pub use prompts::{Prompt, prompts};
 pub(crate) const NOT_RECORDED: &str =
     "this program was built without undo; build it with the feature `undo` of the crate taucode-agent";
 
-/// The field of what does not exist.
+/// A type without values, for those that cannot exist in such a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Never {}
 
-/// The options of undo, of which there are none.
+/// The options of undo. No value exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndoOptions(Never);
 
@@ -35,7 +35,7 @@ impl UndoOptions {
     }
 }
 
-/// The undo of a session, of which there is none.
+/// The undo of a session. No value exists.
 #[derive(Debug)]
 pub struct SessionUndo(Never);
 

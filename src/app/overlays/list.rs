@@ -121,6 +121,11 @@ impl<R: ListRow> List<R> {
         self.ticket = None;
     }
 
+    /// Shows why the rows could not be loaded.
+    pub(crate) fn fail(&mut self, why: &str) {
+        (self.ticket, self.said) = (None, Some(Err(Printable::line(why))));
+    }
+
     /// Handles a key that means the same in every list; `page` is the number of rows on the screen.
     pub(crate) fn key<T>(&mut self, key: Key, page: usize) -> KeyOutcome<T> {
         let count = self.shown().len();

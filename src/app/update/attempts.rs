@@ -36,7 +36,7 @@ pub(super) fn fill(model: &mut Model, ticket: Ticket, answer: Result<AttemptList
         }
         Err(error) => {
             view.list.fill(Vec::new());
-            view.list.said = Some(Err(Printable::line(&error)));
+            view.list.fail(&error);
         }
     }
 }

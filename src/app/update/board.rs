@@ -55,10 +55,7 @@ pub(super) fn fill(model: &mut Model, ticket: Ticket, answer: Result<Vec<LiveRow
     };
     match answer {
         Ok(rows) => view.fill(rows),
-        Err(error) => {
-            view.list.ticket = None;
-            view.list.said = Some(Err(Printable::line(&error)));
-        }
+        Err(error) => view.list.fail(&error),
     }
 }
 

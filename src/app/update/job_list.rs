@@ -68,7 +68,7 @@ pub(super) fn answered(model: &mut Model, ticket: Ticket, answer: &Result<QueryA
         match answer {
             Ok(QueryAnswer::Jobs(rows)) => view.fill(rows.clone()),
             Ok(_) => view.list.ticket = None,
-            Err(error) => (view.list.ticket, view.list.said) = (None, Some(Err(Printable::line(error)))),
+            Err(error) => view.list.fail(error),
         }
         return true;
     }

@@ -50,10 +50,7 @@ pub(super) fn listed(
         Ok(list) => list,
         Err(error) => {
             return match view {
-                Some(view) => {
-                    view.list.ticket = None;
-                    view.list.said = Some(Err(Printable::line(&error)));
-                }
+                Some(view) => view.list.fail(&error),
                 None => model.transcript.notice(NoticeLevel::Warning, &error, None),
             };
         }

@@ -9,7 +9,6 @@ use crate::outcome::KeyOutcome;
 use crate::overlays::list::{List, report};
 use crate::overlays::overlay::Overlay;
 use crate::overlays::worktree_list::{WorktreeChoice, WorktreesView};
-use crate::printable::Printable;
 use crate::request::{ShellRequest, Ticket};
 use tau_protocol::command::{AgentCommand, SessionChange, SessionCommand};
 use tau_protocol::event::NoticeLevel;
@@ -32,7 +31,7 @@ pub(super) fn run(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Whether a run keeps the session where it is, which the user is told.
+/// Whether a run keeps the session from moving; tells the user if so.
 fn is_busy(model: &mut Model) -> bool {
     let is_busy = model.status.run.is_some();
     if is_busy {
@@ -55,7 +54,7 @@ pub(super) fn fill(model: &mut Model, ticket: Ticket, answer: Result<Vec<Worktre
         Ok(rows) => view.list.fill(rows),
         Err(error) => {
             view.list.fill(Vec::new());
-            view.list.said = Some(Err(Printable::line(&error)));
+            view.list.fail(&error);
         }
     }
 }

@@ -31,7 +31,7 @@ pub(crate) mod relay {
     pub(crate) const PROTOCOL: &str = "protocol";
     /// The argument after it, to serve.
     pub(crate) const SERVE: &str = "serve";
-    /// The beginning of each line to the client, by which it is told from the output of a shell's start.
+    /// The prefix of each line to the client, to tell it apart from what a login shell prints.
     pub(crate) const MARK: &str = "tau-attach: ";
 }
 

@@ -1,7 +1,7 @@
 //! Attempts: the same task in several copies of the directory, until a command succeeds.
 //!
-//! The copies are working trees of git: of the directory's own repository, with what is not committed there, or of a
-//! private one where there is none. So the result of each is a commit, and taking one is applying a difference.
+//! The copies are git working trees: of the directory's own repository, with its uncommitted changes, or of a private
+//! one outside of git. So the result of each is a commit, and taking one applies a diff.
 
 mod copies;
 mod meter;
@@ -101,7 +101,7 @@ impl Attempts {
             .ok_or_else(|| format!("there is no attempt {number}; they are 1 to {last}").into())
     }
 
-    /// The folder that names the repository, or the directory where there is none.
+    /// The folder that names the repository; outside of git, the directory.
     fn folder(&self) -> PathBuf {
         if self.private {
             return self.top.clone();

@@ -61,6 +61,9 @@ fn begin(args: &BatchArgs) -> Result<Exit, Refusal> {
         .iter()
         .filter(|task| chosen.contains(&task.id) && !results.contains_key(&task.id))
         .collect();
+    if args.on.is_some() && missing.is_empty() {
+        return Ok(say("every task has a result\n"));
+    }
     match args.on {
         Some(Engine::Slurm) => slurm::hand_over(args, &tasks, &missing, &folder),
         Some(Engine::Kubernetes) => kubernetes::hand_over(args, &tasks, &missing, &folder),
@@ -106,13 +109,17 @@ fn here(
     let spent = results.values().filter_map(|result| result.cost).sum();
     let counts = (passed, results.len() - passed);
     let progress = Progress::new(args.json, missing.len() + results.len(), counts, spent);
+    let with_place = |task: BatchTask| {
+        let place = tasks.directory(&task).map(|path| path.canonicalize().unwrap_or(path));
+        (task, place)
+    };
     let batch = Batch {
         tasks: Arc::new(tasks.clone()),
         folder,
         at_once: args.at_once.get(),
         most: args.max_cost,
         spent,
-        waiting: missing.into(),
+        waiting: missing.into_iter().map(with_place).collect(),
         busy: HashSet::new(),
         running: JoinSet::new(),
         stop: watch::Sender::default(),
@@ -145,10 +152,11 @@ struct Batch {
     /// Dollars after which no more tasks begin.
     most: Option<f64>,
     spent: f64,
-    waiting: VecDeque<BatchTask>,
+    /// The tasks that have not begun, each with its folder, links followed.
+    waiting: VecDeque<(BatchTask, Option<PathBuf>)>,
     /// Folders in which a task runs: two would disturb each other.
     busy: HashSet<PathBuf>,
-    running: JoinSet<(BatchTask, Outcome)>,
+    running: JoinSet<(BatchTask, Option<PathBuf>, Outcome)>,
     stop: watch::Sender<Stopping>,
     progress: Progress,
     results: HashMap<String, TaskResult>,
@@ -170,8 +178,11 @@ impl Batch {
             }
             tokio::select! {
                 Some(done) = self.running.join_next() => {
-                    if let Ok((task, outcome)) = done && !self.ended(&task, outcome) {
-                        self.stop.send_replace(Stopping::Orderly);
+                    if let Ok((task, place, outcome)) = done {
+                        place.map(|place| self.busy.remove(&place));
+                        if !self.ended(&task, outcome) {
+                            self.stop.send_replace(Stopping::Orderly);
+                        }
                     }
                 }
                 signal = signals.next() => {
@@ -203,15 +214,14 @@ impl Batch {
     fn start(&mut self) {
         let stops = *self.stop.borrow() != Stopping::No;
         while !stops && !self.is_too_expensive() && self.running.len() < self.at_once {
-            let folder_of =
-                |task: &BatchTask| self.tasks.directory(task).map(|path| path.canonicalize().unwrap_or(path));
-            let is_free = |task: &BatchTask| folder_of(task).is_none_or(|path| !self.busy.contains(&path));
+            let is_free = |(_, place): &(BatchTask, Option<PathBuf>)| {
+                place.as_ref().is_none_or(|place| !self.busy.contains(place))
+            };
             let Some(at) = self.waiting.iter().position(is_free) else { return };
-            let Some(task) = self.waiting.remove(at) else { return };
+            let Some((task, place)) = self.waiting.remove(at) else { return };
             match self.folder.claim(&task.id) {
                 Ok(Some(claim)) => {
-                    self.busy
-                        .extend(self.tasks.directory(&task).map(|path| path.canonicalize().unwrap_or(path)));
+                    self.busy.extend(place.clone());
                     self.progress.begins(&task);
                     let (tasks, folder) = (Arc::clone(&self.tasks), self.folder.clone());
                     let stopping = self.stop.subscribe();
@@ -223,7 +233,7 @@ impl Batch {
                             Err(refusal) => Outcome::Missing(refusal.text),
                         };
                         drop(claim);
-                        (task, outcome)
+                        (task, place, outcome)
                     });
                 }
                 Ok(None) => {
@@ -239,9 +249,6 @@ impl Batch {
 
     /// Notes the end of a task; returns whether somebody still reads the progress.
     fn ended(&mut self, task: &BatchTask, outcome: Outcome) -> bool {
-        if let Some(path) = self.tasks.directory(task) {
-            self.busy.remove(&path.canonicalize().unwrap_or(path));
-        }
         let told = self.progress.ends(&task.id, &outcome);
         match outcome {
             Outcome::Result(result) => {

@@ -34,7 +34,7 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(super) enum Outcome {
     /// There is a result, of this attempt or an earlier one.
     Result(Box<TaskResult>),
-    /// There is none: the task can be tried again. Says why.
+    /// No result: the task can be run again. The reason.
     Missing(String),
 }
 

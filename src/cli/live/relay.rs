@@ -145,7 +145,7 @@ fn named(paths: &Paths, root: &Path, wanted: &str) -> Result<(String, Option<Pat
         UserError::new(format!("no session {wanted:?}"))
             .remedy("without one, the folder's or a new one is opened")
     };
-    // A path is none of the ways in which a session is named from elsewhere.
+    // Clients on other machines cannot name a session by its path.
     if wanted.contains('/') || wanted.is_empty() {
         return Err(none());
     }

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, frame, inner_width};
-use super::list::{Below, FilterRow, ListBox, report};
+use super::list::{Below, FilterRow, ListBox, report, wrapped};
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
@@ -53,10 +53,7 @@ fn line(row: &AttemptRow, width: u16, theme: &Theme) -> Line<'static> {
 /// The task, the selected attempt's session, and what an action led to.
 fn below(view: &AttemptsView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    let mut say = |text: &str, token: ThemeToken| {
-        let line = Line::styled(printable_line(text).into_owned(), theme.style(token));
-        lines.extend(wrap::wrap(&line, width, 0));
-    };
+    let mut say = |text: &str, token: ThemeToken| lines.extend(wrapped(text, theme.style(token), width));
     if let Some(row) = view.list.row() {
         say("", ThemeToken::Muted);
         say(view.task.as_str(), ThemeToken::Text);

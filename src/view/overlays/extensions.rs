@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, inner_width};
-use super::list::{Below, FilterRow, ListBox, report};
+use super::list::{Below, FilterRow, ListBox, report, wrapped};
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
@@ -82,13 +82,7 @@ fn line(row: &ExtensionRow, width: u16, theme: &Theme) -> Line<'static> {
 fn below(view: &ExtensionsView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let Some(row) = view.row() else { return Vec::new() };
     let mut lines = vec![Line::raw("")];
-    let mut say = |text: &str, token: ThemeToken| {
-        lines.extend(wrap::wrap(
-            &Line::styled(printable_line(text).into_owned(), theme.style(token)),
-            width,
-            0,
-        ));
-    };
+    let mut say = |text: &str, token: ThemeToken| lines.extend(wrapped(text, theme.style(token), width));
     if let Some((text, token)) = view.said.as_ref().map(report) {
         say(&text, token);
     }

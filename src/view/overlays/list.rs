@@ -2,6 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, draw_lines, frame_within};
@@ -149,6 +150,11 @@ pub(crate) fn report(said: &Report) -> (String, ThemeToken) {
         Ok(text) => (text.as_str().to_owned(), ThemeToken::Accent),
         Err(text) => (text.as_str().to_owned(), ThemeToken::Error),
     }
+}
+
+/// Foreign text below a list, as rows.
+pub(crate) fn wrapped(text: &str, style: Style, width: u16) -> Vec<Line<'static>> {
+    wrap::wrap(&Line::styled(printable_line(text).into_owned(), style), width, 0)
 }
 
 /// The mark in front of a choice, and the colour of it.

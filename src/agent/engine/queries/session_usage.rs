@@ -10,7 +10,8 @@ use tau_protocol::event::SessionEvent;
 use tau_protocol::message::Message;
 use tau_protocol::model::Api;
 
-/// Reports the usage of the opened session: immediately, or after the survey of its unread part. `missing` are results
+/// Takes the usage of the opened session as its cost so far, and reports it: immediately, or after the survey of its unread
+/// part. `missing` are results
 /// that its file does not have.
 pub(crate) fn start(engine: &mut Engine, missing: &[Arc<Message>]) {
     engine.usage = None;

@@ -1,5 +1,4 @@
-//! The place of MCP in a program that was built without it: configured servers are listed as failed, and the user
-//! is told why.
+//! Replaces MCP in builds without it: configured servers are listed as failed, with the reason.
 
 mod configured;
 pub(crate) mod patterns;

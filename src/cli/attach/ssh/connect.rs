@@ -8,7 +8,6 @@ use super::child::{Asks, SshChild};
 use super::scripts;
 use crate::attach::wire::relay::MARK;
 use crate::attach::wire::{Hello, Welcome};
-
 use crate::process::plain;
 use tau_tools::user_error::UserError;
 
@@ -20,9 +19,9 @@ const AGAIN: Duration = Duration::from_secs(30);
 pub(super) enum Attempt {
     /// A relay answers.
     Answered(SshChild, Welcome),
-    /// There is no tau that speaks as this one does.
+    /// No tau there speaks the protocol of this one.
     NoTau(OtherMachine),
-    /// There is no connection. The text is what ssh said last, if anything.
+    /// ssh could not connect. The last line that it printed, if any.
     Failed(String),
 }
 
@@ -31,7 +30,7 @@ pub(super) enum Attempt {
 pub(super) struct OtherMachine {
     /// Its system and processor, as `uname` has them.
     pub kind: String,
-    /// The taus that were found there, but speak otherwise.
+    /// The taus found there that speak another protocol.
     pub others: String,
 }
 

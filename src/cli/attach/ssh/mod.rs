@@ -1,6 +1,6 @@
 //! `tau attach ssh://HOST/DIRECTORY`: a session on a machine that the user's ssh leads to.
 //!
-//! [`connect`] starts ssh with a [`scripts`] that finds tau there; [`install`] copies this one if there is none.
+//! [`connect`] runs one of the [`scripts`] over ssh, which finds tau there; [`install`] copies tau if it is missing.
 //! The first connection is made before the screen is opened, so that ssh can ask for a password; then it belongs
 //! to the [`tunnel`], which logs in again when it is lost. At the other end is [`crate::live::relay`].
 
@@ -42,7 +42,8 @@ pub(super) struct Wish {
 /// Connects to the machine, and finds the session or begins it. ssh asks on the terminal.
 ///
 /// # Errors
-/// The address is none, there is no connection, no tau and nobody to ask, or no such session or folder.
+/// The address is invalid, ssh cannot connect, tau is missing there and nobody can be asked, or the session or folder does
+/// not exist.
 pub(super) fn connect(text: &str, wish: Wish, setup: &Setup) -> Result<(Server, String), Refusal> {
     let address = SshAddress::read(text)
         .map_err(|why| Refusal::usage(format!("{:?} is not an address of ssh: {why}", plain::line(text))))?;
