@@ -3,7 +3,9 @@
 //! No feature lives here and nothing awaits: emitting an event, recording a message, saving the
 //! session and reading the settings in force.
 
-use std::collections::{HashSet, VecDeque};
+mod offers;
+
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,29 +30,22 @@ use crate::engine::base::reached_paths::ReachedPaths;
 use crate::engine::base::side_place::SidePlace;
 use crate::engine::base::undo_place::{Undo, UndoPlace};
 use crate::engine::base::user_requests::UserRequests;
-use crate::extensions::helper_kinds::HelperKind;
-use crate::extensions::mcp::{Mcp, search};
+use crate::extensions::mcp::Mcp;
 use crate::permissions::Rule;
 use crate::provider::ModelRequest;
 use crate::session::SessionError;
 use crate::session::usage::UsageSum;
-use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::{AgentCommand, RunCommand, SessionChange, SessionCommand};
-use tau_protocol::event::{AgentEvent, NoticeLevel, SettingsEvent, TaskEvent};
+use tau_protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
 use tau_protocol::extension::{McpResource, PromptCommand};
 use tau_protocol::message::Message;
 use tau_protocol::model::{Model, ThinkingLevel};
 use tau_protocol::run::RunEnd;
 use tau_tools::access::Access;
-use tau_tools::delegate::{self, Delegate};
 use tau_tools::file_versions::FileVersions;
-use tau_tools::plan::{self, WorkPlan};
+use tau_tools::plan::WorkPlan;
 use tau_tools::sandbox::SandboxPolicy;
-use tau_tools::toolbox::Offered;
-use tau_tools::{AnyTool, Toolbox, paths};
-
-/// The context window assumed for a model whose window is unknown, in tokens.
-const USUAL_WINDOW: u64 = 128_000;
+use tau_tools::{Toolbox, paths};
 
 /// The phase that the agent is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -395,112 +390,6 @@ impl Engine {
 
     fn place_of_servers(&self) -> (PathBuf, Arc<SandboxPolicy>) {
         (self.command_dir().to_owned(), self.config.behavior.sandbox.in_directory(self.cwd()))
-    }
-
-    /// Offers the current tools: its own, custom ones, and those of MCP servers. Not called within a turn, so
-    /// that a call finds the tool that the model saw.
-    pub(crate) fn refresh_tools(&mut self) {
-        let delegate = self.own_tools.get(delegate::NAME).is_some().then(|| self.delegate_tool());
-        let is_new = |own: &Toolbox, tool: &Arc<dyn AnyTool>| {
-            let name = &tool.spec().name;
-            self.config.behavior.offers(name) && own.get(name).is_none()
-        };
-        let mut own = self.own_tools.clone();
-        if let Some(delegate) = delegate {
-            own = own.replacing(Arc::new(delegate));
-        }
-        let behavior = &self.config.behavior;
-        if behavior.search_tools_by_mode && behavior.permission_mode != PermissionMode::Auto {
-            let searching = Toolbox::offered(Offered::WhereAsked);
-            own = searching.iter().cloned().fold(own, Toolbox::with);
-        }
-        for tool in &self.config.behavior.extensions.loaded().tools {
-            let tool: Arc<dyn AnyTool> = Arc::clone(tool) as _;
-            if is_new(&self.own_tools, &tool) {
-                own = own.with(tool);
-            }
-        }
-        if let Some(tool) = self.plan_tool() {
-            own = own.with(tool);
-        }
-        let is_offered = |tool: &Arc<dyn AnyTool>| is_new(&own, tool);
-        let of_servers: Vec<Arc<dyn AnyTool>> = self.mcp.tools().into_iter().filter(is_offered).collect();
-        let window =
-            self.config.model.as_ref().map(|model| model.context_window).filter(|window| *window > 0);
-        let share = u128::from(self.config.behavior.mcp.schema_share);
-        let most = u128::from(window.unwrap_or(USUAL_WINDOW)) * share / 100;
-        let is_much = !of_servers.is_empty() && u128::from(search::tokens(&of_servers)) > most;
-        let with =
-            |tools: Toolbox, more: &[Arc<dyn AnyTool>]| more.iter().cloned().fold(tools, Toolbox::with);
-        if is_much {
-            self.config.tools = with(own.clone(), &search::in_place_of(&of_servers));
-            self.found_tools = with(Toolbox::empty(), &of_servers);
-        } else {
-            self.config.tools = with(own.clone(), &of_servers);
-            let given = self.config.helper.as_ref().map(|role| role.found_tools.clone());
-            self.found_tools = given.unwrap_or_default();
-        }
-    }
-
-    /// The tools that the model finds with `tool_search`.
-    pub(crate) fn found_tools(&self) -> &Toolbox {
-        &self.found_tools
-    }
-
-    /// The tool that gives tasks to helpers, with the kinds that there were at the start of the session.
-    fn delegate_tool(&mut self) -> Delegate {
-        let id = &self.config.session.info().id;
-        if self.kinds_of.as_ref() != Some(id) {
-            self.kinds_of = Some(id.clone());
-            self.helpers.kinds = match &self.config.helper {
-                Some(role) => Arc::clone(&role.kinds),
-                None => self.config.behavior.extensions.loaded().kinds.as_slice().into(),
-            };
-        }
-        let line = |kind: &HelperKind| (kind.name.clone(), kind.description.clone());
-        Delegate::with_kinds(&self.helpers.kinds.iter().map(line).collect::<Vec<_>>())
-    }
-
-    /// The tool that submits a plan, in plan mode if a user can accept one; while a plan is carried out, the
-    /// one that reports its steps.
-    fn plan_tool(&self) -> Option<Arc<dyn AnyTool>> {
-        let behavior = &self.config.behavior;
-        match behavior.permission_mode {
-            _ if self.config.helper.is_some() => None,
-            _ if !behavior.asks_user || self.own_tools.iter().next().is_none() => None,
-            PermissionMode::Plan => Some(plan::submit_tool()),
-            _ => self.plan.as_ref().map(|_| plan::step_tool()),
-        }
-    }
-
-    /// The commands for prompt templates, skills and prompts of MCP servers. If names are equal, the first
-    /// counts.
-    pub(crate) fn commands(&self) -> Vec<PromptCommand> {
-        let mut commands = self.config.behavior.extensions.loaded().commands();
-        commands.extend(self.mcp.commands());
-        let mut taken = HashSet::new();
-        commands.retain(|command| taken.insert(command.name.clone()));
-        commands
-    }
-
-    /// Reports the other offers of MCP servers besides tools, if they have changed.
-    pub(crate) fn report_offers(&mut self) {
-        let resources = self.mcp.resources();
-        if resources != self.reported_resources {
-            self.reported_resources = resources.clone();
-            self.emit(SettingsEvent::ResourcesChanged { resources });
-        }
-        let of_servers = self.mcp.commands();
-        if of_servers != self.reported_commands {
-            self.reported_commands = of_servers;
-            let commands = self.commands();
-            self.emit(SettingsEvent::CommandsChanged { commands });
-        }
-    }
-
-    /// The tool with that name, even if the model must find it first.
-    pub(crate) fn tool(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
-        self.config.tools.get(name).or_else(|| self.found_tools.get(name))
     }
 
     /// Updates the system prompt, if a hook provides it.
