@@ -3,6 +3,7 @@
 mod attempt_requests;
 pub(crate) mod call;
 pub(crate) mod files;
+mod login_requests;
 mod model_lists;
 pub(crate) mod repository;
 mod session_files;
@@ -16,25 +17,17 @@ use std::sync::Arc;
 
 use self::call::Call;
 use self::files::FileIndex;
-use crate::commands::auth;
-use crate::commands::login::is_remote;
 use crate::compose::environment::{self, Connections};
-use crate::compose::keycheck::{KeyCheck, check_key};
 use crate::compose::{AgentPrompt, Setup, sandbox};
 use crate::compose::{reload, setting_list};
 use crate::live::commands;
 use crate::live::listed::Listed;
 use crate::live::others::Others;
 use crate::live::record;
-use crate::process::browser;
 use crate::tui::{clipboard, editor};
 use parking_lot::Mutex;
-use tau_agent::catalogue::keys::{KeyPlace, Keys};
-use tau_agent::catalogue::login::{self, Granted, LOGINS, LoginRow};
-use tau_agent::catalogue::providers::PROVIDERS;
+use tau_agent::catalogue::keys::Keys;
 use tau_agent::provider::direct::Direct;
-use tau_agent::provider::http::Http;
-use tau_agent::secrets::Secret;
 use tau_agent::session::last_exchange::last_exchange;
 use tau_agent::session::prompt_history::PromptHistory;
 use tau_agent::settings::chosen_models;
@@ -42,7 +35,7 @@ use tau_agent::settings::private_files::SharedFile;
 use tau_app::request::{
     Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, LocalModelServer,
     LoggedIn, LoginProvider, LoginWay, ModelList, ModelsFor, Pasted, PerformRequest, Picture, SessionRows,
-    SettingList, ShellReply, SignInPage, SignInStep,
+    SettingList, SignInStep,
 };
 use tau_app::status_facts::StatusFacts;
 use tau_protocol::attempt::AttemptList;
@@ -283,120 +276,31 @@ impl PerformRequest for Services {
     }
 
     async fn providers(self: &Arc<Self>, _: &Call) -> Result<Vec<LoginProvider>, UserError> {
-        let held = self.keys.held(PROVIDERS.iter().map(|provider| provider.id));
-        let login = |row: &'static LoginRow| LoginProvider {
-            // A token that is pasted is typed as a key is.
-            login: row.pasted.is_none().then(|| row.alias.to_owned()),
-            id: row.provider.to_owned(),
-            name: match row.pasted {
-                Some(how) => format!("{}: {how}", row.name),
-                None => format!("log in to {}", row.name),
-            },
-            env: String::new(),
-            has_key: self.keys.place(row.provider) == Some(KeyPlace::Login),
-        };
-        let row = |provider: &tau_agent::catalogue::providers::KnownProvider| LoginProvider {
-            id: provider.id.to_owned(),
-            name: provider.name.to_owned(),
-            env: provider.env.to_owned(),
-            has_key: held.contains(&provider.id),
-            login: None,
-        };
-        let with_key = PROVIDERS.iter().filter(|provider| !provider.env.is_empty());
-        Ok(LOGINS.iter().map(login).chain(with_key.map(row)).collect())
+        self.login_rows()
     }
 
     async fn login_name(self: &Arc<Self>, _: &Call, provider: String) -> Result<LoginWay, UserError> {
-        let catalogue = self.keys.catalogue();
-        // A name that is also that of a provider with a key means the key.
-        let takes_key = catalogue.key_variable(&provider).is_some();
-        if login::named(&provider).is_some_and(|row| row.pasted.is_none()) && !takes_key {
-            return Ok(LoginWay::Login);
-        }
-        if catalogue.default_model(&provider).is_some() {
-            return Ok(LoginWay::Key);
-        }
-        let see = "/login without a name lists them, or add one in models.toml";
-        Err(auth::unknown_provider(&provider, &catalogue.providers(), see).into())
+        self.login_way(&provider)
     }
 
-    /// Checks the key with a small real request, and stores it unless it was refused.
     async fn login(self: &Arc<Self>, _: &Call, provider: String, key: Hidden) -> Result<LoggedIn, UserError> {
-        let key = Secret::new(key.0);
-        let Some(model) = self.keys.catalogue().default_model(&provider) else {
-            return Err(format!("no provider \"{provider}\"; /login without a name lists them").into());
-        };
-        let checked = match check_key(&self.direct, Arc::clone(&model), Some(key.clone())).await {
-            KeyCheck::Rejected(message) => {
-                return Err(format!("{provider} refused the key: {message}").into());
-            }
-            KeyCheck::Accepted => format!("{provider} accepted it"),
-            KeyCheck::Unknown(why) => format!("it could not be checked: {why}"),
-        };
-        match self.keys.store(&provider, &key) {
-            Ok(()) => Ok(LoggedIn { said: format!("stored the key for {provider}; {checked}"), model }),
-            Err(error) => Err(UserError::new("could not store the key").because(error)),
-        }
+        self.add_key(&provider, key).await
     }
 
     async fn sign_in(self: &Arc<Self>, call: &Call, login: String) -> Result<SignInStep, UserError> {
-        let row = login::named(&login).ok_or_else(|| format!("no login \"{login}\""))?;
-        let place = self.keys.login_place(row);
-        let (http, env) = {
-            let setup = self.setup.lock();
-            (Arc::new(Http::new(setup.settings.network())), setup.child_env("login"))
-        };
-        let begun = login::begin(row, &place, is_remote(), &http).await?;
-        let (address, code) = (begun.page().to_string(), begun.code().map(str::to_owned));
-        let is_open = !is_remote() && browser::open(&address, &env);
-        let page = SignInPage { name: row.name.to_owned(), page: address, code, is_open };
-        call.send_early(ShellReply::SignIn(SignInStep::Waits(page))).await;
-        let (sender, mut pasted) = mpsc::channel(1);
-        *self.pasted.lock() = Some(sender);
-        let granted = begun.finish(&mut pasted).await?;
-        let saved = match granted {
-            Granted::Tokens(tokens) => self.keys.store_login(row.provider, &tokens),
-            Granted::Key(key) => self.keys.store(row.provider, &key),
-        };
-        saved.map_err(|error| format!("could not store the login: {error}"))?;
-        let model = self.keys.catalogue().default_model(row.provider);
-        let model = model.ok_or_else(|| format!("logged in, but there is no model of {}", row.provider))?;
-        Ok(SignInStep::Done(LoggedIn { said: format!("logged in to {}", row.name), model }))
+        self.log_in(call, &login).await
     }
 
     async fn paste_sign_in(self: &Arc<Self>, _: &Call, address: Hidden) -> Result<String, UserError> {
-        let sender = self.pasted.lock().clone();
-        let over = || "no login is waiting for an address".to_owned();
-        sender.ok_or_else(over)?.try_send(address.0).map_err(|_| over())?;
-        Ok(String::new())
+        self.take_address(address)
     }
 
     async fn stored_keys(self: &Arc<Self>, _: &Call) -> Result<Vec<LoginProvider>, UserError> {
-        let row = |id: String| {
-            let known = PROVIDERS.iter().find(|provider| provider.id == id);
-            let name = known.map_or_else(|| id.clone(), |provider| provider.name.to_owned());
-            let env =
-                self.keys.place_besides_auth_file(&id).map_or_else(String::new, |place| place.to_string());
-            LoginProvider { id, name, env, has_key: true, login: None }
-        };
-        Ok(self.keys.stored_providers().into_iter().map(row).collect())
+        self.stored_key_rows()
     }
 
     async fn logout(self: &Arc<Self>, _: &Call, provider: String) -> Result<String, UserError> {
-        match self.keys.remove(&provider) {
-            Ok(true) => {}
-            Ok(false) => {
-                return Err(
-                    format!("no key for {provider} in auth.json; /logout without a name lists them").into()
-                );
-            }
-            Err(error) => return Err(format!("could not remove the key: auth.json: {error}").into()),
-        }
-        let rest = match self.keys.place(&provider) {
-            Some(place) => format!("{place} still has one, which is used from now on"),
-            None => "no other key for it is set".to_owned(),
-        };
-        Ok(format!("removed the key for {provider} from auth.json; {rest}"))
+        self.remove_key(&provider)
     }
 
     async fn reload(self: &Arc<Self>, _: &Call) -> Result<Applied, UserError> {
