@@ -17,6 +17,7 @@ use tau::agent::protocol::session_row::SessionRow;
 use tau::agent::protocol::worktree::WorktreeRow;
 use tau::app::Msg;
 use tau::app::boot::Boot;
+use tau::app::effect::Effect;
 use tau::app::key::{Mods, Mouse, MouseButton, MouseKind};
 use tau::app::request::{LocalModelServer, LoginProvider, SessionRows, ShellReply, ShellRequest};
 use tau::tools::jobs::{JobProcess, JobRow, JobState};
@@ -175,6 +176,23 @@ fn attempts() {
     screen.keys("<esc>/attempts<enter>");
     super::overlays::reply(&mut screen, ShellReply::Attempts(AttemptList::default()));
     frames(&mut screen, "attempts-none");
+}
+
+#[test]
+fn attempts_are_removed_by_the_same_key_twice() {
+    let mut screen = Screen::new();
+    screen.keys("/attempts<enter>");
+    let row = AttemptRow { number: 1, outcome: "succeeded".into(), ..AttemptRow::default() };
+    let list = AttemptList { id: "a1b2c3".into(), rows: vec![row], ..AttemptList::default() };
+    reply(&mut screen, ShellReply::Attempts(list));
+    screen.take_effects();
+    screen.keys("x<esc>x<down>x");
+    assert_eq!(screen.take_effects(), []);
+    frames(&mut screen, "attempts-drop");
+    screen.keys("x");
+    let effects = screen.take_effects();
+    let [Effect::Ask(_, request)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(*request, ShellRequest::DropAttempts { id: "a1b2c3".into() });
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub struct AttemptsView {
     pub task: Printable,
     /// The changes that are shown in place of the list.
     pub changes: Option<AttemptChanges>,
+    /// Whether the next `x` removes all copies.
+    pub drops: bool,
 }
 
 /// The changes of an attempt, or of all.
@@ -63,6 +65,7 @@ impl AttemptsView {
             self.changes = None;
             return KeyOutcome::Handled;
         }
+        let drops = std::mem::take(&mut self.drops);
         let is_free = self.list.change.is_none();
         let Some(row) = self.list.row().filter(|_| is_free) else { return self.list.key(key, page) };
         let is_typed = self.list.typed().is_some();
@@ -70,7 +73,12 @@ impl AttemptsView {
             (KeyCode::Enter, _) => AttemptChoice::Show(Some(row.number)),
             (KeyCode::Char('a'), Mods::NONE) if !is_typed => AttemptChoice::Show(None),
             (KeyCode::Char('t'), Mods::NONE) if !is_typed => AttemptChoice::Take(row.number),
-            (KeyCode::Char('x'), Mods::NONE) if !is_typed => AttemptChoice::Drop,
+            (KeyCode::Char('x'), Mods::NONE) if drops => AttemptChoice::Drop,
+            (KeyCode::Char('x'), Mods::NONE) if !is_typed => {
+                self.drops = true;
+                return KeyOutcome::Handled;
+            }
+            (KeyCode::Esc, _) if drops => return KeyOutcome::Handled,
             _ => return self.list.key(key, page),
         };
         KeyOutcome::Done(choice)

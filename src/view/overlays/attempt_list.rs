@@ -25,7 +25,8 @@ pub(crate) fn draw(view: &AttemptsView, theme: &Theme, area: Rect, buffer: &mut 
         title: "Attempts",
         hint: match view.list.row() {
             None => "esc closes",
-            Some(_) => "enter shows its changes · a all changes · t takes it · x drops all · esc closes",
+            Some(_) if view.drops => "x again removes all copies and takes none · esc keeps them",
+            Some(_) => "enter shows changes · a all · t takes it · x drops all · esc closes",
         },
         filter: view.list.typed().map_or(FilterRow::None, FilterRow::Typed),
         count: rows.len(),
