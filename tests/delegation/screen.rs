@@ -12,7 +12,7 @@ use crate::support::program::{calls_all, says_using};
 use crate::support::server::{Act, Server};
 
 /// Plays in a terminal, with a model that acts as `choose` says.
-async fn play(
+pub async fn play(
     args: &'static str,
     choose: impl Fn(&Asked) -> Act + Send + Sync + 'static,
     play: impl FnOnce(&Screen) + Send + 'static,
@@ -32,7 +32,7 @@ async fn play(
     server.requests().iter().map(|request| Asked::of(request)).collect()
 }
 
-fn bash(command: &str) -> Act {
+pub fn bash(command: &str) -> Act {
     calls_all(&[("bash", json!({ "command": command }))], 1_500)
 }
 

@@ -212,8 +212,16 @@ fn board() {
         changed: now - ago,
         is_live: state != LiveState::Done,
         archived: id == "e",
+        parent: None,
+    };
+    let helper = |id: &str, parent: &str, title: &str| LiveRow {
+        parent: Some(parent.into()),
+        ..row(id, LiveState::Running, title, 1_000, "Two of them call it.")
     };
     let rows = vec![
+        helper("f", "b", "explore 1: find who calls \u{1b}[2J it"),
+        helper("g", "f", "work 1: and write it down"),
+        helper("h", "gone", "review 1: whose parent is not here"),
         row("a", LiveState::Done, "write the docs", 7_200_000, "All of it is written."),
         row("b", LiveState::Running, "make the tests pass \u{1b}[2J and say so", 60_000, "Three are left."),
         row("c", LiveState::Waiting, "delete the old files", 5_000, "May I delete these?\u{202e}"),

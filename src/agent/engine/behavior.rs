@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::hooks::Hooks;
 use super::host::{Host, NoHost};
+use super::live_helper::HelperWatch;
 use super::tool_registry::ToolRegistry;
 use crate::context::instruction_files::InstructionPlaces;
 use crate::extensions::Extensions;
@@ -96,6 +97,8 @@ pub struct Behavior {
     pub helpers: HelperLimits,
     /// Whether the front end gets the events of helpers (`TurnEvent::HelperEvent`).
     pub helper_events: bool,
+    /// Receives helpers when they begin, so that others can see and steer them.
+    pub helper_watch: Option<HelperWatch>,
 }
 
 /// The limits of the helpers of an agent, and their models.

@@ -9,7 +9,7 @@ use super::agent_handle::StartAgent;
 use super::helper_role::Rights;
 use crate::engine::base::meter::Meter;
 use crate::extensions::helper_kinds::HelperKind;
-use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{AgentCommand, QuestionCommand};
 use tau_protocol::event::AgentEvent;
 use tau_tools::delegate::{HelperLink, HelperReport, HelperRequest};
 use tau_tools::{OutputLimits, ToolError, ToolOutput, ToolProgress};
@@ -28,6 +28,8 @@ pub(crate) enum HelperEvent {
 /// Something that happened to a helper.
 pub(crate) enum HelperNews {
     Event(Box<AgentEvent>),
+    /// Another front end answered its question.
+    Answered(QuestionCommand),
     /// Its call was aborted while it waited to begin.
     Withdrawn,
     /// Its agent has ended.

@@ -17,7 +17,7 @@
 //! - `ask_user`: questions of tools to the user
 //! - `call_plan`: the tool of each call, or the reason it cannot run
 //! - `call_hooks`: the user's hooks around a call
-//! - `delegation`: helpers, their questions and their results
+//! - `delegation`: helpers, their questions and their results; `live_helper`: a helper for other front ends
 //! - `side_question`: requests beside the run
 //! - `announce`, `history_paging`, `session_usage`, `queries`, `context_usage`: reports
 //! - `goal`: the goal in the session
@@ -49,6 +49,7 @@ mod helper_place;
 pub mod helper_role;
 pub mod hooks;
 pub mod host;
+pub mod live_helper;
 mod mode_note;
 mod queries;
 mod refused_parts;

@@ -63,6 +63,9 @@ pub struct LiveRow {
     /// Whether the user has put it away.
     #[serde(default)]
     pub archived: bool,
+    /// The id of the session whose helper it is.
+    #[serde(default)]
+    pub parent: Option<String>,
 }
 
 /// The calls and questions that wait for the user in a session, oldest first.

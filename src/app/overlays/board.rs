@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::list::{List, ListRow};
+use super::list::{List, ListRow, below_parents};
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
 use crate::msg::Millis;
@@ -75,7 +75,7 @@ impl BoardView {
     /// Fills in the current sessions; the selection stays on its session.
     pub(crate) fn fill(&mut self, mut rows: Vec<LiveRow>) {
         rows.sort_by_key(|row| (row.state, std::cmp::Reverse(row.changed)));
-        self.all = rows;
+        self.all = below_parents(rows, |row| row.id.clone(), |row| row.parent.clone());
         self.show();
     }
 

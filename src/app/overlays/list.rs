@@ -1,6 +1,7 @@
 //! A list: its rows, the filter, the selected row, and the report on the last action.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::list_keys::{ListFilter, ListStep};
 use crate::key::Key;
@@ -137,5 +138,47 @@ impl<R: ListRow> List<R> {
         }
         self.said = None;
         KeyOutcome::Handled
+    }
+}
+/// The rows with each helper below its parent; one whose parent is not among them stays in its place.
+pub(crate) fn below_parents<T>(
+    rows: Vec<T>,
+    id: impl Fn(&T) -> String,
+    parent: impl Fn(&T) -> Option<String>,
+) -> Vec<T> {
+    let ids: BTreeSet<String> = rows.iter().map(&id).collect();
+    let mut helpers: BTreeMap<String, Vec<T>> = BTreeMap::new();
+    let mut rest = Vec::with_capacity(rows.len());
+    for row in rows {
+        match parent(&row).filter(|parent| ids.contains(parent) && *parent != id(&row)) {
+            Some(parent) => helpers.entry(parent).or_default().push(row),
+            None => rest.push(row),
+        }
+    }
+    rest.reverse();
+    let mut sorted = Vec::with_capacity(ids.len());
+    while let Some(row) = rest.pop() {
+        rest.extend(helpers.remove(&id(&row)).into_iter().flatten().rev());
+        sorted.push(row);
+    }
+    // Rows that are each other's parents are below nothing.
+    sorted.extend(helpers.into_values().flatten());
+    sorted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn helpers_are_below_their_parents() {
+        let sorted = |rows: &[(&'static str, Option<&'static str>)]| {
+            let sorted = below_parents(rows.to_vec(), |row| row.0.to_owned(), |row| row.1.map(str::to_owned));
+            sorted.into_iter().map(|row| row.0).collect::<String>()
+        };
+        assert_eq!(sorted(&[("a", None), ("b", None), ("c", Some("a"))]), "acb");
+        let deep = [("d", Some("c")), ("c", Some("a")), ("e", Some("gone")), ("a", None), ("f", Some("a"))];
+        assert_eq!(sorted(&deep), "eacdf");
+        assert_eq!(sorted(&[("a", Some("b")), ("b", Some("a")), ("c", Some("c"))]), "cba", "nothing is lost");
     }
 }

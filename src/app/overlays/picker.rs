@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::list::below_parents;
 use super::list_keys::{ListFilter, ListKey, moved};
 use crate::fuzzy;
 use crate::fuzzy::FuzzyMatch;
@@ -60,6 +61,8 @@ pub struct PickerRow {
     pub hidden: bool,
     /// Of a session: the program that wrote it.
     pub source: SessionOrigin,
+    /// Of a helper's session: the key of its parent.
+    pub parent: Option<String>,
 }
 
 /// The place in a session in which the query occurs.
@@ -387,6 +390,14 @@ impl Picker {
         let is_hidden = |index: usize| !shows_hidden && rows.get(index).is_some_and(|row| row.hidden);
         self.shown.retain(|found| !is_hidden(found.index));
         self.shown.sort_by_key(|found| rows.get(found.index).is_some_and(|row| row.dimmed));
+        if shows_hidden && self.query.text().is_empty() && rows.iter().any(|row| row.parent.is_some()) {
+            let row = |found: &FuzzyMatch| rows.get(found.index);
+            self.shown = below_parents(
+                std::mem::take(&mut self.shown),
+                |found| row(found).map(|row| row.key.clone()).unwrap_or_default(),
+                |found| row(found).and_then(|row| row.parent.clone()),
+            );
+        }
         if self.found.is_empty() {
             return;
         }

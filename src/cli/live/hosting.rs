@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::registry::{Ending, Registry};
 use super::socket::LiveSocket;
 use crate::compose::Setup;
-use crate::serve::hub::{Hub, HubLimits};
+use crate::serve::hub::{HelperChannel, Hub, HubLimits};
 use crate::serve::live::LiveSession;
 use crate::serve::metrics::Metrics;
 
@@ -38,16 +38,22 @@ impl Hosting {
     /// Serves sessions with this setup, in the current runtime; `background` is whether no terminal has them
     /// open. Fails when there is no place for the socket.
     pub fn start(setup: Setup, background: bool) -> io::Result<Self> {
-        Self::start_with(setup, watch::Sender::default(), background)
+        Self::start_with(setup, watch::Sender::default(), HelperChannel::default(), background)
     }
 
-    /// Like [`Self::start`], with this count of changes. Fails when there is no place for the socket.
-    pub fn start_with(setup: Setup, count: watch::Sender<u64>, background: bool) -> io::Result<Self> {
+    /// Like [`Self::start`], with this count of changes, and helpers of an agent that has started already. Fails
+    /// when there is no place for the socket.
+    pub fn start_with(
+        setup: Setup,
+        count: watch::Sender<u64>,
+        helpers: HelperChannel,
+        background: bool,
+    ) -> io::Result<Self> {
         let (socket, listener) = LiveSocket::bind(&setup.paths)?;
         let registry = Registry::new(&setup.paths, setup.settings.network(), &socket, background);
         let metrics = Arc::<Metrics>::default();
         let limits = HubLimits { sessions: MAX_SESSIONS, idle: Duration::MAX };
-        let hub = Hub::with_changes(setup, limits, Arc::clone(&metrics), count);
+        let hub = Hub::with_changes(setup, limits, Arc::clone(&metrics), count, helpers);
         let (stop, stopped) = watch::channel(false);
         let serving = socket.serve(listener, &hub, &metrics, stopped);
         let changes = hub.changes();

@@ -15,6 +15,7 @@ use crate::compose::Setup;
 use crate::process::exit::Exit;
 use crate::process::signals::Signals;
 use crate::serve::facts::Facts;
+use crate::serve::hub::HelperChannel;
 use crate::serve::live::LiveSession;
 use crate::services::Services;
 use tau_agent::engine::task::AgentHandle;
@@ -41,13 +42,19 @@ enum Order {
 
 impl Published {
     /// Publishes a session, in the current runtime.
-    pub fn start(setup: Setup, facts: Facts, agent: &AgentHandle, services: Arc<Services>) -> Self {
+    pub fn start(
+        setup: Setup,
+        facts: Facts,
+        agent: &AgentHandle,
+        services: Arc<Services>,
+        helpers: HelperChannel,
+    ) -> Self {
         let changes = watch::Sender::default();
         let (live, others) =
             LiveSession::of_screen(facts, agent.commands.clone(), services, watch::Sender::clone(&changes));
         let live = Arc::new(live);
         let (orders, received) = mpsc::unbounded_channel();
-        let task = tokio::spawn(serve(setup, changes, Arc::clone(&live), received));
+        let task = tokio::spawn(serve(setup, changes, helpers, Arc::clone(&live), received));
         Published { live, others, orders, task }
     }
 
@@ -100,11 +107,12 @@ impl Published {
 async fn serve(
     setup: Setup,
     changes: watch::Sender<u64>,
+    helpers: HelperChannel,
     first: Arc<LiveSession>,
     mut orders: mpsc::UnboundedReceiver<Order>,
 ) -> Exit {
     let mut current = first;
-    let mut hosting = match Hosting::start_with(setup, changes, false) {
+    let mut hosting = match Hosting::start_with(setup, changes, helpers, false) {
         Ok(hosting) => Some(hosting),
         Err(error) => {
             tracing::warn!(%error, "the session cannot be reached from other processes");
@@ -151,7 +159,7 @@ async fn follow(hosting: Option<&mut Hosting>) {
 
 /// Serves a session whose screen was left, until it is at rest.
 async fn continue_alone(hosting: Option<Hosting>, live: &Arc<LiveSession>, agent: AgentHandle) -> Exit {
-    live.follow(agent.events, agent.task, |_| {}, || {});
+    live.follow(agent.events, Some(agent.task), |_| {}, || {});
     let Some(mut hosting) = hosting else {
         // It cannot be reached, but ends its work.
         let _ = live.idle().await;

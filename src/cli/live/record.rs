@@ -62,6 +62,8 @@ pub(crate) struct LiveRecord {
     pub told: bool,
     /// Whether the user has put it away.
     pub archived: bool,
+    /// The id of the session whose helper it is.
+    pub parent: Option<String>,
 }
 
 /// A record, and whether its process still runs.
@@ -89,8 +91,9 @@ impl FoundRecord {
     /// As a row of the board.
     pub fn row(self) -> LiveRow {
         let (state, is_live) = (self.state(), self.is_live);
-        let LiveRecord { id, directory, title, model, cost, last_line, changed, archived, .. } = self.record;
-        LiveRow { id, state, title, directory, model, cost, last_line, changed, is_live, archived }
+        let LiveRecord { id, directory, title, model, cost, last_line, changed, archived, parent, .. } =
+            self.record;
+        LiveRow { id, state, title, directory, model, cost, last_line, changed, is_live, archived, parent }
     }
 
     /// The address of its process.
@@ -268,7 +271,8 @@ fn read(path: &Path) -> Option<(String, FoundRecord)> {
     let is_live = lock.exists() && matches!(LockFile::try_take(&lock), Ok(None));
     let age = std::fs::metadata(path).and_then(|meta| meta.modified());
     let age = age.ok().and_then(|time| SystemTime::now().duration_since(time).ok()).unwrap_or_default();
-    if !is_live && age > KEPT {
+    // A helper ends with its parent, which tells what came of it.
+    if !is_live && (age > KEPT || record.parent.is_some()) {
         let _ = std::fs::remove_file(path);
         return None;
     }

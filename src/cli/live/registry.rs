@@ -53,7 +53,8 @@ impl Registry {
         self.open.retain(|id, _| all.iter().any(|live| live.id == *id));
         for live in all {
             let record = self.record(live);
-            if !record.watched && record.state == LiveState::Waiting {
+            // What waits in a helper waits in its parent, too.
+            if !record.watched && record.state == LiveState::Waiting && record.parent.is_none() {
                 self.announce(&record);
             }
             let written = match self.open.get_mut(&live.id) {
@@ -94,7 +95,10 @@ impl Registry {
     fn record(&self, live: &LiveSession) -> LiveRecord {
         let known = self.open.get(&live.id).map(|open| open.record().title.clone());
         // What is in the file before the first record is not among the events.
-        let known = known.unwrap_or_else(|| title_of_file(live));
+        let known = known.unwrap_or_else(|| match &live.helper {
+            Some(helper) => title::of(&helper.title).unwrap_or_default(),
+            None => title_of_file(live),
+        });
         live.read_facts(|facts, _| LiveRecord {
             id: live.id.clone(),
             pid: std::process::id(),
@@ -117,6 +121,7 @@ impl Registry {
             watched: !self.background || live.clients() > 0,
             told: false,
             archived: false,
+            parent: live.helper.as_ref().map(|helper| helper.parent.clone()),
         })
     }
 }

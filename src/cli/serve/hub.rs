@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::{Mutex as AsyncMutex, watch};
+use tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
 use tokio::task::spawn_blocking;
 
 use super::facts::Facts;
@@ -23,6 +23,7 @@ use crate::compose::Setup;
 use crate::process::exit::Refusal;
 use crate::services::Services;
 use tau_agent::engine::config::AgentConfig;
+use tau_agent::engine::live_helper::{HelperWatch, LiveHelper};
 use tau_agent::engine::task;
 use tau_agent::session::entry::Body;
 use tau_agent::session::tail::TAIL;
@@ -61,7 +62,23 @@ pub(crate) struct Hub {
     changes: watch::Sender<u64>,
     /// The services for screens whose session was closed.
     services: OnceLock<Arc<Services>>,
+    /// For the agents that are started here.
+    helper_watch: HelperWatch,
     own: Weak<Hub>,
+}
+
+/// The way of helpers that begin to the hub that serves them.
+pub(crate) struct HelperChannel {
+    /// For the agents whose helpers they are.
+    pub watch: HelperWatch,
+    begun: mpsc::UnboundedReceiver<LiveHelper>,
+}
+
+impl Default for HelperChannel {
+    fn default() -> Self {
+        let (watch, begun) = mpsc::unbounded_channel();
+        HelperChannel { watch, begun }
+    }
 }
 
 /// The properties of a new session.
@@ -86,16 +103,18 @@ pub(crate) struct SessionOptions {
 impl Hub {
     /// A hub without open sessions.
     pub fn new(setup: Setup, limits: HubLimits, metrics: Arc<Metrics>) -> Arc<Self> {
-        Self::with_changes(setup, limits, metrics, watch::Sender::default())
+        Self::with_changes(setup, limits, metrics, watch::Sender::default(), HelperChannel::default())
     }
 
-    /// Like [`Self::new`], with this count of changes.
+    /// Like [`Self::new`], with this count of changes, and helpers of an agent that has started already.
     pub fn with_changes(
         setup: Setup,
         limits: HubLimits,
         metrics: Arc<Metrics>,
         changes: watch::Sender<u64>,
+        helpers: HelperChannel,
     ) -> Arc<Self> {
+        let HelperChannel { watch: helper_watch, mut begun } = helpers;
         let root = setup.settings.session_root(&setup.paths);
         let hub = Arc::new_cyclic(|own| Hub {
             setup,
@@ -107,7 +126,15 @@ impl Hub {
             metrics,
             changes,
             services: OnceLock::new(),
+            helper_watch,
             own: Weak::clone(own),
+        });
+        let hosting = Arc::downgrade(&hub);
+        tokio::spawn(async move {
+            while let Some(helper) = begun.recv().await {
+                let Some(hub) = hosting.upgrade() else { return };
+                hub.add_helper(helper);
+            }
         });
         if limits.idle == Duration::MAX {
             return hub;
@@ -234,6 +261,19 @@ impl Hub {
         self.changes.send_modify(|count| *count = count.wrapping_add(1));
     }
 
+    /// Adds the session of a helper, until that ends.
+    fn add_helper(&self, helper: LiveHelper) {
+        let parent = self.find(&helper.parent).map(|live| live.services());
+        let Some(services) = parent.or_else(|| self.services().ok()) else { return };
+        let (hub, id) = (Weak::clone(&self.own), helper.session.id.clone());
+        let ended = move || {
+            if let Some(hub) = hub.upgrade() {
+                hub.forget(&id);
+            }
+        };
+        self.add(LiveSession::of_helper(helper, services, self.changes.clone(), ended));
+    }
+
     /// Removes a session that was added.
     pub fn forget(&self, id: &str) {
         self.live.lock().remove(id);
@@ -280,7 +320,8 @@ impl Hub {
 
     /// Starts the agent of a session, and waits until its initial state is known.
     async fn start(&self, composed: Composed) -> Result<Arc<LiveSession>, Problem> {
-        let Composed { config, services, notices } = composed;
+        let Composed { mut config, services, notices } = composed;
+        config.behavior.helper_watch = Some(self.helper_watch.clone());
         if *self.closing.lock() {
             return Err(about_to_end());
         }
@@ -314,7 +355,8 @@ impl Hub {
 
     /// Ensures capacity for one more session: closes the least recently used idle one.
     async fn make_slot(&self) -> Result<(), Problem> {
-        if self.live.lock().len() < self.limits.sessions {
+        // Helpers count with their parents.
+        if self.all().iter().filter(|live| live.helper.is_none()).count() < self.limits.sessions {
             return Ok(());
         }
         let unused = self.all().into_iter().filter_map(|live| Some((live.unused_for()?, live)));

@@ -22,6 +22,7 @@ use crate::protocol;
 use crate::services::Services;
 use attach::Screens;
 pub(crate) use attach::{Route, Screen};
+use tau_agent::engine::live_helper::LiveHelper;
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::TaskCommand;
@@ -34,17 +35,20 @@ use tau_tools::user_error::UserError;
 
 /// The first ticket of clients' queries: those of a screen in this process are lower.
 const FIRST_TICKET: u64 = 1 << 62;
+/// The next ticket. An agent passes on the answers of its helpers, so no two sessions share one.
+static NEXT_TICKET: AtomicU64 = AtomicU64::new(FIRST_TICKET);
 
 /// A session that is open here.
 #[derive(Debug)]
 pub(crate) struct LiveSession {
     pub id: String,
+    /// The place of a helper's session.
+    pub helper: Option<HelperOf>,
     commands: mpsc::Sender<AgentCommand>,
     board: Mutex<Board>,
     /// The number of the last event.
     last: watch::Sender<Position>,
     ended: watch::Sender<bool>,
-    tickets: AtomicU64,
     /// Held from the check of a prompt until the agent has accepted it.
     prompting: AsyncMutex<()>,
     /// The number of clients that follow its events.
@@ -59,6 +63,15 @@ pub(crate) struct LiveSession {
     local: Option<mpsc::UnboundedSender<AgentEvent>>,
     /// The services for its attached screens: its files and settings.
     services: Arc<Services>,
+}
+
+/// The place of a helper's session.
+#[derive(Clone, Debug)]
+pub(crate) struct HelperOf {
+    /// The id of its parent's session.
+    pub parent: String,
+    /// Its name and its task.
+    pub title: String,
 }
 
 /// The state shared by all clients.
@@ -143,8 +156,24 @@ impl LiveSession {
         ended: impl FnOnce() + Send + 'static,
     ) -> Arc<Self> {
         let session = Arc::new(Self::new(facts, agent.commands, services, changes));
-        session.follow(agent.events, agent.task, each, ended);
+        session.follow(agent.events, Some(agent.task), each, ended);
         session
+    }
+
+    /// The session of a helper, whose events are folded until it ends; `ended` is called then.
+    pub fn of_helper(
+        helper: LiveHelper,
+        services: Arc<Services>,
+        changes: watch::Sender<u64>,
+        ended: impl FnOnce() + Send + 'static,
+    ) -> Arc<Self> {
+        let LiveHelper { session, parent, title, thinking, mode, commands, events } = helper;
+        let mut live = Self::new(Facts::new(session, thinking, mode, mode), commands, services, changes);
+        live.helper = Some(HelperOf { parent, title });
+        live.is_logged.store(false, Ordering::Relaxed);
+        let live = Arc::new(live);
+        live.follow(events, None, |_| {}, ended);
+        live
     }
 
     /// A session of which no events were folded yet.
@@ -169,6 +198,7 @@ impl LiveSession {
         let name = name.get(name.len().saturating_sub(10)..).unwrap_or_default().to_owned();
         LiveSession {
             id: facts.mirror.session.id.clone(),
+            helper: None,
             commands,
             board: Mutex::new(Board {
                 log: EventLog::new(name),
@@ -180,7 +210,6 @@ impl LiveSession {
             }),
             last: watch::Sender::new(0),
             ended: watch::Sender::new(false),
-            tickets: AtomicU64::new(FIRST_TICKET),
             prompting: AsyncMutex::default(),
             clients: AtomicUsize::new(0),
             fate: watch::Sender::default(),
@@ -196,7 +225,7 @@ impl LiveSession {
     pub fn follow(
         self: &Arc<Self>,
         mut events: mpsc::Receiver<AgentEvent>,
-        task: JoinHandle<()>,
+        task: Option<JoinHandle<()>>,
         each: impl Fn(&AgentEvent) + Send + 'static,
         ended: impl FnOnce() + Send + 'static,
     ) {
@@ -206,8 +235,10 @@ impl LiveSession {
                 each(&event);
                 ending.live.take(event);
             }
-            // A crash was reported as an event.
-            let _ = task.await;
+            if let Some(task) = task {
+                // A crash was reported as an event.
+                let _ = task.await;
+            }
         });
     }
 
@@ -300,7 +331,7 @@ impl LiveSession {
         &self,
         command: impl FnOnce(u64) -> AgentCommand,
     ) -> Result<oneshot::Receiver<Answer>, Ended> {
-        let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
+        let ticket = NEXT_TICKET.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         self.board.lock().queries.insert(ticket, sender);
         if *self.ended.borrow() {

@@ -42,6 +42,7 @@ use crate::process::signals::Signals;
 use crate::process::waiter;
 use crate::process::{crash, plain};
 use crate::serve::facts::Facts;
+use crate::serve::hub::HelperChannel;
 use crate::services::Services;
 use crate::upkeep::daily::DailyNews;
 use tau_agent::engine::behavior::OnAsk;
@@ -257,10 +258,12 @@ async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Conne
         config.behavior.permission_mode,
         config.behavior.mode_ceiling,
     );
+    let helpers = (!setup.args.no_session).then(HelperChannel::default);
+    config.behavior.helper_watch = helpers.as_ref().map(|helpers| helpers.watch.clone());
     let agent = task::spawn(config);
     let services = Arc::new(Services::of(setup.clone(), prompt));
-    let published = (!setup.args.no_session)
-        .then(|| Published::start(setup.clone(), facts, &agent, Arc::clone(&services)));
+    let published =
+        helpers.map(|helpers| Published::start(setup.clone(), facts, &agent, Arc::clone(&services), helpers));
     let notice = |text| TaskEvent::Notice { level: NoticeLevel::Warning, text, hint: None };
     let texts = news.into_iter().chain(trouble).chain(notices);
     let mut facts: Vec<Msg> = texts.map(|text| Msg::Agent(AgentEvent::Task(notice(text)))).collect();

@@ -111,6 +111,7 @@ fn line(row: &LiveRow, is_here: bool, now: i64, width: u16, theme: &Theme) -> Li
         true => "(no messages yet)".to_owned(),
         false => printable_line(&row.title).into_owned(),
     };
+    let title = if row.parent.is_some() { format!("↳ {title}") } else { title };
     let folder = match worktree::of(&row.directory) {
         Some(here) => here.to_string(),
         None => row.directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),

@@ -12,15 +12,13 @@ mod report;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
-
-use super::agent_handle::AgentHandle;
 use super::gate;
 use super::helper_place::{HelperEvent, HelperNews, RunningHelper};
+use super::live_helper::{self, LiveHelper};
 use super::state::Engine;
 use crate::extensions::helper_kinds::HelperKind;
 use tau_protocol::approval::{ApprovalAnswer, RuleScope, is_sandbox_rule};
-use tau_protocol::command::{AgentCommand, QuestionCommand, Queue, RunCommand, TaskCommand};
+use tau_protocol::command::{QuestionCommand, Queue, RunCommand, TaskCommand};
 use tau_protocol::event::{AgentEvent, NoticeLevel, Question, QuestionEvent, RunEvent, TaskEvent, TurnEvent};
 use tau_protocol::model::Model;
 use tau_protocol::query::Query;
@@ -126,7 +124,23 @@ fn begin(engine: &mut Engine, request: HelperRequest) {
         doing: "starts".to_owned(),
         ..HelperReport::default()
     };
-    let commands = relay(number, (engine.helpers.start)(config), engine.helpers.news_sender.clone());
+    let name = report.name.clone();
+    let watched = engine.config.behavior.helper_watch.as_ref().map(|watch| {
+        let (commands, events, ends) = live_helper::channels();
+        let helper = LiveHelper {
+            session: info.clone(),
+            parent: engine.config.session.info().id.clone(),
+            title: format!("{name}: {}", request.order.task),
+            thinking: config.thinking,
+            mode: config.behavior.permission_mode,
+            commands,
+            events,
+        };
+        (watch.clone(), helper, ends)
+    });
+    let handle = (engine.helpers.start)(config);
+    let ends = watched.and_then(|(watch, helper, ends)| watch.send(helper).is_ok().then_some(ends));
+    let commands = live_helper::relay(number, handle, engine.helpers.news_sender.clone(), ends);
     let prompt = RunCommand::PromptMessage { message: first, streaming: Queue::Steer };
     let _ = commands.send(prompt.into());
     let HelperRequest { call, limits, progress, reply, .. } = request;
@@ -151,38 +165,11 @@ fn begin(engine: &mut Engine, request: HelperRequest) {
     engine.helpers.running.push(helper);
 }
 
-/// Passes commands to an agent and its events to its parent.
-fn relay(
-    number: u32,
-    handle: AgentHandle,
-    news: mpsc::Sender<(u32, HelperNews)>,
-) -> mpsc::UnboundedSender<AgentCommand> {
-    let (sender, mut queue) = mpsc::unbounded_channel();
-    let AgentHandle { commands, mut events, task } = handle;
-    tokio::spawn(async move {
-        while let Some(command) = queue.recv().await {
-            if commands.send(command).await.is_err() {
-                return;
-            }
-        }
-    });
-    tokio::spawn(async move {
-        while let Some(event) = events.recv().await {
-            if news.send((number, HelperNews::Event(Box::new(event)))).await.is_err() {
-                break;
-            }
-        }
-        // Its end, or its crash, which it has reported.
-        let _ = task.await;
-        let _ = news.send((number, HelperNews::Ended)).await;
-    });
-    sender
-}
-
 /// Handles news of a helper.
 fn take_news(engine: &mut Engine, number: u32, news: HelperNews) {
     match news {
         HelperNews::Event(event) => take_event(engine, number, *event),
+        HelperNews::Answered(answer) => take_answer(engine, number, answer),
         HelperNews::Withdrawn => {
             let at = engine.helpers.waiting.iter().position(|request| request.number == number);
             if let Some(request) = at.and_then(|at| engine.helpers.waiting.remove(at)) {
@@ -337,6 +324,22 @@ fn sign(question: &mut Question, name: &str) {
         }
         Question::Plan { .. } => {}
     }
+}
+
+/// Handles an answer that another front end gave a helper, as if it were given here.
+fn take_answer(engine: &mut Engine, number: u32, answer: QuestionCommand) {
+    let outer = |id: String| outer_id(number, &id);
+    let answer = match answer {
+        QuestionCommand::Answer { id, answer } => QuestionCommand::Answer { id: outer(id), answer },
+        QuestionCommand::AnswerApproval { id, answer } => {
+            QuestionCommand::AnswerApproval { id: outer(id), answer }
+        }
+    };
+    if let QuestionCommand::Answer { id, .. } = &answer {
+        // Nothing else tells those who see the question here.
+        engine.emit(QuestionEvent::AskWithdrawn { id: id.clone() });
+    }
+    pass_answer(engine, answer);
 }
 
 /// Passes an answer to the helper that asked; returns it if no helper did.
