@@ -7,6 +7,7 @@
 
 mod child;
 mod kinds;
+mod relay;
 mod report;
 
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 use super::gate;
 use super::helper_place::{HelperEvent, HelperNews, RunningHelper};
-use super::live_helper::{self, LiveHelper};
+use super::live_helper::LiveHelper;
 use super::state::Engine;
 use crate::extensions::helper_kinds::HelperKind;
 use tau_protocol::approval::{ApprovalAnswer, RuleScope, is_sandbox_rule};
@@ -126,7 +127,7 @@ fn begin(engine: &mut Engine, request: HelperRequest) {
     };
     let name = report.name.clone();
     let watched = engine.config.behavior.helper_watch.as_ref().map(|watch| {
-        let (commands, events, ends) = live_helper::channels();
+        let (commands, events, ends) = relay::channels();
         let helper = LiveHelper {
             session: info.clone(),
             parent: engine.config.session.info().id.clone(),
@@ -140,7 +141,7 @@ fn begin(engine: &mut Engine, request: HelperRequest) {
     });
     let handle = (engine.helpers.start)(config);
     let ends = watched.and_then(|(watch, helper, ends)| watch.send(helper).is_ok().then_some(ends));
-    let commands = live_helper::relay(number, handle, engine.helpers.news_sender.clone(), ends);
+    let commands = relay::relay(number, handle, engine.helpers.news_sender.clone(), ends);
     let prompt = RunCommand::PromptMessage { message: first, streaming: Queue::Steer };
     let _ = commands.send(prompt.into());
     let HelperRequest { call, limits, progress, reply, .. } = request;
