@@ -68,6 +68,8 @@ async fn a_session_of_another_tau_is_listed_read_answered_and_steered() {
     assert!(server.dir.path().join("made").exists());
     let history = server.send("GET", &format!("{path}/history"), &Value::Null).await.is(200).json();
     assert_eq!(history["messages"].as_array().unwrap().len(), 4, "{history}");
+    let away = json!({ "archived": true });
+    server.send("POST", &format!("{path}/archive"), &away).await.is(409);
     // While a client looks, the process stays; prompts reach it by the path and by the id.
     let body = json!({ "prompt": "and again", "sessionId": id });
     let frames = server.stream("POST", "/api/prompt", "", &body).await.until("done").await;
@@ -77,6 +79,15 @@ async fn a_session_of_another_tau_is_listed_read_answered_and_steered() {
     // At rest it has ended, and this server opens it itself.
     let ended = row(&server, &id, "done").await;
     assert_eq!((&ended["name"], &ended["lastLine"]), (&json!("Cleaning"), &json!("Again.")), "{ended}");
+    assert_eq!((&ended["archived"], &ended["parent"]), (&json!(false), &json!(null)), "{ended}");
+    let process_ended = async { while row(&server, &id, "done").await["live"] == json!(true) {} };
+    process_ended.in_time("the end of its process").await;
+    for archived in [true, false] {
+        server.send("POST", &format!("{path}/archive"), &json!({ "archived": archived })).await.is(204);
+        assert_eq!(row(&server, &id, "done").await["archived"], archived);
+    }
+    server.send("POST", "/api/sessions/none/archive", &away).await.is(404);
+    server.send("POST", &format!("{path}/archive"), &json!({ "archived": 1 })).await.is(422);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -340,6 +340,20 @@ async fn the_board_shows_all_sessions_and_answers_their_questions() {
     assert_eq!(browser.value("location.hash").await, format!("#/s/{id}"));
     browser.click("#all").await;
     browser.until("!document.querySelector('#board').hidden").await;
+    // What has ended is put away, and brought back.
+    browser.until("!document.querySelector('#board').classList.contains('early')").await;
+    browser
+        .until("document.querySelector('#board .session form button:last-child:not([hidden])') !== null")
+        .await;
+    browser.click("#board .session form button:last-child").await;
+    browser.until("document.querySelector('#archived').innerText === '1 archived'").await;
+    browser.until("document.querySelector('#board .session') === null").await;
+    browser.click("#archived").await;
+    browser.until(&format!("{text}.includes('clean up') && {text}.includes('Bring back')")).await;
+    browser.until("!document.querySelector('#board').classList.contains('early')").await;
+    browser.click("#board .session form button:last-child").await;
+    browser.until(&format!("{text}.includes('Archive') && document.querySelector('#archived').hidden")).await;
+    assert_eq!(browser.complaints, Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,6 +2,7 @@
 //! is passed on to the socket of its process, and so is the answer.
 
 use std::collections::HashMap;
+use std::io;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
@@ -50,6 +51,12 @@ impl Elsewhere {
     /// The sessions that other processes have open, and those that ended in the background, by id.
     pub fn all(&self) -> HashMap<String, FoundRecord> {
         record::all(&self.paths)
+    }
+
+    /// Puts the result of a session away, or brings it back. Fails when a process has it open, or with errors of the
+    /// file system.
+    pub fn archive(&self, id: &str, archived: bool) -> io::Result<()> {
+        record::archive(&self.paths, id, archived)
     }
 
     /// The process that has the session open, if it is another one.

@@ -364,6 +364,10 @@ pub(crate) struct SessionSummary {
     pub cost: f64,
     /// The last line of the last answer, or the last error.
     pub last_line: String,
+    /// Whether the user has put it away.
+    pub archived: bool,
+    /// The id of the session whose helper it is, while it works.
+    pub parent: Option<String>,
 }
 
 /// A page of sessions.

@@ -76,6 +76,7 @@ export const readHistory = (id, before) => json("GET", `${of(id)}/history${befor
 export const prompt = (id, text, images) => json("POST", `${of(id)}/prompt`, { prompt: text, images, detach: true, streaming: "steer" });
 export const deleteSession = (id) => json("DELETE", of(id));
 export const exportSession = async (id, format) => (await send("GET", `${of(id)}/export?format=${format}`)).blob();
+export const archive = (id, archived) => json("POST", `${of(id)}/archive`, { archived });
 export const abort = (id) => json("POST", `${of(id)}/abort`);
 export const decide = (id, approval, decision) => json("POST", `${of(id)}/approvals/${encodeURIComponent(approval)}`, decision);
 export const answer = (id, question, value) => json("POST", `${of(id)}/questions/${encodeURIComponent(question)}`, value);

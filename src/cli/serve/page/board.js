@@ -7,6 +7,16 @@ import { ago, element, nameOf, visible } from "/page/text.js";
 const ORDER = ["waiting", "running", "failed", "done", "idle"];
 const NAMES = { waiting: "waits for you", running: "running", failed: "failed", done: "done", idle: "idle" };
 
+/** By state; helpers are below their parents. */
+function sorted(sessions) {
+  const rank = (session) => ORDER.indexOf(session.state);
+  const ids = new Set(sessions.map((session) => session.id));
+  const inner = (session) => ids.has(session.parent) && session.parent !== session.id;
+  const below = (id) => sessions.filter((session) => inner(session) && session.parent === id).flatMap((session) => [session, ...below(session.id)]);
+  const tops = sessions.filter((session) => !inner(session)).sort((one, other) => rank(one) - rank(other));
+  return tops.flatMap((session) => [session, ...below(session.id)]);
+}
+
 /** A session: rows that are there stay, with the focus and with what is typed. */
 class Row {
   constructor(id, board) {
@@ -20,6 +30,7 @@ class Row {
     this.asks = element("div", { class: "waiting" });
     this.text = element("input", { autocomplete: "off", placeholder: "Message", "aria-label": "Message to this session" });
     this.stop = element("button", { type: "button", class: "danger", onclick: () => this.work(() => api.abort(id)) }, "Stop");
+    this.away = element("button", { type: "button", class: "plain", onclick: () => this.work(() => api.archive(id, !this.archived)) });
     const send = (event) => {
       event.preventDefault();
       const text = this.text.value.trim();
@@ -28,7 +39,7 @@ class Row {
         this.text.value = "";
       });
     };
-    const form = element("form", { class: "row", onsubmit: send }, this.text, element("button", {}, "Send"), this.stop);
+    const form = element("form", { class: "row", onsubmit: send }, this.text, element("button", {}, "Send"), this.stop, this.away);
     this.node = element("article", { class: "session" }, element("h2", {}, this.name), element("p", { class: "facts" }, this.state, this.facts), this.last, this.asks, form);
   }
 
@@ -51,6 +62,10 @@ class Row {
     this.facts.textContent = visible(` · ${facts.join(" · ")}`);
     this.last.textContent = visible(session.lastLine);
     this.stop.hidden = !session.running;
+    this.archived = session.archived;
+    this.away.hidden = session.live;
+    this.away.textContent = session.archived ? "Bring back" : "Archive";
+    this.node.classList.toggle("helper", Boolean(session.parent));
     if (session.waiting > 0) this.load();
     else [...this.cards.keys()].forEach((id) => this.withdraw(id));
   }
@@ -93,14 +108,22 @@ class Row {
 
 export class Board {
   /** `changed` is called after an action; the board is to be drawn again soon then. */
-  constructor(place, complain, changed) {
-    Object.assign(this, { place, complain, changed, rows: new Map(), hush: quietly(place) });
+  constructor(place, other, complain, changed) {
+    Object.assign(this, { place, other, complain, changed, rows: new Map(), hush: quietly(place), showsArchive: false });
+    other.addEventListener("click", () => {
+      this.showsArchive = !this.showsArchive;
+      changed();
+    });
   }
 
-  /** Draws the sessions; the number of those that wait. */
+  /** Draws the sessions, or those that were put away; the number of those that wait. */
   draw(sessions) {
-    const rank = (session) => ORDER.indexOf(session.state);
-    const shown = [...sessions].sort((one, other) => rank(one) - rank(other));
+    const count = sessions.filter((session) => session.archived).length;
+    if (!count) this.showsArchive = false;
+    this.other.hidden = !count;
+    this.other.setAttribute("aria-pressed", String(this.showsArchive));
+    this.other.textContent = this.showsArchive ? "Back to the sessions" : `${count} archived`;
+    const shown = sorted(sessions.filter((session) => session.archived === this.showsArchive));
     const gone = new Set(this.rows.keys());
     const focused = document.activeElement;
     let moved = false;
@@ -122,6 +145,6 @@ export class Board {
     // What was below the pointer is another one now.
     if (moved) this.hush();
     if (moved && focused !== document.activeElement && this.place.contains(focused)) focused.focus();
-    return shown.filter((session) => session.state === "waiting").length;
+    return sessions.filter((session) => session.state === "waiting" && !session.parent).length;
   }
 }

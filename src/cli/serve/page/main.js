@@ -67,7 +67,7 @@ async function refresh() {
   if (known?.live && open.drawn && !open.follows) await load(open);
 }
 
-const board = new Board(at("board"), complain, () => drawBoard().catch(complain));
+const board = new Board(at("board"), at("archived"), complain, () => drawBoard().catch(complain));
 const jobs = new Jobs(at("jobs"), complain);
 
 /** Draws the board, if no session is open. */
@@ -160,6 +160,7 @@ async function enterSession(id) {
   at("problem").textContent = "";
   at("empty").hidden = true;
   at("board").hidden = true;
+  at("archived").hidden = true;
   at("all").removeAttribute("aria-current");
   at("composer").hidden = false;
   at("actions").hidden = false;

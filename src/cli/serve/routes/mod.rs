@@ -1,6 +1,7 @@
 //! The routes, and the processing of every request before and after its handler.
 
 mod answers;
+mod archive;
 mod attach;
 mod branches;
 mod jobs;
@@ -52,6 +53,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/api/sessions/{id}/attach/leave", post(attach::leave))
         .route("/api/sessions/{id}/attach/request", post(attach::request))
         .route("/api/sessions/{id}/close", post(sessions::close))
+        .route("/api/sessions/{id}/archive", post(archive::archive))
         .route("/api/sessions/{id}/prompt", post(prompts::prompt))
         .route("/api/sessions/{id}/steer", post(prompts::steer))
         .route("/api/sessions/{id}/follow-up", post(prompts::follow_up))

@@ -9,7 +9,7 @@ use utoipa::{Modify, OpenApi};
 
 use super::super::problem::Problem;
 use super::super::types::{EventFrame, ExportFormat};
-use super::{answers, branches, jobs, prompts, reading, server, sessions};
+use super::{answers, archive, branches, jobs, prompts, reading, server, sessions};
 
 /// The responses that every request can have: status and description.
 const ALWAYS: [(&str, &str); 6] = [
@@ -36,6 +36,7 @@ const OF_SESSION: [(&str, &str); 1] = [("404", "There is no such session")];
     ),
     paths(
         sessions::list, sessions::create, sessions::show, sessions::put, sessions::change, sessions::delete, sessions::close,
+        archive::archive,
         prompts::prompt, prompts::prompt_anywhere, prompts::steer, prompts::follow_up, prompts::abort,
         branches::tree, branches::fork, branches::undo, branches::compact,
         answers::approval, answers::question,

@@ -275,7 +275,8 @@ fn summary(row: &SessionRow, known: &Known<'_>) -> SessionSummary {
 fn unsaved_summary(id: &str, known: &Known<'_>) -> SessionSummary {
     let (name, title, cwd) = match known {
         Known::Here(live) => live.read_facts(|facts, _| {
-            (facts.mirror.session.name.clone(), String::new(), facts.mirror.session.cwd.clone())
+            let title = live.helper.as_ref().map(|helper| helper.title.clone()).unwrap_or_default();
+            (facts.mirror.session.name.clone(), title, facts.mirror.session.cwd.clone())
         }),
         Known::Elsewhere(found) => (None, found.record.title.clone(), found.record.directory.clone()),
         Known::Nothing => (None, String::new(), PathBuf::new()),
@@ -302,10 +303,11 @@ fn with_known(summary: SessionSummary, known: &Known<'_>) -> SessionSummary {
             model: facts.model(),
             cost: facts.usage.cost.total,
             last_line: facts.last_line(),
+            parent: live.helper.as_ref().map(|helper| helper.parent.clone()),
             ..summary
         }),
         Known::Elsewhere(found) => {
-            let LiveRecord { waiting, model, cost, last_line, .. } = found.record.clone();
+            let LiveRecord { waiting, model, cost, last_line, archived, parent, .. } = found.record.clone();
             SessionSummary {
                 live: found.is_live,
                 elsewhere: found.is_live,
@@ -315,6 +317,8 @@ fn with_known(summary: SessionSummary, known: &Known<'_>) -> SessionSummary {
                 model,
                 cost,
                 last_line,
+                archived,
+                parent,
                 ..summary
             }
         }
