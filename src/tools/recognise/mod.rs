@@ -12,6 +12,7 @@ mod text;
 mod values;
 
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
@@ -69,18 +70,36 @@ pub const MIN_LEN: usize = 8;
 
 type Words = (AhoCorasick, Vec<Anchor>);
 
-/// The words, and the automaton that finds them. Nothing is found without it; a test ensures that it can be
-/// built.
-static WORDS: LazyLock<Option<Words>> = LazyLock::new(|| {
+/// The automaton for all texts but the first: it takes a millisecond to make, which a start does not have.
+static FAST: LazyLock<Option<Words>> = LazyLock::new(|| words(AhoCorasickKind::DFA));
+/// The automaton for the first texts.
+static FIRST: LazyLock<Option<Words>> = LazyLock::new(|| words(AhoCorasickKind::NoncontiguousNFA));
+/// The size of the first texts together, in bytes: more than the variables of the environment have.
+const FIRST_SIZE: usize = 32_768;
+/// The bytes that were searched.
+static SEARCHED: AtomicUsize = AtomicUsize::new(0);
+
+/// The words, and an automaton that finds them.
+fn words(kind: AhoCorasickKind) -> Option<Words> {
     let anchors = anchors();
     let automaton = AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .match_kind(MatchKind::LeftmostFirst)
-        .kind(Some(AhoCorasickKind::DFA))
+        .kind(Some(kind))
         .build(anchors.iter().map(|(word, _)| word))
         .ok()?;
     Some((automaton, anchors.into_iter().map(|(_, anchor)| anchor).collect()))
-});
+}
+
+/// The automaton for a text. Nothing is found without one; a test ensures that both can be made.
+fn words_for(text: &str) -> Option<&'static Words> {
+    let searched = SEARCHED.load(Ordering::Relaxed).saturating_add(text.len());
+    if searched > FIRST_SIZE {
+        return FAST.as_ref();
+    }
+    SEARCHED.store(searched, Ordering::Relaxed);
+    FIRST.as_ref()
+}
 
 /// The matches of the words in `text`, in order, with their positions.
 fn hits<'t>(
@@ -94,7 +113,7 @@ fn hits<'t>(
 
 /// The secrets in `text`, in order and without overlaps.
 pub fn find(text: &str) -> Vec<Found> {
-    let Some(words) = WORDS.as_ref() else { return Vec::new() };
+    let Some(words) = words_for(text) else { return Vec::new() };
     let mut found: Vec<Found> = Vec::new();
     // Words before this place belong to something already examined.
     let (mut named, mut block_end, mut no_token) = (0, 0, 0);
@@ -216,7 +235,7 @@ pub fn passwords(text: &str) -> impl Iterator<Item = &str> {
 /// The length of the part of an unfinished text that can be shown: the text after it may turn out to be a
 /// secret once the rest has arrived.
 pub fn settled(text: &str) -> usize {
-    let Some(words) = WORDS.as_ref() else { return text.len() };
+    let Some(words) = words_for(text) else { return text.len() };
     let line = text.rfind('\n').map_or(0, |at| at + 1);
     let mut open_block = None;
     let mut first = text.len();
@@ -279,4 +298,23 @@ pub fn looks_secret(value: &str) -> bool {
 /// path, address or number.
 pub fn is_own_secret(value: &str) -> bool {
     looks_secret(value) || (!is_placeholder(value) && !values::is_reference(value))
+}
+
+#[cfg(test)]
+mod automaton_tests {
+    use super::*;
+
+    #[test]
+    fn both_automata_find_the_same_words() {
+        let texts: Vec<&str> = anchors().into_iter().map(|(word, _)| word).collect();
+        let text =
+            texts.iter().flat_map(|word| [*word, " x", *word, "\n"]).collect::<String>().to_uppercase();
+        let found = |kind| {
+            let words = words(kind).unwrap();
+            hits(&words, &text).map(|(start, end, _)| (start, end)).collect::<Vec<_>>()
+        };
+        let all = found(AhoCorasickKind::DFA);
+        assert!(all.len() > texts.len());
+        assert_eq!(found(AhoCorasickKind::NoncontiguousNFA), all);
+    }
 }
