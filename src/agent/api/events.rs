@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use futures_util::{Stream, StreamExt};
 use parking_lot::Mutex;
 
-use tau_protocol::event::{AgentEvent, Delta, ShellEvent, TurnEvent};
+use tau_protocol::event::{AgentEvent, ShellEvent, TurnEvent};
 
 /// The length of the backlog from which pieces are joined.
 const JOINED_FROM: usize = 64;
@@ -105,7 +105,7 @@ pub fn join(last: &mut AgentEvent, next: &AgentEvent, most: usize) -> bool {
             AgentEvent::Turn(TurnEvent::MessageUpdate { usage, assistant_message_event: last }),
             AgentEvent::Turn(TurnEvent::MessageUpdate { usage: newer, assistant_message_event: next }),
         ) => {
-            let joined = join_deltas(last, next, most);
+            let joined = last.join(next, most);
             if joined {
                 *usage = *newer;
             }
@@ -133,31 +133,10 @@ pub fn join(last: &mut AgentEvent, next: &AgentEvent, most: usize) -> bool {
     }
 }
 
-fn join_deltas(last: &mut Delta, next: &Delta, most: usize) -> bool {
-    match (last, next) {
-        (
-            Delta::TextDelta { content_index: one, delta },
-            Delta::TextDelta { content_index: other, delta: more },
-        )
-        | (
-            Delta::ThinkingDelta { content_index: one, delta },
-            Delta::ThinkingDelta { content_index: other, delta: more },
-        )
-        | (
-            Delta::ToolCallDelta { content_index: one, delta },
-            Delta::ToolCallDelta { content_index: other, delta: more },
-        ) if one == other && delta.len() + more.len() <= most => {
-            delta.push_str(more);
-            true
-        }
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tau_protocol::event::TaskEvent;
+    use tau_protocol::event::{Delta, TaskEvent};
     use tau_protocol::message::Usage;
 
     fn piece(content_index: usize, delta: &str) -> AgentEvent {

@@ -97,6 +97,8 @@ pub struct Behavior {
     pub helpers: HelperLimits,
     /// Whether the front end gets the events of helpers (`TurnEvent::HelperEvent`).
     pub helper_events: bool,
+    /// Whether pieces of an answer that arrive together become one event.
+    pub join_deltas: bool,
     /// Receives helpers when they begin, so that others can see and steer them.
     pub helper_watch: Option<HelperWatch>,
 }

@@ -325,6 +325,30 @@ pub enum Delta {
     },
 }
 
+impl Delta {
+    /// Adds `next`, if both are pieces of the same block and have up to `most` bytes together; returns whether it did.
+    pub fn join(&mut self, next: &Delta, most: usize) -> bool {
+        match (self, next) {
+            (
+                Delta::TextDelta { content_index: one, delta },
+                Delta::TextDelta { content_index: other, delta: more },
+            )
+            | (
+                Delta::ThinkingDelta { content_index: one, delta },
+                Delta::ThinkingDelta { content_index: other, delta: more },
+            )
+            | (
+                Delta::ToolCallDelta { content_index: one, delta },
+                Delta::ToolCallDelta { content_index: other, delta: more },
+            ) if one == other && delta.len() + more.len() <= most => {
+                delta.push_str(more);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
 /// The reason for a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -82,7 +82,8 @@ impl Transport for Direct {
             queue: VecDeque::new(),
             events: None,
         };
-        Box::pin(stream::unfold(answer, |mut answer| async move {
+        // Boxed, as it is moved with every event.
+        Box::pin(stream::unfold(Box::new(answer), |mut answer| async move {
             let event = answer.next().await?;
             Some((event, answer))
         }))

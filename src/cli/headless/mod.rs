@@ -61,7 +61,7 @@ pub fn print(mut args: CliArgs) -> Exit {
         goal: args.goal(),
         timeout: args.timeout.map(Duration::from_secs),
     };
-    start(args, print::PROFILE, check, async move |setup, agent, mut signals: Signals| {
+    start(args, print::PROFILE, check, async move |setup, mut agent, mut signals: Signals| {
         let continued = if options.continues { can_continue(&agent.config) } else { Ok(()) };
         let ready = match continued {
             Ok(()) => has_key(&setup, &mut signals).await,
@@ -70,6 +70,7 @@ pub fn print(mut args: CliArgs) -> Exit {
         if let Err(refusal) = ready {
             return refusal.fail();
         }
+        agent.config.behavior.join_deltas = true;
         let agent = task::spawn(agent.config);
         let streams = print::PrintStreams::standard(Motion::new(setup.settings.animations()));
         print::run(agent, options, streams, async || signals.next().await).await

@@ -259,6 +259,7 @@ async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Conne
         config.behavior.mode_ceiling,
     );
     let helpers = (!setup.args.no_session).then(HelperChannel::default);
+    config.behavior.join_deltas = true;
     config.behavior.helper_watch = helpers.as_ref().map(|helpers| helpers.watch.clone());
     let agent = task::spawn(config);
     let services = Arc::new(Services::of(setup.clone(), prompt));
