@@ -29,7 +29,8 @@ pub struct Boot {
     pub version: String,
     /// The working directory, with the home directory written `~`.
     pub place: String,
-    /// The name of the session's server, if it is not in this process. The directory is there, too.
+    /// The name of the session's server, if it is not in this process; empty for another process of this machine.
+    /// The directory is there, too.
     pub attached: Option<String>,
     /// The initial model.
     pub model: Option<Arc<AiModel>>,

@@ -87,7 +87,7 @@ async fn a_session_of_another_tau_is_listed_read_answered_and_steered() {
         assert_eq!(row(&server, &id, "done").await["archived"], archived);
     }
     server.send("POST", "/api/sessions/none/archive", &away).await.is(404);
-    server.send("POST", &format!("{path}/archive"), &json!({ "archived": 1 })).await.is(422);
+    server.send("POST", &format!("{path}/archive"), &json!({ "archived": 1 })).await.is(400);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -120,8 +120,10 @@ fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>
 /// The place of the session, for the status line.
 fn place(model: &Model, cwd: &Path) -> String {
     let text = match (&model.boot.attached, worktree::of(cwd)) {
-        (Some(server), Some(here)) => format!("{server}:{here}"),
-        (Some(server), None) => format!("{server}:{}", cwd.display()),
+        (Some(server), Some(here)) if !server.is_empty() => format!("{server}:{here}"),
+        (Some(server), None) if !server.is_empty() => format!("{server}:{}", cwd.display()),
+        (Some(_), Some(here)) => here.to_string(),
+        (Some(_), None) => cwd.display().to_string(),
         (None, Some(here)) => here.to_string(),
         // A directory has a slash; the name of a worktree has none.
         (None, None) if model.boot.place.contains(['/', '~']) => return model.boot.place.clone(),

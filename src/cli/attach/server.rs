@@ -88,6 +88,8 @@ impl Trouble {
 pub(crate) struct Server {
     http: TauServer,
     place: Place,
+    /// Whether it is only the process of a session of this machine.
+    is_of_session: bool,
 }
 
 /// The way to a server.
@@ -107,14 +109,19 @@ impl Server {
                 TauServer::at("http://localhost", Some(path.clone()), &headers, network)?
             }
         };
-        Ok(Server { http, place: Place::Address(address) })
+        Ok(Server { http, place: Place::Address(address), is_of_session: false })
+    }
+
+    /// The process that has a session open on this machine. Fails when its address is unusable.
+    pub(crate) fn of_session(address: Address, token: &str, network: &Network) -> Result<Self, Failure> {
+        Ok(Server { is_of_session: true, ..Self::new(address, token, network)? })
     }
 
     /// The relay at the other end of a tunnel, which has to be started before the first request.
     pub(crate) fn behind_ssh(tunnel: Arc<Tunnel>, network: &Network) -> Result<Self, Failure> {
         let (socket, name) = (tunnel.socket().to_owned(), tunnel.address().machine());
         let http = TauServer::behind(socket, name, &headers(tunnel.token()), network)?;
-        Ok(Server { http, place: Place::Tunnel(tunnel) })
+        Ok(Server { http, place: Place::Tunnel(tunnel), is_of_session: false })
     }
 
     /// Makes ready for requests, in the current runtime. Fails when there is no place for the tunnel's socket.
@@ -128,6 +135,11 @@ impl Server {
     /// Its name for the user.
     pub(crate) fn name(&self) -> &str {
         self.http.name()
+    }
+
+    /// Its name where the directory of a session is shown; empty where that says everything.
+    pub(crate) fn shown_name(&self) -> &str {
+        if self.is_of_session { "" } else { self.name() }
     }
 
     /// Its address as an argument.

@@ -82,7 +82,7 @@ fn prepare(args: AttachArgs) -> Result<Target, Refusal> {
         && let Some(found) = known(&setup.paths, wanted)
         && let Some(address) = found.address()
     {
-        let server = Server::new(address, &found.record.token, &setup.settings.network());
+        let server = Server::of_session(address, &found.record.token, &setup.settings.network());
         let server = server.map_err(Refusal::config)?;
         let wanted = Wanted { session: Some(found.record.id), new: false };
         return Ok(Target::Server(Box::new((setup, server, wanted))));

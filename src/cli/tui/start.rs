@@ -117,7 +117,7 @@ pub(crate) fn run_restored(setup: Setup, restored: Option<ScreenPlace>) -> Exit 
             Ok(setup) => setup,
             Err(refusal) => return refusal.fail(),
         };
-        return match Server::new(address, &found.record.token, &setup.settings.network()) {
+        return match Server::of_session(address, &found.record.token, &setup.settings.network()) {
             Ok(server) => run_attached(&setup, server, found.record.id, restored),
             Err(failure) => fail(Exit::Config, &failure.to_string()),
         };
@@ -141,8 +141,8 @@ pub(crate) fn run_attached(
 ) -> Exit {
     let (mut boot, memo) = first_frame(setup);
     boot = Boot {
-        place: server.name().to_owned(),
-        attached: Some(server.name().to_owned()),
+        place: server.shown_name().to_owned(),
+        attached: Some(server.shown_name().to_owned()),
         model: None,
         ask_permission_mode: false,
         demo: false,
