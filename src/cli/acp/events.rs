@@ -348,6 +348,10 @@ fn on_query_answer(
         }
         return;
     }
+    if jobs::output(state, key, ticket, &answer) {
+        return;
+    }
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     let is_page = matches!(&session.stage, Stage::Opening(opening) if opening.page == Some(ticket));
     match answer {
         Ok(QueryAnswer::HistoryPage(page)) if is_page => replay_page(state, key, &page),

@@ -417,6 +417,7 @@ fn session(
         used: Usage::default(),
         is_priced: true,
         turn: None,
+        job_outputs: Vec::new(),
         next: None,
         message: None,
         title: None,

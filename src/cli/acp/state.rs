@@ -134,6 +134,8 @@ pub(crate) struct AcpSession {
     pub(crate) is_priced: bool,
     /// The prompt that is being answered.
     pub(crate) turn: Option<Turn>,
+    /// The requests for the output of jobs, with the tickets of their queries.
+    pub(crate) job_outputs: Vec<(u64, RequestId)>,
     /// The prompt after a cancelled one, until that has ended.
     pub(crate) next: Option<NextPrompt>,
     /// The message that is being streamed.
