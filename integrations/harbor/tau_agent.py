@@ -15,19 +15,38 @@ from pathlib import Path
 from typing import Any, override
 
 from harbor.agents.installed.base import BaseInstalledAgent, with_prompt_template
-from harbor.agents.model_connection import ModelConnectionSpec
 from harbor.environments.base import BaseEnvironment
 from harbor.models.agent.context import AgentContext
+
+try:
+    from harbor.agents.agent_auth_resolution import ModelConnectionSpec
+
+    CONNECTION = ModelConnectionSpec()
+except ImportError:  # Harbor before 0.25 passes the provider's variables on only if it is told to
+    from harbor.agents.model_connection import ModelConnectionSpec
+
+    CONNECTION = ModelConnectionSpec(passthrough=True)
 
 RECORDS = "tau.jsonl"
 ERRORS = "tau.stderr.txt"
 PROGRAM = "/usr/local/bin/tau"
+# The fields of a task that `tasks.py` keeps beside its Dockerfile, each of which is a flag of tau. Not all flags are:
+# a task of somebody else must not choose where keys are sent.
+FIELDS = (
+    "thinking",
+    "permission_mode",
+    "max_cost",
+    "max_tokens",
+    "max_turns",
+    "timeout",
+    "until",
+)
 
 
 class Tau(BaseInstalledAgent):
     """Runs `tau --json` once for each task."""
 
-    MODEL_CONNECTION = ModelConnectionSpec(passthrough=True)
+    MODEL_CONNECTION = CONNECTION
 
     def __init__(
         self,
@@ -66,12 +85,18 @@ class Tau(BaseInstalledAgent):
             environment, command=f"chmod 755 {PROGRAM} && {PROGRAM} --version"
         )
 
-    def command(self, instruction: str) -> str:
-        """The command of a task."""
-        if not self.model_name:
+    def command(self, instruction: str, task: dict[str, Any] | None = None) -> str:
+        """The command of a task, with its fields if it comes from `tasks.py`."""
+        task = task or {}
+        model = task.get("model") or self.model_name
+        if not model:
             raise ValueError("tau needs a model: pass -m provider/model")
         logs = self.environment_logs_dir
-        words = [PROGRAM, "--json", "--model", self.model_name, *self._arguments]
+        named = {f"--{name.replace('_', '-')}": task[name] for name in FIELDS if name in task}
+        # What the person who runs Harbor says counts more.
+        given = {argument.partition("=")[0] for argument in self._arguments}
+        flags = [f"{name}={value}" for name, value in named.items() if name not in given]
+        words = [PROGRAM, "--json", f"--model={model}", *self._arguments, *flags]
         # The container is the sandbox. `--` ends the flags, whatever the task begins with; an @ at its
         # beginning would name a file.
         prompt = f" {instruction}" if instruction.startswith("@") else instruction
@@ -91,7 +116,7 @@ class Tau(BaseInstalledAgent):
         try:
             await self.exec_as_agent(
                 environment,
-                command=self.command(instruction),
+                command=self.command(instruction, fields(environment)),
                 env=dict(self.model_connection.env),
             )
         finally:
@@ -114,6 +139,16 @@ class Tau(BaseInstalledAgent):
             "exit_code": end.get("exitCode"),
             "error": end.get("error"),
         }
+
+
+def fields(environment: BaseEnvironment) -> dict[str, Any]:
+    """The fields of a task from `tasks.py`; none for other tasks."""
+    try:
+        text = (Path(environment.environment_dir) / "tau.json").read_text(encoding="utf-8")
+    except (AttributeError, OSError):
+        return {}
+    found = json.loads(text)
+    return found if isinstance(found, dict) else {}
 
 
 def last_record(path: Path) -> dict[str, Any] | None:
