@@ -11,23 +11,34 @@ use crate::secrets::Secret;
 use tau_tools::user_error::UserError;
 
 /// The time limit of the command.
-const TIME_LIMIT: Duration = Duration::from_secs(10);
+pub(super) const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// The maximum output in bytes. No key is nearly as long.
 const SIZE_LIMIT: u64 = 64 * 1024;
 
 /// The output of the command, which does not see the variables in `hidden`: they hold other keys.
 pub(super) async fn run(command: &str, hidden: &[String]) -> Result<Secret, Failure> {
+    run_within(command, hidden, &[], TIME_LIMIT).await
+}
+
+/// Like [`run`], with further variables and another time limit.
+pub(super) async fn run_within(
+    command: &str,
+    hidden: &[String],
+    env: &[(&str, &str)],
+    limit: Duration,
+) -> Result<Secret, Failure> {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     shell.kill_on_drop(true).process_group(0);
     for name in hidden {
         shell.env_remove(name);
     }
+    shell.envs(env.iter().copied());
     let mut child = shell.spawn().map_err(|error| failed(format!("did not start: {error}")))?;
     let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
-    let printed = match tokio::time::timeout(TIME_LIMIT, printed(&mut child)).await {
+    let printed = match tokio::time::timeout(limit, printed(&mut child)).await {
         Ok(printed) => printed,
-        Err(_) => Err(format!("took longer than {} seconds", TIME_LIMIT.as_secs()).into()),
+        Err(_) => Err(format!("took longer than {} seconds", limit.as_secs()).into()),
     };
     let (status, output) = printed.map_err(|reason| {
         // No child process may keep running.

@@ -77,7 +77,8 @@ pub(crate) fn sign(
     added
 }
 
-fn host(url: &Url) -> String {
+/// The value of the header `host`.
+pub(crate) fn host(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }

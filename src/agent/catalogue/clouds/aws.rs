@@ -43,7 +43,8 @@ pub(super) fn address(finder: &Finder, model: &Model) -> Option<String> {
     Some(format!("{}{path}", host.trim_end_matches('/')))
 }
 
-fn region(finder: &Finder) -> String {
+/// The region that is set, or the usual one.
+pub(super) fn region(finder: &Finder) -> String {
     let named = finder.first(&["AWS_REGION", "AWS_DEFAULT_REGION"]);
     let of_profile = || Files::read(finder).profile(&profile_name(finder)).get("region").cloned();
     let region = named.or_else(of_profile).unwrap_or_else(|| REGION.to_owned());
@@ -79,7 +80,8 @@ impl Files {
     }
 }
 
-async fn credentials(finder: &Finder, hidden: &[String]) -> Result<Found, UserError> {
+/// The credentials of this process.
+pub(super) async fn credentials(finder: &Finder, hidden: &[String]) -> Result<Found, UserError> {
     let keys = (finder.var("AWS_ACCESS_KEY_ID"), finder.var("AWS_SECRET_ACCESS_KEY"));
     // A profile that is named counts more than keys, as it does for the command line.
     if let ((Some(access_key), Some(secret_key)), None) = (keys, finder.var("AWS_PROFILE")) {

@@ -10,19 +10,22 @@ use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
 use serde_json::{Value, json};
 
-use super::{AT_HAND, Finder, Granted, WITHIN, bearer, file, form, now, request};
+use super::google_federation::SCOPE;
+use super::{AT_HAND, Finder, Granted, WITHIN, bearer, file, form, google_federation, now, request};
 use tau_protocol::model::{Api, Model};
 use tau_tools::user_error::UserError;
 
-const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 const TOKENS: &str = "https://oauth2.googleapis.com/token";
 /// The life of an assertion, in seconds.
 const LIFE: i64 = 3600;
 /// The base URL that a model has if it is not set.
 pub(super) const USUAL: &str = "https://aiplatform.googleapis.com";
 
-pub(super) async fn find(finder: &Finder) -> Result<Granted, UserError> {
+pub(super) async fn find(finder: &Finder, hidden: &[String]) -> Result<Granted, UserError> {
     match credentials(finder)? {
+        Some(credentials) if credentials.get("type").and_then(Value::as_str) == Some("external_account") => {
+            google_federation::find(finder, &credentials, hidden).await
+        }
         Some(credentials) => of_file(finder, &credentials).await,
         None => machine(finder).await.map_err(|why| {
             UserError::new(format!(
@@ -65,7 +68,9 @@ async fn of_file(finder: &Finder, credentials: &Value) -> Result<Granted, UserEr
         ]),
         other => {
             return Err(
-                format!("credentials of type {other:?} are not supported; use a service account").into()
+                format!(
+                    "credentials of type {other:?} are not supported; use a service account or workload identity federation"
+                ).into()
             );
         }
     };

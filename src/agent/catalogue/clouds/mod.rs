@@ -8,6 +8,7 @@ mod aws;
 mod aws_files;
 mod azure;
 mod google;
+mod google_federation;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -130,7 +131,7 @@ impl Clouds {
         }
         let found = match cloud {
             Cloud::Aws => aws::find(&self.finder, hidden).await,
-            Cloud::Google => google::find(&self.finder).await,
+            Cloud::Google => google::find(&self.finder, hidden).await,
             Cloud::Azure => azure::find(&self.finder, hidden).await,
         };
         let granted = found.map_err(|why| {
@@ -193,6 +194,7 @@ impl Finder {
             let said = ["error_description", "message", "Message", "error"]
                 .iter()
                 .find_map(|field| value.get(field)?.as_str())
+                .or_else(|| value.pointer("/error/message")?.as_str())
                 .map(|said| {
                     format!(
                         ": {}",
@@ -227,8 +229,14 @@ fn request(
 
 /// The secrets in the headers and the form of a request.
 fn secrets_of(request: &http::Request<Vec<u8>>) -> Vec<String> {
-    let secret_fields =
-        ["client_secret", "refresh_token", "assertion", "client_assertion", "WebIdentityToken"];
+    let secret_fields = [
+        "client_secret",
+        "refresh_token",
+        "assertion",
+        "client_assertion",
+        "subject_token",
+        "WebIdentityToken",
+    ];
     let fields = url::form_urlencoded::parse(request.body()).into_owned();
     let fields = fields.filter(|(name, _)| secret_fields.contains(&name.as_str())).map(|(_, value)| value);
     let headers = request.headers().iter().filter(|(name, _)| Headers::may_hold_key(name.as_str()));
@@ -240,8 +248,22 @@ fn secrets_of(request: &http::Request<Vec<u8>>) -> Vec<String> {
 /// # Errors
 /// The reason, as part of a sentence.
 async fn printed(command: &str, name: &str, hidden: &[String]) -> Result<Secret, UserError> {
+    printed_within(command, name, hidden, &[], key_command::TIME_LIMIT).await
+}
+
+/// Like [`printed`], with further variables and another time limit.
+///
+/// # Errors
+/// The reason, as part of a sentence.
+async fn printed_within(
+    command: &str,
+    name: &str,
+    hidden: &[String],
+    env: &[(&str, &str)],
+    limit: Duration,
+) -> Result<Secret, UserError> {
     let failed = |failure: Failure| UserError::new(failure.message.replace("the command for the key", name));
-    key_command::run(command, hidden).await.map_err(failed)
+    key_command::run_within(command, hidden, env, limit).await.map_err(failed)
 }
 
 /// A form.
