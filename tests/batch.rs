@@ -1,6 +1,7 @@
 //! `tau batch`: many tasks, each with one result, whatever ends in between.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use tempfile::TempDir;
 use crate::harness::answering;
 use crate::live::{command, texts};
 use crate::screen::TIMEOUT;
+use crate::support::processes;
 use crate::time_limit::{EndInTime, RunInTime};
 
 /// A user's home, with a file of tasks in the folder that tau runs in.
@@ -100,6 +102,14 @@ fn each_task_gets_one_result_and_a_command_decides() {
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(code, Some(1));
     assert_eq!((&report["tasks"], &report["passRate"]), (&json!(2), &json!(0.5)));
+    // Where the price of no task is known, there is no sum.
+    for id in ["good", "bad"] {
+        let mut result = home.result(id).unwrap();
+        result["cost"] = Value::Null;
+        fs::write(home.at(&format!("tasks.results/results/{id}.json")), result.to_string()).unwrap();
+    }
+    let (_, out, _) = home.run(&["--report"]);
+    assert!(out.contains("\ncost not known, "), "{out}");
     home.run(&["--again"]);
     assert!(ended("good") == before.0 && ended("bad") != before.1);
     // An id with another task is no reason to trust the result.
@@ -120,6 +130,7 @@ fn a_failure_of_the_provider_leaves_no_result() {
     assert_eq!((missing, home.results()), (2, 0), "{out}");
     let report = lines.last().unwrap();
     assert_eq!(report["missing"].as_array().unwrap().len(), 2);
+    assert!(!out.contains("-0.0"), "{out}");
     assert!(report["missing"][1]["reason"].as_str().unwrap().contains("is not a folder"), "{report}");
     // Once the provider is there, running again does them.
     let home = Home { url: answering(Duration::ZERO, "now"), ..home };
@@ -281,6 +292,43 @@ fn an_array_of_slurm_does_each_task_although_a_node_dies() {
     home.tasks(&[task("other", "true")]);
     let (code, _, err) = home.run(&["--on", "slurm", "--", "touch x"]);
     assert_eq!(code, Some(2), "{err}");
+}
+
+#[test]
+fn the_part_of_an_engine_waits_for_what_still_runs_of_an_earlier_one() {
+    let home = Home::new(&answering(Duration::from_secs(600), "never"));
+    home.tasks(&[task("one", "true")]);
+    let mut first = home.batch(&["--part", "--only", "one"]);
+    let mut first = first.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let end = Instant::now() + TIMEOUT;
+    // Once the prompt is told, nothing more is until the answer begins.
+    let events = || fs::read_to_string(home.at("tasks.results/runs/one.jsonl")).unwrap_or_default();
+    while !events().contains("\"type\":\"message_end\"") {
+        assert!(Instant::now() < end);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // It is killed, its run is not: nobody else may work in the folder yet.
+    first.kill().unwrap();
+    first.wait_in_time("the first part");
+    let line = format!("--cwd {}", home.at("").display());
+    let left = processes::alive(line.trim_end_matches('/'));
+    assert_eq!(left.len(), 1, "{left:?}");
+    let home = Home { url: answering(Duration::ZERO, "an answer"), ..home };
+    let (code, out, err) = home.run(&[]);
+    assert_eq!((code, home.results()), (Some(1), 0), "{out}{err}");
+    assert!(out.contains("one  another tau batch works on it"), "{out}");
+    let mut second = home.batch(&["--part", "--only", "one", "--json"]);
+    let mut second = second.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut started = String::new();
+    let mut lines = BufReader::new(second.stdout.take().unwrap());
+    lines.read_line(&mut started).unwrap();
+    assert!(started.contains("started"), "{started}");
+    assert!(second.try_wait().unwrap().is_none() && home.results() == 0);
+    let pid = rustix::process::Pid::from_raw(left[0].0).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let (code, _, err) = texts(&second.output_in_time("the second part"));
+    assert_eq!((code, home.results()), (Some(0), 1), "{err}");
+    assert_eq!(home.result("one").unwrap()["text"], "an answer");
 }
 
 #[test]

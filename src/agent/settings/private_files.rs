@@ -7,6 +7,7 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -92,7 +93,7 @@ impl SharedFile {
 
 /// A file whose lock is held as long as this lives.
 #[derive(Debug)]
-pub struct LockFile(#[expect(dead_code, reason = "held for its lock")] File);
+pub struct LockFile(File);
 
 impl LockFile {
     /// Waits for the lock `path`, which is created if missing (0600) and never removed.
@@ -127,6 +128,14 @@ impl LockFile {
             }
             sleep(LOCK_PAUSE).await;
         }
+    }
+
+    /// The lock for a child process to hold as well, as an input without content.
+    ///
+    /// # Errors
+    /// The process has too many open files.
+    pub fn shared(&self) -> io::Result<Stdio> {
+        self.0.try_clone().map(Stdio::from)
     }
 
     fn open(path: &Path) -> io::Result<File> {

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::args::batch::{BatchArgs, Engine};
 use crate::headless;
@@ -30,8 +30,10 @@ use report::Report;
 use results::{BatchFolder, TaskResult};
 use runner::{Outcome, Stopping};
 use tasks::{BatchTask, TaskList};
+use tau_agent::settings::private_files::LockFile;
+use tau_tools::deadline;
 
-/// The interval at which the progress is drawn again.
+/// The interval at which the progress is drawn again, and a task that another process works on is looked at.
 const BEAT: Duration = Duration::from_millis(500);
 
 /// Runs the batch, or hands it to an engine; returns the program's end.
@@ -106,7 +108,7 @@ fn here(
     results: HashMap<String, TaskResult>,
 ) -> Result<Exit, Refusal> {
     let passed = results.values().filter(|result| result.passed).count();
-    let spent = results.values().filter_map(|result| result.cost).sum();
+    let spent = results.values().filter_map(|result| result.cost).fold(0.0, |sum, cost| sum + cost);
     let counts = (passed, results.len() - passed);
     let progress = Progress::new(args.json, missing.len() + results.len(), counts, spent);
     let with_place = |task: BatchTask| {
@@ -117,6 +119,7 @@ fn here(
         tasks: Arc::new(tasks.clone()),
         folder,
         at_once: args.at_once.get(),
+        is_part: args.part,
         most: args.max_cost,
         spent,
         waiting: missing.into_iter().map(with_place).collect(),
@@ -149,6 +152,8 @@ struct Batch {
     tasks: Arc<TaskList>,
     folder: BatchFolder,
     at_once: usize,
+    /// Whether an engine has started it for its task, which may still run where the engine lost sight of it.
+    is_part: bool,
     /// Dollars after which no more tasks begin.
     most: Option<f64>,
     spent: f64,
@@ -219,31 +224,34 @@ impl Batch {
             };
             let Some(at) = self.waiting.iter().position(is_free) else { return };
             let Some((task, place)) = self.waiting.remove(at) else { return };
-            match self.folder.claim(&task.id) {
-                Ok(Some(claim)) => {
-                    self.busy.extend(place.clone());
-                    self.progress.begins(&task);
-                    let (tasks, folder) = (Arc::clone(&self.tasks), self.folder.clone());
-                    let stopping = self.stop.subscribe();
-                    self.running.spawn(async move {
-                        // Another process may have finished it since the list was read.
-                        let outcome = match folder.result(&task) {
-                            Ok(Some(result)) => Outcome::Result(Box::new(result)),
-                            Ok(None) => runner::run(&tasks, &task, &folder, stopping).await,
-                            Err(refusal) => Outcome::Missing(refusal.text),
-                        };
-                        drop(claim);
-                        (task, place, outcome)
-                    });
-                }
-                Ok(None) => {
-                    let why = "another tau batch works on it".to_owned();
-                    self.ended(&task, Outcome::Missing(why));
-                }
+            let claim = match self.folder.claim(&task.id) {
+                Ok(claim) => claim,
                 Err(error) => {
-                    self.ended(&task, Outcome::Missing(format!("it cannot be claimed: {error}")));
+                    self.ended(&task, cannot_claim(&error));
+                    continue;
                 }
-            }
+            };
+            self.busy.extend(place.clone());
+            self.progress.begins(&task);
+            let (tasks, folder) = (Arc::clone(&self.tasks), self.folder.clone());
+            let mut stopping = self.stop.subscribe();
+            let patience = (!self.is_part).then_some(runner::GRACE);
+            self.running.spawn(async move {
+                let claim = match claim {
+                    Some(claim) => Ok(claim),
+                    None => claimed(&task, &folder, patience, &mut stopping).await,
+                };
+                let outcome = match claim {
+                    // Another process may have finished it since the list was read.
+                    Ok(claim) => match folder.result(&task) {
+                        Ok(Some(result)) => Outcome::Result(Box::new(result)),
+                        Ok(None) => runner::run(&tasks, &task, &folder, &claim, stopping).await,
+                        Err(refusal) => Outcome::Missing(refusal.text),
+                    },
+                    Err(missing) => missing,
+                };
+                (task, place, outcome)
+            });
         }
     }
 
@@ -258,5 +266,39 @@ impl Batch {
             Outcome::Missing(why) => drop(self.reasons.insert(task.id.clone(), why)),
         }
         told
+    }
+}
+
+fn is_taken() -> Outcome {
+    Outcome::Missing("another tau batch works on it".to_owned())
+}
+
+fn cannot_claim(error: &std::io::Error) -> Outcome {
+    Outcome::Missing(format!("it cannot be claimed: {error}"))
+}
+
+/// Waits until the process that works on the task has ended, at most as long as `patience`. The run of a batch that
+/// was killed ends soon. An engine that cannot reach a machine starts its task on another one, and may later end
+/// what still runs on the first, so its part waits as long as it takes.
+///
+/// # Errors
+/// The outcome, when the wait or the batch ends before, or the task cannot be claimed.
+async fn claimed(
+    task: &BatchTask,
+    folder: &BatchFolder,
+    patience: Option<Duration>,
+    stopping: &mut watch::Receiver<Stopping>,
+) -> Result<LockFile, Outcome> {
+    let until = patience.map(|patience| Instant::now() + patience);
+    loop {
+        tokio::select! {
+            biased;
+            _ = stopping.wait_for(|how| *how != Stopping::No) => return Err(is_taken()),
+            () = deadline::until(until) => return Err(is_taken()),
+            () = sleep(BEAT) => {}
+        }
+        if let Some(claim) = folder.claim(&task.id).map_err(|error| cannot_claim(&error))? {
+            return Ok(claim);
+        }
     }
 }

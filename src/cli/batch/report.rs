@@ -9,7 +9,7 @@ use super::tasks::BatchTask;
 use crate::commands::table;
 use crate::process::plain;
 
-/// TaskList of each kind that the text names.
+/// Tasks of each kind that the text names.
 const NAMED: usize = 20;
 
 /// The results of the tasks so far, and why others have none.
@@ -49,7 +49,8 @@ impl Report {
 
     /// The dollars of all results with a known price.
     pub fn cost(&self) -> f64 {
-        self.results.iter().filter_map(|result| result.cost).sum()
+        // The sum of no numbers is -0.0.
+        self.results.iter().filter_map(|result| result.cost).fold(0.0, |sum, cost| sum + cost)
     }
 
     fn tokens(&self) -> u64 {
@@ -57,7 +58,7 @@ impl Report {
     }
 
     fn seconds(&self) -> f64 {
-        self.results.iter().map(|result| result.seconds).sum()
+        self.results.iter().fold(0.0, |sum, result| sum + result.seconds)
     }
 
     /// As JSON.
@@ -93,11 +94,12 @@ impl Report {
             text += &format!("pass rate {:.1} %\n", rate * 100.0);
         }
         let unpriced = self.results.iter().filter(|result| result.cost.is_none()).count();
-        let more = match unpriced {
-            0 => String::new(),
-            count => format!(", without {count} whose price is not known"),
+        let cost = match unpriced {
+            0 => format!("cost ${:.4}", self.cost()),
+            all if all == with => "cost not known".to_owned(),
+            some => format!("cost ${:.4}, without {some} whose price is not known", self.cost()),
         };
-        text += &format!("cost ${:.4}{more}, {} tokens\n", self.cost(), self.tokens());
+        text += &format!("{cost}, {} tokens\n", self.tokens());
         if let Some(slowest) = self.results.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds)) {
             let (sum, longest) = (duration(self.seconds()), duration(slowest.seconds));
             text += &format!("time {sum} of all tasks together, at most {longest} ({})\n", slowest.id);

@@ -17,6 +17,7 @@ use super::tasks::{BatchTask, TaskList};
 use crate::live::commands::answer_in;
 use crate::process::exit::Exit;
 use crate::process::plain;
+use tau_agent::settings::private_files::LockFile;
 use tau_tools::regular_files::read_text;
 use tau_tools::user_error::UserError;
 
@@ -26,8 +27,8 @@ const CHECK: Duration = Duration::from_secs(3600);
 const KEPT: usize = 4 * 1024;
 /// Maximum size of what tau writes to standard error, in bytes.
 const MAX_ERRORS: u64 = 4 << 20;
-/// Time that a stopped tau has to save its session.
-const GRACE: Duration = Duration::from_secs(5);
+/// Time that a stopped tau has to save its session, and one whose batch was killed to notice that.
+pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 /// The outcome of an attempt.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,9 +67,10 @@ pub(super) async fn run(
     tasks: &TaskList,
     task: &BatchTask,
     folder: &BatchFolder,
+    claim: &LockFile,
     stopping: watch::Receiver<Stopping>,
 ) -> Outcome {
-    match attempt(tasks, task, folder, stopping).await {
+    match attempt(tasks, task, folder, claim, stopping).await {
         Ok(Outcome::Result(result)) => match folder.write(&result) {
             Ok(true) => Outcome::Result(result),
             // Another machine was faster; its result counts.
@@ -88,6 +90,7 @@ async fn attempt(
     tasks: &TaskList,
     task: &BatchTask,
     folder: &BatchFolder,
+    claim: &LockFile,
     mut stopping: watch::Receiver<Stopping>,
 ) -> Result<Outcome, UserError> {
     let started = Instant::now();
@@ -103,7 +106,7 @@ async fn attempt(
     if !directory.is_dir() {
         return Err(format!("{} is not a folder", directory.display()).into());
     }
-    let run = tau(task, &directory, folder, &mut stopping).await.map_err(|error| error.to_string())?;
+    let run = tau(task, &directory, folder, claim, &mut stopping).await.map_err(|error| error.to_string())?;
     let Some(exit_code) = run.exit.filter(|code| is_result(*code)) else {
         let said = last_line(&folder.error_file(&task.id));
         return Ok(Outcome::Missing(run.error.or(said).unwrap_or(run.reason)));
@@ -172,10 +175,13 @@ async fn tau(
     task: &BatchTask,
     directory: &Path,
     folder: &BatchFolder,
+    claim: &LockFile,
     stopping: &mut watch::Receiver<Stopping>,
 ) -> io::Result<Run> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(flags(task, directory)).stdin(Stdio::null()).stdout(Stdio::piped());
+    command.args(flags(task, directory)).stdout(Stdio::piped());
+    // It holds the claim, too: if this process is killed, nobody works in its folder until it has ended.
+    command.stdin(claim.shared()?);
     command.stderr(File::create(folder.error_file(&task.id))?);
     // A signal of the terminal is passed on once, by this process.
     command.process_group(0).kill_on_drop(true);
