@@ -175,6 +175,31 @@ fn running_again_after_a_kill_does_only_what_is_missing() {
 }
 
 #[test]
+fn half_written_results_of_a_killed_batch_are_removed() {
+    let home = Home::new(&answering(Duration::from_millis(5), "an answer"));
+    home.tasks(&[task("a", "true")]);
+    let results = home.at("tasks.results/results");
+    fs::create_dir_all(&results).unwrap();
+    fs::write(results.join(".new-left"), "{").unwrap();
+    fs::write(results.join(".new-written"), "{").unwrap();
+    // As the process that is writing it does.
+    let written = fs::File::open(results.join(".new-written")).unwrap();
+    written.try_lock().unwrap();
+    let (code, out, err) = home.run(&[]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    let names = || {
+        let files = fs::read_dir(&results).unwrap().map(|file| file.unwrap().file_name());
+        let mut names: Vec<String> = files.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(), [".new-written", "a.json"]);
+    drop(written);
+    assert_eq!(home.run(&[]).0, Some(0));
+    assert_eq!(names(), ["a.json"]);
+}
+
+#[test]
 fn tasks_of_one_folder_do_not_meet_and_two_batches_share_the_work() {
     let home = Home::new(&answering(Duration::from_millis(50), "an answer"));
     let alone = "mkdir alone && sleep 0.2 && rmdir alone";
