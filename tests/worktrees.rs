@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::approvals::terminal::{play, saying};
 use crate::background_jobs::{Home, bash};
 use crate::screen::Screen;
+use crate::support::processes::{gone, rare_sleep};
 use crate::support::program::{Ended, bare, calls, run, says};
 use crate::time_limit::InTime;
 use crate::time_limit::RunInTime;
@@ -34,8 +35,12 @@ async fn tau(home: &Home, arguments: &[&str]) -> Ended {
 }
 
 async fn worktree(home: &Home, arguments: &[&str]) -> Ended {
+    subcommand(home, &[&["worktree"], arguments].concat()).await
+}
+
+async fn subcommand(home: &Home, words: &[&str]) -> Ended {
     let mut command = bare(home.dir.path());
-    command.arg("worktree").args(arguments).env("TAU_HOME", home.dir.path().join("tau"));
+    command.args(words).env("TAU_HOME", home.dir.path().join("tau"));
     run(command.current_dir(home.dir.path().join("work")), None).await
 }
 
@@ -252,6 +257,55 @@ async fn trust_in_a_project_counts_in_its_worktrees_while_they_are_the_same() {
         .unwrap();
     let ended = tau(&home, &["-p", "-w", "one", "--", "go"]).await;
     assert!(!foxes(2) && ended.err.contains("this directory is not trusted"), "{}", ended.err);
+}
+
+#[tokio::test]
+async fn a_session_in_the_background_has_its_worktree() {
+    let nap = rare_sleep(359);
+    let slow = bash(&format!("echo two >file; touch begun; sleep {nap}"));
+    let home = Home::new(vec![bash("echo two >file"), says("Made."), says("Again."), slow]).await;
+    script(&home, REPOSITORY).await;
+    let first = tau(&home, &["-b", "-w", "fix", "make it"]).await;
+    let id = first.out.trim();
+    assert!(first.code == 0 && !id.is_empty(), "{}{}", first.out, first.err);
+    let waited = subcommand(&home, &["wait", id]).await;
+    assert_eq!(waited.code, 0, "{}", waited.err);
+    let work = home.dir.path().join("work");
+    assert_eq!(text(&work.join("file")), "one\n");
+    assert_eq!(text(&folder(home.dir.path(), "fix").join("file")), "two\n");
+    // The session is one of the worktree: it continues there, and is listed with it.
+    let since = std::time::Instant::now();
+    let again = loop {
+        let again = tau(&home, &["-p", "-w", "fix", "--continue", "again"]).await;
+        // Its process may still be ending.
+        if !again.err.contains("in use by another tau") || since.elapsed() > crate::time_limit::SOON {
+            break again;
+        }
+    };
+    assert_eq!((again.code, again.out.as_str()), (0, "Again.\n"), "{}", again.err);
+    assert!(home.server.requests()[2].contains("make it"));
+    // While it works it is in use, and what it did can be merged when it has ended.
+    let second = tau(&home, &["-b", "--worktree=fix", "--continue", "and now"]).await;
+    assert_eq!((second.code, second.out.trim()), (0, id), "{}", second.err);
+    let begun = folder(home.dir.path(), "fix").join("begun");
+    let since = std::time::Instant::now();
+    while !begun.exists() {
+        assert!(since.elapsed() < crate::time_limit::SOON, "it does not begin");
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    refused(&home, &["merge", "fix"], "a session works in fix: end it first").await;
+    assert_eq!(subcommand(&home, &["stop", id]).await.code, 0);
+    assert_eq!(subcommand(&home, &["wait", id]).await.code, 130);
+    gone(&nap).await;
+    let merged = worktree(&home, &["merge", "fix"]).await;
+    assert_eq!(merged.code, 0, "{}", merged.err);
+    assert_eq!(text(&work.join("file")), "two\n");
+    // Without a name it gets one.
+    let home = Home::new(vec![says("Made.")]).await;
+    script(&home, REPOSITORY).await;
+    let named = tau(&home, &["-b", "-w", "--", "make it"]).await;
+    assert_eq!(subcommand(&home, &["wait", named.out.trim()]).await.code, 0, "{}", named.err);
+    assert_eq!(worktree(&home, &["list"]).await.out.lines().count(), 1);
 }
 
 /// `/worktree` opens the list.
