@@ -1,5 +1,7 @@
 //! Attempts, through the program itself: the same task in several copies, compared, taken and swept.
 
+mod screen;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -8,28 +10,39 @@ use crate::background_jobs::Home;
 use crate::support::processes::{gone, rare_sleep};
 use crate::support::program::{Ended, bare, calls_all, run, says_using};
 use crate::support::server::{Act, Server};
-use crate::time_limit::InTime;
+use crate::time_limit::{InTime, RunInTime};
 
-/// A home with a server that acts by the model and the number of results in the request.
-async fn home(choose: impl Fn(&str, usize) -> Act + Send + Sync + 'static) -> Home {
-    let server = Server::choosing(move |_, request| {
+/// A server that acts by the model and the number of results in the request.
+async fn server(choose: impl Fn(&str, usize) -> Act + Send + Sync + 'static) -> Server {
+    Server::choosing(move |_, request| {
         let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
         let results = body["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool");
         choose(body["model"].as_str().unwrap(), results.count())
     })
-    .await;
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::create_dir(dir.path().join("work")).unwrap();
-    std::fs::create_dir(dir.path().join("tau")).unwrap();
+    .await
+}
+
+/// The models of a server: a, b and c of the provider own, each answer of which costs a cent.
+fn models(url: &str) -> String {
     let models: String = ["a", "b", "c"]
         .map(|id| format!("[[vendors.own.models]]\nid = \"{id}\"\ncontext_window = 100000\ncost = {{ input = 1000.0, output = 0.0 }}\n"))
         .concat();
-    let providers = format!(
-        "[vendors.own]\napi = \"openai-completions\"\nbase_url = \"{}\"\napi_key = \"x\"\n{models}",
-        server.url()
-    );
-    std::fs::write(dir.path().join("tau/models.toml"), providers).unwrap();
+    format!("[vendors.own]\napi = \"openai-completions\"\nbase_url = \"{url}\"\napi_key = \"x\"\n{models}")
+}
+
+/// A home with such a server.
+async fn home(choose: impl Fn(&str, usize) -> Act + Send + Sync + 'static) -> Home {
+    let server = server(choose).await;
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("work")).unwrap();
+    std::fs::create_dir(dir.path().join("tau")).unwrap();
+    std::fs::write(dir.path().join("tau/models.toml"), models(&server.url())).unwrap();
     Home { dir, server }
+}
+
+/// Runs tau beside a screen: its exit code, its output, its complaints.
+fn elsewhere(home: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    crate::live::texts(&crate::live::command(home, arguments).output_in_time())
 }
 
 fn bash(command: &str) -> Act {
@@ -66,7 +79,11 @@ fn text(path: &Path) -> String {
 
 /// The copies that are there.
 fn copies(home: &Home) -> Vec<PathBuf> {
-    let folders = std::fs::read_dir(home.dir.path().join("tau-worktrees")).into_iter().flatten().flatten();
+    copies_in(home.dir.path())
+}
+
+fn copies_in(home: &Path) -> Vec<PathBuf> {
+    let folders = std::fs::read_dir(home.join("tau-worktrees")).into_iter().flatten().flatten();
     let inside = folders.flat_map(|folder| std::fs::read_dir(folder.path()).unwrap());
     let mut all: Vec<PathBuf> = inside.map(|entry| entry.unwrap().path()).collect();
     all.sort();

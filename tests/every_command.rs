@@ -109,7 +109,10 @@ fn check(command: Slash, name: &str, takes_argument: bool) {
         Slash::Attempts => {
             let screen = Screen::prepared("", "", 100, 24);
             enter(&screen, &typed);
-            screen.wait_for("no attempts here; tau -n 3 --until COMMAND TASK makes some");
+            screen.wait_for("no attempts here; /attempts 3 --until COMMAND TASK begins some");
+            screen.type_keys("q");
+            enter(&screen, &with("2 go"));
+            screen.wait_for("attempts need a command that decides which of them succeed");
         }
         Slash::Worktree => {
             let _ = with("name");

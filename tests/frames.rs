@@ -19,6 +19,7 @@ use tau::tools::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
 use crate::harness::{START, Screen, ai, assistant, boot, call, frames};
 
+mod attempts;
 mod every_state;
 pub mod overlays;
 mod states;

@@ -50,6 +50,13 @@ pub(crate) struct HeldPrompt {
     pub streaming: Queue,
 }
 
+/// Attempts at a task that this screen has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunningAttempts {
+    pub(crate) ticket: Ticket,
+    pub count: u32,
+}
+
 /// The questions of another session, which are answered on the board. They are shown and answered by a model of
 /// their own, of which no other part is used.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,6 +97,10 @@ pub struct Model {
     pub drafts: Vec<Draft>,
     /// The calls that await the user's decision.
     pub approvals: Approvals,
+    /// The attempts that are at work.
+    pub attempts: Option<RunningAttempts>,
+    /// The command of the last goal that was at work here: the user has set or confirmed it.
+    pub(super) confirmed_goal: Option<String>,
     /// The accepted plan.
     pub plan: Option<WorkPlan>,
     /// Whether the plan is folded to one row.
@@ -224,6 +235,7 @@ impl Model {
             editing: None,
             drafts: Vec::new(),
             approvals: Approvals::default(),
+            attempts: None,
             plan: None,
             restored: None,
             held: Vec::new(),
@@ -255,7 +267,7 @@ impl Model {
             || self.quit_armed.is_some()
             || self.typed_ahead.is_some()
             || becomes_ready
-            || self.overlays.iter().any(|overlay| matches!(overlay, Overlay::Board(_) | Overlay::Jobs(_)))
+            || self.overlays.iter().any(Overlay::is_refreshed)
             || is_due;
         let tick = match (animated, expires) {
             (_, false) if self.boot.screen == ScreenKind::Reader => None,

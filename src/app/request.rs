@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::screen_settings::ScreenSettings;
 use crate::status_facts::StatusFacts;
-use tau_protocol::attempt::AttemptList;
+use tau_protocol::attempt::{AttemptFile, AttemptList, AttemptNews, AttemptOrder, AttemptPart};
 use tau_protocol::chosen::ChosenMode;
 use tau_protocol::chosen::ChosenModels;
 use tau_protocol::command::AgentCommand;
@@ -142,9 +142,18 @@ requests! {
     /// The newest attempts at a task in the session's directory.
     #[serde(skip)]
     Attempts {} => attempts -> Attempts(AttemptList);
+    /// Begin attempts at a task; news comes when one has ended.
+    #[serde(skip)]
+    BeginAttempts { order: Box<AttemptOrder> } => begin_attempts -> AttemptNews(AttemptNews);
+    /// Stop the attempts that this screen has begun.
+    #[serde(skip)]
+    StopAttempts {} => stop_attempts -> Done(String);
     /// The changes of one of these attempts, or of all, file by file.
     #[serde(skip)]
-    AttemptChanges { id: String, number: Option<u32> } => attempt_changes -> Done(String);
+    AttemptChanges { id: String, number: Option<u32> } => attempt_changes -> AttemptFiles(Vec<AttemptFile>);
+    /// Apply hunks and files of several attempts to the directory, and keep the copies.
+    #[serde(skip)]
+    TakeAttemptParts { id: String, parts: Vec<AttemptPart> } => take_attempt_parts -> Done(String);
     /// Apply an attempt to the directory, and remove the copies.
     #[serde(skip)]
     TakeAttempt { id: String, number: u32 } => take_attempt -> Done(String);
@@ -296,6 +305,8 @@ pub enum ShellReply {
     Waiting(WaitingQuestions),
     Worktrees(Vec<WorktreeRow>),
     Attempts(AttemptList),
+    AttemptNews(AttemptNews),
+    AttemptFiles(Vec<AttemptFile>),
     /// A worktree was entered, merged, removed or restored.
     WorktreeDone(WorktreeDone),
     /// The answer to a question about what waits; `None` after an answer of the user.
@@ -335,6 +346,7 @@ impl ShellReply {
             ShellReply::Sessions(SessionRows { done: false, .. })
                 | ShellReply::Found(FoundSessions { done: false, .. })
                 | ShellReply::SignIn(SignInStep::Waits(_))
+                | ShellReply::AttemptNews(AttemptNews { ended: false, .. })
         )
     }
 }

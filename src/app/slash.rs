@@ -124,7 +124,12 @@ pub const TABLE: &[CommandRow] = &[
         "[name]",
         "work in a git worktree of its own; without a name, list them",
     ),
-    row(Slash::Attempts, "attempts", "", "compare attempts of tau -n at a task, and take one"),
+    row(
+        Slash::Attempts,
+        "attempts",
+        "[N task]",
+        "try a task N times at once, in copies; alone: compare the attempts and take one",
+    ),
     row(Slash::Background, "background", "", "leave the session running and go back to the shell"),
     row(Slash::Quit, "quit", "", "quit tau"),
 ];

@@ -138,7 +138,8 @@ impl Status {
                 self.enter(Activity::Waiting, now);
             }
             AgentEvent::Run(RunEvent::BranchSummary { running: false }) => self.run = None,
-            AgentEvent::Task(TaskEvent::SideAnswerEnded { usage, .. }) => self.total.add(usage),
+            AgentEvent::Task(TaskEvent::SideAnswerEnded { usage, .. })
+            | AgentEvent::Session(SessionEvent::UsageAdded { usage }) => self.total.add(usage),
             AgentEvent::Session(SessionEvent::SessionOpened { session, messages, .. }) => {
                 self.open(session, messages);
             }

@@ -123,12 +123,13 @@ fn internal(arguments: &[std::ffi::OsString]) -> Option<Exit> {
     if word == name_completion::WORD {
         return Some(crash::or_crash(name_completion::run(rest)));
     }
-    let words = [live::start::WORD, live::start::OPEN, attach::wire::relay::WORD];
+    let words = [live::start::WORD, live::start::OPEN, attach::wire::relay::WORD, attempts::host::WORD];
     if words.iter().any(|known| word == known) {
         hardening::keep_descriptors();
     }
     match word.to_str()? {
         live::start::WORD => Some(crash::or_crash(live::host::run(rest))),
+        attempts::host::WORD => Some(crash::or_crash(attempts::host::run(rest))),
         live::start::OPEN => Some(crash::or_crash(live::host::open(rest))),
         attach::wire::relay::WORD => Some(crash::or_crash(live::relay::run(rest))),
         _ => None,

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::json;
-use tau::agent::protocol::attempt::{AttemptList, AttemptRow};
 use tau::agent::protocol::event::{
     CompactionReason, Delta, RunEvent, SessionEvent, SessionInfo, ShellEvent, TaskEvent, TurnEvent,
 };
@@ -17,7 +16,6 @@ use tau::agent::protocol::session_row::SessionRow;
 use tau::agent::protocol::worktree::WorktreeRow;
 use tau::app::Msg;
 use tau::app::boot::Boot;
-use tau::app::effect::Effect;
 use tau::app::key::{Mods, Mouse, MouseButton, MouseKind};
 use tau::app::request::{LocalModelServer, LoginProvider, SessionRows, ShellReply, ShellRequest};
 use tau::tools::jobs::{JobProcess, JobRow, JobState};
@@ -132,67 +130,6 @@ fn worktrees() {
     screen.keys("<esc>/worktree<enter>");
     super::overlays::reply(&mut screen, ShellReply::Worktrees(Vec::new()));
     frames(&mut screen, "worktrees-none");
-}
-
-#[test]
-fn attempts() {
-    let mut screen = Screen::new();
-    screen.keys("/attempts<enter>");
-    frames(&mut screen, "attempts-loading");
-    let row = |number: u32, outcome: &str, reached, model: &str| AttemptRow {
-        number,
-        outcome: outcome.into(),
-        reached,
-        time: "48.0 s".into(),
-        cost: "$0.112".into(),
-        changed: "2 files +31 -4".into(),
-        model: model.into(),
-        session: "0198a1b2".into(),
-        place: format!("/h/tau-worktrees/app-0123456789abcdef/attempt-a1b2c3-{number}"),
-    };
-    let rows = vec![
-        row(1, "succeeded", true, "anthropic/claude-opus-4-6"),
-        row(2, "goal given up", false, "漢字/model"),
-        row(3, "succeeded", true, "own/\u{1b}[2Jx"),
-    ];
-    let list = AttemptList {
-        id: "a1b2c3".into(),
-        task: "fix the\u{202e} parser".into(),
-        check: "cargo test".into(),
-        rows,
-    };
-    super::overlays::reply(&mut screen, ShellReply::Attempts(list));
-    frames(&mut screen, "attempts");
-    screen.keys("<down><enter>");
-    frames(&mut screen, "attempts-changes-loading");
-    let text =
-        "# attempt 2\ndiff --git a/x b/x\n# attempt 2 hunk 1\n@@ -1 +1 @@\n-old\u{1b}[2J\n+new\n".to_owned();
-    super::overlays::reply(&mut screen, ShellReply::Done(text));
-    frames(&mut screen, "attempts-changes");
-    screen.keys("<esc>t");
-    let failed = "attempt 2 cannot be applied: x; the files have changed since it began";
-    super::overlays::reply(&mut screen, ShellReply::Failed(failed.into()));
-    frames(&mut screen, "attempts-failed");
-    screen.keys("<esc>/attempts<enter>");
-    super::overlays::reply(&mut screen, ShellReply::Attempts(AttemptList::default()));
-    frames(&mut screen, "attempts-none");
-}
-
-#[test]
-fn attempts_are_removed_by_the_same_key_twice() {
-    let mut screen = Screen::new();
-    screen.keys("/attempts<enter>");
-    let row = AttemptRow { number: 1, outcome: "succeeded".into(), ..AttemptRow::default() };
-    let list = AttemptList { id: "a1b2c3".into(), rows: vec![row], ..AttemptList::default() };
-    reply(&mut screen, ShellReply::Attempts(list));
-    screen.take_effects();
-    screen.keys("x<esc>x<down>x");
-    assert_eq!(screen.take_effects(), []);
-    frames(&mut screen, "attempts-drop");
-    screen.keys("x");
-    let effects = screen.take_effects();
-    let [Effect::Ask(_, request)] = effects.as_slice() else { panic!("{effects:?}") };
-    assert_eq!(*request, ShellRequest::DropAttempts { id: "a1b2c3".into() });
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::background_jobs;
 use super::delegation;
 use super::gate;
 use super::goal;
-use super::queries;
+use super::queries::{self, session_usage};
 use super::shell::{USUAL_OUTPUT, UserCommand, UserCommandEvent};
 use super::side_question;
 use super::state::{Engine, Phase, ends_what_runs};
@@ -169,6 +169,7 @@ fn apply_to_session(engine: &mut Engine, command: SessionCommand) {
     match command {
         SessionCommand::AppendMessage { message } => append(engine, message),
         SessionCommand::SetGoal { goal } => goal::set(engine, goal),
+        SessionCommand::AddUsage { usage } => session_usage::add(engine, usage),
         SessionCommand::Label { entry_id, label } => set_label(engine, &entry_id, label),
         SessionCommand::Change(SessionChange::Name { name }) => set_name(engine, &name),
         SessionCommand::Revert { .. } if engine.current.phase == Phase::Running => {
@@ -346,6 +347,7 @@ fn tune(engine: &mut Engine, tuning: Tuning) {
         Tuning::ConversationId { id } => engine.config.behavior.conversation_id = id,
         Tuning::Temperature { temperature } => engine.config.behavior.temperature = temperature,
         Tuning::BashTimeout { seconds } => engine.config.bash_timeout = seconds,
+        Tuning::GoalLimits { limits } => engine.config.behavior.goal_limits = limits,
         Tuning::Sandbox { policy, user_commands, hooks } => {
             sandbox_gate::set_policy(engine, &policy, user_commands, hooks);
         }

@@ -188,6 +188,7 @@ pub(crate) fn ends_what_runs(command: &AgentCommand) -> bool {
             | SessionCommand::Label { .. }
             | SessionCommand::Revert { .. }
             | SessionCommand::SetGoal { .. }
+            | SessionCommand::AddUsage { .. }
             | SessionCommand::DropPlan => false,
         },
         _ => false,

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::approval::{ApprovalAnswer, PermissionMode};
-use super::goal::GoalOrder;
-use super::message::{Block, Message, UserMessage};
+use super::goal::{GoalLimits, GoalOrder};
+use super::message::{Block, Message, Usage, UserMessage};
 use super::model::{Model, ThinkingBudgets, ThinkingLevel};
 use super::query::Query;
 use super::rules::RuleChange;
@@ -108,6 +108,8 @@ pub enum SessionCommand {
     Revert { order: RevertOrder },
     /// Forget the plan that the user has accepted.
     DropPlan,
+    /// Count what was spent for the session outside of it. `SessionEvent::UsageAdded` follows.
+    AddUsage { usage: Usage },
     /// Set the goal, from the end of the current answer or the next run on; `None` ends it. The same command as
     /// that of a goal that is not reached continues that one.
     SetGoal {
@@ -256,6 +258,8 @@ pub enum Tuning {
     Sandbox { policy: Box<SandboxPolicy>, user_commands: bool, hooks: bool },
     /// The timeout in seconds of the model's commands that set none; `None` for no timeout.
     BashTimeout { seconds: Option<u64> },
+    /// The limits of goals that are set from now on without any.
+    GoalLimits { limits: GoalLimits },
     /// The name of the conversation for provider caches from the next request on; `None` for the id of the
     /// session.
     ConversationId { id: Option<String> },

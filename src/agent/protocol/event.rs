@@ -175,6 +175,8 @@ pub enum SessionEvent {
     /// counted, after which a second such event follows. `priced` is false if some of it was used with a
     /// model whose price is unknown.
     SessionUsage { usage: Option<Usage>, priced: bool },
+    /// *Own.* What was spent for the session outside of it was counted.
+    UsageAdded { usage: Usage },
     /// The accepted plan was changed or dropped. `SessionOpened` begins without a plan.
     PlanChanged { plan: Option<WorkPlan> },
     /// The goal has changed: it was set or dropped, a round has begun, it is reached, paused or given up.

@@ -128,6 +128,7 @@ impl SessionMirror {
             SessionEvent::HistoryAvailable { left } => self.history_left = Some(*left),
             SessionEvent::SessionRefused { .. }
             | SessionEvent::SessionUsage { .. }
+            | SessionEvent::UsageAdded { .. }
             | SessionEvent::FilesRestored { .. } => {}
         }
     }

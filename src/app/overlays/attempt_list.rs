@@ -1,13 +1,17 @@
-//! The list of attempts at a task, and the changes of one.
+//! The list of attempts at a task.
 
 use std::borrow::Cow;
 
+use super::attempt_changes::AttemptChanges;
 use super::list::{List, ListRow};
 use crate::key::{Key, KeyCode, Mods};
+use crate::msg::Millis;
 use crate::outcome::KeyOutcome;
 use crate::printable::Printable;
-use crate::request::Ticket;
-use tau_protocol::attempt::AttemptRow;
+use tau_protocol::attempt::{AttemptPart, AttemptRow};
+
+/// The time between two looks at attempts that are at work.
+pub(crate) const REFRESH: Millis = 1_000;
 
 /// The list on the screen.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,26 +25,24 @@ pub struct AttemptsView {
     pub changes: Option<AttemptChanges>,
     /// Whether the next `x` removes all copies.
     pub drops: bool,
-}
-
-/// The changes of an attempt, or of all.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct AttemptChanges {
-    /// The attempt; `None` for all.
-    pub number: Option<u32>,
-    /// `None` until they are known.
-    pub text: Option<Printable>,
-    /// The first visible row.
-    pub top: usize,
-    pub(crate) ticket: Option<Ticket>,
+    /// Whether any of them is at work.
+    pub is_running: bool,
+    /// Whether this screen has begun them, and can stop them.
+    pub is_own: bool,
+    /// The time of the last query.
+    pub(crate) asked: Millis,
 }
 
 /// The action on an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AttemptChoice {
     /// Show the changes of one, or of all, file by file.
     Show(Option<u32>),
     Take(u32),
+    /// Take these hunks and files.
+    TakeParts(Vec<AttemptPart>),
+    /// Stop those that are at work.
+    Stop,
     /// Remove all copies.
     Drop,
 }
@@ -56,17 +58,40 @@ impl ListRow for AttemptRow {
 }
 
 impl AttemptsView {
-    /// Handles a key; `page` is the number of rows on the screen.
-    pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<AttemptChoice> {
+    /// Why they can be neither taken nor removed.
+    fn at_work(&self) -> &'static str {
+        if self.is_own {
+            "they are at work: wait, or stop them with s"
+        } else {
+            "they are at work in another process"
+        }
+    }
+
+    /// Handles a key; `page` is the number of rows on the screen, `width` its width.
+    pub(crate) fn key(&mut self, key: Key, page: usize, width: u16) -> KeyOutcome<AttemptChoice> {
         if let Some(changes) = &mut self.changes {
-            if changes.key(key, page) {
-                return KeyOutcome::Handled;
-            }
-            self.changes = None;
-            return KeyOutcome::Handled;
+            return match changes.key(key, page, width) {
+                KeyOutcome::Done(()) => KeyOutcome::Done(AttemptChoice::TakeParts(changes.parts())),
+                KeyOutcome::Closed => {
+                    self.changes = None;
+                    KeyOutcome::Handled
+                }
+                KeyOutcome::Handled => KeyOutcome::Handled,
+                KeyOutcome::Ignored => KeyOutcome::Ignored,
+            };
         }
         let drops = std::mem::take(&mut self.drops);
         let is_free = self.list.change.is_none();
+        if self.is_running && is_free && self.list.typed().is_none() && key.mods == Mods::NONE {
+            match key.code {
+                KeyCode::Char('s') if self.is_own => return KeyOutcome::Done(AttemptChoice::Stop),
+                KeyCode::Char('s' | 't' | 'x') => {
+                    self.list.said = Some(Err(Printable::line(self.at_work())));
+                    return KeyOutcome::Handled;
+                }
+                _ => {}
+            }
+        }
         let Some(row) = self.list.row().filter(|_| is_free) else { return self.list.key(key, page) };
         let is_typed = self.list.typed().is_some();
         let choice = match (key.code, key.mods) {
@@ -82,27 +107,5 @@ impl AttemptsView {
             _ => return self.list.key(key, page),
         };
         KeyOutcome::Done(choice)
-    }
-}
-
-impl AttemptChanges {
-    /// Scrolls; false for a key that closes them.
-    fn key(&mut self, key: Key, page: usize) -> bool {
-        let rows = self.text.as_ref().map_or(0, |text| text.as_str().lines().count());
-        let (page, most) = (page.max(1), rows.saturating_sub(page.max(1)));
-        let top = match (key.code, key.mods) {
-            (KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q'), _) | (KeyCode::Char('c'), Mods::CTRL) => {
-                return false;
-            }
-            (KeyCode::Up | KeyCode::Char('k'), _) => self.top.saturating_sub(1),
-            (KeyCode::Down | KeyCode::Char('j'), _) => self.top.saturating_add(1),
-            (KeyCode::PageUp, _) => self.top.saturating_sub(page),
-            (KeyCode::PageDown, _) => self.top.saturating_add(page),
-            (KeyCode::Home, _) => 0,
-            (KeyCode::End, _) => most,
-            _ => self.top,
-        };
-        self.top = top.min(most);
-        true
     }
 }

@@ -1,4 +1,4 @@
-//! The question what becomes of background jobs when the user quits.
+//! The question what becomes of background jobs and attempts when the user quits.
 
 use crate::key::{Key, KeyCode, Mods};
 use crate::outcome::KeyOutcome;
@@ -35,10 +35,14 @@ pub struct LeaveView {
 }
 
 impl LeaveView {
-    /// The question about so many running jobs; `can_leave` is whether the session can continue without the screen.
-    pub(crate) fn new(jobs: usize, can_leave: bool) -> Self {
-        let verb = if jobs == 1 { "is" } else { "are" };
-        let title = format!("{} {verb} still running.", counted(jobs as u64, "background job"));
+    /// The question about so many running jobs and attempts; `can_leave` is whether the session can continue without
+    /// the screen.
+    pub(crate) fn new(jobs: usize, attempts: usize, can_leave: bool) -> Self {
+        let verb = if jobs + attempts == 1 { "is" } else { "are" };
+        let running = [(jobs, "background job"), (attempts, "attempt")];
+        let running = running.into_iter().filter(|(count, _)| *count > 0);
+        let running: Vec<String> = running.map(|(count, name)| counted(count as u64, name)).collect();
+        let title = format!("{} {verb} still running.", running.join(" and "));
         let choices = [
             Some(LeaveChoice::Stop),
             Some(LeaveChoice::Leave).filter(|_| can_leave),

@@ -1,5 +1,6 @@
 //! Lists, dialogs and questions above the transcript, and their keys.
 
+pub mod attempt_changes;
 pub mod attempt_list;
 pub mod board;
 pub mod changes;

@@ -160,6 +160,15 @@ impl Overlay {
         }
     }
 
+    /// Whether its rows are looked at again from time to time.
+    pub(crate) fn is_refreshed(&self) -> bool {
+        match self {
+            Overlay::Board(_) | Overlay::Jobs(_) => true,
+            Overlay::Attempts(view) => view.is_running,
+            _ => false,
+        }
+    }
+
     /// Whether it covers finished entries on the shell's screen: a list, or a question that does not depend
     /// on earlier text.
     pub fn floats(&self) -> bool {

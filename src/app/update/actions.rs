@@ -25,7 +25,7 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::Clear => interrupt::clear(model, effects),
         Action::Exit => interrupt::exit(model, effects),
         Action::Suspend => effects.push(Effect::Suspend),
-        Action::Background => effects.push(Effect::Background),
+        Action::Background => job_list::leave(model, effects),
         Action::Board => board::open(model, effects),
         Action::Jobs => job_list::open(model, effects),
         Action::MoveToBackground => job_list::move_to_background(model, effects),

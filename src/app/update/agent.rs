@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::{
-    approval, board, changes, completion, context, extensions, job_list, notify, offers, panels, place, plan,
-    prompt_commands, queue, rule_list, session, side_question, tree, undo,
+    approval, attempts, board, changes, completion, context, extensions, job_list, notify, offers, panels,
+    place, plan, prompt_commands, queue, rule_list, session, side_question, tree, undo,
 };
 use crate::action::Action;
 use crate::effect::Effect;
@@ -110,9 +110,10 @@ fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>
             changes::restored(model, effects);
             model.ask(ShellRequest::Branch {}, effects);
         }
+        SessionEvent::GoalChanged { goal } => attempts::note_goal(model, goal.as_ref()),
         SessionEvent::SessionRefused { .. }
-        | SessionEvent::GoalChanged { .. }
         | SessionEvent::SessionInfoChanged { .. }
+        | SessionEvent::UsageAdded { .. }
         | SessionEvent::SessionUsage { .. } => {}
     }
 }

@@ -1,22 +1,165 @@
-//! Attempts: the list, the changes of each, and taking one.
+//! Attempts: beginning them, the list, the changes of each, and taking one.
 
+use super::attempt_order::{self, WrittenOrder};
+use super::notify;
 use crate::effect::Effect;
 use crate::key::Key;
-use crate::model::Model;
+use crate::model::{Model, RunningAttempts};
 use crate::outcome::KeyOutcome;
-use crate::overlays::attempt_list::{AttemptChanges, AttemptChoice, AttemptsView};
+use crate::overlays::attempt_changes::AttemptChanges;
+use crate::overlays::attempt_list::{AttemptChoice, AttemptsView, REFRESH};
 use crate::overlays::list::{List, report};
 use crate::overlays::overlay::Overlay;
 use crate::printable::Printable;
 use crate::request::{ShellRequest, Ticket};
-use tau_protocol::attempt::AttemptList;
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::attempt::{AttemptFile, AttemptList, AttemptNews, AttemptOrder};
+use tau_protocol::command::{AgentCommand, SessionCommand};
 use tau_protocol::event::NoticeLevel;
+use tau_protocol::goal::Goal;
+use tau_protocol::message::{Cost, Usage};
+use tau_protocol::placeholder;
+use tau_tools::counted::counted;
 use tau_tools::user_error::UserError;
 
+/// Handles `/attempts`: opens the list, or begins attempts.
+pub(super) fn run(model: &mut Model, arguments: &str, effects: &mut Vec<Effect>) {
+    if arguments.is_empty() {
+        return open(model, effects);
+    }
+    if let Err((what, hint)) = begin(model, arguments, effects) {
+        model.transcript.notice(NoticeLevel::Warning, &what, Some(&hint));
+    }
+}
+
 /// Opens the list.
-pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
+fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     let list = List::waiting(model.ask(ShellRequest::Attempts {}, effects));
-    model.overlays.push(Overlay::Attempts(Box::new(AttemptsView { list, ..AttemptsView::default() })));
+    let view = AttemptsView { list, asked: model.now, ..AttemptsView::default() };
+    model.overlays.push(Overlay::Attempts(Box::new(view)));
+}
+
+/// Begins attempts; the error is what is wrong, and what to do.
+fn begin(model: &mut Model, arguments: &str, effects: &mut Vec<Effect>) -> Result<(), (String, String)> {
+    let WrittenOrder { count, check, models, task } = attempt_order::read(arguments)?;
+    if model.attempts.is_some() {
+        return Err(("attempts are at work already".to_owned(), "/attempts shows them".to_owned()));
+    }
+    let mirror = &model.status.mirror;
+    if mirror.mode == PermissionMode::Plan {
+        let what = "attempts can change nothing in the permission mode plan".to_owned();
+        return Err((what, "/mode auto switches it".to_owned()));
+    }
+    let check = match check {
+        Some(check) => check,
+        None => goal(model)?,
+    };
+    let own = mirror.model.as_ref().map(|model| model.reference());
+    let (models, thinking) = match models.is_empty() {
+        true => (own.into_iter().collect(), Some(mirror.thinking)),
+        false => (models, None),
+    };
+    let (mode, spent) = (mirror.mode, model.status.total.cost.total);
+    let text = format!("{} at: {task}", counted(u64::from(count), "attempt"));
+    let refused = match mode {
+        PermissionMode::Auto => "",
+        PermissionMode::Ask | PermissionMode::Edits | PermissionMode::Plan => {
+            "; nobody is asked in them, so what needs your approval is refused"
+        }
+    };
+    let hint = format!("until {check} succeeds; /attempts shows them{refused}");
+    model.transcript.notice(NoticeLevel::Info, &text, Some(&hint));
+    let order = Box::new(AttemptOrder { count, check, task, models, thinking, mode, spent });
+    let ticket = model.ask(ShellRequest::BeginAttempts { order }, effects);
+    model.attempts = Some(RunningAttempts { ticket, count });
+    open(model, effects);
+    Ok(())
+}
+
+/// The command of the session's goal, if the user has set or confirmed it here.
+fn goal(model: &Model) -> Result<String, (String, String)> {
+    let hint = |command: &str| format!("write /attempts 3 --until '{command}' TASK");
+    match (&model.status.mirror.goal, &model.confirmed_goal) {
+        (Some(goal), Some(confirmed)) if goal.command == *confirmed => Ok(confirmed.clone()),
+        (Some(goal), _) => {
+            let what = "the goal of this session was not set here, so its command does not run unasked";
+            Err((what.to_owned(), hint(&goal.command)))
+        }
+        (None, _) => Err((
+            "attempts need a command that decides which of them succeed".to_owned(),
+            format!("{}, or set a goal with /goal", hint("cargo test")),
+        )),
+    }
+}
+
+/// Notes a goal that is at work: the user has set or confirmed its command.
+pub(super) fn note_goal(model: &mut Model, goal: Option<&Goal>) {
+    // What was masked cannot run.
+    let at_work = goal.filter(|goal| goal.is_active() && placeholder::find(&goal.command).next().is_none());
+    if let Some(goal) = at_work {
+        model.confirmed_goal = Some(goal.command.clone());
+    }
+}
+
+/// Takes news of attempts that were begun here.
+pub(super) fn news(
+    model: &mut Model,
+    ticket: Ticket,
+    answer: Result<AttemptNews, UserError>,
+    effects: &mut Vec<Effect>,
+) {
+    let is_over = answer.as_ref().map_or(true, |news| news.ended);
+    if is_over && model.attempts.is_some_and(|running| running.ticket == ticket) {
+        model.attempts = None;
+    }
+    match answer {
+        Ok(news) => {
+            if news.dollars > 0.0 {
+                let cost = Cost { total: news.dollars, ..Cost::default() };
+                let usage = Usage { cost, ..Usage::default() };
+                effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::AddUsage { usage })));
+            }
+            if news.ended {
+                let text = format!("the attempts have ended: {}", news.said);
+                model.transcript.notice(NoticeLevel::Info, &text, Some("/attempts compares them"));
+                notify::attempts_ended(model, effects);
+            }
+        }
+        Err(error) => {
+            // The list would hide the reason.
+            model.overlays.retain(|overlay| !matches!(overlay, Overlay::Attempts(_)));
+            model.transcript.notice(NoticeLevel::Warning, &error, None);
+        }
+    }
+    look(model, effects);
+}
+
+/// Says that attempts keep the screen from being left, if any are at work here.
+pub(super) fn hold(model: &mut Model) -> bool {
+    if model.attempts.is_some() {
+        model
+            .remark("attempts are at work, which end with this screen: stop them first, with s in /attempts");
+    }
+    model.attempts.is_some()
+}
+
+/// Looks at the attempts again from time to time, while they are at work and the list is open.
+pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
+    let now = model.now;
+    let is_due = |view: &&mut AttemptsView| view.is_running && now.saturating_sub(view.asked) >= REFRESH;
+    if model.open::<AttemptsView>().filter(is_due).is_some() {
+        look(model, effects);
+    }
+}
+
+/// Looks at the attempts now, if the list is open.
+fn look(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.open::<AttemptsView>().is_some_and(|view| view.list.ticket.is_none()) {
+        let (ticket, now) = (model.ask(ShellRequest::Attempts {}, effects), model.now);
+        if let Some(view) = model.open::<AttemptsView>() {
+            (view.list.ticket, view.asked) = (Some(ticket), now);
+        }
+    }
 }
 
 /// Fills in the attempts.
@@ -25,9 +168,9 @@ pub(super) fn fill(model: &mut Model, ticket: Ticket, answer: Result<AttemptList
         return;
     };
     match answer {
-        Ok(AttemptList { id, task, check, rows }) => {
-            view.id = id;
-            view.task = Printable::line(&if rows.is_empty() {
+        Ok(AttemptList { id, task, check, rows, is_running, is_own }) => {
+            (view.id, view.is_running, view.is_own) = (id, is_running, is_own);
+            view.task = Printable::line(&if check.is_empty() {
                 String::new()
             } else {
                 format!("{task} · until {check}")
@@ -50,7 +193,7 @@ pub(super) fn press(
     effects: &mut Vec<Effect>,
 ) {
     let id = view.id.clone();
-    match view.key(key, page) {
+    match view.key(key, page, model.size.width) {
         KeyOutcome::Closed => return,
         KeyOutcome::Ignored | KeyOutcome::Handled => {}
         KeyOutcome::Done(AttemptChoice::Show(number)) => {
@@ -60,6 +203,15 @@ pub(super) fn press(
         KeyOutcome::Done(AttemptChoice::Take(number)) => {
             view.list.change = Some(model.ask(ShellRequest::TakeAttempt { id, number }, effects));
         }
+        KeyOutcome::Done(AttemptChoice::TakeParts(parts)) => {
+            let ticket = model.ask(ShellRequest::TakeAttemptParts { id, parts }, effects);
+            if let Some(changes) = &mut view.changes {
+                changes.change = Some(ticket);
+            }
+        }
+        KeyOutcome::Done(AttemptChoice::Stop) => {
+            view.list.change = Some(model.ask(ShellRequest::StopAttempts {}, effects));
+        }
         KeyOutcome::Done(AttemptChoice::Drop) => {
             view.list.change = Some(model.ask(ShellRequest::DropAttempts { id }, effects));
         }
@@ -68,14 +220,41 @@ pub(super) fn press(
 }
 
 /// Shows the changes that were asked for.
-pub(super) fn changes(model: &mut Model, ticket: Ticket, answer: Result<String, UserError>) {
+pub(super) fn changes(model: &mut Model, ticket: Ticket, answer: Result<Vec<AttemptFile>, UserError>) {
     let Some(view) = model.open::<AttemptsView>() else { return };
     let Some(shown) = view.changes.as_mut().filter(|shown| shown.ticket == Some(ticket)) else { return };
     shown.ticket = None;
-    shown.text = Some(match answer {
-        Ok(text) => Printable::new(&text),
-        Err(error) => Printable::line(&error),
-    });
+    match answer {
+        Ok(files) => shown.fill(&files),
+        Err(error) => shown.said = Some(Err(Printable::line(&error))),
+    }
+}
+
+/// Handles the end of taking marked hunks.
+pub(super) fn parts_taken(
+    model: &mut Model,
+    ticket: Ticket,
+    answer: Result<String, UserError>,
+    effects: &mut Vec<Effect>,
+) {
+    let shown = model.open::<AttemptsView>().and_then(|view| view.changes.as_mut());
+    match shown.filter(|shown| shown.change == Some(ticket)) {
+        Some(shown) => {
+            (shown.change, shown.said) = (None, Some(report(&answer)));
+            if answer.is_ok() {
+                shown.marked.clear();
+            }
+        }
+        None => say(model, &answer),
+    }
+    model.ask(ShellRequest::Branch {}, effects);
+}
+
+fn say(model: &mut Model, answer: &Result<String, UserError>) {
+    match answer {
+        Ok(text) => model.transcript.notice(NoticeLevel::Info, text, None),
+        Err(error) => model.transcript.notice(NoticeLevel::Warning, error, None),
+    }
 }
 
 /// Handles the result of an action.
@@ -94,10 +273,7 @@ pub(super) fn done(
                 (view.list.ticket, view.list.said) = (Some(ticket), said);
             }
         }
-        None => match &answer {
-            Ok(text) => model.transcript.notice(NoticeLevel::Info, text, None),
-            Err(error) => model.transcript.notice(NoticeLevel::Warning, error, None),
-        },
+        None => say(model, &answer),
     }
     model.ask(ShellRequest::Branch {}, effects);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::approval;
+use super::{approval, attempts};
 use crate::effect::Effect;
 use crate::model::{Answering, Model};
 use crate::overlays::board::{BoardChoice, BoardView, REFRESH};
@@ -70,6 +70,9 @@ pub(super) fn chosen(
     let request = match choice {
         // Here it is.
         BoardChoice::Open { id } | BoardChoice::Answer { id } if id == *own => return,
+        BoardChoice::Open { .. } if attempts::hold(model) => {
+            return model.overlays.push(Overlay::Board(view));
+        }
         BoardChoice::Open { id } => return effects.push(Effect::OpenLive(id)),
         BoardChoice::Answer { id } => {
             if view.find(&id).is_none_or(|row| row.state != LiveState::Waiting) {

@@ -85,6 +85,8 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         editing: None,
         drafts: Vec::new(),
         approvals: Approvals::default(),
+        attempts: None,
+        confirmed_goal: None,
         plan: None,
         is_plan_folded: false,
         work_mode: WorkMode::new(boot.permission_mode, boot.at),

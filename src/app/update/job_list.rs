@@ -1,5 +1,6 @@
 //! Background jobs: the list, its actions, and moving commands to the background.
 
+use super::attempts;
 use crate::effect::Effect;
 use crate::key::Key;
 use crate::model::Model;
@@ -125,19 +126,27 @@ pub(super) fn move_to_background(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Quits, unless background jobs run: then the user is asked about them.
+/// Leaves the session to the background, unless what ends with the screen is at work.
+pub(super) fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
+    if !attempts::hold(model) {
+        effects.push(Effect::Background);
+    }
+}
+
+/// Quits, unless background jobs or attempts run: then the user is asked about them.
 pub(super) fn quit(model: &mut Model, effects: &mut Vec<Effect>) {
     let mirror = &model.status.mirror;
     let running = mirror.jobs.iter().filter(|job| job.is_running());
     let (count, kept) = running.fold((0, 0), |(count, kept), job| (count + 1, kept + usize::from(job.kept)));
-    if count == 0 || model.boot.attached.is_some() {
+    let attempts = model.attempts.map_or(0, |running| running.count as usize);
+    if (count == 0 && attempts == 0) || model.boot.attached.is_some() {
         return effects.push(Effect::Quit);
     }
-    let can_leave = mirror.session.file.is_some();
+    let can_leave = mirror.session.file.is_some() && attempts == 0;
     if kept == count && can_leave {
         return effects.push(Effect::Background);
     }
-    model.overlays.push(Overlay::Leave(LeaveView::new(count, can_leave)));
+    model.overlays.push(Overlay::Leave(LeaveView::new(count, attempts, can_leave)));
 }
 
 /// Carries out the answer to the question about running jobs.

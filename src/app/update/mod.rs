@@ -10,6 +10,7 @@ mod actions;
 mod agent;
 mod answering;
 mod approval;
+mod attempt_order;
 mod attempts;
 mod board;
 mod boot;
@@ -96,6 +97,7 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
             }
             board::refresh(&mut model, &mut effects);
             job_list::refresh(&mut model, &mut effects);
+            attempts::refresh(&mut model, &mut effects);
         }
         Msg::Agent(event) => agent::take(&mut model, &event, &mut effects),
         Msg::Finished(ticket, reply) => replies::take(&mut model, ticket, reply, &mut effects),

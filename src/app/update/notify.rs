@@ -23,6 +23,11 @@ pub(super) fn waits(model: &Model, effects: &mut Vec<Effect>) {
     notify(model, WAITS, effects);
 }
 
+/// Notifies about the end of attempts.
+pub(super) fn attempts_ended(model: &Model, effects: &mut Vec<Effect>) {
+    notify(model, "the attempts have ended", effects);
+}
+
 /// Says that another session waits, which no screen shows.
 pub(super) fn other_waits(model: &mut Model, title: &str, effects: &mut Vec<Effect>) {
     let title = Printable::line(title);

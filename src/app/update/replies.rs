@@ -16,7 +16,7 @@ use crate::request::{
     ShellReply, SignInStep, TakeReply, Ticket,
 };
 use crate::status_facts::StatusFacts;
-use tau_protocol::attempt::AttemptList;
+use tau_protocol::attempt::{AttemptFile, AttemptList, AttemptNews, AttemptOrder, AttemptPart};
 use tau_protocol::chosen::ChosenMode;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::event::NoticeLevel;
@@ -105,8 +105,30 @@ impl TakeReply for Replies<'_> {
         attempts::fill(self.model, self.ticket, answer);
     }
 
-    fn attempt_changes(&mut self, _id: String, _number: Option<u32>, answer: Result<String, UserError>) {
+    fn begin_attempts(&mut self, _order: Box<AttemptOrder>, answer: Result<AttemptNews, UserError>) {
+        attempts::news(self.model, self.ticket, answer, self.effects);
+    }
+
+    fn stop_attempts(&mut self, answer: Result<String, UserError>) {
+        attempts::done(self.model, self.ticket, answer, self.effects);
+    }
+
+    fn attempt_changes(
+        &mut self,
+        _id: String,
+        _number: Option<u32>,
+        answer: Result<Vec<AttemptFile>, UserError>,
+    ) {
         attempts::changes(self.model, self.ticket, answer);
+    }
+
+    fn take_attempt_parts(
+        &mut self,
+        _id: String,
+        _parts: Vec<AttemptPart>,
+        answer: Result<String, UserError>,
+    ) {
+        attempts::parts_taken(self.model, self.ticket, answer, self.effects);
     }
 
     fn take_attempt(&mut self, _id: String, _number: u32, answer: Result<String, UserError>) {

@@ -59,8 +59,8 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Board => board::open(model, effects),
         Slash::Jobs => job_list::open(model, effects),
         Slash::Worktree => worktrees::run(model, arguments, effects),
-        Slash::Attempts => attempts::open(model, effects),
-        Slash::Background => effects.push(Effect::Background),
+        Slash::Attempts => attempts::run(model, arguments, effects),
+        Slash::Background => job_list::leave(model, effects),
         Slash::Quit => job_list::quit(model, effects),
         // Sent as a message.
         Slash::Prompt => {}

@@ -136,6 +136,7 @@ fn of_session(state: &mut AcpState, key: SessionKey, event: SessionEvent) {
             session.used = usage;
             session.is_priced = priced;
         }
+        SessionEvent::UsageAdded { usage } => session.used.add(&usage),
         SessionEvent::SessionOpened { messages, titles, .. } => {
             if let Stage::Opening(opening) = &mut session.stage {
                 opening.messages = messages;

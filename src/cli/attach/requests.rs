@@ -75,8 +75,11 @@ impl AttachedRequests {
                 ShellReply::Failed("what a session on a server may use is chosen there".into())
             }
             ShellRequest::Attempts {}
+            | ShellRequest::BeginAttempts { .. }
+            | ShellRequest::StopAttempts {}
             | ShellRequest::AttemptChanges { .. }
             | ShellRequest::TakeAttempt { .. }
+            | ShellRequest::TakeAttemptParts { .. }
             | ShellRequest::DropAttempts { .. } => ShellReply::Failed("attempts are where the session runs: `tau attempts` lists them there".into()),
             ShellRequest::Worktrees {}
             | ShellRequest::EnterWorktree { .. }

@@ -9,6 +9,7 @@ use super::{Attempt, Attempts, KEPT, folder};
 use crate::worktrees::git::{self, Git, Repository};
 use crate::worktrees::{self, copies, new_name, snapshot};
 use tau_agent::settings::Paths;
+use tau_agent::settings::private_files::LockFile;
 use tau_tools::counted::byte_size;
 use tau_tools::user_error::UserError;
 
@@ -17,13 +18,22 @@ const MAX_FILES: u64 = 100_000;
 /// Maximum size of all files of a directory without a repository, in bytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
-/// Makes the copies, and the record about them; returns remarks for the user, too.
+/// Copies that were made.
+pub(super) struct Made {
+    pub attempts: Attempts,
+    /// Held while they are at work.
+    pub lock: LockFile,
+    /// Remarks for the user.
+    pub notes: Vec<String>,
+}
+
+/// Makes the copies, and the record about them.
 pub(super) fn make(
     paths: &Paths,
     dir: &Path,
     count: u32,
     (check, task): (&str, &str),
-) -> Result<(Attempts, Vec<String>), UserError> {
+) -> Result<Made, UserError> {
     let cannot = |why: UserError| UserError::new(format!("cannot copy {}", dir.display())).because(why);
     let dir = dir.canonicalize().map_err(|error| cannot(UserError::of(error)))?;
     let id = new_name();
@@ -52,11 +62,12 @@ pub(super) fn make(
         started: jiff::Timestamp::now().as_millisecond(),
         attempts: Vec::new(),
     };
-    match fill(paths, &mut attempts, count) {
-        Ok(notes) => Ok((attempts, notes)),
+    let begun = begin_work(paths, &attempts);
+    match begun.and_then(|lock| Ok((lock, fill(paths, &mut attempts, count)?))) {
+        Ok((lock, notes)) => Ok(Made { attempts, lock, notes }),
         Err(why) => {
             // Nothing has run in them.
-            let _ = super::take::sweep(paths, &attempts);
+            let _ = super::take::sweep_own(paths, &attempts);
             Err(cannot(why))
         }
     }
@@ -64,6 +75,13 @@ pub(super) fn make(
 
 fn has_repository(dir: &Path) -> bool {
     dir.ancestors().any(|dir| dir.join(".git").symlink_metadata().is_ok())
+}
+
+fn begin_work(paths: &Paths, attempts: &Attempts) -> Result<LockFile, UserError> {
+    let folder = folder(paths);
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+    made.map_err(|error| UserError::of_file(&folder, error))?;
+    attempts.try_lock(paths)?.ok_or_else(|| "their lock is held".into())
 }
 
 /// A private repository for a directory that has none.

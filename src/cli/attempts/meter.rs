@@ -45,6 +45,50 @@ impl Budget {
 pub(super) struct Known {
     pub spending: Spending,
     pub reached: bool,
+    /// The number of rounds so far.
+    pub rounds: u32,
+}
+
+/// The progress of all attempts, of which changes are told.
+#[derive(Debug, Default)]
+pub(super) struct Progress(Vec<Watched>);
+
+#[derive(Debug)]
+struct Watched {
+    known: Arc<Mutex<Known>>,
+    has_ended: bool,
+    /// The rounds and dollars that were told last.
+    told: (u32, f64),
+}
+
+impl Progress {
+    /// Watches the next attempt.
+    pub fn watch(&mut self, known: Arc<Mutex<Known>>) {
+        self.0.push(Watched { known, has_ended: false, told: (0, 0.0) });
+    }
+
+    /// Nothing more is told of this attempt.
+    pub fn ended(&mut self, index: usize) {
+        if let Some(watched) = self.0.get_mut(index) {
+            watched.has_ended = true;
+        }
+    }
+
+    /// The attempts that have come further: number, rounds, dollars.
+    pub fn changed(&mut self) -> Vec<(usize, u32, f64)> {
+        let mut changed = Vec::new();
+        for (index, watched) in self.0.iter_mut().enumerate().filter(|(_, watched)| !watched.has_ended) {
+            let now = {
+                let known = watched.known.lock();
+                (known.rounds, known.spending.dollars())
+            };
+            if now != watched.told {
+                watched.told = now;
+                changed.push((index + 1, now.0, now.1));
+            }
+        }
+        changed
+    }
 }
 
 /// Counts the events of an agent, and forwards them to its front end.
@@ -64,6 +108,7 @@ pub(super) fn metered(
                 known.spending.take(&event);
                 if let AgentEvent::Session(SessionEvent::GoalChanged { goal }) = &event {
                     known.reached = goal.as_ref().is_some_and(|goal| goal.state == GoalState::Reached);
+                    known.rounds = goal.as_ref().map_or(known.rounds, |goal| goal.rounds);
                 }
                 known.spending.dollars()
             };

@@ -4,6 +4,8 @@
 //! one outside of git. So the result of each is a commit, and taking one applies a diff.
 
 mod copies;
+pub(crate) mod host;
+pub(crate) mod hunks;
 mod meter;
 pub(crate) mod run;
 pub(crate) mod take;
@@ -16,11 +18,9 @@ use serde::{Deserialize, Serialize};
 use crate::process::exit::Exit;
 use crate::worktrees::git::{Git, Repository};
 use tau_agent::settings::Paths;
-use tau_agent::settings::private_files::{read_capped, write_private};
+use tau_agent::settings::private_files::{LockFile, read_capped, write_private};
 use tau_tools::user_error::UserError;
 
-/// Maximum number of attempts at a task.
-pub(crate) const MOST: u32 = 16;
 /// Maximum size of a record, in bytes.
 const MAX_RECORD: u64 = 1024 * 1024;
 /// The references that keep the results.
@@ -90,6 +90,22 @@ impl Attempts {
         let bytes = serde_json::to_vec_pretty(self).map_err(|error| error.to_string())?;
         write_private(&Self::file(paths, &self.id), &bytes)
             .map_err(|error| format!("cannot write the record of the attempts: {error}").into())
+    }
+
+    /// The lock that is held while they are at work.
+    fn lock(paths: &Paths, id: &str) -> PathBuf {
+        folder(paths).join(format!("{id}.lock"))
+    }
+
+    /// Takes the lock; `None` if they are at work.
+    fn try_lock(&self, paths: &Paths) -> Result<Option<LockFile>, UserError> {
+        let path = Self::lock(paths, &self.id);
+        LockFile::try_take(&path).map_err(|error| UserError::of_file(&path, error))
+    }
+
+    /// Whether they are at work, in this process or another one.
+    pub fn is_running(&self, paths: &Paths) -> bool {
+        Self::lock(paths, &self.id).exists() && self.try_lock(paths).is_ok_and(|lock| lock.is_none())
     }
 
     /// The attempt with this number.

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::meter::{Budget, Known, metered};
-use super::{Attempt, Attempts, KEPT, MOST, copies, words};
+use super::meter::{Budget, Known, Progress, metered};
+use super::{Attempt, Attempts, KEPT, copies, words};
 use crate::args::CliArgs;
 use crate::args::front_end::{FrontEnd, StandardStreams};
 use crate::compose::{ComposedAgent, Setup, sessions};
@@ -26,6 +26,8 @@ use crate::worktrees;
 use crate::worktrees::git::Git;
 use crate::worktrees::snapshot;
 use tau_agent::engine::task;
+use tau_agent::settings::private_files::LockFile;
+use tau_protocol::attempt::MOST_ATTEMPTS;
 use tau_protocol::command::AgentCommand;
 use tau_tools::counted::counted;
 use tau_tools::user_error::UserError;
@@ -33,33 +35,51 @@ use tau_tools::user_error::UserError;
 /// Maximum number of characters of the task in the record.
 const MAX_TASK: usize = 400;
 
+/// The time between two reports of progress.
+const REPORTS: Duration = Duration::from_secs(1);
+
 /// An attempt that can begin.
 struct Ready {
     setup: Setup,
     agent: ComposedAgent,
 }
 
+/// Attempts that can begin.
+struct Begun {
+    attempts: Attempts,
+    ready: Vec<Ready>,
+    setup: Setup,
+    /// Held until all have ended.
+    _lock: LockFile,
+}
+
 /// Runs `tau -n N --until COMMAND PROMPT`; returns the program's end.
 pub(crate) fn run(args: CliArgs) -> Exit {
-    let prompts = match stdin_prompts::text(&args.prompts) {
-        Ok(prompts) => prompts,
-        Err(error) => return fail(Exit::Config, &error),
-    };
-    match begin(&args, &prompts) {
-        Ok((mut attempts, ready, setup)) => with_signals(async move |signals| {
-            let goal = args.goal();
+    match stdin_prompts::text(&args.prompts) {
+        Ok(prompts) => {
             let is_json = args.front_end(StandardStreams::here()) == FrontEnd::Json;
-            work(&setup, &mut attempts, ready, (prompts, goal), is_json, signals).await
-        }),
+            run_prompts(&args, prompts, is_json)
+        }
+        Err(error) => fail(Exit::Config, &error),
+    }
+}
+
+/// Runs attempts at these prompts; returns the program's end.
+pub(super) fn run_prompts(args: &CliArgs, prompts: Vec<CliPrompt>, is_json: bool) -> Exit {
+    match begin(args, &prompts) {
+        Ok(begun) => {
+            let goal = args.goal();
+            with_signals(async move |signals| work(begun, (prompts, goal), is_json, signals).await)
+        }
         Err(refusal) => refusal.fail(),
     }
 }
 
 /// Makes the copies, and composes an agent for each.
-fn begin(args: &CliArgs, prompts: &[CliPrompt]) -> Result<(Attempts, Vec<Ready>, Setup), Refusal> {
+fn begin(args: &CliArgs, prompts: &[CliPrompt]) -> Result<Begun, Refusal> {
     let count = args.attempts.unwrap_or(1);
-    if count > MOST {
-        return Err(Refusal::usage(format!("at most {MOST} attempts at once (-n)")));
+    if count > MOST_ATTEMPTS {
+        return Err(Refusal::usage(format!("at most {MOST_ATTEMPTS} attempts at once (-n)")));
     }
     let check = args.until.as_deref().unwrap_or_default();
     let models: Vec<Option<String>> = match &args.settings.0.model {
@@ -80,7 +100,7 @@ fn begin(args: &CliArgs, prompts: &[CliPrompt]) -> Result<(Attempts, Vec<Ready>,
     let task: String =
         prompts.first().map(|prompt| prompt.text.chars().take(MAX_TASK).collect()).unwrap_or_default();
     let made = copies::make(&setup.paths, &setup.cwd, count, (check, &task)).map_err(Refusal::config)?;
-    let (mut attempts, notes) = made;
+    let copies::Made { mut attempts, lock, notes } = made;
     setup.notices.iter().chain(&notes).for_each(|notice| warn(notice));
     let mut ready = Vec::new();
     for (index, attempt) in attempts.attempts.iter_mut().enumerate() {
@@ -98,67 +118,50 @@ fn begin(args: &CliArgs, prompts: &[CliPrompt]) -> Result<(Attempts, Vec<Ready>,
         match composed {
             Ok(composed) => ready.push(composed),
             Err(refusal) => {
-                let _ = super::take::sweep(&setup.paths, &attempts);
+                let _ = super::take::sweep_own(&setup.paths, &attempts);
                 return Err(refusal);
             }
         }
     }
     attempts.save(&setup.paths).map_err(Refusal::config)?;
-    Ok((attempts, ready, setup))
+    Ok(Begun { attempts, ready, setup, _lock: lock })
 }
 
 /// Runs all agents to their ends, and reports the results.
 async fn work(
-    setup: &Setup,
-    attempts: &mut Attempts,
-    ready: Vec<Ready>,
-    (prompts, goal): (Vec<CliPrompt>, Option<AgentCommand>),
+    Begun { mut attempts, ready, setup, _lock }: Begun,
+    task: (Vec<CliPrompt>, Option<AgentCommand>),
     is_json: bool,
     mut signals: Signals,
 ) -> Exit {
     for one in &ready {
         if let Err(refusal) = has_key(&one.setup, &mut signals).await {
-            let _ = super::take::sweep(&setup.paths, attempts);
+            let _ = super::take::sweep_own(&setup.paths, &attempts);
             return refusal.fail();
         }
     }
     let budget = Arc::new(Budget::new(setup.args.max_cost, ready.len()));
     let (stop, stopped) = watch::channel(None);
-    let mut running = FuturesUnordered::new();
+    let (mut running, mut progress) = (FuturesUnordered::new(), Progress::default());
     for (index, one) in ready.into_iter().enumerate() {
-        let number = index + 1;
-        one.agent.notices.iter().for_each(|notice| warn(&format!("attempt {number}: {notice}")));
-        let options = PrintOptions {
-            prompts: prompts.clone(),
-            goal: goal.clone(),
-            timeout: setup.args.timeout.map(Duration::from_secs),
-            ..PrintOptions::default()
-        };
-        let (agent, known) = metered(task::spawn(one.agent.config), index, Arc::clone(&budget));
-        let streams = PrintStreams {
-            out: Box::new(tokio::io::sink()),
-            out_is_terminal: false,
-            progress: ProgressLine::new(Box::new(Prefixed::new(number)), liveliness()),
-        };
-        let stopped = stopped.clone();
-        running.push(async move {
-            let begun = Instant::now();
-            let exit = print::run(agent, options, streams, next_signal(stopped)).await;
-            (index, exit, begun.elapsed(), known)
-        });
+        let (known, agent) = spawn(one, index, (&task, setup.args.timeout), &budget, &stopped);
+        progress.watch(known);
+        running.push(agent);
     }
     if is_json {
         for attempt in &attempts.attempts {
-            record(&words::started(attempts, attempt));
+            record(&words::started(&attempts, attempt));
         }
     }
     let (mut caught_first, mut is_capped, mut signals_sent) = (None, false, 0_u32);
+    let mut reports = tokio::time::interval(REPORTS);
     loop {
         tokio::select! {
             done = running.next() => {
                 let Some((index, exit, took, known)) = done else { break };
                 let exit = if is_capped && caught_first.is_none() && exit == Exit::Terminated { Exit::Limit } else { exit };
-                ended(attempts, index, exit, took, &known).await;
+                progress.ended(index);
+                ended(&mut attempts, index, exit, took, &known).await;
                 if let (true, Some(attempt)) = (is_json, attempts.attempts.get(index)) {
                     record(&words::ended(attempt));
                 }
@@ -178,13 +181,51 @@ async fn work(
                 signals_sent += 1;
                 stop.send_replace(Some((signals_sent, Caught::Terminate)));
             }
+            _ = reports.tick(), if is_json => {
+                let changed = progress.changed();
+                changed.iter().for_each(|(number, rounds, cost)| record(&words::progress(*number, *rounds, *cost)));
+            }
         }
     }
     if is_capped {
         warn("stopped: the limit of dollars for all attempts was reached (--max-cost)");
     }
     let exit = caught_first.and_then(Caught::exit).unwrap_or_else(|| attempts.exit());
-    report(attempts, exit, is_json)
+    report(&attempts, exit, is_json)
+}
+
+/// The end of an attempt: its index, its exit, its time, and what is known of it.
+type Done = (usize, Exit, Duration, Arc<Mutex<Known>>);
+
+/// Starts the agent of an attempt; returns what becomes known of it, and the wait for its end.
+fn spawn(
+    one: Ready,
+    index: usize,
+    ((prompts, goal), timeout): (&(Vec<CliPrompt>, Option<AgentCommand>), Option<u64>),
+    budget: &Arc<Budget>,
+    stopped: &watch::Receiver<Option<(u32, Caught)>>,
+) -> (Arc<Mutex<Known>>, impl Future<Output = Done> + use<>) {
+    let number = index + 1;
+    one.agent.notices.iter().for_each(|notice| warn(&format!("attempt {number}: {notice}")));
+    let options = PrintOptions {
+        prompts: prompts.clone(),
+        goal: goal.clone(),
+        timeout: timeout.map(Duration::from_secs),
+        ..PrintOptions::default()
+    };
+    let (agent, known) = metered(task::spawn(one.agent.config), index, Arc::clone(budget));
+    let streams = PrintStreams {
+        out: Box::new(tokio::io::sink()),
+        out_is_terminal: false,
+        progress: ProgressLine::new(Box::new(Prefixed::new(number)), liveliness()),
+    };
+    let (stopped, watched) = (stopped.clone(), Arc::clone(&known));
+    let end = async move {
+        let begun = Instant::now();
+        let exit = print::run(agent, options, streams, next_signal(stopped)).await;
+        (index, exit, begun.elapsed(), known)
+    };
+    (watched, end)
 }
 
 /// Gives each signal that is sent to all attempts once.
@@ -244,7 +285,7 @@ fn report(attempts: &Attempts, exit: Exit, is_json: bool) -> Exit {
         }));
         return exit;
     }
-    say(&words::table(attempts));
+    say(&words::table(attempts, false));
     let reached = attempts.attempts.iter().filter(|attempt| attempt.reached).count();
     let count = counted(attempts.attempts.len() as u64, "attempt");
     warn(&format!(

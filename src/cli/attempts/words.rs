@@ -9,16 +9,17 @@ use crate::process::plain;
 use tau_tools::counted::counted;
 
 /// The results as a table: number, outcome, time, cost, size of the difference, model, session.
-pub(crate) fn table(attempts: &Attempts) -> String {
+pub(crate) fn table(attempts: &Attempts, is_running: bool) -> String {
+    let cells = |attempt: &Attempt| cells(attempt, is_running);
     table::columns(&attempts.attempts.iter().map(cells).collect::<Vec<_>>())
 }
 
-/// The row of an attempt.
-pub(crate) fn cells(attempt: &Attempt) -> [String; 7] {
+/// The row of an attempt; `is_running` is whether those that have not ended are at work.
+pub(crate) fn cells(attempt: &Attempt, is_running: bool) -> [String; 7] {
     let changed = attempt.changed;
     [
         attempt.number.to_string(),
-        outcome(attempt).to_owned(),
+        outcome(attempt, is_running).to_owned(),
         time(attempt.seconds),
         attempt.cost.map_or_else(|| "$?".to_owned(), |cost| format!("${cost:.3}")),
         format!("{} +{} -{}", counted(changed.files, "file"), changed.added, changed.removed),
@@ -28,9 +29,10 @@ pub(crate) fn cells(attempt: &Attempt) -> [String; 7] {
 }
 
 /// How an attempt ended, in words.
-fn outcome(attempt: &Attempt) -> &'static str {
+fn outcome(attempt: &Attempt, is_running: bool) -> &'static str {
     match attempt.exit_code {
         _ if attempt.reached => "succeeded",
+        None if is_running => "at work",
         None => "not finished",
         Some(code) => {
             Exit::TABLE.iter().find(|(_, known, _)| *known == code).map_or("ended", |(.., meaning)| *meaning)
@@ -38,7 +40,8 @@ fn outcome(attempt: &Attempt) -> &'static str {
     }
 }
 
-fn time(seconds: f64) -> String {
+/// A time in words.
+pub(super) fn time(seconds: f64) -> String {
     let whole = seconds as u64;
     if whole < 60 { format!("{seconds:.1} s") } else { format!("{} min {} s", whole / 60, whole % 60) }
 }
@@ -53,6 +56,11 @@ pub(super) fn started(attempts: &Attempts, attempt: &Attempt) -> Value {
         "model": attempt.model,
         "session": attempt.session,
     })
+}
+
+/// The record of an attempt that has come further.
+pub(super) fn progress(number: usize, rounds: u32, dollars: f64) -> Value {
+    json!({ "type": "attempt_progress", "attempt": number, "rounds": rounds, "cost": dollars })
 }
 
 /// The record of the end of an attempt.

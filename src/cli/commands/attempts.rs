@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::args::attempts::{AttemptsAction, AttemptsArgs};
-use crate::attempts::take::{self, Part};
-use crate::attempts::{self, Attempt, Attempts, words};
+use crate::attempts::hunks::{self, Choice, Part};
+use crate::attempts::{self, Attempt, Attempts, take, words};
 use crate::process::exit::{Exit, fail, say, warn};
 use crate::process::plain;
 use crate::worktrees;
@@ -36,7 +36,7 @@ fn act(args: &AttemptsArgs, paths: &Paths, cwd: &Path) -> Result<String, UserErr
         Some(AttemptsAction::Take { number, parts, of }) => {
             let found = attempts::found(paths, cwd, of.as_deref())?;
             let parts: Vec<Part> = parts.iter().map(|part| Part::read(part)).collect();
-            taken(paths, &found, found.attempt(*number)?, &parts)
+            taken(paths, &found, &[Choice { attempt: found.attempt(*number)?, parts }])
         }
         Some(AttemptsAction::Drop { of }) => {
             let found = attempts::found(paths, cwd, of.as_deref())?;
@@ -54,7 +54,11 @@ fn list(paths: &Paths, cwd: &Path) -> String {
     let text = |attempts: &Attempts| {
         let task = plain::line(attempts.task.lines().next().unwrap_or_default());
         let check = plain::line(&attempts.check);
-        format!("{}: {task} (until {check})\n{}", attempts.id, words::table(attempts))
+        format!(
+            "{}: {task} (until {check})\n{}",
+            attempts.id,
+            words::table(attempts, attempts.is_running(paths))
+        )
     };
     all.iter().map(text).collect::<Vec<_>>().join("\n")
 }
@@ -67,7 +71,7 @@ pub(crate) fn diff(found: &Attempts, numbers: &[u32]) -> Result<String, UserErro
     };
     let mut by_file: BTreeMap<String, String> = BTreeMap::new();
     for attempt in wanted {
-        for (path, text) in take::shown(found, attempt)? {
+        for (path, text) in hunks::shown(found, attempt)? {
             let of_file = by_file.entry(path).or_default();
             of_file.push_str(&format!("# attempt {}\n", attempt.number));
             of_file.push_str(&plain::text(&text));
@@ -76,18 +80,12 @@ pub(crate) fn diff(found: &Attempts, numbers: &[u32]) -> Result<String, UserErro
     Ok(by_file.into_values().collect())
 }
 
-/// Takes an attempt, or parts of it; returns what was done.
-pub(crate) fn taken(
-    paths: &Paths,
-    found: &Attempts,
-    attempt: &Attempt,
-    parts: &[Part],
-) -> Result<String, UserError> {
-    let (session, files) = take::take(paths, found, attempt, parts)?;
-    let files = counted(files.len() as u64, "file");
-    let mut text =
-        format!("took attempt {}: {files}; `tau undo {session} --to 1` takes it back\n", attempt.number);
-    if parts.is_empty() {
+/// Takes an attempt, or parts of some; returns what was done.
+pub(crate) fn taken(paths: &Paths, found: &Attempts, choices: &[Choice<'_>]) -> Result<String, UserError> {
+    let (session, files) = take::take(paths, found, choices)?;
+    let (files, names) = (counted(files.len() as u64, "file"), take::names(choices));
+    let mut text = format!("took {names}: {files}; `tau undo {session} --to 1` takes it back\n");
+    if choices.iter().any(Choice::is_whole) {
         take::sweep(paths, found)?;
     } else {
         text.push_str("the attempts stay: take more, or remove them with `tau attempts drop`\n");

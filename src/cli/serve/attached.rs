@@ -183,7 +183,7 @@ pub(super) async fn route_command(hub: &Hub, live: &Arc<LiveSession>, command: A
         | AgentCommand::Settings(SettingsCommand::SetSystem { .. })
         | AgentCommand::Settings(SettingsCommand::SetTools { .. })
         | AgentCommand::Settings(SettingsCommand::SetLimits { .. })
-        | AgentCommand::Session(SessionCommand::AppendMessage { .. })
+        | AgentCommand::Session(SessionCommand::AddUsage { .. } | SessionCommand::AppendMessage { .. })
         | AgentCommand::Session(SessionCommand::ReplaceMessages { .. })
         | AgentCommand::Settings(SettingsCommand::Tune(_)) => {
             Route::Refuse("the server's settings decide this, not the client's".to_owned())

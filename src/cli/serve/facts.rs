@@ -11,7 +11,7 @@ use crate::process::plain;
 use crate::protocol;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::AgentEvent;
-use tau_protocol::event::{NoticeLevel, RunEvent, SessionInfo, TaskEvent, TurnEvent};
+use tau_protocol::event::{NoticeLevel, RunEvent, SessionEvent, SessionInfo, TaskEvent, TurnEvent};
 use tau_protocol::live_session::LiveState;
 use tau_protocol::message::{AssistantMessage, Message, StopReason, Usage};
 use tau_protocol::mirror::SessionMirror;
@@ -127,7 +127,8 @@ impl Facts {
                 self.open.remove(tool_call_id);
                 self.tool_calls = self.tool_calls.saturating_add(1);
             }
-            AgentEvent::Task(TaskEvent::SideAnswerEnded { usage, .. }) => self.usage.add(usage),
+            AgentEvent::Task(TaskEvent::SideAnswerEnded { usage, .. })
+            | AgentEvent::Session(SessionEvent::UsageAdded { usage }) => self.usage.add(usage),
             AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, .. }) => {
                 self.run.error = Some(text.clone());
             }

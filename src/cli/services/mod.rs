@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use self::call::Call;
 use self::files::FileIndex;
+use crate::attempts::host::Hosted;
 use crate::compose::environment::{self, Connections};
 use crate::compose::{AgentPrompt, Setup, sandbox};
 use crate::compose::{reload, setting_list};
@@ -38,7 +39,7 @@ use tau_app::request::{
     SettingList, SignInStep,
 };
 use tau_app::status_facts::StatusFacts;
-use tau_protocol::attempt::AttemptList;
+use tau_protocol::attempt::{AttemptFile, AttemptList, AttemptNews, AttemptOrder, AttemptPart};
 use tau_protocol::chosen::ChosenMode;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::live_session::{LiveRow, WaitingQuestions};
@@ -81,6 +82,8 @@ pub struct Services {
     pub board: Mutex<Listed>,
     /// Where the running login takes addresses that are pasted.
     pub pasted: Mutex<Option<mpsc::Sender<String>>>,
+    /// The attempts that the screen has begun.
+    pub(crate) hosted: Hosted,
 }
 
 impl std::fmt::Debug for Services {
@@ -173,14 +176,40 @@ impl PerformRequest for Services {
         blocking(move || Ok(services.list_attempts())).await
     }
 
+    async fn begin_attempts(
+        self: &Arc<Self>,
+        call: &Call,
+        order: Box<AttemptOrder>,
+    ) -> Result<AttemptNews, UserError> {
+        let order = self.attempts_ordered(*order)?;
+        self.hosted.run(order, call).await
+    }
+
+    async fn stop_attempts(self: &Arc<Self>, _: &Call) -> Result<String, UserError> {
+        match self.hosted.stop() {
+            true => Ok("stopping: what they have is kept".to_owned()),
+            false => Err("no attempts are at work here".into()),
+        }
+    }
+
     async fn attempt_changes(
         self: &Arc<Self>,
         _: &Call,
         id: String,
         number: Option<u32>,
-    ) -> Result<String, UserError> {
+    ) -> Result<Vec<AttemptFile>, UserError> {
         let services = Arc::clone(self);
         blocking(move || services.show_attempts(&id, number)).await
+    }
+
+    async fn take_attempt_parts(
+        self: &Arc<Self>,
+        _: &Call,
+        id: String,
+        parts: Vec<AttemptPart>,
+    ) -> Result<String, UserError> {
+        let services = Arc::clone(self);
+        blocking(move || services.take_parts_of(&id, &parts)).await
     }
 
     async fn take_attempt(self: &Arc<Self>, _: &Call, id: String, number: u32) -> Result<String, UserError> {
@@ -471,6 +500,7 @@ impl Services {
             files: FileIndex::new(setup.cwd.clone()),
             board: Mutex::default(),
             pasted: Mutex::default(),
+            hosted: Hosted::default(),
             setup: Mutex::new(setup),
         }
     }

@@ -62,6 +62,35 @@ pub(crate) fn frame_within(
     buffer: &mut Buffer,
 ) -> Rect {
     let width = (inner_width(area) + 2).min(area.width);
+    frame_of(title, hint, (width, rows, most), theme, area, buffer)
+}
+
+/// The width inside a box as wide as the screen.
+pub(crate) fn whole_width(area: Rect) -> u16 {
+    area.width.saturating_sub(4).max(1)
+}
+
+/// Like [`frame`], but as wide as the screen.
+pub(crate) fn wide_frame(
+    title: &str,
+    hint: &str,
+    rows: u16,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Rect {
+    let width = (whole_width(area) + 2).min(area.width);
+    frame_of(title, hint, (width, rows, rows), theme, area, buffer)
+}
+
+fn frame_of(
+    title: &str,
+    hint: &str,
+    (width, rows, most): (u16, u16, u16),
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Rect {
     let height_of =
         |rows: u16| rows.saturating_add(2).min(area.height.saturating_sub(2)).max(3).min(area.height);
     let height = height_of(rows);

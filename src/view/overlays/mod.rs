@@ -1,5 +1,6 @@
 //! Drawing of lists, dialogs and questions.
 
+mod attempt_changes;
 mod attempt_list;
 pub(crate) mod board;
 pub(crate) mod changes;

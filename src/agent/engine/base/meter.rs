@@ -55,6 +55,11 @@ impl Meter {
         }
     }
 
+    /// Adds usage whose cost is recorded already.
+    pub(crate) fn count(&self, usage: &Usage) {
+        self.chain().for_each(|meter| meter.0.used.lock().usage.add(usage));
+    }
+
     /// Applies limits of the session and of 24 hours, also to helpers.
     pub(crate) fn limit_spending(&self, spending: RunSpending) {
         let _ = self.0.spending.set(spending);

@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use crate::engine::base::meter::Meter;
 use crate::engine::state::Engine;
 use crate::session::usage::UsageSum;
 use tau_protocol::event::SessionEvent;
-use tau_protocol::message::Message;
+use tau_protocol::message::{Message, Usage};
 use tau_protocol::model::Api;
 
 /// Takes the usage of the opened session as its cost so far, and reports it: immediately, or after the survey of its unread
@@ -42,6 +44,14 @@ pub(crate) fn surveyed(engine: &mut Engine, unread: Option<UsageSum>) {
         None => tracing::warn!("the usage of the earlier part of the session is not known"),
     }
     report(engine, known);
+}
+
+/// Counts what was spent outside of the session; whoever spent it has recorded it for the limit of 24 hours.
+pub(crate) fn add(engine: &mut Engine, usage: Usage) {
+    engine.meters.used.count(&usage);
+    let saved = engine.config.session.append_usage(json!(usage));
+    engine.saved(saved);
+    engine.emit(SessionEvent::UsageAdded { usage });
 }
 
 fn report(engine: &mut Engine, sum: UsageSum) {

@@ -14,16 +14,20 @@ use crate::process::stopped_jobs::StoppedJobs;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_app::connection::Connection;
 use tau_app::status::UsageKnown;
-use tau_app::{Model, Msg, screen_place};
+use tau_app::{Effect, Model, Msg, screen_place};
 use tau_protocol::command::TaskCommand;
 use tau_protocol::event::{NoticeLevel, TaskEvent};
+use tau_tools::counted::counted;
 
 /// Time limit for the agent's shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time limit for the end of attempts, which save what they have.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Shell {
     /// Shuts the agent down, gives the terminal back, and prints how to continue the session.
     pub(super) async fn end(mut self, exit: Exit) {
+        let of_attempts = self.stop_attempts().await;
         self.requests.close();
         if let Some(published) = self.published.take() {
             let ending = match exit {
@@ -63,6 +67,7 @@ impl Shell {
             Some(line) => lines.push(line),
             None => {
                 lines.extend(stopped.lines());
+                lines.extend(of_attempts);
                 lines.extend(self.screen.model().and_then(spent));
                 lines.extend(self.screen.model().and_then(how_to_resume));
             }
@@ -75,6 +80,7 @@ impl Shell {
 impl Shell {
     /// Gives the terminal back, while the session continues; returns the task that it continues in.
     pub(super) async fn leave(mut self, published: Published) -> JoinHandle<Exit> {
+        let of_attempts = self.stop_attempts().await;
         self.requests.close();
         self.send_waiting();
         let id = published.id().to_owned();
@@ -82,12 +88,41 @@ impl Shell {
         let kept = record::keep_screen(&self.requests.services().setup.lock().paths, &id, &place);
         self.screen.print_rest();
         let mut lines = vec![format!("the session continues: tau attach {id}")];
+        lines.extend(of_attempts);
         if let Err(error) = kept {
             lines.push(format!("your draft could not be kept: {error}"));
         }
         let _ = self.await_answer().await;
         drop(self.screen.tty.farewell(&lines));
         published.leave(self.agent)
+    }
+}
+
+impl Shell {
+    /// Ends the attempts that the screen has begun, and counts what they have cost; returns a line about them.
+    async fn stop_attempts(&mut self) -> Option<String> {
+        let count = self.screen.model()?.attempts?.count;
+        self.requests.services().hosted.stop();
+        let ended = async {
+            while self.screen.model().is_some_and(|model| model.attempts.is_some())
+                && let Some((ticket, reply)) = self.replies.recv().await
+                && self.screen.fold(Msg::Finished(ticket, reply)).is_ok()
+            {}
+        };
+        let is_late = tokio::time::timeout(STOP_TIMEOUT, ended).await.is_err();
+        while let Some(effect) = self.screen.effects.pop_front() {
+            if let Effect::Agent(command) = effect {
+                self.outbox.push_back(command);
+            }
+        }
+        // Before anything else ends the agent.
+        self.send_waiting();
+        let count = counted(u64::from(count), "attempt");
+        Some(if is_late {
+            format!("ended {count} that did not stop in time; `tau attempts` lists them")
+        } else {
+            format!("stopped {count}; `tau attempts` lists what they have")
+        })
     }
 }
 

@@ -1,0 +1,373 @@
+//! The changes of attempts: their hunks, and a patch of those that the user has chosen.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+
+use super::{Attempt, Attempts};
+use tau_protocol::attempt::AttemptHunk;
+use tau_tools::user_error::UserError;
+
+/// The options of a difference: no program that a repository names, and everything that is needed to apply it.
+const DIFF: [&str; 8] = [
+    "diff",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--no-renames",
+    "--binary",
+    "--full-index",
+    "--src-prefix=a/",
+];
+
+/// Lines in the header of a patch that does more than change lines.
+const BEYOND_LINES: [&str; 4] = ["new file mode ", "deleted file mode ", "old mode ", "GIT binary patch"];
+
+/// A part of a difference: a file, and the numbers of its hunks, from 1. Without numbers all of them are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub path: String,
+    pub hunks: Vec<usize>,
+}
+
+impl Part {
+    /// Reads `PATH` or `PATH:1,3`.
+    pub fn read(text: &str) -> Self {
+        let numbers = |list: &str| {
+            list.split(',')
+                .map(|number| number.parse().ok().filter(|number| *number > 0))
+                .collect::<Option<Vec<_>>>()
+        };
+        match text.rsplit_once(':').and_then(|(path, list)| Some((path, numbers(list)?))) {
+            Some((path, hunks)) => Part { path: path.to_owned(), hunks },
+            None => Part { path: text.to_owned(), hunks: Vec::new() },
+        }
+    }
+}
+
+/// An attempt of which parts are taken; all of it if none are named.
+#[derive(Clone, Debug)]
+pub(crate) struct Choice<'a> {
+    pub attempt: &'a Attempt,
+    pub parts: Vec<Part>,
+}
+
+impl Choice<'_> {
+    /// Whether all of the attempt is taken.
+    pub fn is_whole(&self) -> bool {
+        self.parts.is_empty()
+    }
+}
+
+/// The patch of one file.
+#[derive(Debug)]
+struct FilePatch {
+    head: Vec<u8>,
+    hunks: Vec<Hunk>,
+}
+
+/// A hunk of a patch: the lines that it is about before and after it, and its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Hunk {
+    old: (i64, i64),
+    new: (i64, i64),
+    /// The rest of its first line.
+    about: Vec<u8>,
+    lines: Vec<u8>,
+}
+
+/// The hunks of an attempt that are taken of a file.
+struct Taken {
+    attempt: u32,
+    patch: FilePatch,
+    /// Their numbers, from 1, in order.
+    numbers: Vec<usize>,
+}
+
+/// The difference of an attempt to the files that it began with: one patch for each file, with its path.
+fn patches(attempts: &Attempts, attempt: &Attempt) -> Result<Vec<(String, Vec<u8>)>, UserError> {
+    let Some(files) = &attempt.files else {
+        return Err(format!("attempt {} has no result", attempt.number).into());
+    };
+    let git = attempts.git();
+    let names = [
+        "diff",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-renames",
+        "--name-only",
+        "-z",
+        &attempts.base,
+        files,
+    ];
+    let mut all = Vec::new();
+    for name in git.names(&names)? {
+        let mut arguments: Vec<&OsStr> = DIFF.map(OsStr::new).to_vec();
+        arguments.extend(["--dst-prefix=b/", &attempts.base, files, "--"].map(OsStr::new));
+        let mut spec = std::ffi::OsString::from(":(top,literal)");
+        spec.push(&name);
+        arguments.push(&spec);
+        all.push((name.to_string_lossy().into_owned(), git.bytes(&arguments)?));
+    }
+    Ok(all)
+}
+
+impl FilePatch {
+    fn read(patch: &[u8]) -> Self {
+        let (mut head, mut hunks): (Vec<u8>, Vec<Hunk>) = (Vec::new(), Vec::new());
+        for line in patch.split_inclusive(|byte| *byte == b'\n') {
+            match (Hunk::begin(line), hunks.last_mut()) {
+                (Some(hunk), _) => hunks.push(hunk),
+                (None, Some(hunk)) => hunk.lines.extend(line),
+                (None, None) => head.extend(line),
+            }
+        }
+        FilePatch { head, hunks }
+    }
+
+    /// Whether it only changes lines of a file that is there before and after it.
+    fn is_of_lines(&self) -> bool {
+        let head = String::from_utf8_lossy(&self.head);
+        !self.hunks.is_empty() && !head.lines().any(|line| BEYOND_LINES.iter().any(|it| line.starts_with(it)))
+    }
+
+    /// The header in words: what there is to know of it beside the hunks.
+    fn about(&self) -> Vec<String> {
+        let head = String::from_utf8_lossy(&self.head);
+        let lines = head
+            .lines()
+            .skip(1)
+            .take_while(|line| !line.starts_with("literal ") && !line.starts_with("delta "));
+        let hidden = ["index ", "--- ", "+++ "];
+        lines.filter(|line| !hidden.iter().any(|it| line.starts_with(it))).map(str::to_owned).collect()
+    }
+}
+
+impl Hunk {
+    /// The hunk that begins with this line: `@@ -1,2 +3,4 @@ about`.
+    fn begin(line: &[u8]) -> Option<Self> {
+        let rest = line.strip_prefix(b"@@ -")?;
+        let end = rest.windows(3).position(|bytes| bytes == b" @@")?;
+        let (old, new) = std::str::from_utf8(rest.get(..end)?).ok()?.split_once(" +")?;
+        let range = |text: &str| match text.split_once(',') {
+            Some((start, count)) => Some((start.parse().ok()?, count.parse().ok()?)),
+            None => Some((text.parse().ok()?, 1)),
+        };
+        let about = rest.get(end + 3..).unwrap_or_default().to_vec();
+        Some(Hunk { old: range(old)?, new: range(new)?, about, lines: Vec::new() })
+    }
+
+    fn growth(&self) -> i64 {
+        self.new.1 - self.old.1
+    }
+
+    /// The first of the old lines, and the one behind the last.
+    fn place(&self) -> (i64, i64) {
+        (self.old.0, self.old.0 + self.old.1.max(1))
+    }
+
+    fn first_line(&self) -> String {
+        let ((old, before), (new, after)) = (self.old, self.new);
+        format!("@@ -{old},{before} +{new},{after} @@")
+    }
+
+    fn write(&self, to: &mut Vec<u8>) {
+        to.extend(self.first_line().as_bytes());
+        to.extend(&self.about);
+        to.extend(&self.lines);
+    }
+}
+
+/// The difference as text, with the numbers of the hunks.
+pub(crate) fn shown(attempts: &Attempts, attempt: &Attempt) -> Result<Vec<(String, String)>, UserError> {
+    let text = |patch: &[u8]| {
+        let FilePatch { head, hunks } = FilePatch::read(patch);
+        let mut text = String::from_utf8_lossy(&head).into_owned();
+        for (at, hunk) in hunks.iter().enumerate() {
+            text.push_str(&format!("# attempt {} hunk {}\n", attempt.number, at + 1));
+            let mut bytes = Vec::new();
+            hunk.write(&mut bytes);
+            text.push_str(&String::from_utf8_lossy(&bytes));
+        }
+        text
+    };
+    Ok(patches(attempts, attempt)?.into_iter().map(|(path, patch)| (path, text(&patch))).collect())
+}
+
+/// The hunks of an attempt, file by file, for a list.
+pub(crate) fn of(
+    attempts: &Attempts,
+    attempt: &Attempt,
+) -> Result<Vec<(String, Vec<AttemptHunk>)>, UserError> {
+    let hunks = |patch: FilePatch| {
+        if patch.hunks.is_empty() {
+            let (title, text) = ("the whole file".to_owned(), patch.about().join("\n"));
+            return vec![AttemptHunk { number: None, start: 0, end: u64::MAX, title, text }];
+        }
+        let about = patch.about().first().map(|about| format!("{about} ")).unwrap_or_default();
+        let hunk = |(at, hunk): (usize, &Hunk)| {
+            let (start, end) = hunk.place();
+            let of = String::from_utf8_lossy(&hunk.about).trim_end().to_owned();
+            AttemptHunk {
+                number: Some(at + 1),
+                start: u64::try_from(start).unwrap_or_default(),
+                end: u64::try_from(end).unwrap_or_default(),
+                title: format!("{about}{}{of}", hunk.first_line()),
+                text: String::from_utf8_lossy(&hunk.lines).into_owned(),
+            }
+        };
+        patch.hunks.iter().enumerate().map(hunk).collect()
+    };
+    let all = patches(attempts, attempt)?;
+    Ok(all.into_iter().map(|(path, patch)| (path, hunks(FilePatch::read(&patch)))).collect())
+}
+
+/// The patch of what was chosen, and the files that it changes.
+pub(super) fn patch(
+    attempts: &Attempts,
+    choices: &[Choice<'_>],
+) -> Result<(Vec<u8>, Vec<String>), UserError> {
+    let mut files: BTreeMap<String, Vec<Taken>> = BTreeMap::new();
+    for Choice { attempt, parts } in choices {
+        let number = attempt.number;
+        for (path, bytes) in patches(attempts, attempt)? {
+            let patch = FilePatch::read(&bytes);
+            let mut of_file = parts.iter().filter(|part| part.path == path).peekable();
+            if of_file.peek().is_none() && !parts.is_empty() {
+                continue;
+            }
+            let mut numbers: Vec<usize> = of_file.flat_map(|part| part.hunks.iter().copied()).collect();
+            if let Some(missing) = numbers.iter().find(|number| **number == 0 || **number > patch.hunks.len())
+            {
+                return Err(format!("{path} has no hunk {missing} in attempt {number}").into());
+            }
+            if numbers.is_empty() || parts.iter().any(|part| part.path == path && part.hunks.is_empty()) {
+                numbers = (1..=patch.hunks.len()).collect();
+            }
+            numbers.sort_unstable();
+            numbers.dedup();
+            files.entry(path).or_default().push(Taken { attempt: number, patch, numbers });
+        }
+        let is_changed = |part: &&Part| {
+            files.get(&part.path).is_some_and(|taken| taken.iter().any(|it| it.attempt == number))
+        };
+        if let Some(part) = parts.iter().find(|part| !is_changed(part)) {
+            return Err(format!("attempt {number} does not change {:?}", part.path).into());
+        }
+    }
+    let mut patch = Vec::new();
+    for (path, taken) in &files {
+        write_file(path, taken, &mut patch)?;
+    }
+    Ok((patch, files.into_keys().collect()))
+}
+
+/// Writes the patch of a file with the hunks of one attempt, or of several.
+fn write_file(path: &str, taken: &[Taken], to: &mut Vec<u8>) -> Result<(), UserError> {
+    let Some(first) = taken.first() else { return Ok(()) };
+    if let [_, other, ..] = taken
+        && taken.iter().any(|of| !of.patch.is_of_lines())
+    {
+        let (one, other) = (first.attempt, other.attempt);
+        return Err(UserError::new(format!("attempts {one} and {other} both change {path} as a whole"))
+            .remedy("take it of one of them only"));
+    }
+    // Each with its number, and with where it would begin if it were the only one.
+    let mut hunks: Vec<(u32, usize, Hunk)> = Vec::new();
+    for Taken { attempt, patch, numbers } in taken {
+        let mut grown = 0;
+        for (number, hunk) in (1..).zip(&patch.hunks) {
+            if numbers.contains(&number) {
+                let new = (hunk.new.0 - grown, hunk.new.1);
+                hunks.push((*attempt, number, Hunk { new, ..hunk.clone() }));
+            }
+            grown += hunk.growth();
+        }
+    }
+    hunks.sort_by_key(|(_, _, hunk)| hunk.place());
+    for pair in hunks.windows(2) {
+        if let [(one, first, before), (other, second, after)] = pair
+            && one != other
+            && after.place().0 < before.place().1
+        {
+            return Err(UserError::new(format!(
+                "hunk {first} of attempt {one} and hunk {second} of attempt {other} change the same place of {path}"
+            ))
+            .remedy("take one of them only"));
+        }
+    }
+    to.extend(&first.patch.head);
+    let mut grown = 0;
+    for (_, _, mut hunk) in hunks {
+        hunk.new.0 += grown;
+        grown += hunk.growth();
+        hunk.write(to);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_files_or_hunks_of_them() {
+        let part = |path: &str, hunks: &[usize]| Part { path: path.to_owned(), hunks: hunks.to_vec() };
+        assert_eq!(Part::read("src/a.rs"), part("src/a.rs", &[]));
+        assert_eq!(Part::read("src/a.rs:1,3"), part("src/a.rs", &[1, 3]));
+        assert_eq!(Part::read("a:b"), part("a:b", &[]));
+        assert_eq!(Part::read("a:0"), part("a:0", &[]));
+        assert_eq!(Part::read("a:b:2"), part("a:b", &[2]));
+    }
+
+    const HEAD: &str = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n";
+
+    fn taken(attempt: u32, patch: &str, numbers: &[usize]) -> Taken {
+        Taken { attempt, patch: FilePatch::read(patch.as_bytes()), numbers: numbers.to_vec() }
+    }
+
+    fn written(taken: &[Taken]) -> Result<String, String> {
+        let mut bytes = Vec::new();
+        write_file("x", taken, &mut bytes).map_err(String::from)?;
+        Ok(String::from_utf8(bytes).unwrap())
+    }
+
+    #[test]
+    fn a_patch_has_a_head_and_hunks() {
+        let patch = format!(
+            "{HEAD}@@ -1 +1,2 @@ fn x\n-a\n+b\n+c\n@@ -9,0 +11 @@\n+d\n\\ No newline at end of file\n"
+        );
+        let FilePatch { head, hunks } = FilePatch::read(patch.as_bytes());
+        assert_eq!(head, HEAD.as_bytes());
+        let [first, second] = hunks.as_slice() else { panic!("{hunks:?}") };
+        assert_eq!((first.old, first.new, first.place(), first.growth()), ((1, 1), (1, 2), (1, 2), 1));
+        assert_eq!((second.old, second.new, second.place()), ((9, 0), (11, 1), (9, 10)));
+        assert!(second.lines.ends_with(b"file\n"));
+        assert!(FilePatch::read(b"diff --git a/x b/x\nnew file mode 100644\n").hunks.is_empty());
+    }
+
+    #[test]
+    fn hunks_of_several_attempts_make_one_patch() {
+        let one = format!("{HEAD}@@ -1,2 +1,4 @@\n a\n+b\n+c\n d\n@@ -9,2 +11,1 @@\n-e\n f\n");
+        let other = format!("{HEAD}@@ -5,1 +5,2 @@\n g\n+h\n@@ -8,2 +9,2 @@\n-i\n+j\n k\n");
+        assert_eq!(
+            written(&[taken(1, &one, &[2])]),
+            Ok(format!("{HEAD}@@ -9,2 +9,1 @@\n-e\n f\n")),
+            "what is not taken moves nothing"
+        );
+        assert_eq!(
+            written(&[taken(1, &one, &[1, 2]), taken(2, &other, &[1])]),
+            Ok(format!(
+                "{HEAD}@@ -1,2 +1,4 @@\n a\n+b\n+c\n d\n@@ -5,1 +7,2 @@\n g\n+h\n@@ -9,2 +12,1 @@\n-e\n f\n"
+            ))
+        );
+        assert_eq!(
+            written(&[taken(1, &one, &[2]), taken(2, &other, &[2])]),
+            Err("hunk 2 of attempt 2 and hunk 2 of attempt 1 change the same place of x; take one of them only".to_owned())
+        );
+        let new = "diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a\n";
+        assert_eq!(
+            written(&[taken(1, new, &[1]), taken(3, new, &[1])]),
+            Err("attempts 1 and 3 both change x as a whole; take it of one of them only".to_owned())
+        );
+    }
+}
