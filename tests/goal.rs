@@ -246,3 +246,27 @@ async fn a_goal_is_shown_paused_continued_and_dropped() {
     .await;
     assert_eq!(requests.len(), 4);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changed_limits_hold_for_the_next_goal_at_once() {
+    let acts = vec![bash("true"), says("So."), bash("true"), says("So again.")];
+    play(acts, "", "--permission-mode auto", (100, 30), |screen| {
+        let enter = |line: &str| {
+            screen.type_keys(line);
+            screen.wait_for_composer(line);
+            screen.type_keys("\r");
+        };
+        screen.reload("goal_rounds = 1\ngoal_cost = 7\n", "now in effect: goal_rounds 1, goal_cost 7");
+        enter("/goal false");
+        screen.wait_for("So.");
+        screen.wait_for("the goal was not reached within its limit of rounds");
+        enter("/goal");
+        screen.wait_for("stopped by a limit · round 1 of 1");
+        screen.reload("", "now in effect: goal_rounds 20, goal_cost 0");
+        enter("/goal test -e begun || { touch begun; false; }");
+        screen.wait_for("the goal is reached after 1 round");
+        enter("/goal");
+        screen.wait_for("reached · round 1 of 20");
+    })
+    .await;
+}

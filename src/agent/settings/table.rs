@@ -379,15 +379,15 @@ settings! {
     /// Megabytes kept for undo, over all sessions; 0 turns undo off
     undo_quota: u64 = 512, Columns { ..COLUMNS };
     /// Most rounds that tau works on a goal; 0 for no limit
-    goal_rounds: u64 = 20, Columns { flag: flag("max-rounds", "N", "Front end"), ..COLUMNS };
+    goal_rounds: u64 = 20, Columns { flag: flag("max-rounds", "N", "Front end"), live: true, ..COLUMNS };
     /// Most US dollars that a goal may cost; 0 for no limit
-    goal_cost: u64 = 0, Columns { ..COLUMNS };
+    goal_cost: u64 = 0, Columns { live: true, ..COLUMNS };
     /// Most US dollars that a session may cost, with its helpers; 0 for no limit
     session_cost: u64 = 0, Columns { ..COLUMNS };
     /// Most US dollars that all your sessions may cost in 24 hours; 0 for no limit
     day_cost: u64 = 0, Columns { ..COLUMNS };
     /// Most minutes that tau works on a goal; 0 for no limit
-    goal_minutes: u64 = 0, Columns { ..COLUMNS };
+    goal_minutes: u64 = 0, Columns { live: true, ..COLUMNS };
     /// Days after which sessions and undo data that did not change go to the trash; 0 keeps them
     retention: u64 = 0, Columns { ..COLUMNS };
     /// Look for a newer tau once a day; nothing is sent but the request

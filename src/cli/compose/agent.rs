@@ -32,7 +32,6 @@ use tau_agent::session::Session;
 use tau_agent::settings::Settings;
 use tau_agent::settings::trust::MCP_FILE;
 use tau_protocol::approval::PermissionMode;
-use tau_protocol::goal::GoalLimits;
 use tau_protocol::run::{RetryMode, RunLimits};
 use tau_tools::access::FileFilter;
 use tau_tools::bash::Bash;
@@ -150,10 +149,7 @@ impl Setup {
         let mut behavior = Behavior {
             steer: self.profile.steer,
             on_repeat: self.profile.on_repeat,
-            goal_limits: GoalLimits {
-                dollars: self.args.max_cost.or(self.settings.goal_limits().dollars),
-                ..self.settings.goal_limits()
-            },
+            goal_limits: self.goal_limits(),
             spending: self.settings.spending_limits(&self.paths),
             temperature: self.settings.temperature.map(|temperature| temperature.0),
             permission_mode: mode,

@@ -49,6 +49,7 @@ use tau_app::background::AUTO;
 use tau_app::geometry::{Addresses, Motion, TerminalUse, TextLayout};
 use tau_app::screen_settings::ScreenSettings;
 use tau_protocol::approval::PermissionMode;
+use tau_protocol::goal::GoalLimits;
 use tau_protocol::model::{Model, ThinkingLevel};
 use tau_protocol::trust::Folder;
 use tau_tools::paths::reason;
@@ -153,6 +154,12 @@ impl Setup {
         let (extensions, web, http) = (Arc::clone(&self.extensions), self.web.clone(), self.http.clone());
         let started = Arc::clone(&self.started);
         Ok(Setup { project_dir, started, extensions, web, http, ..new })
+    }
+
+    /// The limits of goals that are set without any.
+    pub(crate) fn goal_limits(&self) -> GoalLimits {
+        let limits = self.settings.goal_limits();
+        GoalLimits { dollars: self.args.max_cost.or(limits.dollars), ..limits }
     }
 
     /// The permission mode from the settings, or chosen on the screen.

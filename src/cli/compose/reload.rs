@@ -211,10 +211,26 @@ fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {
         let words = temperature.map_or("no temperature".to_owned(), |number| format!("temperature {number}"));
         tune(Tuning::Temperature { temperature }, words);
     }
+    goal_limits(old, new, changes);
+    let mut tune = |tuning, words| changes.now(AgentCommand::Settings(SettingsCommand::Tune(tuning)), words);
     let seconds = new.settings.bash_timeout;
     if old.settings.bash_timeout != seconds {
         let words = seconds.map_or("no bash_timeout".to_owned(), |seconds| format!("bash_timeout {seconds}"));
         tune(Tuning::BashTimeout { seconds }, words);
+    }
+}
+
+/// They hold for the next goal; one that is at work keeps its own.
+fn goal_limits(old: &Setup, new: &Setup, changes: &mut Changes) {
+    let is_of_goals = |row: &&SettingRow| row.key.starts_with("goal_");
+    let words: Vec<String> =
+        changed_rows(old, new, is_of_goals).map(|row| in_words(row, &new.settings)).collect();
+    if !words.is_empty() {
+        let limits = new.goal_limits();
+        changes.now(
+            AgentCommand::Settings(SettingsCommand::Tune(Tuning::GoalLimits { limits })),
+            words.join(", "),
+        );
     }
 }
 
