@@ -94,7 +94,7 @@ async fn attempts_are_begun_watched_and_taken_on_the_screen() {
         screen.wait_for("s stops all");
         std::fs::write(screen.home().join("gate"), "").unwrap();
         screen.wait_for("1 ✓ succeeded");
-        screen.wait_for("enter shows changes");
+        screen.wait_for("enter shows changes · a all");
         screen.wait_for("1 file +1 -1");
         screen.type_keys("t");
         screen.wait_for("took attempt 1: 1 file");
@@ -147,7 +147,7 @@ async fn a_key_stops_attempts_and_so_does_quitting() {
         screen.wait_for("the attempts have ended: 0 of 2 succeeded, $0.020");
         until("the commands end", || alive(&nap).is_empty());
         enter(screen, "/attempts");
-        screen.wait_for("enter shows changes");
+        screen.wait_for("enter shows changes · a all");
         screen.type_keys("xx");
         screen.wait_for("removed 2 attempts");
         close(screen);
@@ -259,7 +259,7 @@ async fn hunks_of_several_attempts_are_marked_side_by_side_and_taken() {
     play(at_one_place, ("", ""), |screen| {
         screen.resize(160, 40);
         enter(screen, "/attempts 2 --until 'test -e done' --model own/a,own/c go");
-        screen.wait_for("enter shows changes");
+        screen.wait_for("enter shows changes · a all");
         screen.type_keys("a");
         screen.wait_for("+uno");
         let is_beside = |cells: &vt100::Screen| {

@@ -164,12 +164,14 @@ fn look(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Fills in the attempts.
 pub(super) fn fill(model: &mut Model, ticket: Ticket, answer: Result<AttemptList, UserError>) {
+    // Those that were begun here may not be known yet.
+    let begun = model.attempts.is_some();
     let Some(view) = model.open::<AttemptsView>().filter(|view| view.list.ticket == Some(ticket)) else {
         return;
     };
     match answer {
         Ok(AttemptList { id, task, check, rows, is_running, is_own }) => {
-            (view.id, view.is_running, view.is_own) = (id, is_running, is_own);
+            (view.id, view.is_running, view.is_own) = (id, is_running || begun, is_own || begun);
             view.task = Printable::line(&if check.is_empty() {
                 String::new()
             } else {
