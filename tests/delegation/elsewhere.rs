@@ -37,7 +37,8 @@ async fn a_helper_at_work_is_listed_watched_and_steered_from_elsewhere() {
         let other = other_terminal(&home, &format!("\"$TAU_BIN\" attach {id}"));
         other.wait_for("until test -e go");
         // Where it is says its directory, and not by which socket it is reached.
-        assert!(other.text().contains("/work") && !other.text().contains(".sock"), "{}", other.text());
+        other.wait_for("/work");
+        assert!(!other.text().contains(".sock"), "{}", other.text());
         // Its rights are those of its parent.
         other.type_keys("\x1b[Z");
         other.wait_for("a helper takes messages and answers only");
