@@ -217,6 +217,7 @@ async fn a_goal_decides_and_what_is_missing_is_said() {
         close(screen);
         screen.wait_for("stopped: the limit of dollars for all attempts was reached");
         enter(screen, "/mode plan");
+        screen.wait_for("◇ plan");
         enter(screen, "/attempts 2 go");
         screen.wait_for("attempts can change nothing in the permission mode plan");
     })
