@@ -25,10 +25,12 @@ pub(super) fn run(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
         let list = List::waiting(model.ask(ShellRequest::Worktrees {}, effects));
         return model.overlays.push(Overlay::Worktrees(Box::new(WorktreesView { list })));
     }
-    if !is_busy(model) {
-        let file = file(model);
-        model.ask(ShellRequest::EnterWorktree { name: name.to_owned(), file, resumes: false }, effects);
+    if is_busy(model) {
+        // To be sent again then.
+        return model.composer.set_text(&format!("/worktree {name}"));
     }
+    let file = file(model);
+    model.ask(ShellRequest::EnterWorktree { name: name.to_owned(), file, resumes: false }, effects);
 }
 
 /// Whether a run keeps the session from moving; tells the user if so.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -30,6 +30,9 @@ use tau_protocol::query::{PageFrom, PageGoal};
 pub(crate) const NOTHING_RUNS: &str = "nothing runs in this session";
 /// Interval at which `tau wait` looks at the record of a session.
 const LOOK: Duration = Duration::from_millis(50);
+/// The time for which the process of a session that nobody watches may take to end after its run. Who has waited
+/// finds the session free.
+const ENDING: Duration = Duration::from_secs(3);
 
 /// A session that was named.
 struct Named {
@@ -96,7 +99,7 @@ pub(crate) fn wait(args: &WaitArgs) -> Exit {
         Ok(named) => named,
         Err(refusal) => return refusal.fail(),
     };
-    let mut told = false;
+    let (mut told, mut ended) = (false, None);
     loop {
         let Some(found) = record::of(&named.environment.paths, &named.id) else {
             warn("no run of this session is known; it is idle");
@@ -112,8 +115,13 @@ pub(crate) fn wait(args: &WaitArgs) -> Exit {
                     warn(&format!("the session waits for you: tau attach {}", named.id));
                 }
             }
-            (_, Some(code)) => return Exit::Command(code),
-            (_, None) => return Exit::Ok,
+            (_, code) => {
+                let since = *ended.get_or_insert_with(Instant::now);
+                let is_ending = found.is_live && !found.record.watched && since.elapsed() < ENDING;
+                if !is_ending {
+                    return code.map_or(Exit::Ok, Exit::Command);
+                }
+            }
         }
         std::thread::sleep(LOOK);
     }
