@@ -1,6 +1,7 @@
 //! The goal of the session, and what the current run has spent on it.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -73,10 +74,16 @@ impl GoalPlace {
     pub(crate) fn count(&mut self, dollars: f64) {
         if let Some(goal) = &mut self.goal {
             goal.dollars += (dollars - self.counted).max(0.0);
-            let spent = self.since.map(|since| since.elapsed().as_millis()).unwrap_or_default();
-            goal.milliseconds = goal.milliseconds.saturating_add(u64::try_from(spent).unwrap_or(u64::MAX));
+            if let Some(since) = &mut self.since {
+                let whole = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+                goal.milliseconds = goal.milliseconds.saturating_add(whole);
+                // The rest of a millisecond is counted the next time.
+                *since += Duration::from_millis(whole);
+            }
+            self.counted = dollars;
+        } else {
+            self.count_from(dollars);
         }
-        self.count_from(dollars);
     }
 
     /// The cost of the goal when the run has cost `dollars`.
@@ -129,5 +136,17 @@ mod tests {
         place.run_begins();
         place.count(0.25);
         assert_eq!(place.goal.map(|goal| goal.dollars), Some(1.0));
+    }
+
+    #[test]
+    fn part_of_a_millisecond_is_counted_the_next_time() {
+        let goal = Some(Goal::new("make".to_owned(), GoalLimits::default()));
+        let mut place = GoalPlace { goal, ..GoalPlace::default() };
+        let begun = Instant::now() - Duration::from_micros(1_750);
+        place.since = Some(begun);
+        place.count(0.0);
+        let counted = Duration::from_millis(place.goal.as_ref().map_or(0, |goal| goal.milliseconds));
+        assert!(counted >= Duration::from_millis(1));
+        assert_eq!(place.since, Some(begun + counted));
     }
 }
