@@ -80,12 +80,12 @@ async fn attempts_are_begun_watched_and_taken_on_the_screen() {
         screen.wait_for("they are at work: wait, or stop them with s");
         let other = |arguments: &[&str]| super::elsewhere(screen.home(), arguments);
         assert!(other(&["attempts"]).1.contains("1  at work"), "{:?}", other(&["attempts"]));
-        assert!(other(&["attempts", "drop"]).2.contains("the attempts are still at work"));
-        assert!(other(&["attempts", "take", "3"]).2.contains("the attempts are still at work"));
+        assert!(other(&["attempts", "drop"]).2.contains("the attempts are still running"));
+        assert!(other(&["attempts", "take", "3"]).2.contains("the attempts are still running"));
         // Closing the list changes nothing; quitting asks.
         close(screen);
         enter(screen, "/attempts 2 --until true more");
-        screen.wait_for("attempts are at work already");
+        screen.wait_for("attempts are already running");
         enter(screen, "/quit");
         screen.wait_for("3 attempts are still running.");
         screen.type_keys("\x1b");
@@ -203,7 +203,7 @@ async fn a_goal_decides_and_what_is_missing_is_said() {
         enter(screen, "/attempts two go");
         screen.wait_for("\"two\" is not a number of attempts");
         enter(screen, "/attempts 2 --until true --model nosuch go");
-        screen.wait_for("the attempts did not begin: ");
+        screen.wait_for("the attempts did not start: ");
         enter(screen, "/goal echo yes");
         screen.wait_for("the goal is reached after 0 rounds");
         enter(screen, "/attempts 2 --model own/b go");
@@ -219,7 +219,7 @@ async fn a_goal_decides_and_what_is_missing_is_said() {
         enter(screen, "/mode plan");
         screen.wait_for("◇ plan");
         enter(screen, "/attempts 2 go");
-        screen.wait_for("attempts can change nothing in the permission mode plan");
+        screen.wait_for("attempts cannot change anything in plan mode");
     })
     .await;
 }

@@ -41,7 +41,7 @@ async fn a_helper_at_work_is_listed_watched_and_steered_from_elsewhere() {
         assert!(!other.text().contains(".sock"), "{}", other.text());
         // Its rights are those of its parent.
         other.type_keys("\x1b[Z");
-        other.wait_for("a helper takes messages and answers only");
+        other.wait_for("a helper accepts only messages and answers");
         let (code, _, err) = texts(&command(&home, &["send", &id, "and be quick"]).output_in_time());
         assert_eq!(code, Some(0), "{err}");
         std::fs::write(home.join("work/go"), "").unwrap();

@@ -120,15 +120,15 @@ fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>
 
 /// The place of the session, for the status line.
 fn place(model: &Model, cwd: &Path) -> String {
-    let text = match (&model.boot.attached, worktree::of(cwd)) {
-        (Some(server), Some(here)) if !server.is_empty() => format!("{server}:{here}"),
-        (Some(server), None) if !server.is_empty() => format!("{server}:{}", cwd.display()),
-        (Some(_), Some(here)) => here.to_string(),
-        (Some(_), None) => cwd.display().to_string(),
-        (None, Some(here)) => here.to_string(),
-        // A directory has a slash; the name of a worktree has none.
-        (None, None) if model.boot.place.contains(['/', '~']) => return model.boot.place.clone(),
-        (None, None) => cwd.display().to_string(),
+    let here = worktree::of(cwd).map(|here| here.to_string());
+    // A directory has a slash; the name of a worktree has none.
+    if here.is_none() && model.boot.attached.is_none() && model.boot.place.contains(['/', '~']) {
+        return model.boot.place.clone();
+    }
+    let here = here.unwrap_or_else(|| cwd.display().to_string());
+    let text = match model.boot.attached.as_deref() {
+        None | Some("") => here,
+        Some(server) => format!("{server}:{here}"),
     };
     Printable::line(&text).as_str().to_owned()
 }

@@ -37,7 +37,11 @@ pub(super) fn read(text: &str) -> Result<WrittenOrder, (String, String)> {
         match name {
             "--until" => order.check = Some(value),
             "--model" => order.models = value.split(',').map(|name| name.trim().to_owned()).collect(),
-            _ => return Err(wrong(&format!("{name} is not known here, but --until and --model"))),
+            _ => {
+                return Err(wrong(&format!(
+                    "{name} is not an option here; the options are --until and --model"
+                )));
+            }
         }
         rest = after;
     }
@@ -111,7 +115,7 @@ mod tests {
             ("3", "the task is missing"),
             ("3 --until", "--until needs a value"),
             ("3 --until 'x fix", "a closing ' is missing"),
-            ("3 --untli x fix", "--untli is not known here, but --until and --model"),
+            ("3 --untli x fix", "--untli is not an option here; the options are --until and --model"),
         ];
         for (text, expected) in cases {
             assert_eq!(read(text).map_err(|(what, _)| what), Err(expected.to_owned()), "{text}");

@@ -43,11 +43,11 @@ fn open(model: &mut Model, effects: &mut Vec<Effect>) {
 fn begin(model: &mut Model, arguments: &str, effects: &mut Vec<Effect>) -> Result<(), (String, String)> {
     let WrittenOrder { count, check, models, task } = attempt_order::read(arguments)?;
     if model.attempts.is_some() {
-        return Err(("attempts are at work already".to_owned(), "/attempts shows them".to_owned()));
+        return Err(("attempts are already running".to_owned(), "/attempts shows them".to_owned()));
     }
     let mirror = &model.status.mirror;
     if mirror.mode == PermissionMode::Plan {
-        let what = "attempts can change nothing in the permission mode plan".to_owned();
+        let what = "attempts cannot change anything in plan mode".to_owned();
         return Err((what, "/mode auto switches it".to_owned()));
     }
     let check = match check {
@@ -64,7 +64,7 @@ fn begin(model: &mut Model, arguments: &str, effects: &mut Vec<Effect>) -> Resul
     let refused = match mode {
         PermissionMode::Auto => "",
         PermissionMode::Ask | PermissionMode::Edits | PermissionMode::Plan => {
-            "; nobody is asked in them, so what needs your approval is refused"
+            "; nobody can be asked there, so calls that need your approval are denied"
         }
     };
     let hint = format!("until {check} succeeds; /attempts shows them{refused}");
@@ -137,8 +137,9 @@ pub(super) fn news(
 /// Says that attempts keep the screen from being left, if any are at work here.
 pub(super) fn hold(model: &mut Model) -> bool {
     if model.attempts.is_some() {
-        model
-            .remark("attempts are at work, which end with this screen: stop them first, with s in /attempts");
+        model.remark(
+            "attempts are running and would end with this screen: stop them first with s in /attempts",
+        );
     }
     model.attempts.is_some()
 }

@@ -1,7 +1,7 @@
 //! Attempts that a screen begins: a process of its own runs them, and ends with the screen.
 //!
 //! The order comes on its standard input, which stays open for as long as the screen wants the attempts: its end stops
-//! them, whether the screen closed it or was killed. So none of them works on unseen. The records of `--json` come back.
+//! them, whether the screen closed it or was killed. So none of them goes unnoticed. The records of `--json` come back.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -117,8 +117,8 @@ struct Host {
     /// Held open for as long as they are wanted.
     lifeline: Option<ChildStdin>,
     attempts: BTreeMap<u64, Hosting>,
-    /// The dollars that were reported.
-    told: f64,
+    /// The dollars reported so far.
+    reported: f64,
 }
 
 /// One of them, as far as it is known.
@@ -167,16 +167,16 @@ impl Hosted {
             None => Vec::new(),
         };
         let ended = self.0.lock().take();
-        let dollars = ended.as_ref().map_or(0.0, Host::untold);
+        let dollars = ended.as_ref().map_or(0.0, Host::unreported);
         let has_begun = ended.is_some_and(|host| !host.attempts.is_empty());
         ending(count, &last, (has_begun, dollars), &said)
     }
 
     /// Starts the process, and gives it its order.
     async fn begin(&self, order: HostOrder) -> Result<Child, UserError> {
-        let cannot = |error: std::io::Error| UserError::new("the attempts cannot begin").because(error);
+        let cannot = |error: std::io::Error| UserError::new("cannot start the attempts").because(error);
         if self.0.lock().is_some() {
-            return Err(UserError::new("attempts are at work already").remedy("/attempts shows them"));
+            return Err(UserError::new("attempts are already running").remedy("/attempts shows them"));
         }
         let mut command = Command::new(std::env::current_exe().map_err(cannot)?);
         command.arg(WORD).args(std::env::args_os().skip(1));
@@ -190,7 +190,7 @@ impl Hosted {
             stdin.write_all(format!("{line}\n").as_bytes()).await.map_err(cannot)?;
         }
         let (order, id) = (order.order, String::new());
-        *self.0.lock() = Some(Host { order, id, lifeline, attempts: BTreeMap::new(), told: 0.0 });
+        *self.0.lock() = Some(Host { order, id, lifeline, attempts: BTreeMap::new(), reported: 0.0 });
         Ok(child)
     }
 
@@ -220,8 +220,8 @@ impl Hosted {
                 attempt.has_ended = true;
                 attempt.reached = record.get("reached").and_then(Value::as_bool).unwrap_or_default();
                 attempt.dollars = cost.unwrap_or(attempt.dollars);
-                let dollars = host.untold();
-                host.told += dollars;
+                let dollars = host.unreported();
+                host.reported += dollars;
                 Some(dollars)
             }
             "attempts_end" => {
@@ -269,9 +269,9 @@ impl Hosted {
 }
 
 impl Host {
-    /// The dollars that were not reported yet.
-    fn untold(&self) -> f64 {
-        (self.attempts.values().map(|attempt| attempt.dollars).sum::<f64>() - self.told).max(0.0)
+    /// The dollars not yet reported.
+    fn unreported(&self) -> f64 {
+        (self.attempts.values().map(|attempt| attempt.dollars).sum::<f64>() - self.reported).max(0.0)
     }
 }
 
@@ -295,7 +295,7 @@ fn ending(
     let why = said.iter().rev().take(SHOWN).rev().cloned().collect::<Vec<_>>().join("\n");
     if !has_begun {
         let why = if why.is_empty() { "their process ended".to_owned() } else { why };
-        return Err(UserError::new("the attempts did not begin").because(why));
+        return Err(UserError::new("the attempts did not start").because(why));
     }
     let mut text = match last.is_complete {
         true => {

@@ -49,7 +49,7 @@ pub(super) struct Known {
     pub rounds: u32,
 }
 
-/// The progress of all attempts, of which changes are told.
+/// Tracks the progress of all attempts, to report what has changed.
 #[derive(Debug, Default)]
 pub(super) struct Progress(Vec<Watched>);
 
@@ -57,24 +57,24 @@ pub(super) struct Progress(Vec<Watched>);
 struct Watched {
     known: Arc<Mutex<Known>>,
     has_ended: bool,
-    /// The rounds and dollars that were told last.
-    told: (u32, f64),
+    /// The rounds and dollars reported last.
+    reported: (u32, f64),
 }
 
 impl Progress {
     /// Watches the next attempt.
     pub fn watch(&mut self, known: Arc<Mutex<Known>>) {
-        self.0.push(Watched { known, has_ended: false, told: (0, 0.0) });
+        self.0.push(Watched { known, has_ended: false, reported: (0, 0.0) });
     }
 
-    /// Nothing more is told of this attempt.
+    /// Stops reporting this attempt.
     pub fn ended(&mut self, index: usize) {
         if let Some(watched) = self.0.get_mut(index) {
             watched.has_ended = true;
         }
     }
 
-    /// The attempts that have come further: number, rounds, dollars.
+    /// The attempts with progress since the last call: number, rounds, dollars.
     pub fn changed(&mut self) -> Vec<(usize, u32, f64)> {
         let mut changed = Vec::new();
         for (index, watched) in self.0.iter_mut().enumerate().filter(|(_, watched)| !watched.has_ended) {
@@ -82,8 +82,8 @@ impl Progress {
                 let known = watched.known.lock();
                 (known.rounds, known.spending.dollars())
             };
-            if now != watched.told {
-                watched.told = now;
+            if now != watched.reported {
+                watched.reported = now;
                 changed.push((index + 1, now.0, now.1));
             }
         }

@@ -113,7 +113,7 @@ pub(crate) fn sweep(paths: &Paths, attempts: &Attempts) -> Result<(), UserError>
 
 /// The refusal to remove copies in which attempts are at work.
 fn at_work() -> UserError {
-    UserError::new("the attempts are still at work").remedy("wait, or stop them first")
+    UserError::new("the attempts are still running").remedy("wait, or stop them first")
 }
 
 /// Removes the copies, the results and the record; the caller has the lock.

@@ -249,6 +249,9 @@ pub(crate) fn changed_at(paths: &Paths) -> Option<SystemTime> {
     std::fs::metadata(folder(paths)).and_then(|found| found.modified()).ok()
 }
 
+/// The refusal to archive a session that is open.
+pub(crate) const STILL_OPEN: &str = "this session is open: only what has ended can be archived";
+
 /// Puts the result of a session away, or brings it back. Fails when a process has it open, or with errors of
 /// the file system.
 pub(crate) fn archive(paths: &Paths, id: &str, archived: bool) -> io::Result<()> {

@@ -163,9 +163,7 @@ impl PerformRequest for Services {
         blocking(move || match record::archive(&paths, &id, archived) {
             Ok(()) if archived => Ok("archived; tab shows what was archived".to_owned()),
             Ok(()) => Ok("brought back".to_owned()),
-            Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => {
-                Err("this session is open: only what has ended can be archived".into())
-            }
+            Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => Err(record::STILL_OPEN.into()),
             Err(error) => Err(UserError::new("cannot archive the session").because(error)),
         })
         .await
@@ -188,7 +186,7 @@ impl PerformRequest for Services {
     async fn stop_attempts(self: &Arc<Self>, _: &Call) -> Result<String, UserError> {
         match self.hosted.stop() {
             true => Ok("stopping: what they have is kept".to_owned()),
-            false => Err("no attempts are at work here".into()),
+            false => Err("no attempts are running here".into()),
         }
     }
 

@@ -328,39 +328,37 @@ fn sign(question: &mut Question, name: &str) {
 }
 
 /// Handles an answer that another front end gave a helper, as if it were given here.
-fn take_answer(engine: &mut Engine, number: u32, answer: QuestionCommand) {
-    let outer = |id: String| outer_id(number, &id);
-    let answer = match answer {
-        QuestionCommand::Answer { id, answer } => QuestionCommand::Answer { id: outer(id), answer },
-        QuestionCommand::AnswerApproval { id, answer } => {
-            QuestionCommand::AnswerApproval { id: outer(id), answer }
-        }
-    };
-    if let QuestionCommand::Answer { id, .. } = &answer {
+fn take_answer(engine: &mut Engine, number: u32, command: QuestionCommand) {
+    if let QuestionCommand::Answer { id, .. } = &command {
         // Nothing else tells those who see the question here.
-        engine.emit(QuestionEvent::AskWithdrawn { id: id.clone() });
+        engine.emit(QuestionEvent::AskWithdrawn { id: outer_id(number, id) });
     }
-    pass_answer(engine, answer);
+    answer(engine, number, command);
 }
 
 /// Passes an answer to the helper that asked; returns it if no helper did.
-pub(crate) fn pass_answer(engine: &mut Engine, command: QuestionCommand) -> Option<QuestionCommand> {
-    let id = match &command {
-        QuestionCommand::Answer { id, .. } | QuestionCommand::AnswerApproval { id, .. } => id.clone(),
-    };
-    let Some((number, inner)) = inner_id(&id) else { return Some(command) };
-    let (inner, mut stops) = (inner.to_owned(), false);
+pub(crate) fn pass_answer(engine: &mut Engine, mut command: QuestionCommand) -> Option<QuestionCommand> {
+    let (QuestionCommand::Answer { id, .. } | QuestionCommand::AnswerApproval { id, .. }) = &mut command;
+    let Some((number, inner)) = inner_id(id) else { return Some(command) };
+    *id = inner.to_owned();
+    answer(engine, number, command);
+    None
+}
+
+/// Gives a helper an answer to its question with this id of its own. One to a question that is not open is dropped.
+fn answer(engine: &mut Engine, number: u32, command: QuestionCommand) {
+    let mut stops = false;
     let command = match command {
-        QuestionCommand::Answer { answer, .. } => QuestionCommand::Answer { id: inner, answer },
-        QuestionCommand::AnswerApproval { answer, .. } => {
+        QuestionCommand::AnswerApproval { id, answer } => {
             stops = matches!(answer, ApprovalAnswer::Deny { stop: true, .. });
-            let answer = widened(engine, answer)?;
-            QuestionCommand::AnswerApproval { id: inner, answer }
+            let Some(answer) = widened(engine, answer) else { return };
+            QuestionCommand::AnswerApproval { id, answer }
         }
+        command @ QuestionCommand::Answer { .. } => command,
     };
-    // An answer to a question that is not open is dropped.
-    let helper = engine.helpers.get(number)?;
-    if matches!(command, QuestionCommand::Answer { .. }) {
+    let Some(helper) = engine.helpers.get(number) else { return };
+    if let QuestionCommand::Answer { id, .. } = &command {
+        let id = outer_id(number, id);
         helper.asked.retain(|known| *known != id);
         show_state(helper);
     }
@@ -370,7 +368,6 @@ pub(crate) fn pass_answer(engine: &mut Engine, command: QuestionCommand) -> Opti
     if stops {
         engine.current.stop.cancel();
     }
-    None
 }
 
 /// The answer for a helper, after what it allows from now on was added here, for all helpers. `None` if that

@@ -137,7 +137,7 @@ fn is_for_helper(command: &AgentCommand) -> bool {
 fn refusal() -> AgentEvent {
     AgentEvent::Task(TaskEvent::Notice {
         level: NoticeLevel::Warning,
-        text: "a helper takes messages and answers only".to_owned(),
+        text: "a helper accepts only messages and answers".to_owned(),
         hint: Some("its settings, rights and session are those of its parent".to_owned()),
     })
 }

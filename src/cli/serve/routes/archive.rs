@@ -9,6 +9,7 @@ use super::super::app::App;
 use super::super::extract::{JsonBody, Names};
 use super::super::hub::blocking;
 use super::super::problem::Problem;
+use crate::live::record::STILL_OPEN;
 
 /// Whether a result is put away.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
@@ -29,8 +30,7 @@ pub(super) async fn archive(
     Names(id): Names<String>,
     JsonBody(body): JsonBody<ArchiveSession>,
 ) -> Result<StatusCode, Problem> {
-    let open =
-        || Problem::conflict("session-in-use", "this session is open: only what has ended can be archived");
+    let open = || Problem::conflict("session-in-use", STILL_OPEN);
     if app.hub().find(&id).is_some() {
         return Err(open());
     }
