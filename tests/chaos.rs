@@ -118,7 +118,18 @@ impl Stage {
             let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             environment.split(|byte| *byte == 0).any(|variable| variable == home.as_bytes())
         };
-        crate::support::processes::alive("").into_iter().filter(of_home).collect()
+        let started = Instant::now();
+        loop {
+            let alive = crate::support::processes::alive("");
+            // A process in the middle of exec has neither arguments nor an environment yet; a kernel thread has no program.
+            let is_starting = |(pid, line): &(i32, String)| {
+                line.is_empty() && std::fs::read_link(format!("/proc/{pid}/exe")).is_ok()
+            };
+            if !alive.iter().any(is_starting) || started.elapsed() >= SOON {
+                return alive.into_iter().filter(of_home).collect();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     fn wait_for_no_process(&self, round: &str) {

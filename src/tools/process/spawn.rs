@@ -175,10 +175,10 @@ pub(super) fn own_session(child: &mut Command, life: Life) {
             rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
             if life == Life::Program {
                 rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-                if rustix::process::getppid() != Some(parent) {
-                    // tau ended in the meantime.
-                    return Err(rustix::io::Errno::SRCH.into());
-                }
+            }
+            if rustix::process::getppid() != Some(parent) {
+                // tau ended in the meantime: what nobody has seen begin does not begin.
+                return Err(rustix::io::Errno::SRCH.into());
             }
         }
         Ok(())
