@@ -196,6 +196,7 @@ async fn budgets_reach_the_wire() {
             max_tokens: None,
             temperature: None,
             session_id: String::new(),
+            join_deltas: false,
         };
         let body = tau::agent::provider::wire_format(api).unwrap().encode(&request).unwrap().body;
         assert_eq!(body.pointer(place), Some(&json!(7_777)), "{body}");

@@ -86,6 +86,7 @@ fn request(api: Api, base_url: &str, messages: Vec<Value>) -> ModelRequest {
         max_tokens: None,
         temperature: None,
         session_id: String::new(),
+        join_deltas: false,
     }
 }
 

@@ -53,6 +53,7 @@ pub fn request(api: Api) -> ModelRequest {
         max_tokens: None,
         temperature: None,
         session_id: "s".into(),
+        join_deltas: false,
     }
 }
 
@@ -68,7 +69,11 @@ fn decode(api: Api, body: &[u8], sizes: &[usize]) -> Vec<StreamEvent> {
 
 /// Decodes a body with this decoder.
 pub fn decode_with(decoder: Box<dyn AnswerDecoder>, body: &[u8], sizes: &[usize]) -> Vec<StreamEvent> {
-    let mut reader = AnswerReader::new(decoder);
+    read_with(AnswerReader::new(decoder), body, sizes)
+}
+
+/// Reads a body that arrives in parts of these sizes, cyclically.
+pub fn read_with(mut reader: AnswerReader, body: &[u8], sizes: &[usize]) -> Vec<StreamEvent> {
     let mut events = Vec::new();
     let mut rest = body;
     for size in sizes.iter().cycle() {

@@ -10,11 +10,12 @@ use tau::agent::protocol::message::{AssistantMessage, StopReason};
 use tau::agent::protocol::model::Api;
 use tau::agent::provider::classify::from_status;
 use tau::agent::provider::proxy::{Proxy, wire};
+use tau::agent::provider::reader::AnswerReader;
 use tau::agent::provider::{AnswerDecoder, Failure, StreamEvent, Transport, wire_format};
 use tokio_util::sync::CancellationToken;
 
 use super::expected::{check, check_rules, faults, read_json};
-use super::{assemble, decode_with, request, sizes};
+use super::{assemble, decode_with, read_with, request, sizes};
 use crate::support::dice::Dice;
 use crate::support::server::{Act, Server, answer};
 
@@ -79,6 +80,11 @@ impl Recording {
     /// The events if the body arrives in parts of these sizes.
     pub fn decode(&self, sizes: &[usize]) -> Vec<StreamEvent> {
         decode_with(self.decoder(), &self.body, sizes)
+    }
+
+    /// The events if the body arrives at once and pieces that arrive together are joined.
+    fn decode_joined(&self) -> Vec<StreamEvent> {
+        read_with(AnswerReader::new(self.decoder()).joining(true), &self.body, &[self.body.len()])
     }
 
     pub fn assemble(&self, events: &[StreamEvent]) -> AssistantMessage {
@@ -156,6 +162,23 @@ fn every_stream_decodes_to_what_is_expected_however_it_is_split() {
     }
     assert!(report.is_empty(), "{}", report.join("\n"));
     assert!(streams.len() > 150, "{} streams", streams.len());
+}
+
+#[test]
+fn pieces_that_are_joined_make_the_same_answer() {
+    let mut fewer = 0;
+    for recording in recordings().iter().filter(|recording| recording.status() == 200) {
+        let (whole, joined) = (recording.decode(&[recording.body.len()]), recording.decode_joined());
+        assert_eq!(recording.assemble(&joined), recording.assemble(&whole), "{}", recording.name);
+        assert_eq!(joined.last(), whole.last(), "{}", recording.name);
+        for pair in joined.windows(2) {
+            if let [StreamEvent::Delta(one), StreamEvent::Delta(other)] = pair {
+                assert!(!one.clone().join(other, usize::MAX), "{}: {pair:?}", recording.name);
+            }
+        }
+        fewer += usize::from(joined.len() < whole.len());
+    }
+    assert!(fewer > 40, "{fewer} streams have pieces that are joined");
 }
 
 #[test]

@@ -153,6 +153,7 @@ fn request(model: Model, thinking: ThinkingLevel) -> ModelRequest {
         max_tokens: None,
         temperature: None,
         session_id: "session-1".into(),
+        join_deltas: false,
     }
 }
 

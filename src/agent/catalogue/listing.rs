@@ -117,6 +117,7 @@ pub async fn ask(http: &Http, endpoint: &Model, key: Option<Secret>) -> Result<V
         max_tokens: None,
         temperature: None,
         session_id: String::new(),
+        join_deltas: false,
     })?;
     request.headers.0.retain(|(name, _)| name != "content-type" && name != "accept");
     request.headers.0.push(("accept".to_owned(), "application/json".to_owned()));

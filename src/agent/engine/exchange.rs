@@ -16,7 +16,6 @@ use crate::provider::assemble::Assembler;
 use crate::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
 use tau_protocol::message::Message;
 use tau_protocol::model::Model;
-use tau_tools::user_error::UserError;
 
 /// The maximum number of stream events taken at once, if they have already arrived.
 const CHUNK: usize = 128;
@@ -97,13 +96,12 @@ async fn try_send<E: Exchange>(exchange: &mut E) -> Option<Result<(), Failure>> 
         Err(panic) => return Some(Err(crashed(E::ANSWER, &panic))),
     };
     let mut events = guarded_stream(stream).ready_chunks(CHUNK);
-    let joins = exchange.engine().config.behavior.join_deltas;
     loop {
         let Some(chunk) = attend_unless_stopped(exchange.engine(), events.next()).await? else {
             let text = format!("the stream ended before the {} was complete", E::ANSWER);
             return Some(Err(Failure::new(FailureKind::Network, text)));
         };
-        for event in if joins { joined(chunk) } else { chunk } {
+        for event in chunk {
             let event = match event {
                 Ok(event) => event,
                 Err(panic) => return Some(Err(crashed(E::ANSWER, &panic))),
@@ -119,21 +117,6 @@ async fn try_send<E: Exchange>(exchange: &mut E) -> Option<Result<(), Failure>> 
             }
         }
     }
-}
-
-/// The events, with pieces of the same block joined.
-fn joined(events: Vec<Result<StreamEvent, UserError>>) -> Vec<Result<StreamEvent, UserError>> {
-    let mut joined: Vec<Result<StreamEvent, UserError>> = Vec::new();
-    for event in events {
-        let is_joined = match (joined.last_mut(), &event) {
-            (Some(Ok(StreamEvent::Delta(last))), Ok(StreamEvent::Delta(next))) => last.join(next, usize::MAX),
-            _ => false,
-        };
-        if !is_joined {
-            joined.push(event);
-        }
-    }
-    joined
 }
 
 /// Refuses an answer without content or usage: some servers end the stream properly when they

@@ -426,6 +426,7 @@ impl Engine {
             max_tokens: None,
             temperature: config.behavior.temperature,
             session_id: self.conversation_id(),
+            join_deltas: config.behavior.join_deltas,
         }
     }
 

@@ -76,6 +76,7 @@ impl Transport for Direct {
             listener: self.listener.clone(),
             record: None,
             secrets: Secrets::default(),
+            joins: request.join_deltas,
             state: State::New(Box::new(request)),
             cancel,
             watch: IdleTimer::new(self.limits, Instant::now()),
@@ -110,6 +111,8 @@ struct Answer {
     record: Option<AnswerRecord>,
     /// Secrets that the message of a failure must not contain.
     secrets: Secrets,
+    /// Whether pieces of a block that arrive together become one event.
+    joins: bool,
     cancel: CancellationToken,
     state: State,
     watch: IdleTimer,
@@ -181,7 +184,8 @@ impl Answer {
         match answered {
             Some(Ok(mut body)) => {
                 self.queue.extend(plan_event(std::mem::take(&mut body.plan)));
-                let reader = Box::new(AnswerReader::new(decoder).without(self.secrets.clone()));
+                let reader =
+                    Box::new(AnswerReader::new(decoder).without(self.secrets.clone()).joining(self.joins));
                 self.state = State::Reading { body: Box::new(body), reader };
             }
             Some(Err(Unanswered { failure, plan })) => {

@@ -79,6 +79,8 @@ pub struct ModelRequest {
     pub temperature: Option<f64>,
     /// The name of the conversation for provider caches.
     pub session_id: String,
+    /// Whether pieces of a block that arrive together may become one event.
+    pub join_deltas: bool,
 }
 
 /// A complete HTTP request that was not sent yet. Always a POST of JSON.

@@ -99,6 +99,7 @@ impl ProxyCall {
             max_tokens: options.max_tokens,
             temperature: options.temperature,
             session_id: options.session_id,
+            join_deltas: false,
         }
     }
 }

@@ -14,6 +14,8 @@ pub struct AnswerReader {
     parser: SseParser,
     decoder: Box<dyn AnswerDecoder>,
     secrets: Secrets,
+    /// Whether pieces of a block that arrive together become one event.
+    joins: bool,
     ended: bool,
 }
 
@@ -26,12 +28,24 @@ impl std::fmt::Debug for AnswerReader {
 impl AnswerReader {
     /// A reader of an answer in the format of `decoder`.
     pub fn new(decoder: Box<dyn AnswerDecoder>) -> Self {
-        AnswerReader { parser: SseParser::default(), decoder, secrets: Secrets::default(), ended: false }
+        AnswerReader {
+            parser: SseParser::default(),
+            decoder,
+            secrets: Secrets::default(),
+            joins: false,
+            ended: false,
+        }
     }
 
     /// Removes these values from the messages of failures.
     pub fn without(self, secrets: Secrets) -> Self {
         AnswerReader { secrets, ..self }
+    }
+
+    /// Joins pieces of a block that arrive together, if `joins`.
+    #[must_use]
+    pub fn joining(self, joins: bool) -> Self {
+        AnswerReader { joins, ..self }
     }
 
     /// Whether `Stop` or `Failed` was emitted; nothing follows.
@@ -44,8 +58,16 @@ impl AnswerReader {
         if self.ended {
             return;
         }
-        let AnswerReader { parser, decoder, ended, .. } = self;
-        let parsed = parser.push(bytes, |frame| feed(decoder.as_mut(), ended, frame, out));
+        let AnswerReader { parser, decoder, ended, joins, .. } = self;
+        let mut fresh = Vec::new();
+        let parsed = parser.push(bytes, |frame| {
+            if *joins {
+                feed(decoder.as_mut(), ended, frame, &mut fresh);
+                join(&mut fresh, out);
+            } else {
+                feed(decoder.as_mut(), ended, frame, out);
+            }
+        });
         if parsed.is_err() && !self.ended {
             self.too_large(out);
         }
@@ -144,6 +166,19 @@ fn feed(decoder: &mut dyn AnswerDecoder, ended: &mut bool, frame: &SseFrame, out
     if let Some(at) = out.iter().skip(before).position(is_end) {
         *ended = true;
         out.truncate(before + at + 1);
+    }
+}
+
+/// Moves events to the end of `out`; pieces of one block become one event.
+fn join(fresh: &mut Vec<StreamEvent>, out: &mut Vec<StreamEvent>) {
+    for event in fresh.drain(..) {
+        let is_joined = match (out.last_mut(), &event) {
+            (Some(StreamEvent::Delta(last)), StreamEvent::Delta(next)) => last.join(next, usize::MAX),
+            _ => false,
+        };
+        if !is_joined {
+            out.push(event);
+        }
     }
 }
 

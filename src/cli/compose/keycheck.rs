@@ -41,6 +41,7 @@ pub(crate) async fn check_key(direct: &Direct, model: Arc<Model>, key: Option<Se
         max_tokens: Some(16),
         temperature: None,
         session_id: String::new(),
+        join_deltas: false,
     };
     let mut stream = direct.stream(request, CancellationToken::new());
     let first = async {

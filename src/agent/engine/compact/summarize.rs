@@ -125,6 +125,7 @@ impl Exchange for SummaryRequest<'_> {
             max_tokens: Some(self.max_tokens),
             temperature: None,
             session_id: self.engine.conversation_id(),
+            join_deltas: true,
         }
     }
 

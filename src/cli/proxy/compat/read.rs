@@ -66,6 +66,7 @@ impl Asked {
             max_tokens: self.max_tokens,
             temperature: self.temperature,
             session_id: self.session_id,
+            join_deltas: false,
         }
     }
 }
