@@ -11,6 +11,8 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::classify::from_error;
+use super::sse::SseFrame;
 use super::{Failure, FailureKind};
 
 /// Text that is borrowed from the frame where it has no escapes.
@@ -146,24 +148,28 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstOfVisitor<T> {
 pub(super) type Boxed<T> = Option<Box<T>>;
 
 /// The kind of a frame's data, before its fields are parsed.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum FrameData<'a> {
     /// An object.
     Object(&'a str),
     /// `[DONE]`.
     Done,
+    /// An error that is only words.
+    Error(Failure),
     /// Data that no decoder reads: empty, a word, a number.
     Other,
 }
 
 impl<'a> FrameData<'a> {
-    /// Checks only the first character.
-    pub(super) fn of(data: &'a str) -> Self {
-        let text = data.trim();
+    /// The data of a frame, of which only the first character is checked.
+    pub(super) fn of(frame: &'a SseFrame) -> Self {
+        let text = frame.data.trim();
         if text.starts_with('{') {
             FrameData::Object(text)
         } else if text == "[DONE]" {
             FrameData::Done
+        } else if frame.event == "error" {
+            FrameData::Error(from_error(&Value::String(frame.data.clone())))
         } else {
             FrameData::Other
         }

@@ -37,7 +37,6 @@ use tokio::task::{JoinError, JoinHandle, JoinSet};
 
 use super::args::CliArgs;
 use super::rpc::lines::{InputLine, LineReader, MAX_LEN};
-use crate::compose::environment::{Connections, OnBadConfig};
 use crate::compose::profile::FrontEndProfile;
 use crate::headless::batch::{Stop, StopWatch};
 use crate::process::exit::{Exit, warn};
@@ -46,7 +45,6 @@ use crate::process::signals::Caught;
 use editor::{EditorAsk, EditorLink, EditorRequest};
 use host::{AcpHost, NewAgent};
 use state::{About, AcpSession, AcpState, Asked, Beginning, Opening, Order, SessionKey, Stage};
-use tau_agent::engine::behavior::OnAsk;
 use tau_agent::engine::task;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::approval::PermissionMode;
@@ -54,19 +52,9 @@ use tau_protocol::command::TaskCommand;
 use tau_protocol::event::{SessionInfo, TaskEvent};
 use tau_protocol::message::Usage;
 use tau_protocol::mirror::SessionMirror;
-use tau_protocol::run::{OnRepeat, RetryMode, SteerMode};
 
 /// The composition of this front end's agents.
-pub(crate) const PROFILE: FrontEndProfile = FrontEndProfile {
-    on_bad_config: OnBadConfig::Refuse,
-    retry: RetryMode::Interactive,
-    steer: SteerMode::AfterTurnCalls,
-    on_repeat: OnRepeat::Stop,
-    on_ask: OnAsk::Ask,
-    asks_user: true,
-    is_client: true,
-    connections: Connections::WithAgent,
-};
+pub(crate) const PROFILE: FrontEndProfile = FrontEndProfile::OF_CLIENT;
 
 /// Number of unwritten bytes from which agents must wait.
 const FULL: usize = 8 << 20;

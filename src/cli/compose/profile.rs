@@ -26,3 +26,17 @@ pub struct FrontEndProfile {
     /// The place of connections to providers.
     pub connections: Connections,
 }
+
+impl FrontEndProfile {
+    /// The profile of a front end that a program drives, which passes questions on to its user.
+    pub const OF_CLIENT: Self = FrontEndProfile {
+        on_bad_config: OnBadConfig::Refuse,
+        retry: RetryMode::Interactive,
+        steer: SteerMode::AfterTurnCalls,
+        on_repeat: OnRepeat::Stop,
+        on_ask: OnAsk::Ask,
+        asks_user: true,
+        is_client: true,
+        connections: Connections::WithAgent,
+    };
+}

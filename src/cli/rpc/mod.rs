@@ -17,7 +17,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
 use super::args::front_end::RpcEvents;
-use crate::compose::environment::{Connections, OnBadConfig};
 use crate::compose::profile::FrontEndProfile;
 use crate::headless::batch::{BatchDriver, Stop};
 use crate::process::exit::{Exit, warn};
@@ -26,27 +25,15 @@ use crate::process::signals::Caught;
 use host::RpcHost;
 use lines::{InputLine, LineReader, MAX_LEN};
 use state::RpcState;
-use tau_agent::engine::behavior::OnAsk;
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::TaskCommand;
 use tau_protocol::event::{NoticeLevel, SettingsEvent, TaskEvent};
-use tau_protocol::run::RetryMode;
-use tau_protocol::run::{OnRepeat, SteerMode};
 use tau_tools::deadline;
 
 /// The composition of this front end's agents. All calls of a turn are run before a steering message is read:
 /// that is the contract of the wire.
-pub const PROFILE: FrontEndProfile = FrontEndProfile {
-    on_bad_config: OnBadConfig::Refuse,
-    retry: RetryMode::Interactive,
-    steer: SteerMode::AfterTurnCalls,
-    on_repeat: OnRepeat::Stop,
-    on_ask: OnAsk::Ask,
-    asks_user: false,
-    is_client: true,
-    connections: Connections::WithAgent,
-};
+pub const PROFILE: FrontEndProfile = FrontEndProfile { asks_user: false, ..FrontEndProfile::OF_CLIENT };
 
 /// Number of unwritten bytes from which the agent must wait.
 const FULL: usize = 8 << 20;

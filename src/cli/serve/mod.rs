@@ -40,7 +40,7 @@ use super::args::serve::ServeArgs;
 use super::args::setting_flags::SettingFlags;
 use super::attach::running::{RunningServer, announce};
 use super::compose::Setup;
-use crate::compose::environment::{Connections, OnBadConfig};
+use crate::compose::environment::Connections;
 use crate::compose::profile::FrontEndProfile;
 use crate::process::crash;
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
@@ -51,21 +51,11 @@ use elsewhere::Elsewhere;
 use guard::Guard;
 use hub::{Hub, HubLimits};
 use metrics::Metrics;
-use tau_agent::engine::behavior::OnAsk;
-use tau_protocol::run::{OnRepeat, RetryMode, SteerMode};
 use tau_tools::scratch::Scratch;
 
 /// The composition of this front end's agents: a user can be asked, but the terminal is not visible.
-pub const PROFILE: FrontEndProfile = FrontEndProfile {
-    on_bad_config: OnBadConfig::Refuse,
-    retry: RetryMode::Interactive,
-    steer: SteerMode::AfterTurnCalls,
-    on_repeat: OnRepeat::Stop,
-    on_ask: OnAsk::Ask,
-    asks_user: true,
-    is_client: true,
-    connections: Connections::ForClients,
-};
+pub const PROFILE: FrontEndProfile =
+    FrontEndProfile { connections: Connections::ForClients, ..FrontEndProfile::OF_CLIENT };
 
 /// The variable of the token if no file is named.
 const TOKEN: &str = "TAU_SERVE_TOKEN";

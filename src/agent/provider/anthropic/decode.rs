@@ -84,11 +84,9 @@ impl AnswerDecoder for AnthropicDecoder {
         if self.ended {
             return;
         }
-        match FrameData::of(&frame.data) {
+        match FrameData::of(frame) {
             FrameData::Object(text) => self.object(text, &frame.event, out),
-            FrameData::Other if frame.event == "error" => {
-                self.fail(from_error(&Value::String(frame.data.clone())), out);
-            }
+            FrameData::Error(failure) => self.fail(failure, out),
             FrameData::Done | FrameData::Other => {}
         }
     }

@@ -99,11 +99,9 @@ impl AnswerDecoder for GoogleDecoder {
         if self.ended {
             return;
         }
-        match FrameData::of(&frame.data) {
+        match FrameData::of(frame) {
             FrameData::Object(text) => self.object(text, out),
-            FrameData::Other if frame.event == "error" => {
-                self.fail(from_error(&Value::String(frame.data.clone())), out);
-            }
+            FrameData::Error(failure) => self.fail(failure, out),
             FrameData::Done | FrameData::Other => {}
         }
     }

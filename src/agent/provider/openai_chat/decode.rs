@@ -111,15 +111,13 @@ impl AnswerDecoder for ChatDecoder {
         if self.ended {
             return;
         }
-        match FrameData::of(&frame.data) {
+        match FrameData::of(frame) {
             FrameData::Done => {
                 self.done = true;
                 self.finish(out);
             }
             FrameData::Object(text) => self.object(text, frame.event == "error", out),
-            FrameData::Other if frame.event == "error" => {
-                self.fail(from_error(&Value::String(frame.data.clone())), out);
-            }
+            FrameData::Error(failure) => self.fail(failure, out),
             FrameData::Other => {}
         }
     }
