@@ -22,13 +22,7 @@ use tau_view::theme::Theme;
 pub fn reload(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refusal> {
     let new = reread(old)?;
     let mut changes = Changes::default();
-    guards(old, &new, &mut changes);
-    model(old, &new, &mut changes);
-    sandbox(old, &new, &mut changes);
-    permission_mode(old, &new, &mut changes);
-    compaction_and_tools(old, &new, &mut changes);
-    screen(old, &new, &mut changes);
-    extensions(old, &new, &mut changes);
+    all_but_prompt(old, &new, &mut changes);
     prompt(old, &new, agent, &mut changes)?;
     changes.applied.text = changes.words(&new, old);
     Ok((new, changes.applied))
@@ -38,13 +32,7 @@ pub fn reload(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refu
 pub(crate) fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refusal> {
     let new = reread(old)?;
     let mut changes = Changes { everything: true, ..Changes::default() };
-    guards(old, &new, &mut changes);
-    model(old, &new, &mut changes);
-    sandbox(old, &new, &mut changes);
-    permission_mode(old, &new, &mut changes);
-    compaction_and_tools(old, &new, &mut changes);
-    screen(old, &new, &mut changes);
-    extensions(old, &new, &mut changes);
+    all_but_prompt(old, &new, &mut changes);
     if old.settings.keys != new.settings.keys {
         changes.applied.keys = Some(new.settings.keys.clone().unwrap_or_default());
         changes.applied.warnings.extend(environment::key_faults(&new.paths, &new.settings));
@@ -59,6 +47,17 @@ pub(crate) fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Set
     changes.applied.text = changes.changed().join("; ");
     changes.applied.warnings.extend(new.notices.iter().cloned());
     Ok((new, changes.applied))
+}
+
+/// Every difference but those of the prompt and of what only [`reload_everything`] reports.
+fn all_but_prompt(old: &Setup, new: &Setup, changes: &mut Changes) {
+    guards(old, new, changes);
+    model(old, new, changes);
+    sandbox(old, new, changes);
+    permission_mode(old, new, changes);
+    compaction_and_tools(old, new, changes);
+    screen(old, new, changes);
+    extensions(old, new, changes);
 }
 
 /// The setup from the current files.
