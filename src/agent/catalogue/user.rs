@@ -324,10 +324,13 @@ impl AdHoc {
         let anywhere = || {
             self.model.as_ref()?;
             let hosted = !is_loopback(&self.base_url);
+            if !hosted && api == Api::OpenaiCompletions {
+                return None;
+            }
             let plain = plain_id(&id);
             let rows: Vec<Model> = embedded::models_with(|other| plain_id(other) == plain)
                 .into_iter()
-                .filter(|model| hosted || (model.api == api && api != Api::OpenaiCompletions))
+                .filter(|model| hosted || model.api == api)
                 .collect();
             let exact = |model: &&Model| model.id == id;
             let same_format = |model: &&Model| model.api == api;

@@ -51,11 +51,14 @@ impl Loaded {
         let is_off = |row: &ExtensionRow| options.off.contains(&row.id());
         let places = &places.with_packages(|package| package.problem.is_none() && !is_off(&package.row()));
         loaded.problems.extend(places.problems.clone());
-        // There may be a thousand of each, and most of the time is spent in system calls.
+        // There may be a thousand of each, and most of the time is spent in system calls; where there are none, a
+        // thread would take longer than they do.
         let (skills, templates) = std::thread::scope(|scope| {
-            let templates = scope.spawn(|| all_of(&places.prompts, templates::find));
+            let has_templates = places.prompts.iter().any(|place| place.folder.exists());
+            let templates = has_templates.then(|| scope.spawn(|| all_of(&places.prompts, templates::find)));
             let skills = all_of(&places.skills, skills::find);
-            (skills, templates.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            let templates = templates.map(std::thread::ScopedJoinHandle::join).transpose();
+            (skills, templates.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).unwrap_or_default())
         });
         loaded.problems.extend(skills.1);
         loaded.take_skills(skills.0, options);

@@ -53,6 +53,7 @@ use tau_protocol::goal::GoalLimits;
 use tau_protocol::model::{Model, ThinkingLevel};
 use tau_protocol::trust::Folder;
 use tau_tools::paths::reason;
+use tau_tools::sandbox::support::Support;
 
 pub use agent::ComposedAgent;
 use choose_model::LevelFlags;
@@ -107,6 +108,7 @@ pub struct Setup {
 impl Setup {
     /// Reads arguments, environment and settings.
     pub fn read(args: CliArgs, profile: FrontEndProfile) -> Result<Self, Refusal> {
+        Support::prefetch();
         let (mut args, mut notes) = (args, Vec::new());
         let mut cwd = working_directory(args.cwd.as_deref())?;
         if let Some(name) = args.worktree.take() {

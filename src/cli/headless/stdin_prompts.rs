@@ -4,6 +4,8 @@ use std::io::{self, IsTerminal, Read};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use rustix::fs::{FileType, fstat};
+
 use super::json::input;
 use super::prompts::{self, CliPrompt};
 use crate::process::exit::warn;
@@ -58,8 +60,11 @@ fn warning_of_silence<T>(read: impl FnOnce() -> T) -> T {
             warn("waiting for standard input to end (add </dev/null if there is nothing to read)");
         }
     };
-    // Only the notice is lost where no thread can be created.
-    let _ = std::thread::Builder::new().name("stdin notice".to_owned()).spawn(notice);
+    // Files and /dev/null never stay silent. Only the notice is lost where no thread can be created.
+    let kind = fstat(io::stdin()).map(|stdin| FileType::from_raw_mode(stdin.st_mode));
+    if kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket()) {
+        let _ = std::thread::Builder::new().name("stdin notice".to_owned()).spawn(notice);
+    }
     let read = read();
     drop(done);
     read

@@ -31,15 +31,14 @@ const SHARED_MEMORY: &str = "/dev/shm";
 /// The maximum number of directory entries that get a rule each.
 const MAX_ENTRIES: usize = 10_000;
 
-/// The Landlock version of this kernel; 0 without Landlock.
+/// The Landlock version of this kernel; 0 without Landlock. The only way to ask is to restrict the thread, which
+/// must do nothing else.
 pub(super) fn version() -> u8 {
-    // The only way to ask is to restrict a thread, here one that does nothing else.
-    let asked = std::thread::Builder::new().spawn(|| {
+    let restricted = || {
         let ruleset = Ruleset::default().handle_access(AccessFs::WriteFile).ok()?.create().ok()?;
         Some(ruleset.restrict_self().ok()?.landlock)
-    });
-    let status = asked.ok().and_then(|thread| thread.join().ok()).flatten();
-    match status {
+    };
+    match restricted() {
         Some(LandlockStatus::Available { effective_abi, .. }) => {
             u8::try_from(effective_abi as i32).unwrap_or(0)
         }

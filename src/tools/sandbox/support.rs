@@ -22,13 +22,27 @@ pub struct Support {
     pub seatbelt: bool,
 }
 
+/// The capabilities of this machine, once they are known.
+static HERE: OnceLock<Support> = OnceLock::new();
+
 impl Support {
     /// The capabilities of this machine. Determined once.
     pub fn here() -> Self {
-        static HERE: OnceLock<Support> = OnceLock::new();
-        *HERE.get_or_init(Support::probe)
+        *HERE.get_or_init(|| {
+            let asked = std::thread::Builder::new().spawn(Support::probe);
+            asked.ok().and_then(|thread| thread.join().ok()).unwrap_or_default()
+        })
     }
 
+    /// Begins to determine the capabilities of this machine, for [`Support::here`] not to wait for a thread.
+    pub fn prefetch() {
+        if HERE.get().is_none() {
+            // Where no thread can be created, it is done when it is needed.
+            let _ = std::thread::Builder::new().spawn(|| HERE.get_or_init(Support::probe));
+        }
+    }
+
+    /// Asks the kernel. The thread is restricted afterwards.
     #[cfg(target_os = "linux")]
     fn probe() -> Self {
         Support {
