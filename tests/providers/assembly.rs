@@ -1,5 +1,7 @@
 //! From events to a message, and the dialects of streams that no recording shows.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 use tau::agent::protocol::event::Delta;
 use tau::agent::protocol::message::{Block, StopReason, ToolCall, Usage};
@@ -9,6 +11,7 @@ use tau::agent::provider::scripted::{calls, says};
 use tau::agent::provider::{Failure, FailureKind, StreamEvent};
 
 use super::{assemble, decode, model};
+use crate::support::dice::Dice;
 
 /// A body of chat chunks with these deltas, then a finish reason and `[DONE]`.
 fn chat(deltas: &[Value], finish: &str) -> String {
@@ -101,6 +104,50 @@ fn dialects_of_tool_calls() {
         ]),
         json!([["c", "f", {}], ["c_2", "f", {}]]),
     );
+}
+
+/// Frames that are the same but for their text are told by comparison, so texts that look like frames must not
+/// mislead it.
+#[test]
+fn every_piece_of_text_arrives_whatever_the_frames_around_it_are() {
+    let pieces = [
+        "a",
+        " ",
+        "größer 😀",
+        "\"",
+        "\\",
+        "\n",
+        "\\n",
+        "\"}}]}",
+        "\"},\"index\":0}]}",
+        "{\"content\":\"",
+        "\u{1}",
+        "null",
+        "[DONE]",
+    ];
+    let mut dice = Dice::new(36);
+    for _ in 0..300 {
+        let (mut body, mut expected) = (String::new(), String::new());
+        for _ in 0..40 {
+            let piece = pieces[dice.below(pieces.len())];
+            let mut delta = json!({ "content": piece });
+            if dice.below(8) == 0 {
+                delta["role"] = json!("assistant");
+            }
+            let mut event = json!({ "choices": [{ "index": 0, "delta": delta }], "created": dice.below(2) });
+            match dice.below(8) {
+                0 => event["choices"][0]["finish_reason"] = Value::Null,
+                1 => event["obfuscation"] = json!(piece),
+                2 => event["usage"] = Value::Null,
+                _ => {}
+            }
+            expected.push_str(piece);
+            let _ = write!(body, "data: {event}\n\n");
+        }
+        body.push_str("data: [DONE]\n\n");
+        let events = decode(Api::OpenaiCompletions, body.as_bytes(), &[1 + dice.below(500)]);
+        assert_eq!(assemble(Api::OpenaiCompletions, &events).text(), expected, "{body}");
+    }
 }
 
 #[test]

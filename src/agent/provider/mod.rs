@@ -33,6 +33,7 @@ mod plan_limits;
 pub mod proxy;
 mod quirks;
 pub mod reader;
+mod repeated_frame;
 mod retry_time;
 pub mod scripted;
 pub(crate) mod sigv4;

@@ -3,6 +3,8 @@
 //! Dialects differ most in tool calls (with or without `index`, ids repeated or absent), in the place of
 //! reasoning, and in the end of a stream; see the functions for each.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -10,6 +12,7 @@ use super::super::blocks::{BlockIndex, BlockWriter};
 use super::super::classify::from_error;
 use super::super::finish::Finish;
 use super::super::json::{Boxed, FirstOf, FrameData, StringOrJson, Text, lenient, malformed};
+use super::super::repeated_frame::RepeatedFrames;
 use super::super::sse::SseFrame;
 use super::super::{AnswerDecoder, Failure, FailureKind, StreamEvent};
 use super::reasoning::Reasoning;
@@ -65,6 +68,34 @@ struct Piece<'a> {
     tool_calls: Option<Vec<CallPiece<'a>>>,
 }
 
+impl Chunk<'_> {
+    /// The piece of text, if there is nothing else in it.
+    fn only_text(&self) -> Option<&str> {
+        let Chunk { id: _, choices: Some(FirstOf(Some(choice))), usage: None, x_groq: None, error: None } =
+            self
+        else {
+            return None;
+        };
+        let Choice { delta: Some(piece), message: None, finish_reason: None, error: None, usage: None } =
+            choice
+        else {
+            return None;
+        };
+        match piece {
+            Piece {
+                content: StringOrJson::Text(Cow::Borrowed(text)),
+                refusal: None,
+                reasoning_content: None,
+                reasoning: None,
+                reasoning_text: None,
+                reasoning_details: None,
+                tool_calls: None,
+            } => Some(text),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct CallPiece<'a> {
     #[serde(default)]
@@ -99,6 +130,8 @@ pub(super) struct ChatDecoder {
     blocks: BlockWriter,
     calls: Vec<Call>,
     reasoning: Reasoning,
+    /// The frame of which most pieces of text come.
+    repeated: RepeatedFrames,
     identified: bool,
     /// The last `finish_reason`.
     finish: Option<String>,
@@ -148,9 +181,16 @@ impl AnswerDecoder for ChatDecoder {
 
 impl ChatDecoder {
     fn object(&mut self, text: &str, is_error: bool, out: &mut Vec<StreamEvent>) {
+        if !is_error && let Some(piece) = self.repeated.string(text) {
+            self.blocks.text(piece, out);
+            return;
+        }
         if let Ok(chunk) = serde_json::from_str::<Chunk>(text) {
             if is_error && chunk.error.is_none() {
                 return self.fail(from_error(&lenient(text).unwrap_or_default()), out);
+            }
+            if let Some(piece) = chunk.only_text() {
+                self.repeated.remember(text, piece);
             }
             return self.chunk(chunk, out);
         }
