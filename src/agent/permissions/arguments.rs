@@ -79,6 +79,9 @@ const UNITTEST_VALUED: &str = "-k -s -p -t";
 const PYTEST: &str = "-v -vv -q -x -s -l --lf --ff --sw --last-failed --failed-first --exitfirst --no-header \
          --collect-only --co -ra -rA -rf";
 const PYTEST_VALUED: &str = "-k -m --tb --maxfail --durations -n --cov --timeout";
+/// Options whose value is any text, for every command of the table.
+const TEXTS: &str = "-m --message -k --grep --author --date --since --until --skip -run -bench --testNamePattern \
+         --test-name-pattern --filter --format --message-format --selector --only --exclude";
 /// Options of test runners and linters after the name of a script.
 const SCRIPT_FLAGS: &str =
     "--fix --watch --coverage --ci --run --silent --verbose --quiet --bail --update -u";
@@ -271,10 +274,22 @@ impl Command {
             }
             match self.option(&text) {
                 None => return false,
-                Some(false) => {}
+                Some(false) => {
+                    // A value behind `=`.
+                    if text.split_once('=').is_some_and(|(name, value)| !self.takes_value(name, Some(value)))
+                    {
+                        return false;
+                    }
+                }
                 // A value is one word, even if it is unknown.
                 Some(true) => match words.get(at) {
-                    Some(value) if !value.splits && !starts_with_dash(value) => at += 1,
+                    Some(value)
+                        if !value.splits
+                            && !starts_with_dash(value)
+                            && self.takes_value(&text, value.literal().as_deref()) =>
+                    {
+                        at += 1;
+                    }
                     _ => return false,
                 },
             }
@@ -311,6 +326,19 @@ impl Command {
         let rest = letters.get(..letters.len() - 1).unwrap_or_default();
         let is_valued = has(self.valued, &format!("-{last}"));
         (letters.len() > 1 && rest.chars().all(is_flag) && (is_flag(last) || is_valued)).then_some(is_valued)
+    }
+
+    /// Whether a value of an option is a text, or names nothing outside of the working directory. An unknown value
+    /// may name anything.
+    fn takes_value(&self, option: &str, value: Option<&str>) -> bool {
+        let last = option.chars().next_back().unwrap_or_default();
+        let is_joined = !has(self.valued, option) && !option.starts_with("--");
+        has(TEXTS, option)
+            || is_joined && has(TEXTS, &format!("-{last}"))
+            || value.is_some_and(|value| {
+                let climbs = value.split('/').any(|part| part == "..");
+                !value.starts_with(['/', '~']) && !value.contains("://") && !climbs
+            })
     }
 
     /// Whether an operand names nothing outside of the working directory, and is nothing more than a name.

@@ -257,10 +257,10 @@ impl Judge<'_> {
         let name = part.words.first().and_then(crate::permissions::shell::Word::literal).unwrap_or_default();
         let Some(why) = objection else {
             if findings.iter().skip(before).all(|finding| finding.verdict == Verdict::Allow) {
-                findings.push(match bare.or_else(|| self.allowing(part)) {
+                findings.push(match bare.or_else(|| self.allowing(part, scene)) {
                     Some(rule) => of_rule(Verdict::Allow, "a rule allows it", rule),
                     None => Finding {
-                        suggestion: suggest::for_command(part),
+                        suggestion: self.suggested(part, scene),
                         unasked: true,
                         ..allowed("it only reads", "")
                     },
@@ -276,17 +276,25 @@ impl Judge<'_> {
             findings.push(self.judge_uncertain(&why, bare));
             return;
         }
-        let allowing =
-            if self.mode == PermissionMode::Plan { None } else { bare.or_else(|| self.allowing(part)) };
+        let allowing = if self.mode == PermissionMode::Plan {
+            None
+        } else {
+            bare.or_else(|| self.allowing(part, scene))
+        };
         if let Some(rule) = allowing {
             findings.push(of_rule(Verdict::Allow, "a rule allows it", rule));
             return;
         }
         let mut finding = self.by_mode(why, &name);
         if finding.verdict == Verdict::Ask {
-            finding.suggestion = suggest::for_command(part);
+            finding.suggestion = self.suggested(part, scene);
         }
         findings.push(finding);
+    }
+
+    /// The rule to offer for a part; none where it would not allow it.
+    fn suggested(&self, part: &Part, scene: &Scene<'_>) -> Option<Rule> {
+        suggest::for_command(part).filter(|_| self.is_here(part, scene))
     }
 
     /// Applies command rules that deny or ask about a part.
@@ -314,8 +322,9 @@ impl Judge<'_> {
         }
     }
 
-    /// The rule that allows a part, or everything that runs it.
-    fn allowing(&self, part: &Part) -> Option<&Rule> {
+    /// The rule that allows a part, or everything that runs it. What a command does depends on the directory that
+    /// it runs in, and rules are about this one.
+    fn allowing(&self, part: &Part, scene: &Scene<'_>) -> Option<&Rule> {
         if part.assigned.iter().any(|name| !read_only::is_harmless_variable(name)) || part.words.is_empty() {
             return None;
         }
@@ -329,7 +338,7 @@ impl Judge<'_> {
             pattern.matches(&part.words) && arguments::covers(pattern, &part.words, 0)
                 || part.outer.iter().any(of_outer)
         };
-        self.allow.iter().find(allows).copied()
+        self.allow.iter().find(allows).copied().filter(|_| self.is_here(part, scene))
     }
 }
 

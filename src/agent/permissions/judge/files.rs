@@ -69,6 +69,12 @@ impl Judge<'_> {
         path.plain.starts_with(&workspace.plain) && path.real.starts_with(&workspace.real)
     }
 
+    /// Whether a part is known to run in the workspace.
+    pub(super) fn is_here(&self, part: &Part, scene: &Scene<'_>) -> bool {
+        let directories = scene.directories_of(part);
+        directories.is_some_and(|known| known.iter().all(|path| self.is_in_workspace(&JudgedPath::new(path))))
+    }
+
     /// A path for display.
     fn shown(&self, path: &Path) -> String {
         let rest = path.strip_prefix(&self.places.workspace.plain).unwrap_or(path);

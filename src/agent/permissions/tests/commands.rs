@@ -195,6 +195,8 @@ const CALLS: &[&str] = &[
     "npm test",
     "make test",
     "mvn test",
+    "python3 -m unittest",
+    "python3 -m pytest tests",
 ];
 
 /// Arguments that make some program run another.
@@ -259,6 +261,35 @@ const RUNNING: &[&str] = &[
     "file:///tmp/x",
     "--template=./x",
     "--strategy=x",
+    "-s /tmp/x",
+    "-s ../x",
+    "-s ~",
+    "-s \"$X\"",
+    "-t /tmp/x",
+    "-vs /tmp/x",
+    "discover -s /tmp/x",
+    "--cov=/tmp/x",
+    "--cov ~/x",
+    "--profile ../x",
+];
+
+/// Ways to run a command in a directory that is not the workspace, or is unknown.
+const ELSEWHERE: &[&str] = &[
+    "cd /tmp/x && @",
+    "cd .. && @",
+    "cd ~; @",
+    "cd && @",
+    "cd - && @",
+    "cd \"$X\" && @",
+    "cd $(mktemp -d); @",
+    "pushd /tmp/x; @",
+    "(cd /tmp/x; @)",
+    "if cd /tmp/x; then @; fi",
+    "cd src && cd ../.. && @",
+    "cd /tmp/x; timeout 9 @",
+    "env -C /tmp/x @",
+    "builtin cd /tmp/x; @",
+    "CDPATH=/tmp cd x && @",
 ];
 
 /// Arguments among them that have this meaning for one program only.
@@ -479,12 +510,19 @@ fn a_rule_that_tau_offers_allows_no_argument_that_runs_something() {
         offered += 1;
         let rules = permissions(&[(rule, Allow)]);
         check(&rules, PermissionMode::Ask, Allow, &[call]);
+        for elsewhere in ELSEWHERE {
+            let text = elsewhere.replace('@', call);
+            let judgement = command(&rules, PermissionMode::Ask, &text);
+            // Another repository is read as freely as this one.
+            if judgement.verdict == Allow && !judgement.unasked {
+                wrong.push(format!("{rule} allows {text}"));
+            }
+        }
         let inside =
             rule.trim_start_matches("bash(").trim_end_matches(')').trim_end_matches(['*', ' ']).to_owned();
         for round in 0..300 {
             let running = RUNNING[if round < RUNNING.len() { round } else { next(RUNNING.len()) }];
             // Some only have a meaning for one program.
-
             if OF.iter().any(|(start, of)| running.starts_with(start) && !inside.starts_with(of)) {
                 continue;
             }
