@@ -4,6 +4,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command as Program;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::Request;
@@ -175,6 +176,52 @@ async fn a_package_is_updated_only_when_asked() {
     let other = home.tau(&["add", "other", "--yes"]).await;
     assert!(other.code == 3 && other.err.contains("you have another package greeter"), "{other:?}");
     assert!(used().contains("Say good day."));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_remembered_of_a_package_hides_no_change() {
+    let home = Home::new();
+    home.tau(&["add", "plug", "--yes"]).await;
+    let (memory, file) =
+        (home.path("tau/packages/.verified.json"), home.path("tau/packages/greeter/mark.sh"));
+    // Not before its files are three seconds old.
+    let end = Instant::now() + Duration::from_secs(60);
+    while !memory.exists() {
+        assert!(Instant::now() < end);
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert_eq!(home.state("package", "greeter").await, on());
+    }
+    assert_eq!(memory.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(home.state("package", "greeter").await, on());
+    let list: Value = serde_json::from_slice(&std::fs::read(&memory).unwrap()).unwrap();
+    // The same size, and the time of before.
+    let (text, time) = (std::fs::read(&file).unwrap(), file.metadata().unwrap().modified().unwrap());
+    let mut changed = text.clone();
+    changed[0] = b' ';
+    let write = |bytes: &[u8]| {
+        std::fs::write(&file, bytes).unwrap();
+        std::fs::File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
+    };
+    write(&changed);
+    let is_refused =
+        |state: Option<(String, String)>| state.unwrap().1.contains("have changed since it was added");
+    assert!(is_refused(home.state("package", "greeter").await));
+    // No content of the memory, or none that can be read, makes it pass.
+    let hostile = [
+        list.to_string(),
+        "{".to_owned(),
+        String::new(),
+        json!({"greeter": {"sha256": "", "stamps": ""}}).to_string(),
+    ];
+    for hostile in hostile {
+        std::fs::write(&memory, hostile).unwrap();
+        assert!(is_refused(home.state("package", "greeter").await));
+    }
+    std::fs::remove_file(&memory).unwrap();
+    std::fs::create_dir(&memory).unwrap();
+    assert!(is_refused(home.state("package", "greeter").await));
+    write(&text);
+    assert_eq!(home.state("package", "greeter").await, on());
 }
 
 /// Runs a program of the system.

@@ -1,6 +1,7 @@
 //! The hash of a folder: of the names, the sizes, the executable bits and the contents of all its files.
 
 use std::fmt::Write;
+use std::fs::Metadata;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -27,18 +28,67 @@ pub struct FolderDigest {
     pub bytes: u64,
 }
 
+/// The file system's facts about all files of a folder, as a hash. It differs whenever a file was written, replaced,
+/// moved, or given other rights: the change time is among them, which programs cannot set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stamps {
+    /// In hexadecimal.
+    pub(super) sha256: String,
+    /// The last change time of all files, in seconds since 1970.
+    pub(super) changed: i64,
+}
+
+/// Collects [`Stamps`], file by file.
+struct StampWriter {
+    context: Context,
+    changed: i64,
+}
+
+impl StampWriter {
+    fn new(root: &Path) -> Self {
+        let mut context = Context::new(&SHA256);
+        add_sized(&mut context, root.as_os_str().as_bytes());
+        StampWriter { context, changed: i64::MIN }
+    }
+
+    fn add(&mut self, name: &[u8], meta: &Metadata) {
+        add_sized(&mut self.context, name);
+        for part in [meta.dev(), meta.ino(), meta.len(), meta.mode().into()] {
+            self.context.update(&part.to_be_bytes());
+        }
+        for part in [meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()] {
+            self.context.update(&part.to_be_bytes());
+        }
+        self.changed = self.changed.max(meta.ctime());
+    }
+
+    fn finish(self) -> Stamps {
+        Stamps { sha256: hexadecimal(self.context), changed: self.changed }
+    }
+}
+
 /// The digest of a folder. Blocks.
 ///
 /// # Errors
 /// When it is too large, cannot be read, or holds links or special files; as part of a sentence.
 pub fn of_folder(root: &Path) -> Result<FolderDigest, UserError> {
+    with_stamps(root).map(|(digest, _)| digest)
+}
+
+/// The digest of a folder, and the stamps of the files that were read, from before they were read. Blocks.
+///
+/// # Errors
+/// Like [`of_folder`].
+pub(super) fn with_stamps(root: &Path) -> Result<(FolderDigest, Stamps), UserError> {
     let mut digest = FolderDigest::default();
     let mut context = Context::new(&SHA256);
+    let mut stamps = StampWriter::new(root);
     for path in files(root)? {
         let named = |error: std::io::Error| format!("{}: {error}", path.display());
-        let name = path.strip_prefix(root).unwrap_or(&path).as_os_str().as_bytes();
+        let name = name_in(root, &path);
         let file = open_regular(&path).map_err(named)?;
         let meta = file.metadata().map_err(named)?;
+        stamps.add(name, &meta);
         digest.bytes = digest.bytes.saturating_add(meta.len());
         if digest.bytes > MAX_SIZE {
             return Err(format!("{} is larger than {} MB", root.display(), MAX_SIZE / 1024 / 1024).into());
@@ -53,11 +103,39 @@ pub fn of_folder(root: &Path) -> Result<FolderDigest, UserError> {
         context.update(&bytes);
         digest.files += 1;
     }
+    digest.sha256 = hexadecimal(context);
+    Ok((digest, stamps.finish()))
+}
+
+/// The stamps of a folder's files, which are not read. Blocks.
+///
+/// # Errors
+/// Like [`of_folder`].
+pub(super) fn stamps(root: &Path) -> Result<Stamps, UserError> {
+    let mut stamps = StampWriter::new(root);
+    for path in files(root)? {
+        let meta = path.symlink_metadata().map_err(|error| format!("{}: {error}", path.display()))?;
+        stamps.add(name_in(root, &path), &meta);
+    }
+    Ok(stamps.finish())
+}
+
+fn name_in<'a>(root: &Path, path: &'a Path) -> &'a [u8] {
+    path.strip_prefix(root).unwrap_or(path).as_os_str().as_bytes()
+}
+
+fn add_sized(context: &mut Context, bytes: &[u8]) {
+    context.update(&(bytes.len() as u64).to_be_bytes());
+    context.update(bytes);
+}
+
+fn hexadecimal(context: Context) -> String {
+    let mut text = String::new();
     for byte in context.finish().as_ref() {
         // Writing to a string cannot fail.
-        let _ = write!(digest.sha256, "{byte:02x}");
+        let _ = write!(text, "{byte:02x}");
     }
-    Ok(digest)
+    text
 }
 
 /// All files of a folder, sorted.

@@ -2,10 +2,11 @@
 //!
 //! The record, in `packages.json`, says where the files came from, which of them tau uses, and the SHA-256 of
 //! them all. A package whose files have changed is not used. `layout` recognises the formats of packages,
-//! `digest` computes the hash.
+//! `digest` computes the hash, `verified` remembers which packages had it.
 
 pub mod digest;
 pub mod layout;
+mod verified;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,9 +18,13 @@ use crate::settings::private_files::{SharedFile, read_capped, write_private};
 use crate::settings::{MAX_BYTES, Paths};
 use layout::Parts;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
+use verified::Verified;
 
 /// The names by which files of a package call its folder.
 const ROOTS: [&str; 3] = ["${CLAUDE_PLUGIN_ROOT}", "$CLAUDE_PLUGIN_ROOT", "${PACKAGE_ROOT}"];
+
+/// The file beside the packages that remembers which had their hash; no package can have its name.
+const VERIFIED: &str = ".verified.json";
 
 /// The record of a package that was added.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,21 +101,32 @@ impl Packages {
             Ok(records) => records,
             Err(error) => return (Vec::new(), Some(format!("{}: {error}", self.list.path().display()))),
         };
+        // A name from a changed list must not lead out of the folder.
+        let named = records.into_iter().filter(|(name, _)| layout::is_name(name));
+        let named: Vec<(String, PackageRecord)> = named.collect();
+        if named.is_empty() {
+            return (Vec::new(), None);
+        }
+        let memory = self.folder.join(VERIFIED);
+        let (before, mut verified) = (Verified::read(&memory), Verified::default());
+        let now = verified::seconds_now();
         let package = |(name, record): (String, PackageRecord)| {
             let root = self.root_of(&name);
             let root = root.canonicalize().unwrap_or(root);
-            let problem = match digest::of_folder(&root) {
-                Ok(found) if found.sha256 == record.sha256 => None,
-                Ok(_) => {
+            let problem = match verified.check(&before, now, &name, &root, &record.sha256) {
+                Ok(true) => None,
+                Ok(false) => {
                     Some(format!("its files have changed since it was added; run `tau add --update {name}`"))
                 }
                 Err(error) => Some(format!("{error}; run `tau add --update {name}`")),
             };
             Package { name, record, root, problem }
         };
-        // A name from a changed list must not lead out of the folder.
-        let named = records.into_iter().filter(|(name, _)| layout::is_name(name));
-        (named.map(package).collect(), None)
+        let packages = named.into_iter().map(package).collect();
+        if verified != before {
+            verified.write(&memory);
+        }
+        (packages, None)
     }
 
     /// Puts the files in `staged` in the place of a package, and writes its record. Blocks.
