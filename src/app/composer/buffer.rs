@@ -1,10 +1,9 @@
 //! The lines of the composer, its cursor and its undo log: the only user of the text area crate.
 //!
-//! The text area works by code point and reads a clock to group undo. Neither is visible: the
-//! composer moves and deletes by segment and groups undo steps itself, so the crate's own grouping
-//! stays off.
+//! The text area works by code point and keeps an undo step for each edit. Neither is visible: the composer moves and
+//! deletes by segment and groups undo steps itself.
 
-use tui_textarea::{CursorMove, TextArea};
+use ratatui_textarea::{CursorMove, DataCursor, TextArea};
 
 /// Maximum number of undo steps.
 const UNDO_STEPS: usize = 10_000;
@@ -42,7 +41,8 @@ impl Buffer {
 
     /// Row and column of the cursor.
     pub(super) fn cursor(&self) -> (usize, usize) {
-        self.area.cursor()
+        let DataCursor(row, column) = self.area.cursor();
+        (row, column)
     }
 
     /// Moves the cursor, clamped to the text.
