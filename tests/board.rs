@@ -13,10 +13,10 @@ use crate::support::server::{Act, Server};
 use crate::time_limit::RunInTime;
 
 /// Time after which a prompt on the screen takes keys.
-const QUIET: Duration = Duration::from_millis(700);
+pub const QUIET: Duration = Duration::from_millis(700);
 
 /// A server whose model acts as told.
-fn server(acts: Vec<Act>) -> Server {
+pub fn server(acts: Vec<Act>) -> Server {
     let (sender, started) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -28,7 +28,7 @@ fn server(acts: Vec<Act>) -> Server {
 }
 
 /// Starts a session in the background that asks.
-fn begin(home: &Path, server: &Server, prompt: &str) -> String {
+pub fn begin(home: &Path, server: &Server, prompt: &str) -> String {
     let models = format!(
         "[vendors.own]\nbase_url = \"{}\"\napi = \"openai-completions\"\napi_key = \"x\"\n\
          [[vendors.own.models]]\nid = \"m\"\n",
@@ -43,7 +43,7 @@ fn begin(home: &Path, server: &Server, prompt: &str) -> String {
     out.trim().to_owned()
 }
 
-fn wait_for_file(path: &Path) {
+pub fn wait_for_file(path: &Path) {
     let end = Instant::now() + TIMEOUT;
     while !path.exists() {
         assert!(Instant::now() < end, "{} is not there", path.display());

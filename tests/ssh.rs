@@ -1,5 +1,6 @@
 //! `tau attach ssh://…`: the real screen on a session behind a real sshd on loopback.
 
+mod servers;
 mod sshd;
 
 use std::fs;

@@ -20,7 +20,7 @@ use tau_protocol::attempt::{AttemptFile, AttemptList, AttemptNews, AttemptOrder,
 use tau_protocol::chosen::ChosenMode;
 use tau_protocol::chosen::ChosenModels;
 use tau_protocol::command::AgentCommand;
-use tau_protocol::live_session::{LiveRow, WaitingQuestions};
+use tau_protocol::live_session::{BoardList, WaitingQuestions};
 use tau_protocol::model::Model as AiModel;
 use tau_protocol::query::{QueryAnswer, SessionSource};
 use tau_protocol::session_row::SessionRow;
@@ -112,9 +112,9 @@ requests! {
     Sessions { all: bool } => sessions -> Sessions(SessionRows);
     /// The sessions in which these words occur; files stream in.
     SearchSessions { query: String, all: bool } => search_sessions -> Found(FoundSessions);
-    /// The live sessions of the user on this machine.
+    /// The live sessions of the user on this machine, and on servers in the settings.
     #[serde(skip)]
-    Board {} => board -> Board(Vec<LiveRow>);
+    Board {} => board -> Board(BoardList);
     /// Stop the run of a live session.
     #[serde(skip)]
     StopSession { id: String } => stop_session -> Done(String);
@@ -301,7 +301,7 @@ pub enum ShellReply {
     Applied(Applied),
     Settings(SettingList),
     Found(FoundSessions),
-    Board(Vec<LiveRow>),
+    Board(BoardList),
     Waiting(WaitingQuestions),
     Worktrees(Vec<WorktreeRow>),
     Attempts(AttemptList),

@@ -9,7 +9,7 @@ use tau::agent::protocol::event::{
     CompactionReason, Delta, RunEvent, SessionEvent, SessionInfo, ShellEvent, TaskEvent, TurnEvent,
 };
 use tau::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
-use tau::agent::protocol::live_session::{LiveRow, LiveState, WaitingQuestions};
+use tau::agent::protocol::live_session::{BoardList, LiveRow, LiveState, MissingServer, WaitingQuestions};
 use tau::agent::protocol::message::{Block, CompactionSummary, Message, StopReason};
 use tau::agent::protocol::query::QueryAnswer;
 use tau::agent::protocol::session_row::SessionRow;
@@ -150,6 +150,7 @@ fn board() {
         is_live: state != LiveState::Done,
         archived: id == "e",
         parent: None,
+        server: None,
     };
     let helper = |id: &str, parent: &str, title: &str| LiveRow {
         parent: Some(parent.into()),
@@ -165,8 +166,31 @@ fn board() {
         row("d", LiveState::Failed, "", 90_000, "the server is overloaded"),
         row("e", LiveState::Done, "a thing of the past", 90_000_000, "Done."),
     ];
-    super::overlays::reply(&mut screen, ShellReply::Board(rows));
+    let list = BoardList { sessions: rows.clone(), servers: Vec::new() };
+    super::overlays::reply(&mut screen, ShellReply::Board(list.clone()));
     frames(&mut screen, "board");
+    let missing =
+        |name: &str, why: Option<&str>| MissingServer { name: name.into(), why: why.map(str::to_owned) };
+    let afar = LiveRow {
+        id: "ssh://ada@box:2222#0199".into(),
+        server: Some("ada@box".into()),
+        ..row("x", LiveState::Waiting, "count the \u{1b}[2J stars", 1_000, "May I?")
+    };
+    let servers = vec![
+        missing("shop", None),
+        missing("cellar", Some("ssh: connect to host cellar port 22: Connection \u{1b}[2J refused")),
+        missing("attic", Some("no route")),
+        missing("barn", None),
+    ];
+    screen.keys("<esc>/board<enter>");
+    let sessions = rows.into_iter().chain([afar]).collect();
+    super::overlays::reply(&mut screen, ShellReply::Board(BoardList { sessions, servers: servers.clone() }));
+    frames(&mut screen, "board-servers");
+    screen.keys("<esc>/board<enter>");
+    super::overlays::reply(&mut screen, ShellReply::Board(BoardList { sessions: Vec::new(), servers }));
+    frames(&mut screen, "board-servers-none");
+    screen.keys("<esc>/board<enter>");
+    super::overlays::reply(&mut screen, ShellReply::Board(list));
     screen.keys("mgo on");
     frames(&mut screen, "board-message");
     screen.keys("<esc><tab>");
@@ -182,7 +206,7 @@ fn board() {
     frames(&mut screen, "board-one");
     screen.keys("<backspace><backspace><backspace><backspace>");
     screen.keys("<esc>/board<enter>");
-    super::overlays::reply(&mut screen, ShellReply::Board(Vec::new()));
+    super::overlays::reply(&mut screen, ShellReply::Board(BoardList::default()));
     frames(&mut screen, "board-none");
 }
 

@@ -24,6 +24,8 @@ pub(super) enum WithTau {
 pub(super) struct Sshd {
     dir: TempDir,
     child: Child,
+    /// The address of its model.
+    url: String,
 }
 
 impl Drop for Sshd {
@@ -110,7 +112,7 @@ impl Sshd {
             .stderr(fs::File::create(at("log")).unwrap())
             .spawn()
             .unwrap();
-        let sshd = Sshd { dir, child };
+        let sshd = Sshd { dir, child, url: url.to_owned() };
         let end = Instant::now() + TIMEOUT;
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let log = fs::read_to_string(sshd.dir.path().join("log")).unwrap_or_default();
@@ -123,6 +125,11 @@ impl Sshd {
     /// The home folder there.
     pub(super) fn home(&self) -> PathBuf {
         self.dir.path().join("home")
+    }
+
+    /// The address of its model.
+    pub(super) fn url(&self) -> &str {
+        &self.url
     }
 
     /// A folder to work in.
@@ -165,11 +172,35 @@ impl Sshd {
 
     /// Starts `tau attach` with arguments for a shell in a terminal.
     pub(super) fn attach(&self, arguments: &str) -> Screen {
+        self.tau(&format!("attach {arguments}"))
+    }
+
+    /// Starts tau with arguments for a shell in a terminal.
+    pub(super) fn tau(&self, arguments: &str) -> Screen {
         let script = format!(
-            "export TAU_SSH={}/ssh\n\"$TAU_BIN\" attach {arguments}\necho \"exit=$?\"; cat",
+            "export TAU_SSH={}/ssh\n\"$TAU_BIN\" {arguments}\necho \"exit=$?\"; cat",
             self.dir.path().display()
         );
         Screen::program(Path::new("/bin/bash"), &["-c", &script], 100, 24)
+    }
+
+    /// Starts tau like this with these servers in its settings. Each start of ssh leaves a line in a file.
+    pub(super) fn with_servers(&self, servers: &[&str], arguments: &str) -> Screen {
+        let (root, list) = (self.dir.path().display(), servers.join("\", \""));
+        executable(
+            &self.dir.path().join("counted"),
+            &format!("#!/bin/sh\necho started >>{}\nexec {root}/ssh \"$@\"\n", self.starts().display()),
+        );
+        let script = format!(
+            "export TAU_SSH={root}/counted\nmkdir -p $TAU_HOME\necho 'servers = [\"{list}\"]' >$TAU_HOME/config.toml\n\
+             \"$TAU_BIN\" {arguments}\necho \"exit=$?\"; cat"
+        );
+        Screen::program(Path::new("/bin/bash"), &["-c", &script], 100, 30)
+    }
+
+    /// The file with a line for each start of ssh.
+    pub(super) fn starts(&self) -> PathBuf {
+        self.dir.path().join("starts")
     }
 
     /// Like [`Self::attach`], with a single argument of any characters.
@@ -189,10 +220,15 @@ impl Sshd {
     }
 
     fn output(&self, arguments: &[&str]) -> Output {
-        let client = tempfile::tempdir().unwrap();
-        fs::create_dir(client.path().join("work")).unwrap();
-        let mut command = crate::live::command(client.path(), &["attach"]);
-        command.args(arguments).env("TAU_SSH", self.dir.path().join("ssh")).env("TERM", "xterm-256color");
-        command.output_in_time()
+        self.client(&[&["attach"][..], arguments].concat()).output_in_time()
+    }
+
+    /// Tau on the user's machine, without a terminal.
+    pub(super) fn client(&self, arguments: &[&str]) -> Command {
+        let home = self.dir.path().join("client");
+        fs::create_dir_all(home.join("work")).unwrap();
+        let mut command = crate::live::command(&home, arguments);
+        command.env("TAU_SSH", self.dir.path().join("ssh")).env("TERM", "xterm-256color");
+        command
     }
 }

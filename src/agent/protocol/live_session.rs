@@ -42,10 +42,30 @@ impl LiveState {
     }
 }
 
+/// What the board shows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BoardList {
+    pub sessions: Vec<LiveRow>,
+    /// The servers that are not connected.
+    pub servers: Vec<MissingServer>,
+}
+
+/// A server whose sessions are not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MissingServer {
+    /// The machine, as the user knows it.
+    pub name: String,
+    /// Why there is no connection; absent during the first attempt.
+    pub why: Option<String>,
+}
+
 /// A session of the board.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LiveRow {
+    /// Its ID; on a server with the address of that before it, as `ssh://HOST#ID`.
     pub id: String,
     pub state: LiveState,
     pub title: String,
@@ -66,6 +86,9 @@ pub struct LiveRow {
     /// The id of the session whose helper it is.
     #[serde(default)]
     pub parent: Option<String>,
+    /// The machine that it is on, if it is on another one.
+    #[serde(default)]
+    pub server: Option<String>,
 }
 
 /// The calls and questions that wait for the user in a session, oldest first.

@@ -21,6 +21,7 @@ pub mod paths;
 pub mod permission_rules;
 pub mod private_files;
 pub mod sandbox;
+pub mod servers;
 pub mod spending;
 pub mod table;
 mod toml_errors;

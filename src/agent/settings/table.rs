@@ -15,6 +15,7 @@ use super::hooks::HookTable;
 use super::images::ImageProtocol;
 use super::mcp_servers::McpTable;
 use super::sandbox::NetworkAccess;
+use super::servers::Servers;
 use super::value::{self, BaseUrl, SettingValue, Temperature, ValueKind};
 use super::web::{PrivateHosts, WebSearch};
 use crate::secrets::Secret;
@@ -357,6 +358,8 @@ settings! {
     };
     /// What a session at work does when its terminal closes: stop, or continue in the background
     on_hangup: OnHangup = OnHangup::Stop, Columns { screen: true, ..COLUMNS };
+    /// Machines whose sessions the board shows, too: ssh://HOST, or ssh://HOST/FOLDER for those in a folder
+    servers: Servers, Columns { live: true, screen: true, ..COLUMNS };
     /// Skills and other extensions to turn off, as `skill:name`
     extensions_off: Vec<String>, Columns { live: true, ..COLUMNS };
     /// Shell that runs commands

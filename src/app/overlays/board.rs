@@ -1,5 +1,5 @@
-//! The board: all live sessions of the user on this machine, and the results of those that ran in the
-//! background.
+//! The board: all live sessions of the user on this machine and on the servers in the settings, and the results
+//! of those that ran in the background.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
 use crate::msg::Millis;
 use crate::outcome::KeyOutcome;
-use tau_protocol::live_session::LiveRow;
+use tau_protocol::live_session::{BoardList, LiveRow, MissingServer};
 
 /// The time between two looks at the sessions.
 pub(crate) const REFRESH: Millis = 1_000;
@@ -20,6 +20,8 @@ pub struct BoardView {
     pub list: List<LiveRow>,
     /// Whether it shows what was put away, in place of the rest.
     pub is_archive: bool,
+    /// The servers that are not connected.
+    pub servers: Vec<MissingServer>,
     /// The message that is being written.
     pub message: Option<BoardMessage>,
     /// All sessions, also those that are not shown.
@@ -53,7 +55,8 @@ pub(crate) enum BoardChoice {
 impl ListRow for LiveRow {
     fn texts(&self) -> Vec<Cow<'_, str>> {
         let texts = [self.title.as_str(), self.state.name(), &self.last_line, &self.id].map(Cow::Borrowed);
-        texts.into_iter().chain([self.directory.to_string_lossy()]).collect()
+        let server = self.server.as_deref().map(Cow::Borrowed);
+        texts.into_iter().chain([self.directory.to_string_lossy()]).chain(server).collect()
     }
 
     fn is_same(&self, other: &Self) -> bool {
@@ -73,7 +76,9 @@ impl BoardView {
     }
 
     /// Fills in the current sessions; the selection stays on its session.
-    pub(crate) fn fill(&mut self, mut rows: Vec<LiveRow>) {
+    pub(crate) fn fill(&mut self, list: BoardList) {
+        let BoardList { sessions: mut rows, servers } = list;
+        self.servers = servers;
         rows.sort_by_key(|row| (row.state, std::cmp::Reverse(row.changed)));
         self.all = below_parents(rows, |row| row.id.clone(), |row| row.parent.clone());
         self.show();

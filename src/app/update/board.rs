@@ -9,11 +9,11 @@ use crate::overlays::board::{BoardChoice, BoardView, REFRESH};
 use crate::overlays::list::{List, report};
 use crate::overlays::overlay::Overlay;
 use crate::printable::Printable;
-use crate::request::{ShellRequest, Ticket};
+use crate::request::{EditorSource, ShellRequest, Ticket};
 use tau_protocol::approval::ApprovalOutcome;
 use tau_protocol::command::{AgentCommand, TaskCommand};
 use tau_protocol::event::NoticeLevel;
-use tau_protocol::live_session::{LiveRow, LiveState, WaitingQuestions};
+use tau_protocol::live_session::{BoardList, LiveState, WaitingQuestions};
 use tau_protocol::query::QueryAnswer;
 use tau_tools::user_error::UserError;
 
@@ -49,12 +49,12 @@ pub(super) fn look(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Fills in the sessions.
-pub(super) fn fill(model: &mut Model, ticket: Ticket, answer: Result<Vec<LiveRow>, UserError>) {
+pub(super) fn fill(model: &mut Model, ticket: Ticket, answer: Result<BoardList, UserError>) {
     let Some(view) = model.open::<BoardView>().filter(|view| view.list.ticket == Some(ticket)) else {
         return;
     };
     match answer {
-        Ok(rows) => view.fill(rows),
+        Ok(list) => view.fill(list),
         Err(error) => view.list.fail(&error),
     }
 }
@@ -241,6 +241,16 @@ pub(super) fn pass_on(model: &mut Model, asked: Vec<Effect>, effects: &mut Vec<E
                 | AgentCommand::Shell(_) => continue,
             };
             (ShellRequest::AnswerSession { id, command: Box::new(command) }, own)
+        } else if is_on_server(&id)
+            && matches!(
+                &effect,
+                Effect::Ask(_, ShellRequest::OpenInEditor { source: EditorSource::File { .. } })
+            )
+        {
+            if let Some(answering) = &mut model.answering {
+                answering.model.remark("this file is on the server; open the session to look at it");
+            }
+            continue;
         } else if let Effect::Ask(
             own,
             request @ (ShellRequest::Editor { .. } | ShellRequest::OpenInEditor { .. }),
@@ -260,6 +270,11 @@ pub(super) fn pass_on(model: &mut Model, asked: Vec<Effect>, effects: &mut Vec<E
             }
         }
     }
+}
+
+/// Whether the session of this id is on another machine.
+fn is_on_server(id: &str) -> bool {
+    id.contains('#')
 }
 
 /// The ticket of the model of the questions, if it wanted this from the screen.

@@ -20,7 +20,7 @@ use tau_protocol::attempt::{AttemptFile, AttemptList, AttemptNews, AttemptOrder,
 use tau_protocol::chosen::ChosenMode;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::event::NoticeLevel;
-use tau_protocol::live_session::{LiveRow, WaitingQuestions};
+use tau_protocol::live_session::{BoardList, WaitingQuestions};
 use tau_protocol::query::{QueryAnswer, SessionSource};
 use tau_protocol::session_row::LastExchange;
 use tau_protocol::trust::Folder;
@@ -76,7 +76,7 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn board(&mut self, answer: Result<Vec<LiveRow>, UserError>) {
+    fn board(&mut self, answer: Result<BoardList, UserError>) {
         board::fill(self.model, self.ticket, answer);
     }
 

@@ -11,7 +11,8 @@ the open one that was used last, else the newest saved one. Quitting detaches; t
 See docs/server.md.
 
 ssh://[USER@]HOST[:PORT]/FOLDER runs your ssh, and attaches to the open session of that folder there, or
-begins one; /~/FOLDER is below the home folder there. A broken connection comes back. See docs/sessions.md.
+begins one; /~/FOLDER is below the home folder there, ssh://HOST#ID is a session. A broken connection comes
+back. See docs/sessions.md.
 
 Exit codes: 2 usage, 3 no server, no token or no such session; else those of signals
 To send the word as a prompt: tau -- attach";

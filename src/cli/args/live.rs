@@ -12,7 +12,7 @@ To send the word as a prompt: tau -- logs";
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tau logs", bin_name = "tau logs", about = "Print the answers of a session", after_help = LOGS)]
 pub(crate) struct LogsArgs {
-    /// The session: its ID, or the beginning or the last digits of it
+    /// The session: its ID, or the beginning or the last digits of it; ssh://HOST#ID on another machine
     #[arg(value_name = "ID")]
     pub id: String,
     /// Print what is answered until the run ends
@@ -31,7 +31,7 @@ To send the word as a prompt: tau -- wait";
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tau wait", bin_name = "tau wait", about = "Wait until a session's run has ended", after_help = WAIT)]
 pub(crate) struct WaitArgs {
-    /// The session: its ID, or the beginning or the last digits of it
+    /// The session: its ID, or the beginning or the last digits of it; ssh://HOST#ID on another machine
     #[arg(value_name = "ID")]
     pub id: String,
 }
@@ -46,7 +46,7 @@ To send the word as a prompt: tau -- stop";
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tau stop", bin_name = "tau stop", about = "Stop a session's run", after_help = STOP)]
 pub(crate) struct StopArgs {
-    /// The session: its ID, or the beginning or the last digits of it
+    /// The session: its ID, or the beginning or the last digits of it; ssh://HOST#ID on another machine
     #[arg(value_name = "ID")]
     pub id: String,
 }
@@ -63,7 +63,7 @@ To send the word as a prompt: tau -- send";
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tau send", bin_name = "tau send", about = "Send a message to a session", after_help = SEND)]
 pub(crate) struct SendArgs {
-    /// The session: its ID, or the beginning or the last digits of it
+    /// The session: its ID, or the beginning or the last digits of it; ssh://HOST#ID on another machine
     #[arg(value_name = "ID")]
     pub id: String,
     /// The message
@@ -93,6 +93,7 @@ pub(crate) struct JobsArgs {
 const BOARD: &str = "\
 Those that wait for you come first. Enter opens a session, a answers what waits in it, m sends a message,
 x stops its run, h archives its result; Tab shows what is archived. /board or Ctrl+X l shows it in a session.
+Those of machines that the setting `servers` names (ssh://HOST) are among them.
 
 Exit codes: those of tau
 To send the word as a prompt: tau -- board";

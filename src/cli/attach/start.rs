@@ -5,7 +5,6 @@ use std::path::Path;
 
 use super::running::{RunningServer, running};
 use super::server::{Address, Server, split_link};
-use super::ssh::address::SCHEME;
 use super::ssh::{self, Wish};
 use super::wire::Wanted;
 use crate::args::CliArgs;
@@ -17,6 +16,7 @@ use crate::process::exit::{Exit, Refusal, fail};
 use crate::tui;
 use crate::tui::start::{PROFILE, check_terminal, run_attached};
 use tau_agent::session::list;
+use tau_agent::settings::servers::SCHEME;
 
 /// The default address of `tau serve`.
 const USUAL: &str = "http://127.0.0.1:4180";

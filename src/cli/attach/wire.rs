@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use tau_protocol::command::{AgentCommand, SessionChange};
 use tau_protocol::event::AgentEvent;
-use tau_protocol::live_session::LiveRow;
+use tau_protocol::live_session::{LiveRow, WaitingQuestions};
+use tau_protocol::query::QueryAnswer;
 
 /// The number of the wire format. Raise it with every change of a type that is sent; a test compares their
 /// definitions with `tests/goldens/attach_wire.txt`.
-const WIRE: u32 = 18;
+const WIRE: u32 = 19;
 
 /// The protocol of this build: the version of tau and the number of its wire format, since two builds of one
 /// version may differ in it.
@@ -31,6 +32,8 @@ pub(crate) mod relay {
     pub(crate) const PROTOCOL: &str = "protocol";
     /// The argument after it, to serve.
     pub(crate) const SERVE: &str = "serve";
+    /// The argument after it, to run a command.
+    pub(crate) const RUN: &str = "run";
     /// The prefix of each line to the client, to tell it apart from what a login shell prints.
     pub(crate) const MARK: &str = "tau-attach: ";
 }
@@ -71,6 +74,8 @@ pub(crate) struct Hello {
     pub new: bool,
     /// Whether the session is known, as the connection was lost: nothing is looked for.
     pub again: bool,
+    /// Whether the connection is for a board: no session is opened, and [`BoardAsk`] follow.
+    pub board: bool,
 }
 
 /// The answer of a relay to [`Hello`].
@@ -81,6 +86,8 @@ pub(crate) enum Welcome {
     Session { id: String, directory: PathBuf },
     /// Neither a folder nor a session was named: these are open. Another [`Hello`] follows.
     Choose { sessions: Vec<LiveRow> },
+    /// The sessions of the folder, or all, are shown on a board.
+    Board,
     /// It cannot be done, for this reason.
     Refused { why: String },
 }
@@ -164,4 +171,59 @@ pub(crate) struct Happened {
     /// The position after them; `None` where they are for this client alone and have no position.
     pub id: Option<String>,
     pub events: Vec<AgentEvent>,
+}
+
+/// The path of [`BoardAsk`].
+pub(crate) const BOARD: &str = "/api/board";
+
+/// A request of a board on another machine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub(crate) enum BoardAsk {
+    /// The sessions, once they differ from those of this number, which an earlier answer had.
+    List { known: Option<u64> },
+    /// What waits for the user in a session.
+    Waiting { id: String },
+    /// An answer to that, or a question about it.
+    Answer { id: String, command: Box<AgentCommand> },
+    /// Stop the run.
+    Stop { id: String },
+    /// Send a message.
+    Send { id: String, text: String },
+    /// Put the result away, or bring it back.
+    Archive { id: String, archived: bool },
+}
+
+/// The answer to [`BoardAsk`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub(crate) enum BoardAnswer {
+    /// The sessions, absent where they are as known.
+    Listed { known: u64, sessions: Option<Vec<LiveRow>> },
+    /// What waits.
+    Waiting { waiting: WaitingQuestions },
+    /// What the session says.
+    Answered { answer: Option<QueryAnswer> },
+    /// It was done, if there was anything to do.
+    Done { done: bool },
+}
+
+/// A command for a session of another machine: the first line to a relay that runs one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct FarCommand {
+    /// The ID of the session, its beginning or its last digits.
+    pub id: String,
+    /// The machine, as an address that the user can use.
+    pub machine: String,
+    pub command: FarWord,
+}
+
+/// What is done about the session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FarWord {
+    Logs { follow: bool },
+    Wait,
+    Stop,
+    Send { text: String },
 }

@@ -12,6 +12,8 @@ use super::start;
 use crate::args::CliArgs;
 use crate::args::live::{LogsArgs, SendArgs, StopArgs, WaitArgs};
 use crate::attach::server::{Server, Trouble};
+use crate::attach::ssh::far;
+use crate::attach::wire::{FarCommand, FarWord};
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::compose::session_lookup;
 use crate::headless::answer::line_ended;
@@ -93,9 +95,24 @@ fn refused(trouble: &Trouble) -> Refusal {
     Refusal::config(trouble.text())
 }
 
+/// Carries out a command from another machine; returns its end.
+pub(crate) fn run_far(FarCommand { id, machine, command }: FarCommand) -> Exit {
+    match command {
+        FarWord::Logs { follow } => logs_of(&id, follow),
+        FarWord::Wait => wait_for(&id, &|id| format!("{machine}#{id}")),
+        FarWord::Stop => stop_run(&id),
+        FarWord::Send { text } => send_text(&id, &text),
+    }
+}
+
 /// Runs `tau wait`; returns the end of the session's last run.
 pub(crate) fn wait(args: &WaitArgs) -> Exit {
-    let named = match Named::find(&args.id) {
+    far::run(&args.id, || FarWord::Wait).unwrap_or_else(|| wait_for(&args.id, &str::to_owned))
+}
+
+/// Waits for a session; `in_use` makes an ID one that the user can use.
+fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
+    let named = match Named::find(id) {
         Ok(named) => named,
         Err(refusal) => return refusal.fail(),
     };
@@ -106,13 +123,13 @@ pub(crate) fn wait(args: &WaitArgs) -> Exit {
             return Exit::Ok;
         };
         if found.is_interrupted() {
-            return Refusal { exit: Exit::Crash, text: interrupted(&named.id) }.fail();
+            return Refusal { exit: Exit::Crash, text: interrupted(&in_use(&named.id)) }.fail();
         }
         match (found.state(), found.record.exit) {
             (LiveState::Running, _) => {}
             (LiveState::Waiting, _) => {
                 if !std::mem::replace(&mut told, true) {
-                    warn(&format!("the session waits for you: tau attach {}", named.id));
+                    warn(&format!("the session waits for you: tau attach {}", in_use(&named.id)));
                 }
             }
             (_, code) => {
@@ -133,8 +150,12 @@ fn interrupted(id: &str) -> String {
 
 /// Runs `tau stop`; returns the program's end.
 pub(crate) fn stop(args: &StopArgs) -> Exit {
+    far::run(&args.id, || FarWord::Stop).unwrap_or_else(|| stop_run(&args.id))
+}
+
+fn stop_run(id: &str) -> Exit {
     on_runtime(async {
-        let named = Named::find(&args.id)?;
+        let named = Named::find(id)?;
         let network = named.environment.settings.network();
         let others = Others::new(named.environment.paths.clone(), network);
         if !others.stop(&named.id).await.map_err(Refusal::config)? {
@@ -156,18 +177,22 @@ pub(crate) fn send(args: &SendArgs) -> Exit {
     if text.trim().is_empty() {
         return Refusal::usage("the message is empty: pass it as an argument or pipe it in").fail();
     }
-    let named = match Named::find(&args.id) {
+    far::run(&args.id, || FarWord::Send { text: text.clone() }).unwrap_or_else(|| send_text(&args.id, &text))
+}
+
+fn send_text(id: &str, text: &str) -> Exit {
+    let named = match Named::find(id) {
         Ok(named) => named,
         Err(refusal) => return refusal.fail(),
     };
     match named.server() {
         Ok(Some(server)) => on_runtime(async {
-            others::send_to(&server, &named.id, &text).await.map_err(|trouble| refused(&trouble))?;
+            others::send_to(&server, &named.id, text).await.map_err(|trouble| refused(&trouble))?;
             Ok(Exit::Ok)
         }),
         Ok(None) => {
-            let arguments = ["-b", "--session", &named.id, "--", &text].map(OsString::from);
-            match start::begin(&arguments) {
+            let arguments = ["-b", "--session", &named.id, "--", text].map(OsString::from);
+            match start::begin(&arguments, false) {
                 Ok(_) => Exit::Ok,
                 Err(exit) => exit,
             }
@@ -178,9 +203,14 @@ pub(crate) fn send(args: &SendArgs) -> Exit {
 
 /// Runs `tau logs`; returns the program's end.
 pub(crate) fn logs(args: &LogsArgs) -> Exit {
+    let follow = args.follow;
+    far::run(&args.id, || FarWord::Logs { follow }).unwrap_or_else(|| logs_of(&args.id, follow))
+}
+
+fn logs_of(id: &str, follow: bool) -> Exit {
     on_runtime(async {
-        let named = Named::find(&args.id)?;
-        let server = named.server()?.filter(|_| args.follow);
+        let named = Named::find(id)?;
+        let server = named.server()?.filter(|_| follow);
         let Some(server) = server else {
             let texts = named.file.as_deref().map(|file| answers(file, None)).transpose()?;
             return Ok(print(&texts.unwrap_or_default()));

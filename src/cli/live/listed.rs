@@ -15,6 +15,8 @@ const AGAIN: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub struct Listed {
     known: Option<Known>,
+    /// The number of times that they were found changed.
+    changes: u64,
 }
 
 #[derive(Debug)]
@@ -26,6 +28,11 @@ struct Known {
 }
 
 impl Listed {
+    /// The number of the rows as last read: it grows when they change.
+    pub fn number(&self) -> u64 {
+        self.changes
+    }
+
     /// The current rows.
     pub fn rows(&mut self, paths: &Paths) -> Vec<LiveRow> {
         let modified = record::changed_at(paths);
@@ -38,7 +45,11 @@ impl Listed {
         if let Some(known) = self.known.as_ref().filter(is_current) {
             return known.rows.clone();
         }
-        let rows: Vec<LiveRow> = record::all(paths).into_values().map(FoundRecord::row).collect();
+        let mut rows: Vec<LiveRow> = record::all(paths).into_values().map(FoundRecord::row).collect();
+        rows.sort_by(|one, other| one.id.cmp(&other.id));
+        if self.known.as_ref().is_none_or(|known| known.rows != rows) {
+            self.changes += 1;
+        }
         self.known = modified.map(|modified| Known { modified, read: now, rows: rows.clone() });
         rows
     }

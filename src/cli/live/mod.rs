@@ -4,8 +4,10 @@
 //! describes it in a [`record`] that [`registry`] keeps up to date; [`hosting`] is both. A screen does so by
 //! [`published`]. [`host`] is such a process without a terminal, begun by [`start`]; [`commands`] are the
 //! clients `tau logs`, `wait`, `stop` and `send`. [`others`] are the sessions of other processes, [`listed`] the
-//! rows of the board, [`relay`] the way to them from another machine.
+//! rows of the board, [`board_servers`] those of other machines. [`relay`] is the way from another machine to the
+//! sessions here, [`relayed_board`] the board of one.
 
+pub(crate) mod board_servers;
 pub(crate) mod commands;
 pub(crate) mod host;
 pub(crate) mod hosting;
@@ -15,5 +17,6 @@ pub(crate) mod published;
 pub(crate) mod record;
 pub(crate) mod registry;
 pub(crate) mod relay;
+mod relayed_board;
 pub(crate) mod socket;
 pub(crate) mod start;

@@ -16,6 +16,7 @@ use tau_agent::settings::Paths;
 use tau_agent::settings::private_files::{LockFile, read_capped};
 use tau_app::screen_place::ScreenPlace;
 use tau_protocol::live_session::{LiveRow, LiveState};
+use tau_tools::user_error::UserError;
 
 /// Maximum size of a file, in bytes.
 const MAX_SIZE: u64 = 64 * 1024;
@@ -93,7 +94,21 @@ impl FoundRecord {
         let (state, is_live) = (self.state(), self.is_live);
         let LiveRecord { id, directory, title, model, cost, last_line, changed, archived, parent, .. } =
             self.record;
-        LiveRow { id, state, title, directory, model, cost, last_line, changed, is_live, archived, parent }
+        let server = None;
+        LiveRow {
+            id,
+            state,
+            title,
+            directory,
+            model,
+            cost,
+            last_line,
+            changed,
+            is_live,
+            archived,
+            parent,
+            server,
+        }
     }
 
     /// The address of its process.
@@ -247,6 +262,14 @@ pub(crate) fn interrupted(paths: &Paths, directory: &Path) -> Vec<LiveRecord> {
 /// The time of the last change of any record; `None` if there are none.
 pub(crate) fn changed_at(paths: &Paths) -> Option<SystemTime> {
     std::fs::metadata(folder(paths)).and_then(|found| found.modified()).ok()
+}
+
+/// Like [`archive`], with an error in words for the user.
+pub(crate) fn put_away(paths: &Paths, id: &str, archived: bool) -> Result<(), UserError> {
+    archive(paths, id, archived).map_err(|error| match error.kind() {
+        io::ErrorKind::ResourceBusy => STILL_OPEN.into(),
+        _ => UserError::new("cannot archive the session").because(error),
+    })
 }
 
 /// The refusal to archive a session that is open.

@@ -9,9 +9,9 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use axum::body::Body;
+use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::Method;
 use axum::response::{IntoResponse, Response};
@@ -21,12 +21,13 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::sync::Mutex;
 
-use super::commands::known;
+use super::commands::{self, known};
 use super::record;
+use super::relayed_board::RelayedBoard;
 use super::start;
 use crate::args::CliArgs;
-use crate::attach::wire::relay::{MARK, PROTOCOL, SERVE};
-use crate::attach::wire::{Hello, Welcome, spoken};
+use crate::attach::wire::relay::{MARK, PROTOCOL, RUN, SERVE};
+use crate::attach::wire::{FarCommand, Hello, Left, Welcome, spoken};
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::compose::session_lookup;
 use crate::process::exit::{Exit, fail, say};
@@ -46,14 +47,33 @@ const MAX_BODY: usize = 32 << 20;
 /// The interval at which the client is asked for a sign of life, and the longest wait for it.
 const ASKED: Duration = Duration::from_secs(15);
 const SILENT: Duration = Duration::from_secs(45);
+/// The longest wait until a session that was opened is registered, and the interval at which that is looked at.
+const REGISTERED: Duration = Duration::from_secs(3);
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Runs the process; returns its end.
 pub(crate) fn run(arguments: &[OsString]) -> Exit {
     match arguments {
         [what] if what == PROTOCOL => say(&format!("{}\n", spoken())),
         [what] if what == SERVE => serve().unwrap_or_else(|error| fail(Exit::Config, &error)),
+        [what] if what == RUN => run_command().unwrap_or_else(|error| fail(Exit::Config, &error)),
         _ => fail(Exit::Usage, "this is what `tau attach ssh://HOST` starts: it is not for users"),
     }
+}
+
+/// Carries out the command of a client, whose end ends it.
+fn run_command() -> Result<Exit, UserError> {
+    let Some(line) = line().map_err(UserError::of)? else { return Ok(Exit::Ok) };
+    let far: FarCommand = serde_json::from_slice(&line).map_err(UserError::of)?;
+    if say(&format!("{MARK}\n")) != Exit::Ok {
+        return Ok(Exit::Ok);
+    }
+    std::thread::spawn(|| {
+        // Nothing more comes.
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        std::process::exit(1);
+    });
+    Ok(commands::run_far(far))
 }
 
 fn serve() -> Result<Exit, UserError> {
@@ -71,6 +91,7 @@ fn serve() -> Result<Exit, UserError> {
         writeln!(out, "{MARK}{text}").and_then(|()| out.flush()).map_err(|error| error.to_string())?;
         match welcome {
             Welcome::Session { directory, .. } => break (hello, directory),
+            Welcome::Board => return serve_board(hello, environment),
             Welcome::Choose { .. } => {}
             Welcome::Refused { .. } => return Ok(Exit::Config),
         }
@@ -82,12 +103,55 @@ fn serve() -> Result<Exit, UserError> {
         directory,
         opening: Mutex::default(),
     });
+    until_the_end(answer_all(move |request| {
+        let relay = Arc::clone(&relay);
+        async move { relay.passed_on(request).await.unwrap_or_else(IntoResponse::into_response) }
+    }))
+}
+
+/// Answers the requests of a board.
+fn serve_board(hello: Hello, environment: Environment) -> Result<Exit, UserError> {
+    let guard = Guard::new(&hello.token, None, Vec::new(), u32::MAX);
+    let directory = hello.directory.as_deref().map(|text| folder(text, false)).transpose()?;
+    let network = environment.settings.network();
+    let board = Arc::new(RelayedBoard::new(environment.paths, network, directory));
+    let guard = Arc::new(guard);
+    until_the_end(answer_all(move |request| {
+        let (board, guard) = (Arc::clone(&board), Arc::clone(&guard));
+        async move {
+            match guard.token(request.headers()) {
+                Ok(()) => board.answer(request).await.unwrap_or_else(IntoResponse::into_response),
+                Err(problem) => problem.into_response(),
+            }
+        }
+    }))
+}
+
+/// Runs this to its end.
+fn until_the_end(work: impl Future<Output = ()>) -> Result<Exit, UserError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("cannot start: {error}"))?;
-    runtime.block_on(relay.answer_all());
+    runtime.block_on(work);
     // The thread that reads standard input must not delay the end.
     runtime.shutdown_background();
     Ok(Exit::Ok)
+}
+
+/// Answers the requests of the client until the connection ends.
+async fn answer_all<W: Future<Output = Response> + Send + 'static>(
+    answer: impl Fn(Request) -> W + Clone + Send + 'static,
+) {
+    let streams = TokioIo::new(tokio::io::join(tokio::io::stdin(), tokio::io::stdout()));
+    let service = service_fn(move |request: axum::http::Request<Incoming>| {
+        let answered = answer(request.map(Body::new));
+        async move { Ok::<_, Infallible>(answered.await) }
+    });
+    let mut server = http2::Builder::new(TokioExecutor::new());
+    server.timer(TokioTimer::new()).adaptive_window(true);
+    server.keep_alive_interval(ASKED).keep_alive_timeout(SILENT);
+    if let Err(error) = server.serve_connection(streams, service).await {
+        tracing::debug!(%error, "the connection of a client ended");
+    }
 }
 
 /// A line of standard input; `None` at its end. Reads nothing beyond it, as other bytes follow.
@@ -109,6 +173,9 @@ fn line() -> io::Result<Option<Vec<u8>>> {
 /// Finds the session that a client wants, or begins it. The error is a sentence.
 fn welcome(hello: &Hello, paths: &Paths, root: &Path) -> Result<Welcome, UserError> {
     let directory = hello.directory.as_deref().map(|text| folder(text, hello.again)).transpose()?;
+    if hello.board {
+        return Ok(Welcome::Board);
+    }
     if let Some(wanted) = &hello.session {
         let here = || std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
         let (id, of_session) = match hello.again {
@@ -170,6 +237,11 @@ fn folder(text: &str, known: bool) -> Result<PathBuf, UserError> {
     }
 }
 
+/// Whether a request leaves its session for another one.
+fn path_leaves(path: &str) -> bool {
+    path.ends_with("/leave")
+}
+
 /// The requests of the client.
 struct Relay {
     guard: Guard,
@@ -181,31 +253,13 @@ struct Relay {
 }
 
 impl Relay {
-    /// Answers until the connection ends.
-    async fn answer_all(self: Arc<Self>) {
-        let streams = TokioIo::new(tokio::io::join(tokio::io::stdin(), tokio::io::stdout()));
-        let service = service_fn(move |request: axum::http::Request<Incoming>| {
-            let relay = Arc::clone(&self);
-            async move { Ok::<_, Infallible>(relay.answer(request.map(Body::new)).await) }
-        });
-        let mut server = http2::Builder::new(TokioExecutor::new());
-        server.timer(TokioTimer::new()).adaptive_window(true);
-        server.keep_alive_interval(ASKED).keep_alive_timeout(SILENT);
-        if let Err(error) = server.serve_connection(streams, service).await {
-            tracing::debug!(%error, "the connection of a client ended");
-        }
-    }
-
-    async fn answer(&self, request: Request) -> Response {
-        self.passed_on(request).await.unwrap_or_else(IntoResponse::into_response)
-    }
-
+    /// Passes a request on to the process that has its session open.
     async fn passed_on(&self, request: Request) -> Result<Response, Problem> {
         self.guard.token(request.headers())?;
         let path = request.uri().path();
         let nothing = || Problem::not_found("there is nothing at this path; see /openapi.json");
         let id = session_in(path).ok_or_else(nothing)?.to_owned();
-        let opens = path.ends_with("/attach") && request.method() == Method::GET || path.ends_with("/leave");
+        let opens = path.ends_with("/attach") && request.method() == Method::GET || path_leaves(path);
         let _opening = self.opening.lock().await;
         let owner = match self.elsewhere.owner(&id) {
             Some(owner) => owner,
@@ -217,6 +271,22 @@ impl Relay {
             None => return Err(Problem::conflict("not-open", format!("the session {id} is not open"))),
         };
         drop(_opening);
-        self.elsewhere.pass_on(&owner, request, MAX_BODY, None).await
+        let leaves = path_leaves(request.uri().path());
+        let response = self.elsewhere.pass_on(&owner, request, MAX_BODY, None).await?;
+        if leaves { self.when_registered(response).await } else { Ok(response) }
+    }
+
+    /// Returns the answer of a process that has opened another session once that is known to be open there: else it
+    /// would be opened twice.
+    async fn when_registered(&self, response: Response) -> Result<Response, Problem> {
+        let (parts, body) = response.into_parts();
+        let body = to_bytes(body, MAX_BODY).await.map_err(|error| Problem::failed(error.to_string()))?;
+        let left: Option<Left> = serde_json::from_slice(&body).ok();
+        let is_missing = |left: &Left| self.elsewhere.owner(&left.id).is_none();
+        let end = Instant::now() + REGISTERED;
+        while left.as_ref().is_some_and(is_missing) && Instant::now() < end {
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(Response::from_parts(parts, Body::from(body)))
     }
 }

@@ -20,18 +20,22 @@ pub(crate) const OPEN: &str = "--live-open";
 /// Starts `tau -b`: prints the session's id once its prompt is saved; returns the program's end.
 /// `arguments` are those of the program, without its name.
 pub(crate) fn run(arguments: &[OsString]) -> Exit {
-    match begin(arguments) {
+    match begin(arguments, true) {
         Ok(id) => say(&format!("{id}\n")),
         Err(exit) => exit,
     }
 }
 
-/// Starts the process, which reports its own faults; returns the session's id, or the program's end.
-pub(crate) fn begin(arguments: &[OsString]) -> Result<String, Exit> {
+/// Starts the process, which reports its own faults; returns the session's id, or the program's end. Standard input
+/// is a part of its prompt only if it `reads_input`.
+pub(crate) fn begin(arguments: &[OsString], reads_input: bool) -> Result<String, Exit> {
     let cannot = |error: std::io::Error| fail(Exit::Config, &format!("cannot start the session: {error}"));
     let program = std::env::current_exe().map_err(cannot)?;
     let mut command = Command::new(program);
     command.arg(WORD).args(arguments).stdout(Stdio::piped());
+    if !reads_input {
+        command.stdin(Stdio::null());
+    }
     let mut child = command.spawn().map_err(cannot)?;
     let mut id = String::new();
     let out = child.stdout.take();

@@ -34,8 +34,8 @@ mod linux {
     use nix::libc;
     use rustix::process::{Signal, getpid, getppid, kill_process, set_parent_process_death_signal, setsid};
 
-    /// Maximum length of a session's id with a line break, in bytes.
-    const MAX_ID: usize = 256;
+    /// Maximum length of a session's id with the address of its server and a line break, in bytes.
+    const MAX_ID: usize = 8_192;
 
     /// The child's end of the connection to the waiting process.
     static WAITER: OnceLock<UnixStream> = OnceLock::new();

@@ -1,6 +1,7 @@
 //! The work of requests: one method for each row of the table in `app/request`.
 
 mod attempt_requests;
+mod board_requests;
 pub(crate) mod call;
 pub(crate) mod files;
 mod login_requests;
@@ -21,9 +22,9 @@ use crate::attempts::host::Hosted;
 use crate::compose::environment::{self, Connections};
 use crate::compose::{AgentPrompt, Setup, sandbox};
 use crate::compose::{reload, setting_list};
+use crate::live::board_servers::BoardServers;
 use crate::live::commands;
 use crate::live::listed::Listed;
-use crate::live::others::Others;
 use crate::live::record;
 use crate::tui::{clipboard, editor};
 use parking_lot::Mutex;
@@ -42,7 +43,7 @@ use tau_app::status_facts::StatusFacts;
 use tau_protocol::attempt::{AttemptFile, AttemptList, AttemptNews, AttemptOrder, AttemptPart};
 use tau_protocol::chosen::ChosenMode;
 use tau_protocol::command::AgentCommand;
-use tau_protocol::live_session::{LiveRow, WaitingQuestions};
+use tau_protocol::live_session::{BoardList, WaitingQuestions};
 use tau_protocol::model::Model;
 use tau_protocol::query::{QueryAnswer, SessionSource};
 use tau_protocol::session_row::LastExchange;
@@ -80,6 +81,8 @@ pub struct Services {
     pub files: FileIndex,
     /// The sessions of the board.
     pub board: Mutex<Listed>,
+    /// The other machines of the board.
+    pub board_servers: BoardServers,
     /// Where the running login takes addresses that are pasted.
     pub pasted: Mutex<Option<mpsc::Sender<String>>>,
     /// The attempts that the screen has begun.
@@ -118,13 +121,13 @@ impl PerformRequest for Services {
         blocking(move || services.search(&call, &query, all)).await
     }
 
-    async fn board(self: &Arc<Self>, _: &Call) -> Result<Vec<LiveRow>, UserError> {
+    async fn board(self: &Arc<Self>, _: &Call) -> Result<BoardList, UserError> {
         let services = Arc::clone(self);
-        blocking(move || {
+        let list = blocking(move || {
             let paths = services.setup.lock().paths.clone();
-            Ok(services.board.lock().rows(&paths))
-        })
-        .await
+            Ok(BoardList { sessions: services.board.lock().rows(&paths), servers: Vec::new() })
+        });
+        Ok(self.with_servers(list.await?))
     }
 
     async fn waiting_questions(
@@ -132,7 +135,10 @@ impl PerformRequest for Services {
         _: &Call,
         id: String,
     ) -> Result<WaitingQuestions, UserError> {
-        self.others().waiting(&id).await
+        match self.board_servers.of(&id)? {
+            Some(there) => board_requests::waiting(there).await,
+            None => self.others().waiting(&id).await,
+        }
     }
 
     async fn answer_session(
@@ -141,7 +147,10 @@ impl PerformRequest for Services {
         id: String,
         command: Box<AgentCommand>,
     ) -> Result<Option<QueryAnswer>, UserError> {
-        self.others().answer(&id, &command).await
+        match self.board_servers.of(&id)? {
+            Some(there) => board_requests::answer(there, command).await,
+            None => self.others().answer(&id, &command).await,
+        }
     }
 
     async fn send_to_session(
@@ -150,7 +159,11 @@ impl PerformRequest for Services {
         id: String,
         text: String,
     ) -> Result<String, UserError> {
-        self.others().send(&id, &text).await.map(|()| "sent".to_owned())
+        match self.board_servers.of(&id)? {
+            Some(there) => board_requests::send(there, text).await?,
+            None => self.others().send(&id, &text).await?,
+        }
+        Ok("sent".to_owned())
     }
 
     async fn archive_session(
@@ -159,14 +172,14 @@ impl PerformRequest for Services {
         id: String,
         archived: bool,
     ) -> Result<String, UserError> {
-        let paths = self.setup.lock().paths.clone();
-        blocking(move || match record::archive(&paths, &id, archived) {
-            Ok(()) if archived => Ok("archived; tab shows what was archived".to_owned()),
-            Ok(()) => Ok("brought back".to_owned()),
-            Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => Err(record::STILL_OPEN.into()),
-            Err(error) => Err(UserError::new("cannot archive the session").because(error)),
-        })
-        .await
+        match self.board_servers.of(&id)? {
+            Some(there) => board_requests::archive(there, archived).await?,
+            None => {
+                let paths = self.setup.lock().paths.clone();
+                blocking(move || record::put_away(&paths, &id, archived)).await?;
+            }
+        }
+        Ok(if archived { "archived; tab shows what was archived" } else { "brought back" }.to_owned())
     }
 
     async fn attempts(self: &Arc<Self>, _: &Call) -> Result<AttemptList, UserError> {
@@ -250,7 +263,10 @@ impl PerformRequest for Services {
     }
 
     async fn stop_session(self: &Arc<Self>, _: &Call, id: String) -> Result<String, UserError> {
-        let is_stopped = self.others().stop(&id).await?;
+        let is_stopped = match self.board_servers.of(&id)? {
+            Some(there) => board_requests::stop(there).await?,
+            None => self.others().stop(&id).await?,
+        };
         Ok(if is_stopped { "stopped" } else { commands::NOTHING_RUNS }.to_owned())
     }
 
@@ -497,15 +513,10 @@ impl Services {
             served: Mutex::default(),
             files: FileIndex::new(setup.cwd.clone()),
             board: Mutex::default(),
+            board_servers: BoardServers::default(),
             pasted: Mutex::default(),
             hosted: Hosted::default(),
             setup: Mutex::new(setup),
         }
-    }
-
-    /// The live sessions of other processes.
-    fn others(&self) -> Others {
-        let setup = self.setup.lock();
-        Others::new(setup.paths.clone(), setup.settings.network())
     }
 }

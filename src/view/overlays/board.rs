@@ -14,9 +14,12 @@ use tau_app::Model;
 use tau_app::overlays::board::BoardView;
 use tau_app::printable::printable_line;
 use tau_app::time_format;
-use tau_protocol::live_session::{LiveRow, LiveState};
+use tau_protocol::live_session::{LiveRow, LiveState, MissingServer};
 use tau_protocol::worktree;
+use tau_tools::counted::counted;
 
+/// Maximum number of servers that are named because they are not connected.
+const MISSING: usize = 3;
 /// Cells for the state.
 const STATES: usize = 10;
 
@@ -112,13 +115,14 @@ fn line(row: &LiveRow, is_here: bool, now: i64, width: u16, theme: &Theme) -> Li
         false => printable_line(&row.title).into_owned(),
     };
     let title = if row.parent.is_some() { format!("↳ {title}") } else { title };
+    let server = row.server.as_ref().map(|server| format!("{server}:")).unwrap_or_default();
     let folder = match worktree::of(&row.directory) {
         Some(here) => here.to_string(),
         None => row.directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
     };
     let here = if is_here { " · here" } else { "" };
     let age = time_format::age(now.saturating_sub(row.changed));
-    let right = format!("{}{here} · {age}", printable_line(&folder));
+    let right = format!("{}{here} · {age}", printable_line(&format!("{server}{folder}")));
     let used = wrap::cells(&state) + pad.len() + wrap::cells(&right) + 2;
     let room = usize::from(width).saturating_sub(used);
     let title = wrap::truncate(&title, u16::try_from(room).unwrap_or(u16::MAX)).into_owned();
@@ -126,23 +130,43 @@ fn line(row: &LiveRow, is_here: bool, now: i64, width: u16, theme: &Theme) -> Li
     both_ends(left, vec![Span::styled(right, muted)], width)
 }
 
-/// The details of the selected session, the message to it, and what an action led to; and the column and row of
+/// The lines about servers that are not connected.
+fn missing(servers: &[MissingServer]) -> Vec<(String, ThemeToken)> {
+    let text = |server: &MissingServer| match &server.why {
+        Some(why) => (format!("× {} cannot be reached: {why}", server.name), ThemeToken::Warning),
+        None => (format!("… connecting to {}", server.name), ThemeToken::Muted),
+    };
+    let mut lines: Vec<(String, ThemeToken)> = servers.iter().take(MISSING).map(text).collect();
+    if let Some(more) = servers.len().checked_sub(MISSING).filter(|more| *more > 0) {
+        lines.push((format!("… and {}", counted(more as u64, "more server")), ThemeToken::Muted));
+    }
+    lines
+}
+
+/// The servers that are not connected, the details of the selected session, the message to it, and what an action led to; and the column and row of
 /// the cursor in the message.
 fn below(view: &BoardView, theme: &Theme, width: u16) -> (Vec<Line<'static>>, Option<(u16, usize)>) {
     let line = |text: &str, token: ThemeToken| {
         let text = printable_line(text);
         Line::styled(wrap::truncate(&text, width).into_owned(), theme.style(token))
     };
+    let mut lines = missing(&view.servers).iter().map(|(text, token)| line(text, *token)).collect::<Vec<_>>();
     let Some(row) = view.list.row() else {
         let said = view.list.said.as_ref().map(list::report);
-        return (said.map(|(text, token)| line(&text, token)).into_iter().collect(), None);
+        lines.extend(said.map(|(text, token)| line(&text, token)));
+        return (lines, None);
     };
-    let mut lines = vec![Line::raw("")];
+    lines.insert(0, Line::raw(""));
     if !row.last_line.is_empty() {
         lines.push(line(&row.last_line, ThemeToken::Text));
     }
     let cost = (row.cost > 0.0).then(|| format!("${:.2}", row.cost));
-    let parts = [Some(row.directory.display().to_string()), row.model.clone(), cost, Some(row.id.clone())];
+    let (place, id) = (Some(row.directory.display().to_string()), Some(row.id.clone()));
+    // The ID on a server is what commands take.
+    let parts = match row.server {
+        Some(_) => [id, place, row.model.clone(), cost],
+        None => [place, row.model.clone(), cost, id],
+    };
     lines.push(line(&parts.into_iter().flatten().collect::<Vec<_>>().join(" · "), ThemeToken::Muted));
     let mut cursor = None;
     if let Some(message) = &view.message {

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-use super::address::SshAddress;
 use crate::process::{plain, stderr};
+use tau_agent::settings::servers::SshAddress;
 use tau_tools::user_error::UserError;
 
 /// The variable that names another program in place of ssh.
@@ -144,11 +144,11 @@ impl SshChild {
         self.said.is_shown.store(false, Ordering::Relaxed);
     }
 
-    /// Waits for its end; returns whether it succeeded, and the last that it said.
-    pub fn end(mut self) -> (bool, String) {
+    /// Waits for its end; returns its exit code, if it has one, and the last that it said.
+    pub fn end(mut self) -> (Option<i32>, String) {
         (self.input, self.output) = (None, None);
-        let succeeded = self.child.wait().is_ok_and(|status| status.success());
-        (succeeded, self.last_words())
+        let code = self.child.wait().ok().and_then(|status| status.code());
+        (code, self.last_words())
     }
 
     /// Ends it, unless it does so by itself in a moment; returns the last that it said.

@@ -3,12 +3,12 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::address::SshAddress;
 use super::child::{Asks, SshChild};
 use super::scripts;
-use crate::attach::wire::relay::MARK;
+use crate::attach::wire::relay::{MARK, SERVE};
 use crate::attach::wire::{Hello, Welcome};
 use crate::process::plain;
+use tau_agent::settings::servers::SshAddress;
 use tau_tools::user_error::UserError;
 
 /// Maximum time in which a relay answers once the screen has the terminal.
@@ -46,7 +46,7 @@ impl OtherMachine {
 
 /// Starts ssh and sends the request. The error is a sentence.
 pub(super) fn attempt(address: &SshAddress, hello: &Hello, asks: Asks) -> Result<Attempt, UserError> {
-    let mut ssh = SshChild::start(address, &scripts::find(), Stdio::piped(), asks)?;
+    let mut ssh = SshChild::start(address, &scripts::find(SERVE), Stdio::piped(), asks)?;
     let limit = (asks == Asks::Nobody).then_some(AGAIN);
     let answered = send(&mut ssh, hello).then(|| ssh.line(&scripts::ANSWERS, limit)).flatten();
     match answered {

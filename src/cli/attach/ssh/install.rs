@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{BufRead, IsTerminal};
 use std::process::Stdio;
 
-use super::address::SshAddress;
 use super::child::{Asks, SshChild};
 use super::connect::OtherMachine;
 use super::scripts;
 use crate::process::exit::{Exit, Refusal, say};
+use tau_agent::settings::servers::SshAddress;
 use tau_tools::regular_files::open_regular;
 
 /// Asks whether to copy this tau to the machine, and does so.

@@ -2,11 +2,12 @@
 //!
 //! [`connect`] runs one of the [`scripts`] over ssh, which finds tau there; [`install`] copies tau if it is missing.
 //! The first connection is made before the screen is opened, so that ssh can ask for a password; then it belongs
-//! to the [`tunnel`], which logs in again when it is lost. At the other end is [`crate::live::relay`].
+//! to the [`tunnel`], which logs in again when it is lost. At the other end is [`crate::live::relay`]. [`far`] runs
+//! single commands there.
 
-pub(crate) mod address;
 mod child;
 mod connect;
+pub(crate) mod far;
 mod install;
 mod scripts;
 pub(crate) mod tunnel;
@@ -21,9 +22,9 @@ use crate::commands::table;
 use crate::compose::Setup;
 use crate::process::exit::{Exit, Refusal, say};
 use crate::process::plain;
-use address::SshAddress;
 use child::{Asks, SshChild};
 use connect::{Attempt, ask_again, attempt};
+use tau_agent::settings::servers::SshAddress;
 use tau_protocol::live_session::LiveRow;
 use tunnel::Tunnel;
 
@@ -48,12 +49,15 @@ pub(super) fn connect(text: &str, wish: Wish, setup: &Setup) -> Result<(Server, 
     let address = SshAddress::read(text)
         .map_err(|why| Refusal::usage(format!("{:?} is not an address of ssh: {why}", plain::line(text))))?;
     let cannot = |why: &str| Refusal::config(format!("cannot attach to {}: {why}", address.machine()));
+    if wish.new && address.session.is_some() {
+        return Err(Refusal::usage("--new starts a session: do not name one"));
+    }
     let mut hello = Hello {
         token: crate::serve::random()?,
         directory: address.directory.clone(),
-        session: wish.session,
+        session: wish.session.or_else(|| address.session.clone()),
         new: wish.new,
-        again: false,
+        ..Hello::default()
     };
     let (mut ssh, mut welcome) = first(&address, &hello)?;
     loop {
@@ -61,12 +65,13 @@ pub(super) fn connect(text: &str, wish: Wish, setup: &Setup) -> Result<(Server, 
             Welcome::Session { id, directory } => {
                 let directory = directory.to_str().map(str::to_owned);
                 let again = Hello { directory, session: Some(id.clone()), again: true, new: false, ..hello };
-                let tunnel = Tunnel::new(address.clone(), again, ssh, &setup.paths);
+                let tunnel = Tunnel::new(address.clone(), again, Some(ssh), &setup.paths);
                 let tunnel = tunnel.map_err(|error| cannot(&error.to_string()))?;
                 let server = Server::behind_ssh(Arc::new(tunnel), &setup.settings.network());
                 return Ok((server.map_err(|failure| cannot(&failure.message))?, id));
             }
             Welcome::Refused { why } => return Err(cannot(&plain::line(&why))),
+            Welcome::Board => return Err(cannot("the tau there opens no session")),
             Welcome::Choose { sessions } => {
                 choose(&address, &sessions, &mut hello)?;
                 welcome = ask_again(&mut ssh, &hello).map_err(|why| cannot(&why))?;

@@ -1,7 +1,7 @@
 //! The scripts for the other machine. A login shell of any kind passes them to `sh`, so they have no single
 //! quotes and no backslashes; and nothing of the user's is in them.
 
-use crate::attach::wire::relay::{MARK, PROTOCOL, SERVE, WORD};
+use crate::attach::wire::relay::{MARK, PROTOCOL, WORD};
 use crate::attach::wire::spoken;
 
 /// The beginning of the line that says that no tau was found.
@@ -21,14 +21,14 @@ fn name() -> String {
     format!("tau-{}-{}", env!("CARGO_PKG_VERSION"), number.chars().rev().collect::<String>())
 }
 
-/// Starts the relay of a tau that speaks as this one does, wherever it is; else says what there is.
-pub(super) fn find() -> String {
+/// Starts the relay of a tau that speaks as this one does, wherever it is, to do this; else says what there is.
+pub(super) fn find(what: &str) -> String {
     let (spoken, name) = (spoken(), name());
     in_sh(&format!(
         "f=\"\"; for t in tau \"$HOME/.local/bin/tau\" \"{FOLDER}/{name}\"; do \
          p=$(command -v \"$t\") || continue; \
          v=$(\"$p\" {WORD} {PROTOCOL} </dev/null 2>/dev/null); \
-         if [ \"$v\" = \"{spoken}\" ]; then exec \"$p\" {WORD} {SERVE}; fi; \
+         if [ \"$v\" = \"{spoken}\" ]; then exec \"$p\" {WORD} {what}; fi; \
          f=\"$f $p\"; done; echo \"{NONE}$(uname -s) $(uname -m)$f\"; exit 127"
     ))
 }
@@ -53,10 +53,11 @@ fn in_sh(script: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attach::wire::relay::SERVE;
 
     #[test]
     fn scripts_pass_any_login_shell() {
-        for script in [find(), copy(1)] {
+        for script in [find(SERVE), copy(1)] {
             let inner = script.strip_prefix("exec sh -c '").and_then(|rest| rest.strip_suffix('\'')).unwrap();
             assert!(!inner.contains(['\'', '\\', '!', '\n', '`']), "{inner}");
         }

@@ -5,18 +5,19 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 use tokio::io::copy;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::process::{ChildStdin, ChildStdout};
 
-use super::address::SshAddress;
 use super::child::{Asks, SshChild};
 use super::connect::{Attempt, attempt};
 use crate::attach::wire::{Hello, Welcome};
 use crate::process::socket_folder;
 use tau_agent::settings::Paths;
+use tau_agent::settings::servers::SshAddress;
 use tau_tools::user_error::UserError;
 
 /// The complaints of ssh when logging in again cannot succeed without the user.
@@ -50,10 +51,23 @@ impl Drop for Tunnel {
 }
 
 impl Tunnel {
-    /// A tunnel with a first connection. Fails when there is no folder for its socket.
-    pub(super) fn new(address: SshAddress, again: Hello, first: SshChild, paths: &Paths) -> io::Result<Self> {
-        let socket = socket_folder::private(paths)?.join(format!("ssh-{}.sock", std::process::id()));
-        let (first, fault) = (Mutex::new(Some(first)), Mutex::default());
+    /// A tunnel without a connection yet. Fails when there is no folder for its socket.
+    pub(crate) fn without_connection(address: SshAddress, again: Hello, paths: &Paths) -> io::Result<Self> {
+        Self::new(address, again, None, paths)
+    }
+
+    /// A tunnel, perhaps with a first connection. Fails when there is no folder for its socket.
+    pub(super) fn new(
+        address: SshAddress,
+        again: Hello,
+        first: Option<SshChild>,
+        paths: &Paths,
+    ) -> io::Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("ssh-{}-{number}.sock", std::process::id());
+        let socket = socket_folder::private(paths)?.join(name);
+        let (first, fault) = (Mutex::new(first), Mutex::default());
         Ok(Tunnel { address, again, socket, first, fault })
     }
 
@@ -143,14 +157,22 @@ impl Tunnel {
     /// Logs in again, without asking anybody.
     fn connect(&self) -> Result<SshChild, Fault> {
         match attempt(&self.address, &self.again, Asks::Nobody).map_err(fault)? {
-            Attempt::Answered(ssh, Welcome::Session { .. }) => Ok(ssh),
+            Attempt::Answered(ssh, Welcome::Session { .. }) if !self.again.board => Ok(ssh),
+            Attempt::Answered(ssh, Welcome::Board) if self.again.board => Ok(ssh),
             Attempt::Answered(_, Welcome::Refused { why }) => Err(Fault { text: why, is_final: true }),
-            Attempt::Answered(_, Welcome::Choose { .. }) => {
-                Err(fault("the tau there asks for a folder".into()))
+            Attempt::Answered(_, Welcome::Choose { .. } | Welcome::Session { .. } | Welcome::Board) => {
+                Err(fault("the tau there answers something else".into()))
             }
+            Attempt::NoTau(_) if self.again.board => Err(Fault {
+                text: format!("no tau of this version is there; tau attach {} copies it", self.address),
+                is_final: true,
+            }),
             Attempt::NoTau(_) => Err(Fault { text: "the tau there is gone".to_owned(), is_final: true }),
             Attempt::Failed(said) if NEEDS_USER.iter().any(|sign| said.contains(sign)) => Err(Fault {
-                text: format!("ssh cannot log in again by itself ({said}); leave, and attach again"),
+                text: match self.again.board {
+                    true => format!("ssh cannot log in without you: {said}"),
+                    false => format!("ssh cannot log in again by itself ({said}); leave, and attach again"),
+                },
                 is_final: true,
             }),
             Attempt::Failed(said) if said.is_empty() => Err(fault("there is no connection".into())),

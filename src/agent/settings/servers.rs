@@ -1,32 +1,59 @@
-//! Addresses of machines behind ssh: `ssh://[USER@]HOST[:PORT][/DIRECTORY]`.
+//! Servers: machines behind ssh, with addresses such as `ssh://[USER@]HOST[:PORT][/DIRECTORY][#SESSION]`.
 //!
 //! Host and user become arguments of the user's ssh, so nothing that could be an option or mean something to a
-//! shell is taken. The directory is never an argument: it is sent to the tau there.
+//! shell is taken. Directory and session are never arguments: they are sent to the tau there.
 
+use std::ffi::OsStr;
 use std::fmt;
+use std::str::FromStr;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+use super::value::{SettingValue, ValueKind};
 use tau_tools::user_error::UserError;
 
 /// The beginning of such an address.
-pub(crate) const SCHEME: &str = "ssh://";
+pub const SCHEME: &str = "ssh://";
 /// Maximum length of an address, in bytes.
 const MAX: usize = 4096;
+/// Maximum length of a session's ID, in bytes.
+const MAX_ID: usize = 64;
+/// Maximum number of servers in the settings: each is a connection while the board is open.
+const MAX_SERVERS: usize = 16;
 
-/// A machine behind ssh, and perhaps a folder there.
+/// A machine behind ssh, and perhaps a folder or a session there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SshAddress {
+pub struct SshAddress {
+    /// The user there; without one, ssh decides.
     pub user: Option<String>,
+    /// The machine, as ssh knows it.
     pub host: String,
+    /// The port; without one, ssh decides.
     pub port: Option<u16>,
     /// Absolute, or `~` with a path below the home folder.
     pub directory: Option<String>,
+    /// The ID of a session, its beginning or its last digits.
+    pub session: Option<String>,
 }
 
 impl SshAddress {
-    /// Parses an address. The error is a sentence.
+    /// Parses an address.
+    ///
+    /// # Errors
+    /// Describes what is wrong with it, without the address.
     pub fn read(text: &str) -> Result<Self, UserError> {
         let rest = text.strip_prefix(SCHEME).ok_or("it does not begin with ssh://")?;
         if text.len() > MAX {
             return Err("it is too long".into());
+        }
+        let (rest, session) = match rest.split_once('#') {
+            Some((rest, session)) => (rest, Some(session)),
+            None => (rest, None),
+        };
+        let is_id = |id: &str| id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        if session.is_some_and(|id| id.is_empty() || id.len() > MAX_ID || !is_id(id)) {
+            return Err("what follows # is not the ID of a session (write %23 for # in a folder)".into());
         }
         let (authority, path) = match rest.find('/') {
             Some(at) => rest.split_at(at),
@@ -55,7 +82,7 @@ impl SshAddress {
                 _ => path,
             }),
         };
-        Ok(SshAddress { user, host, port, directory })
+        Ok(SshAddress { user, host, port, directory, session: session.map(str::to_owned) })
     }
 
     /// The machine, as the user knows it.
@@ -78,7 +105,7 @@ impl SshAddress {
     }
 }
 
-/// The address without the folder: with a session's id it is enough to attach again.
+/// The address without the folder and the session: with a session's id it is enough to attach again.
 impl fmt::Display for SshAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let user = self
@@ -89,6 +116,58 @@ impl fmt::Display for SshAddress {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         let port = self.port.map(|port| format!(":{port}")).unwrap_or_default();
         write!(f, "{SCHEME}{user}{host}{port}")
+    }
+}
+
+/// The servers whose sessions the board shows, as they were typed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Servers(Vec<(String, SshAddress)>);
+
+impl Servers {
+    /// Their addresses.
+    pub fn addresses(&self) -> impl Iterator<Item = &SshAddress> {
+        self.0.iter().map(|(_, address)| address)
+    }
+
+    fn read(texts: Vec<String>) -> Result<Self, UserError> {
+        if texts.len() > MAX_SERVERS {
+            return Err(format!("there can be {MAX_SERVERS} servers at most").into());
+        }
+        let one = |text: String| match SshAddress::read(text.trim()) {
+            Ok(SshAddress { session: Some(_), .. }) => {
+                Err(format!("`{text}` names a session; write ssh://HOST or ssh://HOST/FOLDER").into())
+            }
+            Ok(address) => Ok((text.trim().to_owned(), address)),
+            Err(why) => Err(UserError::new(format!("`{text}` is not an address of ssh"))
+                .because(why)
+                .remedy("write ssh://HOST or ssh://HOST/FOLDER")),
+        };
+        texts.into_iter().map(one).collect::<Result<_, _>>().map(Servers)
+    }
+}
+
+impl FromStr for Servers {
+    type Err = UserError;
+
+    fn from_str(text: &str) -> Result<Self, UserError> {
+        let texts = text.split(',').filter(|part| !part.trim().is_empty());
+        Self::read(texts.map(str::to_owned).collect())
+    }
+}
+
+impl SettingValue for Servers {
+    const KIND: ValueKind = ValueKind::List;
+
+    fn show(&self) -> String {
+        self.0.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>().join(",")
+    }
+
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
+        value.to_str().ok_or("the value is not UTF-8 text")?.parse()
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::read(Vec::<String>::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
@@ -147,7 +226,8 @@ mod tests {
     use super::*;
 
     fn parts(text: &str) -> (Option<String>, String, Option<u16>, Option<String>) {
-        let SshAddress { user, host, port, directory } = SshAddress::read(text).unwrap();
+        let SshAddress { user, host, port, directory, session } = SshAddress::read(text).unwrap();
+        assert_eq!(session.is_some(), text.contains('#'), "{text}");
         (user, host, port, directory)
     }
 
@@ -165,6 +245,8 @@ mod tests {
             ("ssh://box/-oProxyCommand=x; rm 'y'", (None, "box", None, some("/-oProxyCommand=x; rm 'y'"))),
             ("ssh://[::1]:22/srv", (None, "::1", Some(22), some("/srv"))),
             ("ssh://ada%40corp@box", (some("ada@corp"), "box", None, None)),
+            ("ssh://box#4f2a", (None, "box", None, None)),
+            ("ssh://ada@box:2222/a%23b#4f2a", (some("ada"), "box", Some(2222), some("/a#b"))),
         ];
         for (text, (user, host, port, directory)) in cases {
             assert_eq!(parts(text), (user, host.to_owned(), port, directory), "{text}");
@@ -172,7 +254,10 @@ mod tests {
         for text in ["ssh://ada@box:2222", "ssh://[::1]:22", "ssh://ada%40corp@box"] {
             assert_eq!(SshAddress::read(text).unwrap().to_string(), text);
         }
-        let arguments = SshAddress::read("ssh://ada@box:2222/srv").unwrap().arguments();
+        let with_session = SshAddress::read("ssh://ada@box:2222/srv#0199-4f2a").unwrap();
+        assert_eq!(with_session.session.as_deref(), Some("0199-4f2a"));
+        assert_eq!(with_session.to_string(), "ssh://ada@box:2222");
+        let arguments = with_session.arguments();
         assert_eq!(arguments, ["-p", "2222", "-l", "ada", "--", "box"]);
     }
 
@@ -204,9 +289,29 @@ mod tests {
             "ssh://box/a\u{1b}b",
             "ssh://box/%zz",
             "ssh://box/%ff",
+            "ssh://box#",
+            "ssh://box#a b",
+            "ssh://box#../x",
+            "ssh://box/srv#a#b",
             "box",
         ] {
             assert!(SshAddress::read(text).is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn servers_are_addresses_without_a_session() {
+        let servers: Servers = "ssh://box, ssh://ada@other/srv".parse().unwrap();
+        assert_eq!(servers.show(), "ssh://box,ssh://ada@other/srv");
+        assert_eq!(servers.addresses().count(), 2);
+        for (text, why) in [
+            ("box", "`box` is not an address of ssh: it does not begin with ssh://"),
+            ("https://box", "it does not begin with ssh://"),
+            ("ssh://box#4f2a", "names a session"),
+        ] {
+            let error = text.parse::<Servers>().unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+        assert!(vec!["ssh://box"; MAX_SERVERS + 1].join(",").parse::<Servers>().is_err());
     }
 }

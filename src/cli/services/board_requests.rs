@@ -1,0 +1,68 @@
+//! Requests about live sessions of this machine and of the servers of the board.
+
+use super::Services;
+use crate::attach::wire::{BoardAnswer, BoardAsk};
+use crate::live::board_servers::OnServer;
+use crate::live::others::Others;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::live_session::{BoardList, WaitingQuestions};
+use tau_protocol::query::QueryAnswer;
+use tau_tools::user_error::UserError;
+
+impl Services {
+    /// The live sessions of other processes.
+    pub(super) fn others(&self) -> Others {
+        let setup = self.setup.lock();
+        Others::new(setup.paths.clone(), setup.settings.network())
+    }
+
+    /// The list, with what is known of the servers in the settings.
+    pub(super) fn with_servers(&self, mut list: BoardList) -> BoardList {
+        let setup = self.setup.lock();
+        if let Some(servers) = &setup.settings.servers {
+            self.board_servers.add_to(&mut list, servers, &setup.paths, &setup.settings.network());
+        }
+        list
+    }
+}
+
+/// What waits for the user in a session on a server.
+pub(super) async fn waiting((server, id): OnServer) -> Result<WaitingQuestions, UserError> {
+    match server.carry_out(&BoardAsk::Waiting { id }).await? {
+        BoardAnswer::Waiting { waiting } => Ok(waiting),
+        _ => Err(something_else()),
+    }
+}
+
+/// Gives a session on a server an answer to what waits there, or asks it about that.
+pub(super) async fn answer(
+    (server, id): OnServer,
+    command: Box<AgentCommand>,
+) -> Result<Option<QueryAnswer>, UserError> {
+    match server.carry_out(&BoardAsk::Answer { id, command }).await? {
+        BoardAnswer::Answered { answer } => Ok(answer),
+        _ => Err(something_else()),
+    }
+}
+
+/// Sends a message to a session on a server.
+pub(super) async fn send((server, id): OnServer, text: String) -> Result<(), UserError> {
+    server.carry_out(&BoardAsk::Send { id, text }).await.map(drop)
+}
+
+/// Stops the run of a session on a server; returns false if nothing runs in it.
+pub(super) async fn stop((server, id): OnServer) -> Result<bool, UserError> {
+    match server.carry_out(&BoardAsk::Stop { id }).await? {
+        BoardAnswer::Done { done } => Ok(done),
+        _ => Err(something_else()),
+    }
+}
+
+/// Puts the result of a session on a server away, or brings it back.
+pub(super) async fn archive((server, id): OnServer, archived: bool) -> Result<(), UserError> {
+    server.carry_out(&BoardAsk::Archive { id, archived }).await.map(drop)
+}
+
+fn something_else() -> UserError {
+    "the server answered something else".into()
+}
