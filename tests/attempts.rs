@@ -1,5 +1,6 @@
 //! Attempts, through the program itself: the same task in several copies, compared, taken and swept.
 
+mod attached;
 mod screen;
 
 use std::path::{Path, PathBuf};

@@ -55,6 +55,8 @@ pub(crate) struct HeldPrompt {
 pub struct RunningAttempts {
     pub(crate) ticket: Ticket,
     pub count: u32,
+    /// Whether they are on a server, where they continue without this screen.
+    pub is_far: bool,
 }
 
 /// The questions of another session, which are answered on the board. They are shown and answered by a model of

@@ -131,34 +131,24 @@ requests! {
     #[serde(skip)]
     ArchiveSession { id: String, archived: bool } => archive_session -> Done(String);
     /// The worktrees of the session's repository.
-    #[serde(skip)]
     Worktrees {} => worktrees -> Worktrees(Vec<WorktreeRow>);
     /// Make or find a worktree, and continue there: in its last session, or in a copy of this one.
-    #[serde(skip)]
     EnterWorktree { name: String, file: Option<PathBuf>, resumes: bool } => enter_worktree -> WorktreeDone(WorktreeDone);
     /// Merge, remove or restore a worktree; `is_here` tells whether the session with this id is in it.
-    #[serde(skip)]
     EndWorktree { name: String, end: WorktreeEnd, is_here: bool, file: Option<PathBuf>, id: String } => end_worktree -> WorktreeDone(WorktreeDone);
     /// The newest attempts at a task in the session's directory.
-    #[serde(skip)]
     Attempts {} => attempts -> Attempts(AttemptList);
     /// Begin attempts at a task; news comes when one has ended.
-    #[serde(skip)]
     BeginAttempts { order: Box<AttemptOrder> } => begin_attempts -> AttemptNews(AttemptNews);
     /// Stop the attempts that this screen has begun.
-    #[serde(skip)]
     StopAttempts {} => stop_attempts -> Done(String);
     /// The changes of one of these attempts, or of all, file by file.
-    #[serde(skip)]
     AttemptChanges { id: String, number: Option<u32> } => attempt_changes -> AttemptFiles(Vec<AttemptFile>);
     /// Apply hunks and files of several attempts to the directory, and keep the copies.
-    #[serde(skip)]
     TakeAttemptParts { id: String, parts: Vec<AttemptPart> } => take_attempt_parts -> Done(String);
     /// Apply an attempt to the directory, and remove the copies.
-    #[serde(skip)]
     TakeAttempt { id: String, number: u32 } => take_attempt -> Done(String);
     /// Remove the copies of these attempts.
-    #[serde(skip)]
     DropAttempts { id: String } => drop_attempts -> Done(String);
     /// The last exchange of a session.
     Preview { path: PathBuf } => preview -> LastExchange(LastExchange);

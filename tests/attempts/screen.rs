@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use super::{bash, server};
+use crate::live::other_terminal;
 use crate::screen::Screen;
 use crate::support::processes::{alive, rare_sleep};
 use crate::support::program::says_using;
 use crate::support::server::{Act, Server};
 
 /// Plays a user at a screen in a repository with a file; `choose` is the server, `config` are settings.
-async fn play(
+pub(super) async fn play(
     choose: impl Fn(&str, usize) -> Act + Send + Sync + 'static,
     (config, arguments): (&'static str, &'static str),
     play: impl FnOnce(&mut Screen) + Send + 'static,
@@ -33,7 +34,7 @@ async fn play(
     server
 }
 
-fn enter(screen: &Screen, line: &str) {
+pub(super) fn enter(screen: &Screen, line: &str) {
     screen.type_keys(line);
     let start: String = line.chars().take(20).collect();
     screen.wait_until("the line", |cells| {
@@ -43,14 +44,14 @@ fn enter(screen: &Screen, line: &str) {
 }
 
 /// Closes the list of attempts, once it is there.
-fn close(screen: &Screen) {
+pub(super) fn close(screen: &Screen) {
     screen.wait_for("┌ Attempts ");
     screen.type_keys("q");
     screen.wait_until("no list", |cells| !cells.contents().contains("┌ Attempts "));
 }
 
 /// A model that works until the file `gate` is in the home directory, and others.
-fn behind_a_gate(model: &str, results: usize) -> Act {
+pub(super) fn behind_a_gate(model: &str, results: usize) -> Act {
     match (model, results) {
         ("a", 0) => {
             bash("while ! test -e ~/gate; do sleep 0.02; done; sed -i 's/^1$/one/' lines; touch done")
@@ -121,7 +122,7 @@ fn both_begun(screen: &Screen) {
     });
 }
 
-fn until(what: &str, is_so: impl Fn() -> bool) {
+pub(super) fn until(what: &str, is_so: impl Fn() -> bool) {
     let begun = std::time::Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < crate::time_limit::SOON, "{what}");
@@ -169,8 +170,15 @@ async fn a_key_stops_attempts_and_so_does_quitting() {
 #[tokio::test(flavor = "multi_thread")]
 async fn attempts_end_with_a_screen_that_is_killed() {
     let nap = rare_sleep(353);
-    play(napping(&nap), ("", ""), move |screen| {
-        enter(screen, "/attempts 2 --until false go");
+    let command = format!("touch begun; sleep {nap}");
+    let choose = move |model: &str, _| match model {
+        "b" => bash(&command),
+        _ => says_using("Hello.", 10),
+    };
+    play(choose, ("", ""), move |screen| {
+        enter(screen, "hello");
+        screen.wait_for("Hello.");
+        enter(screen, "/attempts 2 --until false --model own/b go");
         both_begun(screen);
         let parent = |pid: i32| {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -189,6 +197,14 @@ async fn attempts_end_with_a_screen_that_is_killed() {
         rustix::process::kill_process(of_screen, rustix::process::Signal::KILL).unwrap();
         until("the commands end", || alive(&nap).is_empty());
         until("their record is written", || listed(screen).matches("terminated").count() == 2);
+        // What they have cost counts once in their session, as soon as that is opened again.
+        for _ in 0..2 {
+            let again = other_terminal(screen.home(), "\"$TAU_BIN\" --model own/a --continue");
+            again.wait_until("composer", |cells| crate::screen::composer(cells).is_some());
+            enter(&again, "/quit");
+            again.wait_for("this session has cost $0.0300");
+        }
+        assert!(super::elsewhere(screen.home(), &["attempts", "drop"]).0 == Some(0));
     })
     .await;
 }

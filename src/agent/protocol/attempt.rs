@@ -23,6 +23,9 @@ pub struct AttemptOrder {
     pub mode: PermissionMode,
     /// The cost of the session so far, in US dollars.
     pub spent: f64,
+    /// The id of the session that counts what they cost.
+    #[serde(default)]
+    pub session: String,
 }
 
 /// News of attempts that a screen has begun.

@@ -296,7 +296,10 @@ impl Session {
 
     /// Appends what a request beside the conversation cost. It counts in the totals, and the conversation stays
     /// where it is.
-    pub(crate) fn append_usage(&mut self, usage: Value) -> Result<(), SessionError> {
+    ///
+    /// # Errors
+    /// The file cannot be written; the entry is kept in memory.
+    pub fn append_usage(&mut self, usage: Value) -> Result<(), SessionError> {
         self.take_external_appends();
         let leaf = self.tree.leaf().map(|leaf| leaf.id.clone());
         let mut entry = self.grow(Body::Other { line: Box::default() });

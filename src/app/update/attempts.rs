@@ -69,9 +69,11 @@ fn begin(model: &mut Model, arguments: &str, effects: &mut Vec<Effect>) -> Resul
     };
     let hint = format!("until {check} succeeds; /attempts shows them{refused}");
     model.transcript.notice(NoticeLevel::Info, &text, Some(&hint));
-    let order = Box::new(AttemptOrder { count, check, task, models, thinking, mode, spent });
+    let session = model.status.mirror.session.id.clone();
+    let order = Box::new(AttemptOrder { count, check, task, models, thinking, mode, spent, session });
     let ticket = model.ask(ShellRequest::BeginAttempts { order }, effects);
-    model.attempts = Some(RunningAttempts { ticket, count });
+    let is_far = model.boot.attached.is_some();
+    model.attempts = Some(RunningAttempts { ticket, count, is_far });
     open(model, effects);
     Ok(())
 }
@@ -136,12 +138,13 @@ pub(super) fn news(
 
 /// Says that attempts keep the screen from being left, if any are at work here.
 pub(super) fn hold(model: &mut Model) -> bool {
-    if model.attempts.is_some() {
+    let holds = model.attempts.is_some_and(|running| !running.is_far);
+    if holds {
         model.remark(
             "attempts are running and would end with this screen: stop them first with s in /attempts",
         );
     }
-    model.attempts.is_some()
+    holds
 }
 
 /// Looks at the attempts again from time to time, while they are at work and the list is open.

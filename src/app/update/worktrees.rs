@@ -18,9 +18,6 @@ use tau_tools::user_error::UserError;
 
 /// Handles `/worktree`: opens the list, or moves the session to the worktree of this name.
 pub(super) fn run(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
-    if model.boot.attached.is_some() {
-        return model.remark("worktrees are made where the session runs: start it there with tau -w");
-    }
     if name.is_empty() {
         let list = List::waiting(model.ask(ShellRequest::Worktrees {}, effects));
         return model.overlays.push(Overlay::Worktrees(Box::new(WorktreesView { list })));

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::link::CurrentSession;
 use super::server::{Server, Trouble};
@@ -12,6 +13,7 @@ use tau_agent::settings::chosen_models;
 use tau_agent::settings::private_files::write_private;
 use tau_agent::settings::table;
 use tau_app::request::{Applied, EditorSource, ModelList, ShellReply, ShellRequest};
+use tau_protocol::attempt::AttemptNews;
 use tau_tools::user_error::UserError;
 
 /// The context for requests of an attached screen.
@@ -22,6 +24,9 @@ pub(crate) struct AttachedRequests {
     /// The requests that are answered here.
     pub here: Arc<Services>,
 }
+
+/// The wait before a server that cannot answer is asked again.
+const AGAIN: Duration = Duration::from_secs(2);
 
 const NO_LOGIN: &str = "keys stay on the server: log in there, with `tau auth set PROVIDER`, and restart it";
 const NO_LOGOUT: &str = "keys stay on the server: remove one there, with `tau auth remove PROVIDER`";
@@ -42,7 +47,17 @@ impl AttachedRequests {
             | ShellRequest::Files { .. }
             | ShellRequest::Paths { .. }
             | ShellRequest::Pictures { .. }
-            | ShellRequest::Branch {} => self.ask(&request).await,
+            | ShellRequest::Branch {}
+            | ShellRequest::Attempts {}
+            | ShellRequest::StopAttempts {}
+            | ShellRequest::AttemptChanges { .. }
+            | ShellRequest::TakeAttempt { .. }
+            | ShellRequest::TakeAttemptParts { .. }
+            | ShellRequest::DropAttempts { .. }
+            | ShellRequest::Worktrees {}
+            | ShellRequest::EnterWorktree { .. }
+            | ShellRequest::EndWorktree { .. } => self.ask(&request).await,
+            ShellRequest::BeginAttempts { .. } => self.begin_attempts(&request).await,
             ShellRequest::Reload {} => self.reload(call).await,
             ShellRequest::Export { file, .. } => {
                 self.export(file).await.map_or_else(ShellReply::Failed, ShellReply::Done)
@@ -74,18 +89,6 @@ impl AttachedRequests {
             ShellRequest::Decide { .. } => {
                 ShellReply::Failed("what a session on a server may use is chosen there".into())
             }
-            ShellRequest::Attempts {}
-            | ShellRequest::BeginAttempts { .. }
-            | ShellRequest::StopAttempts {}
-            | ShellRequest::AttemptChanges { .. }
-            | ShellRequest::TakeAttempt { .. }
-            | ShellRequest::TakeAttemptParts { .. }
-            | ShellRequest::DropAttempts { .. } => ShellReply::Failed("attempts are where the session runs: `tau attempts` lists them there".into()),
-            ShellRequest::Worktrees {}
-            | ShellRequest::EnterWorktree { .. }
-            | ShellRequest::EndWorktree { .. } => {
-                ShellReply::Failed("worktrees are made where the session runs: `tau -w`".into())
-            }
             ShellRequest::Board {}
             | ShellRequest::WaitingQuestions { .. }
             | ShellRequest::AnswerSession { .. }
@@ -116,6 +119,23 @@ impl AttachedRequests {
             }
             Ok(reply) => reply,
             Err(trouble) => ShellReply::Failed(in_words(&trouble).into()),
+        }
+    }
+
+    /// Begins attempts on the server, and waits for their end. They do not end with this screen.
+    async fn begin_attempts(&self, request: &ShellRequest) -> ShellReply {
+        let session = self.session.borrow().clone();
+        match self.ask(request).await {
+            ShellReply::AttemptNews(AttemptNews { ended: false, .. }) => {}
+            other => return other,
+        }
+        loop {
+            match self.server.end_of_attempts(&session).await {
+                Ok(Some(reply @ (ShellReply::AttemptNews(_) | ShellReply::Failed(_)))) => return reply,
+                Ok(_) => {}
+                Err(Trouble::Unreachable(_) | Trouble::Busy(_)) => tokio::time::sleep(AGAIN).await,
+                Err(trouble) => return ShellReply::Failed(in_words(&trouble).into()),
+            }
         }
     }
 

@@ -204,6 +204,11 @@ impl Server {
         self.post(&format!("{}/request", place(session)), request).await
     }
 
+    /// How attempts that were begun in a session have ended; `None` if they are at work for some time yet.
+    pub(crate) async fn end_of_attempts(&self, session: &str) -> Result<Option<ShellReply>, Trouble> {
+        self.get(&format!("{}/attempts", place(session))).await
+    }
+
     /// A session as a document in the format with this ending, and a name for its file.
     pub(crate) async fn document(&self, session: &str, format: &str) -> Result<(Vec<u8>, String), Trouble> {
         let path = format!("/api/sessions/{session}/export?format={format}");

@@ -196,7 +196,7 @@ pub(crate) enum BoardAsk {
 
 /// The answer to [`BoardAsk`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "answer", rename_all = "snake_case")]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum BoardAnswer {
     /// The sessions, absent where they are as known.
     Listed { known: u64, sessions: Option<Vec<LiveRow>> },

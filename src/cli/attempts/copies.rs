@@ -60,6 +60,7 @@ pub(super) fn make(
         check: check.to_owned(),
         task: task.to_owned(),
         started: jiff::Timestamp::now().as_millisecond(),
+        session: None,
         attempts: Vec::new(),
     };
     let begun = begin_work(paths, &attempts);

@@ -16,13 +16,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
+use tokio::sync::watch;
 
-use super::words;
+use super::{uncounted, words};
 use crate::args::{CliArgs, command_words};
 use crate::headless::prompts::CliPrompt;
 use crate::process::exit::{Exit, fail};
 use crate::process::plain;
 use crate::services::call::Call;
+use tau_agent::settings::Paths;
 use tau_app::request::ShellReply;
 use tau_protocol::attempt::{AttemptNews, AttemptOrder, AttemptRow};
 use tau_tools::counted::counted;
@@ -66,7 +68,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
         return fail(Exit::Config, &format!("cannot watch the screen: {error}"));
     }
     let task = CliPrompt { text: order.order.task.clone(), images: Vec::new() };
-    super::run::run_prompts(&order.arguments(arguments), vec![task], true)
+    let session = Some(order.order.session.clone()).filter(|session| !session.is_empty());
+    super::run::run_prompts(&order.arguments(arguments), vec![task], true, session)
 }
 
 impl HostOrder {
@@ -75,7 +78,7 @@ impl HostOrder {
         let all = std::iter::once(OsString::from("tau")).chain(of_screen.iter().cloned());
         let known = CliArgs::read(command_words::as_flags(all.collect()))
             .unwrap_or_else(|_| CliArgs::without_arguments());
-        let AttemptOrder { count, check, task: _, models, thinking, mode, spent: _ } = self.order;
+        let AttemptOrder { count, check, task: _, models, thinking, mode, spent: _, session: _ } = self.order;
         let plain = CliArgs::without_arguments();
         let mut args = CliArgs {
             settings: known.settings,
@@ -106,7 +109,21 @@ impl HostOrder {
 
 /// The attempts that this process has begun for its screen.
 #[derive(Debug, Default)]
-pub(crate) struct Hosted(Mutex<Option<Host>>);
+pub(crate) struct Hosted {
+    host: Mutex<Option<Host>>,
+    /// Those of attached screens.
+    pub far: watch::Sender<FarAttempts>,
+}
+
+/// The attempts that an attached screen began last.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum FarAttempts {
+    /// None that is known.
+    #[default]
+    Unknown,
+    AtWork,
+    Ended(Result<AttemptNews, UserError>),
+}
 
 /// Running attempts.
 #[derive(Debug)]
@@ -142,7 +159,7 @@ struct Last {
 
 impl Hosted {
     /// Begins attempts, and waits for their end; an early reply to the call tells of each that ends before.
-    pub async fn run(&self, order: HostOrder, call: &Call) -> Result<AttemptNews, UserError> {
+    pub async fn run(&self, paths: &Paths, order: HostOrder, call: &Call) -> Result<AttemptNews, UserError> {
         let count = order.order.count;
         let mut child = self.begin(order).await?;
         let said = child.stderr.take().map(|err| tokio::spawn(last_lines(err)));
@@ -153,6 +170,7 @@ impl Hosted {
                 && let Ok(Some(line)) = lines.next_line().await
             {
                 if let Some(dollars) = self.take(&line, &mut last) {
+                    self.note_counted(paths);
                     let news = AttemptNews { dollars, ..AttemptNews::default() };
                     call.send_early(ShellReply::AttemptNews(news)).await;
                 }
@@ -166,8 +184,11 @@ impl Hosted {
             }
             None => Vec::new(),
         };
-        let ended = self.0.lock().take();
+        let ended = self.host.lock().take();
         let dollars = ended.as_ref().map_or(0.0, Host::unreported);
+        if let Some(host) = &ended {
+            uncounted::note(paths, &host.id, host.reported + dollars);
+        }
         let has_begun = ended.is_some_and(|host| !host.attempts.is_empty());
         ending(count, &last, (has_begun, dollars), &said)
     }
@@ -175,7 +196,7 @@ impl Hosted {
     /// Starts the process, and gives it its order.
     async fn begin(&self, order: HostOrder) -> Result<Child, UserError> {
         let cannot = |error: std::io::Error| UserError::new("cannot start the attempts").because(error);
-        if self.0.lock().is_some() {
+        if self.host.lock().is_some() {
             return Err(UserError::new("attempts are already running").remedy("/attempts shows them"));
         }
         let mut command = Command::new(std::env::current_exe().map_err(cannot)?);
@@ -190,7 +211,7 @@ impl Hosted {
             stdin.write_all(format!("{line}\n").as_bytes()).await.map_err(cannot)?;
         }
         let (order, id) = (order.order, String::new());
-        *self.0.lock() = Some(Host { order, id, lifeline, attempts: BTreeMap::new(), reported: 0.0 });
+        *self.host.lock() = Some(Host { order, id, lifeline, attempts: BTreeMap::new(), reported: 0.0 });
         Ok(child)
     }
 
@@ -199,7 +220,7 @@ impl Hosted {
         let record: Value = serde_json::from_str(line).ok()?;
         let number = |name: &str| record.get(name).and_then(Value::as_u64);
         let cost = record.get("cost").and_then(Value::as_f64);
-        let (mut host, kind) = (self.0.lock(), record.get("type").and_then(Value::as_str)?);
+        let (mut host, kind) = (self.host.lock(), record.get("type").and_then(Value::as_str)?);
         let host = host.as_mut()?;
         match kind {
             "attempt_start" => {
@@ -232,27 +253,39 @@ impl Hosted {
         }
     }
 
+    /// Notes what the session counts of their cost.
+    fn note_counted(&self, paths: &Paths) {
+        if let Some(host) = self.host.lock().as_ref() {
+            uncounted::note(paths, &host.id, host.reported);
+        }
+    }
+
     /// Asks the attempts to end; returns whether any were at work.
     pub fn stop(&self) -> bool {
-        self.0.lock().as_mut().is_some_and(|host| {
+        self.host.lock().as_mut().is_some_and(|host| {
             host.lifeline = None;
             true
         })
     }
 
+    /// Whether any are at work, or their copies are being made.
+    pub fn is_at_work(&self) -> bool {
+        self.host.lock().is_some()
+    }
+
     /// The order whose copies are being made.
     pub fn preparing(&self) -> Option<AttemptOrder> {
-        self.0.lock().as_ref().filter(|host| host.id.is_empty()).map(|host| host.order.clone())
+        self.host.lock().as_ref().filter(|host| host.id.is_empty()).map(|host| host.order.clone())
     }
 
     /// Whether the attempts with this id are at work for this screen.
     pub fn runs(&self, id: &str) -> bool {
-        self.0.lock().as_ref().is_some_and(|host| host.id == id)
+        self.host.lock().as_ref().is_some_and(|host| host.id == id)
     }
 
     /// Completes the row of an attempt that is at work for this screen.
     pub fn complete(&self, id: &str, row: &mut AttemptRow) {
-        let host = self.0.lock();
+        let host = self.host.lock();
         let Some(host) = host.as_ref().filter(|host| host.id == id) else { return };
         let Some(known) = host.attempts.get(&u64::from(row.number)) else { return };
         if known.has_ended {
@@ -326,6 +359,7 @@ mod tests {
             thinking: None,
             mode: PermissionMode::Edits,
             spent: 0.0,
+            session: String::new(),
         };
         let order = HostOrder { order, directory: "/x".into(), most: Some(2.0) };
         let flags = ["-c", "--temperature", "1", "--max-cost", "9", "--trust", "--model", "z", "a prompt"];

@@ -9,6 +9,7 @@ pub(crate) mod hunks;
 mod meter;
 pub(crate) mod run;
 pub(crate) mod take;
+pub(crate) mod uncounted;
 pub(crate) mod words;
 
 use std::path::{Path, PathBuf};
@@ -46,6 +47,9 @@ pub(crate) struct Attempts {
     pub task: String,
     /// The time of the start, in milliseconds since 1970.
     pub started: i64,
+    /// The id of the session in which they were begun.
+    #[serde(default)]
+    pub session: Option<String>,
     pub attempts: Vec<Attempt>,
 }
 
@@ -147,6 +151,11 @@ impl Attempts {
         best.or_else(|| codes().find(|code| *code != 0).and_then(of_code)).unwrap_or(Exit::GivenUp)
     }
 
+    /// The cost of all so far, in US dollars, as far as prices are known.
+    fn spent(&self) -> f64 {
+        self.attempts.iter().filter_map(|attempt| attempt.cost).sum()
+    }
+
     /// The cost of all; `None` if a price is not known.
     pub fn cost(&self) -> Option<f64> {
         self.attempts.iter().map(|attempt| attempt.cost).sum()
@@ -158,14 +167,18 @@ fn folder(paths: &Paths) -> PathBuf {
     paths.data.join("attempts")
 }
 
+/// The attempts of a record.
+fn read_record(file: &Path) -> Option<Attempts> {
+    serde_json::from_slice(&read_capped(file, MAX_RECORD).ok()?).ok()
+}
+
 /// All attempts at tasks in a directory or around it, the newest first.
 pub(crate) fn all(paths: &Paths, dir: &Path) -> Vec<Attempts> {
     let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
     let files = std::fs::read_dir(folder(paths)).into_iter().flatten().flatten().map(|entry| entry.path());
-    let read = |file: PathBuf| serde_json::from_slice::<Attempts>(&read_capped(&file, MAX_RECORD).ok()?).ok();
     let mut all: Vec<Attempts> = files
         .filter(|file| file.extension().is_some_and(|end| end == "json"))
-        .filter_map(read)
+        .filter_map(|file| read_record(&file))
         .filter(|attempts| dir.starts_with(&attempts.top))
         .collect();
     all.sort_by_key(|attempts| std::cmp::Reverse(attempts.started));

@@ -58,15 +58,20 @@ pub(crate) fn run(args: CliArgs) -> Exit {
     match stdin_prompts::text(&args.prompts) {
         Ok(prompts) => {
             let is_json = args.front_end(StandardStreams::here()) == FrontEnd::Json;
-            run_prompts(&args, prompts, is_json)
+            run_prompts(&args, prompts, is_json, None)
         }
         Err(error) => fail(Exit::Config, &error),
     }
 }
 
-/// Runs attempts at these prompts; returns the program's end.
-pub(super) fn run_prompts(args: &CliArgs, prompts: Vec<CliPrompt>, is_json: bool) -> Exit {
-    match begin(args, &prompts) {
+/// Runs attempts at these prompts, in the name of a session if there is one; returns the program's end.
+pub(super) fn run_prompts(
+    args: &CliArgs,
+    prompts: Vec<CliPrompt>,
+    is_json: bool,
+    session: Option<String>,
+) -> Exit {
+    match begin(args, &prompts, session) {
         Ok(begun) => {
             let goal = args.goal();
             with_signals(async move |signals| work(begun, (prompts, goal), is_json, signals).await)
@@ -76,7 +81,7 @@ pub(super) fn run_prompts(args: &CliArgs, prompts: Vec<CliPrompt>, is_json: bool
 }
 
 /// Makes the copies, and composes an agent for each.
-fn begin(args: &CliArgs, prompts: &[CliPrompt]) -> Result<Begun, Refusal> {
+fn begin(args: &CliArgs, prompts: &[CliPrompt], session: Option<String>) -> Result<Begun, Refusal> {
     let count = args.attempts.unwrap_or(1);
     if count > MOST_ATTEMPTS {
         return Err(Refusal::usage(format!("at most {MOST_ATTEMPTS} attempts at once (-n)")));
@@ -101,6 +106,7 @@ fn begin(args: &CliArgs, prompts: &[CliPrompt]) -> Result<Begun, Refusal> {
         prompts.first().map(|prompt| prompt.text.chars().take(MAX_TASK).collect()).unwrap_or_default();
     let made = copies::make(&setup.paths, &setup.cwd, count, (check, &task)).map_err(Refusal::config)?;
     let copies::Made { mut attempts, lock, notes } = made;
+    attempts.session = session;
     setup.notices.iter().chain(&notes).for_each(|notice| warn(notice));
     let mut ready = Vec::new();
     for (index, attempt) in attempts.attempts.iter_mut().enumerate() {
@@ -184,6 +190,10 @@ async fn work(
             _ = reports.tick(), if is_json => {
                 let changed = progress.changed();
                 changed.iter().for_each(|(number, rounds, cost)| record(&words::progress(*number, *rounds, *cost)));
+                if attempts.session.is_some() && note_costs(&mut attempts, &changed) {
+                    // Whoever began them counts it if this process is killed.
+                    let _ = attempts.save(&setup.paths);
+                }
             }
         }
     }
@@ -192,6 +202,19 @@ async fn work(
     }
     let exit = caught_first.and_then(Caught::exit).unwrap_or_else(|| attempts.exit());
     report(&attempts, exit, is_json)
+}
+
+/// Notes what attempts have cost so far; returns whether any of it is new.
+fn note_costs(attempts: &mut Attempts, changed: &[(usize, u32, f64)]) -> bool {
+    let mut is_new = false;
+    for (number, _, dollars) in changed {
+        let attempt = number.checked_sub(1).and_then(|index| attempts.attempts.get_mut(index));
+        if let Some(attempt) = attempt.filter(|_| *dollars > 0.0) {
+            is_new |= attempt.cost != Some(*dollars);
+            attempt.cost = Some(*dollars);
+        }
+    }
+    is_new
 }
 
 /// The end of an attempt: its index, its exit, its time, and what is known of it.

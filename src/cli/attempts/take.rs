@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::hunks::{self, Choice};
+use super::uncounted;
 use super::{Attempts, Changed, KEPT};
 use crate::worktrees::{
     self,
@@ -141,6 +142,7 @@ pub(super) fn sweep_own(paths: &Paths, attempts: &Attempts) -> Result<(), UserEr
     if let Some(why) = failed.first() {
         return Err(format!("not everything could be removed: {why}").into());
     }
+    uncounted::keep(paths, attempts);
     for file in [Attempts::file(paths, &attempts.id), Attempts::lock(paths, &attempts.id)] {
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

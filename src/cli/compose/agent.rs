@@ -8,6 +8,7 @@ use super::Setup;
 use super::prompt::AgentPrompt;
 use super::{sandbox, web};
 use crate::args::CliArgs;
+use crate::attempts::uncounted;
 use crate::compose::environment::{self, Environment, OnBadConfig};
 use crate::compose::host::ProgramHost;
 use crate::compose::mcp_servers;
@@ -79,7 +80,10 @@ impl Setup {
 
     /// Composes an agent. Reads instruction files. Fails when a file that a flag names cannot be read, or the
     /// temporary directory does not exist.
-    pub fn agent(&self, session: Session) -> Result<ComposedAgent, Refusal> {
+    pub fn agent(&self, mut session: Session) -> Result<ComposedAgent, Refusal> {
+        if session.info().resumed {
+            uncounted::count(&self.paths, &mut session);
+        }
         let tools = self.tools()?;
         let mut source = self.prompt_source(&tools)?;
         // A session runs in its own directory, regardless of the program's.

@@ -100,7 +100,7 @@ impl BoardServers {
     ///
     /// # Errors
     /// The server is not on the board any more.
-    pub fn of(&self, id: &str) -> Result<Option<OnServer>, UserError> {
+    pub(crate) fn of(&self, id: &str) -> Result<Option<OnServer>, UserError> {
         if !id.starts_with(SCHEME) {
             return Ok(None);
         }
@@ -146,12 +146,7 @@ impl ServerLink {
             match self.ask(&BoardAsk::List { known }).await {
                 Ok(BoardAnswer::Listed { known: number, sessions }) => {
                     (known, wait) = (Some(number), FIRST_WAIT);
-                    let mut state = self.state.lock();
-                    if let Some(sessions) = sessions {
-                        state.rows = Some(self.shown(sessions));
-                    }
-                    state.why = None;
-                    drop(state);
+                    self.has_said(sessions);
                     tokio::time::sleep(AT_MOST).await;
                 }
                 Ok(_) => return self.is_missing("it answers something else"),
@@ -168,6 +163,14 @@ impl ServerLink {
                 }
             }
         }
+    }
+
+    fn has_said(&self, sessions: Option<Vec<LiveRow>>) {
+        let mut state = self.state.lock();
+        if let Some(sessions) = sessions {
+            state.rows = Some(self.shown(sessions));
+        }
+        state.why = None;
     }
 
     fn is_missing(&self, why: &str) {
@@ -193,7 +196,8 @@ impl ServerLink {
 
     /// The connection, which is made by the first request.
     fn server(&self) -> Result<Server, Trouble> {
-        let cannot = |why: String| Trouble::Refused(format!("cannot connect to {}: {why}", self.address.machine()));
+        let cannot =
+            |why: String| Trouble::Refused(format!("cannot connect to {}: {why}", self.address.machine()));
         let mut state = self.state.lock();
         if let Some(server) = &state.server {
             return Ok(server.clone());
@@ -207,7 +211,7 @@ impl ServerLink {
                     board: true,
                     ..Hello::default()
                 };
-                let tunnel = Tunnel::new(self.address.clone(), hello, None, &self.paths);
+                let tunnel = Tunnel::without_connection(self.address.clone(), hello, &self.paths);
                 let tunnel = Arc::new(tunnel.map_err(|error| cannot(error.to_string()))?);
                 tunnel.start().map_err(|error| cannot(error.to_string()))?;
                 state.tunnel = Some(Arc::clone(&tunnel));

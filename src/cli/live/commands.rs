@@ -207,10 +207,10 @@ pub(crate) fn logs(args: &LogsArgs) -> Exit {
     far::run(&args.id, || FarWord::Logs { follow }).unwrap_or_else(|| logs_of(&args.id, follow))
 }
 
-fn logs_of(id: &str, follow: bool) -> Exit {
+fn logs_of(id: &str, follows: bool) -> Exit {
     on_runtime(async {
         let named = Named::find(id)?;
-        let server = named.server()?.filter(|_| follow);
+        let server = named.server()?.filter(|_| follows);
         let Some(server) = server else {
             let texts = named.file.as_deref().map(|file| answers(file, None)).transpose()?;
             return Ok(print(&texts.unwrap_or_default()));

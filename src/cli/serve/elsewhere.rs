@@ -21,6 +21,7 @@ use tau_agent::provider::Headers;
 use tau_agent::provider::http::Network;
 use tau_agent::provider::http::tau_server::TauServer;
 use tau_agent::settings::Paths;
+use tau_app::request::ShellRequest;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::{AgentCommand, SettingsCommand};
 
@@ -157,6 +158,12 @@ impl Elsewhere {
                     _ => None,
                 }
             }));
+        }
+        if *method == Method::POST
+            && path.ends_with("/attach/request")
+            && let Ok(ShellRequest::BeginAttempts { order }) = serde_json::from_slice(body)
+        {
+            wanted.push(order.mode);
         }
         for mode in wanted {
             mode.within(self.ceiling).map_err(Problem::refused)?;

@@ -287,6 +287,12 @@ impl LiveSession {
         self.prompting.lock().await
     }
 
+    /// Notes that something else than the agent has ended which used the session.
+    pub fn is_free(&self) {
+        self.touch();
+        self.count_change();
+    }
+
     /// Adds an event from a source other than the agent.
     pub fn note(&self, event: AgentEvent) {
         self.take(event);
@@ -423,8 +429,10 @@ impl LiveSession {
     fn unused(&self, holds: impl Fn(&JobRow) -> bool) -> Option<Duration> {
         let board = self.board.lock();
         let mirror = &board.facts.mirror;
-        let is_used =
-            mirror.running || mirror.jobs.iter().any(holds) || self.clients.load(Ordering::Relaxed) > 0;
+        let is_used = mirror.running
+            || mirror.jobs.iter().any(holds)
+            || self.clients.load(Ordering::Relaxed) > 0
+            || self.services.hosted.is_at_work();
         (!is_used).then(|| board.used.elapsed())
     }
 

@@ -12,6 +12,7 @@ pub(crate) mod elsewhere;
 mod event_log;
 mod extract;
 pub(crate) mod facts;
+mod far_attempts;
 pub(crate) mod guard;
 pub(crate) mod hub;
 pub(crate) mod live;

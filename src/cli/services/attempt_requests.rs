@@ -22,7 +22,7 @@ impl Services {
     }
 
     /// The order with what the screen does not know. Refused when the session may cost nothing more.
-    pub(super) fn attempts_ordered(&self, order: AttemptOrder) -> Result<HostOrder, UserError> {
+    pub(crate) fn attempts_ordered(&self, order: AttemptOrder) -> Result<HostOrder, UserError> {
         let setup = self.setup.lock();
         let left = match setup.started.session_cost() {
             0 => None,

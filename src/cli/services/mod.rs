@@ -193,7 +193,8 @@ impl PerformRequest for Services {
         order: Box<AttemptOrder>,
     ) -> Result<AttemptNews, UserError> {
         let order = self.attempts_ordered(*order)?;
-        self.hosted.run(order, call).await
+        let paths = self.setup.lock().paths.clone();
+        self.hosted.run(&paths, order, call).await
     }
 
     async fn stop_attempts(self: &Arc<Self>, _: &Call) -> Result<String, UserError> {

@@ -10,6 +10,7 @@ use axum::response::Response;
 use super::super::app::App;
 use super::super::attached;
 use super::super::extract::{AlreadyOpen, JsonBody, Names, Opened, Params};
+use super::super::far_attempts;
 use super::super::live::Ended;
 use super::super::problem::Problem;
 use super::super::screen_stream::ScreenStream;
@@ -122,7 +123,15 @@ pub(super) async fn request(
         Some(live) => live.services(),
         None => app.hub().services()?,
     };
+    if let (ShellRequest::BeginAttempts { order }, Some(live)) = (&request, &live) {
+        return far_attempts::begin(live, (**order).clone()).map(Json);
+    }
     Ok(Json(attached::perform(services, live, request).await))
+}
+
+/// Tells how attempts of this session have ended; `None` if they are at work for some time yet.
+pub(super) async fn attempts(_: SameProtocol, AlreadyOpen(live): AlreadyOpen) -> Json<Option<ShellReply>> {
+    Json(far_attempts::end_of(&live).await)
 }
 
 /// Tells the screens here that another session waits.

@@ -52,6 +52,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/api/sessions/{id}/attach", get(attach::stream).post(attach::commands))
         .route("/api/sessions/{id}/attach/leave", post(attach::leave))
         .route("/api/sessions/{id}/attach/request", post(attach::request))
+        .route("/api/sessions/{id}/attach/attempts", get(attach::attempts))
         .route("/api/sessions/{id}/close", post(sessions::close))
         .route("/api/sessions/{id}/archive", post(archive::archive))
         .route("/api/sessions/{id}/prompt", post(prompts::prompt))

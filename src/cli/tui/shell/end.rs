@@ -101,7 +101,7 @@ impl Shell {
 impl Shell {
     /// Ends the attempts that the screen has begun, and counts what they have cost; returns a line about them.
     async fn stop_attempts(&mut self) -> Option<String> {
-        let count = self.screen.model()?.attempts?.count;
+        let count = self.screen.model()?.attempts.filter(|running| !running.is_far)?.count;
         self.requests.services().hosted.stop();
         let ended = async {
             while self.screen.model().is_some_and(|model| model.attempts.is_some())

@@ -1,0 +1,90 @@
+//! Attempts that an attached screen begins: the process of the session runs them and counts what they cost, whether or
+//! not the screen stays.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::live::LiveSession;
+use super::problem::Problem;
+use crate::attempts::host::FarAttempts;
+use crate::services::call::Call;
+use tau_app::request::{ShellReply, Ticket};
+use tau_protocol::attempt::{AttemptNews, AttemptOrder};
+use tau_protocol::command::{AgentCommand, SessionCommand};
+use tau_protocol::message::{Cost, Usage};
+
+/// The longest time that a request waits for the end.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// What is told of attempts of which nothing is known.
+const GONE: &str =
+    "the attempts have ended with the process of their session; /attempts lists what they have";
+
+/// Begins attempts.
+///
+/// # Errors
+/// Their permission mode is above the highest of this server.
+pub(super) fn begin(live: &Arc<LiveSession>, order: AttemptOrder) -> Result<ShellReply, Problem> {
+    let ceiling = live.read_facts(|facts, _| facts.mode_ceiling);
+    order.mode.within(ceiling).map_err(Problem::refused)?;
+    let services = live.services();
+    if services.hosted.is_at_work() || matches!(*services.hosted.far.borrow(), FarAttempts::AtWork) {
+        return Ok(ShellReply::Failed("attempts are already running; /attempts shows them".into()));
+    }
+    let order = match services.attempts_ordered(order) {
+        Ok(order) => order,
+        Err(why) => return Ok(ShellReply::Failed(why)),
+    };
+    services.hosted.far.send_replace(FarAttempts::AtWork);
+    let (live, paths) = (Arc::clone(live), services.setup.lock().paths.clone());
+    tokio::spawn(async move {
+        let (sender, mut early) = mpsc::channel(1);
+        let (asks, _) = mpsc::channel(1);
+        let call = Call::new(Ticket::default(), sender, asks);
+        let outcome = {
+            let mut work = std::pin::pin!(services.hosted.run(&paths, order, &call));
+            loop {
+                tokio::select! {
+                    biased;
+                    Some((_, reply)) = early.recv() => {
+                        if let ShellReply::AttemptNews(news) = reply {
+                            count(&live, news.dollars).await;
+                        }
+                    }
+                    outcome = &mut work => break outcome,
+                }
+            }
+        };
+        if let Ok(news) = &outcome {
+            count(&live, news.dollars).await;
+        }
+        let outcome = outcome.map(|news| AttemptNews { dollars: 0.0, ..news });
+        services.hosted.far.send_replace(FarAttempts::Ended(outcome));
+        live.is_free();
+    });
+    Ok(ShellReply::AttemptNews(AttemptNews::default()))
+}
+
+/// Counts a cost in the session.
+async fn count(live: &LiveSession, dollars: f64) {
+    if dollars > 0.0 {
+        let usage = Usage { cost: Cost { total: dollars, ..Cost::default() }, ..Usage::default() };
+        // A session that has ended counts nothing.
+        let _ = live.send(AgentCommand::Session(SessionCommand::AddUsage { usage })).await;
+    }
+}
+
+/// How the attempts of a session have ended; `None` if they are at work for some time yet.
+pub(super) async fn end_of(live: &LiveSession) -> Option<ShellReply> {
+    let services = live.services();
+    let mut far = services.hosted.far.subscribe();
+    let is_over = |far: &FarAttempts| !matches!(far, FarAttempts::AtWork);
+    let ended = tokio::time::timeout(PATIENCE, far.wait_for(is_over)).await.ok()?.ok()?.clone();
+    match ended {
+        FarAttempts::AtWork => None,
+        FarAttempts::Unknown => Some(ShellReply::Failed(GONE.into())),
+        FarAttempts::Ended(Ok(news)) => Some(ShellReply::AttemptNews(news)),
+        FarAttempts::Ended(Err(why)) => Some(ShellReply::Failed(why)),
+    }
+}
