@@ -4,6 +4,7 @@ mod attach;
 mod attach_ends;
 mod attach_fake;
 mod attach_far;
+mod attempts;
 mod branches;
 mod browser;
 mod client;

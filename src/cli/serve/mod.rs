@@ -7,6 +7,7 @@
 pub(crate) mod accept;
 pub(crate) mod app;
 mod attached;
+mod attempt_types;
 mod branch_types;
 pub(crate) mod elsewhere;
 mod event_log;

@@ -20,13 +20,14 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Name, media type, text.
-const FILES: [(&str, &str, &str); 11] = [
+const FILES: [(&str, &str, &str); 12] = [
     ("style.css", "text/css; charset=utf-8", include_str!("page/style.css")),
     ("icon.svg", "image/svg+xml", include_str!("page/icon.svg")),
     ("main.js", SCRIPT, include_str!("page/main.js")),
     ("actions.js", SCRIPT, include_str!("page/actions.js")),
     ("api.js", SCRIPT, include_str!("page/api.js")),
     ("asks.js", SCRIPT, include_str!("page/asks.js")),
+    ("attempts.js", SCRIPT, include_str!("page/attempts.js")),
     ("board.js", SCRIPT, include_str!("page/board.js")),
     ("jobs.js", SCRIPT, include_str!("page/jobs.js")),
     ("markdown.js", SCRIPT, include_str!("page/markdown.js")),

@@ -61,7 +61,7 @@ async function send(method, path, { body, headers = {}, signal } = {}) {
 
 async function json(method, path, body) {
   const response = await send(method, path, { body });
-  return response.status === 204 ? null : response.json();
+  return response.status === 204 || response.status === 202 ? null : response.json();
 }
 
 const of = (id) => `/api/sessions/${encodeURIComponent(id)}`;
@@ -84,6 +84,14 @@ export const answer = (id, question, value) => json("POST", `${of(id)}/questions
 export const listJobs = (id) => json("GET", `${of(id)}/jobs`);
 export const readJob = (id, job) => json("GET", `${of(id)}/jobs/${job}`);
 export const stopJob = (id, job) => json("POST", `${of(id)}/jobs/${job}/stop`);
+
+export const listAttempts = (id) => json("GET", `${of(id)}/attempts`);
+export const beginAttempts = (id, order) => json("POST", `${of(id)}/attempts`, order);
+export const stopAttempts = (id) => json("POST", `${of(id)}/attempts/stop`);
+export const attemptChanges = (id, attempts) => json("GET", `${of(id)}/attempts/${encodeURIComponent(attempts)}/changes`);
+export const takeAttempt = (id, attempts, attempt) => json("POST", `${of(id)}/attempts/${encodeURIComponent(attempts)}/take`, { attempt });
+export const dropAttempts = (id, attempts) => json("POST", `${of(id)}/attempts/${encodeURIComponent(attempts)}/drop`);
+export const enterWorktree = (id, name) => json("POST", `${of(id)}/worktree`, { name });
 
 /** Reads the events of a session; ends with the stream. `take` gets each record and its id. */
 export async function events(id, after, signal, opened, take) {

@@ -5,6 +5,7 @@ import * as api from "/page/api.js";
 import { quietly, waiting } from "/page/asks.js";
 import { Board } from "/page/board.js";
 import { Jobs } from "/page/jobs.js";
+import { Attempts, workDialog } from "/page/attempts.js";
 import { ago, element, nameOf, visible } from "/page/text.js";
 import { Transcript } from "/page/transcript.js";
 
@@ -69,6 +70,7 @@ async function refresh() {
 
 const board = new Board(at("board"), at("archived"), complain, () => drawBoard().catch(complain));
 const jobs = new Jobs(at("jobs"), complain);
+const attempts = new Attempts(at("attempts"), complain, say);
 
 /** Draws the board, if no session is open. */
 async function drawBoard() {
@@ -131,6 +133,7 @@ function leave() {
   at("asks").replaceChildren();
   transcript.clear();
   jobs.show(null, []);
+  attempts.clear();
   at("place").textContent = "";
   at("state").textContent = "";
 }
@@ -193,6 +196,7 @@ async function draw(session) {
   session.drawn = true;
   toEnd();
   if (detail.live) jobs.load(session.id);
+  if (detail.live) attempts.load(session.id);
   return detail.live;
 }
 
@@ -486,3 +490,15 @@ sessionDialog(
 
 if (api.findToken()) enter();
 else login();
+
+workDialog(
+  () => open.id,
+  (id) => {
+    say("The attempts begin");
+    attempts.load(id);
+  },
+  (id) => {
+    location.hash = `#/s/${encodeURIComponent(id)}`;
+    refresh().catch(complain);
+  },
+);

@@ -3,6 +3,7 @@
 mod answers;
 mod archive;
 mod attach;
+mod attempts;
 mod branches;
 mod jobs;
 mod log;
@@ -68,6 +69,12 @@ pub(crate) fn router(app: App) -> Router {
         .route("/api/sessions/{id}/jobs", get(jobs::list))
         .route("/api/sessions/{id}/jobs/{job}", get(jobs::output))
         .route("/api/sessions/{id}/jobs/{job}/stop", post(jobs::stop))
+        .route("/api/sessions/{id}/attempts", get(attempts::list).post(attempts::begin))
+        .route("/api/sessions/{id}/attempts/stop", post(attempts::stop))
+        .route("/api/sessions/{id}/attempts/{attempts}/changes", get(attempts::changes))
+        .route("/api/sessions/{id}/attempts/{attempts}/take", post(attempts::take))
+        .route("/api/sessions/{id}/attempts/{attempts}/drop", post(attempts::drop_all))
+        .route("/api/sessions/{id}/worktree", post(attempts::worktree))
         .route("/api/sessions/{id}/events", get(reading::events))
         .route("/api/sessions/{id}/history", get(reading::history))
         .route("/api/sessions/{id}/commands", get(reading::commands))

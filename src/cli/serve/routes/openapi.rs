@@ -9,7 +9,7 @@ use utoipa::{Modify, OpenApi};
 
 use super::super::problem::Problem;
 use super::super::types::{EventFrame, ExportFormat};
-use super::{answers, archive, branches, jobs, prompts, reading, server, sessions};
+use super::{answers, archive, attempts, branches, jobs, prompts, reading, server, sessions};
 
 /// The responses that every request can have: status and description.
 const ALWAYS: [(&str, &str); 6] = [
@@ -41,6 +41,8 @@ const OF_SESSION: [(&str, &str); 1] = [("404", "There is no such session")];
         branches::tree, branches::fork, branches::undo, branches::compact,
         answers::approval, answers::question,
         jobs::list, jobs::output, jobs::stop,
+        attempts::list, attempts::begin, attempts::stop, attempts::changes, attempts::take, attempts::drop_all,
+        attempts::worktree,
         reading::events, reading::history, reading::commands, reading::export,
         server::models, server::metrics, server::health, document,
     ),

@@ -1,0 +1,98 @@
+//! Bodies about attempts and worktrees.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::types::SessionDetail;
+use tau_protocol::attempt::{AttemptFile, AttemptList, AttemptRow};
+
+/// The attempts at a task.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AttemptsFound {
+    /// Absent if there are none, or their copies are still being made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    pub task: String,
+    /// The command that decides.
+    pub until: String,
+    /// Whether any of them is at work.
+    pub running: bool,
+    /// Whether this session can stop them.
+    pub own: bool,
+    /// `number`, `outcome`, `reached`, `is_running`, `time`, `cost`, `changed`, `model`, `session`, `place`.
+    #[schema(value_type = Vec<Object>)]
+    pub attempts: Vec<AttemptRow>,
+}
+
+impl From<AttemptList> for AttemptsFound {
+    fn from(list: AttemptList) -> Self {
+        let AttemptList { id, task, check, rows, is_running, is_own } = list;
+        let id = Some(id).filter(|id| !id.is_empty());
+        AttemptsFound { id, task, until: check, running: is_running, own: is_own, attempts: rows }
+    }
+}
+
+/// An order to begin attempts.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BeginAttempts {
+    /// From 1 to 16.
+    pub count: u32,
+    /// The command that decides which of them succeed.
+    pub until: String,
+    pub task: String,
+    /// The models that take turns; without any that of the session.
+    #[serde(default)]
+    pub models: Vec<String>,
+}
+
+/// What the attempts have changed.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct AttemptChangesFound {
+    /// `path` and `patches`: of each attempt its `hunks`.
+    #[schema(value_type = Vec<Object>)]
+    pub files: Vec<AttemptFile>,
+}
+
+/// The attempt to take, or the parts of several.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TakeAttempt {
+    /// Its number.
+    #[serde(default)]
+    pub attempt: Option<u32>,
+    #[serde(default)]
+    pub parts: Vec<TakePart>,
+}
+
+/// A file of an attempt, or a hunk of one.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TakePart {
+    pub attempt: u32,
+    pub path: String,
+    /// Its number; without one the whole file.
+    #[serde(default)]
+    pub hunk: Option<usize>,
+}
+
+/// What was done, in words.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct Said {
+    pub text: String,
+}
+
+/// The worktree to work in.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EnterWorktree {
+    pub name: String,
+}
+
+/// The copy of a session in a worktree.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct Moved {
+    pub session: SessionDetail,
+    pub text: String,
+}

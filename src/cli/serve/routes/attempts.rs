@@ -1,0 +1,182 @@
+//! Attempts at a task in the directory of a session, and its worktrees.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+
+use super::super::app::App;
+use super::super::attempt_types::{
+    AttemptChangesFound, AttemptsFound, BeginAttempts, EnterWorktree, Moved, Said, TakeAttempt,
+};
+use super::super::extract::{AlreadyOpen, JsonBody, Names, Opened};
+use super::super::live::LiveSession;
+use super::super::problem::Problem;
+use super::super::{attached, far_attempts};
+use super::sessions::detail;
+use tau_app::request::{ShellReply, ShellRequest};
+use tau_protocol::attempt::{AttemptOrder, AttemptPart, MOST_ATTEMPTS};
+use tau_protocol::command::SessionChange;
+use tau_protocol::session_row::SessionOrigin;
+
+/// The answer to a request about the directory of a session.
+async fn asked(live: &Arc<LiveSession>, request: ShellRequest) -> Result<ShellReply, Problem> {
+    match attached::perform(live.services(), Some(Arc::clone(live)), request).await {
+        ShellReply::Failed(why) => Err(Problem::refused(why.to_string())),
+        reply => Ok(reply),
+    }
+}
+
+async fn said(live: &Arc<LiveSession>, request: ShellRequest) -> Result<Json<Said>, Problem> {
+    match asked(live, request).await? {
+        ShellReply::Done(text) => Ok(Json(Said { text })),
+        _ => Err(Problem::failed("the answer is of another kind")),
+    }
+}
+
+/// Lists the newest attempts in the directory of a session.
+#[utoipa::path(get, path = "/api/sessions/{id}/attempts", tag = "attempts", responses(
+    (status = 200, description = "The attempts; without `id` there are none", body = AttemptsFound),
+    (status = 409, description = "The session is not open"),
+), params(("id" = String, Path, description = "The id of the session")))]
+pub(super) async fn list(AlreadyOpen(live): AlreadyOpen) -> Result<Json<AttemptsFound>, Problem> {
+    match asked(&live, ShellRequest::Attempts {}).await? {
+        ShellReply::Attempts(list) => Ok(Json(AttemptsFound::from(list))),
+        _ => Err(Problem::failed("the answer is of another kind")),
+    }
+}
+
+/// Begins attempts at a task: sessions in copies of the directory, until a command succeeds.
+#[utoipa::path(post, path = "/api/sessions/{id}/attempts", tag = "attempts", request_body = BeginAttempts, responses(
+    (status = 202, description = "They begin; a list says how they come along"),
+    (status = 409, description = "In use by another tau"),
+    (status = 422, description = "Others are at work, or they cannot be made"),
+), params(("id" = String, Path, description = "The id of the session")))]
+pub(super) async fn begin(
+    Opened(live): Opened,
+    JsonBody(body): JsonBody<BeginAttempts>,
+) -> Result<StatusCode, Problem> {
+    let BeginAttempts { count, until, task, models } = body;
+    if !(1..=MOST_ATTEMPTS).contains(&count) {
+        return Err(Problem::invalid(format!("count: from 1 to {MOST_ATTEMPTS}")));
+    }
+    if task.trim().is_empty() || until.trim().is_empty() {
+        return Err(Problem::invalid("task and until: both are needed"));
+    }
+    let order = live.read_facts(|facts, _| AttemptOrder {
+        count,
+        check: until,
+        task,
+        thinking: models.is_empty().then_some(facts.mirror.thinking),
+        models: if models.is_empty() { facts.model().into_iter().collect() } else { models },
+        mode: facts.mirror.mode,
+        spent: facts.usage.cost.total,
+        session: live.id.clone(),
+    });
+    match far_attempts::begin(&live, order)? {
+        ShellReply::Failed(why) => Err(Problem::refused(why.to_string())),
+        _ => Ok(StatusCode::ACCEPTED),
+    }
+}
+
+/// Stops the attempts that were begun in this session; what they have is kept.
+#[utoipa::path(post, path = "/api/sessions/{id}/attempts/stop", tag = "attempts", responses(
+    (status = 200, description = "They end", body = Said),
+    (status = 409, description = "The session is not open"),
+    (status = 422, description = "None is at work"),
+), params(("id" = String, Path, description = "The id of the session")))]
+pub(super) async fn stop(AlreadyOpen(live): AlreadyOpen) -> Result<Json<Said>, Problem> {
+    said(&live, ShellRequest::StopAttempts {}).await
+}
+
+/// Returns what the attempts have changed, file by file.
+#[utoipa::path(get, path = "/api/sessions/{id}/attempts/{attempts}/changes", tag = "attempts", responses(
+    (status = 200, description = "The files with the hunks of each attempt", body = AttemptChangesFound),
+    (status = 409, description = "The session is not open"),
+    (status = 422, description = "There are no such attempts"),
+), params(
+    ("id" = String, Path, description = "The id of the session"),
+    ("attempts" = String, Path, description = "The id of the attempts"),
+))]
+pub(super) async fn changes(
+    AlreadyOpen(live): AlreadyOpen,
+    Names((_, id)): Names<(String, String)>,
+) -> Result<Json<AttemptChangesFound>, Problem> {
+    match asked(&live, ShellRequest::AttemptChanges { id, number: None }).await? {
+        ShellReply::AttemptFiles(files) => Ok(Json(AttemptChangesFound { files })),
+        _ => Err(Problem::failed("the answer is of another kind")),
+    }
+}
+
+/// Applies an attempt to the directory and removes all copies, or applies hunks of several and keeps them.
+#[utoipa::path(post, path = "/api/sessions/{id}/attempts/{attempts}/take", tag = "attempts", request_body = TakeAttempt,
+    responses(
+    (status = 200, description = "What was done", body = Said),
+    (status = 409, description = "The session is not open"),
+    (status = 422, description = "There is no such attempt, it is at work, or the result does not fit any more"),
+), params(
+    ("id" = String, Path, description = "The id of the session"),
+    ("attempts" = String, Path, description = "The id of the attempts"),
+))]
+pub(super) async fn take(
+    AlreadyOpen(live): AlreadyOpen,
+    Names((_, id)): Names<(String, String)>,
+    JsonBody(body): JsonBody<TakeAttempt>,
+) -> Result<Json<Said>, Problem> {
+    let request = match (body.attempt, body.parts) {
+        (Some(number), parts) if parts.is_empty() => ShellRequest::TakeAttempt { id, number },
+        (None, parts) if !parts.is_empty() => {
+            let part = |part: super::super::attempt_types::TakePart| AttemptPart {
+                attempt: part.attempt,
+                path: part.path,
+                hunk: part.hunk,
+            };
+            ShellRequest::TakeAttemptParts { id, parts: parts.into_iter().map(part).collect() }
+        }
+        _ => return Err(Problem::invalid("either attempt or parts is needed")),
+    };
+    said(&live, request).await
+}
+
+/// Removes the copies, and takes nothing.
+#[utoipa::path(post, path = "/api/sessions/{id}/attempts/{attempts}/drop", tag = "attempts", responses(
+    (status = 200, description = "What was done", body = Said),
+    (status = 409, description = "The session is not open"),
+    (status = 422, description = "There are no such attempts, or they are at work"),
+), params(
+    ("id" = String, Path, description = "The id of the session"),
+    ("attempts" = String, Path, description = "The id of the attempts"),
+))]
+pub(super) async fn drop_all(
+    AlreadyOpen(live): AlreadyOpen,
+    Names((_, id)): Names<(String, String)>,
+) -> Result<Json<Said>, Problem> {
+    said(&live, ShellRequest::DropAttempts { id }).await
+}
+
+/// Makes or finds a worktree of the session's repository, and a copy of the session there.
+#[utoipa::path(post, path = "/api/sessions/{id}/worktree", tag = "attempts", request_body = EnterWorktree, responses(
+    (status = 201, description = "The copy is open", body = Moved),
+    (status = 409, description = "In use by another tau"),
+    (status = 422, description = "The worktree cannot be made"),
+    (status = 503, description = "No more sessions may be open"),
+), params(("id" = String, Path, description = "The id of the session")))]
+pub(super) async fn worktree(
+    State(app): State<App>,
+    Opened(live): Opened,
+    JsonBody(body): JsonBody<EnterWorktree>,
+) -> Result<Response, Problem> {
+    let file = live.read_facts(|facts, _| facts.mirror.session.file.clone());
+    let file = file.filter(|file| file.exists());
+    let request = ShellRequest::EnterWorktree { name: body.name, file, resumes: false };
+    let ShellReply::WorktreeDone(done) = asked(&live, request).await? else {
+        return Err(Problem::failed("the answer is of another kind"));
+    };
+    let path = done.session.ok_or_else(|| Problem::failed("no session was made there"))?;
+    let open = SessionChange::Offer { path, source: SessionOrigin::Tau };
+    let left = attached::leave(app.hub(), Some(live), open).await?;
+    let moved = app.hub().open(&left.id).await?;
+    Ok((StatusCode::CREATED, Json(Moved { session: detail(&moved), text: done.said })).into_response())
+}
