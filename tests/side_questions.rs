@@ -97,8 +97,15 @@ async fn the_answer_streams_into_a_box_that_esc_closes() {
         screen.wait_for("why is that?");
         screen.wait_for("Because of this.");
         screen.wait_for("not part of the conversation · esc closes");
+        // One can write on below the box, with any letters.
+        screen.type_keys("next: ask qq");
+        screen.wait_for_composer("next: ask qq");
+        screen.wait_for("Because of this.");
         screen.type_keys("\x1b");
         screen.wait_until("no box", |cells| !cells.contents().contains("Because of"));
+        screen.wait_for_composer("next: ask qq");
+        screen.type_keys("\x15");
+        screen.wait_for("ask for something");
         // An answer that is still coming is stopped.
         ask("/btw and then?");
         screen.wait_for("So far");

@@ -188,6 +188,35 @@ async fn a_hunk_is_rejected_and_the_rest_applied() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn going_back_in_a_question_does_not_switch_the_mode() {
+    let requests = play(two_edits(), LINES, "", (80, 24), |screen| {
+        screen.type_keys("go\r");
+        screen.wait_for("Make this change?");
+        screen.wait_for("hunk 1 of 2");
+        screen.press_until("\t", "› [x] hunk 2 of 2");
+        screen.type_keys(" ");
+        screen.wait_for("[ ] hunk 2 of 2 · not applied");
+        screen.type_keys("\x1b[Z");
+        screen.wait_for("› [x] hunk 1 of 2");
+        // Another mode would apply the whole change.
+        screen.type_keys("\x1bm");
+        screen.wait_for("answer this change first: you have left out hunks of it");
+        screen.type_keys("a");
+        screen.wait_for("in this session");
+        screen.type_keys("\t\x1b[Z\x1b");
+        screen.wait_for("Make this change?");
+        screen.wait_for("hunk 1 of 2");
+        screen.wait_for(" · ask");
+        screen.type_keys("y");
+        screen.wait_for("Finished.");
+        let text = file(screen, "a.txt").unwrap();
+        assert!(text.contains("second\n") && text.contains("line 30\n"), "{text}");
+    })
+    .await;
+    assert_eq!(requests.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_change_is_edited_in_the_editor() {
     let script = "export EDITOR='sed -i s/second/edited/'; seq -f 'line %g' 1 40 > a.txt";
     play(two_edits(), script, "", (80, 24), |screen| {

@@ -238,7 +238,10 @@ impl Permissions {
         if verdict == Verdict::Allow && !unasked {
             return Judgement::default();
         }
-        let counting: Vec<&Finding> = findings.iter().filter(|finding| finding.verdict == verdict).collect();
+        let mut counting: Vec<&Finding> =
+            findings.iter().filter(|finding| finding.verdict == verdict).collect();
+        // What cannot be taken back is said first: there may be room for one reason.
+        counting.sort_by_key(|finding| !finding.is_dangerous);
         let mut reasons: Vec<ApprovalReason> = Vec::new();
         for finding in counting.iter().filter(|_| verdict != Verdict::Allow) {
             if !reasons.contains(&finding.reason) {

@@ -91,8 +91,9 @@ impl Approval {
             (KeyCode::Down, Mods::NONE) => {
                 list.selected = (list.selected + 1).min(offers.len().saturating_sub(1));
             }
-            (KeyCode::Tab, Mods::NONE) => {
-                list.scope = scopes.get((scope + 1) % scopes.len()).map_or(list.scope, |(scope, _)| *scope);
+            (KeyCode::Tab, mods) => {
+                let by = if mods == Mods::SHIFT { scopes.len() - 1 } else { 1 };
+                list.scope = scopes.get((scope + by) % scopes.len()).map_or(list.scope, |(scope, _)| *scope);
             }
             (KeyCode::Enter, Mods::NONE) => {}
             _ => match digit.and_then(|digit| (digit as usize).checked_sub(1)) {

@@ -130,7 +130,8 @@ impl Approval {
             }
             (KeyCode::Char('v'), Mods::NONE) => return PromptStep::View,
             (KeyCode::Char(' '), Mods::NONE) => return self.toggle_hunk(),
-            (KeyCode::Tab, Mods::NONE) => return self.next_hunk(),
+            (KeyCode::Tab, Mods::NONE) => return self.step_hunk(1),
+            (KeyCode::Tab, Mods::SHIFT) if self.hunks() > 0 => return self.step_hunk(self.hunks() - 1),
             (KeyCode::Esc, Mods::NONE) | (KeyCode::Char('c'), Mods::CTRL) => {
                 return Answer(ApprovalAnswer::Deny { reason: None, stop: true });
             }
@@ -200,8 +201,8 @@ impl Approval {
         Handled
     }
 
-    fn next_hunk(&mut self) -> PromptStep {
-        self.hunk = (self.hunk + 1).checked_rem(self.hunks()).unwrap_or(0);
+    fn step_hunk(&mut self, by: usize) -> PromptStep {
+        self.hunk = (self.hunk + by).checked_rem(self.hunks()).unwrap_or(0);
         Handled
     }
 

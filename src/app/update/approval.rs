@@ -393,8 +393,12 @@ pub(super) fn named_mode(model: &mut Model, name: &str, effects: &mut Vec<Effect
     }
 }
 
-/// Sets the permission mode; the agent confirms it.
+/// Sets the permission mode; the agent confirms it. Another mode may let a waiting change run as a whole, so not
+/// while some of its hunks are left out.
 fn set_mode(model: &mut Model, mode: PermissionMode, effects: &mut Vec<Effect>) {
+    if model.approvals.pending().iter().any(|waiting| !waiting.rejected.is_empty() && !waiting.is_answered) {
+        return model.remark("answer this change first: you have left out hunks of it");
+    }
     model.asked_modes.push_back(mode);
     effects.push(Effect::Agent(AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode })));
 }

@@ -12,6 +12,7 @@ use crate::effect::Effect;
 use crate::focus::Focus;
 use crate::key::{Key, KeyCode};
 use crate::model::Model;
+use crate::overlays::overlay::Overlay;
 
 pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     let Some(key) = leader::joined(model, key) else { return };
@@ -95,7 +96,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     if answering::paste(model, text, effects) {
         return;
     }
-    if model.focus() == Focus::Overlay {
+    if model.focus() == Focus::Overlay && !matches!(model.overlays.last(), Some(Overlay::SideQuestion(_))) {
         return overlays::paste(model, text, effects);
     }
     if find::paste(model, text) {

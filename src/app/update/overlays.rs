@@ -49,7 +49,8 @@ fn is_refused(model: &mut Model, key: Key) -> bool {
     text.is_some_and(|text| misdirected::refuses(model, &text))
 }
 
-/// Whether a typed character belongs to the draft: it was meant for it before the overlay appeared.
+/// Whether a typed character belongs to the draft: it was meant for it before the overlay appeared, or the overlay
+/// takes no text.
 pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
     let now = model.now;
     if key.typed().is_none() && key.code != KeyCode::Backspace {
@@ -59,6 +60,8 @@ pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
         Some(Overlay::Questions(view)) => view.is_early(now),
         Some(Overlay::Plan(view)) => view.is_early(now),
         Some(Overlay::Offer(view)) => view.is_early(now),
+        // The box only shows an answer: one writes on below it.
+        Some(Overlay::SideQuestion(_)) => !model.composer.is_empty() || key.typed().is_some_and(|c| c != 'q'),
         _ => false,
     }
 }

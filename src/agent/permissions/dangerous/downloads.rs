@@ -1,6 +1,7 @@
 //! Detects downloaded text that is run: `curl … | sh` and similar commands.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::permissions::programs::{self, base, is_interpreter};
 use crate::permissions::shell::{Analysis, Part, Word};
@@ -14,38 +15,48 @@ const DOWNLOADING: &[&str] = words!(
 /// Builtins that run a text or a file in the shell itself.
 const EVALUATING: &[&str] = words!("eval source .");
 
-/// The danger of a command that downloads something and runs an unknown text, or the file it downloads to.
-pub(super) fn run(analysis: &Analysis) -> Option<String> {
-    let commands: Vec<Cow<'_, [Word]>> = analysis.parts.iter().flat_map(commands).collect();
-    let is_download = |words: &&Cow<'_, [Word]>| {
+/// The danger of a command that downloads something and runs an unknown text, or the file it downloads to, and its
+/// place in the command.
+pub(super) fn run(command: &str, analysis: &Analysis) -> Option<(String, Range<usize>)> {
+    let parts = analysis.parts.iter();
+    let commands: Vec<(&Part, Cow<'_, [Word]>)> =
+        parts.flat_map(|part| commands(part).map(move |words| (part, words))).collect();
+    let is_download = |(_, words): &&(&Part, Cow<'_, [Word]>)| {
         programs::name(words)
             .is_some_and(|name| DOWNLOADING.contains(&name.as_ref()) && !is_remote_shell(&name))
     };
-    let downloads: Vec<&Cow<'_, [Word]>> = commands.iter().filter(is_download).collect();
-    let first = downloads.first()?;
+    let downloads: Vec<&(&Part, Cow<'_, [Word]>)> = commands.iter().filter(is_download).collect();
+    let (_, first) = downloads.first()?;
     let written = analysis
         .parts
         .iter()
         .flat_map(|part| &part.redirects)
         .filter_map(|redirect| redirect.target.literal());
-    let named = downloads.iter().flat_map(|words| words.iter().skip(1).filter_map(Word::literal));
+    let named = downloads.iter().flat_map(|(_, words)| words.iter().skip(1).filter_map(Word::literal));
     let names: Vec<Cow<'_, str>> = named.chain(written).collect();
     let is_of_network = |script: &str| {
         let file = base(script);
         !file.is_empty()
             && names.iter().any(|name| base(name.split(['?', '#']).next().unwrap_or(name)) == file)
     };
-    let runs = commands.iter().any(|words| match script(words) {
+    let (runner, _) = commands.iter().find(|(_, words)| match script(words) {
         Script::None => false,
         Script::Unknown => true,
         Script::File(file) => is_of_network(&file),
-    });
+    })?;
     let from = first.iter().skip(1).filter_map(Word::literal).find_map(|text| {
         let host = text.split_once("://")?.1.split(['/', '?', '#']).next()?.to_owned();
         Some(format!(" from {host}"))
     });
     let from = from.unwrap_or_default();
-    runs.then(|| format!("it runs a program that it downloads{from}, which nobody has read"))
+    // Both are the reason; where there are lines between them, the one that runs it.
+    let before =
+        downloads.iter().map(|(part, _)| part.span.start).filter(|start| *start <= runner.span.start).max();
+    let start = before.filter(|start| {
+        command.get(*start..runner.span.start).is_some_and(|between| !between.contains('\n'))
+    });
+    let span = start.unwrap_or(runner.span.start)..runner.span.end;
+    Some((format!("it runs a program that it downloads{from}, which nobody has read"), span))
 }
 
 fn is_remote_shell(name: &str) -> bool {

@@ -50,7 +50,6 @@ impl Judge<'_> {
         findings: &mut Vec<Finding>,
     ) {
         let targets = Targets::new(scene, &self.places);
-        let whole = 0..command.len();
         let mut dangers: Vec<(Danger, Option<&Part>)> = Vec::new();
         for part in &analysis.parts {
             let found = of_words(&part.words, part.elsewhere, &targets).into_iter();
@@ -64,8 +63,8 @@ impl Judge<'_> {
             });
             dangers.extend(found.map(|danger| (danger, Some(part))));
         }
-        let everywhere = [downloads::run(analysis), fork_bomb(command)].into_iter().flatten();
-        let everywhere = everywhere.map(|text| Danger { text, span: whole.clone(), named: None });
+        let everywhere = [downloads::run(command, analysis), fork_bomb(command)].into_iter().flatten();
+        let everywhere = everywhere.map(|(text, span)| Danger { text, span, named: None });
         dangers.extend(everywhere.map(|danger| (danger, None)));
         for (danger, part) in dangers {
             if part.is_some_and(|part| self.names(part, &danger)) {
@@ -245,8 +244,15 @@ fn of_redirects(part: &Part) -> Option<Lost> {
 }
 
 /// A function that runs itself twice, endlessly: `:(){ :|:& };:`.
-fn fork_bomb(command: &str) -> Option<String> {
-    let packed: String = command.split_whitespace().collect();
+fn fork_bomb(command: &str) -> Option<(String, Range<usize>)> {
+    // The end of a line ends what is before it.
+    let kept = command.char_indices().map(|(at, c)| (at, if c == '\n' { ';' } else { c }));
+    let kept = kept.filter(|(_, c)| !c.is_whitespace());
+    let (mut packed, mut places) = (String::new(), Vec::new());
+    for (place, c) in kept {
+        packed.push(c);
+        places.resize(packed.len(), place);
+    }
     let is_name = |c: char| !";|&(){}<>'\"$`=".contains(c);
     packed.match_indices("(){").find_map(|(at, open)| {
         let before = packed.get(..at)?;
@@ -254,7 +260,11 @@ fn fork_bomb(command: &str) -> Option<String> {
         let name = before.get(start..).map(|name| name.strip_prefix("function").unwrap_or(name))?;
         let body = packed.get(at + open.len()..)?;
         let body = body.split('}').next().unwrap_or_default();
-        let calls_itself_twice = !name.is_empty() && body.contains(&format!("{name}|{name}"));
-        calls_itself_twice.then(|| "it starts processes without end, until this machine stops".to_owned())
+        let calls_itself_twice =
+            !name.is_empty() && body.replace(';', "").contains(&format!("{name}|{name}"));
+        let end = places.get(at + open.len() + body.len()).map_or(command.len(), |last| last + 1);
+        let span = places.get(start).copied().unwrap_or_default()..end;
+        calls_itself_twice
+            .then(|| ("it starts processes without end, until this machine stops".to_owned(), span))
     })
 }
