@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use strum::VariantNames;
 
 use super::approval::{ApprovalAnswer, PermissionMode};
 use super::goal::{GoalLimits, GoalOrder};
@@ -42,8 +43,9 @@ subjects! {
 }
 
 /// Starts, continues or stops a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[strum(serialize_all = "snake_case")]
 pub enum RunCommand {
     /// Start a run with this message. During a run, queue it as `streaming` says.
     Prompt { text: String, images: Vec<Block>, streaming: Queue },
@@ -65,8 +67,9 @@ pub enum RunCommand {
 }
 
 /// Changes the queues of messages.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[strum(serialize_all = "snake_case")]
 pub enum QueueCommand {
     /// Put a message in a queue, even while nothing runs; it then waits for the next run.
     Enqueue { text: String, images: Vec<Block>, queue: Queue },
@@ -86,8 +89,9 @@ pub enum QueueCommand {
 }
 
 /// Changes the session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[strum(serialize_all = "snake_case")]
 pub enum SessionCommand {
     /// Add a message to the conversation; during a run, after it has ended.
     AppendMessage { message: Arc<Message> },
@@ -96,6 +100,7 @@ pub enum SessionCommand {
     ReplaceMessages { messages: Vec<Arc<Message>> },
     /// Start, open or rename a session.
     #[serde(rename = "session")]
+    #[strum(serialize = "session")]
     Change(SessionChange),
     /// Set or remove the label of an entry.
     Label { entry_id: String, label: Option<String> },
@@ -119,8 +124,9 @@ pub enum SessionCommand {
 }
 
 /// Changes settings, from now on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[strum(serialize_all = "snake_case")]
 pub enum SettingsCommand {
     /// Apply this permission mode from the next call on. Waiting calls are judged again.
     SetPermissionMode { mode: PermissionMode },
@@ -146,8 +152,9 @@ pub enum SettingsCommand {
 }
 
 /// Runs commands for the user, and changes background jobs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[strum(serialize_all = "snake_case")]
 pub enum ShellCommand {
     /// Run a command for the user. With `exclude_from_context` the model never sees it.
     /// With a `size` (columns and rows) it gets a terminal of that size, and its output comes
@@ -182,8 +189,9 @@ pub enum ShellCommand {
 }
 
 /// Answers the agent's questions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[strum(serialize_all = "snake_case")]
 pub enum QuestionCommand {
     /// Answer a question (`QuestionEvent::Asked`).
     Answer { id: String, answer: QuestionAnswer },
@@ -193,8 +201,9 @@ pub enum QuestionCommand {
 }
 
 /// Queries the agent task, or ends it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[strum(serialize_all = "snake_case")]
 pub enum TaskCommand {
     /// Query the session. `TaskEvent::Answered` with the same ticket follows the events of all earlier
     /// commands.

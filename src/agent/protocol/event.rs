@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use strum::VariantNames;
 
 use super::approval::{ApprovalOutcome, ApprovalRequest, PermissionMode};
 use super::command::{QueueChange, QueuedMessage};
@@ -56,8 +57,9 @@ subjects! {
 }
 
 /// Runs, waits before retries, compactions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[strum(serialize_all = "snake_case")]
 pub enum RunEvent {
     /// A run starts.
     AgentStart,
@@ -99,8 +101,9 @@ pub enum RunEvent {
 }
 
 /// Messages and tool calls.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[strum(serialize_all = "snake_case")]
 pub enum TurnEvent {
     /// A turn starts: one answer of the model and its tool calls.
     TurnStart,
@@ -136,8 +139,9 @@ pub enum TurnEvent {
 }
 
 /// Messages waiting for a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[strum(serialize_all = "snake_case")]
 pub enum QueueEvent {
     /// The complete contents of both queues.
     QueueUpdate { steering: Vec<String>, follow_up: Vec<String> },
@@ -153,8 +157,9 @@ pub enum QueueEvent {
 }
 
 /// The open session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[strum(serialize_all = "snake_case")]
 pub enum SessionEvent {
     /// *Own.* A session was opened or started: everything a screen needs to show it. `titles` are
     /// the titles of its tool calls, by call id. Of a large session only the last messages are
@@ -192,8 +197,9 @@ pub enum SessionEvent {
 }
 
 /// Settings that have changed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[strum(serialize_all = "snake_case")]
 pub enum SettingsEvent {
     /// *Own.* The model has changed.
     ModelChanged { model: Arc<Model> },
@@ -212,8 +218,9 @@ pub enum SettingsEvent {
 }
 
 /// Commands run by the user, and background jobs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[strum(serialize_all = "snake_case")]
 pub enum ShellEvent {
     /// *Own.* A command of the user has started. `size`: columns and rows of its terminal, if one
     /// was requested.
@@ -245,8 +252,9 @@ pub enum ShellEvent {
 }
 
 /// Questions to the user, and their end.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[strum(serialize_all = "snake_case")]
 pub enum QuestionEvent {
     /// *Own.* The agent needs an answer.
     Asked { id: String, question: Question },
@@ -259,8 +267,9 @@ pub enum QuestionEvent {
 }
 
 /// The agent task itself: answers to queries, notices, its end.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[strum(serialize_all = "snake_case")]
 pub enum TaskEvent {
     /// *Own.* The answer to `TaskCommand::Query` with this ticket, or why it failed.
     Answered { ticket: u64, answer: Result<QueryAnswer, UserError> },

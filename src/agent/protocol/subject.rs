@@ -7,14 +7,14 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::value::MapDeserializer;
-use serde::de::{DeserializeOwned, DeserializeSeed, Error, IntoDeserializer, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Error, IntoDeserializer, MapAccess, Visitor};
 use serde_json::Value;
 
 /// The field that names the variant.
 const KIND: &str = "type";
 
-/// Declares an enum whose variants each hold the enum of one subject, each with `#[serde(tag = "type")]`.
+/// Declares an enum whose variants each hold the enum of one subject, each with `#[serde(tag = "type")]`, and with
+/// `strum::VariantNames` for the values of `type`.
 macro_rules! subjects {
     (
         $(#[doc = $about:literal])+
@@ -52,19 +52,20 @@ macro_rules! subjects {
         impl $crate::subject::Subjects for $all {
             fn kinds() -> &'static [&'static str] {
                 static ALL: std::sync::LazyLock<Vec<&'static str>> = std::sync::LazyLock::new(|| {
-                    [$($crate::subject::kinds_of::<$of>()),+].concat()
+                    [$(<$of as strum::VariantNames>::VARIANTS),+].concat()
                 });
                 &ALL
             }
 
+            #[cfg(test)]
+            fn kinds_by_serde() -> Vec<&'static str> {
+                [$($crate::subject::tests::kinds_of::<$of>()),+].concat()
+            }
+
             fn read<'de, A: serde::de::MapAccess<'de>>(kind: &str, object: A) -> Result<Self, A::Error> {
-                $({
-                    static KINDS: std::sync::LazyLock<&'static [&'static str]> =
-                        std::sync::LazyLock::new($crate::subject::kinds_of::<$of>);
-                    if KINDS.contains(&kind) {
-                        let object = serde::de::value::MapAccessDeserializer::new(object);
-                        return <$of as serde::Deserialize>::deserialize(object).map($all::$subject);
-                    }
+                $(if <$of as strum::VariantNames>::VARIANTS.contains(&kind) {
+                    let object = serde::de::value::MapAccessDeserializer::new(object);
+                    return <$of as serde::Deserialize>::deserialize(object).map($all::$subject);
                 })+
                 Err(serde::de::Error::unknown_variant(kind, Self::kinds()))
             }
@@ -77,6 +78,10 @@ pub(super) use subjects;
 pub(super) trait Subjects: Sized {
     /// All values of `type`.
     fn kinds() -> &'static [&'static str];
+
+    /// All values of `type` that the subjects' own deserialization knows.
+    #[cfg(test)]
+    fn kinds_by_serde() -> Vec<&'static str>;
 
     /// Reads an object whose `type` is `kind`.
     fn read<'de, A: MapAccess<'de>>(kind: &str, object: A) -> Result<Self, A::Error>;
@@ -149,34 +154,51 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Object<A> {
     }
 }
 
-/// The values of `type` of an enum. It is asked to read an object of an unknown type, and names them in its
-/// error.
-pub(super) fn kinds_of<T: DeserializeOwned>() -> &'static [&'static str] {
-    let nothing = MapDeserializer::<_, Kinds>::new(std::iter::once((KIND, "")));
-    match T::deserialize(nothing) {
-        Err(Kinds(kinds)) => kinds,
-        Ok(_) => &[],
-    }
-}
+#[cfg(test)]
+pub(crate) mod tests {
+    use serde::de::DeserializeOwned;
+    use serde::de::value::MapDeserializer;
 
-/// The error of [`kinds_of`].
-#[derive(Debug)]
-struct Kinds(&'static [&'static str]);
+    use super::*;
+    use crate::command::AgentCommand;
+    use crate::event::AgentEvent;
 
-impl fmt::Display for Kinds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.join(", "))
-    }
-}
-
-impl std::error::Error for Kinds {}
-
-impl Error for Kinds {
-    fn custom<T: fmt::Display>(_: T) -> Self {
-        Kinds(&[])
+    #[test]
+    fn the_names_of_variants_are_those_of_the_data() {
+        assert_eq!(AgentEvent::kinds(), AgentEvent::kinds_by_serde());
+        assert_eq!(AgentCommand::kinds(), AgentCommand::kinds_by_serde());
+        assert!(AgentEvent::kinds().contains(&"agent_start") && AgentCommand::kinds().contains(&"session"));
     }
 
-    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
-        Kinds(expected)
+    /// The values of `type` of an enum. It is asked to read an object of an unknown type, and names them in its
+    /// error.
+    pub(crate) fn kinds_of<T: DeserializeOwned>() -> &'static [&'static str] {
+        let nothing = MapDeserializer::<_, Kinds>::new(std::iter::once((KIND, "")));
+        match T::deserialize(nothing) {
+            Err(Kinds(kinds)) => kinds,
+            Ok(_) => &[],
+        }
+    }
+
+    /// The error of [`kinds_of`].
+    #[derive(Debug)]
+    struct Kinds(&'static [&'static str]);
+
+    impl fmt::Display for Kinds {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(&self.0.join(", "))
+        }
+    }
+
+    impl std::error::Error for Kinds {}
+
+    impl Error for Kinds {
+        fn custom<T: fmt::Display>(_: T) -> Self {
+            Kinds(&[])
+        }
+
+        fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
+            Kinds(expected)
+        }
     }
 }
