@@ -123,7 +123,8 @@ fn everything_is_shown_and_nothing_written() {
         "read in place: kinds of helpers",
         "Codex\n",
         "[vendors.corp] in models.toml",
-        "left: config.toml already has a server tracker",
+        "left: server tracker is taken from Claude Code",
+        "left: model is taken from Claude Code",
         "imported by AGENTS.md",
         "opencode\n",
         "permissions.allow: bash(git status*)",
@@ -174,9 +175,41 @@ fn what_is_written_is_used_and_kept() {
     assert!(String::from_utf8_lossy(&models.stdout).contains("corp/big-model"), "{models:?}");
     let rules = String::from_utf8(home.tau(&["permissions"]).stdout).unwrap();
     assert!(rules.contains("git status"), "{rules}");
+    // The mode has been taken over, so the other agent's is no fault.
+    let doctor = home.tau(&["doctor"]);
+    let doctor = format!("{doctor:?}");
+    assert!(!doctor.contains("defaultMode") && !listed.contains("defaultMode"), "{doctor} {listed}");
     // A second time there is nothing left to do.
     let text = home.import(&["--write"]);
     assert!(text.contains("Nothing to change") && home.config() == config, "{text}");
+}
+
+/// `openai/gpt-5.2-codex` is also the id of a model that OpenRouter hosts.
+#[test]
+fn a_model_is_written_only_if_it_means_one_of_its_provider() {
+    for (model, provider, written) in [
+        ("gpt-5.2-codex", "openai", false),
+        ("gpt-5.2", "openai", true),
+        ("gpt-5.2-codex", "corp", true),
+        ("gpt-5.2-codex", "unknown", false),
+    ] {
+        let home = Home::new();
+        let table = "[model_providers.corp]\nbase_url = \"https://corp.example/v1\"\n";
+        let text = format!(
+            "model = \"{model}\"\nmodel_provider = \"{provider}\"\nmodel_reasoning_effort = \"low\"\n{table}"
+        );
+        home.write(".codex/config.toml", &text);
+        let text = home.import(&["--write"]);
+        let line = format!("model = \"{provider}/{model}\"\n");
+        assert_eq!(home.config().contains(&line), written, "{text}");
+        let left = format!("left: tau knows no {model} of {provider}; choose one with /model");
+        assert_eq!(text.contains(&left), !written, "{text}");
+        if written {
+            let models = home.tau(&["models", &format!("{provider}/{model}"), "--json"]);
+            let models = String::from_utf8_lossy(&models.stdout).into_owned();
+            assert!(models.contains(&format!("\"provider\":\"{provider}\"")), "{models}");
+        }
+    }
 }
 
 #[test]

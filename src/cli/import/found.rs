@@ -72,6 +72,21 @@ impl Change {
             Change::Instructions(_) => "imported by AGENTS.md in the configuration folder".to_owned(),
         }
     }
+
+    /// What it decides; only one change of a subject is made.
+    pub(super) fn subject(&self) -> String {
+        match self {
+            Change::Setting { key, .. } => (*key).to_owned(),
+            Change::Server(server) => format!("server {}", server.name),
+            Change::Rule { rule, .. } => format!("rule {rule}"),
+            Change::Provider(provider) => format!("provider {}", provider.name),
+            Change::Instructions(path) => path.display().to_string(),
+        }
+    }
+
+    pub(super) fn is_provider(&self) -> bool {
+        matches!(self, Change::Provider(_))
+    }
 }
 
 /// A provider of models with an address of its own.

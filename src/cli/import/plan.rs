@@ -9,6 +9,7 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Val
 use super::found::{Change, Meaning, Provider, SetUp};
 use crate::compose::environment::Environment;
 use crate::process::plain;
+use tau_agent::catalogue::Catalogue;
 use tau_agent::catalogue::user::UserFile;
 use tau_agent::permissions::Rule;
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport};
@@ -20,6 +21,9 @@ use tau_tools::user_error::UserError;
 
 /// Shown in place of a value that may be secret.
 const HIDDEN: &str = "…";
+
+/// The setting that names a model.
+const MODEL: &str = "model";
 
 /// A file and its new text.
 struct NewText {
@@ -56,12 +60,19 @@ impl Plan {
             shown: document(&config, &config_text)?,
             models: document(&models, &models_text)?,
             agents: agents_text.clone(),
+            taken: BTreeMap::new(),
         };
-        for finding in set_ups.iter_mut().flat_map(|set_up| &mut set_up.findings) {
-            if let Meaning::Change(change) = &finding.meaning
-                && let Err(why) = draft.apply(change)
-            {
-                finding.meaning = Meaning::Left(why.into());
+        // Models are looked up among those of all providers, so providers come first.
+        for is_turn in [Change::is_provider, |change: &Change| !change.is_provider()] {
+            for set_up in &mut *set_ups {
+                for finding in &mut set_up.findings {
+                    if let Meaning::Change(change) = &finding.meaning
+                        && is_turn(change)
+                        && let Err(why) = draft.apply_of(set_up.agent, change)
+                    {
+                        finding.meaning = Meaning::Left(why.into());
+                    }
+                }
             }
         }
         let new = draft.config.to_string();
@@ -115,13 +126,28 @@ struct Draft {
     shown: DocumentMut,
     models: DocumentMut,
     agents: String,
+    /// What has been taken so far, and from which agent.
+    taken: BTreeMap<String, &'static str>,
 }
 
 impl Draft {
-    /// Applies a change; `Err` says why it is left.
+    /// Applies a change that an agent's set-up means; `Err` says why it is left.
+    fn apply_of(&mut self, agent: &'static str, change: &Change) -> Result<(), UserError> {
+        let subject = change.subject();
+        if let Some(earlier) = self.taken.get(&subject) {
+            return Err(format!("{subject} is taken from {earlier}").into());
+        }
+        self.apply(change)?;
+        self.taken.insert(subject, agent);
+        Ok(())
+    }
+
     fn apply(&mut self, change: &Change) -> Result<(), UserError> {
         match change {
             Change::Setting { key, value } => {
+                if *key == MODEL {
+                    self.find_model(value)?;
+                }
                 set(&mut self.config, key, value)?;
                 set(&mut self.shown, key, value)
             }
@@ -137,6 +163,21 @@ impl Draft {
             Change::Provider(provider) => add_provider(&mut self.models, provider),
             Change::Instructions(path) => self.import(path),
         }
+    }
+
+    /// Checks that a reference means a model of the provider that it names, with the providers taken so far.
+    fn find_model(&self, reference: &str) -> Result<(), UserError> {
+        let user = toml::from_str(&self.models.to_string()).map_err(|error| error.message().to_owned())?;
+        let found = Catalogue::new(user, None).find(reference).ok();
+        if found.is_some_and(|model| model.reference() == reference) {
+            return Ok(());
+        }
+        let (provider, model) = reference.split_once('/').unwrap_or(("", reference));
+        let what = match provider {
+            "" => format!("tau does not know {model}"),
+            provider => format!("tau knows no {model} of {provider}"),
+        };
+        Err(UserError::new(what).remedy("choose one with /model"))
     }
 
     fn import(&mut self, path: &Path) -> Result<(), UserError> {
