@@ -118,7 +118,7 @@ impl Bash {
     }
 
     async fn execute(&self, args: BashArgs, context: ToolContext) -> Result<ToolOutput, ToolError> {
-        let context = ToolContext { env: Arc::new(context.env.without_editors()), ..context };
+        let context = ToolContext { env: Arc::new(context.env.without_editors(&context.scratch)), ..context };
         let timeout = args.timeout.or(context.default_timeout).filter(|seconds| *seconds > 0);
         let wording = Wording {
             timeout,

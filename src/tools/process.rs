@@ -14,6 +14,7 @@ pub mod capture;
 pub mod environment;
 pub mod git;
 pub mod left;
+mod no_editor;
 pub(crate) mod process_tree;
 pub mod pty;
 pub mod report;

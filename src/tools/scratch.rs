@@ -106,6 +106,30 @@ impl Scratch {
         }
     }
 
+    /// The folder `name` with programs, which `make` puts into it on first use.
+    ///
+    /// # Errors
+    /// If it cannot be created or `make` fails.
+    pub(crate) fn programs(
+        &self,
+        name: &str,
+        make: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> io::Result<PathBuf> {
+        let mut shelf = self.shelf.lock();
+        if shelf.folder.as_ref().is_some_and(|folder| !folder.exists()) {
+            shelf.folder = None;
+        }
+        let folder = shelf.folder(&self.base)?.join(name);
+        if !folder.exists() {
+            fs::DirBuilder::new().mode(0o700).create(&folder)?;
+            if let Err(error) = make(&folder) {
+                fs::remove_dir_all(&folder)?;
+                return Err(error);
+            }
+        }
+        Ok(folder)
+    }
+
     /// The folder, if it has been created.
     pub(crate) fn folder(&self) -> Option<PathBuf> {
         self.shelf.lock().folder.clone()

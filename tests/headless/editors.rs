@@ -19,6 +19,13 @@ async fn editors_of_the_models_commands_end_at_once_and_say_how_to_pass_the_text
              {git} -c sequence.editor='{WAITS}' rebase -i HEAD~1"
         ),
         "$EDITOR file".to_owned(),
+        "vim file".to_owned(),
+        "vi".to_owned(),
+        "nano file".to_owned(),
+        "emacs -nw file".to_owned(),
+        "vim +10 -c 'set expandtab' file".to_owned(),
+        format!("git init -q . && {git} commit -qm one --allow-empty && GIT_EDITOR=vi {git} tag -a v1"),
+        format!("git init -q . && unset EDITOR VISUAL GIT_EDITOR; {git} commit --allow-empty"),
         "sh -c \"$VISUAL file\"".to_owned(),
         "sh -c \"$HGEDITOR file\"".to_owned(),
     ];
@@ -31,8 +38,8 @@ async fn editors_of_the_models_commands_end_at_once_and_say_how_to_pass_the_text
         let ended = run(&mut tau, None).await;
         assert_eq!(ended.code, 0, "{command}: {ended:?}");
         let result = crate::asking::result_of(place.server.requests().last().unwrap());
-        let quoted = command.starts_with('$');
-        assert!(quoted || result.contains("no editor opens for this command"), "{command}: {result}");
+        let said = result.matches("no editor opens for this command").count();
+        assert_eq!(said, 1, "{command}: {result}");
         assert!(!result.contains("exit code: 0"), "{command}: {result}");
     }
     // An editor set by the model itself is used.
@@ -43,6 +50,36 @@ async fn editors_of_the_models_commands_end_at_once_and_say_how_to_pass_the_text
     assert_eq!(run(&mut place.tau(&["-p", "go"]), None).await.code, 0);
     let result = crate::asking::result_of(place.server.requests().last().unwrap());
     assert!(result.contains("hello"), "{result}");
+}
+
+/// A call that nobody needs to answer reaches the editor that is installed.
+#[tokio::test]
+async fn editors_that_need_nobody_run() {
+    use std::os::unix::fs::PermissionsExt;
+
+    for (words, runs) in [
+        ("vim --version", true),
+        ("vim -es -c '%s/a/b/' -c wq file", true),
+        ("vim -c 'g/x/d | wq' file", true),
+        ("vim +qa", true),
+        ("vim -c 'set expandtab' file", false),
+        ("emacs --batch -l x.el", true),
+        ("emacs -q", false),
+        ("micro --version", false),
+    ] {
+        let place = Place::new(vec![calls("bash", &json!({ "command": words })), says("done")]).await;
+        let bin = place.dir.path().join("bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        for name in ["vim", "emacs"] {
+            std::fs::write(bin.join(name), "#!/bin/sh\necho \"the real one: $*\"\n").unwrap();
+            std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let mut tau = place.tau(&["-p", "go"]);
+        tau.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+        assert_eq!(run(&mut tau, None).await.code, 0, "{words}");
+        let result = crate::asking::result_of(place.server.requests().last().unwrap());
+        assert_eq!(result.contains("the real one"), runs, "{words}: {result}");
+    }
 }
 
 #[tokio::test]

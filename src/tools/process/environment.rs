@@ -4,7 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::process::Command;
 
+use super::no_editor::{self, StandIns};
 use super::secret_variables::{is_secret_value, secret_name};
+use crate::scratch::Scratch;
 
 /// Secrets of at least this length are also searched for inside longer values.
 const LONG_SECRET: usize = 8;
@@ -39,11 +41,6 @@ const EDITORS: &[&str] = &[
     "SVN_EDITOR",
     "VISUAL",
 ];
-/// An editor that exits at once. Programs pass it to a shell, followed by the file name.
-const NO_EDITOR: &str = "sh -c 'echo \"tau: no editor opens for this command; pass the text: git commit -m TEXT, git merge \
-    --no-edit, GIT_EDITOR=true git rebase --continue, GIT_SEQUENCE_EDITOR=COMMAND git rebase -i, crontab FILE, or \
-    EDITOR=COMMAND\" >&2; exit 1'";
-
 /// The variable with the session's id.
 pub(super) const SESSION: &str = "TAU_SESSION_ID";
 
@@ -83,11 +80,21 @@ impl ChildEnv {
     }
 
     /// The environment for commands of the model: any editor they open exits at once and says what to do.
-    pub(crate) fn without_editors(&self) -> Self {
+    pub(crate) fn without_editors(&self, scratch: &Scratch) -> Self {
+        let stand_ins = StandIns::of(scratch);
         let is_editor = |name: &OsStr| EDITORS.iter().any(|known| name == OsStr::new(known));
         let others = self.variables.iter().filter(|(name, _)| !is_editor(name)).cloned();
-        let none = EDITORS.iter().map(|name| (name.into(), NO_EDITOR.into()));
-        ChildEnv { variables: others.chain(none).collect() }
+        let command = stand_ins.as_ref().map_or(OsStr::new(no_editor::COMMAND), |found| &found.command);
+        let none = EDITORS.iter().map(|name| (name.into(), command.into()));
+        let mut variables: Vec<(OsString, OsString)> = others.chain(none).collect();
+        let path = variables.iter_mut().find(|(name, _)| name == "PATH");
+        if let (Some((_, path)), Some(stand_ins)) = (path, stand_ins) {
+            let folders = std::iter::once(stand_ins.folder).chain(std::env::split_paths(path));
+            if let Ok(joined) = std::env::join_paths(folders) {
+                *path = joined;
+            }
+        }
+        ChildEnv { variables }
     }
 
     /// The variables without secrets, with nothing added.

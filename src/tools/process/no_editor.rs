@@ -1,0 +1,119 @@
+//! Stand-ins for editors in commands of the model: nobody could type into one, so they end at once and say what to
+//! do instead. Calls that need nobody (`vim -es`, `emacs --batch`) reach the real editor.
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use crate::scratch::Scratch;
+
+/// The folder of the stand-ins.
+const FOLDER: &str = "editors";
+/// The stand-in that all others are links to, for the variables that name an editor.
+const PROGRAM: &str = "no-editor";
+/// The names of editors.
+const NAMES: [&str; 22] = [
+    "editor",
+    "emacs",
+    "emacsclient",
+    "gvim",
+    "helix",
+    "hx",
+    "jed",
+    "joe",
+    "kak",
+    "mcedit",
+    "mg",
+    "micro",
+    "nano",
+    "nvim",
+    "pico",
+    "rnano",
+    "rvim",
+    "sensible-editor",
+    "vi",
+    "view",
+    "vim",
+    "vimdiff",
+];
+/// What a stand-in says.
+macro_rules! message {
+    () => {
+        "tau: no editor opens for this command; change files with a tool, sed or a script, and pass texts: git commit -m \
+         TEXT, git merge --no-edit, GIT_EDITOR=true git rebase --continue, GIT_SEQUENCE_EDITOR=COMMAND git rebase -i, \
+         crontab FILE, or EDITOR=COMMAND"
+    };
+}
+/// The stand-in. It looks for the real editor in the rest of `PATH`.
+const SCRIPT: &str = concat!(
+    r#"#!/bin/sh
+name=${0##*/} here=${0%/*} alone= before=
+for word in "$@"; do
+    case $name:$word in
+    no-editor:*) ;;
+    *:--version | *:--help) alone=1 ;;
+    emacs:--batch | emacs:-batch | emacs:--script* | emacs:-script) alone=1 ;;
+    emacsclient:-e | emacsclient:--eval* | emacsclient:-n | emacsclient:--no-wait) alone=1 ;;
+    *vi*:-es | *vi*:-Es | *vi*:-se | *vi*:--headless) alone=1 ;;
+    *vi*:+*) before=-c word=${word#+} ;;
+    esac
+    # The commands that end vim.
+    case $before:$word in
+    -c:*q | -c:*q! | -c:*qa | -c:*qa! | -c:*qall | -c:x | -c:*[!a-z]x | -c:xa | -c:*[!a-z]xa | -c:*ZZ) alone=1 ;;
+    esac
+    before=$word
+done
+"#,
+    "if [ ! \"$alone\" ]; then\n    echo '",
+    message!(),
+    r#"' >&2
+    exit 1
+fi
+rest=
+IFS=:
+for folder in $PATH; do
+    [ "$folder" = "$here" ] || rest=$rest:$folder
+done
+unset IFS
+PATH=${rest#:}
+export PATH
+command -v "$name" >/dev/null || {
+    echo "$name: command not found" >&2
+    exit 127
+}
+exec "$name" "$@"
+"#
+);
+/// A stand-in without a file. Programs pass it to a shell, followed by the file name.
+pub(super) const COMMAND: &str = concat!("sh -c 'echo \"", message!(), "\" >&2; exit 1'");
+
+/// The stand-ins: a folder for the beginning of `PATH`, and what variables may name.
+pub(super) struct StandIns {
+    pub(super) folder: PathBuf,
+    pub(super) command: OsString,
+}
+
+impl StandIns {
+    /// Those in tau's own folder, made on first use. `None` if they cannot be made.
+    pub(super) fn of(scratch: &Scratch) -> Option<Self> {
+        let folder = scratch.programs(FOLDER, make).ok()?;
+        let path = folder.join(PROGRAM);
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
+        // Programs pass it to a shell.
+        let command = match path.to_str().filter(|text| text.as_bytes().iter().all(is_plain)) {
+            Some(plain) => plain.into(),
+            None => COMMAND.into(),
+        };
+        Some(StandIns { folder, command })
+    }
+}
+
+fn make(folder: &Path) -> io::Result<()> {
+    let program = folder.join(PROGRAM);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o700).open(&program)?;
+    file.write_all(SCRIPT.as_bytes())?;
+    drop(file);
+    NAMES.iter().try_for_each(|name| symlink(PROGRAM, folder.join(name)))
+}
