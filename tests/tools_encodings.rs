@@ -10,8 +10,9 @@ use crate::support::program::{bare, calls, run, says};
 use crate::support::server::Server;
 use crate::support::tool_bench::Bench;
 
-const TEXTS: [(&str, &str); 6] = [
+const TEXTS: [(&str, &str); 7] = [
     ("GBK", "这个文件是用旧的中文编码保存的。\n请不要改变它的编码。\n"),
+    ("GB18030", "这个文件里有少见的字，㐀和𠀀。\n请不要改变它的编码。\n"),
     ("Big5", "這個檔案是用舊的中文編碼儲存的。\n請不要改變它的編碼。\n"),
     ("Shift_JIS", "このファイルは古い文字コードで保存されています。\n変更しないでください。\n"),
     ("EUC-KR", "이 파일은 오래된 문자 인코딩으로 저장되어 있습니다.\n바꾸지 마십시오.\n"),
@@ -50,6 +51,9 @@ async fn files_in_older_encodings_are_read_edited_and_replaced_in_them() {
             assert_eq!(bench.bytes("f"), encoded(name, &format!("{first}{ends}")), "{name}");
             if name == "UTF-16LE" {
                 assert!(said.contains("byte order mark"), "{said}");
+                continue;
+            }
+            if name == "GB18030" {
                 continue;
             }
             // A character that the encoding lacks.

@@ -116,7 +116,13 @@ fn legacy(bytes: &[u8], iso_2022_jp: Iso2022JpDetection) -> Encoding {
     }
     detector.feed(b"", true);
     let found = detector.guess(None, Utf8Detection::Deny);
-    let is_whole = found.decode_without_bom_handling_and_without_replacement(bytes).is_some();
+    let text = found.decode_without_bom_handling_and_without_replacement(bytes);
+    // Both decode the same, but only GB18030 writes characters of four bytes.
+    let found = match &text {
+        Some(text) if found == encoding_rs::GBK && found.encode(text).2 => encoding_rs::GB18030,
+        _ => found,
+    };
+    let is_whole = text.is_some();
     // A sample that is cut in the middle of a character may still be in this encoding.
     if is_whole || bytes.len() >= SAMPLE { Encoding::Legacy(found) } else { LATIN_1 }
 }
@@ -254,6 +260,7 @@ mod tests {
     fn older_encodings_are_found() {
         let texts = [
             ("GBK", "这个文件是用旧的中文编码保存的。\n请不要改变它的编码。\n"),
+            ("GB18030", "这个文件里有少见的字，㐀和𠀀，请不要改变它的编码。\n"),
             ("Big5", "這個檔案是用舊的中文編碼儲存的。\n請不要改變它的編碼。\n"),
             ("Shift_JIS", "このファイルは古い文字コードで保存されています。\n変更しないでください。\n"),
             ("EUC-JP", "このファイルは古い文字コードで保存されています。\n変更しないでください。\n"),
