@@ -44,6 +44,9 @@ impl CallState {
 /// The first words of the tools' sentences, other than paths.
 const WORDS: [&str; 6] = ["cannot ", "the ", "two ", "offset ", "no ", "nothing "];
 
+/// What other agents say does not exist, in place of the path.
+const OTHERS: [&str; 4] = ["File", "Directory", "Path", "The file"];
+
 /// The end of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CallEnd {
@@ -105,7 +108,7 @@ fn reason(tool: &str, first: &str) -> Option<String> {
         None => first,
     };
     let clause = clause(first);
-    if let Some((path, _)) = clause.split_once(" does not exist") {
+    if let Some(path) = missing(clause) {
         let missing = if FILES.contains(&tool) { "File not found" } else { "Not found" };
         return Some(format!("{missing}: {path}"));
     }
@@ -125,6 +128,15 @@ fn reason(tool: &str, first: &str) -> Option<String> {
         return Some(format!("{path} has changed since the model read it; nothing was written"));
     }
     Some(sentence(clause))
+}
+
+/// The path in tau's own sentence that it does not exist. Other agents, whose sessions are shown too, have
+/// sentences of their own.
+fn missing(clause: &str) -> Option<&str> {
+    let (path, rest) = clause.split_once(" does not exist")?;
+    let is_ours = rest.is_empty() || rest == ", nor does its directory";
+    // Of a link, the sentence says more.
+    (is_ours && !OTHERS.contains(&path) && !path.ends_with(", which")).then_some(path)
 }
 
 /// A tool's note without its advice to the model.
@@ -200,6 +212,17 @@ mod tests {
             "File not found: a b.txt",
         );
         said("edit", "x/y does not exist, nor does its directory; the nearest …", "File not found: x/y");
+        said(
+            "read",
+            "File does not exist. Note: your current working directory is /w.",
+            "File does not exist",
+        );
+        said(
+            "read",
+            "a is a symbolic link to b, which does not exist",
+            "a is a symbolic link to b, which does not exist",
+        );
+        said("ls", "Path does not exist: /w/src", "Path does not exist: /w/src");
         said("ls", "src does not exist; did you mean srv?", "Not found: src");
         said(
             "read",
