@@ -42,13 +42,14 @@ echo '{"type":"prompt","message":"the second"}' | tau --mode rpc --model demo --
 "#;
 
 /// The typed text, and the completed line.
-const LINES: [(&str, &str); 12] = [
+const LINES: [(&str, &str); 13] = [
     ("tau --theme dus", "tau --theme dusk"),
     ("tau --provider own", "tau --provider own"),
     ("tau --model own/zeta:8", "tau --model own/zeta:8b-instruct"),
     ("tau --model=own/ze", "tau --model=own/zeta:8b-instruct"),
     ("tau -p --session alpha-t", "tau -p --session alpha-two"),
     ("tau export alpha-o", "tau export alpha-one"),
+    ("tau attach alpha-o", "tau attach alpha-one"),
     ("tau mcp test do", "tau mcp test docs"),
     ("tau auth remove ow", "tau auth remove own"),
     ("tau proxy remove la", "tau proxy remove laptop"),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -266,6 +266,53 @@ fn a_session_at_rest_answers_a_message_in_the_background() {
     assert_eq!(home.run(&["wait", id]).0, Some(0));
     let (_, both, _) = home.run(&["logs", id]);
     assert!(!first.is_empty() && both.len() > first.len() && both.starts_with(&first), "{first}\n{both}");
+}
+
+#[test]
+fn a_message_can_be_piped() {
+    let home = Home::new();
+    let (code, id, err) = home.run(&["-b", "--model", "demo", "hello there"]);
+    assert_eq!(code, Some(0), "{err}");
+    let id = id.trim().to_owned();
+    assert_eq!(home.run(&["wait", &id]).0, Some(0));
+    for (piped, args, sent) in [
+        ("one piped\n", &["-"][..], "one piped"),
+        ("two piped\n", &[], "two piped"),
+        ("three piped\n", &["explain", "this"], "three piped\n\nexplain this"),
+    ] {
+        let args = [&["send", &id], args].concat();
+        let mut child =
+            home.command(&args).env("TAU_DEMO_SPEED", "max").stdin(Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), piped.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
+        assert_eq!(home.run(&["wait", &id]).0, Some(0));
+        let (_, document, _) = home.run(&["export", &id, "-", "--format", "jsonl"]);
+        let quoted = serde_json::to_string(sent).unwrap();
+        assert!(document.contains(quoted.trim_matches('"')), "{sent}: {document}");
+    }
+}
+
+#[test]
+fn open_sessions_are_named_to_attach_to() {
+    let home = Home::new();
+    let slow = answering(Duration::from_secs(60), "never");
+    let id = home.background(&slow, "take your time");
+    let screen = other_terminal(home.0.path(), "$TAU_BIN attach; echo ended=$?");
+    screen.wait_for("ended=3");
+    let text = screen.text();
+    let named = text.lines().find(|line| line.contains("tau attach ")).unwrap_or_else(|| panic!("{text}"));
+    let short = named.split_whitespace().nth(2).unwrap();
+    assert!(id.ends_with(short) && named.contains("running"), "{text}");
+    assert!(named.contains("take your time"), "{text}");
+    let (_, names, err) = home.run(&["__complete", "words", "tau", "attach", ""]);
+    assert!(names.starts_with(&format!("{short}\t")), "{names} {err}");
+    let (_, names, _) = home.run(&["__complete", "words", "tau", "attach", &id[..6]]);
+    assert!(names.starts_with(&id), "{names}");
+    let attached = other_terminal(home.0.path(), &format!("$TAU_BIN attach {short}"));
+    attached.wait_for("take your time");
+    attached.type_keys("\x04");
+    attached.wait_for("exit=");
+    assert_eq!(home.run(&["stop", &id]).0, Some(0));
 }
 
 #[test]

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::Parser;
 
 const AFTER: &str = "\
-Without an address: the `tau serve` of yours that was started last on this machine, whose token tau finds by
-itself. For any other server the token comes from --token-file, else from TAU_SERVE_TOKEN. Without a session:
-the open one that was used last, else the newest saved one. Quitting detaches; the session continues.
-See docs/server.md.
+`tau attach ID` attaches to a session that runs in another terminal or in the background; tau board and
+tau sessions list them. Without ID and address: the `tau serve` of yours that was started last on this machine.
+For another server the token comes from --token-file, else from TAU_SERVE_TOKEN; without a session, the open
+one that was used last is meant, else the newest saved one. Quitting detaches; the session continues.
 
 ssh://[USER@]HOST[:PORT]/FOLDER runs your ssh, and attaches to the open session of that folder there, or
 begins one; /~/FOLDER is below the home folder there, ssh://HOST#ID is a session. A broken connection comes
@@ -22,8 +22,8 @@ To send the word as a prompt: tau -- attach";
 #[command(name = "tau attach", bin_name = "tau attach", after_help = AFTER)]
 #[command(about = "Attach the screen to a session of another terminal, machine or server")]
 pub struct AttachArgs {
-    /// The server: http://HOST:PORT, https://HOST, HOST:PORT, unix:PATH, or ssh://HOST/FOLDER
-    #[arg(value_name = "URL")]
+    /// A session here, or a server: http://HOST:PORT, https://HOST, HOST:PORT, unix:PATH, ssh://HOST/FOLDER
+    #[arg(value_name = "ID|URL")]
     pub url: Option<String>,
     /// The session: its id, its name, or the beginning of either
     #[arg(value_name = "SESSION")]

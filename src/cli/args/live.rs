@@ -53,8 +53,8 @@ pub(crate) struct StopArgs {
 
 const SEND: &str = "\
 A run that works gets the message after the calls of its current answer, as if you had typed it there. A
-session at rest answers it, in the background if no terminal has it open. Without TEXT the message is read
-from standard input.
+session at rest answers it, in the background if no terminal has it open. Piped text comes before TEXT;
+without TEXT, or with -, it is the message.
 
 Exit codes: 0 accepted, 2 usage, 3 no such session
 To send the word as a prompt: tau -- send";

@@ -9,10 +9,12 @@ use super::ssh::{self, Wish};
 use super::wire::Wanted;
 use crate::args::CliArgs;
 use crate::args::attach::AttachArgs;
+use crate::commands::table;
 use crate::compose::{Setup, session_lookup};
-use crate::live::commands::known;
-use crate::live::record;
+use crate::live::commands::{known, open_sessions, short_names};
+use crate::live::record::{self, LiveRecord};
 use crate::process::exit::{Exit, Refusal, fail};
+use crate::process::plain;
 use crate::tui;
 use crate::tui::start::{PROFILE, check_terminal, run_attached};
 use tau_agent::session::list;
@@ -20,6 +22,9 @@ use tau_agent::settings::servers::SCHEME;
 
 /// The default address of `tau serve`.
 const USUAL: &str = "http://127.0.0.1:4180";
+/// The maximum number of sessions that are named, and of characters of their titles.
+const MAX_ROWS: usize = 10;
+const MAX_TITLE: usize = 60;
 /// The variable of the token if no file is named.
 const TOKEN: &str = "TAU_SERVE_TOKEN";
 
@@ -97,6 +102,14 @@ fn prepare(args: AttachArgs) -> Result<Target, Refusal> {
             CliArgs { record: args.record, session: Some(wanted.clone()), ..CliArgs::without_arguments() };
         return Setup::read(flags, PROFILE).map(|setup| Target::Here(Box::new(setup), id));
     }
+    let has_token =
+        args.token_file.is_some() || std::env::var_os(TOKEN).is_some_and(|token| !token.is_empty());
+    if url.is_none() && !args.new && !has_token && running(&setup.paths).is_empty() {
+        let open = open_sessions(&setup.paths, &setup.cwd);
+        if !open.is_empty() {
+            return Err(Refusal::config(which(&open)));
+        }
+    }
     let (address, known) = address(url.as_deref(), running(&setup.paths))?;
     let linked = url.as_deref().and_then(|url| split_link(url).1);
     let token = token(args.token_file.as_deref(), linked, known, &address)?;
@@ -112,6 +125,16 @@ fn prepare(args: AttachArgs) -> Result<Target, Refusal> {
         )));
     }
     Ok(Target::Server(Box::new((setup, server, Wanted { session, new: args.new }))))
+}
+
+/// Asks for one of the open sessions.
+fn which(open: &[LiveRecord]) -> String {
+    let row = |(record, short): (&LiveRecord, String)| {
+        let title: String = record.title.chars().take(MAX_TITLE).collect();
+        [format!("  tau attach {short}"), record.state.name().to_owned(), plain::line(&title)]
+    };
+    let rows: Vec<_> = open.iter().take(MAX_ROWS).zip(short_names(open)).map(row).collect();
+    format!("no `tau serve` of yours runs; to attach to a session:\n{}", table::columns(&rows).trim_end())
 }
 
 /// The address of the server, and its announcement if it runs here.

@@ -16,6 +16,8 @@ use crate::compose;
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::compose::mcp_servers;
 use crate::compose::session_lookup::{places, short_ids};
+use crate::live;
+use crate::live::record::LiveRecord;
 use crate::process::exit::{Exit, say};
 use crate::process::plain;
 use crate::proxy::tokens::{TOKENS_FILE, TokenTable};
@@ -46,6 +48,8 @@ pub(crate) enum Names {
     Models,
     Providers,
     Sessions,
+    /// Sessions that are open in a process.
+    OpenSessions,
     Themes,
     Servers,
     /// The tokens of `tau proxy`.
@@ -55,12 +59,13 @@ pub(crate) enum Names {
 
 impl Names {
     /// The placeholders of values in the definition of the arguments.
-    const TABLE: [(&str, Names); 9] = [
+    const TABLE: [(&str, Names); 10] = [
         ("MODEL", Names::Models),
         ("PROVIDER", Names::Providers),
         ("SESSION", Names::Sessions),
         ("ID|PATH", Names::Sessions),
         ("ID", Names::Sessions),
+        ("ID|URL", Names::OpenSessions),
         ("THEME", Names::Themes),
         ("SERVER", Names::Servers),
         ("CLIENT", Names::Clients),
@@ -279,6 +284,10 @@ fn found(names: Names, typed: &Typed) -> Vec<(String, String)> {
             all.into_iter().map(|name| (name, String::new())).collect()
         }
         Names::Sessions => sessions(&environment, &here(), &typed.start),
+        Names::OpenSessions => {
+            let open = open_sessions(&environment, &here(), &typed.start);
+            if open.is_empty() { sessions(&environment, &here(), &typed.start) } else { open }
+        }
         Names::Clients => {
             let file = typed.tokens.clone().unwrap_or_else(|| environment.paths.config.join(TOKENS_FILE));
             let table = TokenTable::read(&file).unwrap_or_default();
@@ -335,6 +344,15 @@ fn sessions(environment: &Environment, here: &Path, start: &str) -> Vec<(String,
     if near.is_empty() { of(None) } else { near }
 }
 
+/// The open sessions, named as in [`sessions`].
+fn open_sessions(environment: &Environment, here: &Path, start: &str) -> Vec<(String, String)> {
+    let open = live::commands::open_sessions(&environment.paths, here);
+    let short = live::commands::short_names(&open);
+    let name =
+        |record: &LiveRecord, short: String| if short.starts_with(start) { short } else { record.id.clone() };
+    open.iter().zip(short).map(|(record, short)| (name(record, short), record.title.clone())).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -358,6 +376,8 @@ mod tests {
         check("tau export ", Some(Names::Sessions), "");
         check("tau export --session-dir /x 4", Some(Names::Sessions), "4");
         check("tau undo ", Some(Names::Sessions), "");
+        check("tau attach 4", Some(Names::OpenSessions), "4");
+        check("tau attach localhost:1 4", Some(Names::Sessions), "4");
         check("tau diff ", Some(Names::Sessions), "");
         check("tau auth set ", Some(Names::Providers), "");
         check("tau auth remove a", Some(Names::Providers), "a");

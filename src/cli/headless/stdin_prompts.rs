@@ -26,12 +26,31 @@ pub(crate) struct JsonPrompts {
 
 /// The prompts for print mode. Fails when a file or standard input cannot be read, or is too large.
 pub fn text(arguments: &[String]) -> Result<Vec<CliPrompt>, UserError> {
-    let stdin = io::stdin();
-    let piped = match stdin.is_terminal() {
-        true => None,
-        false => Some(warning_of_silence(|| prompts::read_piped(stdin))?),
+    prompts::gather(arguments, piped()?)
+}
+
+/// The message of `tau send`: piped text, then that of the arguments; `-` stands for what is piped. Fails when
+/// standard input cannot be read, or is too large.
+pub(crate) fn message(arguments: &[String]) -> Result<String, UserError> {
+    let given = match arguments {
+        [dash] if dash == "-" => String::new(),
+        words => words.join(" "),
     };
-    prompts::gather(arguments, piped)
+    // Typed on a terminal, until it ends.
+    let typed = || prompts::read_piped(io::stdin());
+    let piped = if given.is_empty() && io::stdin().is_terminal() { Some(typed()?) } else { piped()? };
+    let parts = [piped.unwrap_or_default(), given];
+    let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).filter(|part| !part.is_empty()).collect();
+    Ok(parts.join("\n\n"))
+}
+
+/// The text on standard input, if it is not a terminal.
+fn piped() -> Result<Option<String>, UserError> {
+    let stdin = io::stdin();
+    match stdin.is_terminal() {
+        true => Ok(None),
+        false => warning_of_silence(|| prompts::read_piped(stdin)).map(Some),
+    }
 }
 
 /// The prompts for json mode. Piped input is lines of JSON if its first line is a valid one, else text.

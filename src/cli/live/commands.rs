@@ -17,7 +17,7 @@ use crate::attach::wire::{FarCommand, FarWord};
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::compose::session_lookup;
 use crate::headless::answer::line_ended;
-use crate::headless::prompts;
+use crate::headless::stdin_prompts;
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
 use tau_agent::provider::sse::{SseFrame, SseParser};
@@ -27,6 +27,7 @@ use tau_agent::settings::Paths;
 use tau_protocol::live_session::LiveState;
 use tau_protocol::message::Message;
 use tau_protocol::query::{PageFrom, PageGoal};
+use tau_protocol::session_row::SessionRow;
 
 /// The report that there was nothing to stop.
 pub(crate) const NOTHING_RUNS: &str = "nothing runs in this session";
@@ -81,6 +82,23 @@ pub(crate) fn known(paths: &Paths, wanted: &str) -> Option<FoundRecord> {
     let matches = |id: &str| !wanted.is_empty() && (id.ends_with(wanted) || id.starts_with(wanted));
     let mut found = record::all(paths).into_values().filter(|found| matches(&found.record.id));
     found.next().filter(|_| found.next().is_none())
+}
+
+/// The open sessions of this directory, else of all, but for those of helpers; the last changed one first.
+pub(crate) fn open_sessions(paths: &Paths, here: &Path) -> Vec<LiveRecord> {
+    let open = record::all(paths).into_values().filter(|found| found.is_live).map(|found| found.record);
+    let mut open: Vec<LiveRecord> = open.filter(|record| record.parent.is_none()).collect();
+    open.sort_by_key(|record| std::cmp::Reverse(record.changed));
+    if open.iter().any(|record| record.directory == here) {
+        open.retain(|record| record.directory == here);
+    }
+    open
+}
+
+/// The shortest names of these sessions, with which the commands find them.
+pub(crate) fn short_names(records: &[LiveRecord]) -> Vec<String> {
+    let row = |record: &LiveRecord| SessionRow { id: record.id.clone(), ..SessionRow::default() };
+    session_lookup::short_ids(&records.iter().map(row).collect::<Vec<_>>())
 }
 
 fn on_runtime(work: impl Future<Output = Result<Exit, Refusal>>) -> Exit {
@@ -167,12 +185,9 @@ fn stop_run(id: &str) -> Exit {
 
 /// Runs `tau send`; returns the program's end.
 pub(crate) fn send(args: &SendArgs) -> Exit {
-    let text = match args.text.is_empty() {
-        false => args.text.join(" "),
-        true => match prompts::read_piped(std::io::stdin()) {
-            Ok(text) => text,
-            Err(error) => return Refusal::config(error).fail(),
-        },
+    let text = match stdin_prompts::message(&args.text) {
+        Ok(text) => text,
+        Err(error) => return Refusal::config(error).fail(),
     };
     if text.trim().is_empty() {
         return Refusal::usage("the message is empty: pass it as an argument or pipe it in").fail();
