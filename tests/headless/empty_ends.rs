@@ -43,6 +43,15 @@ async fn thinking_that_comes_as_text_is_no_answer() {
         let request = place.server.requests().pop().unwrap();
         assert!(request.contains("Loud.") && !request.contains("quiet"), "{request}");
     }
+    // Several blocks, and one whose opening tag was in the server's prompt.
+    for text in ["<think>quiet</think>\n\n<think>quiet</think>Loud.", "quiet\n</think>\n\nLoud."] {
+        let place = Place::new(vec![says(text), says("on")]).await;
+        let ended = run(&mut place.tau(&["-p", "go"]), None).await;
+        assert_eq!((ended.code, ended.out.as_str()), (0, "Loud.\n"), "{ended:?}");
+        run(&mut place.tau(&["-p", "--continue", "more"]), None).await;
+        let request = place.server.requests().pop().unwrap();
+        assert!(request.contains("Loud.") && !request.contains("quiet"), "{request}");
+    }
     let place = Place::new(vec![says("Write `<think>` there.")]).await;
     assert_eq!(run(&mut place.tau(&["-p", "go"]), None).await.out, "Write `<think>` there.\n");
 }
@@ -56,6 +65,15 @@ async fn a_call_that_is_written_as_text_is_asked_for() {
     assert_eq!((ended.code, ended.out.as_str()), (0, "done\n"), "{ended:?}");
     assert!(ended.err.contains("wrote a call of bash as text"), "{ended:?}");
     assert!(place.server.requests()[1].contains("make it as a tool call"), "the model is asked");
+    for other in [
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.bash:0<|tool_call_argument_begin|>{\"command\":\
+         \"true\"}<|tool_call_end|><|tool_calls_section_end|>",
+        "<tool_call>bash\n<arg_key>command</arg_key>\n<arg_value>true</arg_value>\n</tool_call>",
+    ] {
+        let place = Place::new(vec![says(other), says("done")]).await;
+        let ended = run(&mut place.tau(&["--permission-mode", "auto", "-p", "go"]), None).await;
+        assert!(ended.err.contains("wrote a call of bash as text"), "{other}: {ended:?}");
+    }
     // A model that does not learn is left alone.
     let place = Place::new(vec![says(written)]).await;
     let ended = run(&mut place.tau(&["--permission-mode", "auto", "-p", "go"]), None).await;

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::partial_json;
 use super::{Failure, FailureKind, StreamEvent};
+use super::{inline_thinking, partial_json};
 use tau_protocol::event::Delta;
 use tau_protocol::message::{AssistantMessage, Block, StopReason, ToolCall, Usage};
 use tau_protocol::model::Model;
@@ -218,7 +218,7 @@ impl Assembler {
 
     /// A copy of the message so far, in the form of [`Assembler::message`].
     pub fn snapshot(&self) -> AssistantMessage {
-        let content: Vec<Block> = self.slots.values().filter_map(Slot::block).collect();
+        let content = with_thinking(self.slots.values().filter_map(Slot::block).collect());
         let called = content.iter().any(|block| matches!(block, Block::ToolCall(_)));
         let (stop_reason, error_message) = match (&self.failure, self.stop) {
             (Some(failure), _) if failure.kind == FailureKind::Aborted => {
@@ -242,6 +242,22 @@ impl Assembler {
             timestamp: self.timestamp,
         }
     }
+}
+
+/// The blocks of an answer, with the text before a closing tag of thinking at its start as thinking.
+fn with_thinking(mut content: Vec<Block>) -> Vec<Block> {
+    let Some(Block::Text { text, text_signature: None }) = content.first() else { return content };
+    let Some((thinking, rest)) = inline_thinking::without_opening(text) else { return content };
+    let thinking =
+        Block::Thinking { thinking: thinking.to_owned(), thinking_signature: None, redacted: false };
+    let text = Block::Text { text: rest.to_owned(), text_signature: None };
+    let is_empty = |block: &Block| match block {
+        Block::Thinking { thinking, .. } => thinking.is_empty(),
+        Block::Text { text, .. } => text.is_empty(),
+        _ => false,
+    };
+    content.splice(..1, [thinking, text].into_iter().filter(|block| !is_empty(block)));
+    content
 }
 
 impl Slot {

@@ -1,11 +1,15 @@
 //! Thinking that arrives as text: `<think>…</think>` at the start of an answer.
 //!
-//! Servers that do not separate a model's thinking from its answer send both as text. Pure: text in, pieces
-//! out, the same for every split. A tag in code is text, and so is one further on.
+//! Servers that do not separate a model's thinking from its answer send both as text, sometimes in several pairs
+//! of tags, sometimes without the opening tag, which was in their prompt. Pure: text in, pieces out, the same for
+//! every split. A tag in code is text, and so is an opening one further on.
 
 /// The opening tags; each is closed by the first closing tag of any kind.
 const OPENING: [&str; 2] = ["<think>", "<thinking>"];
 const CLOSING: [&str; 2] = ["</think>", "</thinking>"];
+
+/// Separates the thinking of two pairs of tags.
+const BETWEEN: &str = "\n\n";
 
 /// A piece of an answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,7 +27,7 @@ enum Place {
     /// Only blanks have arrived after the opening tag.
     Opened,
     Thinking,
-    /// Only blanks have arrived after the closing tag.
+    /// Only blanks and the beginning of a tag have arrived after the closing tag.
     Closed,
     Text,
 }
@@ -35,6 +39,7 @@ pub(super) struct InlineThinking {
     /// A possible beginning of a tag, and blanks that may be dropped.
     held: String,
     code: Code,
+    has_thought: bool,
 }
 
 /// Tracks whether text is inside of code.
@@ -77,9 +82,9 @@ impl InlineThinking {
             match self.place {
                 Place::Start => self.start(c, &mut pieces),
                 Place::Opened | Place::Thinking => self.think(c, &mut pieces),
-                Place::Closed if c.is_whitespace() => {}
-                Place::Closed | Place::Text => {
-                    self.place = Place::Text;
+                Place::Closed if c.is_whitespace() && self.held.is_empty() => {}
+                Place::Closed => self.start(c, &mut pieces),
+                Place::Text => {
                     add(&mut pieces, Piece::Text(format!("{c}{}", rest.as_str())));
                     break;
                 }
@@ -92,7 +97,7 @@ impl InlineThinking {
     pub(super) fn finish(&mut self) -> Option<Piece> {
         let held = std::mem::take(&mut self.held);
         match self.place {
-            Place::Start | Place::Text if !held.is_empty() => Some(Piece::Text(held)),
+            Place::Start | Place::Closed | Place::Text if !held.is_empty() => Some(Piece::Text(held)),
             Place::Thinking if !held.is_empty() => Some(Piece::Thinking(held)),
             _ => None,
         }
@@ -104,6 +109,7 @@ impl InlineThinking {
         if is_one_of(&OPENING, tag) {
             self.place = Place::Opened;
             self.held.clear();
+            self.code = Code::default();
         } else if !begins_one_of(&OPENING, tag) {
             self.place = Place::Text;
             add(pieces, Piece::Text(std::mem::take(&mut self.held)));
@@ -144,9 +150,34 @@ impl InlineThinking {
 
     fn keep(&mut self, text: &str, pieces: &mut Vec<Piece>) {
         text.chars().for_each(|c| self.code.take(c));
-        self.place = Place::Thinking;
+        if std::mem::replace(&mut self.place, Place::Thinking) == Place::Opened
+            && std::mem::replace(&mut self.has_thought, true)
+        {
+            add(pieces, Piece::Thinking(BETWEEN.to_owned()));
+        }
         add(pieces, Piece::Thinking(text.to_owned()));
     }
+}
+
+/// The thinking and the text of an answer that has only the closing tag. Its beginning was taken for text, so
+/// this can be told only once the tag has arrived.
+pub(super) fn without_opening(answer: &str) -> Option<(&str, &str)> {
+    memchr::memmem::find(answer.as_bytes(), b"</")?;
+    let mut code = Code::default();
+    for (at, c) in answer.char_indices() {
+        let rest = answer.get(at..)?;
+        let is_tag = |tag: &&&str| rest.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag));
+        if c == '<' && !code.is_in() {
+            if OPENING.iter().any(|tag| is_tag(&tag)) {
+                return None;
+            }
+            if let Some(tag) = CLOSING.iter().find(is_tag) {
+                return Some((answer.get(..at)?.trim_start(), rest.get(tag.len()..)?.trim_start()));
+            }
+        }
+        code.take(c);
+    }
+    None
 }
 
 fn add(pieces: &mut Vec<Piece>, piece: Piece) {
@@ -197,6 +228,11 @@ mod tests {
             ("<think>a</thinking>b", "a", "b"),
             ("<think>\n\n</think>\n\nb", "", "b"),
             ("<think></think>", "", ""),
+            ("<think>a</think>\n\n<think>\nb\n</think>\n\nc", "a\n\nb\n", "c"),
+            ("<think></think><thinking>b</thinking><think>c</think>", "b\n\nc", ""),
+            ("<think>a</think>\n<thin", "a", "<thin"),
+            ("<think>a</think>\n<b>", "a", "<b>"),
+            ("<think>a`</think> <think>b</think>c", "a`</think> <think>b</think>c", ""),
             ("<thinker>", "", "<thinker>"),
             ("<thin", "", "<thin"),
             ("  plain", "", "  plain"),
@@ -218,6 +254,22 @@ mod tests {
                 let (first, second) = answer.split_at(at);
                 assert_eq!(parted([first, second].into_iter()), expected, "{answer:?} cut at {at}");
             }
+        }
+    }
+
+    #[test]
+    fn thinking_without_an_opening_tag_is_found() {
+        for (answer, expected) in [
+            ("quiet</think>Loud.", Some(("quiet", "Loud."))),
+            ("\nquiet\n</think>\n\nLoud.", Some(("quiet\n", "Loud."))),
+            ("a</think>b</think>c", Some(("a", "b</think>c"))),
+            ("</think>\nLoud.", Some(("", "Loud."))),
+            ("It ends with `</think>`.", None),
+            ("```\na</think>\n```\nb", None),
+            ("First <think>a</think> b", None),
+            ("plain", None),
+        ] {
+            assert_eq!(without_opening(answer), expected, "{answer:?}");
         }
     }
 }

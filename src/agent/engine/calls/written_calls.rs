@@ -13,12 +13,13 @@ pub(crate) const MAX_REMINDERS: u32 = 2;
 /// The type of the reminder.
 const NOTE: &str = "tau.written_call";
 /// Text before the name of a tool, for models that write calls between tags.
-const BEFORE_NAME: [&str; 8] = [
+const BEFORE_NAME: [&str; 9] = [
     "<function=",
     "<invoke name=\"",
     "<tool name=\"",
     "<tool_call name=\"",
     "<｜tool▁sep｜>",
+    "<|tool_call_begin|>",
     "[TOOL_CALLS]",
     "to=functions.",
     "<function name=\"",
@@ -26,6 +27,11 @@ const BEFORE_NAME: [&str; 8] = [
 /// Text before a JSON object that is a call.
 const BEFORE_OBJECT: [&str; 6] =
     ["<tool_call>", "<function_call>", "<|tool_call|>", "[TOOL_CALLS]", "<|python_tag|>", "<tool_use>"];
+/// Text before a bare name, with a tag of an argument or the closing tag behind it.
+const BEFORE_BARE: &str = "<tool_call>";
+const BEHIND_BARE: [&str; 2] = ["<arg_key>", "</tool_call>"];
+/// What some models put before the name.
+const NAMESPACE: &str = "functions.";
 /// Fields of such an object: the name and the arguments.
 const NAMES: [&str; 4] = ["name", "tool", "tool_name", "function"];
 const ARGUMENTS: [&str; 5] = ["arguments", "parameters", "input", "args", "tool_input"];
@@ -33,11 +39,13 @@ const ARGUMENTS: [&str; 5] = ["arguments", "parameters", "input", "args", "tool_
 /// The tool that is called in this text of an answer, if any.
 pub(crate) fn tool_named(text: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<String> {
     let prose = without_code(text);
-    let tagged = BEFORE_NAME.iter().flat_map(|tag| after(&prose, tag)).find_map(|rest| {
-        let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
-        let name = rest.get(..end.unwrap_or(rest.len()))?;
-        is_tool(name).then(|| name.to_owned())
-    });
+    let is_known = |(name, _): &(&str, &str)| is_tool(name);
+    let tagged = BEFORE_NAME.iter().flat_map(|tag| after(&prose, tag)).map(name_and_rest).find(is_known);
+    let bare = || {
+        let is_call = |rest: &str| BEHIND_BARE.iter().any(|tag| rest.trim_start().starts_with(tag));
+        after(&prose, BEFORE_BARE).map(name_and_rest).find(|call| is_known(call) && is_call(call.1))
+    };
+    let tagged = tagged.or_else(bare).map(|(name, _)| name.to_owned());
     let objects =
         || BEFORE_OBJECT.iter().flat_map(|tag| after(&prose, tag)).find_map(|rest| of_object(rest, is_tool));
     tagged.or_else(objects).or_else(|| of_object(last_object(text)?, is_tool))
@@ -60,6 +68,13 @@ pub(crate) fn reminder(tool: &str) -> Message {
 
 fn after<'a>(text: &'a str, tag: &'a str) -> impl Iterator<Item = &'a str> {
     text.match_indices(tag).filter_map(move |(at, _)| text.get(at + tag.len()..)).map(str::trim_start)
+}
+
+/// The name at the beginning of the text, and what is behind it.
+fn name_and_rest(text: &str) -> (&str, &str) {
+    let text = text.strip_prefix(NAMESPACE).unwrap_or(text);
+    let end = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
+    text.split_at(end.unwrap_or(text.len()))
 }
 
 /// The tool of a call that is a JSON object at the beginning of the text, alone or in a list.
@@ -118,6 +133,10 @@ mod tests {
             "[TOOL_CALLS]bash{\"command\":\"ls\"}",
             "<|python_tag|>{\"type\":\"function\",\"name\":\"bash\",\"parameters\":{}}",
             "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>bash\n",
+            "<|tool_call_begin|>functions.bash:0<|tool_call_argument_begin|>{\"command\":\"ls\"}<|tool_call_end|>",
+            "<|tool_calls_section_begin|><|tool_call_begin|>bash<|tool_call_argument_begin|>{}<|tool_call_end|>",
+            "<tool_call>bash\n<arg_key>command</arg_key>\n<arg_value>ls</arg_value>\n</tool_call>",
+            "I look.<tool_call>bash</tool_call>",
             "Now:\n```json\n{\"name\": \"bash\", \"arguments\": {\"command\": \"ls\"}}\n```",
             "{\"tool\": \"bash\", \"parameters\": {\"command\": \"ls\"}}",
             "{\"type\":\"function\",\"function\":{\"name\":\"bash\",\"arguments\":\"{}\"}}",
@@ -132,6 +151,8 @@ mod tests {
             "```xml\n<invoke name=\"bash\">\n```\nis how it looks.",
             "```json\n{\"name\": \"bash\", \"arguments\": {}}\n```\nThis is what a call looks like.",
             "<function=unknown>",
+            "The tag <tool_call>bash is how it begins.",
+            "<|tool_call_begin|>functions.unknown:0",
             "{\"name\": \"bash\", \"version\": 1}",
             "{\"name\": \"my-package\", \"arguments\": []}",
             "```json\n{\"name\": \"demo\", \"scripts\": {}}\n```",
