@@ -10,7 +10,9 @@ use tau::agent::protocol::message::{Block, Message, StopReason, Usage};
 use tau::agent::protocol::model::Model;
 use tau::app::Msg;
 use tau::app::boot::Boot;
+use tau::app::effect::Effect;
 use tau::app::geometry::Size;
+use tau::app::request::{ShellReply, ShellRequest};
 
 use crate::harness::{Screen as Drawn, assistant, boot, text};
 use crate::screen::Screen;
@@ -127,6 +129,27 @@ fn tokens_give_way_first() {
         assert_eq!(footer.contains("↑12k ↓678"), width >= 120, "{footer}");
         assert_eq!(footer.contains("~/work/parser") && footer.contains("$0.123"), width >= 100, "{footer}");
     }
+}
+
+/// They give way to the branch, too, however wide the window.
+#[test]
+fn the_branch_is_not_cut_while_tokens_are_shown() {
+    let branch = "feature/a-very-long-branch-name-for-the-footer";
+    let mut screen = answered(Model::clone(&crate::harness::ai()), 80);
+    let asks = |effect: Effect| match effect {
+        Effect::Ask(ticket, ShellRequest::Branch {}) => Some(ticket),
+        _ => None,
+    };
+    let ticket = screen.take_effects().into_iter().find_map(asks).expect("the branch is asked for");
+    screen.send(Msg::Finished(ticket, ShellReply::Branch(Some(branch.to_owned()))));
+    let mut was_shown = false;
+    for width in (60..200).rev() {
+        screen.send(Msg::Resized(Size { width, height: 24 }));
+        let footer = last_row(&mut screen);
+        assert!(footer.contains(branch) || !footer.contains('↑'), "{width}: {footer}");
+        was_shown |= footer.contains('↑');
+    }
+    assert!(was_shown);
 }
 
 #[test]

@@ -150,7 +150,8 @@ fn fitted(
 ) -> Vec<Span<'static>> {
     let full = wrap::cells(&model_name(model));
     let short = Short::Cost;
-    let spelled = spans(model, theme, groups, &Fit { without: 0, name: full, nouns: true, short });
+    // The first optional part has given way to the left side before.
+    let spelled = spans(model, theme, groups, &Fit { without: 1, name: full, nouns: true, short });
     if wrap::spans_cells(&spelled) <= room {
         return spelled;
     }
