@@ -57,9 +57,23 @@ pub fn unread(path: &Path, line: usize, is_project: bool, why: &str) -> (RuleInF
     (RuleInForce { rule: Rule::any_call(), list: Verdict::Ask, source }, UserError::new(text))
 }
 
+/// The setting of the permission mode.
+const MODE: &str = "defaultMode";
+
+/// Whose settings a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The user's; `has_mode` if tau's settings name a permission mode, so that this one need not be reported.
+    User {
+        has_mode: bool,
+    },
+    Project,
+}
+
 /// The rules of a text from `path`, and its invalid and unused parts. `whole` is the current file, to which
 /// line numbers refer.
-pub fn of_text(path: &Path, text: &str, whole: &str, is_project: bool) -> (Vec<RuleInForce>, Vec<UserError>) {
+pub fn of_text(path: &Path, text: &str, whole: &str, owner: Owner) -> (Vec<RuleInForce>, Vec<UserError>) {
+    let is_project = owner == Owner::Project;
     let (mut rules, mut wrong) = (Vec::new(), Vec::new());
     let mut report = |line: usize, text: String| {
         wrong.push(UserError::new(format!("{}:{line}: {text}", path.display())));
@@ -77,7 +91,12 @@ pub fn of_text(path: &Path, text: &str, whole: &str, is_project: bool) -> (Vec<R
     let root = path.parent().and_then(Path::parent).unwrap_or(path);
     for (name, value) in permissions {
         let Some((_, list)) = LISTS.iter().find(|(known, _)| known == name) else {
-            report(line_in(whole, name, None), format!("permissions.{name} is not used by tau"));
+            let remedy = match owner {
+                Owner::User { has_mode: true } if name == MODE => continue,
+                Owner::User { .. } if name == MODE => "; set `permission_mode` in tau's config.toml",
+                Owner::User { .. } | Owner::Project => "",
+            };
+            report(line_in(whole, name, None), format!("permissions.{name} is not used by tau{remedy}"));
             continue;
         };
         let entries = match value {
@@ -210,7 +229,8 @@ mod tests {
 
     fn read(text: &str, is_project: bool) -> (Vec<String>, Vec<String>) {
         let path = Path::new("/p/.claude/settings.json");
-        let (rules, wrong) = of_text(path, text, text, is_project);
+        let owner = if is_project { Owner::Project } else { Owner::User { has_mode: false } };
+        let (rules, wrong) = of_text(path, text, text, owner);
         let rule = |rule: &RuleInForce| {
             let line = rule.source.to_string().rsplit(':').next().unwrap().to_owned();
             format!("{line} {} {}", rule.list.name(), rule.rule)

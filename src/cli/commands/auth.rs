@@ -85,10 +85,13 @@ fn provider<'a>(environment: &Environment, name: &'a str) -> Result<&'a str, Ref
     Err(Refusal::config(unknown_provider(name, &providers, see)))
 }
 
+/// The minimum similarity of a name to one that is suggested.
+pub(crate) const LIKENESS: f32 = 0.7;
+
 /// The error for an unknown provider: with similar names, else with the way to list them.
 pub(crate) fn unknown_provider(name: &str, known: &[String], see: &str) -> String {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let hint = match close_matches(name, &known, 3, 0.5).as_slice() {
+    let hint = match close_matches(name, &known, 3, LIKENESS).as_slice() {
         [] => see.to_owned(),
         near => format!("did you mean {}?", near.join(", ")),
     };

@@ -8,6 +8,7 @@ use super::mcp_login::lines;
 use super::table;
 use crate::args::CliArgs;
 use crate::args::login::LoginArgs;
+use crate::commands::auth::LIKENESS;
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::signals::Signals;
@@ -37,11 +38,12 @@ pub fn run(args: &LoginArgs) -> Exit {
 fn unknown(name: &str) -> Refusal {
     let known: Vec<String> = LOGINS.iter().map(|row| row.alias.to_owned()).collect();
     let see = "run `tau login` to see the logins, or save an API key with `tau auth set PROVIDER`";
-    let hint =
-        match close_matches(name, &known.iter().map(String::as_str).collect::<Vec<_>>(), 3, 0.5).as_slice() {
-            [] => see.to_owned(),
-            near => format!("did you mean {}?", near.join(", ")),
-        };
+    let hint = match close_matches(name, &known.iter().map(String::as_str).collect::<Vec<_>>(), 3, LIKENESS)
+        .as_slice()
+    {
+        [] => see.to_owned(),
+        near => format!("did you mean {}?", near.join(", ")),
+    };
     Refusal::config(format!("no login \"{name}\"; {hint}"))
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::project_settings::ProjectSettings;
 use super::{hook_files, mcp_servers, offers, permission_rules};
 use crate::args::CliArgs;
+use crate::commands::auth::LIKENESS;
 use crate::process::exit::Refusal;
 use parking_lot::Mutex;
 use tau_agent::catalogue::keys::{EnvLookup, KeySource, Keys};
@@ -23,7 +24,7 @@ use tau_agent::provider::proxy::Proxy;
 use tau_agent::provider::{Failure, Transport};
 use tau_agent::secrets::Secret;
 use tau_agent::settings::trust::Project;
-use tau_agent::settings::{Paths, Settings, guards, line_of_key, table};
+use tau_agent::settings::{Paths, Settings, chosen_mode, guards, line_of_key, table};
 use tau_agent::undo::UndoOptions;
 use tau_app::keymap::{KeyFault, Keymap};
 use tau_protocol::model::Model;
@@ -99,7 +100,8 @@ impl Environment {
         let (_, wrong) = permission_rules::read(&paths, &projects, None);
         on_bad_config.tolerate_all(wrong, &mut notices)?;
         // These files are written for another agent: unsupported parts are no mistake.
-        let (_, unused) = permission_rules::of_others(&projects);
+        let has_mode = settings.permission_mode.is_some() || chosen_mode::read(&paths).is_some();
+        let (_, unused) = permission_rules::of_others(&projects, has_mode);
         notices.extend(unused.into_iter().map(String::from));
         let (_, wrong) = mcp_servers::read(&paths, &projects);
         on_bad_config.tolerate_all(wrong, &mut notices)?;
@@ -419,7 +421,7 @@ fn unknown_provider(settings: &Settings, catalogue: &Catalogue) -> Option<String
         return None;
     }
     let possible: Vec<&str> = known.iter().map(String::as_str).collect();
-    let near = close_matches(name, &possible, 3, 0.6);
+    let near = close_matches(name, &possible, 3, LIKENESS);
     let hint = match near.as_slice() {
         [] => "run `tau models` to list models with their providers, or set its address with --base-url"
             .to_owned(),

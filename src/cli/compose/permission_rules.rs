@@ -10,6 +10,7 @@ use tau_agent::engine::host::{RuleEdit, SavedRule};
 use tau_agent::permissions::{
     LOCAL, Options, Permissions, Protected, Rule, RuleInForce, RuleSource, Verdict,
 };
+use tau_agent::settings::claude_permissions::Owner;
 use tau_agent::settings::trust::{FOLDER, OTHERS_HOOKS, Project, SETTINGS, SHARED, uses_others_hooks};
 use tau_agent::settings::{MAX_BYTES, Paths, claude_permissions, local_file, paths, permission_rules};
 use tau_protocol::approval::RuleScope;
@@ -37,7 +38,7 @@ pub(crate) fn read(
             rules.extend(found.rules);
         }
     }
-    let (of_others, _) = of_others(project);
+    let (of_others, _) = of_others(project, true);
     rules.extend(of_others);
     // Sessions and undo data are in the data folder.
     let own = [Some(paths.config.clone()), Some(paths.data.clone()), session_dir.map(PathBuf::from)];
@@ -53,10 +54,11 @@ pub(crate) fn read(
 }
 
 /// The rules in settings of another agent, the user's and the trusted projects', and their unsupported parts.
-pub(crate) fn of_others(project: &ProjectSettings) -> (Vec<RuleInForce>, Vec<UserError>) {
+/// `has_mode` if tau's settings name a permission mode.
+pub(crate) fn of_others(project: &ProjectSettings, has_mode: bool) -> (Vec<RuleInForce>, Vec<UserError>) {
     let home = directories::BaseDirs::new().map(|dirs| hook_files::others(dirs.home_dir()));
     let of_user = home.and_then(|path| match read_text(&path, MAX_BYTES) {
-        Ok(text) => Some(claude_permissions::of_text(&path, &text, &text, false)),
+        Ok(text) => Some(claude_permissions::of_text(&path, &text, &text, Owner::User { has_mode })),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
         Err(error) => Some(one(claude_permissions::unread(&path, 1, false, &error.to_string()))),
     });
@@ -71,7 +73,7 @@ fn of_project(project: &Project) -> (Vec<RuleInForce>, Vec<UserError>) {
     let read = readable.map(|(path, text)| {
         // Lines are numbered by file; the trusted text is a part of it.
         let whole = read_text(&path, MAX_BYTES);
-        claude_permissions::of_text(&path, text, whole.as_deref().unwrap_or(text), true)
+        claude_permissions::of_text(&path, text, whole.as_deref().unwrap_or(text), Owner::Project)
     });
     let (rules, wrong): (Vec<_>, Vec<_>) = read.unzip();
     (rules.concat(), wrong.concat())
@@ -80,7 +82,7 @@ fn of_project(project: &Project) -> (Vec<RuleInForce>, Vec<UserError>) {
 /// The rules that apply because a project's files cannot be read.
 fn unread_of_project(project: &Project) -> impl Iterator<Item = (Vec<RuleInForce>, Vec<UserError>)> {
     let broken = project.files_of_others().filter(|(_, text)| !claude_permissions::can_be_read(text));
-    let broken = broken.map(|(path, text)| claude_permissions::of_text(&path, text, text, true));
+    let broken = broken.map(|(path, text)| claude_permissions::of_text(&path, text, text, Owner::Project));
     let unread = project.unread().iter();
     broken.chain(unread.map(|(path, why)| one(claude_permissions::unread(path, 1, true, why))))
 }
