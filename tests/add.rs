@@ -34,7 +34,8 @@ impl Home {
         );
         home.write("plug/skills/greet/SKILL.md", SKILL);
         home.write("plug/commands/hello.md", "Say hello to $1.");
-        home.write("plug/agents/a.md", "An agent.");
+        home.write("plug/agents/a.md", "---\nname: critic\ndescription: Reviews.\n---\nAn agent.");
+        home.write("plug/output-styles/a.md", "A style.");
         let hook = json!({"hooks": {"UserPromptSubmit": [{"hooks": [
             {"type": "command", "command": "\"${CLAUDE_PLUGIN_ROOT}/mark.sh\""}]}]}});
         home.write("plug/hooks/hooks.json", &hook.to_string());
@@ -99,11 +100,12 @@ async fn a_plugin_is_shown_added_used_and_removed() {
         "db (",
         "no-server x",
         "Read",
-        "agents",
+        "critic",
+        "output styles",
         "without a question",
         "with your rights",
         "in every request",
-        "7 files",
+        "8 files",
         "SHA-256",
     ] {
         assert!(shown.out.contains(part), "{part}: {}", shown.out);
@@ -116,6 +118,7 @@ async fn a_plugin_is_shown_added_used_and_removed() {
     assert!(added.code == 0 && added.out.contains("added greeter"), "{added:?}");
     assert_eq!(home.state("package", "greeter").await, on());
     assert_eq!(home.state("skill", "greet").await, on());
+    assert_eq!(home.state("helper", "critic").await, on());
     let rows = home.rows().await;
     let skill = rows.iter().find(|row| row["name"] == "greet").unwrap();
     let package = rows.iter().find(|row| row["name"] == "greeter").unwrap();

@@ -97,6 +97,7 @@ impl Places {
             };
             places.skills.extend(parts.skills.iter().map(place));
             places.prompts.extend(parts.prompts.iter().map(place));
+            places.kinds.extend(parts.kinds.iter().map(place));
             places.tools.extend(parts.tools.iter().map(place));
             let (texts, problems) = package.texts(&parts.hooks);
             let file = |(path, text)| HookFile {

@@ -94,7 +94,9 @@ pub(crate) async fn stage(
     }
     let found = layout::of_folder(&root, chosen.as_ref().map(|chosen| &chosen.entry))?;
     if found.parts.is_empty() {
-        return Err("it has no skills, prompt templates, custom tools, hooks or MCP servers".into());
+        return Err(
+            "it has no skills, prompt templates, kinds of helpers, custom tools, hooks or MCP servers".into(),
+        );
     }
     let name =
         found.name.clone().or_else(|| layout::name_of(&source.stem())).ok_or("it has no usable name")?;

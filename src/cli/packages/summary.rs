@@ -117,6 +117,7 @@ fn rows(staged: &Staged, loaded: &Loaded, servers: &[McpServer]) -> Vec<[String;
         ("from", from),
         ("skills", names(ExtensionKind::Skill, "")),
         ("templates", templates.join(", ")),
+        ("helpers", names(ExtensionKind::HelperKind, "")),
         ("tools", names(ExtensionKind::CustomTool, "")),
         ("hooks", names(ExtensionKind::Hook, "")),
         ("MCP servers", servers_are.join(", ")),

@@ -32,6 +32,8 @@ pub struct Parts {
     pub skills: Vec<String>,
     /// Folders of prompt templates.
     pub prompts: Vec<String>,
+    /// Folders of kinds of helpers.
+    pub kinds: Vec<String>,
     /// Folders of custom tools.
     pub tools: Vec<String>,
     /// JSON files with hooks.
@@ -148,6 +150,7 @@ pub fn of_folder(root: &Path, entry: Option<&Value>) -> Result<Layout, UserError
     for (list, field, usual) in [
         (&mut parts.skills, "skills", &["skills"][..]),
         (&mut parts.prompts, "commands", &["commands", "prompts"]),
+        (&mut parts.kinds, "agents", &["agents"]),
         (&mut parts.tools, "tools", &["tools"]),
     ] {
         // An entry that names them means these of all that the marketplace has.
@@ -182,9 +185,7 @@ pub fn of_folder(root: &Path, entry: Option<&Value>) -> Result<Layout, UserError
         list.dedup();
     }
     alone(root, manifest.is_some() || entry.is_some(), &mut layout);
-    for (folder, what) in
-        [("agents", "agents"), ("output-styles", "output styles"), (".lsp.json", "language servers")]
-    {
+    for (folder, what) in [("output-styles", "output styles"), (".lsp.json", "language servers")] {
         if root.join(folder).exists() {
             layout.unused.push(what.to_owned());
         }
@@ -313,14 +314,16 @@ mod tests {
             ("h.json", "{}"),
             (".mcp.json", "{}"),
             ("agents/a.md", "a"),
+            ("output-styles/a.md", "a"),
         ]);
         let layout = of_folder(plugin.path(), None).unwrap();
         let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         assert_eq!((layout.name.as_deref(), layout.version.as_deref()), (Some("My-Plugin"), Some("1.2")));
-        assert_eq!(layout.unused, ["agents"]);
+        assert_eq!(layout.unused, ["output styles"]);
         let expected = Parts {
             skills: texts(&["skills", "more"]),
             prompts: texts(&["commands", "x"]),
+            kinds: texts(&["agents"]),
             tools: Vec::new(),
             hooks: texts(&["hooks/hooks.json", "h.json"]),
             mcp: texts(&[".mcp.json", MANIFEST]),
