@@ -164,8 +164,9 @@ fn models(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
             screen.wait_until("no list", |cells| !cells.contents().contains("Log in, or add an API key for"));
             enter(&screen, &with("nosuch"));
             screen.wait_for("no provider \"nosuch\"");
+            assert!(!screen.text().contains("API key for nosuch"), "{}", screen.text());
             screen.type_keys("\x1b");
-            screen.wait_until("no box", |cells| !cells.contents().contains("API key for"));
+            screen.wait_until("no box", |cells| !cells.contents().contains("nosuch"));
             enter(&screen, &with("anthropic"));
             screen.wait_for("API key for anthropic");
             screen.wait_for("enter saves it to auth.json, which only your user can read");

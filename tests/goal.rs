@@ -80,6 +80,7 @@ async fn a_goal_ends_at_its_limit_of_rounds_or_when_the_model_gives_up() {
     let ended = print(&home, &["-p", "--until", GOAL, "--max-rounds", "2", "make it"]).await;
     assert_eq!((ended.code, ended.out.as_str()), (5, ""), "{}", ended.err);
     assert!(ended.err.contains("the goal was not reached within its limit of rounds"), "{}", ended.err);
+    assert!(!ended.err.contains("/goal"), "there are no slash commands: {}", ended.err);
     assert_eq!((runs(&home), home.server.requests().len()), (2, 4));
     // The model only talks.
     let home = Home::new(vec![says("It cannot be done."), says("As I said."), says("never")]).await;
@@ -232,6 +233,7 @@ async fn a_goal_is_shown_paused_continued_and_dropped() {
         screen.wait_for("the goal is reached after 1 round");
         enter("/goal");
         screen.wait_for("reached · round 1 of 20");
+        assert!(!screen.text().contains("0m0"), "{}", screen.text());
         std::fs::remove_file(screen.home().join("work/done")).unwrap();
         std::fs::write(screen.home().join("work/slow"), "").unwrap();
         enter("/goal test -f done || sleep 60");

@@ -165,6 +165,7 @@ fn a_key_says_whether_it_was_checked_and_leaves_the_demo() {
         screen.send(Msg::Finished(ticket, reply));
         let shown = text(&screen.draw());
         assert!(shown.contains("stored the key for anthropic; it could not be checked"), "{shown}");
+        assert_eq!(shown.contains("answers now; press ctrl+l to choose another"), demo, "{shown}");
         assert_eq!(sets(&mut screen), demo.then(|| "anthropic/claude-opus-5".to_owned()));
     }
 }

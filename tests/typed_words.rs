@@ -6,7 +6,7 @@ use tau::agent::protocol::approval::ApprovalAnswer;
 use tau::agent::protocol::command::{QuestionAnswer, QuestionCommand, QueueCommand, RunCommand};
 use tau::agent::protocol::event::{Question, QuestionEvent};
 use tau::app::Effect;
-use tau::app::slash::{ALIASES, unlisted};
+use tau::app::slash::{ALIASES, TABLE, unlisted};
 use tau::tools::user::UserQuestion;
 
 use crate::approvals::{COMMAND, change, change_request, command_request, pause, waiting};
@@ -35,6 +35,24 @@ fn other_names_do_what_the_command_does() {
     let mut screen = Folded::new();
     screen.keys("/vim<enter>");
     assert!(format!("{:?}", screen.take_effects()).contains("editing_mode"));
+}
+
+/// Words behind a command filter the list that it opens, or it is not run and says so; none are dropped.
+#[test]
+fn words_behind_a_command_are_used_or_refused() {
+    for row in TABLE.iter().filter(|row| row.arguments.is_empty()) {
+        let mut screen = Folded::new();
+        let shows = |screen: &mut Folded, words: &str| text(&screen.draw()).contains(words);
+        screen.keys(&format!("/{} zxcv<enter>", row.name));
+        let refusal = format!("/{} takes no words behind it", row.name);
+        let refused = shows(&mut screen, &refusal);
+        let filtered = !screen.model().overlays.is_empty() && shows(&mut screen, "zxcv");
+        assert!(refused != filtered, "{}: {}", row.name, text(&screen.draw()));
+    }
+    let mut screen = Folded::new();
+    screen.keys("/help thinking<enter>");
+    let help = text(&screen.draw());
+    assert!(help.contains("/thinking") && !help.contains("/export"), "{help}");
 }
 
 #[test]

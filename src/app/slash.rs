@@ -176,6 +176,14 @@ const EXIT_WORDS: [&str; 6] = ["exit", "quit", ":q", ":q!", ":wq", ":wq!"];
 /// Minimum similarity of two names for a suggestion.
 const LIKENESS: f32 = 0.65;
 
+/// Whether a text names a command of the list, as in `/goal resume`.
+pub fn names_command(text: &str) -> bool {
+    let mut words = text.split(|c: char| c.is_whitespace() || ",;.".contains(c));
+    words.any(|word| {
+        word.strip_prefix('/').is_some_and(|name| TABLE.iter().any(|row| row.name.as_ref() == name))
+    })
+}
+
 /// Whether a text is only a word that quits.
 pub(crate) fn is_exit(text: &str) -> bool {
     EXIT_WORDS.contains(&text.trim_end())

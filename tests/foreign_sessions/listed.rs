@@ -49,6 +49,14 @@ fn the_picker_shows_searches_opens_and_continues_them() {
     // They are not renamed.
     screen.type_keys("\x12x\r");
     screen.wait_for("Sessions of this directory");
+    // The column is searched.
+    screen.type_keys("codex");
+    screen.wait_until("that of Codex", |cells| {
+        let text = cells.contents();
+        text.contains("A missing comma.") && !text.contains("Basket lost at login")
+    });
+    screen.type_keys("\x15");
+    screen.wait_for("Basket lost at login");
     // Their messages are searched.
     screen.type_keys("kept under");
     screen.wait_for("text match");

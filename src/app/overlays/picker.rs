@@ -376,6 +376,11 @@ impl Picker {
         self.selected = place.unwrap_or(0);
     }
 
+    /// Whether a column shows which program wrote a session: if there are any of others.
+    pub fn shows_source(&self) -> bool {
+        self.rows.iter().any(|row| row.source.is_foreign())
+    }
+
     fn refilter(&mut self) {
         self.browsing = false;
         self.found.clear();
@@ -384,8 +389,18 @@ impl Picker {
     }
 
     fn filter(&mut self) {
-        let titles: Vec<&str> = self.rows.iter().map(|row| row.title.as_str()).collect();
-        self.shown = fuzzy::rank_words(self.query.text(), &titles);
+        // What a column shows is found, too.
+        let has_source = self.shows_source();
+        let text = |row: &PickerRow| match has_source {
+            true => format!("{} {}", row.title.as_str(), row.source.name()),
+            false => row.title.to_string(),
+        };
+        let texts: Vec<String> = self.rows.iter().map(text).collect();
+        self.shown = fuzzy::rank_words(self.query.text(), &texts);
+        for found in &mut self.shown {
+            let end = self.rows.get(found.index).map_or(0, |row| row.title.len());
+            found.marks.retain(|at| *at < end);
+        }
         let (rows, shows_hidden) = (&self.rows, self.shows_hidden);
         let is_hidden = |index: usize| !shows_hidden && rows.get(index).is_some_and(|row| row.hidden);
         self.shown.retain(|found| !is_hidden(found.index));
@@ -474,5 +489,28 @@ mod tests {
         assert_eq!(picker.to_delete(), None, "another key takes it back");
         let answers = press(&mut picker, "ctrl+d ctrl+d");
         assert_eq!(answers.last(), Some(&KeyOutcome::Done(PickerChoice::Delete("beta".into()))));
+    }
+
+    #[test]
+    fn the_program_that_wrote_a_session_is_found() {
+        let of = |title: &str, source| PickerRow { source, ..row(title) };
+        let mut picker = Picker::new(PickerKind::Sessions { all: false }, "Sessions", "none");
+        picker.add(vec![
+            of("fix it", SessionOrigin::Tau),
+            of("fix this", SessionOrigin::Claude),
+            of("the api", SessionOrigin::Pi),
+        ]);
+        for (typed, found) in
+            [("claude", vec!["fix this"]), ("fix", vec!["fix it", "fix this"]), ("pi", vec!["the api"])]
+        {
+            picker.paste(typed);
+            let keys: Vec<&str> = picker
+                .shown
+                .iter()
+                .filter_map(|found| Some(picker.rows.get(found.index)?.key.as_str()))
+                .collect();
+            assert_eq!(keys, found, "{typed}");
+            picker.query = ListFilter::default();
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use crate::effect::Effect;
 use crate::model::Model;
+use crate::msg::Millis;
+use crate::time_format::seconds;
 use tau_protocol::command::{AgentCommand, RunCommand, SessionCommand};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::goal::{Goal, GoalOrder, GoalState};
@@ -50,17 +52,15 @@ fn described(goal: &Goal) -> String {
         GoalState::GivenUp => "given up",
         GoalState::Capped => "stopped by a limit",
     };
-    let seconds = goal.milliseconds / 1_000;
+    let spent = seconds(Millis::try_from(goal.milliseconds).unwrap_or(Millis::MAX));
     let last = match goal.exit_code {
         Some(code) => format!(" · last exit code {code}"),
         None => String::new(),
     };
     format!(
-        "goal: {}\n{state} · round {} · {}m{:02}s · ${:.4}{last}",
+        "goal: {}\n{state} · round {} · {spent} · ${:.4}{last}",
         goal.command,
         goal.progress(),
-        seconds / 60,
-        seconds % 60,
         goal.dollars,
     )
 }

@@ -1,6 +1,6 @@
 //! Keys and logins: the list of providers, typing a key, storing it, removing it; logging in.
 
-use super::pickers;
+use super::{models, pickers};
 use crate::action::Action;
 use crate::effect::Effect;
 use crate::key::{Key, KeyCode};
@@ -117,13 +117,23 @@ fn paste_address(model: &mut Model, mut view: SignInView, address: Hidden, effec
 }
 
 /// Handles a step of a login.
-pub(super) fn stepped(model: &mut Model, ticket: Ticket, step: Result<SignInStep, UserError>) {
+pub(super) fn stepped(
+    model: &mut Model,
+    ticket: Ticket,
+    step: Result<SignInStep, UserError>,
+    effects: &mut Vec<Effect>,
+) {
     let holds = |overlay: &Overlay| matches!(overlay, Overlay::SignIn(view) if view.ticket == Some(ticket));
-    let Some(place) = model.overlays.iter().position(holds) else { return };
+    let Some(place) = model.overlays.iter().position(holds) else {
+        if let Ok(SignInStep::Done(logged_in)) = step {
+            models::leave_demo(model, logged_in.model, effects);
+        }
+        return;
+    };
     match step {
         Ok(SignInStep::Done(logged_in)) => {
             model.overlays.remove(place);
-            announce(model, &logged_in.said);
+            announce(model, logged_in, effects);
         }
         Ok(SignInStep::Waits(page)) => {
             if let Some(Overlay::SignIn(view)) = model.overlays.get_mut(place) {
@@ -139,21 +149,25 @@ pub(super) fn stepped(model: &mut Model, ticket: Ticket, step: Result<SignInStep
     }
 }
 
-/// Says that a provider can be used now.
-fn announce(model: &mut Model, said: &str) {
+/// Says that a provider can be used now, and with which model.
+fn announce(model: &mut Model, LoggedIn { said, model: usual }: LoggedIn, effects: &mut Vec<Effect>) {
     model.models.clear();
     let key = model.keymap.hint(Action::Models).unwrap_or_else(|| "/model".to_owned());
-    let hint = format!("press {key} to choose one of its models");
-    model.transcript.notice(NoticeLevel::Info, said, Some(&hint));
+    let name = if usual.name.is_empty() { usual.id.clone() } else { usual.name.clone() };
+    let hint = match models::leave_demo(model, usual, effects) {
+        true => format!("{name} answers now; press {key} to choose another of its models"),
+        false => format!("press {key} to choose one of its models"),
+    };
+    model.transcript.notice(NoticeLevel::Info, &said, Some(&hint));
 }
 
-/// Shows in the box that there is no such provider.
+/// Says that there is no such provider, in place of the box for its key. What is typed there goes nowhere.
 pub(super) fn refused(model: &mut Model, name: &str, error: &str) {
     for overlay in &mut model.overlays {
-        if let Overlay::Login { provider, failed, .. } = overlay
-            && provider == name
-        {
-            *failed = Some(Printable::new(error));
+        if matches!(overlay, Overlay::Login { provider, .. } if provider == name) {
+            let (login, failed) = (name.to_owned(), Some(Printable::new(error)));
+            let line = LineEdit::default();
+            *overlay = Overlay::SignIn(SignInView { login, page: None, line, ticket: None, failed });
         }
     }
 }
@@ -177,14 +191,24 @@ pub(super) fn listed(model: &mut Model, ticket: Ticket, providers: Result<Vec<Lo
 }
 
 /// Handles the result of storing a key.
-pub(super) fn stored(model: &mut Model, ticket: Ticket, stored: Result<LoggedIn, UserError>) {
+pub(super) fn stored(
+    model: &mut Model,
+    ticket: Ticket,
+    stored: Result<LoggedIn, UserError>,
+    effects: &mut Vec<Effect>,
+) {
     let holds =
         |overlay: &Overlay| matches!(overlay, Overlay::Login { ticket: held, .. } if *held == Some(ticket));
-    let Some(place) = model.overlays.iter().position(holds) else { return };
+    let Some(place) = model.overlays.iter().position(holds) else {
+        if let Ok(logged_in) = stored {
+            models::leave_demo(model, logged_in.model, effects);
+        }
+        return;
+    };
     match stored {
-        Ok(LoggedIn { said, .. }) => {
+        Ok(logged_in) => {
             model.overlays.remove(place);
-            announce(model, &said);
+            announce(model, logged_in, effects);
         }
         Err(error) => {
             if let Some(Overlay::Login { failed, ticket, .. }) = model.overlays.get_mut(place) {

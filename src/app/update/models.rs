@@ -119,11 +119,13 @@ fn set(model: &mut Model, ai: Arc<AiModel>, effects: &mut Vec<Effect>) {
     effects.push(Effect::Agent(AgentCommand::Settings(SettingsCommand::SetModel { model: ai })));
 }
 
-/// Switches from the demo, or from no model, to a working one.
-pub(super) fn leave_demo(model: &mut Model, ai: Arc<AiModel>, effects: &mut Vec<Effect>) {
-    if model.status.mirror.model.as_deref().is_none_or(is_demo) {
+/// Switches from the demo, or from no model, to a working one; returns whether it did.
+pub(super) fn leave_demo(model: &mut Model, ai: Arc<AiModel>, effects: &mut Vec<Effect>) -> bool {
+    let leaves = model.status.mirror.model.as_deref().is_none_or(is_demo);
+    if leaves {
         set(model, ai, effects);
     }
+    leaves
 }
 
 /// Handles the list of available models.

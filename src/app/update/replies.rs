@@ -1,7 +1,6 @@
 //! Replies to requests, routed by the request.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use super::{
     approval, attempts, board, completion, copy, extensions, key_list, keys, login, models, offers, pictures,
@@ -222,14 +221,7 @@ impl TakeReply for Replies<'_> {
     }
 
     fn sign_in(&mut self, _login: String, answer: Result<SignInStep, UserError>) {
-        let usual = match &answer {
-            Ok(SignInStep::Done(stored)) => Some(Arc::clone(&stored.model)),
-            Ok(SignInStep::Waits(_)) | Err(_) => None,
-        };
-        login::stepped(self.model, self.ticket, answer);
-        if let Some(usual) = usual {
-            models::leave_demo(self.model, usual, self.effects);
-        }
+        login::stepped(self.model, self.ticket, answer, self.effects);
     }
 
     fn paste_sign_in(&mut self, _address: Hidden, answer: Result<String, UserError>) {
@@ -239,11 +231,7 @@ impl TakeReply for Replies<'_> {
     }
 
     fn login(&mut self, _provider: String, _key: Hidden, answer: Result<LoggedIn, UserError>) {
-        let usual = answer.as_ref().ok().map(|stored| Arc::clone(&stored.model));
-        login::stored(self.model, self.ticket, answer);
-        if let Some(usual) = usual {
-            models::leave_demo(self.model, usual, self.effects);
-        }
+        login::stored(self.model, self.ticket, answer, self.effects);
     }
 
     fn stored_keys(&mut self, answer: Result<Vec<LoginProvider>, UserError>) {

@@ -2,17 +2,46 @@
 
 use super::{
     approval, attempts, board, changes, context, copy, extensions, goal, job_list, key_list, login, models,
-    plan, rule_list, session, sessions, settings, side_question, themes, thinking, tree, trust, undo,
-    worktrees,
+    overlays, plan, rule_list, session, sessions, settings, side_question, themes, thinking, tree, trust,
+    undo, worktrees,
 };
 use crate::effect::Effect;
 use crate::model::Model;
 use crate::overlays::help::HelpView;
 use crate::overlays::overlay::Overlay;
 use crate::request::ShellRequest;
-use crate::slash::Slash;
+use crate::slash::{CommandRow, Slash};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{RunCommand, SessionChange, SessionCommand};
+
+/// Runs a command of the list. Where it opens a list, words that it has no use for filter that.
+pub(super) fn run_with(model: &mut Model, row: &CommandRow, arguments: &str, effects: &mut Vec<Effect>) {
+    let open = model.overlays.len();
+    run(model, row.slash, arguments, effects);
+    if row.arguments.is_empty() && !arguments.is_empty() && model.overlays.len() > open {
+        overlays::paste(model, arguments, effects);
+    }
+}
+
+/// Whether a command has no use for words behind it, not even as a filter.
+pub(super) fn refuses(row: &CommandRow, arguments: &str) -> bool {
+    let filters = matches!(
+        row.slash,
+        Slash::Resume
+            | Slash::Tree
+            | Slash::Fork
+            | Slash::Diff
+            | Slash::Permissions
+            | Slash::Settings
+            | Slash::Extensions
+            | Slash::Keys
+            | Slash::Hotkeys
+            | Slash::Help
+            | Slash::Board
+            | Slash::Jobs
+    );
+    row.arguments.is_empty() && !arguments.is_empty() && !filters
+}
 
 pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &mut Vec<Effect>) {
     match command {

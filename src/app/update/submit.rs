@@ -7,7 +7,7 @@ use crate::action::Action;
 use crate::composer::InputMode;
 use crate::effect::Effect;
 use crate::model::Model;
-use crate::slash::{Slash, is_exit};
+use crate::slash::{CommandRow, Slash, is_exit};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{Queue, ShellCommand, TaskCommand};
 use tau_protocol::event::NoticeLevel;
@@ -47,19 +47,23 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
         return unknown(model, word);
     }
     if let Some(Ok((row, arguments))) = behind {
+        if slash::refuses(row, arguments) {
+            return unwanted(model, row);
+        }
         let returned = model.undo.returned.take().unwrap_or_default();
         model.composer.reset(Some(returned.clone()));
         if row.slash != Slash::Redo {
             model.composer.set_text(&returned);
         }
-        slash::run(model, row.slash, arguments, effects);
+        slash::run_with(model, row, arguments, effects);
         return;
     }
     match commands.parse(text.trim_end()) {
         Some(Ok((row, _))) if row.slash == Slash::Prompt => {}
+        Some(Ok((row, arguments))) if slash::refuses(row, arguments) => return unwanted(model, row),
         Some(Ok((row, arguments))) => {
             model.composer.reset(Some(text.trim_end().to_owned()));
-            slash::run(model, row.slash, arguments, effects);
+            slash::run_with(model, row, arguments, effects);
             return;
         }
         Some(Err(_)) if model.commands_follow => {
@@ -97,6 +101,12 @@ pub(super) fn unknown(model: &mut Model, word: &str) {
     let text = format!("unknown command /{word}{}", meant.unwrap_or_default());
     let hint = "/help lists the commands; start the line with a space to send it as a message";
     model.transcript.notice(NoticeLevel::Warning, &text, Some(hint));
+}
+
+/// Shows that a command takes no words, and was not run.
+fn unwanted(model: &mut Model, row: &CommandRow) {
+    let text = format!("/{0} takes no words behind it; /{0} alone: {1}", row.name, row.help);
+    model.transcript.notice(NoticeLevel::Warning, &text, None);
 }
 
 fn shell(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {

@@ -3,6 +3,7 @@
 //! Without a user to ask, a session that is in use, or whose directory is gone, is refused with a remedy. On
 //! the screen it is offered instead; see the agent's `open_session`.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use super::environment::{Environment, OnBadConfig};
@@ -257,7 +258,7 @@ fn listed(args: &SessionsArgs) -> Result<Exit, Refusal> {
             .then_some("no sessions in this directory; --all lists those of all directories"),
         (rows.len() < all).then_some("runs of -p are left out; --print lists them too"),
     ];
-    if !args.json {
+    if !args.json && std::io::stderr().is_terminal() {
         hints.into_iter().flatten().for_each(warn);
     }
     Ok(exit)

@@ -29,6 +29,7 @@ use tau_tools::deadline;
 
 use tau_agent::engine::task::AgentHandle;
 use tau_app::geometry::Motion;
+use tau_app::slash;
 use tau_protocol::approval::{ApprovalAnswer, ApprovalRequest};
 use tau_protocol::command::{AgentCommand, QuestionAnswer, QuestionCommand, RunCommand};
 use tau_protocol::event::{
@@ -333,6 +334,8 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
             AgentEvent::Questions(QuestionEvent::ApprovalRequested { request }) => self.deny(&request),
             AgentEvent::Task(TaskEvent::Notice { level, text, hint }) if level != NoticeLevel::Info => {
                 self.failed |= level == NoticeLevel::Error;
+                // There are no slash commands here.
+                let hint = hint.filter(|hint| !slash::names_command(hint));
                 let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
                 self.say(&format!("{text}{hint}"));
             }

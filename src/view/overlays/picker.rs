@@ -148,7 +148,7 @@ struct Notes {
 
 impl Notes {
     fn of(picker: &Picker, width: u16) -> Self {
-        let has_source = picker.rows().iter().any(|row| row.source.is_foreign());
+        let has_source = picker.shows_source();
         let mut notes = Notes { widths: Vec::new(), has_source };
         let mut columns: Vec<usize> = Vec::new();
         for (row, _) in picker.shown() {

@@ -16,7 +16,11 @@ pub(super) fn draw(view: &SignInView, theme: &Theme, area: Rect, buffer: &mut Bu
     let name = view.page.as_ref().map_or(view.login.as_str(), |page| page.name.as_str());
     let title = format!("Log in to {}", printable_line(name));
     let waits = view.failed.is_none() && view.page.is_some();
-    let hint = if waits { "enter copies the address · esc stops it" } else { "esc stops it" };
+    let hint = match view.failed {
+        Some(_) => "esc closes",
+        None if waits => "enter copies the address · esc stops it",
+        None => "esc stops it",
+    };
     let rows = rows(view, theme, inner_width(area));
     // The line for a pasted address is drawn whatever else there is no room for.
     let pastes = waits && view.page.as_ref().is_some_and(|page| page.code.is_none());
