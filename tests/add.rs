@@ -118,7 +118,7 @@ async fn a_plugin_is_shown_added_used_and_removed() {
     assert!(added.code == 0 && added.out.contains("added greeter"), "{added:?}");
     assert_eq!(home.state("package", "greeter").await, on());
     assert_eq!(home.state("skill", "greet").await, on());
-    assert_eq!(home.state("helper", "critic").await, on());
+    assert_eq!(home.state("helper_kind", "critic").await, on());
     let rows = home.rows().await;
     let skill = rows.iter().find(|row| row["name"] == "greet").unwrap();
     let package = rows.iter().find(|row| row["name"] == "greeter").unwrap();

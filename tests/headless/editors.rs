@@ -25,7 +25,7 @@ async fn editors_of_the_models_commands_end_at_once_and_say_how_to_pass_the_text
         "emacs -nw file".to_owned(),
         "vim +10 -c 'set expandtab' file".to_owned(),
         format!("git init -q . && {git} commit -qm one --allow-empty && GIT_EDITOR=vi {git} tag -a v1"),
-        format!("git init -q . && unset EDITOR VISUAL GIT_EDITOR; {git} commit --allow-empty"),
+        format!("git init -q . && unset EDITOR VISUAL GIT_EDITOR; TERM=xterm {git} commit --allow-empty"),
         "sh -c \"$VISUAL file\"".to_owned(),
         "sh -c \"$HGEDITOR file\"".to_owned(),
     ];
