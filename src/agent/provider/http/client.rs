@@ -89,7 +89,10 @@ pub(super) fn build_with(
             .tcp_keepalive(Duration::from_secs(30))
             .user_agent(concat!("tau/", env!("CARGO_PKG_VERSION")));
         Ok(more(match proxy {
-            ProxyChoice::Environment => builder,
+            ProxyChoice::Environment => {
+                check_variables(&|name| std::env::var(name).ok())?;
+                builder
+            }
             ProxyChoice::Never => builder.no_proxy(),
             ProxyChoice::At(address) => builder.proxy(at(address)?),
         }))
@@ -107,7 +110,38 @@ fn unusable(error: &reqwest::Error) -> Failure {
         .hint("check ca_file and proxy in config.toml")
 }
 
+/// The variables that name proxies.
+const VARIABLES: [&str; 6] =
+    ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+/// The kinds of proxies that can be used.
+const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
+
+/// Checks the proxies of the environment. What cannot be used would be ignored, and requests sent without a proxy.
+fn check_variables(variable: &dyn Fn(&str) -> Option<String>) -> Result<(), Failure> {
+    let set =
+        VARIABLES.iter().filter_map(|name| Some((*name, variable(name).filter(|value| !value.is_empty())?)));
+    set.into_iter().try_for_each(|(name, address)| check(&address, name))
+}
+
+/// Checks the address of a proxy, which may have no scheme.
+fn check(address: &str, named_by: &str) -> Result<(), Failure> {
+    let scheme = address.split_once("://").map_or("http", |(scheme, _)| scheme);
+    let whole = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
+    let has_host =
+        reqwest::Url::parse(&whole).is_ok_and(|url| url.host_str().is_some_and(|host| !host.is_empty()));
+    let why = match () {
+        () if !SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()) => {
+            format!("names a kind of proxy that tau does not know: {scheme}")
+        }
+        () if !has_host => "has no valid address of a proxy".to_owned(),
+        () => return Ok(()),
+    };
+    Err(Failure::new(FailureKind::Config, format!("{named_by} {why}"))
+        .hint("write it as http://host:port or socks5://host:port, or unset it"))
+}
+
 fn at(address: &str) -> Result<Proxy, Failure> {
+    check(address, "the setting proxy")?;
     let proxy = Proxy::all(address).map_err(|error| {
         let what = format!("the proxy's address is not valid: {}", cause(&error));
         Failure::new(FailureKind::Config, what).hint("write it as http://host:port")
@@ -138,4 +172,30 @@ fn certificates(path: &Path) -> Result<Vec<Certificate>, Failure> {
     let bytes = read_certificates(path).map_err(|error| failed(&error))?;
     let found = Certificate::from_pem_bundle(&bytes).map_err(|error| failed(&cause(&error)))?;
     if found.is_empty() { Err(failed(&"it contains no certificate")) } else { Ok(found) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_variables;
+
+    #[test]
+    fn a_proxy_that_cannot_be_used_is_not_ignored() {
+        let checked = |name: &'static str, value: &'static str| {
+            check_variables(&|asked| (asked == name).then(|| value.to_owned()))
+                .map_err(|failure| failure.message)
+        };
+        for fine in
+            ["", "q:3128", "http://q:3128", "HTTP://q", "https://u:p@q:1/", "socks5h://q:1", "http://[::1]:1"]
+        {
+            assert_eq!(checked("HTTPS_PROXY", fine), Ok(()), "{fine}");
+        }
+        let unknown = "all_proxy names a kind of proxy that tau does not know: foo";
+        assert_eq!(checked("all_proxy", "foo://x"), Err(unknown.to_owned()));
+        for empty in ["http://", "http://:80", "://x", "http://u:secret@"] {
+            let error = checked("HTTP_PROXY", empty).unwrap_err();
+            assert!(error.starts_with("HTTP_PROXY ") && !error.contains("secret"), "{error}");
+        }
+        // Only what names proxies is looked at.
+        assert_eq!(checked("NO_PROXY", "foo://x"), Ok(()));
+    }
 }
