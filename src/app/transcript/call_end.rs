@@ -44,7 +44,7 @@ impl CallState {
 /// The first words of the tools' sentences, other than paths.
 const WORDS: [&str; 6] = ["cannot ", "the ", "two ", "offset ", "no ", "nothing "];
 
-/// What other agents say does not exist, in place of the path.
+/// Words of other agents in place of the path that does not exist.
 const OTHERS: [&str; 4] = ["File", "Directory", "Path", "The file"];
 
 /// The end of a call.

@@ -73,7 +73,7 @@ impl Change {
         }
     }
 
-    /// What it decides; only one change of a subject is made.
+    /// The thing that it decides; only one change of a subject is made.
     pub(super) fn subject(&self) -> String {
         match self {
             Change::Setting { key, .. } => (*key).to_owned(),

@@ -126,7 +126,7 @@ struct Draft {
     shown: DocumentMut,
     models: DocumentMut,
     agents: String,
-    /// What has been taken so far, and from which agent.
+    /// The subjects taken so far, and the agent of each.
     taken: BTreeMap<String, &'static str>,
 }
 

@@ -38,7 +38,7 @@ const NAMES: [&str; 22] = [
     "vim",
     "vimdiff",
 ];
-/// What a stand-in says.
+/// The message of a stand-in.
 macro_rules! message {
     () => {
         "tau: no editor opens for this command; change files with a tool, sed or a script, and pass texts: git commit -m \

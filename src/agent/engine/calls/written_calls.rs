@@ -30,7 +30,7 @@ const BEFORE_OBJECT: [&str; 6] =
 /// Text before a bare name, with a tag of an argument or the closing tag behind it.
 const BEFORE_BARE: &str = "<tool_call>";
 const BEHIND_BARE: [&str; 2] = ["<arg_key>", "</tool_call>"];
-/// What some models put before the name.
+/// The prefix that some models put before the name.
 const NAMESPACE: &str = "functions.";
 /// Fields of such an object: the name and the arguments.
 const NAMES: [&str; 4] = ["name", "tool", "tool_name", "function"];
