@@ -42,7 +42,7 @@ impl LiveState {
     }
 }
 
-/// What the board shows.
+/// A live session as the board shows it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BoardList {

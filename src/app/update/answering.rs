@@ -1,6 +1,6 @@
 //! Keys and pastes for the questions of another session on the board: they go to the model that shows them.
 
-use super::{actions, approval, board, find, overlays};
+use super::{actions, approval, board, find, overlay_paste, overlays};
 use crate::action::Action;
 use crate::effect::Effect;
 use crate::key::{Key, KeyCode};
@@ -52,7 +52,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) ->
     let mut asked = Vec::new();
     match inner.overlays.is_empty() {
         true => drop(approval::paste(inner, text)),
-        false => overlays::paste(inner, text, &mut asked),
+        false => overlay_paste::paste(inner, text, &mut asked),
     }
     board::pass_on(model, asked, effects);
     true

@@ -3,8 +3,8 @@
 //! keys are typed.
 
 use super::{
-    actions, answering, approval, completion, find, leader, misdirected, overlays, panels, pictures,
-    terminal_focus, vim,
+    actions, answering, approval, completion, find, leader, misdirected, overlay_paste, overlays, panels,
+    pictures, terminal_focus, vim,
 };
 use crate::action::Action;
 use crate::completion::CompletionKind;
@@ -97,7 +97,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         return;
     }
     if model.focus() == Focus::Overlay && !matches!(model.overlays.last(), Some(Overlay::SideQuestion(_))) {
-        return overlays::paste(model, text, effects);
+        return overlay_paste::paste(model, text, effects);
     }
     if find::paste(model, text) {
         return;

@@ -149,6 +149,16 @@ pub(super) fn stepped(
     }
 }
 
+/// Switches to the picked model; asks for the key if it needs one.
+pub(super) fn model_picked(model: &mut Model, reference: &str, effects: &mut Vec<Effect>) {
+    if let Some(ai) = model.models.iter().find(|ai| ai.reference() == reference).cloned() {
+        return models::set(model, ai, effects);
+    }
+    if let Some((provider, _)) = reference.split_once('/') {
+        open(model, provider, effects);
+    }
+}
+
 /// Says that a provider can be used now, and with which model.
 fn announce(model: &mut Model, LoggedIn { said, model: usual }: LoggedIn, effects: &mut Vec<Effect>) {
     model.models.clear();

@@ -33,6 +33,7 @@ mod models;
 mod mouse;
 mod notify;
 mod offers;
+mod overlay_paste;
 mod overlays;
 mod palette;
 mod panels;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{login, pickers};
+use super::pickers;
 use crate::action::Action;
 use crate::effect::{Effect, SavedSetting};
 use crate::fuzzy;
@@ -101,18 +101,8 @@ fn is_demo(ai: &AiModel) -> bool {
     ai.api == Api::Scripted
 }
 
-/// Switches to the picked model; asks for the key if it needs one.
-pub(super) fn picked(model: &mut Model, reference: &str, effects: &mut Vec<Effect>) {
-    if let Some(ai) = model.models.iter().find(|ai| ai.reference() == reference).cloned() {
-        return set(model, ai, effects);
-    }
-    if let Some((provider, _)) = reference.split_once('/') {
-        login::open(model, provider, effects);
-    }
-}
-
 /// Switches the model and stores the choice.
-fn set(model: &mut Model, ai: Arc<AiModel>, effects: &mut Vec<Effect>) {
+pub(super) fn set(model: &mut Model, ai: Arc<AiModel>, effects: &mut Vec<Effect>) {
     model.remark(&format!("model: {}", shown_name(&ai)));
     model.chosen_models.choose(&ai.reference());
     effects.push(Effect::Save(SavedSetting::Model(ai.reference())));

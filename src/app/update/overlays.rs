@@ -13,7 +13,7 @@ use crate::outcome::KeyOutcome;
 use crate::overlays::board::BoardView;
 use crate::overlays::form::FormView;
 use crate::overlays::offer::OfferView;
-use crate::overlays::overlay::{self, Overlay, SignInView};
+use crate::overlays::overlay::{self, Overlay};
 use crate::overlays::picker::{Picker, PickerChoice, PickerKind};
 use crate::overlays::plan::PlanView;
 use crate::overlays::user_questions::QuestionsView;
@@ -265,40 +265,6 @@ fn decides(key: Key) -> bool {
     matches!(key.code, KeyCode::Enter | KeyCode::Esc | KeyCode::Char(_))
 }
 
-/// Passes a paste to the overlay on top.
-pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
-    let before = sessions::Before::of(model);
-    match model.overlays.last_mut() {
-        Some(Overlay::Tree(view)) => view.paste(text),
-        Some(Overlay::Picker { picker, .. }) => picker.paste(text),
-        Some(Overlay::Login { line, .. } | Overlay::SignIn(SignInView { line, .. })) => line.paste(text),
-        Some(Overlay::Help(view)) => view.paste(text),
-        Some(Overlay::Settings(view)) => view.paste(text),
-        Some(Overlay::Keys(view)) => view.paste(text),
-        Some(Overlay::Extensions(view)) => view.paste(text),
-        Some(Overlay::Board(view)) => view.paste(text),
-        Some(Overlay::Jobs(view)) => view.list.paste(text),
-        Some(Overlay::Worktrees(view)) => view.list.paste(text),
-        Some(Overlay::Attempts(view)) => view.list.paste(text),
-        Some(Overlay::Changes(view)) => view.paste(text),
-        Some(Overlay::Rules(_)) => rule_list::paste(model, text, effects),
-        Some(Overlay::Plan(view)) => view.paste(text),
-        Some(Overlay::Form(form)) => form.paste(text),
-        Some(Overlay::Questions(view)) => view.paste(text),
-        Some(
-            Overlay::Trust(_)
-            | Overlay::Leave(_)
-            | Overlay::Queue(_)
-            | Overlay::SideQuestion(_)
-            | Overlay::Mode(_)
-            | Overlay::Offer(_)
-            | Overlay::Asked { .. },
-        )
-        | None => {}
-    }
-    sessions::follow(model, &before, effects);
-}
-
 /// Carries out a choice in a list.
 fn chosen(
     model: &mut Model,
@@ -339,7 +305,7 @@ fn picked(model: &mut Model, picker: &Picker, key: &str, effects: &mut Vec<Effec
     match picker.kind {
         PickerKind::Sessions { .. } => sessions::picked(model, picker, key, effects),
         PickerKind::Forks => tree::fork(key, effects),
-        PickerKind::Models => models::picked(model, key, effects),
+        PickerKind::Models => login::model_picked(model, key, effects),
         PickerKind::Thinking => thinking::picked(model, key, effects),
         PickerKind::Themes => themes::set(model, key, effects),
         PickerKind::StoredKeys => login::remove(model, key, effects),

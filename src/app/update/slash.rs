@@ -2,8 +2,8 @@
 
 use super::{
     approval, attempts, board, changes, context, copy, extensions, goal, job_list, key_list, login, models,
-    overlays, plan, rule_list, session, sessions, settings, side_question, themes, thinking, tree, trust,
-    undo, worktrees,
+    overlay_paste, plan, rule_list, session, sessions, settings, side_question, themes, thinking, tree,
+    trust, undo, worktrees,
 };
 use crate::effect::Effect;
 use crate::model::Model;
@@ -19,7 +19,7 @@ pub(super) fn run_with(model: &mut Model, row: &CommandRow, arguments: &str, eff
     let open = model.overlays.len();
     run(model, row.slash, arguments, effects);
     if row.arguments.is_empty() && !arguments.is_empty() && model.overlays.len() > open {
-        overlays::paste(model, arguments, effects);
+        overlay_paste::paste(model, arguments, effects);
     }
 }
 

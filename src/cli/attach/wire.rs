@@ -182,7 +182,7 @@ pub(crate) const BOARD: &str = "/api/board";
 pub(crate) enum BoardAsk {
     /// The sessions, once they differ from those of this number, which an earlier answer had.
     List { known: Option<u64> },
-    /// What waits for the user in a session.
+    /// The questions that wait in a session.
     Waiting { id: String },
     /// An answer to that, or a question about it.
     Answer { id: String, command: Box<AgentCommand> },
@@ -200,9 +200,9 @@ pub(crate) enum BoardAsk {
 pub(crate) enum BoardAnswer {
     /// The sessions, absent where they are as known.
     Listed { known: u64, sessions: Option<Vec<LiveRow>> },
-    /// What waits.
+    /// The questions that wait.
     Waiting { waiting: WaitingQuestions },
-    /// What the session says.
+    /// The answer of the session.
     Answered { answer: Option<QueryAnswer> },
     /// It was done, if there was anything to do.
     Done { done: bool },
@@ -218,7 +218,7 @@ pub(crate) struct FarCommand {
     pub command: FarWord,
 }
 
-/// What is done about the session.
+/// An action on the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FarWord {

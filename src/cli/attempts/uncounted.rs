@@ -1,4 +1,4 @@
-//! What attempts of a screen have cost and their session has not counted, because tau was killed while they were at
+//! The cost of attempts of a screen that their session has not counted, because tau was killed while they were at
 //! work: the next start of the session counts it.
 //!
 //! The record of the attempts says what they have cost; a file beside it, of the screen, how much of that the session

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::table;
 use crate::args::CliArgs;
 use crate::args::auth::{AuthAction, AuthArgs};
-use crate::compose::environment::{Environment, OnBadConfig};
+use crate::compose::environment::{Environment, LIKENESS, OnBadConfig};
 use crate::compose::keycheck::{KeyCheck, check_key};
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::{plain, secret_prompt};
@@ -84,9 +84,6 @@ fn provider<'a>(environment: &Environment, name: &'a str) -> Result<&'a str, Ref
     let see = "run `tau auth list` to see them, or add one in models.toml";
     Err(Refusal::config(unknown_provider(name, &providers, see)))
 }
-
-/// The minimum similarity of a name to one that is suggested.
-pub(crate) const LIKENESS: f32 = 0.7;
 
 /// The error for an unknown provider: with similar names, else with the way to list them.
 pub(crate) fn unknown_provider(name: &str, known: &[String], see: &str) -> String {

@@ -8,7 +8,7 @@ use super::mcp_login::lines;
 use super::table;
 use crate::args::CliArgs;
 use crate::args::login::LoginArgs;
-use crate::commands::auth::LIKENESS;
+use crate::compose::environment::LIKENESS;
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::signals::Signals;

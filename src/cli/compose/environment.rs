@@ -10,7 +10,6 @@ use std::time::Duration;
 use super::project_settings::ProjectSettings;
 use super::{hook_files, mcp_servers, offers, permission_rules};
 use crate::args::CliArgs;
-use crate::commands::auth::LIKENESS;
 use crate::process::exit::Refusal;
 use parking_lot::Mutex;
 use tau_agent::catalogue::keys::{EnvLookup, KeySource, Keys};
@@ -411,6 +410,9 @@ fn provider_of_flag(settings: &Settings, catalogue: &Catalogue) -> Option<String
     let named = || catalogue.find(settings.model.as_deref()?).ok().map(|model| model.provider.clone());
     catalogue.adhoc_provider().or_else(|| settings.provider.clone()).or_else(named)
 }
+
+/// The minimum similarity of a name to one that is suggested.
+pub(crate) const LIKENESS: f32 = 0.7;
 
 /// The fault in the configured provider, if no model can belong to it.
 fn unknown_provider(settings: &Settings, catalogue: &Catalogue) -> Option<String> {

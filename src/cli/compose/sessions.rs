@@ -253,13 +253,11 @@ fn listed(args: &SessionsArgs) -> Result<Exit, Refusal> {
         true => say(&as_json(&rows, &state)),
         false => say(&rows_as_table(&rows, &state, args.all)),
     };
-    let hints = [
-        (rows.is_empty() && !args.all)
-            .then_some("no sessions in this directory; --all lists those of all directories"),
-        (rows.len() < all).then_some("runs of -p are left out; --print lists them too"),
-    ];
-    if !args.json && std::io::stderr().is_terminal() {
-        hints.into_iter().flatten().for_each(warn);
+    if !args.json && rows.is_empty() && !args.all {
+        warn("no sessions in this directory; --all lists those of all directories");
+    }
+    if !args.json && rows.len() < all && std::io::stderr().is_terminal() {
+        warn("runs of -p are left out; --print lists them too");
     }
     Ok(exit)
 }

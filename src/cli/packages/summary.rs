@@ -113,14 +113,17 @@ fn rows(staged: &Staged, loaded: &Loaded, servers: &[McpServer]) -> Vec<[String;
     let templates =
         loaded.rows.iter().filter(|row| row.kind == ExtensionKind::PromptTemplate && row.path.is_some());
     let templates: Vec<String> = templates.map(|row| format!("/{}", row.name)).collect();
+    let staging = staged.root.display().to_string();
+    let hooks = hooks(loaded, &staging);
+    let servers_are = servers_are.join(", ").replace(&staging, ROOT);
     let all = [
         ("from", from),
         ("skills", names(ExtensionKind::Skill, "")),
         ("templates", templates.join(", ")),
         ("helpers", names(ExtensionKind::HelperKind, "")),
         ("tools", names(ExtensionKind::CustomTool, "")),
-        ("hooks", names(ExtensionKind::Hook, "")),
-        ("MCP servers", servers_are.join(", ")),
+        ("hooks", hooks),
+        ("MCP servers", servers_are),
         ("allows", allowed.join(", ")),
         ("not used", staged.layout.unused.join(", ")),
         ("rights", rights),
@@ -130,6 +133,18 @@ fn rows(staged: &Staged, loaded: &Loaded, servers: &[McpServer]) -> Vec<[String;
     ];
     let shown = all.into_iter().filter(|(_, text)| !text.is_empty());
     shown.map(|(name, text)| [format!("  {name}"), plain::line(&text)]).collect()
+}
+
+/// The folder of the package, as its files name it: the one that it is staged in means nothing to anyone.
+const ROOT: &str = "${CLAUDE_PLUGIN_ROOT}";
+
+/// The hooks with their whole commands, which run unasked.
+fn hooks(loaded: &Loaded, staging: &str) -> String {
+    let shown = loaded.hooks.iter().map(|hook| {
+        let command = hook.command.trim().replace(staging, ROOT);
+        format!("{} ({}): {command}", hook.event.name(), hook.matcher.text())
+    });
+    shown.collect::<Vec<_>>().join("; ")
 }
 
 fn server(server: &McpServer) -> String {

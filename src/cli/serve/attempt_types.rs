@@ -47,7 +47,7 @@ pub(crate) struct BeginAttempts {
     pub models: Vec<String>,
 }
 
-/// What the attempts have changed.
+/// The changes of the attempts.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct AttemptChangesFound {
     /// `path` and `patches`: of each attempt its `hunks`.
@@ -77,7 +77,7 @@ pub(crate) struct TakePart {
     pub hunk: Option<usize>,
 }
 
-/// What was done, in words.
+/// The outcome in words.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct Said {
     pub text: String,

@@ -17,7 +17,7 @@ use tau_protocol::message::{Cost, Usage};
 
 /// The longest time that a request waits for the end.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What is told of attempts of which nothing is known.
+/// The refusal for attempts that have ended.
 const GONE: &str =
     "the attempts have ended with the process of their session; /attempts lists what they have";
 

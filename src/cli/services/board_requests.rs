@@ -26,7 +26,7 @@ impl Services {
     }
 }
 
-/// What waits for the user in a session on a server.
+/// The questions that wait in a session on a server.
 pub(super) async fn waiting((server, id): OnServer) -> Result<WaitingQuestions, UserError> {
     match server.carry_out(&BoardAsk::Waiting { id }).await? {
         BoardAnswer::Waiting { waiting } => Ok(waiting),
