@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(repeated.string(frame), None);
         repeated.remember(frame, "a");
         assert_eq!(repeated.string(frame), None, "the string is not borrowed from the frame");
-        repeated.remember(frame, &frame[6..7]);
+        repeated.remember(frame, frame.get(6..7).unwrap());
         let cases = [
             (r#"{"a":"a","b":{"a":1}}"#, Some("a")),
             (r#"{"a":"","b":{"a":1}}"#, Some("")),
@@ -83,7 +83,7 @@ mod tests {
         for number in 0..100 {
             let frame = format!(r#"{{"a":"x","number":{number}}}"#);
             assert_eq!(repeated.string(&frame), None);
-            repeated.remember(&frame, &frame[6..7]);
+            repeated.remember(&frame, frame.get(6..7).unwrap());
         }
         assert!(repeated.around.is_some_and(|(_, after)| after.ends_with(":15}")));
     }
