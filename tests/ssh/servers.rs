@@ -14,7 +14,7 @@ use crate::harness::answering;
 use crate::live::{command, texts, wait_for_state};
 use crate::screen::{TIMEOUT, composer};
 use crate::support::program::{calls, says};
-use crate::time_limit::RunInTime;
+use crate::time_limit::{EndInTime, RunInTime};
 
 /// Begins a session in the background there.
 fn begin_there(sshd: &Sshd, prompt: &str) -> String {
@@ -184,6 +184,7 @@ fn a_command_that_is_ended_here_ends_there() {
     // Its run was stopped, and so says the command that waits.
     assert_eq!(texts(&sshd.client(&["wait", &there]).output_in_time()).0, Some(130));
     let mut following = sshd.client(&["logs", "-f", &there]);
-    let child = following.stdout(Stdio::piped()).spawn().unwrap();
-    assert_eq!(BufReader::new(child.stdout.unwrap()).lines().count(), 0);
+    let mut child = following.stdout(Stdio::piped()).spawn().unwrap();
+    assert_eq!(BufReader::new(child.stdout.take().unwrap()).lines().count(), 0);
+    child.wait_in_time("the end of what is followed");
 }
