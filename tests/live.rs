@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::harness::answering;
 use crate::screen::{Screen, TIMEOUT};
-use crate::time_limit::RunInTime;
+use crate::time_limit::{EndInTime, RunInTime};
 
 /// A user's home, with one folder to work in.
 struct Home(TempDir);
@@ -284,7 +284,7 @@ fn a_message_can_be_piped() {
         let mut child =
             home.command(&args).env("TAU_DEMO_SPEED", "max").stdin(Stdio::piped()).spawn().unwrap();
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), piped.as_bytes()).unwrap();
-        assert!(child.wait().unwrap().success());
+        assert!(child.wait_in_time("the end of what sends").success());
         assert_eq!(home.run(&["wait", &id]).0, Some(0));
         let (_, document, _) = home.run(&["export", &id, "-", "--format", "jsonl"]);
         let quoted = serde_json::to_string(sent).unwrap();

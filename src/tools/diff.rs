@@ -333,7 +333,7 @@ mod tests {
             assert_eq!(change.unified(), between("f", old.as_bytes(), &new).unified(), "{splices:?}");
         }
         // Large enough to be split: different hunks, but the same lines.
-        let long = old.repeat(10);
+        let long = old.repeat(5);
         let splices: Vec<Splice> = memchr::memmem::find_iter(long.as_bytes(), b"of")
             .step_by(3)
             .map(|at| splice(at..at + 2, "a\nb"))

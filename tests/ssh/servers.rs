@@ -144,7 +144,7 @@ fn commands_reach_sessions_of_other_machines() {
     sending.stdin(Stdio::piped());
     let mut sending = sending.spawn().unwrap();
     std::io::Write::write_all(&mut sending.stdin.take().unwrap(), b"'and; $(id)\n\\ more").unwrap();
-    assert!(sending.wait().unwrap().success());
+    assert!(sending.wait_in_time("the end of what sends").success());
     assert_eq!(run(&["wait", &there]).0, Some(0));
     assert_eq!(run(&["logs", "-f", &there]).1, "The first.\nThe second.\n");
     assert!(model.requests().last().unwrap().contains("'and; $(id)\\n\\\\ more"));
@@ -177,7 +177,7 @@ fn a_command_that_is_ended_here_ends_there() {
     // Its ssh is left, and ends with what it has started there.
     std::thread::sleep(QUIET);
     waiting.kill().unwrap();
-    waiting.wait().unwrap();
+    waiting.wait_in_time("the end of what was killed");
     wait_until("the connection stays", || sshd.connections().is_empty());
     let (code, _, err) = texts(&sshd.client(&["stop", &there]).output_in_time());
     assert_eq!(code, Some(0), "{err}");
