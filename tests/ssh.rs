@@ -235,7 +235,7 @@ fn nothing_of_an_address_reaches_a_shell_or_the_options_of_ssh() {
     ] {
         let (code, _, err) = texts(&sshd.run_one(&address));
         assert_eq!(code, Some(2), "{address}: {err}");
-        assert!(err.contains("is not an address of ssh"), "{err}");
+        assert!(err.contains("is not an ssh address"), "{err}");
     }
     // A folder may have any name.
     let name = format!("-x '\"; touch {}; `id` $(id) &", "mark");

@@ -124,10 +124,10 @@ fn what_a_server_says_on_the_board_is_plain_text() {
     // Another tau is none.
     sshd.place("tau", "#!/bin/sh\necho 'tau 0.0.9, attach 1'\n");
     let board = sshd.with_servers(&["ssh://box"], "board");
-    board.wait_for("no tau of this version is there; tau attach ssh://box copies it");
+    board.wait_for("this version of tau is not installed there; tau attach ssh://box copies it");
     // A bad setting is said, and the board shows the rest.
     let board = sshd.with_servers(&["box"], "board");
-    board.wait_for("`box` is not an address of ssh");
+    board.wait_for("`box` is not an ssh address");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn commands_reach_sessions_of_other_machines() {
     for (arguments, code, text) in [
         (&["logs", "ssh://box#ffff"][..], 3, "no session"),
         (&["logs", "ssh://box"][..], 2, "name a session there: ssh://box#ID"),
-        (&["logs", "ssh://box#-oProxyCommand=x;id"][..], 2, "is not an address of ssh"),
+        (&["logs", "ssh://box#-oProxyCommand=x;id"][..], 2, "is not an ssh address"),
         (&["wait", "ssh://closed#4f2a"][..], 3, "cannot reach closed: "),
         (&["send", "ssh://keyless#4f2a", "x"][..], 3, "Permission denied"),
     ] {

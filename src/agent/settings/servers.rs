@@ -3,14 +3,9 @@
 //! Host and user become arguments of the user's ssh, so nothing that could be an option or mean something to a
 //! shell is taken. Directory and session are never arguments: they are sent to the tau there.
 
-use std::ffi::OsStr;
 use std::fmt;
-use std::str::FromStr;
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
-
-use super::value::{SettingValue, ValueKind};
+use super::value::{ListItem, ParsedList};
 use tau_tools::user_error::UserError;
 
 /// The beginning of such an address.
@@ -120,54 +115,26 @@ impl fmt::Display for SshAddress {
 }
 
 /// The servers whose sessions the board shows, as they were typed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Servers(Vec<(String, SshAddress)>);
+pub type Servers = ParsedList<SshAddress>;
 
-impl Servers {
-    /// Their addresses.
-    pub fn addresses(&self) -> impl Iterator<Item = &SshAddress> {
-        self.0.iter().map(|(_, address)| address)
-    }
-
-    fn read(texts: Vec<String>) -> Result<Self, UserError> {
-        if texts.len() > MAX_SERVERS {
-            return Err(format!("there can be {MAX_SERVERS} servers at most").into());
-        }
-        let one = |text: String| match SshAddress::read(text.trim()) {
+impl ListItem for SshAddress {
+    fn read(text: &str) -> Result<Self, UserError> {
+        match SshAddress::read(text) {
             Ok(SshAddress { session: Some(_), .. }) => {
                 Err(format!("`{text}` names a session; write ssh://HOST or ssh://HOST/FOLDER").into())
             }
-            Ok(address) => Ok((text.trim().to_owned(), address)),
-            Err(why) => Err(UserError::new(format!("`{text}` is not an address of ssh"))
+            Ok(address) => Ok(address),
+            Err(why) => Err(UserError::new(format!("`{text}` is not an ssh address"))
                 .because(why)
                 .remedy("write ssh://HOST or ssh://HOST/FOLDER")),
-        };
-        texts.into_iter().map(one).collect::<Result<_, _>>().map(Servers)
-    }
-}
-
-impl FromStr for Servers {
-    type Err = UserError;
-
-    fn from_str(text: &str) -> Result<Self, UserError> {
-        let texts = text.split(',').filter(|part| !part.trim().is_empty());
-        Self::read(texts.map(str::to_owned).collect())
-    }
-}
-
-impl SettingValue for Servers {
-    const KIND: ValueKind = ValueKind::List;
-
-    fn show(&self) -> String {
-        self.0.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>().join(",")
+        }
     }
 
-    fn parse(value: &OsStr) -> Result<Self, UserError> {
-        value.to_str().ok_or("the value is not UTF-8 text")?.parse()
-    }
-
-    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::read(Vec::<String>::deserialize(deserializer)?).map_err(D::Error::custom)
+    fn check_count(count: usize) -> Result<(), UserError> {
+        match count > MAX_SERVERS {
+            true => Err(format!("at most {MAX_SERVERS} servers are allowed").into()),
+            false => Ok(()),
+        }
     }
 }
 
@@ -224,6 +191,7 @@ fn decoded(text: &str) -> Result<String, UserError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::value::SettingValue;
 
     fn parts(text: &str) -> (Option<String>, String, Option<u16>, Option<String>) {
         let SshAddress { user, host, port, directory, session } = SshAddress::read(text).unwrap();
@@ -303,9 +271,9 @@ mod tests {
     fn servers_are_addresses_without_a_session() {
         let servers: Servers = "ssh://box, ssh://ada@other/srv".parse().unwrap();
         assert_eq!(servers.show(), "ssh://box,ssh://ada@other/srv");
-        assert_eq!(servers.addresses().count(), 2);
+        assert_eq!(servers.items().count(), 2);
         for (text, why) in [
-            ("box", "`box` is not an address of ssh: it does not begin with ssh://"),
+            ("box", "`box` is not an ssh address: it does not begin with ssh://"),
             ("https://box", "it does not begin with ssh://"),
             ("ssh://box#4f2a", "names a session"),
         ] {

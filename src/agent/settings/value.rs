@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::str::FromStr;
 
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use crate::secrets::Secret;
@@ -82,6 +84,74 @@ pub trait SettingValue: Sized {
     /// # Errors
     /// When the value has another type or is not allowed.
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
+}
+
+/// An entry of a list in a setting.
+pub trait ListItem: Sized {
+    /// Parses an entry, without blanks around it.
+    ///
+    /// # Errors
+    /// Describes the error, with the entry.
+    fn read(text: &str) -> Result<Self, UserError>;
+
+    /// Checks the number of entries.
+    ///
+    /// # Errors
+    /// When there are too many.
+    fn check_count(_: usize) -> Result<(), UserError> {
+        Ok(())
+    }
+}
+
+/// A list of entries, kept as they were typed. In variables and flags they are separated by commas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParsedList<T>(Vec<(String, T)>);
+
+impl<T> ParsedList<T> {
+    /// The entries.
+    pub fn items(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().map(|(_, item)| item)
+    }
+}
+
+impl<T> Default for ParsedList<T> {
+    fn default() -> Self {
+        ParsedList(Vec::new())
+    }
+}
+
+impl<T: ListItem> ParsedList<T> {
+    fn read<'t>(texts: impl Iterator<Item = &'t str>) -> Result<Self, UserError> {
+        let read = |text: &str| Ok((text.trim().to_owned(), T::read(text.trim())?));
+        let list = texts.map(read).collect::<Result<Vec<_>, UserError>>()?;
+        T::check_count(list.len())?;
+        Ok(ParsedList(list))
+    }
+}
+
+impl<T: ListItem> FromStr for ParsedList<T> {
+    type Err = UserError;
+
+    fn from_str(text: &str) -> Result<Self, UserError> {
+        Self::read(text.split(',').filter(|part| !part.trim().is_empty()))
+    }
+}
+
+impl<T: ListItem> SettingValue for ParsedList<T> {
+    const KIND: ValueKind = ValueKind::List;
+
+    fn show(&self) -> String {
+        self.0.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>().join(",")
+    }
+
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
+        value.to_str().ok_or("the value is not UTF-8 text")?.parse()
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        Self::read(texts.iter().map(String::as_str)).map_err(D::Error::custom)
+    }
 }
 
 /// Parses a setting in a file.

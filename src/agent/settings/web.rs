@@ -2,34 +2,35 @@
 
 use std::ffi::OsStr;
 use std::net::IpAddr;
-use std::str::FromStr;
 
 use ipnet::IpNet;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use super::value::{SettingValue, ValueKind};
+use super::value::{ListItem, ParsedList, SettingValue, ValueKind};
 use crate::catalogue::search_services::{SERVICES, SearchService, service};
 use tau_tools::user_error::UserError;
 
 /// Hosts and addresses outside the public internet that may be fetched.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PrivateHosts(Vec<(String, PrivateHost)>);
+pub type PrivateHosts = ParsedList<PrivateHost>;
 
+/// A host, hosts or addresses in that list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum PrivateHost {
+pub enum PrivateHost {
+    /// Every one.
     All,
     /// Exactly this name.
     Name(String),
     /// All names below this one.
     Below(String),
+    /// These addresses, whatever name leads to them.
     Addresses(IpNet),
 }
 
 impl PrivateHosts {
     /// Whether this host may be fetched at this address. A name is in lower case.
     pub(crate) fn allows(&self, host: &str, address: IpAddr) -> bool {
-        self.0.iter().any(|(_, allowed)| match allowed {
+        self.items().any(|allowed| match allowed {
             PrivateHost::Addresses(range) => range.contains(&address),
             named => named.names(host),
         })
@@ -37,21 +38,12 @@ impl PrivateHosts {
 
     /// Whether a name may be fetched, provided that it leads to the right address.
     pub(crate) fn may_allow(&self, host: &str) -> bool {
-        self.0.iter().any(|(_, allowed)| matches!(allowed, PrivateHost::Addresses(_)) || allowed.names(host))
-    }
-
-    fn read(texts: impl IntoIterator<Item = String>) -> Result<Self, UserError> {
-        texts
-            .into_iter()
-            .map(|text| PrivateHost::parse(&text).map(|host| (text, host)))
-            .collect::<Result<_, _>>()
-            .map(Self)
+        self.items().any(|allowed| matches!(allowed, PrivateHost::Addresses(_)) || allowed.names(host))
     }
 }
 
-impl PrivateHost {
-    fn parse(text: &str) -> Result<Self, UserError> {
-        let text = text.trim();
+impl ListItem for PrivateHost {
+    fn read(text: &str) -> Result<Self, UserError> {
         let wrong = || {
             format!("`{text}` is not a host; write a name, *.NAME, an address or a range such as 10.0.0.0/8")
         };
@@ -73,7 +65,9 @@ impl PrivateHost {
             _ => Err(wrong().into()),
         }
     }
+}
 
+impl PrivateHost {
     fn names(&self, host: &str) -> bool {
         match self {
             PrivateHost::All => true,
@@ -83,30 +77,6 @@ impl PrivateHost {
             }
             PrivateHost::Addresses(_) => false,
         }
-    }
-}
-
-impl FromStr for PrivateHosts {
-    type Err = UserError;
-
-    fn from_str(text: &str) -> Result<Self, UserError> {
-        Self::read(text.split(',').filter(|part| !part.trim().is_empty()).map(|part| part.trim().to_owned()))
-    }
-}
-
-impl SettingValue for PrivateHosts {
-    const KIND: ValueKind = ValueKind::List;
-
-    fn show(&self) -> String {
-        self.0.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>().join(",")
-    }
-
-    fn parse(value: &OsStr) -> Result<Self, UserError> {
-        value.to_str().ok_or("the value is not UTF-8 text")?.parse()
-    }
-
-    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::read(Vec::<String>::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 

@@ -69,8 +69,8 @@ impl BoardServers {
     /// runtime.
     pub fn add_to(&self, list: &mut BoardList, servers: &Servers, paths: &Paths, network: &Network) {
         let mut links = self.links.lock();
-        links.retain(|link| servers.addresses().any(|address| *address == link.address));
-        for address in servers.addresses() {
+        links.retain(|link| servers.items().any(|address| *address == link.address));
+        for address in servers.items() {
             if !links.iter().any(|link| link.address == *address) {
                 links.push(Arc::new(ServerLink {
                     address: address.clone(),
@@ -109,7 +109,7 @@ impl BoardServers {
             let link = links.iter().find(|link| link.address.to_string() == machine)?;
             Some((Arc::clone(link), id.to_owned()))
         });
-        found.map(Some).ok_or_else(|| "this server is not in the settings any more".into())
+        found.map(Some).ok_or_else(|| "this server is no longer in the settings".into())
     }
 }
 
@@ -149,7 +149,7 @@ impl ServerLink {
                     self.has_said(sessions);
                     tokio::time::sleep(AT_MOST).await;
                 }
-                Ok(_) => return self.is_missing("it answers something else"),
+                Ok(_) => return self.is_missing("it gave an unexpected answer"),
                 Err(Trouble::Refused(why)) => {
                     self.is_missing(&why);
                     // Another attempt would end in the same way.

@@ -25,7 +25,7 @@ pub(crate) fn run(id: &str, word: impl FnOnce() -> FarWord) -> Option<Exit> {
 
 fn there(text: &str, command: FarWord) -> Result<Exit, Refusal> {
     let address = SshAddress::read(text)
-        .map_err(|why| Refusal::usage(format!("{:?} is not an address of ssh: {why}", plain::line(text))))?;
+        .map_err(|why| Refusal::usage(format!("{:?} is not an ssh address: {why}", plain::line(text))))?;
     let Some(id) = address.session.clone() else {
         return Err(Refusal::usage(format!("name a session there: {address}#ID; tau board lists them")));
     };
@@ -38,7 +38,9 @@ fn there(text: &str, command: FarWord) -> Result<Exit, Refusal> {
     match answered {
         Some((MARK, _)) => {}
         Some(_) => {
-            return Err(cannot(&format!("no tau of this version is there; tau attach {address} copies it")));
+            return Err(cannot(&format!(
+                "this version of tau is not installed there; tau attach {address} copies it"
+            )));
         }
         None => {
             let said = ssh.end().1;

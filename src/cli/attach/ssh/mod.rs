@@ -47,7 +47,7 @@ pub(super) struct Wish {
 /// not exist.
 pub(super) fn connect(text: &str, wish: Wish, setup: &Setup) -> Result<(Server, String), Refusal> {
     let address = SshAddress::read(text)
-        .map_err(|why| Refusal::usage(format!("{:?} is not an address of ssh: {why}", plain::line(text))))?;
+        .map_err(|why| Refusal::usage(format!("{:?} is not an ssh address: {why}", plain::line(text))))?;
     let cannot = |why: &str| Refusal::config(format!("cannot attach to {}: {why}", address.machine()));
     if wish.new && address.session.is_some() {
         return Err(Refusal::usage("--new starts a session: do not name one"));
@@ -71,7 +71,7 @@ pub(super) fn connect(text: &str, wish: Wish, setup: &Setup) -> Result<(Server, 
                 return Ok((server.map_err(|failure| cannot(&failure.message))?, id));
             }
             Welcome::Refused { why } => return Err(cannot(&plain::line(&why))),
-            Welcome::Board => return Err(cannot("the tau there opens no session")),
+            Welcome::Board => return Err(cannot("the tau there did not open a session")),
             Welcome::Choose { sessions } => {
                 choose(&address, &sessions, &mut hello)?;
                 welcome = ask_again(&mut ssh, &hello).map_err(|why| cannot(&why))?;

@@ -161,10 +161,13 @@ impl Tunnel {
             Attempt::Answered(ssh, Welcome::Board) if self.again.board => Ok(ssh),
             Attempt::Answered(_, Welcome::Refused { why }) => Err(Fault { text: why, is_final: true }),
             Attempt::Answered(_, Welcome::Choose { .. } | Welcome::Session { .. } | Welcome::Board) => {
-                Err(fault("the tau there answers something else".into()))
+                Err(fault("the tau there gave an unexpected answer".into()))
             }
             Attempt::NoTau(_) if self.again.board => Err(Fault {
-                text: format!("no tau of this version is there; tau attach {} copies it", self.address),
+                text: format!(
+                    "this version of tau is not installed there; tau attach {} copies it",
+                    self.address
+                ),
                 is_final: true,
             }),
             Attempt::NoTau(_) => Err(Fault { text: "the tau there is gone".to_owned(), is_final: true }),
