@@ -44,7 +44,7 @@ fn words_behind_a_command_are_used_or_refused() {
         let mut screen = Folded::new();
         let shows = |screen: &mut Folded, words: &str| text(&screen.draw()).contains(words);
         screen.keys(&format!("/{} zxcv<enter>", row.name));
-        let refusal = format!("/{} takes no words behind it", row.name);
+        let refusal = format!("/{} takes no arguments", row.name);
         let refused = shows(&mut screen, &refusal);
         let filtered = !screen.model().overlays.is_empty() && shows(&mut screen, "zxcv");
         assert!(refused != filtered, "{}: {}", row.name, text(&screen.draw()));

@@ -200,7 +200,7 @@ async fn going_back_in_a_question_does_not_switch_the_mode() {
         screen.wait_for("› [x] hunk 1 of 2");
         // Another mode would apply the whole change.
         screen.type_keys("\x1bm");
-        screen.wait_for("answer this change first: you have left out hunks of it");
+        screen.wait_for("answer this change first: you left out some of its hunks");
         screen.type_keys("a");
         screen.wait_for("in this session");
         screen.type_keys("\t\x1b[Z\x1b");

@@ -397,7 +397,7 @@ pub(super) fn named_mode(model: &mut Model, name: &str, effects: &mut Vec<Effect
 /// while some of its hunks are left out.
 fn set_mode(model: &mut Model, mode: PermissionMode, effects: &mut Vec<Effect>) {
     if model.approvals.pending().iter().any(|waiting| !waiting.rejected.is_empty() && !waiting.is_answered) {
-        return model.remark("answer this change first: you have left out hunks of it");
+        return model.remark("answer this change first: you left out some of its hunks");
     }
     model.asked_modes.push_back(mode);
     effects.push(Effect::Agent(AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode })));

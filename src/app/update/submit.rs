@@ -105,7 +105,7 @@ pub(super) fn unknown(model: &mut Model, word: &str) {
 
 /// Shows that a command takes no words, and was not run.
 fn unwanted(model: &mut Model, row: &CommandRow) {
-    let text = format!("/{0} takes no words behind it; /{0} alone: {1}", row.name, row.help);
+    let text = format!("/{0} takes no arguments; /{0}: {1}", row.name, row.help);
     model.transcript.notice(NoticeLevel::Warning, &text, None);
 }
 

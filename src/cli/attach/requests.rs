@@ -111,7 +111,7 @@ impl AttachedRequests {
         let session = self.session.borrow().clone();
         match self.server.ask(&session, request).await {
             Ok(reply) if !request.fits(&reply) => {
-                ShellReply::Failed("the server answered something else".into())
+                ShellReply::Failed("the server gave an unexpected answer".into())
             }
             Ok(ShellReply::Models(list)) => {
                 let chosen = chosen_models::read(&self.here.setup.lock().paths);

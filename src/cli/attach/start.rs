@@ -134,7 +134,7 @@ fn which(open: &[LiveRecord]) -> String {
         [format!("  tau attach {short}"), record.state.name().to_owned(), plain::line(&title)]
     };
     let rows: Vec<_> = open.iter().take(MAX_ROWS).zip(short_names(open)).map(row).collect();
-    format!("no `tau serve` of yours runs; to attach to a session:\n{}", table::columns(&rows).trim_end())
+    format!("you have no `tau serve` running; to attach to a session:\n{}", table::columns(&rows).trim_end())
 }
 
 /// The address of the server, and its announcement if it runs here.

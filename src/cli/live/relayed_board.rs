@@ -21,13 +21,13 @@ use tau_tools::user_error::UserError;
 
 /// Maximum body of a request, in bytes.
 const MAX_BODY: usize = 8 << 20;
-/// Maximum number of sessions that are told, those that changed last.
+/// Maximum number of sessions in one answer; the most recently changed are kept.
 const MAX_ROWS: usize = 1_000;
 /// The interval at which the sessions are looked at, and the longest wait for a change.
 const LOOK: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The sessions that are told.
+/// The live sessions of this machine, for a board on another one.
 #[derive(Debug)]
 pub(super) struct RelayedBoard {
     paths: Paths,
@@ -47,7 +47,7 @@ impl RelayedBoard {
     /// Answers a request.
     ///
     /// # Errors
-    /// It is none of a board, or it cannot be done.
+    /// The request is not one of a board, or cannot be carried out.
     pub async fn answer(&self, request: Request) -> Result<Response, Problem> {
         if request.uri().path() != BOARD {
             return Err(Problem::not_found("there is nothing at this path; see /openapi.json"));
@@ -88,7 +88,7 @@ impl RelayedBoard {
                 (listed.rows(&self.paths), listed.number())
             };
             if known != Some(number) {
-                return BoardAnswer::Listed { known: number, sessions: Some(self.told(rows)) };
+                return BoardAnswer::Listed { known: number, sessions: Some(self.selected(rows)) };
             }
             if Instant::now() >= end {
                 return BoardAnswer::Listed { known: number, sessions: None };
@@ -97,7 +97,7 @@ impl RelayedBoard {
         }
     }
 
-    fn told(&self, mut rows: Vec<LiveRow>) -> Vec<LiveRow> {
+    fn selected(&self, mut rows: Vec<LiveRow>) -> Vec<LiveRow> {
         rows.retain(|row| self.directory.as_ref().is_none_or(|folder| row.directory.starts_with(folder)));
         rows.sort_by_key(|row| std::cmp::Reverse(row.changed));
         rows.truncate(MAX_ROWS);

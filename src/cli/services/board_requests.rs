@@ -64,5 +64,5 @@ pub(super) async fn archive((server, id): OnServer, archived: bool) -> Result<()
 }
 
 fn something_else() -> UserError {
-    "the server answered something else".into()
+    "the server gave an unexpected answer".into()
 }

@@ -131,7 +131,7 @@ fn check(address: &str, named_by: &str) -> Result<(), Failure> {
         reqwest::Url::parse(&whole).is_ok_and(|url| url.host_str().is_some_and(|host| !host.is_empty()));
     let why = match () {
         () if !SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()) => {
-            format!("names a kind of proxy that tau does not know: {scheme}")
+            format!("names an unsupported kind of proxy: {scheme}")
         }
         () if !has_host => "has no valid address of a proxy".to_owned(),
         () => return Ok(()),
@@ -189,7 +189,7 @@ mod tests {
         {
             assert_eq!(checked("HTTPS_PROXY", fine), Ok(()), "{fine}");
         }
-        let unknown = "all_proxy names a kind of proxy that tau does not know: foo";
+        let unknown = "all_proxy names an unsupported kind of proxy: foo";
         assert_eq!(checked("all_proxy", "foo://x"), Err(unknown.to_owned()));
         for empty in ["http://", "http://:80", "://x", "http://u:secret@"] {
             let error = checked("HTTP_PROXY", empty).unwrap_err();

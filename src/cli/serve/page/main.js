@@ -494,7 +494,7 @@ else login();
 workDialog(
   () => open.id,
   (id) => {
-    say("The attempts begin");
+    say("Attempts started");
     attempts.load(id);
   },
   (id) => {

@@ -32,7 +32,7 @@ async fn asked(live: &Arc<LiveSession>, request: ShellRequest) -> Result<ShellRe
 async fn said(live: &Arc<LiveSession>, request: ShellRequest) -> Result<Json<Said>, Problem> {
     match asked(live, request).await? {
         ShellReply::Done(text) => Ok(Json(Said { text })),
-        _ => Err(Problem::failed("the answer is of another kind")),
+        _ => Err(Problem::failed("the answer is of an unexpected kind")),
     }
 }
 
@@ -44,15 +44,15 @@ async fn said(live: &Arc<LiveSession>, request: ShellRequest) -> Result<Json<Sai
 pub(super) async fn list(AlreadyOpen(live): AlreadyOpen) -> Result<Json<AttemptsFound>, Problem> {
     match asked(&live, ShellRequest::Attempts {}).await? {
         ShellReply::Attempts(list) => Ok(Json(AttemptsFound::from(list))),
-        _ => Err(Problem::failed("the answer is of another kind")),
+        _ => Err(Problem::failed("the answer is of an unexpected kind")),
     }
 }
 
 /// Begins attempts at a task: sessions in copies of the directory, until a command succeeds.
 #[utoipa::path(post, path = "/api/sessions/{id}/attempts", tag = "attempts", request_body = BeginAttempts, responses(
-    (status = 202, description = "They begin; a list says how they come along"),
+    (status = 202, description = "Started; list them to follow their progress"),
     (status = 409, description = "In use by another tau"),
-    (status = 422, description = "Others are at work, or they cannot be made"),
+    (status = 422, description = "Attempts are already running, or cannot be started"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn begin(
     Opened(live): Opened,
@@ -85,7 +85,7 @@ pub(super) async fn begin(
 #[utoipa::path(post, path = "/api/sessions/{id}/attempts/stop", tag = "attempts", responses(
     (status = 200, description = "They end", body = Said),
     (status = 409, description = "The session is not open"),
-    (status = 422, description = "None is at work"),
+    (status = 422, description = "No attempts are running"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn stop(AlreadyOpen(live): AlreadyOpen) -> Result<Json<Said>, Problem> {
     said(&live, ShellRequest::StopAttempts {}).await
@@ -106,7 +106,7 @@ pub(super) async fn changes(
 ) -> Result<Json<AttemptChangesFound>, Problem> {
     match asked(&live, ShellRequest::AttemptChanges { id, number: None }).await? {
         ShellReply::AttemptFiles(files) => Ok(Json(AttemptChangesFound { files })),
-        _ => Err(Problem::failed("the answer is of another kind")),
+        _ => Err(Problem::failed("the answer is of an unexpected kind")),
     }
 }
 
@@ -115,7 +115,7 @@ pub(super) async fn changes(
     responses(
     (status = 200, description = "What was done", body = Said),
     (status = 409, description = "The session is not open"),
-    (status = 422, description = "There is no such attempt, it is at work, or the result does not fit any more"),
+    (status = 422, description = "There is no such attempt, it is still running, or its result no longer applies"),
 ), params(
     ("id" = String, Path, description = "The id of the session"),
     ("attempts" = String, Path, description = "The id of the attempts"),
@@ -135,7 +135,7 @@ pub(super) async fn take(
             };
             ShellRequest::TakeAttemptParts { id, parts: parts.into_iter().map(part).collect() }
         }
-        _ => return Err(Problem::invalid("either attempt or parts is needed")),
+        _ => return Err(Problem::invalid("give either attempt or parts")),
     };
     said(&live, request).await
 }
@@ -144,7 +144,7 @@ pub(super) async fn take(
 #[utoipa::path(post, path = "/api/sessions/{id}/attempts/{attempts}/drop", tag = "attempts", responses(
     (status = 200, description = "What was done", body = Said),
     (status = 409, description = "The session is not open"),
-    (status = 422, description = "There are no such attempts, or they are at work"),
+    (status = 422, description = "There are no such attempts, or they are still running"),
 ), params(
     ("id" = String, Path, description = "The id of the session"),
     ("attempts" = String, Path, description = "The id of the attempts"),
@@ -172,7 +172,7 @@ pub(super) async fn worktree(
     let file = file.filter(|file| file.exists());
     let request = ShellRequest::EnterWorktree { name: body.name, file, resumes: false };
     let ShellReply::WorktreeDone(done) = asked(&live, request).await? else {
-        return Err(Problem::failed("the answer is of another kind"));
+        return Err(Problem::failed("the answer is of an unexpected kind"));
     };
     let path = done.session.ok_or_else(|| Problem::failed("no session was made there"))?;
     let open = SessionChange::Offer { path, source: SessionOrigin::Tau };
