@@ -2,9 +2,9 @@
 //! do instead. Calls that need nobody (`vim -es`, `emacs --batch`) reach the real editor.
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use crate::scratch::Scratch;
@@ -13,6 +13,8 @@ use crate::scratch::Scratch;
 const FOLDER: &str = "editors";
 /// The stand-in that all others are links to, for the variables that name an editor.
 const PROGRAM: &str = "no-editor";
+/// The mode of that file.
+const MODE: u32 = 0o700;
 /// The names of editors.
 const NAMES: [&str; 22] = [
     "editor",
@@ -96,9 +98,14 @@ pub(super) struct StandIns {
 }
 
 impl StandIns {
-    /// Those in tau's own folder, made on first use. `None` if they cannot be made.
+    /// Those in tau's own folder, made on first use, and again where a command has changed them: what is first in
+    /// `PATH` must not be a program of its choice. `None` if they cannot be made.
     pub(super) fn of(scratch: &Scratch) -> Option<Self> {
-        let folder = scratch.programs(FOLDER, make).ok()?;
+        let mut folder = scratch.programs(FOLDER, make).ok()?;
+        if !is_intact(&folder) {
+            fs::remove_dir_all(&folder).ok()?;
+            folder = scratch.programs(FOLDER, make).ok()?;
+        }
         let path = folder.join(PROGRAM);
         let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
         // Programs pass it to a shell.
@@ -112,8 +119,49 @@ impl StandIns {
 
 fn make(folder: &Path) -> io::Result<()> {
     let program = folder.join(PROGRAM);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o700).open(&program)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&program)?;
     file.write_all(SCRIPT.as_bytes())?;
     drop(file);
     NAMES.iter().try_for_each(|name| symlink(PROGRAM, folder.join(name)))
+}
+
+/// Whether a folder has what [`make`] puts there, and nothing else.
+fn is_intact(folder: &Path) -> bool {
+    let program = folder.join(PROGRAM);
+    let is_file = fs::symlink_metadata(&program)
+        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o7777 == MODE);
+    let is_link = |name: &&str| fs::read_link(folder.join(name)).is_ok_and(|to| to == Path::new(PROGRAM));
+    let count = fs::read_dir(folder).map(Iterator::count).unwrap_or_default();
+    is_file
+        && count == NAMES.len() + 1
+        && NAMES.iter().all(|name| is_link(&name))
+        && fs::read(&program).is_ok_and(|text| text == SCRIPT.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stand_ins_that_were_changed_are_made_again() {
+        let base = tempfile::tempdir().unwrap();
+        let scratch = Scratch::bounded(base.path(), 1024);
+        let folder = StandIns::of(&scratch).unwrap().folder;
+        assert!(is_intact(&folder));
+        let changes: [&dyn Fn(); 4] = [
+            &|| fs::write(folder.join("git"), "#!/bin/sh\n").unwrap(),
+            &|| fs::write(folder.join(PROGRAM), "#!/bin/sh\n").unwrap(),
+            &|| {
+                fs::remove_file(folder.join("vim")).unwrap();
+                symlink("/bin/sh", folder.join("vim")).unwrap();
+            },
+            &|| fs::remove_file(folder.join(PROGRAM)).unwrap(),
+        ];
+        for change in changes {
+            change();
+            assert!(!is_intact(&folder));
+            let again = StandIns::of(&scratch).unwrap().folder;
+            assert!(again == folder && is_intact(&folder));
+        }
+    }
 }
