@@ -2,8 +2,8 @@
 //!
 //! One folder per process, with mode 0700 and a random name, created on first use. Its files have mode 0600
 //! and are newly created (`O_EXCL`), so that no one can put a link in their place. Their total size is
-//! bounded; the oldest finished ones are removed. Folders of dead processes are removed after some days, not
-//! at exit, because sessions name the files in them.
+//! bounded; the oldest finished ones are removed. A folder without such files is removed at exit. One with files
+//! stays for some days after it, because sessions name them.
 
 use std::collections::VecDeque;
 use std::fs::{self, DirEntry, File, OpenOptions, Permissions};
@@ -205,6 +205,21 @@ impl Shelf {
     }
 }
 
+impl Drop for Shelf {
+    fn drop(&mut self) {
+        let Some(folder) = &self.folder else { return };
+        // The files' folder stays with them, alone.
+        if self.files.is_empty() {
+            fs::remove_dir_all(folder).ok();
+            return;
+        }
+        let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+        for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            fs::remove_dir_all(entry.path()).ok();
+        }
+    }
+}
+
 /// A file in the scratch folder that is being written. It is kept when this is dropped.
 #[derive(Debug)]
 pub struct SpillFile {
@@ -260,6 +275,22 @@ mod tests {
         assert_eq!(mode(file.path().parent().unwrap()), 0o700);
         fs::remove_dir_all(file.path().parent().unwrap()).unwrap();
         assert!(scratch.create("bash").unwrap().path().exists(), "a removed folder is made again");
+    }
+
+    #[test]
+    fn only_files_of_output_are_left() {
+        let base = tempfile::tempdir().unwrap();
+        let scratch = Scratch::new(base.path()).unwrap();
+        let programs = scratch.programs("some", |folder| fs::write(folder.join("a"), "")).unwrap();
+        assert!(programs.exists());
+        drop(scratch);
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
+
+        let scratch = Scratch::new(base.path()).unwrap();
+        let programs = scratch.programs("some", |folder| fs::write(folder.join("a"), "")).unwrap();
+        let file = scratch.create("bash").unwrap().path().to_path_buf();
+        drop(scratch);
+        assert!(file.exists() && !programs.exists());
     }
 
     #[test]
