@@ -140,11 +140,12 @@ class Tree:
         return sum(len(content) for content, mode in self.files.values() if mode is not None)
 
 
-def xz(data, fast):
-    """Data in xz, for the decoders of every system."""
-    return lzma.compress(
-        data, format=lzma.FORMAT_XZ, check=lzma.CHECK_CRC32, preset=0 if fast else 9 | lzma.PRESET_EXTREME
-    )
+def xz(data, fast, target=""):
+    """Data in xz, for the decoders of every system. What a program for x86 calls is found again as absolute
+    addresses, which makes it 6 % smaller; the filter for ARM64 is unknown to older decoders."""
+    filters = [{"id": lzma.FILTER_X86}] if target.startswith("x86_64") else []
+    filters.append({"id": lzma.FILTER_LZMA2, "preset": 0 if fast else 9 | lzma.PRESET_EXTREME})
+    return lzma.compress(data, format=lzma.FORMAT_XZ, check=lzma.CHECK_CRC32, filters=filters)
 
 
 def gz(data, fast):

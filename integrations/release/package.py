@@ -103,7 +103,7 @@ def archive(release):
     """.tar.xz, and .tar.gz for machines without xz, with one folder inside."""
     name = f"taucode-{release.version}-{release.platform.target}"
     tar = release.marked("archive").moved(f"{name}/").tar()
-    release.write(f"{name}.tar.xz", xz(tar, release.fast))
+    release.write(f"{name}.tar.xz", xz(tar, release.fast, release.platform.target))
     release.write(f"{name}.tar.gz", gz(tar, release.fast))
     release.write(f"{name}.sbom.cdx.json", release.sbom.encode())
 
@@ -137,7 +137,7 @@ def deb(release):
     parts = [
         ("debian-binary", b"2.0\n"),
         ("control.tar.xz", xz(control.tar(), release.fast)),
-        ("data.tar.xz", xz(tree.tar(folders=True), release.fast)),
+        ("data.tar.xz", xz(tree.tar(folders=True), release.fast, release.platform.target)),
     ]
     data = b"!<arch>\n"
     for name, content in parts:

@@ -139,26 +139,11 @@ pub enum CommandIo {
 /// Runs a command in its own session and process group. `on_output` gets new output about every 50 ms: its
 /// text (cut between characters, otherwise raw; in a flood, as much as `io` allows) and the state so far.
 /// `cancel`, the timeout or dropping the future end all processes of the command: TERM, then KILL (a drop
-/// kills at once).
+/// kills at once). `watched`: what others see of it meanwhile.
 ///
 /// # Errors
 /// If the program cannot be started.
 pub async fn run(
-    io: CommandIo,
-    command: CommandLine<'_>,
-    env: &ChildEnv,
-    scratch: &Scratch,
-    cancel: CancellationToken,
-    on_output: &mut OnOutput<'_>,
-) -> io::Result<FinishedCommand> {
-    run_watched(io, command, env, scratch, cancel, on_output, Arc::default()).await
-}
-
-/// Like [`run`], while others look at the command.
-///
-/// # Errors
-/// If the program cannot be started.
-pub async fn run_watched(
     io: CommandIo,
     command: CommandLine<'_>,
     env: &ChildEnv,

@@ -233,7 +233,7 @@ impl Job {
             timeout: None,
             sandbox: &sandbox,
         };
-        let running = process::run(place, line, &env, &scratch, cancel, &mut report);
+        let running = process::run(place, line, &env, &scratch, cancel, &mut report, Arc::default());
         let mut message = match guarded(running).await {
             Ok(Ok(finished)) => message(finished, bound, &scratch),
             Ok(Err(error)) => failed(format!("cannot start {}: {error}", shell.display())),

@@ -11,8 +11,6 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::classify::from_error;
-use super::sse::SseFrame;
 use super::{Failure, FailureKind};
 
 /// Text that is borrowed from the frame where it has no escapes.
@@ -146,35 +144,6 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstOfVisitor<T> {
 /// A field that most events lack. Boxed, because an event is moved several times while it is read, which is
 /// much of the work for a small one.
 pub(super) type Boxed<T> = Option<Box<T>>;
-
-/// The kind of a frame's data, before its fields are parsed.
-#[derive(Debug)]
-pub(super) enum FrameData<'a> {
-    /// An object.
-    Object(&'a str),
-    /// `[DONE]`.
-    Done,
-    /// An error that is only words.
-    Error(Failure),
-    /// Data that no decoder reads: empty, a word, a number.
-    Other,
-}
-
-impl<'a> FrameData<'a> {
-    /// The data of a frame, of which only the first character is checked.
-    pub(super) fn of(frame: &'a SseFrame) -> Self {
-        let text = frame.data.trim();
-        if text.starts_with('{') {
-            FrameData::Object(text)
-        } else if text == "[DONE]" {
-            FrameData::Done
-        } else if frame.event == "error" {
-            FrameData::Error(from_error(&Value::String(frame.data.clone())))
-        } else {
-            FrameData::Other
-        }
-    }
-}
 
 /// A second, slower reading of an object that typed reading refused: lone surrogates become U+FFFD, and the
 /// last of repeated keys counts.

@@ -27,6 +27,7 @@ mod json;
 pub mod key_refresh;
 pub(crate) mod key_source;
 mod nul;
+mod objects;
 pub(crate) mod openai_chat;
 pub mod openai_responses;
 mod plan_limits;

@@ -132,6 +132,16 @@ impl Overlay {
     /// Whether the user opened it, to look something up or to choose. A question is not a list: the text
     /// before it may be worth reading.
     pub fn is_list(&self) -> bool {
+        self.traits().0
+    }
+
+    /// Whether letters are text for it.
+    pub(crate) fn takes_words(&self) -> bool {
+        self.traits().1
+    }
+
+    /// Whether it is a list, and whether it takes words.
+    fn traits(&self) -> (bool, bool) {
         match self {
             Overlay::Picker { .. }
             | Overlay::Help(_)
@@ -146,17 +156,15 @@ impl Overlay {
             | Overlay::Attempts(_)
             | Overlay::Keys(_)
             | Overlay::Rules(_)
-            | Overlay::Queue(_)
-            | Overlay::SideQuestion(_)
-            | Overlay::Changes(_) => true,
+            | Overlay::Changes(_) => (true, true),
+            Overlay::Queue(_) | Overlay::SideQuestion(_) => (true, false),
+            Overlay::Plan(view) => (false, view.comment.is_some()),
+            Overlay::Questions(_) | Overlay::Form(_) => (false, true),
             Overlay::Trust(_)
             | Overlay::Leave(_)
-            | Overlay::Plan(_)
             | Overlay::Mode(_)
             | Overlay::Offer(_)
-            | Overlay::Questions(_)
-            | Overlay::Form(_)
-            | Overlay::Asked { .. } => false,
+            | Overlay::Asked { .. } => (false, false),
         }
     }
 

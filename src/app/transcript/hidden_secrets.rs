@@ -66,26 +66,15 @@ fn lines(secret: &RevealedSecret) -> Vec<Printable> {
     vec![Printable::line(&format!("{name}: {value}"))]
 }
 
-/// The secrets of an entry, if it is a panel that can have some.
-fn secrets_of(body: &EntryBody) -> Option<&HiddenSecrets> {
-    match body {
-        EntryBody::Tool(tool) => Some(&tool.secrets),
-        EntryBody::Command(command) => Some(&command.secrets),
-        EntryBody::Welcome
-        | EntryBody::Earlier { .. }
-        | EntryBody::User { .. }
-        | EntryBody::Answer(_)
-        | EntryBody::Thinking { .. }
-        | EntryBody::Summary { .. }
-        | EntryBody::RunEnd(_)
-        | EntryBody::Notice { .. } => None,
-    }
-}
-
 impl Transcript {
     /// The secrets in the selected panel, if any.
     pub fn selected_secrets(&self) -> Option<&HiddenSecrets> {
-        secrets_of(&self.selected_entry()?.body).filter(|secrets| secrets.count() > 0)
+        let secrets = match &self.selected_entry()?.body {
+            EntryBody::Tool(tool) => &tool.secrets,
+            EntryBody::Command(command) => &command.secrets,
+            _ => return None,
+        };
+        (secrets.count() > 0).then_some(secrets)
     }
 
     /// The placeholders of the secrets in the selected panel.
@@ -100,14 +89,7 @@ impl Transcript {
             let hidden = match body {
                 EntryBody::Tool(tool) => &mut tool.secrets,
                 EntryBody::Command(command) => &mut command.secrets,
-                EntryBody::Welcome
-                | EntryBody::Earlier { .. }
-                | EntryBody::User { .. }
-                | EntryBody::Answer(_)
-                | EntryBody::Thinking { .. }
-                | EntryBody::Summary { .. }
-                | EntryBody::RunEnd(_)
-                | EntryBody::Notice { .. } => return,
+                _ => return,
             };
             match secrets.is_empty() {
                 true => hidden.shown.clear(),

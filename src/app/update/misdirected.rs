@@ -70,31 +70,5 @@ pub(super) fn ends_ignored(model: &mut Model, key: Key) -> bool {
 /// The dialog on top, if it takes no words.
 pub(super) fn without_words(model: &Model, key: Key) -> Option<Overlay> {
     let top = model.overlays.last().filter(|_| key.typed().is_some())?;
-    let takes_none = match top {
-        Overlay::Plan(view) => view.comment.is_none(),
-        Overlay::Trust(_)
-        | Overlay::Leave(_)
-        | Overlay::Queue(_)
-        | Overlay::SideQuestion(_)
-        | Overlay::Mode(_)
-        | Overlay::Offer(_)
-        | Overlay::Asked { .. } => true,
-        Overlay::Picker { .. }
-        | Overlay::Help(_)
-        | Overlay::Login { .. }
-        | Overlay::SignIn(_)
-        | Overlay::Tree(_)
-        | Overlay::Settings(_)
-        | Overlay::Extensions(_)
-        | Overlay::Board(_)
-        | Overlay::Jobs(_)
-        | Overlay::Worktrees(_)
-        | Overlay::Attempts(_)
-        | Overlay::Keys(_)
-        | Overlay::Rules(_)
-        | Overlay::Changes(_)
-        | Overlay::Questions(_)
-        | Overlay::Form(_) => false,
-    };
-    takes_none.then(|| top.clone())
+    (!top.takes_words()).then(|| top.clone())
 }

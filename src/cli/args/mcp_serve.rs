@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use super::setting_flags::SettingFlags;
+use super::serve::ServedSessions;
 
 const AFTER: &str = "\
 Another agent starts sessions of tau, prompts them, waits for them and answers what they ask, with
@@ -32,13 +32,7 @@ pub struct McpServeArgs {
     /// Sessions that may be open at a time
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_sessions: u32,
-    /// The directory of sessions that name none
-    #[arg(short = 'C', long, value_name = "DIR")]
-    pub cwd: Option<PathBuf>,
-    /// Use the .tau/ settings of the directories of sessions
-    #[arg(long)]
-    pub trust: bool,
-    /// The flags that set settings.
+    /// The flags about the served sessions.
     #[command(flatten)]
-    pub settings: SettingFlags<false>,
+    pub sessions: ServedSessions,
 }

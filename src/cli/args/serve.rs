@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Parser, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 
+use super::CliArgs;
 use super::setting_flags::SettingFlags;
 
 const AFTER: &str = "\
@@ -55,6 +56,14 @@ pub struct ServeArgs {
     /// How requests are logged on standard error
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub log: LogFormat,
+    /// The flags about the served sessions.
+    #[command(flatten)]
+    pub sessions: ServedSessions,
+}
+
+/// The flags about served sessions.
+#[derive(Args, Clone, Debug)]
+pub struct ServedSessions {
     /// The directory of sessions that name none
     #[arg(short = 'C', long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
@@ -64,6 +73,18 @@ pub struct ServeArgs {
     /// The flags that set settings.
     #[command(flatten)]
     pub settings: SettingFlags<false>,
+}
+
+impl ServedSessions {
+    /// The arguments of the program that they stand for.
+    pub(crate) fn program_args(&self) -> CliArgs {
+        CliArgs {
+            settings: SettingFlags(self.settings.0.clone()),
+            cwd: self.cwd.clone(),
+            trust: self.trust,
+            ..CliArgs::without_arguments()
+        }
+    }
 }
 
 /// How requests are logged.

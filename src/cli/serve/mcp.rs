@@ -16,15 +16,12 @@ use super::guard::Guard;
 use super::hub::{Hub, HubLimits};
 use super::mcp_tools::SessionTools;
 use super::metrics::Metrics;
-use super::{PROFILE, greeting, routes, token};
-use crate::args::CliArgs;
+use super::{PROFILE, greeting, routes, run_server, token};
 use crate::args::mcp_serve::McpServeArgs;
 use crate::args::serve::LogFormat;
-use crate::args::setting_flags::SettingFlags;
-use crate::compose::Setup;
 use crate::compose::profile::FrontEndProfile;
 use crate::process::crash;
-use crate::process::exit::{Exit, Refusal, fail, say, warn};
+use crate::process::exit::{Exit, Refusal, say};
 use crate::process::signals::Signals;
 use tau_tools::scratch::Scratch;
 
@@ -39,26 +36,9 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Serves until the client leaves, or a signal ends it; returns the program's end.
 pub fn run(args: McpServeArgs) -> Exit {
-    let flags = CliArgs {
-        settings: SettingFlags(args.settings.0.clone()),
-        cwd: args.cwd.clone(),
-        trust: args.trust,
-        ..CliArgs::without_arguments()
-    };
     // An MCP client is a program, and mostly a model itself.
-    let setup = Setup::read(flags, FrontEndProfile { asks_user: false, ..PROFILE })
-        .and_then(|setup| if setup.needs_server_model() { setup.with_model() } else { Ok(setup) });
-    let setup = match setup {
-        Ok(setup) => setup,
-        Err(refusal) => return refusal.fail(),
-    };
-    crash::install_for_server(setup.paths.state.clone());
-    setup.notices.iter().for_each(|notice| warn(notice));
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return fail(Exit::Config, &format!("cannot start: {error}")),
-    };
-    let exit = runtime.block_on(async {
+    let profile = FrontEndProfile { asks_user: false, ..PROFILE };
+    run_server(&args.sessions, profile, async |setup| {
         let limits = HubLimits { sessions: args.max_sessions as usize, idle: IDLE };
         let metrics = Arc::<Metrics>::default();
         let hub = Hub::new(setup, limits, Arc::clone(&metrics));
@@ -69,10 +49,7 @@ pub fn run(args: McpServeArgs) -> Exit {
         };
         hub.shut_down(GRACE).await;
         exit.unwrap_or_else(|refusal| refusal.fail())
-    });
-    // A pending read of standard input must not delay the exit.
-    runtime.shutdown_background();
-    exit
+    })
 }
 
 fn watch_signals() -> Result<Signals, Refusal> {

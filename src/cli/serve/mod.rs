@@ -37,9 +37,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 
-use super::args::CliArgs;
-use super::args::serve::ServeArgs;
-use super::args::setting_flags::SettingFlags;
+use super::args::serve::{ServeArgs, ServedSessions};
 use super::attach::running::{RunningServer, announce};
 use super::compose::Setup;
 use crate::compose::environment::Connections;
@@ -68,19 +66,22 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Serves until a signal ends it; returns the program's end.
 pub fn run(args: ServeArgs) -> Exit {
-    let prepared = token(args.token_file.as_deref()).and_then(|token| {
-        let flags = CliArgs {
-            settings: SettingFlags(args.settings.0.clone()),
-            cwd: args.cwd.clone(),
-            trust: args.trust,
-            ..CliArgs::without_arguments()
-        };
-        let setup = Setup::read(flags, PROFILE)?;
-        let setup = if setup.needs_server_model() { setup.with_model()? } else { setup };
-        Ok((setup, token))
-    });
-    let (setup, token) = match prepared {
-        Ok(prepared) => prepared,
+    match token(args.token_file.as_deref()) {
+        Ok(token) => run_server(&args.sessions, PROFILE, async |setup| serve(&args, setup, token).await),
+        Err(refusal) => refusal.fail(),
+    }
+}
+
+/// Reads the set-up of a server, and runs it until its end.
+fn run_server(
+    sessions: &ServedSessions,
+    profile: FrontEndProfile,
+    serve: impl AsyncFnOnce(Setup) -> Exit,
+) -> Exit {
+    let setup = Setup::read(sessions.program_args(), profile)
+        .and_then(|setup| if setup.needs_server_model() { setup.with_model() } else { Ok(setup) });
+    let setup = match setup {
+        Ok(setup) => setup,
         Err(refusal) => return refusal.fail(),
     };
     crash::install_for_server(setup.paths.state.clone());
@@ -89,8 +90,8 @@ pub fn run(args: ServeArgs) -> Exit {
         Ok(runtime) => runtime,
         Err(error) => return fail(Exit::Config, &format!("cannot start: {error}")),
     };
-    let exit = runtime.block_on(serve(&args, setup, token));
-    // Blocking work must not delay the exit.
+    let exit = runtime.block_on(serve(setup));
+    // Blocking work, such as a pending read of standard input, must not delay the exit.
     runtime.shutdown_background();
     exit
 }

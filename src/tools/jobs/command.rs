@@ -193,7 +193,7 @@ impl Order {
             self.progress.show(ToolOutput::new(text, Details::Terminal(so_far)));
         };
         let place = CommandIo::Pipe(Flow::LITTLE);
-        process::run_watched(place, line, &self.env, &self.scratch, cancel, &mut show, watched).await.map_err(
+        process::run(place, line, &self.env, &self.scratch, cancel, &mut show, watched).await.map_err(
             |error| format!("cannot start {}: {}", self.shell.display(), paths::reason(&error)).into(),
         )
     }

@@ -134,7 +134,7 @@ fn is_intact(folder: &Path) -> bool {
     let count = fs::read_dir(folder).map(Iterator::count).unwrap_or_default();
     is_file
         && count == NAMES.len() + 1
-        && NAMES.iter().all(|name| is_link(&name))
+        && NAMES.iter().all(is_link)
         && fs::read(&program).is_ok_and(|text| text == SCRIPT.as_bytes())
 }
 

@@ -11,14 +11,14 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::Pid;
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::timeout;
 
-use super::process_tree::{MARK, ProcessTree};
-use super::spawn::{Life, own_session, run_id};
-use super::{ChildEnv, signals};
+use super::ChildEnv;
+use super::process_tree::ProcessTree;
+use super::spawn::{Life, confined, marked, own_session};
 use crate::sandbox::SandboxPolicy;
-use crate::sandbox::confinement::{Confinement, Surroundings};
+use crate::sandbox::confinement::Surroundings;
 use crate::scratch::Scratch;
 
 /// A program to start.
@@ -60,19 +60,13 @@ impl ServerProcess {
         env: &ChildEnv,
         scratch: &Scratch,
     ) -> io::Result<(Self, ServerPipes)> {
-        signals::stop_ignoring();
-        let id = run_id();
-        let mut program = Command::new(command.program);
-        env.apply(program.as_std_mut());
-        program
-            .args(command.arguments)
-            .current_dir(command.cwd)
-            .envs(command.variables.iter().map(|(name, value)| (name, value)))
-            .env(MARK, &id)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        if let Some(mut confinement) = confinement(command, scratch)? {
+        let ServerCommand { program, arguments, variables, cwd, .. } = command;
+        let (mut program, id) = marked(program, arguments, variables, cwd, env);
+        program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let folder = scratch.folder();
+        let around =
+            Surroundings { cwd: command.cwd, terminal: None, scratch: folder.as_deref(), private: None };
+        if let Some(mut confinement) = confined(command.sandbox, around)? {
             confinement.apply(program.as_std_mut());
         }
         own_session(&mut program, Life::Program);
@@ -117,14 +111,4 @@ impl Drop for ServerProcess {
             tree.kill_now();
         }
     }
-}
-
-fn confinement(command: ServerCommand<'_>, scratch: &Scratch) -> io::Result<Option<Confinement>> {
-    if command.sandbox.is_off() {
-        return Ok(None);
-    }
-    let folder = scratch.folder();
-    let around = Surroundings { cwd: command.cwd, terminal: None, scratch: folder.as_deref(), private: None };
-    let failed = |error| io::Error::other(format!("the sandbox cannot be set up: {error}"));
-    Confinement::prepare(command.sandbox, around).map(Some).map_err(failed)
 }

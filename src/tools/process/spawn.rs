@@ -1,5 +1,6 @@
 //! Starts a command: its session, its signals, and its output.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -16,6 +17,7 @@ use tokio::process::{Child, Command};
 use super::process_tree::{self, ProcessTree};
 use super::pty::Pty;
 use super::{ChildEnv, CommandIo, CommandLine, git, signals};
+use crate::sandbox::SandboxPolicy;
 use crate::sandbox::confinement::{Confinement, Surroundings};
 use crate::scratch::Scratch;
 
@@ -66,15 +68,8 @@ pub(super) fn spawn(
     env: &ChildEnv,
     scratch: &Scratch,
 ) -> io::Result<Spawned> {
-    signals::stop_ignoring();
-    let id = run_id();
-    let mut program = Command::new(command.program);
-    env.apply(program.as_std_mut());
-    program
-        .args(command.arguments)
-        .current_dir(command.cwd)
-        .envs(command.variables.iter().map(|(name, value)| (name, value)))
-        .env(process_tree::MARK, &id);
+    let CommandLine { program, arguments, variables, cwd, .. } = command;
+    let (mut program, id) = marked(program, arguments, variables, cwd, env);
     let private = command.sandbox.unasked.then(|| scratch.private_folder()).transpose()?;
     if let Some(private) = &private {
         program.env("TMPDIR", private.path()).envs(git::hardened(env.variables()));
@@ -124,9 +119,6 @@ fn confinement(
     scratch: &Scratch,
     private: Option<&Path>,
 ) -> io::Result<Option<Confinement>> {
-    if command.sandbox.is_off() {
-        return Ok(None);
-    }
     let folder = scratch.folder();
     let around = Surroundings {
         cwd: command.cwd,
@@ -137,12 +129,38 @@ fn confinement(
         scratch: folder.as_deref(),
         private,
     };
+    confined(command.sandbox, around)
+}
+
+/// The confinement of a process; `None` if the policy has none.
+pub(super) fn confined(policy: &SandboxPolicy, around: Surroundings<'_>) -> io::Result<Option<Confinement>> {
+    if policy.is_off() {
+        return Ok(None);
+    }
     let failed = |error| io::Error::other(format!("the sandbox cannot be set up: {error}"));
-    Confinement::prepare(command.sandbox, around).map(Some).map_err(failed)
+    Confinement::prepare(policy, around).map(Some).map_err(failed)
+}
+
+/// A program to start, and the id of its run, with which its processes are marked.
+pub(super) fn marked(
+    program: &OsStr,
+    arguments: &[impl AsRef<OsStr>],
+    variables: &[(String, impl AsRef<OsStr>)],
+    cwd: &Path,
+    env: &ChildEnv,
+) -> (Command, String) {
+    signals::stop_ignoring();
+    let id = run_id();
+    let mut command = Command::new(program);
+    env.apply(command.as_std_mut());
+    let variables = variables.iter().map(|(name, value)| (name, value));
+    // No variable of the user replaces the mark.
+    command.args(arguments).current_dir(cwd).envs(variables).env(process_tree::MARK, &id);
+    (command, id)
 }
 
 /// The id of a run, unique among the processes of this machine and the runs of this process.
-pub(super) fn run_id() -> String {
+fn run_id() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     format!("{}-{}", crate::ids::id().simple(), NEXT.fetch_add(1, Ordering::Relaxed))
 }

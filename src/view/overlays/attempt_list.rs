@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::attempt_changes;
 use super::dialog::{OverlayLayout, inner_width};
-use super::list::{Below, FilterRow, ListBox, report, wrapped};
+use super::list::{Below, ListBox, report, wrapped};
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
@@ -21,10 +21,10 @@ pub(crate) fn draw(view: &AttemptsView, theme: &Theme, area: Rect, buffer: &mut 
     }
     let width = inner_width(area);
     let rows = view.list.shown();
-    let nothing = view.list.nothing(match view.is_running {
+    let nothing = match view.is_running {
         true => "the directory is being copied…",
         false => "no attempts here; /attempts 3 --until COMMAND TASK begins some",
-    });
+    };
     let list = ListBox {
         title: "Attempts",
         hint: match view.list.row() {
@@ -37,12 +37,8 @@ pub(crate) fn draw(view: &AttemptsView, theme: &Theme, area: Rect, buffer: &mut 
             Some(_) if view.drops => "x again removes all copies and takes none · esc keeps them",
             Some(_) => "enter shows changes · a all · t takes it · x drops all · esc closes",
         },
-        filter: view.list.typed().map_or(FilterRow::None, FilterRow::Typed),
-        count: rows.len(),
-        selected: Some(view.list.selected),
-        empty: &wrap::truncate(nothing, width),
         below: Below::exactly(below(view, theme, width)),
-        ..ListBox::default()
+        ..ListBox::of(&view.list, nothing)
     };
     let mut row = |index: usize| rows.get(index).map(|row| line(row, width, theme)).unwrap_or_default();
     list.draw(theme, area, buffer, &mut row).0

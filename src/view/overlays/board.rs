@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, inner_width};
-use super::list::{self, Below, FilterRow, ListBox};
+use super::list::{self, Below, ListBox};
 use crate::approval::typed;
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
@@ -33,19 +33,17 @@ pub(crate) fn draw(
 ) -> OverlayLayout {
     let width = inner_width(area);
     let rows = view.list.shown();
-    let nothing = view.list.nothing("no session is open; tau -b PROMPT starts one in the background");
     let archived = view.archived();
-    let nothing = if view.is_archive { "nothing was put away" } else { nothing };
+    let nothing = match view.is_archive {
+        true => "nothing was put away",
+        false => "no session is open; tau -b PROMPT starts one in the background",
+    };
     let (lines, typed_at) = below(view, theme, width);
     let list = ListBox {
         title: &title(view),
         hint: &hint(view, archived),
-        filter: view.list.typed().map_or(FilterRow::None, FilterRow::Typed),
-        count: rows.len(),
-        selected: Some(view.list.selected),
-        empty: &wrap::truncate(nothing, width),
         below: Below::exactly(lines),
-        ..ListBox::default()
+        ..ListBox::of(&view.list, nothing)
     };
     let mut row = |index: usize| {
         let row = rows.get(index).copied();

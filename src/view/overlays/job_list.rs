@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, frame, inner_width};
-use super::list::{Below, FilterRow, ListBox, report};
+use super::list::{Below, ListBox, report};
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
@@ -32,16 +32,11 @@ pub(crate) fn draw(
     }
     let width = inner_width(area);
     let rows = view.list.shown();
-    let nothing = view.list.nothing("no background jobs; the model starts them, or you move a command there");
     let list = ListBox {
         title: &title(view),
         hint: "enter shows its output · x stops · s keeps it at quit · / filters · esc closes",
-        filter: view.list.typed().map_or(FilterRow::None, FilterRow::Typed),
-        count: rows.len(),
-        selected: Some(view.list.selected),
-        empty: &wrap::truncate(nothing, width),
         below: Below { fills: true, ..Below::exactly(below(view, theme, width)) },
-        ..ListBox::default()
+        ..ListBox::of(&view.list, "no background jobs; the model starts them, or you move a command there")
     };
     let mut row =
         |index: usize| rows.get(index).map(|row| line(row, model.now, width, theme)).unwrap_or_default();

@@ -9,7 +9,7 @@ use super::dialog::{OverlayLayout, draw_lines, frame_within};
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
-use tau_app::overlays::list::Report;
+use tau_app::overlays::list::{List, ListRow, Report};
 use tau_app::printable::printable_line;
 
 /// The filter of a list.
@@ -69,6 +69,19 @@ pub(crate) fn first_shown(selected: usize, fit: usize, count: usize) -> usize {
     selected.saturating_sub(fit / 2).min(count.saturating_sub(fit))
 }
 
+impl<'a> ListBox<'a> {
+    /// The box of a list with a filter. `empty`: the text if there are no rows without the filter either.
+    pub(crate) fn of<R: ListRow>(list: &'a List<R>, empty: &'static str) -> Self {
+        ListBox {
+            filter: list.typed().map_or(FilterRow::None, FilterRow::Typed),
+            count: list.shown().len(),
+            selected: Some(list.selected),
+            empty: list.nothing(empty),
+            ..ListBox::default()
+        }
+    }
+}
+
 impl ListBox<'_> {
     /// Draws it. Returns the cursor in the filter, the number of rows that fit, and the area of the lines below.
     pub(crate) fn draw(
@@ -100,8 +113,8 @@ impl ListBox<'_> {
         let below = u16::try_from(self.below.room).unwrap_or(u16::MAX).min(most);
         let rows = Rect { height: inner.height - below, ..inner };
         if self.count == 0 && rows.height > 0 {
-            let line = Line::styled(self.empty.to_owned(), theme.style(ThemeToken::Muted));
-            buffer.set_line(rows.x, rows.y, &line, rows.width);
+            let text = wrap::truncate(self.empty, rows.width).into_owned();
+            buffer.set_line(rows.x, rows.y, &Line::styled(text, theme.style(ThemeToken::Muted)), rows.width);
         }
         self.draw_rows(theme, rows, buffer, row);
         let below = Rect { y: rows.bottom(), height: below, ..inner };

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, inner_width};
-use super::list::{Below, FilterRow, ListBox, report, wrapped};
+use super::list::{Below, ListBox, report, wrapped};
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
@@ -17,16 +17,11 @@ use tau_protocol::worktree::WorktreeRow;
 pub(crate) fn draw(view: &WorktreesView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let width = inner_width(area);
     let rows = view.list.shown();
-    let nothing = view.list.nothing("no worktrees; /worktree NAME makes one and moves this session there");
     let list = ListBox {
         title: "Worktrees",
         hint: hint(view),
-        filter: view.list.typed().map_or(FilterRow::None, FilterRow::Typed),
-        count: rows.len(),
-        selected: Some(view.list.selected),
-        empty: &wrap::truncate(nothing, width),
         below: Below::exactly(below(view, theme, width)),
-        ..ListBox::default()
+        ..ListBox::of(&view.list, "no worktrees; /worktree NAME makes one and moves this session there")
     };
     let mut row = |index: usize| rows.get(index).map(|row| line(row, width, theme)).unwrap_or_default();
     list.draw(theme, area, buffer, &mut row).0

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -118,7 +119,8 @@ async fn run(call: &Call, context: &ToolContext) -> io::Result<(FinishedCommand,
     let mut stdout = Stdout::default();
     let finished = {
         let stop = cancel.clone();
-        let running = process::run(streams, line, &context.env, &context.scratch, cancel, &mut show);
+        let running =
+            process::run(streams, line, &context.env, &context.scratch, cancel, &mut show, Arc::default());
         let read = async {
             if let Some(mut reader) = reader {
                 let mut most = (&mut reader).take(MAX_SIZE as u64 + 1);

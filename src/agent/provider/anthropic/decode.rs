@@ -9,9 +9,9 @@ use serde_json::value::RawValue;
 use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
 use super::super::classify::from_error;
 use super::super::finish::Finish;
-use super::super::json::{Boxed, FrameData, Text, count, lenient, malformed, raw_value};
-use super::super::sse::SseFrame;
-use super::super::{AnswerDecoder, Failure, FailureKind, StreamEvent};
+use super::super::json::{Boxed, Text, count, lenient, malformed, raw_value};
+use super::super::objects::{ObjectDecoder, cut_off};
+use super::super::{Failure, FailureKind, StreamEvent};
 use tau_protocol::message::{StopReason, Usage};
 
 #[derive(Deserialize)]
@@ -79,33 +79,11 @@ pub(super) struct AnthropicDecoder {
     ended: bool,
 }
 
-impl AnswerDecoder for AnthropicDecoder {
-    fn feed(&mut self, frame: &SseFrame, out: &mut Vec<StreamEvent>) {
-        if self.ended {
-            return;
-        }
-        match FrameData::of(frame) {
-            FrameData::Object(text) => self.object(text, &frame.event, out),
-            FrameData::Error(failure) => self.fail(failure, out),
-            FrameData::Done | FrameData::Other => {}
-        }
+impl ObjectDecoder for AnthropicDecoder {
+    fn has_ended(&self) -> bool {
+        self.ended
     }
 
-    fn finish(&mut self, out: &mut Vec<StreamEvent>) {
-        if self.ended {
-            return;
-        }
-        self.fail(
-            Failure::new(
-                FailureKind::Network,
-                "the answer was cut off: the stream ended without message_stop",
-            ),
-            out,
-        );
-    }
-}
-
-impl AnthropicDecoder {
     fn object(&mut self, text: &str, name: &str, out: &mut Vec<StreamEvent>) {
         if let Ok(event) = serde_json::from_str::<Event>(text) {
             return self.event(event, text, name, out);
@@ -128,6 +106,12 @@ impl AnthropicDecoder {
         self.blocks.fail(failure, out);
     }
 
+    fn end(&mut self, out: &mut Vec<StreamEvent>) {
+        self.fail(cut_off("message_stop"), out);
+    }
+}
+
+impl AnthropicDecoder {
     fn event(&mut self, event: Event<'_>, text: &str, name: &str, out: &mut Vec<StreamEvent>) {
         match event.kind.0.as_ref() {
             "content_block_delta" => {

@@ -10,9 +10,9 @@ use serde_json::value::RawValue;
 use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
 use super::super::classify::from_error;
 use super::super::finish::Finish;
-use super::super::json::{Boxed, Count, FirstOf, FrameData, Text, lenient, malformed, raw_value};
-use super::super::sse::SseFrame;
-use super::super::{AnswerDecoder, Failure, FailureKind, StreamEvent};
+use super::super::json::{Boxed, Count, FirstOf, Text, lenient, malformed, raw_value};
+use super::super::objects::{ObjectDecoder, cut_off};
+use super::super::{Failure, FailureKind, StreamEvent};
 use tau_protocol::message::Usage;
 
 #[derive(Deserialize)]
@@ -94,45 +94,12 @@ pub(super) struct GoogleDecoder {
     ended: bool,
 }
 
-impl AnswerDecoder for GoogleDecoder {
-    fn feed(&mut self, frame: &SseFrame, out: &mut Vec<StreamEvent>) {
-        if self.ended {
-            return;
-        }
-        match FrameData::of(frame) {
-            FrameData::Object(text) => self.object(text, out),
-            FrameData::Error(failure) => self.fail(failure, out),
-            FrameData::Done | FrameData::Other => {}
-        }
+impl ObjectDecoder for GoogleDecoder {
+    fn has_ended(&self) -> bool {
+        self.ended
     }
 
-    fn finish(&mut self, out: &mut Vec<StreamEvent>) {
-        if self.ended {
-            return;
-        }
-        self.ended = true;
-        if let Some(blocked) = self.blocked.take().filter(|_| self.blocks.is_empty()) {
-            return self.blocks.fail(refused(blocked), out);
-        }
-        let Some((reason, message)) = self.finish.take() else {
-            let failure = Failure::new(
-                FailureKind::Network,
-                "the answer was cut off: the stream ended without a finishReason",
-            );
-            return self.blocks.fail(failure, out);
-        };
-        let reported = if message.is_empty() { reason.clone() } else { format!("{reason}: {message}") };
-        let finish = match Finish::named(&reason) {
-            // According to the documentation, all words but two mean that there is no answer.
-            Finish::Unknown => Finish::Malformed,
-            known => known,
-        };
-        finish.end(&reported, &mut self.blocks, out);
-    }
-}
-
-impl GoogleDecoder {
-    fn object(&mut self, text: &str, out: &mut Vec<StreamEvent>) {
+    fn object(&mut self, text: &str, _event: &str, out: &mut Vec<StreamEvent>) {
         if let Ok(chunk) = serde_json::from_str::<Chunk>(text) {
             return self.chunk(chunk, out);
         }
@@ -151,6 +118,25 @@ impl GoogleDecoder {
         self.blocks.fail(failure, out);
     }
 
+    fn end(&mut self, out: &mut Vec<StreamEvent>) {
+        self.ended = true;
+        if let Some(blocked) = self.blocked.take().filter(|_| self.blocks.is_empty()) {
+            return self.blocks.fail(refused(blocked), out);
+        }
+        let Some((reason, message)) = self.finish.take() else {
+            return self.blocks.fail(cut_off("a finishReason"), out);
+        };
+        let reported = if message.is_empty() { reason.clone() } else { format!("{reason}: {message}") };
+        let finish = match Finish::named(&reason) {
+            // According to the documentation, all words but two mean that there is no answer.
+            Finish::Unknown => Finish::Malformed,
+            known => known,
+        };
+        finish.end(&reported, &mut self.blocks, out);
+    }
+}
+
+impl GoogleDecoder {
     fn chunk(&mut self, chunk: Chunk<'_>, out: &mut Vec<StreamEvent>) {
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             return self.fail(from_error(&error), out);

@@ -11,10 +11,10 @@ use serde_json::Value;
 use super::super::blocks::{BlockIndex, BlockWriter};
 use super::super::classify::from_error;
 use super::super::finish::Finish;
-use super::super::json::{Boxed, FirstOf, FrameData, StringOrJson, Text, lenient, malformed};
+use super::super::json::{Boxed, FirstOf, StringOrJson, Text, lenient, malformed};
+use super::super::objects::{ObjectDecoder, cut_off};
 use super::super::repeated_frame::RepeatedFrames;
-use super::super::sse::SseFrame;
-use super::super::{AnswerDecoder, Failure, FailureKind, StreamEvent};
+use super::super::{Failure, FailureKind, StreamEvent};
 use super::reasoning::Reasoning;
 use super::usage;
 use crate::provider::partial_json;
@@ -139,54 +139,20 @@ pub(super) struct ChatDecoder {
     ended: bool,
 }
 
-impl AnswerDecoder for ChatDecoder {
-    fn feed(&mut self, frame: &SseFrame, out: &mut Vec<StreamEvent>) {
-        if self.ended {
-            return;
-        }
-        match FrameData::of(frame) {
-            FrameData::Done => {
-                self.done = true;
-                self.finish(out);
-            }
-            FrameData::Object(text) => self.object(text, frame.event == "error", out),
-            FrameData::Error(failure) => self.fail(failure, out),
-            FrameData::Other => {}
-        }
+impl ObjectDecoder for ChatDecoder {
+    fn has_ended(&self) -> bool {
+        self.ended
     }
 
-    fn finish(&mut self, out: &mut Vec<StreamEvent>) {
-        if self.ended {
-            return;
-        }
-        self.ended = true;
-        self.begin_nameless(out);
-        self.reasoning.sign(&mut self.blocks, out);
-        match self.finish.take() {
-            Some(reason) => Finish::named(&reason).end(&reason, &mut self.blocks, out),
-            // Some servers end with only `[DONE]`; without anything before it, it is not an answer.
-            None if self.done && !self.blocks.is_empty() => self.blocks.stop(StopReason::Stop, out),
-            None if self.done => {
-                let message = "the provider sent [DONE] without an answer";
-                self.blocks.fail(Failure::new(FailureKind::Network, message), out);
-            }
-            None => {
-                let message =
-                    "the answer was cut off: the stream ended without a finish_reason and without [DONE]";
-                self.blocks.fail(Failure::new(FailureKind::Network, message), out);
-            }
-        }
-    }
-}
-
-impl ChatDecoder {
-    fn object(&mut self, text: &str, is_error: bool, out: &mut Vec<StreamEvent>) {
-        if !is_error && let Some(piece) = self.repeated.string(text) {
+    fn object(&mut self, text: &str, event: &str, out: &mut Vec<StreamEvent>) {
+        if event != "error"
+            && let Some(piece) = self.repeated.string(text)
+        {
             self.blocks.text(piece, out);
             return;
         }
         if let Ok(chunk) = serde_json::from_str::<Chunk>(text) {
-            if is_error && chunk.error.is_none() {
+            if event == "error" && chunk.error.is_none() {
                 return self.fail(from_error(&lenient(text).unwrap_or_default()), out);
             }
             if let Some(piece) = chunk.only_text() {
@@ -204,6 +170,11 @@ impl ChatDecoder {
         }
     }
 
+    fn done(&mut self, out: &mut Vec<StreamEvent>) {
+        self.done = true;
+        self.end(out);
+    }
+
     fn fail(&mut self, failure: Failure, out: &mut Vec<StreamEvent>) {
         self.ended = true;
         self.begin_nameless(out);
@@ -211,6 +182,24 @@ impl ChatDecoder {
         self.blocks.fail(failure, out);
     }
 
+    fn end(&mut self, out: &mut Vec<StreamEvent>) {
+        self.ended = true;
+        self.begin_nameless(out);
+        self.reasoning.sign(&mut self.blocks, out);
+        match self.finish.take() {
+            Some(reason) => Finish::named(&reason).end(&reason, &mut self.blocks, out),
+            // Some servers end with only `[DONE]`; without anything before it, it is not an answer.
+            None if self.done && !self.blocks.is_empty() => self.blocks.stop(StopReason::Stop, out),
+            None if self.done => {
+                let message = "the provider sent [DONE] without an answer";
+                self.blocks.fail(Failure::new(FailureKind::Network, message), out);
+            }
+            None => self.blocks.fail(cut_off("a finish_reason and without [DONE]"), out),
+        }
+    }
+}
+
+impl ChatDecoder {
     fn chunk(&mut self, chunk: Chunk<'_>, out: &mut Vec<StreamEvent>) {
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             return self.fail(from_error(&error), out);

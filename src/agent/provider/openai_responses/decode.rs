@@ -12,9 +12,9 @@ use serde_json::value::RawValue;
 use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
 use super::super::classify::from_error;
 use super::super::finish::Finish;
-use super::super::json::{FrameData, StringOrJson, Text, count, lenient, malformed, raw_value};
-use super::super::sse::SseFrame;
-use super::super::{AnswerDecoder, Failure, FailureKind, StreamEvent};
+use super::super::json::{StringOrJson, Text, count, lenient, malformed, raw_value};
+use super::super::objects::{ObjectDecoder, cut_off};
+use super::super::{Failure, StreamEvent};
 use tau_protocol::message::Usage;
 
 #[derive(Deserialize)]
@@ -68,32 +68,11 @@ pub(super) struct ResponsesDecoder {
     ended: bool,
 }
 
-impl AnswerDecoder for ResponsesDecoder {
-    fn feed(&mut self, frame: &SseFrame, out: &mut Vec<StreamEvent>) {
-        if self.ended {
-            return;
-        }
-        match FrameData::of(frame) {
-            FrameData::Object(text) => self.object(text, &frame.event, out),
-            FrameData::Error(failure) => self.fail(failure, out),
-            FrameData::Done | FrameData::Other => {}
-        }
+impl ObjectDecoder for ResponsesDecoder {
+    fn has_ended(&self) -> bool {
+        self.ended
     }
 
-    fn finish(&mut self, out: &mut Vec<StreamEvent>) {
-        if !self.ended {
-            self.fail(
-                Failure::new(
-                    FailureKind::Network,
-                    "the answer was cut off: the stream ended without a terminal response event",
-                ),
-                out,
-            );
-        }
-    }
-}
-
-impl ResponsesDecoder {
     fn object(&mut self, text: &str, name: &str, out: &mut Vec<StreamEvent>) {
         if let Ok(event) = serde_json::from_str::<Event>(text) {
             return self.event(&event, text, name, out);
@@ -114,6 +93,12 @@ impl ResponsesDecoder {
         self.blocks.fail(failure, out);
     }
 
+    fn end(&mut self, out: &mut Vec<StreamEvent>) {
+        self.fail(cut_off("a terminal response event"), out);
+    }
+}
+
+impl ResponsesDecoder {
     fn event(&mut self, event: &Event<'_>, text: &str, name: &str, out: &mut Vec<StreamEvent>) {
         let index = event.output_index.unwrap_or(self.last);
         self.last = index;
