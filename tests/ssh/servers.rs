@@ -17,6 +17,9 @@ use crate::support::program::{calls, says};
 use crate::time_limit::{EndInTime, RunInTime};
 
 /// Begins a session in the background there.
+/// The key of the first row.
+const HOME: &str = "\x1b[H";
+
 fn begin_there(sshd: &Sshd, prompt: &str) -> String {
     let mut begun = command(&sshd.home(), &["-b", prompt]);
     begun.env("TAU_BASE_URL", sshd.url()).env("TAU_MODEL", "m");
@@ -46,7 +49,8 @@ fn sessions_of_servers_are_answered_and_opened_on_the_board() {
     board.wait_for("× closed cannot be reached: ");
     board.wait_for("Connection refused");
     board.wait_for("× keyless cannot be reached: ssh cannot log in without you: ");
-    board.wait_for(&format!("ssh://box#{id}"));
+    // The session that was listed first stays selected.
+    board.press_until(HOME, &format!("ssh://box#{id}"));
     board.type_keys("a");
     board.wait_for("Run this command?");
     board.wait_for("touch made; echo one two");
@@ -102,6 +106,7 @@ fn a_server_that_is_lost_is_said_and_comes_back() {
     sshd.signal(Signal::CONT);
     screen.wait_for("● running  count the stars");
     assert!(!screen.text().contains("cannot be reached"));
+    screen.press_until(HOME, &format!("ssh://box#{id}"));
     screen.type_keys("x");
     screen.wait_for("× failed   count the stars");
     // Nobody looks any more.
@@ -120,11 +125,11 @@ fn what_a_server_says_on_the_board_is_plain_text() {
         ),
     );
     let board = sshd.with_servers(&["ssh://box"], "board");
-    board.wait_for("× box cannot be reached: [31mred]0;title");
+    board.wait_for("× box cannot be reached: ␛[31mred␛]0;title␇");
     // Another tau is none.
     sshd.place("tau", "#!/bin/sh\necho 'tau 0.0.9, attach 1'\n");
     let board = sshd.with_servers(&["ssh://box"], "board");
-    board.wait_for("this version of tau is not installed there; tau attach ssh://box copies it");
+    board.wait_for("this version of tau is not installed there; tau attach ssh://box copie");
     // A bad setting is said, and the board shows the rest.
     let board = sshd.with_servers(&["box"], "board");
     board.wait_for("`box` is not an ssh address");
