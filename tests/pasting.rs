@@ -216,3 +216,20 @@ fn pictures_come_from_terminals_that_know_their_protocol() {
     screen.wait_for("the terminal keeps its clipboard (EPERM)");
     assert!(!String::from_utf8_lossy(&screen.bytes()).contains(TEXT), "it was not asked twice");
 }
+
+/// The user is told when a picture is pasted, and again when it is left out.
+#[test]
+fn a_picture_for_a_model_that_is_not_known_to_take_it_is_not_dropped_silently() {
+    let url = crate::harness::answering(Duration::ZERO, "I see nothing.");
+    let arguments = format!("--base-url {url} --api-key x --model m");
+    let screen = Screen::prepared("export NO_PROXY='*'", &arguments, 80, 24);
+    std::fs::write(screen.home().join("work/a.png"), png()).unwrap();
+    screen.type_keys("\x1b[200~./a.png\x1b[201~");
+    screen.wait_for("[image #1 7x5]");
+    screen.wait_for("m is not known to take pictures: this one would be left out");
+    screen.wait_for("input = [\"text\", \"image\"]");
+    screen.type_keys("\r");
+    screen.wait_for("1 picture not sent");
+    screen.wait_for("I see nothing.");
+    assert_eq!(screen.text().matches("write into").count(), 1, "{}", screen.text());
+}

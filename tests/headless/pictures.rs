@@ -53,3 +53,28 @@ async fn a_file_is_made_smaller_and_stays_the_same_in_later_requests() {
     check(&sent[0], "png", (2_000, 1_000));
     assert_eq!(sent[0], sent[1], "the cache of the provider holds");
 }
+
+#[tokio::test]
+async fn a_model_that_is_not_known_to_take_pictures_gets_none_and_the_user_is_told() {
+    let place = Place::new(vec![says("one")]).await;
+    let png = picture(3, 2, ImageFormat::Png);
+    std::fs::write(place.dir.path().join("p.png"), BASE64_STANDARD.decode(&png).unwrap()).unwrap();
+    let ended = run(&mut place.tau(&["-p", "@p.png", "what is it?"]), None).await;
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert_eq!(
+        ended.err.matches("1 picture not sent: m is not known to take pictures").count(),
+        1,
+        "{ended:?}"
+    );
+    assert!(sent(&place.server)[0].is_empty());
+    // What it advises to write makes the difference.
+    let (_, advised) = ended.err.split_once("write into models.toml: ").expect("advice");
+    let line = advised.split_once(")\n").expect("its end").0;
+    let home = place.dir.path().join("advised");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::write(home.join("models.toml"), line).unwrap();
+    let mut tau = place.tau(&["-p", "@p.png", "what is it?"]);
+    let ended = run(tau.env("TAU_HOME", &home), None).await;
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{ended:?}");
+    assert_eq!(sent(&place.server)[1].len(), 1);
+}

@@ -10,12 +10,14 @@ use tokio::task::spawn_blocking;
 use super::attend::attend_unless_stopped;
 use super::hooks::Hooks;
 use super::state::Engine;
-use crate::engine::base::fitted_pictures::has_pictures;
+use crate::engine::base::fitted_pictures::{UnseenPictures, count_pictures, has_pictures};
 use crate::engine::base::panics::{guarded, guarded_stream};
 use crate::provider::assemble::Assembler;
 use crate::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
+use tau_protocol::event::NoticeLevel;
 use tau_protocol::message::Message;
 use tau_protocol::model::Model;
+use tau_tools::counted::counted;
 
 /// The maximum number of stream events taken at once, if they have already arrived.
 const CHUNK: usize = 128;
@@ -68,9 +70,12 @@ async fn try_send<E: Exchange>(exchange: &mut E) -> Option<Result<(), Failure>> 
         Ok(key) => key,
         Err(failure) => return Some(Err(failure)),
     };
+    let model = exchange.model();
     let messages = match exchange.messages() {
         (messages, None) => messages,
         (messages, Some(hooks)) => {
+            // The hooks replace them with notes.
+            tell_unseen(exchange.engine(), &model, &messages);
             let hooked = hooks.apply(messages, exchange.model());
             match attend_unless_stopped(exchange.engine(), hooked).await? {
                 Ok(messages) => messages,
@@ -78,7 +83,7 @@ async fn try_send<E: Exchange>(exchange: &mut E) -> Option<Result<(), Failure>> 
             }
         }
     };
-    let messages = if exchange.model().sees() && has_pictures(&messages) {
+    let messages = if model.sees() && has_pictures(&messages) {
         let pictures = Arc::clone(&exchange.engine().pictures);
         let fitted = spawn_blocking(move || pictures.fit(messages));
         match attend_unless_stopped(exchange.engine(), fitted).await? {
@@ -117,6 +122,23 @@ async fn try_send<E: Exchange>(exchange: &mut E) -> Option<Result<(), Failure>> 
             }
         }
     }
+}
+
+/// Tells the user that pictures are left out, because the model is not known to take them: those that it was
+/// not told of before, and all of them after a change of the model.
+fn tell_unseen(engine: &mut Engine, model: &Model, messages: &[Arc<Message>]) {
+    let count = if model.sees() { 0 } else { count_pictures(messages) };
+    let told = std::mem::take(&mut engine.unseen_pictures);
+    let known = if told.model == model.reference() { told.count } else { 0 };
+    if count > known {
+        let text = format!(
+            "{} not sent: {} is not known to take pictures",
+            counted(count - known, "picture"),
+            model.id
+        );
+        engine.notice(NoticeLevel::Warning, text, Some(&model.picture_advice()));
+    }
+    engine.unseen_pictures = UnseenPictures { model: model.reference(), count };
 }
 
 /// Refuses an answer without content or usage: some servers end the stream properly when they

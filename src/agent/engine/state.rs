@@ -18,7 +18,7 @@ use super::config::AgentConfig;
 use super::helper_place::HelperPlace;
 use super::shell::Shells;
 use crate::engine::base::approvals::Approvals;
-use crate::engine::base::fitted_pictures::FittedPictures;
+use crate::engine::base::fitted_pictures::{FittedPictures, UnseenPictures};
 use crate::engine::base::goal_place::GoalPlace;
 use crate::engine::base::history_cursor::HistoryCursor;
 use crate::engine::base::job_place::JobPlace;
@@ -136,6 +136,7 @@ pub(crate) struct Engine {
     pub(crate) reached: ReachedPaths,
     /// Pictures in the form in which they were sent.
     pub(crate) pictures: Arc<FittedPictures>,
+    pub(crate) unseen_pictures: UnseenPictures,
     pub(crate) questions: Questions,
     pub(crate) user: UserRequests,
     /// The accepted plan that is being carried out.
@@ -240,6 +241,7 @@ impl Engine {
             file_versions: Arc::default(),
             reached: ReachedPaths::default(),
             pictures: Arc::default(),
+            unseen_pictures: UnseenPictures::default(),
             questions: Questions::default(),
             user: UserRequests::default(),
             plan: None,

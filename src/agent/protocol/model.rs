@@ -160,6 +160,17 @@ impl Model {
         self.input.iter().any(|kind| kind == "image")
     }
 
+    /// Advice for a model that is not known to accept images: another model, or the line for models.toml.
+    pub fn picture_advice(&self) -> String {
+        let is_bare = self.provider.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+        let provider = if is_bare { self.provider.clone() } else { format!("{:?}", self.provider) };
+        format!(
+            "use a model that takes them; if this one does, write into models.toml: vendors.{provider}.models = \
+             [{{ id = {:?}, input = [\"text\", \"image\"] }}]",
+            self.id
+        )
+    }
+
     /// The levels it offers.
     pub fn levels(&self) -> Vec<ThinkingLevel> {
         if !self.reasoning {

@@ -189,10 +189,22 @@ impl Transcript {
         id
     }
 
-    /// Appends a notice.
+    /// Appends a notice. A hint that stands right above, with a message between them at most, is not repeated.
     pub fn notice(&mut self, level: NoticeLevel, text: &str, hint: Option<&str>) {
         let hint = hint.map(Printable::new);
+        let above = self.entries.iter().rev().take(2);
+        let stands_above = |entry: &TranscriptEntry| match &entry.body {
+            EntryBody::Notice { hint: above, .. } => *above == hint,
+            _ => false,
+        };
+        let hint = hint.clone().filter(|_| !above.clone().any(stands_above));
         self.push(EntryBody::Notice { level, text: Printable::new(text), hint });
+    }
+
+    /// Whether the last entry is a notice with this text.
+    pub(crate) fn ends_with_notice(&self, said: &str) -> bool {
+        matches!(self.entries.last(), Some(TranscriptEntry { body: EntryBody::Notice { text, .. }, .. })
+            if *text == Printable::new(said))
     }
 
     /// Removes everything, for another session. Ids are never reused, so an id remembered elsewhere cannot

@@ -6,6 +6,7 @@ use crate::composer::InputMode;
 use crate::effect::Effect;
 use crate::model::Model;
 use crate::request::{Picture, ShellRequest};
+use tau_protocol::event::NoticeLevel;
 use tau_tools::user_error::UserError;
 
 /// Reads pictures if the paste consists of their paths; false when it does not, or is for a command.
@@ -36,10 +37,18 @@ pub(super) fn read(model: &mut Model, text: &str, pictures: Result<Vec<Picture>,
     }
 }
 
-/// Inserts a picture into the composer.
+/// Inserts a picture into the composer, and says so if the model is not known to take it.
 pub(super) fn insert(model: &mut Model, picture: Picture) {
     let Picture { data, mime_type, width, height } = picture;
     model.composer.insert_picture(data, mime_type, Some((width, height)));
+    if let Some(blind) = model.status.mirror.model.as_ref().filter(|model| !model.sees()) {
+        let text = format!("{} is not known to take pictures: this one would be left out", blind.id);
+        let advice = blind.picture_advice();
+        // Said once for several pictures, and not again below.
+        if !model.transcript.ends_with_notice(&text) {
+            model.transcript.notice(NoticeLevel::Warning, &text, Some(&advice));
+        }
+    }
 }
 
 /// The possible paths of pictures in a paste, as terminals send dropped files: one or several, on separate

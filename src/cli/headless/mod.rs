@@ -52,7 +52,6 @@ pub fn print(mut args: CliArgs) -> Exit {
     if prompts.is_empty() && !continues && args.until.is_none() {
         return fail(Exit::Usage, NO_PROMPT);
     }
-    let check = for_prompts(&prompts);
     let options = print::PrintOptions {
         continues: continues && prompts.is_empty(),
         prompts,
@@ -61,7 +60,7 @@ pub fn print(mut args: CliArgs) -> Exit {
         goal: args.goal(),
         timeout: args.timeout.map(Duration::from_secs),
     };
-    start(args, print::PROFILE, check, async move |setup, mut agent, mut signals: Signals| {
+    start(args, print::PROFILE, Setup::with_model, async move |setup, mut agent, mut signals: Signals| {
         let continued = if options.continues { can_continue(&agent.config) } else { Ok(()) };
         let ready = match continued {
             Ok(()) => has_key(&setup, &mut signals).await,
@@ -92,13 +91,12 @@ pub fn json(mut args: CliArgs) -> Exit {
     if is_empty && !continues && args.until.is_none() {
         return fail(Exit::Usage, NO_PROMPT);
     }
-    let check = for_prompts(&prompts);
     let (output, timeout) = (args.output.clone(), args.timeout.map(Duration::from_secs));
     let goal = args.goal();
     start(
         args,
         json::PROFILE,
-        check,
+        Setup::with_model,
         async move |setup, ComposedAgent { config, .. }, mut signals: Signals| {
             let continued = if continues { can_continue(&config) } else { Ok(()) };
             let ready = match continued {
@@ -173,23 +171,6 @@ pub(crate) fn acp(args: CliArgs) -> Exit {
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
         super::acp::run(args, input, output, async || signals.next().await).await
     })
-}
-
-/// Refuses to start without a model, and adds a notice if the model cannot see the images.
-fn for_prompts(prompts: &[prompts::CliPrompt]) -> impl FnOnce(Setup) -> Result<Setup, Refusal> + use<> {
-    let images = prompts.iter().any(|prompt| !prompt.images.is_empty());
-    move |setup| {
-        let mut setup = setup.with_model()?;
-        if let Some(model) = setup.model.as_ref().filter(|model| images && !model.sees()) {
-            let text = format!(
-                "not sending images: {} is not known to accept them; if it does, add `input = [\"text\", \
-                 \"image\"]` to it in models.toml",
-                model.id
-            );
-            setup.notices.push(text);
-        }
-        Ok(setup)
-    }
 }
 
 /// Refuses to start without the key of the model.

@@ -23,9 +23,22 @@ pub(crate) struct FittedPictures(Mutex<HashMap<(usize, u64), Option<Fitted>>>);
 /// A picture: its base64, and its MIME type.
 type Fitted = (Arc<str>, String);
 
+/// The pictures that the user knows to be left out of requests.
+#[derive(Debug, Default)]
+pub(crate) struct UnseenPictures {
+    /// The model that does not take them.
+    pub(crate) model: String,
+    pub(crate) count: usize,
+}
+
 /// Whether any of these has a picture.
 pub(crate) fn has_pictures(messages: &[Arc<Message>]) -> bool {
     messages.iter().any(|message| !pictures(message).is_empty())
+}
+
+/// The number of pictures.
+pub(crate) fn count_pictures(messages: &[Arc<Message>]) -> usize {
+    messages.iter().map(|message| pictures(message).len()).sum()
 }
 
 /// The pictures of a message.
