@@ -177,7 +177,7 @@ async fn statuses() {
         case("403", [error("403 No", "", "not for you")], TOLD, "not for you (check the API key", 1),
         case("404", [error("404 No", "", "no such model")], TOLD, "no such model (check the model's name", 1),
         case("400 overflow", [error("400 No", "", too_long)], TOLD, too_long, 1),
-        case("a page for ever", [page.clone()], TOLD, "a web page instead of an answer: Sign in", 2),
+        case("a page for ever", [page.clone()], TOLD, "a web page answered, not the API: Sign in", 2),
         case("a page once", [page, ok()], RETRIED, "a web page", 2),
     ])
     .await;

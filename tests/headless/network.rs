@@ -48,6 +48,24 @@ async fn errors_name_the_proxy_and_its_variable() {
     }
 }
 
+#[tokio::test]
+async fn a_page_of_a_filter_is_not_an_answer_of_the_api() {
+    let page =
+        b"<!DOCTYPE html><html><head><title>Forbidden by\n Zscaler</title></head><body>x</body></html>";
+    for status in ["200 OK", "403 Forbidden", "404 Not Found"] {
+        let place = Place::new(vec![Act::Send(answer(status, "content-type: text/html\r\n", page))]).await;
+        let direct = run(&mut place.tau(&["-p", "hi"]), None).await;
+        assert_eq!(direct.code, 1, "{direct:?}");
+        let told = "a web page answered, not the API: Forbidden by Zscaler";
+        assert!(direct.err.contains(told) && !direct.err.contains("API key"), "{direct:?}");
+        assert!(!direct.err.contains("by way of"), "{direct:?}");
+        let through =
+            run(far(&place, "http://model.invalid/v1").env("HTTP_PROXY", place.server.url()), None).await;
+        let proxy = format!("by way of the proxy {} (HTTP_PROXY)", place.server.url());
+        assert!(through.err.contains(told) && through.err.contains(&proxy), "{through:?}");
+    }
+}
+
 /// A SOCKS5 proxy that leads every connection to this server; returns its address and the requested targets.
 async fn socks(server: String) -> (String, tokio::sync::mpsc::UnboundedReceiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -131,7 +131,7 @@ async fn error_answers() {
     let (_, failure) = fault(answer("502 Bad Gateway", "content-type: text/html\r\n", page)).await;
     assert_eq!(
         (failure.kind, failure.message.as_str()),
-        (FailureKind::Overloaded, "status 502: 502 Bad Gateway")
+        (FailureKind::Overloaded, "a web page answered, not the API: 502 Bad Gateway (status 502)")
     );
 
     let (_, failure) = fault(answer("200 OK", "content-type: text/html\r\n", page)).await;

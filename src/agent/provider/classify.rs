@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::error_kind::{is_plan_limit, is_spent, kind_of, plan_reset};
-use super::error_text::{message_of, page_title, plain, shortened};
+use super::error_text::{is_page, message_of, page_title, plain, shortened};
 use super::failure::{Failure, FailureKind};
 use super::retry_time;
 use crate::secrets::Secrets;
@@ -25,6 +25,13 @@ pub(super) fn from_status_without(
     now_ms: i64,
 ) -> Failure {
     let value: Value = serde_json::from_str(body.trim()).unwrap_or_default();
+    if is_page(body) {
+        let failure = page(secrets, Some(status), body);
+        return Failure {
+            retry_after_ms: retry_time::of_answer(headers, &value, &failure.message, now_ms),
+            ..failure
+        };
+    }
     let message = match message_of(&value) {
         Some(message) => secrets.redact(&message),
         None => plain(&secrets.redact(body), status),
@@ -94,15 +101,22 @@ pub(super) fn stray(secrets: &Secrets, text: &str) -> Option<Stray> {
             first.get("error").is_some_and(|error| !error.is_null()) || first.get("detail").is_some();
         return (failed || first.get("message").is_some()).then(|| Stray::Error(from_error(&first)));
     }
-    if text.starts_with('<') {
-        let title = page_title(&secrets.redact(text));
-        let message = format!("the server sent a web page instead of an answer: {title}");
-        return Some(Stray::Page(
-            Failure::new(FailureKind::Protocol, message)
-                .hint("check the provider's base URL, and whether a proxy asks you to log in"),
-        ));
-    }
-    None
+    text.starts_with('<').then(|| Stray::Page(page(secrets, None, text)))
+}
+
+/// The failure if a page for people came: from a filter or a proxy in between, or from another server than the API.
+fn page(secrets: &Secrets, status: Option<u16>, html: &str) -> Failure {
+    let title = page_title(&secrets.redact(html));
+    let said = if title.is_empty() { String::new() } else { format!(": {title}") };
+    let status_said = status.map(|status| format!(" (status {status})")).unwrap_or_default();
+    // A page does not know the key, whatever the status means to the API.
+    let kind = match status.map(|status| kind_of(Some(status), &Value::Null, "")) {
+        Some(FailureKind::Auth) if status != Some(401) => FailureKind::Request,
+        Some(kind) => kind,
+        None => FailureKind::Protocol,
+    };
+    Failure::new(kind, format!("a web page answered, not the API{said}{status_said}"))
+        .hint("check the provider's base URL, and whether a filter, a proxy or a login page is in between")
 }
 
 fn hint(kind: FailureKind, value: &Value) -> Option<&'static str> {
@@ -182,7 +196,7 @@ mod tests {
             502,
             "<html><head><title>502 Bad\n Gateway</title></head></html>",
             FailureKind::Overloaded,
-            "status 502: 502 Bad Gateway",
+            "a web page answered, not the API: 502 Bad Gateway (status 502)",
         );
         check(
             400,
@@ -192,6 +206,32 @@ mod tests {
         );
         check(500, "oh no", FailureKind::Overloaded, "status 500: oh no");
         check(400, r#"[{"error":{"message":"in a list"}}]"#, FailureKind::Request, "in a list");
+    }
+
+    #[test]
+    fn a_page_is_not_an_answer_of_the_api() {
+        let check = |status: u16, body: &str, kind: FailureKind, message: &str| {
+            let failure = from_status(status, &[], body, 0);
+            assert_eq!((failure.kind, failure.message.as_str()), (kind, message), "{status} {body}");
+        };
+        check(
+            403,
+            "\u{feff}\n<!DOCTYPE html><title>Forbidden by Zscaler &#8211; a\u{1b}[2J &amp; b</title><p>x",
+            FailureKind::Request,
+            "a web page answered, not the API: Forbidden by Zscaler \u{2013} a[2J & b (status 403)",
+        );
+        check(
+            404,
+            "<html><style>p { color: red }</style><script>if (1 < 2) go()</script><p>No such\npage</html>",
+            FailureKind::NotFound,
+            "a web page answered, not the API: No such page (status 404)",
+        );
+        check(
+            403,
+            "<?xml version='1.0'?><Error><Code>AccessDenied</Code></Error>",
+            FailureKind::Auth,
+            "status 403: AccessDenied",
+        );
     }
 
     #[test]

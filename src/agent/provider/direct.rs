@@ -184,8 +184,8 @@ impl Answer {
         match answered {
             Some(Ok(mut body)) => {
                 self.queue.extend(plan_event(std::mem::take(&mut body.plan)));
-                let reader =
-                    Box::new(AnswerReader::new(decoder).without(self.secrets.clone()).joining(self.joins));
+                let reader = AnswerReader::new(decoder).without(self.secrets.clone()).joining(self.joins);
+                let reader = Box::new(reader.by_way_of(body.proxy.take()));
                 self.state = State::Reading { body: Box::new(body), reader };
             }
             Some(Err(Unanswered { failure, plan })) => {

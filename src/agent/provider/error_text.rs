@@ -36,6 +36,15 @@ pub(super) fn plain(body: &str, status: u16) -> String {
     }
 }
 
+/// Whether a body is a page for people, not XML or text.
+pub(super) fn is_page(body: &str) -> bool {
+    let start: String =
+        body.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).chars().take(2048).collect();
+    let start = start.to_ascii_lowercase();
+    start.starts_with('<')
+        && ["<!doctype html", "<html", "<head", "<title", "<body"].iter().any(|tag| start.contains(tag))
+}
+
 /// The title of an HTML page, else its text without tags, on one line.
 pub(super) fn page_title(html: &str) -> String {
     let lower = html.to_ascii_lowercase();
@@ -46,10 +55,66 @@ pub(super) fn page_title(html: &str) -> String {
     });
     let text = match inside {
         Some(title) if !title.trim().is_empty() => title.to_owned(),
-        _ => without_tags(html),
+        _ => without_tags(&without_element(&without_element(html, "script"), "style")),
     };
+    let text = unescaped(&text);
     let line: Vec<&str> = text.split_whitespace().collect();
-    line.join(" ").chars().take(200).collect()
+    line.join(" ").chars().filter(|c| !c.is_control()).take(200).collect()
+}
+
+/// The page without these elements and their contents.
+fn without_element(html: &str, name: &str) -> String {
+    let (open, close) = (format!("<{name}"), format!("</{name}"));
+    let lower = html.to_ascii_lowercase();
+    let (mut text, mut at) = (String::new(), 0);
+    while let Some(start) = lower.get(at..).and_then(|rest| rest.find(&open)).map(|start| at + start) {
+        text.push_str(html.get(at..start).unwrap_or_default());
+        at = match lower.get(start..).and_then(|rest| rest.find(&close)) {
+            Some(end) => start + end,
+            None => html.len(),
+        };
+    }
+    text.push_str(html.get(at..).unwrap_or_default());
+    text
+}
+
+/// The text with the character references that titles have.
+fn unescaped(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('&') {
+        plain.push_str(before);
+        let name = after.split_once(';').filter(|(name, _)| name.len() <= 8);
+        match name.and_then(|(name, after)| Some((referred(name)?, after))) {
+            Some((c, after)) => {
+                plain.push(c);
+                rest = after;
+            }
+            None => {
+                plain.push('&');
+                rest = after;
+            }
+        }
+    }
+    plain + rest
+}
+
+fn referred(name: &str) -> Option<char> {
+    let number = |digits: &str, radix: u32| u32::from_str_radix(digits, radix).ok().and_then(char::from_u32);
+    match name {
+        "amp" => Some('&'),
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "quot" => Some('"'),
+        "apos" => Some('\''),
+        "nbsp" => Some(' '),
+        "ndash" => Some('\u{2013}'),
+        "mdash" => Some('\u{2014}'),
+        _ => match name.strip_prefix('#')? {
+            hex if hex.starts_with(['x', 'X']) => number(hex.get(1..)?, 16),
+            digits => number(digits, 10),
+        },
+    }
 }
 
 fn without_tags(html: &str) -> String {

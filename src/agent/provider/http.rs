@@ -23,7 +23,7 @@ use reqwest::{Client, Response};
 use tokio_util::sync::CancellationToken;
 
 use super::classify::from_status_without;
-use super::error_text::shortened;
+use super::error_text::{is_page, shortened};
 use super::{Failure, FailureKind, Headers, HttpRequest};
 pub use body::ResponseBody;
 use client::Roots;
@@ -185,7 +185,8 @@ impl Http {
             300..=399 => Err(redirected(&response, peer.host()).into()),
             status => {
                 let plan = body::plan_of(&response);
-                let failure = of_proxy(refused(response, headers, cancel).await, status, &peer);
+                let (failure, is_page) = refused(response, headers, cancel).await;
+                let failure = of_proxy(failure, status, &peer, is_page);
                 Err(Unanswered { failure, plan })
             }
         }
@@ -290,9 +291,9 @@ fn redirected(response: &Response, host: &str) -> Failure {
     .hint("if you trust that address, set it as the provider's base URL")
 }
 
-/// The failure in an error answer, without the keys of the request. Only the part of the body that arrives in
-/// time is read.
-async fn refused(mut response: Response, headers: &Headers, cancel: &CancellationToken) -> Failure {
+/// The failure in an error answer, without the keys of the request, and whether it is a web page. Only the part of the
+/// body that arrives in time is read.
+async fn refused(mut response: Response, headers: &Headers, cancel: &CancellationToken) -> (Failure, bool) {
     let status = response.status().as_u16();
     let lower = |(name, value): (&HeaderName, &HeaderValue)| {
         Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
@@ -309,11 +310,12 @@ async fn refused(mut response: Response, headers: &Headers, cancel: &Cancellatio
     };
     tokio::select! {
         biased;
-        () = cancel.cancelled() => return aborted(),
+        () = cancel.cancelled() => return (aborted(), false),
         () = tokio::time::sleep(ERROR_BODY) => {}
         () = reading => {}
     }
-    from_status_without(&headers.secrets(), status, &answered, &String::from_utf8_lossy(&bytes), now_ms())
+    let text = String::from_utf8_lossy(&bytes);
+    (from_status_without(&headers.secrets(), status, &answered, &text, now_ms()), is_page(&text))
 }
 
 /// Milliseconds since 1970.
@@ -322,10 +324,16 @@ fn now_ms() -> i64 {
     i64::try_from(passed.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// The failure with the proxy in it, if the status may be the proxy's own, which it can be for plain HTTP.
-fn of_proxy(failure: Failure, status: u16, peer: &Peer) -> Failure {
-    let Some(proxy) = peer.proxy().filter(|_| matches!(status, 407 | 502..=504)) else { return failure };
-    let message = shortened(&format!("{} (status {status}, {peer})", failure.message));
+/// The failure with the proxy in it, if the answer may be the proxy's own: by its status, which it can be for plain
+/// HTTP, or as a page.
+fn of_proxy(failure: Failure, status: u16, peer: &Peer, is_page: bool) -> Failure {
+    let may_be_its = is_page || matches!(status, 407 | 502..=504);
+    let Some(proxy) = peer.proxy().filter(|_| may_be_its) else { return failure };
+    let said = match is_page {
+        true => format!("{}, by way of {proxy}", failure.message),
+        false => format!("{} (status {status}, {peer})", failure.message),
+    };
+    let message = shortened(&said);
     match status {
         407 => Failure::new(FailureKind::Config, message).hint(format!(
             "the proxy wants a login: write it into {} as http://NAME:PASSWORD@HOST",

@@ -14,6 +14,8 @@ pub struct AnswerReader {
     parser: SseParser,
     decoder: Box<dyn AnswerDecoder>,
     secrets: Secrets,
+    /// The proxy that the answer comes through.
+    proxy: Option<String>,
     /// Whether pieces of a block that arrive together become one event.
     joins: bool,
     ended: bool,
@@ -32,6 +34,7 @@ impl AnswerReader {
             parser: SseParser::default(),
             decoder,
             secrets: Secrets::default(),
+            proxy: None,
             joins: false,
             ended: false,
         }
@@ -40,6 +43,12 @@ impl AnswerReader {
     /// Removes these values from the messages of failures.
     pub fn without(self, secrets: Secrets) -> Self {
         AnswerReader { secrets, ..self }
+    }
+
+    /// Names this proxy if the answer is not one of the API.
+    #[must_use]
+    pub(crate) fn by_way_of(self, proxy: Option<String>) -> Self {
+        AnswerReader { proxy, ..self }
     }
 
     /// Joins pieces of a block that arrive together, if `joins`.
@@ -115,7 +124,12 @@ impl AnswerReader {
         }
         match stray(&self.secrets, &text) {
             Some(Stray::Error(failure)) => self.end_with(failure, out),
-            Some(Stray::Page(failure)) => self.fail(failure, out),
+            Some(Stray::Page(mut failure)) => {
+                if let Some(proxy) = &self.proxy {
+                    failure.message = format!("{}, by way of {proxy}", failure.message);
+                }
+                self.fail(failure, out);
+            }
             None if text.trim_start().starts_with('{') && is_complete(text.trim()) => {
                 let frame = SseFrame { event: String::new(), data: text };
                 feed(self.decoder.as_mut(), &mut self.ended, &frame, out);

@@ -31,6 +31,8 @@ pub struct ResponseBody {
     parts: mpsc::Receiver<Part>,
     /// How much of the plan's limits is used, if the answer says so.
     pub(crate) plan: Vec<PlanWindow>,
+    /// The proxy that it came through.
+    pub(crate) proxy: Option<String>,
     _reader: AbortOnDropHandle<()>,
 }
 
@@ -40,8 +42,9 @@ impl ResponseBody {
         let (sender, parts) = mpsc::channel(WAITING);
         let pause = worker.pause();
         let plan = plan_of(&response);
+        let proxy = peer.proxy().map(ToString::to_string);
         let reader = BodyReader { response, peer, pace, pause, flows: false };
-        ResponseBody { parts, plan, _reader: worker.spawn(reader.run(sender)) }
+        ResponseBody { parts, plan, proxy, _reader: worker.spawn(reader.run(sender)) }
     }
 
     /// The next bytes; `None` at the end. Available data is joined, including data that arrives within the

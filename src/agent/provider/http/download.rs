@@ -34,7 +34,7 @@ impl Http {
                     return whole(body, limit).await;
                 }
                 301 | 302 | 303 | 307 | 308 => next = target(&next, response.headers())?,
-                _ => return Err(refused(response, &Headers::default(), &CancellationToken::new()).await),
+                _ => return Err(refused(response, &Headers::default(), &CancellationToken::new()).await.0),
             }
         }
         Err(Failure::new(FailureKind::Protocol, format!("{} redirects too often", authority(&next))))
