@@ -3,7 +3,8 @@
 //! A program can give the shell its prompt back only by ending. So the screen is in a child of the process
 //! that the shell started, which does nothing but wait, pass signals on and end as its child does; when the
 //! session is left running in the background, the waiting process ends, and the child continues in a session of
-//! its own. It costs one fork, before there is a second thread and before anything was read.
+//! its own. If the child is killed, the waiting process gives the terminal back first. It costs one fork, before there
+//! is a second thread and before anything was read.
 
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{can_leave, divide, leave};
@@ -31,6 +32,7 @@ mod linux {
     use std::os::unix::process::CommandExt;
     use std::sync::OnceLock;
 
+    use crate::tui::modes::{self, SetModes};
     use nix::libc;
     use rustix::process::{Signal, getpid, getppid, kill_process, set_parent_process_death_signal, setsid};
 
@@ -45,6 +47,7 @@ mod linux {
     pub(crate) fn divide() {
         let Ok((here, there)) = UnixStream::pair() else { return };
         let parent = getpid();
+        share_modes();
         // SAFETY: there is only one thread, so no lock and no allocation of another one is cut off.
         match unsafe { libc::fork() } {
             0 => {
@@ -61,6 +64,19 @@ mod linux {
                 wait(child, here)
             }
             _ => {}
+        }
+    }
+
+    /// Keeps the modes that the child sets on the terminal where both processes see them.
+    fn share_modes() {
+        // SAFETY: a new mapping, never unmapped, large and aligned enough, whose zeros are a valid value.
+        unsafe {
+            let (size, access) = (size_of::<SetModes>(), libc::PROT_READ | libc::PROT_WRITE);
+            let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+            let memory = libc::mmap(std::ptr::null_mut(), size, access, flags, -1, 0);
+            if memory != libc::MAP_FAILED {
+                modes::share(&*memory.cast::<SetModes>());
+            }
         }
     }
 
@@ -132,8 +148,11 @@ mod linux {
         }
     }
 
-    /// Ends as a child with this status did.
+    /// Ends as a child with this status did. A killed one has left the terminal as it was using it.
     fn end(status: libc::c_int) -> ! {
+        if libc::WIFSIGNALED(status) {
+            modes::restore();
+        }
         // SAFETY: system calls without pointers to other memory.
         unsafe {
             if libc::WIFSIGNALED(status) {

@@ -1,10 +1,11 @@
 //! The modes that are set on the terminal, and the one way to undo them.
 //!
 //! The set modes are recorded in a few process-wide bits, because they must be undone from anywhere: the end
-//! of the program, a panic hook, a signal. [`restore`] may be called any number of times from any thread;
+//! of the program, a panic hook, a signal, the process that waits for a killed one. [`restore`] may be called any number of times from any thread;
 //! each mode is undone once. Only [`super::terminal::Tty`] sets them.
 
 use std::io;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
@@ -30,9 +31,29 @@ pub enum TerminalMode {
     Inline = 256,
 }
 
-static SET: AtomicU16 = AtomicU16::new(0);
-/// On the shell's screen: the distance from the cursor to the row below tau's rows; otherwise 0.
-static BELOW: AtomicU16 = AtomicU16::new(0);
+/// The set modes. All zeros: none.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct SetModes {
+    modes: AtomicU16,
+    /// On the shell's screen: the distance from the cursor to the row below tau's rows; otherwise 0.
+    below: AtomicU16,
+}
+
+static OWN: SetModes = SetModes { modes: AtomicU16::new(0), below: AtomicU16::new(0) };
+static SHARED: OnceLock<&SetModes> = OnceLock::new();
+
+fn now() -> &'static SetModes {
+    SHARED.get().copied().unwrap_or(&OWN)
+}
+
+/// Records the modes in memory that is shared with the process that waits, which undoes them if this one is
+/// killed; remembers the terminal's settings for it. To be called before the first mode is set.
+pub(crate) fn share(memory: &'static SetModes) {
+    let _ = SHARED.set(memory);
+    *FORMER.lock() = tcgetattr(rustix::stdio::stdin()).ok();
+}
+
 /// The terminal's settings before raw mode.
 static FORMER: Mutex<Option<Termios>> = Mutex::new(None);
 
@@ -69,12 +90,12 @@ const OWN_CURSOR: &str = "\x1b[0 q";
 
 /// Whether `mode` is set.
 pub(crate) fn is_set(mode: TerminalMode) -> bool {
-    SET.load(Ordering::SeqCst) & mode as u16 != 0
+    now().modes.load(Ordering::SeqCst) & mode as u16 != 0
 }
 
 /// Marks `mode` as set; returns the sequence to send first, `None` if it was already set.
 pub fn set(mode: TerminalMode) -> Option<&'static str> {
-    let before = SET.fetch_or(mode as u16, Ordering::SeqCst);
+    let before = now().modes.fetch_or(mode as u16, Ordering::SeqCst);
     (before & mode as u16 == 0).then_some(match mode {
         TerminalMode::Raw => "",
         TerminalMode::Screen => SCREEN_ON,
@@ -90,7 +111,7 @@ pub fn set(mode: TerminalMode) -> Option<&'static str> {
 
 /// Marks `mode` as not set; returns the sequence to send, `None` if it was not set.
 pub(crate) fn unset(mode: TerminalMode) -> Option<&'static str> {
-    let before = SET.fetch_and(!(mode as u16), Ordering::SeqCst);
+    let before = now().modes.fetch_and(!(mode as u16), Ordering::SeqCst);
     (before & mode as u16 != 0).then_some(match mode {
         TerminalMode::Raw => "",
         TerminalMode::Screen => SCREEN_OFF,
@@ -138,7 +159,7 @@ pub(crate) fn undo() -> String {
         TerminalMode::Screen,
         TerminalMode::Inline,
     ];
-    let below = match BELOW.swap(0, Ordering::SeqCst) {
+    let below = match now().below.swap(0, Ordering::SeqCst) {
         0 => String::new(),
         1 => "\r\n".to_owned(),
         rows => format!("\x1b[{}B\r\n", rows - 1),
@@ -149,7 +170,7 @@ pub(crate) fn undo() -> String {
 /// Sets, on the shell's screen, the number of tau's rows below the cursor; `None` when there are none. Output
 /// after restoring the terminal is written below them.
 pub(crate) fn set_region(below: Option<u16>) {
-    BELOW.store(below.map_or(0, |rows| rows.saturating_add(1)), Ordering::SeqCst);
+    now().below.store(below.map_or(0, |rows| rows.saturating_add(1)), Ordering::SeqCst);
 }
 
 /// Undoes every mode, waiting only briefly. Idempotent; for the end of the program, the panic hook and signal
