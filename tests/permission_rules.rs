@@ -71,13 +71,14 @@ fn a_verdict_is_explained_part_by_part() {
         assert!(text.contains(expected), "{expected} is missing:\n{text}");
     }
     assert_eq!(code, 0);
-    let (text, ..) = place.tau(&["permissions", "test", "--mode", "plan", "cargo test"]);
+    let (text, ..) = place.tau(&["permissions", "test", "--permission-mode", "plan", "cargo test"]);
     assert!(text.contains("in mode plan: deny"), "{text}");
     let (text, ..) = place.tau(&["permissions", "test", "--tool", "edit", "src/a.rs"]);
     assert!(text.contains("this rule would allow it: edit(src/**)"), "{text}");
-    let (text, ..) = place.tau(&["permissions", "test", "--mode", "auto", "--tool", "write", ".git/hooks/x"]);
+    let (text, ..) =
+        place.tau(&["permissions", "test", "--permission-mode", "auto", "--tool", "write", ".git/hooks/x"]);
     assert!(text.contains("is protected") && text.contains("in mode auto: ask"), "{text}");
-    let (_, errors, code) = place.tau(&["permissions", "test", "--mode", "never", "ls"]);
+    let (_, errors, code) = place.tau(&["permissions", "test", "--permission-mode", "never", "ls"]);
     assert!(errors.contains("use ask, edits, plan or auto") && code == 2, "{code} {errors}");
 }
 
@@ -86,7 +87,7 @@ fn what_undo_keeps_is_protected() {
     let place = Place::new("", "");
     let tau = |path: &str| {
         let output = Command::new(env!("CARGO_BIN_EXE_tau"))
-            .args(["permissions", "test", "--mode", "auto", "--tool", "write", path])
+            .args(["permissions", "test", "--permission-mode", "auto", "--tool", "write", path])
             .env_clear()
             .env("HOME", place.path("home"))
             .current_dir(place.path("work"))
@@ -106,7 +107,7 @@ fn what_undo_keeps_is_protected() {
 #[test]
 fn a_redirection_to_a_file_that_is_not_known_is_asked_although_bash_is_allowed() {
     let place = Place::new("[permissions]\nallow = [\"bash\"]\n", "");
-    let verdict = |command: &str| place.tau(&["permissions", "test", "--mode", "ask", command]).0;
+    let verdict = |command: &str| place.tau(&["permissions", "test", "--permission-mode", "ask", command]).0;
     assert!(verdict("echo a > b; make").contains("in mode ask: allow"), "{}", verdict("echo a > b; make"));
     assert!(verdict("echo a > $x").contains("in mode ask: ask"), "{}", verdict("echo a > $x"));
 }

@@ -2,6 +2,8 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+#[cfg(target_os = "linux")]
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -165,6 +167,23 @@ fn every_signal_that_ends_it_gives_the_terminal_back() {
         screen.wait_for("some text");
         screen.signal(signal);
         assert_eq!(screen.wait_exit().code(), Some(code), "{signal:?}");
+        check_modes_were_reversed(&screen);
+    }
+}
+
+/// The process that the shell waits for gives it back.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_screen_gives_the_terminal_back() {
+    for signal in [Signal::KILL, Signal::ABORT] {
+        let mut screen = started(&[], 80, 24);
+        screen.type_keys("some text");
+        screen.wait_for("some text");
+        let shell = screen.pid().as_raw_nonzero();
+        let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
+        let child = children.split_whitespace().next().unwrap().parse().unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_raw(child).unwrap(), signal).unwrap();
+        assert_eq!(screen.wait_exit().signal(), Some(signal.as_raw()));
         check_modes_were_reversed(&screen);
     }
 }
@@ -407,7 +426,12 @@ fn usage_errors_and_help_have_their_codes_and_streams() {
         assert!(out.contains("Usage: tau") && !out.contains('\x1b'), "{out}");
         assert!(!out.starts_with("error"), "{help:?}: {out}");
     }
-    assert!(batch(&["--help"]).1.contains("Exit codes:"));
+    let page = batch(&["--help"]).1;
+    assert!(page.contains("Exit codes:"));
+    let sections: Vec<&str> =
+        page.lines().filter(|line| line.ends_with(':') && line.starts_with(char::is_uppercase)).collect();
+    let expected = ["Commands:", "Front end:", "Session:", "Model:", "Other:", "More:"];
+    assert_eq!(sections, expected, "what one wants most comes first");
     let (code, out, _) = batch(&["--version"]);
     assert_eq!((code, out), (Some(0), format!("tau {}\n", env!("CARGO_PKG_VERSION"))));
     let (code, out, err) = batch(&["--modle", "x"]);

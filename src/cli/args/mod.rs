@@ -62,6 +62,9 @@ Usage: tau [OPTIONS] [PROMPT]...      (@FILE attaches a file or an image)
 const FIRST_FLAGS: [&str; 10] =
     ["print", "continue", "resume", "session", "model", "thinking", "permission-mode", "mode", "cwd", "help"];
 
+/// The last section of `--help`: the flags of settings that no other section has.
+const MORE: &str = "More";
+
 /// The page of `-h`, on one screen: the most important flags.
 fn short_help() -> String {
     let names: Vec<String> =
@@ -95,9 +98,16 @@ pub fn long_help() -> String {
     let command = CliArgs::command().mut_args(|argument| {
         let is_prompt = argument.is_positional();
         let argument = argument.hide(is_prompt);
-        if argument.get_help_heading().is_none() { argument.help_heading("More") } else { argument }
+        if argument.get_help_heading().is_none() { argument.help_heading(MORE) } else { argument }
     });
-    command.before_help(text).render_help().to_string()
+    // The sections are in the order of their first flags.
+    let mut arguments: Vec<clap::Arg> = command.get_arguments().cloned().collect();
+    arguments.sort_by_key(|argument| argument.get_help_heading() == Some(MORE));
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let page = clap::Command::new("tau").version(env!("CARGO_PKG_VERSION")).about(about);
+    let page = page.help_template(HELP).after_help(exit_codes());
+    let page = page.disable_help_flag(true).disable_version_flag(true).args(arguments);
+    page.before_help(text).render_help().to_string()
 }
 
 /// The arguments.

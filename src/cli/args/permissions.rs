@@ -32,8 +32,8 @@ pub(crate) enum PermissionsAction {
         #[arg(long, value_name = "TOOL", default_value = "bash")]
         tool: String,
         /// The permission mode: ask, edits, plan or auto; without it the one that is set
-        #[arg(long, value_name = "MODE", value_parser = mode_parser)]
-        mode: Option<PermissionMode>,
+        #[arg(long, alias = "mode", value_name = "MODE", value_parser = mode_parser)]
+        permission_mode: Option<PermissionMode>,
         /// Use the .tau/ settings of this directory
         #[arg(long)]
         trust: bool,

@@ -35,7 +35,7 @@ fn work(args: &PermissionsArgs) -> Result<Exit, Refusal> {
     environment.notices.iter().chain(&project.notice(Some(&cwd))).for_each(|notice| warn(notice));
     let text = match &args.action {
         None => listed(&permissions),
-        Some(PermissionsAction::Test { tool, mode, call, .. }) => {
+        Some(PermissionsAction::Test { tool, permission_mode: mode, call, .. }) => {
             let settings = &environment.settings;
             let chosen = || chosen_mode::read(&environment.paths).map(|chosen| chosen.mode);
             let mode = mode.or(settings.permission_mode).or_else(chosen).unwrap_or(PermissionMode::Ask);
