@@ -159,7 +159,7 @@ fn refusals_cuts_and_timeouts_are_said() {
         (
             "edit",
             "a.txt has changed since you last saw it; nothing was written. What changed:\n+b",
-            diff("a.txt"),
+            Details::None,
             true,
         ),
         (

@@ -51,6 +51,8 @@ impl Tool for AskUser {
     }
 
     fn title(&self, args: &Value) -> String {
+        let mut args = args.clone();
+        self.repair(&mut args);
         let first = args.get("questions").and_then(|questions| questions.get(0));
         first.and_then(|first| args::partial(first, "question")).unwrap_or_default().into()
     }

@@ -180,6 +180,7 @@ async fn moved(link: &JobLink, running: Running, why: &MovedCommand, context: &T
     }
     text.push_str(&jobs::moved_note(&job, why));
     shown.command = Some(command);
+    shown.job = Some(job.id);
     ToolOutput::new(text, Details::Terminal(shown))
 }
 

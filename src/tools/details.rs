@@ -244,4 +244,7 @@ pub struct TerminalOutput {
     /// True if the command ran a second time because the sandbox had denied part of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ran_again: bool,
+    /// The number of the background job that the command has become.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<u32>,
 }

@@ -232,6 +232,8 @@ impl Tool for ReportStep {
     }
 
     fn title(&self, args: &Value) -> String {
+        let mut args = args.clone();
+        self.repair(&mut args);
         let done = args.get("done").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let numbers: Vec<String> = done.iter().map(Value::to_string).collect();
         match numbers.as_slice() {

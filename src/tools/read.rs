@@ -227,12 +227,14 @@ fn narrow_window(
 /// The note about line ends other than LF.
 fn line_ends(text: &[u8]) -> Option<String> {
     let ends = LineEnds::of(text);
-    match ends.prevailing {
-        LineEnd::CrLf => Some("its lines end in CRLF".into()),
-        LineEnd::Lf if ends.has_cr && memchr::memmem::find(text, b"\r\n").is_some() => {
-            Some("some of its lines end in CRLF".into())
-        }
-        _ => None,
+    if !ends.has_cr || ends.prevailing == LineEnd::Cr {
+        return None;
+    }
+    let all = memchr::memchr_iter(b'\n', text).count();
+    match memchr::memmem::find_iter(text, b"\r\n").count() {
+        0 => None,
+        pairs if pairs == all => Some("its lines end in CRLF".into()),
+        pairs => Some(format!("its line ends are mixed: CRLF in {pairs} of {all} lines, LF in the others")),
     }
 }
 

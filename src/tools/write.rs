@@ -15,7 +15,7 @@ use super::file_versions::{Freshness, Stamp};
 use super::proposal::{self, MAX_SHOWN, Proposal, TextFormat};
 use super::replace_file::{Expected, MAX_FILE};
 use super::{
-    Access, ChangeFacts, Details, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, editor, paths,
+    Access, ChangeFacts, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, editor, paths,
 };
 use crate::counted::counted;
 
@@ -196,7 +196,7 @@ fn readable(task: &FileTask) -> Option<Vec<u8>> {
 /// passes.
 ///
 /// # Errors
-/// The refusal, with the change for the user.
+/// The refusal, with the change for the model.
 pub fn guard(task: &FileTask, stamp: Stamp, content: Option<&[u8]>) -> Result<(), ToolError> {
     let file_versions = &task.context.file_versions;
     let Freshness::Changed(seen) = file_versions.freshness(&task.key, stamp, content) else { return Ok(()) };
@@ -216,5 +216,6 @@ pub fn guard(task: &FileTask, stamp: Stamp, content: Option<&[u8]>) -> Result<()
         file_versions.record(&task.key, stamp, Some(content));
         format!("{head} What changed:\n{shown}Check that your change still applies, then call again.")
     };
-    Err(ToolError::Refused { message, details: Box::new(Details::Diff(change)) })
+    // Not as details: the change is not the one of this call.
+    Err(ToolError::refused(message))
 }

@@ -42,6 +42,7 @@ async fn a_running_command_is_moved_to_the_background_and_listed() {
         ctrl_b(screen);
         screen.wait_for("It runs.");
         screen.wait_for("1 job");
+        screen.wait_for("└ moved to the background · job 1");
         assert_eq!(alive(&looked).len(), 2, "the shell and its child");
         // The list.
         screen.type_keys("/jobs\r");

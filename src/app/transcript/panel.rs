@@ -70,7 +70,7 @@ pub struct ToolPanel {
     pub notes: Arc<[Printable]>,
     /// The sandbox's refusal, and its rule.
     pub blocked: Option<Printable>,
-    /// Differences between the command that ran and the one of the call.
+    /// Differences between the command that ran and the one of the call, and where it runs on.
     pub remarks: Arc<[Printable]>,
     /// The actions of hooks on it, and whether a hook has a fault.
     pub hooks: Vec<(Printable, bool)>,
@@ -115,7 +115,7 @@ impl ToolPanel {
     pub fn finish(&mut self, result: &ToolOutput, failed: bool, duration: Option<u64>, hooks: &[HookNote]) {
         self.hooks = hooks.iter().take(MAX_HOOKS).flat_map(hook_lines).collect();
         self.show(&result.content, &result.details);
-        self.notes = notes(result, failed);
+        self.notes = notes(result);
         if let Details::Terminal(terminal) = &result.details {
             self.blocked = terminal.blocked.as_ref().map(blocked);
             self.remarks = remarks(terminal);
@@ -135,9 +135,6 @@ impl ToolPanel {
         self.reason = end.reason.filter(|_| !matches!(self.output, PanelOutput::Terminal { .. }));
         if matches!(self.output, PanelOutput::Diff(_)) {
             self.arguments.texts.clear();
-            if self.reason.is_some() {
-                self.notes = Arc::default();
-            }
         }
     }
 }
@@ -151,7 +148,8 @@ pub(super) fn blocked(denial: &impl Display) -> Printable {
 fn remarks(terminal: &TerminalOutput) -> Arc<[Printable]> {
     let edited = terminal.edited.as_ref().map(|command| format!("you changed the command to: {command}"));
     let again = "run a second time, because the sandbox had refused a part of it".to_owned();
-    let all = [edited, terminal.ran_again.then_some(again)];
+    let job = terminal.job.map(|job| format!("moved to the background · job {job}"));
+    let all = [edited, terminal.ran_again.then_some(again), job];
     all.iter().flatten().map(|remark| Printable::line(remark)).collect()
 }
 
@@ -209,13 +207,9 @@ fn secrets(content: &[Content], details: &Details) -> HiddenSecrets {
 }
 
 /// The sentences of an answer that its details leave out, so that no refusal, cut or end goes unmentioned.
-fn notes(result: &ToolOutput, failed: bool) -> Arc<[Printable]> {
+fn notes(result: &ToolOutput) -> Arc<[Printable]> {
     let text: Vec<&str> = result.content.iter().filter_map(text_of).flat_map(str::lines).collect();
     let notes: Vec<&str> = match &result.details {
-        // A refusal shows the change in between; its first sentence says so.
-        Details::Diff(_) if failed => {
-            text.first().map(|line| line.trim_end_matches(" What changed:")).into_iter().collect()
-        }
         // The first line repeats the head; others say how the place was found. The applied part of a partly
         // approved change is the diff itself.
         Details::Diff(_) => text.into_iter().skip(1).take_while(|line| !line.starts_with("@@ ")).collect(),
