@@ -186,6 +186,9 @@ async fn sessions_of_all_agents_are_in_one_list() {
     let id = "5f0a7c1e-8f0e-4a53-9d3c-1b2f3c4d5e6f";
     assert_eq!(facts[5], ["claude", id, "Basket lost at login", &work, "2026-03-02T09:00:21.000Z"]);
     assert!(rows.iter().all(|row| row["state"] == "idle"), "{rows:?}");
+    let counts = rows.iter().map(|row| (row["id"].as_str().unwrap(), row["messages"].as_u64().unwrap()));
+    let counts: std::collections::BTreeMap<&str, u64> = counts.collect();
+    assert_eq!((counts["ses_compacted0001"], counts["ses_dedf2efa9ffegSA7jeLOJkQRV2"]), (7, 5), "{counts:?}");
     let whole = |path: &Path| path.canonicalize().unwrap();
     let path = |at: usize| whole(Path::new(rows[at]["path"].as_str().unwrap()));
     assert_eq!([path(1), path(4), path(5)], [whole(&pi), whole(&codex), whole(&claude)]);

@@ -19,7 +19,7 @@ const PUT: &str = "export TAU_DEMO_SPEED=max; \
      C=$HOME/.codex/sessions/2026/03/03; mkdir -p $C; \
      sed \"s#/home/dev/shop#$(pwd -P)#g\" RECORDINGS/codex.jsonl \
      > $C/rollout-2026-03-03T10-00-00-01a2120d-07f4-7b43-8a4d-62225e4e10ef.jsonl; \
-     cp -a $HOME/.claude $HOME/claude.before; cp -a $HOME/.codex $HOME/codex.before";
+     touch -t 202001010000 $C/*.jsonl; cp -a $HOME/.claude $HOME/claude.before; cp -a $HOME/.codex $HOME/codex.before";
 
 fn is_unchanged(screen: &Screen) -> bool {
     let same = |name: &str| {
@@ -46,6 +46,18 @@ fn the_picker_shows_searches_opens_and_continues_them() {
     screen.wait_for("codex · ");
     screen.wait_for("claude · ");
     screen.wait_for("codex: A missing comma.");
+    // In the order of `tau sessions`: by the last message, whatever the times of the files.
+    let table = Command::new(env!("CARGO_BIN_EXE_tau"))
+        .arg("sessions")
+        .current_dir(screen.home().join("work"))
+        .env_clear()
+        .env("HOME", screen.home())
+        .env("TAU_HOME", screen.tau_home())
+        .output_in_time();
+    let table = String::from_utf8(table.stdout).unwrap();
+    let order =
+        |text: &str| text.find("Basket lost at login").unwrap() < text.find("Make the tests pass").unwrap();
+    assert_eq!(order(&screen.text()), order(&table), "{table}\n{}", screen.text());
     // They are not renamed.
     screen.type_keys("\x12x\r");
     screen.wait_for("Sessions of this directory");
@@ -163,6 +175,27 @@ fn files_that_are_not_what_they_seem_are_left_out() {
     let output = command.env("TAU_HOME", home.0.path().join("tau")).output_in_time();
     let table = String::from_utf8(output.stdout).unwrap();
     assert!(table.contains("gone") && !table.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{table:?}");
+}
+
+/// A document of another agent's session says whose it is, under the id that its commands know.
+#[test]
+fn an_exported_session_has_its_own_id_and_program() {
+    let home = Home::new();
+    let id = "5f0a7c1e-8f0e-4a53-9d3c-1b2f3c4d5e6f";
+    fs::write(home.claude().join(format!("{id}.jsonl")), home.recording(include_str!("claude.jsonl")))
+        .unwrap();
+    let exported = |format: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
+        command.args(["export", id, "-", "--format", format]).current_dir(home.work()).env_clear();
+        let output =
+            command.env("HOME", home.0.path()).env("TAU_HOME", home.0.path().join("tau")).output_in_time();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let page = exported("md");
+    assert!(page.contains(&format!("Session `{id}` of Claude Code in `")), "{page}");
+    assert!(page.contains("\n## claude-") && !page.contains("## tau"), "{page}");
+    assert!(exported("html").contains(&format!("session {id} of Claude Code in ")));
+    assert!(exported("jsonl").lines().next().unwrap().contains(&format!("\"id\":\"{id}\"")));
 }
 
 /// Whatever a file holds, reading it ends, and takes the rest of it.

@@ -14,7 +14,7 @@ use pulldown_cmark::{
 
 use super::calls::{self, picture};
 use super::pen::{Pen, escaped, linked};
-use super::{parted, title};
+use super::{of_program, parted, title};
 use crate::session::Session;
 use crate::session::entry::{Body, Entry, iso};
 use crate::session::outline::outline;
@@ -81,7 +81,7 @@ pub(super) fn page(session: &Session, pen: &mut Pen<'_, '_>) -> String {
     let info = session.info();
     let name = escaped(&pen.text(&title(session)));
     let cwd = escaped(&pen.text(&info.cwd.display().to_string()));
-    let id = escaped(&info.id);
+    let id = escaped(&format!("{}{}", info.id, of_program(session)));
     let policy = format!(
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{DIGEST}'; base-uri 'none'; \
          form-action 'none'"
@@ -120,7 +120,7 @@ fn tree(session: &Session, pen: &mut Pen<'_, '_>) -> String {
         depth.push(own);
         let who = match row.kind {
             RowKind::User => "you: ",
-            RowKind::Assistant => "tau: ",
+            RowKind::Assistant => "model: ",
             RowKind::Branch | RowKind::Compaction => "summary: ",
             RowKind::Shell | RowKind::Custom => "",
             RowKind::Calls | RowKind::Tool | RowKind::Setting => continue,

@@ -1,6 +1,6 @@
 //! A session as markdown: messages verbatim, calls and results as code.
 
-use super::{parted, title};
+use super::{of_program, parted, title};
 use crate::secrets::redact::Redactor;
 use crate::session::Session;
 use crate::session::entry::{Body, Entry};
@@ -12,8 +12,9 @@ pub(super) fn text(session: &Session, redactor: &mut Redactor) -> String {
     let info = session.info();
     let mut out = format!("# {}\n\n", redactor.text(&title(session)));
     out.push_str(&format!(
-        "Session `{}` in `{}`.\n",
+        "Session `{}`{} in `{}`.\n",
         info.id,
+        of_program(session),
         redactor.text(&info.cwd.display().to_string())
     ));
     let (path, others) = parted(session);
@@ -47,7 +48,7 @@ fn message_of(message: &Message, redactor: &mut Redactor, out: &mut String) {
     match message {
         Message::User(user) => said("You", &user.content.text(), redactor, out),
         Message::Assistant(answer) => {
-            said(&format!("tau ({})", answer.model), &answer.text(), redactor, out);
+            said(&answer.model, &answer.text(), redactor, out);
             for block in &answer.content {
                 match block {
                     Block::Thinking { thinking, .. } if !thinking.trim().is_empty() => {

@@ -141,6 +141,12 @@ fn title(session: &Session) -> String {
     session.info().name.clone().or_else(first).unwrap_or_else(|| "a session".to_owned())
 }
 
+/// The program that a session is of, after its id, if it is not tau.
+fn of_program(session: &Session) -> String {
+    let program = session.program();
+    if program.is_foreign() { format!(" of {}", program.program()) } else { String::new() }
+}
+
 /// The usual file name for a session, without its extension: the day on which it began, and its title.
 /// Without secrets.
 pub fn file_stem(session: &Session, secrets: &[String]) -> String {

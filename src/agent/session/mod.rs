@@ -44,6 +44,7 @@ use std::sync::Arc;
 use super::protocol::event::{CompactionResult, NoticeLevel, SessionInfo};
 use super::protocol::message::Message;
 use super::protocol::model::ThinkingLevel;
+use super::protocol::session_row::SessionOrigin;
 use entry::{Body, Entry};
 pub use file::Access;
 use file::{Flush, SessionFile};
@@ -93,6 +94,8 @@ pub struct Session {
     unread: Option<UnreadPart>,
     /// Notices for the user about how it was opened.
     notes: Vec<(NoticeLevel, String)>,
+    /// The program whose session this is.
+    program: SessionOrigin,
 }
 
 /// Whether a caller may use this session id: letters, digits, `.`, `_` and `-`, of which the last three come
@@ -146,7 +149,8 @@ impl Session {
         let path = file.as_ref().map(|file| file.path().to_owned());
         let info = SessionInfo { id, file: path, name: None, cwd: cwd.to_owned(), resumed: false };
         let notes = Vec::new();
-        Session { info, tree: Tree::default(), file, skipped: 0, header: header.into(), unread: None, notes }
+        let (tree, program) = (Tree::default(), SessionOrigin::Tau);
+        Session { info, tree, file, skipped: 0, header: header.into(), unread: None, notes, program }
     }
 
     /// Like [`Session::begin`], for a session that continues the one in `parent`.
@@ -226,6 +230,11 @@ impl Session {
     /// Its description.
     pub fn info(&self) -> &SessionInfo {
         &self.info
+    }
+
+    /// The program whose session this is: another one than tau if it was opened with [`Session::original`].
+    pub fn program(&self) -> SessionOrigin {
+        self.program
     }
 
     /// The header: the first line of its file, without the line's end.

@@ -120,8 +120,16 @@ impl Session {
         };
         let tree = tree_of(&contents.header, contents.entries);
         let skipped = contents.skipped;
-        let mut session =
-            Session { info, tree, file: Some(file), skipped, header: line, unread: None, notes: Vec::new() };
+        let mut session = Session {
+            info,
+            tree,
+            file: Some(file),
+            skipped,
+            header: line,
+            unread: None,
+            notes: Vec::new(),
+            program: SessionOrigin::Tau,
+        };
         session.info.name = session.tree.name().map(str::to_owned);
         session
     }

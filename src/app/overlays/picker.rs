@@ -12,6 +12,7 @@ use crate::fuzzy;
 use crate::fuzzy::FuzzyMatch;
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
+use crate::msg::Millis;
 use crate::outcome::KeyOutcome;
 use crate::printable::Printable;
 use crate::request::Ticket;
@@ -59,6 +60,8 @@ pub struct PickerRow {
     pub dimmed: bool,
     /// Shown only on request.
     pub hidden: bool,
+    /// Of a session: when it was last changed. The latest is first; rows without a time stay in their order.
+    pub time: Millis,
     /// Of a session: the program that wrote it.
     pub source: SessionOrigin,
     /// Of a helper's session: the key of its parent.
@@ -246,6 +249,7 @@ impl Picker {
         let keep = self.selected_key().filter(|_| moved).map(str::to_owned);
         let first = self.rows.is_empty();
         self.rows.extend(rows);
+        self.rows.sort_by_key(|row| std::cmp::Reverse(row.time));
         self.filter();
         let current =
             || self.shown.iter().position(|found| self.rows.get(found.index).is_some_and(|row| row.current));

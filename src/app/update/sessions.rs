@@ -235,6 +235,7 @@ fn session_row(row: &SessionRow, all: bool, now: Millis, open: Option<&Path>) ->
         note: Printable::line(&note),
         current: open == Some(row.path.as_path()),
         hidden: row.printed && open != Some(row.path.as_path()),
+        time: row.modified,
         source: row.source,
         parent: row.parent.as_ref().map(|parent| parent.display().to_string()),
         ..PickerRow::default()

@@ -149,8 +149,10 @@ fn made(session: &Session, format: Format, secrets: &[String]) -> Document {
 
 fn read(source: &SessionSource) -> Result<Session, UserError> {
     let session = match source {
-        SessionSource::File(path) if sniff(path).is_some() => Session::copy(path, None, None),
-        SessionSource::File(path) => Session::open_as(path, Access::Read),
+        SessionSource::File(path) => match sniff(path) {
+            Some(origin) => Session::original(path, origin),
+            None => Session::open_as(path, Access::Read),
+        },
         SessionSource::Lines(lines) => Session::from_lines(lines),
     };
     session.map_err(|error| error.to_string().into())

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::draft::Conversation;
+use super::places::row_of;
 use super::scan::{self, LARGEST};
 use super::{claude, codex, opencode};
 use crate::session::entry::{Body, Entry};
@@ -58,6 +59,19 @@ impl Session {
             format!("a session of {program}: what you send continues in a copy; the original stays as it is");
         session.notes.insert(0, (NoticeLevel::Info, text));
         Ok(session)
+    }
+
+    /// Another agent's session as it is, under its own id, to be read only: no file is created.
+    ///
+    /// # Errors
+    /// See [`SessionError`].
+    pub fn original(path: &Path, origin: SessionOrigin) -> Result<Self, SessionError> {
+        let mut session = Self::begin_from(path, origin, None, None)?;
+        session.program = origin;
+        Ok(match row_of(path, origin) {
+            Some(row) => session.under_id(&row.id),
+            None => session,
+        })
     }
 
     fn converted(

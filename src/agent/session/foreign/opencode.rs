@@ -35,6 +35,8 @@ struct Stored {
     updated: i64,
     /// The first of the messages that were reverted.
     reverted: Option<String>,
+    /// The number of messages; 0 if they were not counted.
+    messages: u64,
 }
 
 /// A message with its parts, in order.
@@ -94,6 +96,7 @@ fn row(path: PathBuf, stored: Stored, first_prompt: impl FnOnce() -> Option<Stri
         first_prompt: prompt.unwrap_or_default(),
         created: stored.created,
         modified: stored.updated,
+        messages: stored.messages,
         ..SessionRow::default()
     }
 }

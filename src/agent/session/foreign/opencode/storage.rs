@@ -46,6 +46,7 @@ fn stored(path: &Path) -> Option<Stored> {
         created: i64::try_from(time("created")).unwrap_or_default(),
         updated: i64::try_from(time("updated")).unwrap_or_default(),
         reverted: data.get("revert").and_then(|revert| text_of(revert, "messageID")).map(str::to_owned),
+        messages: 0,
     })
 }
 
@@ -66,6 +67,8 @@ pub(super) fn rows(folder: &Path, cwd: Option<&Path>) -> Vec<SessionRow> {
 /// The row of one session.
 pub(super) fn row_of(path: &Path) -> Option<SessionRow> {
     let stored = stored(path)?;
+    let messages = storage_of(path).map(|storage| names(&storage.join("message").join(&stored.id)).len());
+    let stored = Stored { messages: messages.unwrap_or_default() as u64, ..stored };
     Some(row(path.to_owned(), stored, || {
         let (_, messages) = read(path, None).ok()?;
         let first = messages.iter().find(|message| text_of(&message.data, "role") == Some("user"))?;

@@ -57,7 +57,8 @@ fn failed(error: rusqlite::Error) -> io::Error {
     io::Error::other(error)
 }
 
-const COLUMNS: &str = "SELECT id, directory, title, time_created, time_updated, revert FROM session";
+const COLUMNS: &str = "SELECT id, directory, title, time_created, time_updated, revert, \
+    (SELECT count(*) FROM message WHERE session_id = session.id) FROM session";
 
 fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
     let revert: Option<String> = row.get(5)?;
@@ -69,6 +70,7 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
         created: row.get(3)?,
         updated: row.get(4)?,
         reverted: revert.as_ref().and_then(|revert| text_of(revert, "messageID")).map(str::to_owned),
+        messages: row.get::<_, i64>(6)?.unsigned_abs(),
     })
 }
 
