@@ -279,6 +279,8 @@ async fn hunks_of_several_attempts_are_marked_side_by_side_and_taken() {
         screen.wait_for("enter shows changes · a all");
         screen.type_keys("a");
         screen.wait_for("+uno");
+        screen.wait_for("hunk 1 · new file");
+        assert!(!screen.text().contains("new file mode"));
         let is_beside = |cells: &vt100::Screen| {
             cells.contents().lines().any(|line| line.contains("+one") && line.contains("+uno"))
         };

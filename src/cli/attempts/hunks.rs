@@ -137,8 +137,22 @@ impl FilePatch {
             .lines()
             .skip(1)
             .take_while(|line| !line.starts_with("literal ") && !line.starts_with("delta "));
-        let hidden = ["index ", "--- ", "+++ "];
-        lines.filter(|line| !hidden.iter().any(|it| line.starts_with(it))).map(str::to_owned).collect()
+        let mode = |begin: &str| lines.clone().find_map(|line| line.strip_prefix(begin));
+        let executes = |mode: &str| mode.ends_with("755");
+        let changed = match (mode("old mode "), mode("new mode ")) {
+            (Some(old), Some(new)) if executes(new) && !executes(old) => Some("made executable"),
+            (Some(old), Some(new)) if executes(old) && !executes(new) => Some("no longer executable"),
+            (Some(_), Some(_)) => Some("another kind of file"),
+            _ => None,
+        };
+        let made = mode("new file mode ").map(|mode| match mode {
+            mode if executes(mode) => "new file, executable",
+            "120000" => "new link",
+            _ => "new file",
+        });
+        let deleted = mode("deleted file mode ").map(|_| "deleted");
+        let binary = lines.clone().find(|line| line.starts_with("GIT binary patch")).map(|_| "binary");
+        [changed, made, deleted, binary].into_iter().flatten().map(str::to_owned).collect()
     }
 }
 
@@ -200,10 +214,10 @@ pub(crate) fn of(
 ) -> Result<Vec<(String, Vec<AttemptHunk>)>, UserError> {
     let hunks = |patch: FilePatch| {
         if patch.hunks.is_empty() {
-            let (title, text) = ("the whole file".to_owned(), patch.about().join("\n"));
+            let (title, text) = ("the whole file".to_owned(), patch.about().join(", "));
             return vec![AttemptHunk { number: None, start: 0, end: u64::MAX, title, text }];
         }
-        let about = patch.about().first().map(|about| format!("{about} ")).unwrap_or_default();
+        let about = patch.about().join(", ");
         let hunk = |(at, hunk): (usize, &Hunk)| {
             let (start, end) = hunk.place();
             let of = String::from_utf8_lossy(&hunk.about).trim_end().to_owned();
@@ -211,7 +225,11 @@ pub(crate) fn of(
                 number: Some(at + 1),
                 start: u64::try_from(start).unwrap_or_default(),
                 end: u64::try_from(end).unwrap_or_default(),
-                title: format!("{about}{}{of}", hunk.first_line()),
+                title: match about.as_str() {
+                    "" => format!("{}{of}", hunk.first_line()),
+                    whole if whole.starts_with("new ") || whole == "deleted" => format!("· {whole}"),
+                    about => format!("· {about} · {}{of}", hunk.first_line()),
+                },
                 text: String::from_utf8_lossy(&hunk.lines).into_owned(),
             }
         };
@@ -343,6 +361,21 @@ mod tests {
         assert_eq!((second.old, second.new, second.place()), ((9, 0), (11, 1), (9, 10)));
         assert!(second.lines.ends_with(b"file\n"));
         assert!(FilePatch::read(b"diff --git a/x b/x\nnew file mode 100644\n").hunks.is_empty());
+    }
+
+    #[test]
+    fn the_header_of_git_is_said_in_words() {
+        let about = |head: &str| {
+            FilePatch::read(format!("diff --git a/x b/x\n{head}\n").as_bytes()).about().join(", ")
+        };
+        assert_eq!(about("index 1..2 100644\n--- a/x\n+++ b/x"), "");
+        assert_eq!(about("new file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/x"), "new file");
+        assert_eq!(about("new file mode 100755"), "new file, executable");
+        assert_eq!(about("new file mode 120000"), "new link");
+        assert_eq!(about("deleted file mode 100644"), "deleted");
+        assert_eq!(about("old mode 100644\nnew mode 100755"), "made executable");
+        assert_eq!(about("old mode 100755\nnew mode 100644"), "no longer executable");
+        assert_eq!(about("index 1..2 100644\nGIT binary patch\nliteral 3\nold mode 1"), "binary");
     }
 
     #[test]
