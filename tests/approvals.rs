@@ -333,9 +333,9 @@ fn a_change_is_edited_as_a_whole_file() {
 #[test]
 fn hunks_are_chosen_one_by_one() {
     let mut screen = waiting(change_request("c1", change(3)));
-    has(&mut screen, &["› [x] hunk 1 of 3", "  [x] hunk 2 of 3", "space drops the hunk"]);
+    has(&mut screen, &["● [x] hunk 1 of 3", "  [x] hunk 2 of 3", "space drops the hunk"]);
     screen.keys("<tab> ");
-    has(&mut screen, &["› [ ] hunk 2 of 3 · not applied"]);
+    has(&mut screen, &["● [ ] hunk 2 of 3 · not applied"]);
     let kept = |hunks: &[usize]| ApprovalAnswer::Allow { hunks: Some(hunks.to_vec()), edited: None };
     check(&mut screen, "yy", kept(&[0, 2]));
     check(&mut waiting(change_request("c1", change(3))), " <tab> <tab><tab> <tab><tab> yy", kept(&[0]));
@@ -364,7 +364,7 @@ fn several_calls_are_answered_one_by_one_or_all_of_a_kind() {
         screen
     };
     let mut screen = three();
-    has(&mut screen, &["1 of 3", "› 1  bash  rm one", "  2  edit  src/parser.rs"]);
+    has(&mut screen, &["1 of 3", "● 1  bash  rm one", "  2  edit  src/parser.rs"]);
     has(&mut screen, &["5 Yes to all 2 bash calls (Y)", "6 No to all 2 bash calls (N)"]);
     // The third one was not on the screen.
     screen.keys("Y");
@@ -379,7 +379,7 @@ fn several_calls_are_answered_one_by_one_or_all_of_a_kind() {
     assert_eq!(answers(&mut screen), expected);
     let mut screen = three();
     screen.keys("<right>");
-    has(&mut screen, &["2 of 3", "Make this change?", "› [x] hunk 1 of 2"]);
+    has(&mut screen, &["2 of 3", "Make this change?", "● [x] hunk 1 of 2"]);
     screen.at += SEEN;
     screen.keys("yy");
     assert_eq!(answers(&mut screen), [("r-c2".to_owned(), once())]);
@@ -396,16 +396,16 @@ fn several_calls_are_answered_one_by_one_or_all_of_a_kind() {
 fn the_prompt_stays_in_sight_and_scrolling_works() {
     let mut screen = waiting(change_request("c1", change(9)));
     let first = shown(&mut screen);
-    assert!(first.contains("› [x] hunk 1 of 9") && first.contains("1 Yes, once"), "{first}");
+    assert!(first.contains("● [x] hunk 1 of 9") && first.contains("1 Yes, once"), "{first}");
     screen.keys("<tab><tab><tab><tab><tab><tab><tab>");
-    has(&mut screen, &["› [x] hunk 8 of 9", "1 Yes, once", "Make this change?"]);
+    has(&mut screen, &["● [x] hunk 8 of 9", "1 Yes, once", "Make this change?"]);
     screen.keys("<pageup>");
     let above = shown(&mut screen);
     assert!(!above.contains("hunk 8 of 9") && above.contains("1 Yes, once"), "{above}");
     screen.keys("<ctrl+home>");
     has(&mut screen, &["clean up, please", "1 Yes, once"]);
     screen.keys("<tab>");
-    has(&mut screen, &["› [x] hunk 9 of 9"]);
+    has(&mut screen, &["● [x] hunk 9 of 9"]);
     screen.keys("<pageup>y");
     ended(&mut screen, "r-c1", ApprovalOutcome::Allowed);
     assert_eq!(screen.model().transcript.position, ScrollPosition::Tail, "as before the prompt");

@@ -129,6 +129,28 @@ async fn the_user_answers_on_the_screen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_long_question_is_read_in_a_small_window() {
+    let question = "The team runs Postgres today, the data fits into memory, nobody is on call at night, and the \
+                    budget is small. Which database is the last word of this long question?";
+    let asked = json!({"questions": [{"question": question, "choices": ["SQLite", "PostgreSQL", "DuckDB"]}]});
+    let acts = vec![calling(&[("ask_user", asked)]), saying("Finished.")];
+    let requests = play(acts, "", "", (40, 12), |screen| {
+        screen.type_keys("go\r");
+        screen.wait_for("The team runs Postgres");
+        screen.wait_for(" more rows: pgdn");
+        assert!(screen.text().contains("1. SQLite") && screen.text().contains("enter sends"));
+        screen.press_until("\x1b[6~", "long question?");
+        screen.wait_for(" above: pgup");
+        screen.type_keys("\x1b[5~");
+        screen.wait_for("The team runs Postgres");
+        screen.type_keys("3");
+        screen.wait_for("Finished.");
+    })
+    .await;
+    assert_eq!(result_of(&requests[1]), "DuckDB");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn declining_keeps_what_was_typed_and_what_was_meant_for_the_draft() {
     let acts = vec![calling(&[("ask_user", questions())]), saying("Finished.")];
     let requests = play(acts, "", "", (80, 24), |screen| {

@@ -55,6 +55,16 @@ fn where_there_is_no_room_parts_are_left_out_in_order() {
 }
 
 #[test]
+fn that_thinking_is_off_is_said_in_words_or_not_at_all() {
+    for width in 20..120 {
+        let row = shown("{path}{fill}{model} · {thinking} · {context}", width);
+        let said = row.matches("off").count();
+        assert_eq!(said, row.matches("thinking off").count(), "{width}: {row}");
+    }
+    assert!(shown("{path}{fill}{model} · {thinking}", 80).contains("thinking off"));
+}
+
+#[test]
 fn the_permission_mode_is_shown_in_narrow_windows() {
     let long = "Claude Sonnet 5.5 with a very long name";
     let model = Some(std::sync::Arc::new(tau::agent::protocol::model::Model {

@@ -107,6 +107,8 @@ pub struct Model {
     pub plan: Option<WorkPlan>,
     /// Whether the plan is folded to one row.
     pub is_plan_folded: bool,
+    /// Whether the plan was carried out in an earlier run, and is shown only on request.
+    pub is_plan_over: bool,
     /// The mode in which the next plan is carried out by default.
     pub work_mode: WorkMode,
     /// The place to restore once the session is there.

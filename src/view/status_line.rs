@@ -256,10 +256,12 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
             Some(wrap::truncate(&model_name(model), most).into_owned())
         }
         StatusPart::Thinking => {
-            let ai = status.mirror.model.as_ref().filter(|ai| ai.reasoning);
-            let noun =
-                if fit.nouns && status.mirror.thinking == ThinkingLevel::Off { "thinking " } else { "" };
-            ai.map(|_| format!("{noun}{}", status.mirror.thinking.name()))
+            status.mirror.model.as_ref().filter(|ai| ai.reasoning)?;
+            match status.mirror.thinking {
+                // Without its noun it would say nothing.
+                ThinkingLevel::Off => fit.nouns.then(|| "thinking off".to_owned()),
+                level => Some(level.name().to_owned()),
+            }
         }
         StatusPart::Tokens => (counted && total.input + total.output > 0).then(|| {
             let sent = total.input + total.cache_read + total.cache_write;

@@ -95,7 +95,7 @@ const SIZE: Size = Size { width: 80, height: 24 };
 fn a_prompt_is_live_on_the_shells_screen() {
     let mut other = Other::new(ScreenKind::Inline, SIZE);
     other.asked(change_request("c1", change(6)));
-    assert!(other.live.contains("1 Yes, once") && other.live.contains("› [x] hunk 1 of 6"), "{}", other.live);
+    assert!(other.live.contains("1 Yes, once") && other.live.contains("● [x] hunk 1 of 6"), "{}", other.live);
     other.key("tab");
     other.key("space");
     other.key("y");

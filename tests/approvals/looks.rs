@@ -82,6 +82,12 @@ fn several_calls() {
     also(&mut screen, command_request("c3", "rm three", (0, 2)));
     screen.keys("<right>");
     frames(&mut screen, "approval-list");
+    // One cursor only: neither the list of calls nor the hunks have one of their own.
+    for (width, height) in [(40, 12), (80, 24), (120, 40)] {
+        screen.send(Msg::Resized(Size { width, height }));
+        let shown = text(&screen.draw());
+        assert!(shown.matches('›').count() <= 1, "{shown}");
+    }
 }
 
 #[test]
@@ -166,6 +172,37 @@ fn what_is_the_reason_is_not_among_the_hidden_rows() {
             screen.keys("y");
             assert_eq!(answers(&mut screen), []);
         }
+    }
+}
+
+/// Every row of a command is in sight or counted, also if most of them are reasons for the question.
+#[test]
+fn the_first_row_stays_and_the_others_are_counted() {
+    let lines: Vec<String> = (1..=15).map(|n| format!("echo {n} >out{n}")).collect();
+    let command = format!("set -e\n{}", lines.join("\n"));
+    let starts = lines.iter().map(|line| command.find(line.as_str()).unwrap());
+    let reasons = starts.zip(&lines).map(|(at, line)| ApprovalReason {
+        text: "it writes".into(),
+        span: Some((at, at + line.len())),
+        ..ApprovalReason::default()
+    });
+    let reasons: Vec<ApprovalReason> = reasons.collect();
+    for height in 8..=24 {
+        let request = ApprovalRequest { reasons: reasons.clone(), ..command_request("c1", &command, (0, 1)) };
+        let mut screen = waiting(request);
+        screen.send(Msg::Resized(Size { width: 40, height }));
+        let shown = text(&screen.draw());
+        assert!(shown.contains("$ set -e"), "{shown}");
+        let is_seen = |line: &&String| {
+            shown.lines().any(|row| {
+                let row = row.split('⋯').next().unwrap().trim_end_matches(['│', '┃', ' ']);
+                row == format!("┃   {line}")
+            })
+        };
+        let seen = lines.iter().filter(is_seen).count() + 1;
+        let counts =
+            shown.split('⋯').skip(1).filter_map(|rest| rest.split_whitespace().next()?.parse::<usize>().ok());
+        assert_eq!(seen + counts.sum::<usize>(), 16, "{height}: {shown}");
     }
 }
 

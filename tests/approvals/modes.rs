@@ -227,9 +227,18 @@ fn the_steps_of_the_plan_are_above_the_composer_until_they_are_done() {
     has(&mut screen, &["Plan 3 of 3"]);
     screen.settle();
     assert!(!shown(&mut screen).contains("Plan 3 of 3"), "it is done");
+    // Nor does it come back in a later run, or while the conversation is compacted.
+    screen.user("what next");
+    screen.run();
+    assert!(!shown(&mut screen).contains("Plan 3 of 3"), "it was done before");
+    screen.settle();
     screen.keys("/plan<enter>");
     has(&mut screen, &["☑ Add a test."]);
-    screen.keys("<esc>");
+    screen.keys("q");
+    assert!(!shown(&mut screen).contains("☑ Add a test."));
+    // A new one is shown.
+    further(&mut screen, 2);
+    has(&mut screen, &["Plan 2 of 3"]);
     // Another session has none.
     let mut screen = carried_out(1);
     screen.take_effects();
@@ -241,10 +250,39 @@ fn the_steps_of_the_plan_are_above_the_composer_until_they_are_done() {
 }
 
 #[test]
+fn the_dialog_of_a_plan_has_the_keys_of_lists() {
+    let text: String = (1..80).map(|n| format!("{n}. step\n")).collect();
+    let mut screen = planned(&text);
+    has(&mut screen, &["› 3. accept it"]);
+    for (key, row) in [
+        ("j", "› 4. edit it"),
+        ("k", "› 3. accept it"),
+        ("<ctrl+n>", "› 4. edit it"),
+        ("<home>", "› 1. accept it"),
+    ] {
+        screen.keys(key);
+        has(&mut screen, &[row]);
+    }
+    screen.keys("q");
+    assert!(!shown(&mut screen).contains("accept it"), "closed");
+    // The accepted one scrolls by them.
+    let mut screen = carried_out(1);
+    let mut plan = WorkPlan::parse(&text);
+    plan.finish(&[1]).unwrap();
+    screen.agent(SessionEvent::PlanChanged { plan: Some(plan) });
+    screen.keys("/plan<enter>");
+    has(&mut screen, &["☑ step", "more rows: pgdn"]);
+    screen.keys("j");
+    assert!(!shown(&mut screen).contains("☑ step"), "one row down");
+    screen.keys("k");
+    has(&mut screen, &["☑ step"]);
+}
+
+#[test]
 fn a_long_plan_scrolls() {
     let text: String = (1..80).map(|n| format!("{n}. step\n")).collect();
     let mut screen = planned(&text);
-    has(&mut screen, &["1. step", "accept it and continue in auto", "pgdn scroll"]);
+    has(&mut screen, &["1. step", "accept it and continue in auto", "more rows: pgdn"]);
     screen.keys("<pagedown><pagedown><pagedown><pagedown><pagedown><pagedown>");
     has(&mut screen, &["79. step", "stop here"]);
     for (width, height) in [(20, 5), (10, 4), (40, 12)] {

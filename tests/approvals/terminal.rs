@@ -173,7 +173,7 @@ async fn a_hunk_is_rejected_and_the_rest_applied() {
         screen.type_keys("go\r");
         screen.wait_for("Make this change?");
         screen.wait_for("hunk 1 of 2");
-        screen.press_until("\t", "› [x] hunk 2 of 2");
+        screen.press_until("\t", "● [x] hunk 2 of 2");
         screen.type_keys(" ");
         screen.wait_for("[ ] hunk 2 of 2 · not applied");
         screen.type_keys("y");
@@ -193,11 +193,11 @@ async fn going_back_in_a_question_does_not_switch_the_mode() {
         screen.type_keys("go\r");
         screen.wait_for("Make this change?");
         screen.wait_for("hunk 1 of 2");
-        screen.press_until("\t", "› [x] hunk 2 of 2");
+        screen.press_until("\t", "● [x] hunk 2 of 2");
         screen.type_keys(" ");
         screen.wait_for("[ ] hunk 2 of 2 · not applied");
         screen.type_keys("\x1b[Z");
-        screen.wait_for("› [x] hunk 1 of 2");
+        screen.wait_for("● [x] hunk 1 of 2");
         // Another mode would apply the whole change.
         screen.type_keys("\x1bm");
         screen.wait_for("answer this change first: you left out some of its hunks");

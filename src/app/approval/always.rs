@@ -5,6 +5,7 @@ use super::{Approval, PromptStage, RuleDraft};
 use crate::approval::Coverage;
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
+use crate::overlays::list_keys::{ListStep, answer_key};
 use tau_protocol::approval::{ApprovalAnswer, RuleScope};
 use tau_tools::access::Preview;
 
@@ -83,14 +84,6 @@ impl Approval {
         let scope = scopes.iter().position(|(scope, _)| *scope == list.scope).unwrap_or(0);
         let digit = key.typed().and_then(|typed| typed.to_digit(10));
         match (key.code, key.mods) {
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => {
-                self.stage = PromptStage::Choice;
-                return PromptStep::Handled;
-            }
-            (KeyCode::Up, Mods::NONE) => list.selected = list.selected.saturating_sub(1),
-            (KeyCode::Down, Mods::NONE) => {
-                list.selected = (list.selected + 1).min(offers.len().saturating_sub(1));
-            }
             (KeyCode::Tab, mods) => {
                 let by = if mods == Mods::SHIFT { scopes.len() - 1 } else { 1 };
                 list.scope = scopes.get((scope + by) % scopes.len()).map_or(list.scope, |(scope, _)| *scope);
@@ -98,7 +91,15 @@ impl Approval {
             (KeyCode::Enter, Mods::NONE) => {}
             _ => match digit.and_then(|digit| (digit as usize).checked_sub(1)) {
                 Some(at) if at < offers.len() => list.selected = at,
-                _ => return PromptStep::Ignored,
+                Some(_) => return PromptStep::Ignored,
+                None => match answer_key(key, &mut list.selected, offers.len()) {
+                    Some(ListStep::Closed) => {
+                        self.stage = PromptStage::Choice;
+                        return PromptStep::Handled;
+                    }
+                    Some(ListStep::Handled) => {}
+                    None => return PromptStep::Ignored,
+                },
             },
         }
         let decides = digit.is_some() || key.code == KeyCode::Enter;

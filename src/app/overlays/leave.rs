@@ -1,6 +1,7 @@
 //! The question what becomes of background jobs and attempts when the user quits.
 
-use crate::key::{Key, KeyCode, Mods};
+use super::list_keys::{ListStep, answer_key};
+use crate::key::{Key, KeyCode};
 use crate::outcome::KeyOutcome;
 use tau_protocol::event::Question;
 use tau_tools::counted::counted;
@@ -56,23 +57,26 @@ impl LeaveView {
     /// Handles a key.
     pub(crate) fn key(&mut self, key: Key) -> KeyOutcome<LeaveChoice> {
         let answer = |at: usize| self.choices.get(at).map(|choice| KeyOutcome::Done(*choice));
-        match (key.code, key.mods) {
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
-            (KeyCode::Up, _) => self.selected = self.selected.saturating_sub(1),
-            (KeyCode::Down, _) => {
-                self.selected = (self.selected + 1).min(self.choices.len().saturating_sub(1));
-            }
-            (KeyCode::Enter, _) => return answer(self.selected).unwrap_or(KeyOutcome::Closed),
-            _ => {
-                // A letter selects the answer that starts with it.
-                let begins = |choice: &LeaveChoice| {
-                    let first = choice.text().chars().next().map(|c| c.to_ascii_lowercase());
-                    first.is_some() && first == key.typed().map(|c| c.to_ascii_lowercase())
-                };
-                let Some(at) = self.choices.iter().position(begins) else { return KeyOutcome::Ignored };
-                self.selected = at;
-            }
+        if key.code == KeyCode::Enter {
+            return answer(self.selected).unwrap_or(KeyOutcome::Closed);
         }
-        KeyOutcome::Handled
+        let digit = key.typed().and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
+        if let Some(chosen) = digit.and_then(|digit| digit.checked_sub(1)).and_then(answer) {
+            return chosen;
+        }
+        // A letter selects the answer that starts with it.
+        let begins = |choice: &LeaveChoice| {
+            let first = choice.text().chars().next().map(|c| c.to_ascii_lowercase());
+            first.is_some() && first == key.typed().map(|c| c.to_ascii_lowercase())
+        };
+        if let Some(at) = self.choices.iter().position(begins) {
+            self.selected = at;
+            return KeyOutcome::Handled;
+        }
+        match answer_key(key, &mut self.selected, self.choices.len()) {
+            Some(ListStep::Closed) => KeyOutcome::Closed,
+            Some(ListStep::Handled) => KeyOutcome::Handled,
+            None => KeyOutcome::Ignored,
+        }
     }
 }

@@ -110,6 +110,11 @@ pub(crate) fn list_key(key: Key, page: usize) -> Option<ListKey> {
     ListFilter::default().list_key(key, page)
 }
 
+/// Takes a key that means the same in every list, for the answers of a question; `None` leaves it to the question.
+pub(crate) fn answer_key(key: Key, selected: &mut usize, count: usize) -> Option<ListStep> {
+    ListFilter::default().select(key, count, selected, count)
+}
+
 /// The keys that mean the same while text is typed.
 pub(crate) fn move_key(key: Key, page: usize) -> Option<ListKey> {
     let page = isize::try_from(page.max(1)).unwrap_or(isize::MAX);

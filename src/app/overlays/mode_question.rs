@@ -1,6 +1,7 @@
 //! The question at the first start: the permission mode to use.
 
-use crate::key::{Key, KeyCode, Mods};
+use super::list_keys::{ListStep, answer_key};
+use crate::key::{Key, KeyCode};
 use crate::outcome::KeyOutcome;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::chosen::ChosenMode;
@@ -46,15 +47,16 @@ impl ModeQuestion {
             .and_then(|digit| digit.to_digit(10))
             .and_then(|digit| (digit as usize).checked_sub(1));
         let answer = |at: usize| self.answers.get(at).map(|(chosen, ..)| KeyOutcome::Done(*chosen));
-        match (key.code, key.mods) {
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
-            (KeyCode::Up, _) => self.selected = self.selected.saturating_sub(1),
-            (KeyCode::Down, _) => {
-                self.selected = (self.selected + 1).min(self.answers.len().saturating_sub(1));
-            }
-            (KeyCode::Enter, _) => return answer(self.selected).unwrap_or(KeyOutcome::Closed),
-            _ => return number.and_then(answer).unwrap_or(KeyOutcome::Ignored),
+        if let Some(chosen) = number.and_then(answer) {
+            return chosen;
         }
-        KeyOutcome::Handled
+        if key.code == KeyCode::Enter {
+            return answer(self.selected).unwrap_or(KeyOutcome::Closed);
+        }
+        match answer_key(key, &mut self.selected, self.answers.len()) {
+            Some(ListStep::Closed) => KeyOutcome::Closed,
+            Some(ListStep::Handled) => KeyOutcome::Handled,
+            None => KeyOutcome::Ignored,
+        }
     }
 }

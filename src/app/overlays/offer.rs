@@ -4,8 +4,9 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::list_keys::{ListStep, answer_key};
 use crate::approval::QUIET;
-use crate::key::{Key, KeyCode, Mods};
+use crate::key::{Key, KeyCode};
 use crate::msg::Millis;
 use crate::outcome::KeyOutcome;
 
@@ -105,14 +106,17 @@ impl OfferView {
         let answer = |at: usize| answers.get(at).map(|(answer, _)| KeyOutcome::Done(*answer));
         let number = key.typed().and_then(|digit| digit.to_digit(10));
         let number = number.and_then(|digit| (digit as usize).checked_sub(1));
-        match (key.code, key.mods) {
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
-            (KeyCode::Up, _) => self.selected = self.selected.saturating_sub(1),
-            (KeyCode::Down, _) => self.selected = (self.selected + 1).min(answers.len().saturating_sub(1)),
-            (KeyCode::Enter, _) => return answer(self.selected).unwrap_or(KeyOutcome::Closed),
-            _ => return number.and_then(answer).unwrap_or(KeyOutcome::Ignored),
+        if let Some(chosen) = number.and_then(answer) {
+            return chosen;
         }
-        KeyOutcome::Handled
+        if key.code == KeyCode::Enter {
+            return answer(self.selected).unwrap_or(KeyOutcome::Closed);
+        }
+        match answer_key(key, &mut self.selected, answers.len()) {
+            Some(ListStep::Closed) => KeyOutcome::Closed,
+            Some(ListStep::Handled) => KeyOutcome::Handled,
+            None => KeyOutcome::Ignored,
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use super::help::HelpView;
 use super::job_list::JobsView;
 use super::key_list::KeysView;
 use super::leave::LeaveView;
+use super::list_keys::{ListStep, answer_key};
 use super::mode_question::ModeQuestion;
 use super::offer::OfferView;
 use super::picker::Picker;
@@ -290,33 +291,31 @@ pub fn options(question: &Question) -> Vec<String> {
 /// The outcome of a key while the agent asks.
 pub(crate) fn asked_key(question: &Question, selected: &mut usize, key: Key) -> KeyOutcome<QuestionAnswer> {
     let options = options(question);
-    match (key.code, key.mods) {
-        (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => {
-            return KeyOutcome::Done(QuestionAnswer::Cancelled);
-        }
-        (KeyCode::Up, _) => *selected = selected.saturating_sub(1),
-        (KeyCode::Down, _) => *selected = (*selected + 1).min(options.len().saturating_sub(1)),
-        (KeyCode::Enter, _) => {
-            return KeyOutcome::Done(match question {
-                Question::Confirm { .. } => QuestionAnswer::Confirmed(*selected == 0),
-                Question::Url { .. } => QuestionAnswer::Confirmed(*selected == 1),
-                Question::Form { .. } | Question::User { .. } | Question::Plan { .. } => {
-                    QuestionAnswer::Cancelled
-                }
-                Question::Select { .. } => {
-                    options.get(*selected).cloned().map_or(QuestionAnswer::Cancelled, QuestionAnswer::Value)
-                }
-            });
-        }
-        _ => {
-            // A letter selects the option that starts with it.
-            let begins = |option: &String| {
-                let first = option.chars().next().map(|c| c.to_lowercase().to_string());
-                first.is_some() && first == key.typed().map(|c| c.to_lowercase().to_string())
-            };
-            let Some(at) = options.iter().position(begins) else { return KeyOutcome::Ignored };
-            *selected = at;
-        }
+    if key.code == KeyCode::Enter {
+        return KeyOutcome::Done(match question {
+            Question::Confirm { .. } => QuestionAnswer::Confirmed(*selected == 0),
+            Question::Url { .. } => QuestionAnswer::Confirmed(*selected == 1),
+            Question::Form { .. } | Question::User { .. } | Question::Plan { .. } => {
+                QuestionAnswer::Cancelled
+            }
+            Question::Select { .. } => {
+                options.get(*selected).cloned().map_or(QuestionAnswer::Cancelled, QuestionAnswer::Value)
+            }
+        });
     }
-    KeyOutcome::Handled
+    // A letter selects the option that starts with it.
+    let begins = |option: &String| {
+        let first = option.chars().next().map(|c| c.to_lowercase().to_string());
+        first.is_some() && first == key.typed().map(|c| c.to_lowercase().to_string())
+    };
+    if let Some(at) = options.iter().position(begins) {
+        *selected = at;
+        return KeyOutcome::Handled;
+    }
+    // A digit only selects, as there is no telling what it leads to.
+    match answer_key(key, selected, options.len()) {
+        Some(ListStep::Closed) => KeyOutcome::Done(QuestionAnswer::Cancelled),
+        Some(ListStep::Handled) => KeyOutcome::Handled,
+        None => KeyOutcome::Ignored,
+    }
 }

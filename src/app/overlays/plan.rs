@@ -1,6 +1,6 @@
 //! The dialog of a plan: the decision on a proposed one, or the progress of the accepted one.
 
-use super::list_keys::{ListKey, move_key, moved};
+use super::list_keys::{ListKey, ListStep, answer_key, list_key};
 use crate::approval::QUIET;
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
@@ -89,6 +89,8 @@ pub struct PlanView {
     marked: usize,
     /// The first displayed row of the plan.
     pub scroll: usize,
+    /// The number of rows that the last key scrolled.
+    step: usize,
     /// The comment, while being typed.
     pub comment: Option<LineEdit>,
     /// The open editor.
@@ -123,6 +125,7 @@ impl PlanView {
             selected: 0,
             marked: 0,
             scroll: 0,
+            step: 0,
             comment: None,
             ticket: None,
             since: now,
@@ -159,25 +162,34 @@ impl PlanView {
         let digit = key.typed().and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
         match (key.code, key.mods) {
             (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
-            (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(page.max(1)),
-            (KeyCode::PageDown, _) => self.scroll = self.scroll.saturating_add(page),
+            (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(self.step.max(page).max(1)),
+            (KeyCode::PageDown, _) => {
+                self.step = self.step.max(page);
+                self.scroll = self.scroll.saturating_add(page);
+            }
             (KeyCode::Char('d'), Mods::NONE) if self.id.is_none() => {
                 return KeyOutcome::Done(PlanChoice::Drop);
             }
             (KeyCode::Enter, _) if self.id.is_none() => return KeyOutcome::Closed,
-            (KeyCode::Up, _) if self.id.is_none() => self.scroll = self.scroll.saturating_sub(1),
-            (KeyCode::Down, _) if self.id.is_none() => self.scroll = self.scroll.saturating_add(page.min(1)),
-            _ if self.id.is_none() => return KeyOutcome::Ignored,
+            _ if self.id.is_none() => match list_key(key, 1) {
+                Some(ListKey::Close) => return KeyOutcome::Closed,
+                Some(ListKey::Move(by)) if by < 0 => {
+                    self.scroll = self.scroll.saturating_sub(by.unsigned_abs());
+                }
+                Some(ListKey::Move(by)) => {
+                    self.scroll = self.scroll.saturating_add(page.min(by.unsigned_abs()));
+                }
+                Some(ListKey::Row(_) | ListKey::Filter) | None => return KeyOutcome::Ignored,
+            },
             (KeyCode::Enter, _) => return self.chosen(),
             _ if digit.is_some_and(|digit| (1..=ANSWERS.len()).contains(&digit)) => {
                 self.selected = digit.unwrap_or(1) - 1;
                 return self.chosen();
             }
-            _ => match move_key(key, ANSWERS.len()) {
-                Some(ListKey::Move(by)) => self.selected = moved(self.selected, by, ANSWERS.len()),
-                Some(ListKey::Close | ListKey::Row(_) | ListKey::Filter) | None => {
-                    return KeyOutcome::Ignored;
-                }
+            _ => match answer_key(key, &mut self.selected, ANSWERS.len()) {
+                Some(ListStep::Closed) => return KeyOutcome::Closed,
+                Some(ListStep::Handled) => {}
+                None => return KeyOutcome::Ignored,
             },
         }
         KeyOutcome::Handled

@@ -8,7 +8,7 @@ mod layout;
 
 use std::collections::BTreeSet;
 
-use super::list_keys::{ListFilter, ListKey, moved};
+use super::list_keys::{ListFilter, ListKey, ListStep, answer_key, moved};
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
 use crate::outcome::KeyOutcome;
@@ -234,19 +234,21 @@ impl TreeView {
         KeyOutcome::Handled
     }
 
-    fn leave(&mut self, way: usize, key: Key) -> KeyOutcome<TreeChoice> {
-        let way = match (key.code, key.mods) {
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Handled,
-            (KeyCode::Up, _) => way.saturating_sub(1),
-            (KeyCode::Down, _) => (way + 1).min(WAYS.len() - 1),
-            (KeyCode::Enter, _) if way == 0 => return self.go(None),
-            (KeyCode::Enter, _) if way == 1 => return self.go(Some(BranchSummaryOptions::default())),
-            (KeyCode::Enter, _) => {
+    fn leave(&mut self, mut way: usize, key: Key) -> KeyOutcome<TreeChoice> {
+        let digit = key.typed().and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
+        let digit = digit.and_then(|digit| digit.checked_sub(1)).filter(|at| *at < WAYS.len());
+        match digit.or((key.code == KeyCode::Enter).then_some(way)) {
+            Some(0) => return self.go(None),
+            Some(1) => return self.go(Some(BranchSummaryOptions::default())),
+            Some(_) => {
                 self.step = TreeStep::Focus(LineEdit::default());
                 return KeyOutcome::Handled;
             }
-            _ => way,
-        };
+            None => {}
+        }
+        if answer_key(key, &mut way, WAYS.len()) == Some(ListStep::Closed) {
+            return KeyOutcome::Handled;
+        }
         self.step = TreeStep::Leave(way);
         KeyOutcome::Handled
     }

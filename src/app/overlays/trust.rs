@@ -1,6 +1,7 @@
 //! The question whether to use a folder's project settings, with their contents.
 
-use crate::key::{Key, KeyCode, Mods};
+use super::list_keys::{ListStep, answer_key};
+use crate::key::{Key, KeyCode};
 use crate::outcome::KeyOutcome;
 use crate::printable::Printable;
 use tau_protocol::trust::Trust;
@@ -91,22 +92,21 @@ impl TrustView {
 
     /// Handles a key; `page` is the number of rows by which the contents scroll.
     pub fn key(&mut self, key: Key, page: usize) -> KeyOutcome<TrustAnswer> {
-        match (key.code, key.mods) {
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => {
-                return KeyOutcome::Done(TrustAnswer::Later);
-            }
-            (KeyCode::Up, _) => self.selected = self.selected.saturating_sub(1),
-            (KeyCode::Down, _) => self.selected = (self.selected + 1).min(ANSWERS.len() - 1),
-            (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(self.step.max(page).max(1)),
-            (KeyCode::PageDown, _) => {
+        match key.code {
+            KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(self.step.max(page).max(1)),
+            KeyCode::PageDown => {
                 self.step = self.step.max(page);
                 self.scroll = self.scroll.saturating_add(page);
             }
-            (KeyCode::Enter, _) => {
+            KeyCode::Enter => {
                 let answer = ANSWERS.get(self.selected).map_or(TrustAnswer::Later, |(answer, _)| *answer);
                 return KeyOutcome::Done(answer);
             }
-            _ => return KeyOutcome::Ignored,
+            _ => match answer_key(key, &mut self.selected, ANSWERS.len()) {
+                Some(ListStep::Closed) => return KeyOutcome::Done(TrustAnswer::Later),
+                Some(ListStep::Handled) => {}
+                None => return KeyOutcome::Ignored,
+            },
         }
         KeyOutcome::Handled
     }

@@ -20,6 +20,8 @@ pub struct QuestionsView {
     pub at: usize,
     /// The first displayed row of its text.
     pub scroll: usize,
+    /// The number of rows that the last key scrolled.
+    step: usize,
     /// Enter was pressed without an answer to send.
     pub is_empty: bool,
     /// The time at which it appeared.
@@ -102,6 +104,7 @@ impl QuestionsView {
             questions: questions.iter().map(QuestionView::new).collect(),
             at: 0,
             scroll: 0,
+            step: 0,
             is_empty: false,
             since: now,
             quiet_since: now,
@@ -145,8 +148,11 @@ impl QuestionsView {
             (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => {
                 return KeyOutcome::Done(QuestionAnswer::Declined);
             }
-            (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(page.max(1)),
-            (KeyCode::PageDown, _) => self.scroll = self.scroll.saturating_add(page),
+            (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(self.step.max(page).max(1)),
+            (KeyCode::PageDown, _) => {
+                self.step = self.step.max(page);
+                self.scroll = self.scroll.saturating_add(page);
+            }
             (KeyCode::Tab, Mods::SHIFT) => self.turn(-1),
             (KeyCode::Tab, _) => self.turn(1),
             (KeyCode::Enter, _) => return self.enter(),

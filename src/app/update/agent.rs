@@ -31,6 +31,7 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
     match event {
         AgentEvent::Run(RunEvent::AgentSettled { .. }) => {
             approval::forget(model);
+            plan::run_ended(model);
             settled(model, effects);
             notify::finished(model, since, effects);
         }

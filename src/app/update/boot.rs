@@ -89,6 +89,7 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         confirmed_goal: None,
         plan: None,
         is_plan_folded: false,
+        is_plan_over: false,
         work_mode: WorkMode::new(boot.permission_mode, boot.at),
         restored: boot.restored.clone(),
         offers: boot.offers.clone(),

@@ -13,6 +13,12 @@ use tau_tools::user_error::UserError;
 /// Records a change of the accepted plan or its progress.
 pub(super) fn changed(model: &mut Model, plan: Option<&WorkPlan>) {
     model.plan = plan.cloned();
+    model.is_plan_over = model.status.run.is_none() && model.plan.as_ref().is_some_and(WorkPlan::is_finished);
+}
+
+/// Records the end of a run: a plan that is finished stays out of sight from now on.
+pub(super) fn run_ended(model: &mut Model) {
+    model.is_plan_over |= model.plan.as_ref().is_some_and(WorkPlan::is_finished);
 }
 
 /// Handles `/plan`: shows the plan.

@@ -237,7 +237,7 @@ fn hunk_rows(
     let count = approval.hunks();
     if count > 0 {
         let (cursor, token) =
-            if approval.hunk == at { ("› ", ThemeToken::Accent) } else { ("  ", ThemeToken::Muted) };
+            if approval.hunk == at { ("● ", ThemeToken::Accent) } else { ("  ", ThemeToken::Muted) };
         let state = if rejected { "[ ] " } else { "[x] " };
         let note = if rejected { " · not applied" } else { "" };
         let text = format!("{cursor}{state}hunk {} of {count}{note}", at + 1);

@@ -271,8 +271,9 @@ impl Writer<'_> {
         }
         let first = open.saturating_sub(LISTED / 2).min(pending.len().saturating_sub(LISTED));
         for (at, other) in pending.iter().enumerate().skip(first).take(LISTED) {
+            // Not the mark of the choices: the list has no cursor of its own.
             let (mark, token) =
-                if at == open { ("› ", ThemeToken::Accent) } else { ("  ", ThemeToken::Muted) };
+                if at == open { ("● ", ThemeToken::Accent) } else { ("  ", ThemeToken::Muted) };
             let text = format!("{mark}{}  {}  {}", at + 1, other.name.as_str(), other.title.as_str());
             let text = wrap::truncate(&text, self.width).into_owned();
             self.push(Line::styled(text, self.theme.style(token)));

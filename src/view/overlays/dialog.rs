@@ -8,6 +8,7 @@ use ratatui::widgets::{Block, Clear, Widget};
 
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
+use tau_tools::counted::counted;
 
 /// The number of columns beside a box that is too small to be readable: they are cleared.
 const LEFTOVER: u16 = 12;
@@ -25,6 +26,15 @@ pub(crate) fn inner_width(area: Rect) -> u16 {
 /// Draws a box for `rows` rows; returns the area inside it.
 pub fn frame(title: &str, hint: &str, rows: u16, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
     frame_within(title, hint, (rows, rows), theme, area, buffer)
+}
+
+/// The number of rows of a scrolled text that are out of sight, and the key that shows them; nothing if there are none.
+pub(crate) fn out_of_sight(above: usize, below: usize) -> Option<String> {
+    match (above, below) {
+        (0, 0) => None,
+        (_, 0) => Some(format!("⋯ {} above: pgup", counted(above, "row"))),
+        _ => Some(format!("⋯ {}: pgdn", counted(below, "more row"))),
+    }
 }
 
 /// Draws lines in the rows of an area.

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, draw_question, inner_width};
+use super::dialog::{OverlayLayout, draw_question, inner_width, out_of_sight};
 use super::list::{choice_mark, first_shown};
 use crate::highlight::Highlighter;
 use crate::markdown::{self, Room};
@@ -33,17 +33,22 @@ pub(crate) fn draw(
     let room = usize::from(area.height).saturating_sub(answers.len() + 5).max(1);
     let first = view.scroll.min(plan.len().saturating_sub(room));
     let below = plan.len().saturating_sub(first.saturating_add(room));
-    let keys = match (&view.comment, plan.len() > room) {
-        _ if view.id.is_none() => "pgup pgdn scroll · d drops the plan · esc closes",
-        (Some(_), _) => "enter sends it · esc goes back",
-        (None, true) => "digits or enter choose · pgup pgdn scroll · esc stops",
-        (None, false) => "digits or enter choose · esc stops",
+    let keys = match &view.comment {
+        _ if view.id.is_none() => "d drops the plan · esc closes",
+        Some(_) => "enter sends it · esc goes back",
+        None => "digits or enter choose · esc stops",
     };
+    let out_of_sight = out_of_sight(first, below);
     let shown = plan.into_iter().skip(first).take(room);
-    let between = (!answers.is_empty()).then(Line::default);
+    let keys = match &out_of_sight {
+        Some(rows) if answers.is_empty() => format!("{rows} · {keys}"),
+        _ => keys.to_owned(),
+    };
+    let between = Line::styled(out_of_sight.unwrap_or_default(), theme.style(ThemeToken::Accent));
+    let between = (!answers.is_empty()).then_some(between);
     let rows: Vec<Line<'static>> = shown.chain(between).chain(answers).collect();
     let title = if view.is_edited { "Plan, as you changed it" } else { "Plan" };
-    let inner = draw_question(title, keys, &rows, theme, area, buffer);
+    let inner = draw_question(title, &keys, &rows, theme, area, buffer);
     let typed = view.comment.as_ref().map(|line| wrap::cells(&printable_line(line.at_cursor().0)) as u16 + 2);
     let cursor = typed.map(|column| {
         (inner.x + column.min(inner.width.saturating_sub(1)), inner.bottom().saturating_sub(1))
@@ -96,10 +101,7 @@ fn answer_rows(view: &PlanView, theme: &Theme, width: u16) -> Vec<Line<'static>>
 
 /// The plan shown above the composer: one that is being carried out, or was until just now.
 fn in_sight(model: &Model) -> Option<&WorkPlan> {
-    model
-        .plan
-        .as_ref()
-        .filter(|plan| !plan.steps.is_empty() && (!plan.is_finished() || model.status.run.is_some()))
+    model.plan.as_ref().filter(|plan| !plan.steps.is_empty() && !model.is_plan_over)
 }
 
 /// The maximum number of rows of the plan's steps above the composer.

@@ -6,7 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, draw_question, inner_width};
+use super::dialog::{OverlayLayout, draw_question, inner_width, out_of_sight};
 use super::list::choice_mark;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap::{self, Break};
@@ -31,13 +31,14 @@ pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) ->
     let room = usize::from(area.height).saturating_sub(around).max(1);
     let first = view.scroll.min(lines.len().saturating_sub(room));
     let below = lines.len().saturating_sub(first.saturating_add(room));
-    let hint = match lines.len() > room {
-        true => "↑↓ enter chooses · pgup pgdn scroll · esc: not now",
-        false => "↑↓ enter chooses · esc: not now",
+    let keys = "↑↓ enter chooses · esc: not now";
+    let hint = match out_of_sight(first, below) {
+        Some(rows) => format!("{rows} · {keys}"),
+        None => keys.to_owned(),
     };
     let shown = lines.into_iter().skip(first).take(room);
     let rows: Vec<Line<'static>> = title.into_iter().chain(shown).chain(answers).collect();
-    draw_question("Trust", hint, &rows, theme, area, buffer);
+    draw_question("Trust", &hint, &rows, theme, area, buffer);
     (None, u16::try_from(below.min(room)).unwrap_or(u16::MAX))
 }
 

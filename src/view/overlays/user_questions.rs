@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, draw_question, inner_width};
+use super::dialog::{OverlayLayout, draw_question, inner_width, out_of_sight};
 use super::list::choice_mark;
 use crate::approval::typed;
 use crate::theme::{Theme, ThemeToken};
@@ -22,7 +22,7 @@ pub(crate) fn draw(view: &QuestionsView, theme: &Theme, area: Rect, buffer: &mut
     let Some(shown) = view.shown() else { return (None, 0) };
     let width = inner_width(area);
     let text = text_rows(shown, width);
-    let Answers { rows: answers, selected, cursor } = answer_rows(view, shown, theme, width);
+    let Answers { rows: answers, starts, selected, cursor } = answer_rows(view, shown, theme, width);
     let room = usize::from(area.height.saturating_sub(AROUND)).max(1);
     // The question yields to the answers, and the answers to the first rows of the question.
     let text_room = text.len().min(room.saturating_sub(answers.len() + 1).max(MIN_TEXT_ROWS.min(room / 3)));
@@ -32,11 +32,18 @@ pub(crate) fn draw(view: &QuestionsView, theme: &Theme, area: Rect, buffer: &mut
     // The whole selected answer, if it fits, and the rows after it that also fit.
     let skip = selected.end.saturating_sub(answer_room).min(selected.start);
     let mut rows: Vec<Line<'static>> = text.into_iter().skip(first).take(text_room).collect();
-    rows.push(Line::default());
+    // Between the question and the answers: what of them is out of sight.
+    let others = [
+        ("↑", starts.iter().filter(|start| **start < skip).count()),
+        ("↓", starts.iter().filter(|start| **start >= skip + answer_room).count()),
+    ];
+    let others =
+        others.iter().filter(|(_, count)| *count > 0).map(|(way, count)| format!("{way} {count} more"));
+    let hidden: Vec<String> = out_of_sight(first, below).into_iter().chain(others).collect();
+    rows.push(Line::styled(hidden.join(" · "), theme.style(ThemeToken::Accent)));
     let start = rows.len();
     rows.extend(answers.into_iter().skip(skip).take(answer_room));
-    let scrolls = first > 0 || below > 0;
-    let inner = draw_question(&title(view), &hint(view, shown, scrolls), &rows, theme, area, buffer);
+    let inner = draw_question(&title(view), &hint(view, shown), &rows, theme, area, buffer);
     let cut = rows.len().saturating_sub(usize::from(inner.height));
     let place = cursor.and_then(|(row, column)| {
         let row = (start + row).checked_sub(skip + cut)?;
@@ -53,7 +60,7 @@ fn title(view: &QuestionsView) -> String {
     }
 }
 
-fn hint(view: &QuestionsView, shown: &QuestionView, scrolls: bool) -> String {
+fn hint(view: &QuestionsView, shown: &QuestionView) -> String {
     if view.is_empty {
         return "type an answer first · esc declines".to_owned();
     }
@@ -69,9 +76,6 @@ fn hint(view: &QuestionsView, shown: &QuestionView, scrolls: bool) -> String {
     if view.questions.len() > 1 {
         parts.push("tab next");
     }
-    if scrolls {
-        parts.push("pgup pgdn scroll");
-    }
     parts.push("esc declines");
     parts.join(" · ")
 }
@@ -85,13 +89,15 @@ fn text_rows(shown: &QuestionView, width: u16) -> Vec<Line<'static>> {
 /// The answers as rows, and the positions of things among them.
 struct Answers {
     rows: Vec<Line<'static>>,
+    /// The first row of each.
+    starts: Vec<usize>,
     /// The rows of the selected answer.
     selected: std::ops::Range<usize>,
     cursor: Option<(usize, u16)>,
 }
 
 fn answer_rows(view: &QuestionsView, shown: &QuestionView, theme: &Theme, width: u16) -> Answers {
-    let mut answers = Answers { rows: Vec::new(), selected: 0..0, cursor: None };
+    let mut answers = Answers { rows: Vec::new(), starts: Vec::new(), selected: 0..0, cursor: None };
     let style = |index: usize| {
         let (mark, token) = choice_mark(index == shown.selected);
         (mark, theme.style(token))
@@ -109,6 +115,7 @@ fn answer_rows(view: &QuestionsView, shown: &QuestionView, theme: &Theme, width:
         let indent = wrap::cells(&label) as u16;
         let line = Line::styled(format!("{label}{}", asked_line(choice).as_str()), style);
         let start = answers.rows.len();
+        answers.starts.push(start);
         answers.rows.extend(wrap::wrap(&line, width, indent.min(width / 2)));
         if index == shown.selected {
             answers.selected = start..answers.rows.len();
@@ -121,6 +128,7 @@ fn answer_rows(view: &QuestionsView, shown: &QuestionView, theme: &Theme, width:
         _ => "   ".to_owned(),
     };
     let start = answers.rows.len();
+    answers.starts.push(start);
     if shown.text.text().is_empty() {
         let words = if shown.marked.is_empty() { "your answer" } else { "your own words" };
         let token = if view.is_empty { ThemeToken::Warning } else { ThemeToken::Muted };

@@ -121,8 +121,8 @@ impl Walk<'_> {
         rows
     }
 
-    /// As many of these rows as fit: those that are the reason, and those from the start on, or from the
-    /// selected hunk on.
+    /// As many of these rows as fit: the first, those that are the reason, and those from the start on, or from
+    /// the selected hunk on.
     fn chosen_rows(&mut self, asked: AskedPlace, body: &[Place], room: usize) -> Vec<Place> {
         if let Some(part) = asked.hunk.filter(|_| body.len() > room) {
             let hunk = body.iter().position(|at| at.part >= part).unwrap_or(0);
@@ -137,7 +137,10 @@ impl Walk<'_> {
                 let spans = rows.get(at.row as usize).map_or(&[][..], |row| &row.spans);
                 at.part == 1 && spans.iter().any(|span| span.style.patch(mark) == span.style)
             };
-            chosen.extend(body.iter().filter(is_marked).take(room));
+            // The first row says where the command begins.
+            chosen.extend(body.first().filter(|_| room > 1));
+            let marked = body.iter().skip(chosen.len()).filter(is_marked).take(room - chosen.len());
+            chosen.extend(marked);
         }
         let others: Vec<Place> =
             body.iter().filter(|at| !chosen.contains(at)).take(room - chosen.len()).copied().collect();
@@ -197,6 +200,22 @@ impl Walk<'_> {
     /// Shows how many rows of the subject are left out, in their place.
     pub(super) fn mark_left_out(&mut self, rows: &[Option<Place>], area: Rect, frame: &mut Frame) {
         let Some(asked) = self.asked else { return };
+        if self.needs_all_rows() {
+            // The rows above the first one in sight: they are not scrolled away, there is no room for them.
+            let first =
+                rows.iter().position(|at| at.is_some_and(|at| at.index == asked.index && at.part > 0));
+            let body = self.body_rows(asked);
+            let place = first.and_then(|y| Some((y, (*rows.get(y)?)?)));
+            if let Some((y, hidden)) =
+                place.and_then(|(y, at)| Some((y, body.iter().position(|row| *row == at)?)))
+            {
+                let count = u32::try_from(hidden).unwrap_or(u32::MAX);
+                if count > 0 {
+                    let y = area.y.saturating_add(u16::try_from(y).unwrap_or(u16::MAX));
+                    self.mark_gap(count, y, false, area, frame);
+                }
+            }
+        }
         for (y, (above, below)) in rows.iter().zip(rows.iter().skip(1)).enumerate() {
             let (Some(above), Some(below)) = (above, below) else { continue };
             if above.index != asked.index || above.part >= asked.part || below.index != asked.index {
