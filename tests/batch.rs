@@ -285,19 +285,24 @@ fn an_array_of_slurm_does_each_task_although_a_node_dies() {
     let home = Home::new(&answering(Duration::ZERO, "from a node"));
     let tasks: Vec<Value> = (0..5)
         .map(|number| {
-            // The first attempt at one of them dies with its node.
-            let check = format!("[ {number} != 2 ] || [ -e ../died ] || {{ touch ../died; kill -9 $NODE; sleep 9; }}");
+            // The first attempt at one of them dies with its node, that at another for lack of memory.
+            let check = format!(
+                "[ {number} != 2 ] || [ -e ../died ] || {{ touch ../died; kill -9 $NODE $PPID; sleep 9; }}; \
+                 [ {number} != 3 ] || [ -e ../killed ] || {{ touch ../killed; kill -9 $PPID; sleep 9; }}"
+            );
             fs::create_dir(home.at(&format!("t{number}"))).unwrap();
             json!({ "id": format!("t{number}"), "prompt": "go", "directory": format!("t{number}"), "check": check })
         })
         .collect();
     home.tasks(&tasks);
-    // Like sbatch, for elements that are killed: they are queued again.
+    // Like sbatch: elements that die with their node, or ask for it, are queued again.
+    home.place("scontrol", "#!/bin/sh\necho \"$*\" >>requeued\nexit 0\n");
     home.place("sbatch", concat!(
         "#!/bin/sh\necho \"$1\" >>array\nfrom=1; to=${1#--array=1-}; to=${to%\\%*}; script=$2; shift 2\n",
         "grep -q '^#SBATCH --requeue$' \"$script\" && grep -q '^#SBATCH --mem=1G$' \"$script\" || exit 1\n",
         "for at in $(seq $from $to); do\n  while :; do\n",
-        "    SLURM_ARRAY_TASK_ID=$at sh -c 'NODE=$$; export NODE; exec sh \"$0\" \"$@\"' \"$script\" \"$@\" 2>>elements\n",
+        "    export SLURM_ARRAY_TASK_ID=$at SLURM_JOB_ID=job-$at\n",
+        "    sh -c 'NODE=$$; export NODE; exec sh \"$0\" \"$@\"' \"$script\" \"$@\" 2>>elements\n",
         "    code=$?; [ $code = 137 ] || break\n  done\n  echo \"$at $code\" >>codes\ndone\necho Submitted\n",
     ));
     let (code, out, err) = home.run(&["--on", "slurm", "-n", "2", "--", "--mem=1G"]);
@@ -307,7 +312,8 @@ fn an_array_of_slurm_does_each_task_although_a_node_dies() {
     assert_eq!(code, Some(0), "{out}{err}");
     assert_eq!(fs::read_to_string(home.at("codes")).unwrap(), "1 0\n2 0\n3 0\n4 0\n5 0\n");
     assert_eq!(fs::read_to_string(home.at("array")).unwrap(), "--array=1-5%2\n");
-    assert!(home.at("died").exists());
+    assert!(home.at("died").exists() && home.at("killed").exists());
+    assert_eq!(fs::read_to_string(home.at("requeued")).unwrap(), "requeue job-4\n");
     let (code, out, _) = home.run(&["--report"]);
     assert_eq!(code, Some(0), "{out}");
     assert!(out.contains("5 tasks: 5 passed"), "{out}");
@@ -335,6 +341,8 @@ fn the_part_of_an_engine_waits_for_what_still_runs_of_an_earlier_one() {
     // It is killed, its run is not: nobody else may work in the folder yet.
     first.kill().unwrap();
     first.wait_in_time("the first part");
+    let (_, out, _) = home.run(&["--report"]);
+    assert!(out.contains("1 without a result") && out.contains("one  begun: it is at work"), "{out}");
     let line = format!("--cwd {}", home.at("").display());
     let left = processes::alive(line.trim_end_matches('/'));
     assert_eq!(left.len(), 1, "{left:?}");

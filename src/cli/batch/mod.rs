@@ -45,8 +45,9 @@ fn begin(args: &BatchArgs) -> Result<Exit, Refusal> {
     let tasks = tasks::read(&args.tasks)?;
     let path = args.results.clone().unwrap_or_else(|| beside(&tasks.file));
     if args.report {
-        let results = BatchFolder::at(&path).results(&tasks.list)?;
-        return Ok(told(&Report::new(&tasks.list, results, HashMap::new()), args.json));
+        let folder = BatchFolder::at(&path);
+        let (results, begun) = (folder.results(&tasks.list)?, folder.begun(&tasks.list));
+        return Ok(told(&Report::new(&tasks.list, results, begun), args.json));
     }
     let chosen = chosen(&tasks, &args.only)?;
     let folder = BatchFolder::make(&path)?;

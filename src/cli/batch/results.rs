@@ -161,6 +161,13 @@ impl BatchFolder {
         results.map(|result| result.map(|result| (result.id.clone(), result))).collect()
     }
 
+    /// Why those of these tasks have no result that were begun, by id.
+    pub fn begun(&self, tasks: &[BatchTask]) -> HashMap<String, String> {
+        let begun = tasks.iter().filter(|task| self.run_file(&task.id).exists());
+        let why = "begun: it is at work, or its tau batch was killed";
+        begun.map(|task| (task.id.clone(), why.to_owned())).collect()
+    }
+
     /// Writes the result of a task, unless there is one; returns whether it did. The file appears as a whole, and
     /// is on disk then.
     pub fn write(&self, result: &TaskResult) -> io::Result<bool> {

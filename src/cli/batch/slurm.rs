@@ -1,5 +1,6 @@
 //! A batch as array jobs of Slurm. Each element runs one task by its number in a list; when its node dies, Slurm
-//! queues it again, and a result that is there already is not made twice.
+//! queues it again, and a result that is there already is not made twice. Where only tau is killed, the element itself
+//! asks for that.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,6 +14,15 @@ use tau_agent::settings::private_files::write_private;
 
 /// Elements of an array: the usual MaxArraySize of Slurm, less one.
 const MOST: usize = 1_000;
+
+/// The end of the script: it waits for tau, and queues the element again if tau was killed, as for lack of memory. By
+/// itself Slurm queues only elements again whose node has died.
+const QUEUED_AGAIN: &str = "pid=$!\n\
+     trap 'kill -TERM \"$pid\" 2>/dev/null' TERM INT\n\
+     wait \"$pid\"; code=$?\n\
+     while kill -0 \"$pid\" 2>/dev/null; do wait \"$pid\"; code=$?; done\n\
+     [ \"$code\" -eq 137 ] && [ \"${SLURM_RESTART_COUNT:-0}\" -lt 4 ] && scontrol requeue \"$SLURM_JOB_ID\"\n\
+     exit \"$code\"\n";
 
 /// Writes the script and the list of tasks, and submits it with `--apply`.
 pub(super) fn hand_over(
@@ -85,7 +95,7 @@ fn script(
          #SBATCH --output={logs}\n{options}\
          id=$(sed -n \"$(( ${{1:-0}} + SLURM_ARRAY_TASK_ID ))p\" {}) || exit 1\n\
          [ -n \"$id\" ] || exit 1\n\
-         exec {} batch {} --results {} --only \"$id\" --part\n",
+         {} batch {} --results {} --only \"$id\" --part &\n{QUEUED_AGAIN}",
         path(list)?,
         path(program)?,
         path(&tasks.file)?,
