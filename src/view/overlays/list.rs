@@ -1,5 +1,7 @@
 //! The list that lists are drawn with: a box with a filter, rows of which one is selected, and lines about it below.
 
+use std::borrow::Cow;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -94,8 +96,17 @@ impl ListBox<'_> {
         let around = self.below.room + usize::from(!matches!(self.filter, FilterRow::None));
         let height = |rows: usize| u16::try_from(rows.max(self.least).max(1) + around).unwrap_or(u16::MAX);
         let heights = (height(self.count), height(self.most));
-        let inner = frame_within(self.title, self.hint, heights, theme, area, buffer);
+        let inner = frame_within(self.title, &self.hint_now(), heights, theme, area, buffer);
         self.draw_in(theme, inner, buffer, row)
+    }
+
+    /// The keys that have an effect now: while a filter is typed, letters belong to it.
+    fn hint_now(&self) -> Cow<'_, str> {
+        if !matches!(self.filter, FilterRow::Typed(_)) {
+            return Cow::Borrowed(self.hint);
+        }
+        let is_letter = |part: &&str| part.split(' ').next().is_some_and(|key| key.chars().count() == 1);
+        Cow::Owned(self.hint.split(" · ").filter(|part| !is_letter(part)).collect::<Vec<_>>().join(" · "))
     }
 
     /// Draws it without its box.
