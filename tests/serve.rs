@@ -16,6 +16,7 @@ mod load;
 mod mcp;
 mod page;
 mod page_actions;
+mod page_attempts;
 mod page_layout;
 mod sharing;
 mod tls_front;

@@ -8,7 +8,7 @@ use crate::support::program::{calls, says};
 use crate::support::server::Server;
 use crate::time_limit::InTime;
 
-async fn git(dir: &std::path::Path, arguments: &[&str]) {
+pub(super) async fn git(dir: &std::path::Path, arguments: &[&str]) {
     let mut git = tokio::process::Command::new("git");
     git.args(["-c", "user.name=x", "-c", "user.email=x@x", "-c", "init.defaultBranch=main"]);
     let done = git.args(arguments).current_dir(dir).env("HOME", dir).output().in_time("git").await.unwrap();

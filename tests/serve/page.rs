@@ -378,3 +378,30 @@ async fn background_jobs_are_listed_read_and_stopped() {
         .await;
     assert!(crate::support::processes::alive(&nap).is_empty());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_open_session_says_that_another_one_waits() {
+    let touch = calls("bash", &json!({ "command": "touch made" }));
+    let acts = vec![says("hello"), touch, says("All is clean.")];
+    let Some((mut browser, server, upstream)) = place(acts).await else { return };
+    enter(&mut browser, &server).await;
+    prompt(&mut browser, "hi").await;
+    browser.until("document.querySelector('#transcript').innerText.includes('hello')").await;
+    let id = begin_beside(&server, &upstream).await;
+    browser
+        .until("document.querySelector('#transcript').innerText.includes('another session waits for your answer: clean up')")
+        .await;
+    assert_eq!(browser.value("document.title").await, "(1) hi – tau");
+    check(&mut browser, "another-waits").await;
+    browser.size(390, 844, "light").await;
+    assert_eq!(browser.text("#menu").await, "Sessions (1)");
+    // It is said once; in the session itself only the number stays.
+    browser.value(&format!("location.hash = '#/s/{id}'")).await;
+    browser.until("document.querySelector('.ask .primary') !== null").await;
+    browser.until("document.title === '(1) clean up – tau'").await;
+    assert_eq!(browser.text("#menu").await, "Sessions");
+    settled(&mut browser).await;
+    browser.click(".ask .primary").await;
+    browser.until("document.title === 'clean up – tau'").await;
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::types::SessionDetail;
+use crate::attempts::host::FarAttempts;
 use tau_protocol::attempt::{AttemptFile, AttemptList, AttemptRow};
 
 /// The attempts at a task.
@@ -23,13 +24,35 @@ pub(crate) struct AttemptsFound {
     /// `number`, `outcome`, `reached`, `is_running`, `time`, `cost`, `changed`, `model`, `session`, `place`.
     #[schema(value_type = Vec<Object>)]
     pub attempts: Vec<AttemptRow>,
+    /// How the attempts have ended that were last begun in this session, unless the server has been started since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+    /// Why these could not start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
 }
 
-impl From<AttemptList> for AttemptsFound {
-    fn from(list: AttemptList) -> Self {
+impl AttemptsFound {
+    /// The attempts in the directory of a session, and what became of those that were begun in it.
+    pub fn new(list: AttemptList, begun: &FarAttempts) -> Self {
         let AttemptList { id, task, check, rows, is_running, is_own } = list;
-        let id = Some(id).filter(|id| !id.is_empty());
-        AttemptsFound { id, task, until: check, running: is_running, own: is_own, attempts: rows }
+        let (ended, failed) = match begun {
+            FarAttempts::Unknown | FarAttempts::AtWork => (None, None),
+            FarAttempts::Ended(Ok(news)) => (Some(news.said.clone()), None),
+            FarAttempts::Ended(Err(why)) => (None, Some(why.to_string())),
+        };
+        // Their process may only be starting.
+        let is_begun = matches!(begun, FarAttempts::AtWork);
+        AttemptsFound {
+            id: Some(id).filter(|id| !id.is_empty()),
+            task,
+            until: check,
+            running: is_running || is_begun,
+            own: is_own || is_begun,
+            attempts: rows,
+            ended,
+            failed,
+        }
     }
 }
 

@@ -8,12 +8,16 @@ const at = (id) => document.getElementById(id);
 const REFRESH = 2000;
 
 export class Attempts {
+  /** `say` shows a line in the conversation; its second argument tells whether it is about a failure. */
   constructor(place, complain, say) {
     this.place = place;
+    this.buttons = place.querySelector(":scope > .row");
+    this.patches = place.querySelector(":scope > pre");
     this.complain = complain;
     this.say = say;
     this.session = null;
     this.list = null;
+    this.begun = false;
     setInterval(() => document.hidden || !this.list?.running || this.load(this.session), REFRESH);
   }
 
@@ -21,7 +25,16 @@ export class Attempts {
   clear() {
     this.session = null;
     this.list = null;
+    this.begun = false;
     this.place.hidden = true;
+    this.patches.hidden = true;
+  }
+
+  /** Shows attempts that were begun here, and their end. */
+  begin(session) {
+    if (this.session !== session) this.clear();
+    this.begun = true;
+    return this.load(session);
   }
 
   /** Shows the newest attempts of a session that is open on the server. */
@@ -31,70 +44,89 @@ export class Attempts {
     try {
       const list = await api.listAttempts(session);
       if (this.session !== session) return;
-      if (this.list?.running && !list.running) this.say("the attempts have ended");
-      if (JSON.stringify(list) === JSON.stringify(this.list)) return;
+      const ended = (this.begun || this.list?.running) && !list.running;
+      const changed = JSON.stringify(list) !== JSON.stringify(this.list);
+      if (list.running || list.id !== this.list?.id) this.patches.hidden = true;
       this.list = list;
-      this.draw();
+      if (changed) this.draw();
+      if (!ended) return;
+      this.begun = false;
+      this.say(list.failed || `Attempts: ${list.ended || "they have ended"}`, Boolean(list.failed));
     } catch (error) {
-      this.complain(error);
+      if (this.session !== session) return;
+      // A session that was closed has none to follow.
+      if (error.status === 409) this.clear();
+      else this.complain(error);
     }
   }
 
   draw() {
     const { id, task, until, running, own, attempts } = this.list;
+    const focused = this.place.contains(document.activeElement) ? document.activeElement.textContent : null;
     this.place.hidden = !running && attempts.length === 0;
     const reached = attempts.filter((row) => row.reached).length;
     const state = running ? `at work, ${reached} succeeded` : `${reached} of ${attempts.length} succeeded`;
     this.place.querySelector("summary").textContent = `Attempts: ${state}`;
-    this.place.querySelector("p").textContent = visible(`${task} · until ${until}`);
+    this.place.querySelector(":scope > p").textContent = task ? visible(`${task} · until ${until}`) : "";
     this.place.querySelector("ul").replaceChildren(...attempts.map((row) => this.row(row)));
     const buttons = [
       attempts.length > 0 && this.button("Changes", "plain", () => this.changes(id)),
       running && own && this.button("Stop all", "danger", () => api.stopAttempts(this.session)),
       !running && attempts.length > 0 && this.twice("Remove all", () => api.dropAttempts(this.session, id)),
     ];
-    this.place.querySelector(".row").replaceChildren(...buttons.filter(Boolean));
-    if (running) this.place.querySelector("pre").hidden = true;
+    this.buttons.replaceChildren(...buttons.filter(Boolean));
+    // The focus stays where it is.
+    if (focused) [...this.place.querySelectorAll("button")].find((button) => button.textContent === focused)?.focus();
   }
 
   row(row) {
     const facts = [row.outcome, row.time, row.cost, row.changed, row.model].filter(Boolean).join(" · ");
     const take = !this.list.running && this.twice(`Take ${row.number}`, () => api.takeAttempt(this.session, this.list.id, row.number));
-    return element("li", {}, element("b", {}, `${row.number} ${row.reached ? "✓" : row.is_running ? "●" : "×"} `), element("span", { class: "note" }, visible(facts)), element("span", { class: "row" }, take));
+    const mark = row.reached ? "✓" : row.is_running ? "●" : "×";
+    const name = element("span", {}, element("b", {}, `${row.number} ${mark} `), element("span", { class: "note" }, visible(facts)));
+    return element("li", {}, name, take && element("span", { class: "row" }, take));
   }
 
   button(name, kind, act) {
-    const work = async () => {
+    const button = element("button", { type: "button", class: kind }, name);
+    button.addEventListener("click", async () => {
+      if (button.disabled) return;
+      button.disabled = true;
       try {
-        const answer = await act();
-        if (answer?.text) this.say(visible(answer.text));
-        await this.load(this.session);
+        const answer = await act(button);
+        if (answer?.text) this.say(visible(answer.text), false);
+        if (answer) await this.load(this.session);
       } catch (error) {
         this.complain(error);
       }
-    };
-    return element("button", { type: "button", class: kind, onclick: work }, name);
+      button.disabled = false;
+    });
+    return button;
   }
 
   /** A button that needs two presses, as files change. */
   twice(name, act) {
     let isAsked = false;
-    const button = this.button(name, "plain", async () => {
+    return this.button(name, "plain", (button) => {
       if (isAsked) return act();
       isAsked = true;
       button.textContent = `Yes, ${name.toLowerCase()}`;
       return null;
     });
-    return button;
   }
 
   async changes(id) {
+    if (!this.patches.hidden) {
+      this.patches.hidden = true;
+      return null;
+    }
     const { files } = await api.attemptChanges(this.session, id);
     const hunk = (number, patch) => `${number}: ${patch.title}\n${patch.text}`;
     const text = files.map(({ path, patches }) => [path, ...patches.flatMap(({ attempt, hunks }) => hunks.map((patch) => hunk(attempt, patch)))].join("\n"));
-    const shown = this.place.querySelector("pre");
-    shown.hidden = false;
-    shown.textContent = output(text.join("\n")) || "nothing was changed";
+    this.patches.hidden = false;
+    this.patches.textContent = output(text.join("\n")) || "nothing was changed";
+    this.patches.scrollIntoView({ block: "nearest" });
+    return null;
   }
 }
 

@@ -70,7 +70,12 @@ async function refresh() {
 
 const board = new Board(at("board"), at("archived"), complain, () => drawBoard().catch(complain));
 const jobs = new Jobs(at("jobs"), complain);
-const attempts = new Attempts(at("attempts"), complain, say);
+const attempts = new Attempts(at("attempts"), complain, (text, failed) => {
+  const stick = atEnd();
+  transcript.note(text, failed);
+  if (stick) toEnd();
+  say(text);
+});
 
 /** Draws the board, if no session is open. */
 async function drawBoard() {
@@ -80,6 +85,27 @@ async function drawBoard() {
   const count = board.draw(all);
   at("empty").hidden = all.length > 0;
   document.title = count ? `(${count}) waiting for you – tau` : "tau";
+}
+
+/** The sessions that were announced, because they wait while another one is open. */
+let announced = new Set();
+
+/** Says how many sessions wait, and which of the others has just begun to. */
+function drawWaiting() {
+  const others = sessions.filter((session) => session.waiting && session.id !== open?.id);
+  at("menu").textContent = others.length ? `Sessions (${others.length})` : "Sessions";
+  at("menu").setAttribute("aria-label", others.length ? `Sessions, ${others.length} waiting for you` : "Sessions");
+  const count = others.length + (asks.size ? 1 : 0);
+  if (open) document.title = `${count ? `(${count}) ` : ""}${at("title").textContent} – tau`;
+  for (const session of others) {
+    if (announced.has(session.id) || !open?.drawn) continue;
+    const stick = atEnd();
+    const text = `another session waits for your answer: ${nameOf(session)}`;
+    transcript.note(text);
+    if (stick) toEnd();
+    say(text);
+  }
+  announced = new Set(others.map((session) => session.id));
 }
 
 function drawList() {
@@ -95,6 +121,7 @@ function drawList() {
   at("session-list").replaceChildren(...rows);
   if (focused) at("session-list").querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
   at("more-sessions").hidden = !next;
+  drawWaiting();
 }
 
 at("more-sessions").addEventListener("click", async () => {
@@ -110,8 +137,10 @@ at("more-sessions").addEventListener("click", async () => {
 
 let looks = 0;
 setInterval(() => {
-  if (at("app").hidden || document.visibilityState !== "visible") return;
+  if (at("app").hidden) return;
   looks += 1;
+  // The title of a hidden page says how many wait, a little later.
+  if (document.visibilityState !== "visible" && looks % 8) return;
   if (looks % 2 === 0 && sessions.length <= 50) refresh().catch(complain);
   else drawBoard().catch(complain);
 }, 2500);
@@ -202,7 +231,6 @@ async function draw(session) {
 
 function show(session, detail) {
   at("title").textContent = nameOf({ ...sessions.find((known) => known.id === session.id), ...(detail.name ? { name: detail.name } : {}) });
-  document.title = `${at("title").textContent} – tau`;
   at("place").textContent = visible(detail.cwd);
   at("mode").value = detail.permissionMode || "auto";
   model(detail.model);
@@ -210,6 +238,7 @@ function show(session, detail) {
   (detail.questions || []).forEach((record) => ask(session, record, "question"));
   queue(detail.queue?.steering || [], detail.queue?.followUp || []);
   working(session, detail.running);
+  drawWaiting();
 }
 
 /** Follows the events until the session is left or closed; after a fault it tries again. */
@@ -302,6 +331,7 @@ function retitle(session) {
 
 function state(session) {
   at("state").textContent = asks.size ? "waits for you" : session.running ? "working…" : "";
+  drawWaiting();
 }
 
 function working(session, running) {
@@ -495,7 +525,7 @@ workDialog(
   () => open.id,
   (id) => {
     say("Attempts started");
-    attempts.load(id);
+    attempts.begin(id);
   },
   (id) => {
     location.hash = `#/s/${encodeURIComponent(id)}`;

@@ -43,7 +43,11 @@ async fn said(live: &Arc<LiveSession>, request: ShellRequest) -> Result<Json<Sai
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn list(AlreadyOpen(live): AlreadyOpen) -> Result<Json<AttemptsFound>, Problem> {
     match asked(&live, ShellRequest::Attempts {}).await? {
-        ShellReply::Attempts(list) => Ok(Json(AttemptsFound::from(list))),
+        ShellReply::Attempts(list) => {
+            let services = live.services();
+            let begun = services.hosted.far.borrow();
+            Ok(Json(AttemptsFound::new(list, &begun)))
+        }
         _ => Err(Problem::failed("the answer is of an unexpected kind")),
     }
 }
