@@ -524,6 +524,16 @@ fn what_is_typed_into_a_prompt_that_goes_away_is_not_sent() {
     ended(&mut screen, "r-c1", ApprovalOutcome::Withdrawn);
     screen.keys("z<enter>");
     assert!(screen.model().composer.is_empty());
+    // Nor is a key that was on its way to a choice, when another screen has answered.
+    for key in ["y", "1", "<enter>"] {
+        let mut screen = waiting(command_request("c1", "rm x", (0, 2)));
+        ended(&mut screen, "r-c1", ApprovalOutcome::Allowed);
+        screen.keys(key);
+        assert!(screen.model().composer.is_empty(), "{key}");
+        screen.at += SEEN;
+        screen.keys("then");
+        assert_eq!(screen.model().composer.expanded().0, "then");
+    }
     // The end of a run removes its prompts.
     let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
     screen.settle();

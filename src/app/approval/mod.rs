@@ -279,13 +279,15 @@ impl Approvals {
     }
 
     /// Removes a call that no longer waits. Returns how long calls have waited, once none is left, and the
-    /// text that was being typed in its prompt.
+    /// stage of its prompt, if the user was about to answer it.
     pub(crate) fn ended(&mut self, id: &str, now: Millis) -> (Option<Millis>, Option<PromptStage>) {
         let Some(index) = self.pending.iter().position(|known| known.request.id == id) else {
             return (None, None);
         };
         let ended = self.pending.remove(index);
-        let is_typed = |it: &Approval| index == self.open && it.line().is_some() && !it.is_sent;
+        // Keys on their way to a prompt that has just gone are meant for nothing else.
+        let is_seen = self.seen.as_ref().is_some_and(|(seen, _)| seen == id) && !self.aside;
+        let is_typed = |it: &Approval| index == self.open && !it.is_sent && (it.line().is_some() || is_seen);
         let typed = Some(ended).filter(is_typed).map(|it| it.stage);
         self.revision = self.revision.wrapping_add(1);
         if index < self.open || self.open >= self.pending.len() {

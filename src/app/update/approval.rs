@@ -50,6 +50,8 @@ pub(super) fn ended(model: &mut Model, id: &str, outcome: ApprovalOutcome) {
             model.composer.paste(line.text());
             model.enter_held = Some(now + TYPED_AHEAD);
         }
+        // The user has stopped the run, and expects the prompt to go.
+        Some(PromptStage::Choice) if model.status.run.as_ref().is_none_or(|run| run.stopping) => {}
         Some(_) => model.typed_ahead = Some(now + TYPED_AHEAD),
         None => {}
     }
