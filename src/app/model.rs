@@ -272,6 +272,7 @@ impl Model {
             || self.typed_ahead.is_some()
             || becomes_ready
             || self.overlays.iter().any(Overlay::is_refreshed)
+            || self.answering.is_some()
             || is_due;
         let tick = match (animated, expires) {
             (_, false) if self.boot.screen == ScreenKind::Reader => None,

@@ -112,9 +112,10 @@ requests! {
     Sessions { all: bool } => sessions -> Sessions(SessionRows);
     /// The sessions in which these words occur; files stream in.
     SearchSessions { query: String, all: bool } => search_sessions -> Found(FoundSessions);
-    /// The live sessions of the user on this machine, and on servers in the settings.
+    /// The live sessions of the user on this machine, and on servers in the settings. Where the last answer is `known`,
+    /// once they differ from that, or after some seconds.
     #[serde(skip)]
-    Board {} => board -> Board(BoardList);
+    Board { known: bool } => board -> Board(BoardList);
     /// Stop the run of a live session.
     #[serde(skip)]
     StopSession { id: String } => stop_session -> Done(String);

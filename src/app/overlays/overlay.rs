@@ -172,7 +172,9 @@ impl Overlay {
     /// Whether its rows are looked at again from time to time.
     pub(crate) fn is_refreshed(&self) -> bool {
         match self {
-            Overlay::Board(_) | Overlay::Jobs(_) => true,
+            Overlay::Jobs(_) => true,
+            // An answer comes when there is something new.
+            Overlay::Board(view) => view.list.ticket.is_none(),
             Overlay::Attempts(view) => view.is_running,
             _ => false,
         }

@@ -19,7 +19,7 @@ use tau_tools::user_error::UserError;
 
 /// Opens the board.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
-    let list = List::waiting(model.ask(ShellRequest::Board {}, effects));
+    let list = List::waiting(model.ask(ShellRequest::Board { known: false }, effects));
     let asked = model.now;
     model.answering = None;
     model.overlays.push(Overlay::Board(Box::new(BoardView { list, asked, ..BoardView::default() })));
@@ -29,8 +29,8 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
     let now = model.now;
     let is_due = |asked| now.saturating_sub(asked) >= REFRESH;
-    if model.open::<BoardView>().is_some_and(|view| is_due(view.asked)) {
-        look(model, effects);
+    if model.open::<BoardView>().is_some_and(|view| view.list.ticket.is_none() && is_due(view.asked)) {
+        ask(model, true, effects);
     }
     if model.answering.as_ref().is_some_and(|it| it.ticket.is_none() && is_due(it.asked)) {
         look_at_questions(model, effects);
@@ -39,12 +39,16 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Looks at the sessions now, if the board is open.
 pub(super) fn look(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.open::<BoardView>().is_some_and(|view| view.list.rows().is_some()) {
+        ask(model, false, effects);
+    }
+}
+
+fn ask(model: &mut Model, known: bool, effects: &mut Vec<Effect>) {
+    let ticket = model.ask(ShellRequest::Board { known }, effects);
     let now = model.now;
-    if model.open::<BoardView>().is_some_and(|view| view.list.ticket.is_none()) {
-        let ticket = model.ask(ShellRequest::Board {}, effects);
-        if let Some(view) = model.open::<BoardView>() {
-            (view.list.ticket, view.asked) = (Some(ticket), now);
-        }
+    if let Some(view) = model.open::<BoardView>() {
+        (view.list.ticket, view.asked) = (Some(ticket), now);
     }
 }
 

@@ -75,7 +75,7 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn board(&mut self, answer: Result<BoardList, UserError>) {
+    fn board(&mut self, _: bool, answer: Result<BoardList, UserError>) {
         board::fill(self.model, self.ticket, answer);
     }
 

@@ -89,7 +89,7 @@ impl AttachedRequests {
             ShellRequest::Decide { .. } => {
                 ShellReply::Failed("what a session on a server may use is chosen there".into())
             }
-            ShellRequest::Board {}
+            ShellRequest::Board { .. }
             | ShellRequest::WaitingQuestions { .. }
             | ShellRequest::AnswerSession { .. }
             | ShellRequest::SendToSession { .. }

@@ -1,6 +1,9 @@
 //! Requests about live sessions of this machine and of the servers of the board.
 
-use super::Services;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{Services, blocking};
 use crate::attach::wire::{BoardAnswer, BoardAsk};
 use crate::live::board_servers::OnServer;
 use crate::live::others::Others;
@@ -8,6 +11,18 @@ use tau_protocol::command::AgentCommand;
 use tau_protocol::live_session::{BoardList, WaitingQuestions};
 use tau_protocol::query::QueryAnswer;
 use tau_tools::user_error::UserError;
+
+/// The longest wait for something new, and how often it is looked for.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What the board was last answered.
+#[derive(Debug, Default)]
+pub struct BoardShown {
+    /// The number of requests so far.
+    asks: u64,
+    list: BoardList,
+}
 
 impl Services {
     /// The live sessions of other processes.
@@ -23,6 +38,36 @@ impl Services {
             self.board_servers.add_to(&mut list, servers, &setup.paths, &setup.settings.network());
         }
         list
+    }
+}
+
+/// The sessions of the board; where the last answer is `known`, once they differ from that, or after some seconds.
+pub(super) async fn list(services: &Arc<Services>, known: bool) -> Result<BoardList, UserError> {
+    let end = Instant::now() + PATIENCE;
+    let own = {
+        let mut shown = services.board_shown.lock();
+        shown.asks = shown.asks.wrapping_add(1);
+        shown.asks
+    };
+    loop {
+        let here = Arc::clone(services);
+        let list = blocking(move || {
+            let paths = here.setup.lock().paths.clone();
+            Ok(BoardList { sessions: here.board.lock().rows(&paths), servers: Vec::new() })
+        });
+        let list = services.with_servers(list.await?);
+        {
+            let mut shown = services.board_shown.lock();
+            // Nobody waits for an answer once the next is asked for.
+            if shown.asks != own {
+                return Ok(list);
+            }
+            if !known || shown.list != list || Instant::now() >= end {
+                shown.list.clone_from(&list);
+                return Ok(list);
+            }
+        }
+        tokio::time::sleep(LOOK).await;
     }
 }
 

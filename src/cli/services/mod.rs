@@ -1,7 +1,7 @@
 //! The work of requests: one method for each row of the table in `app/request`.
 
 mod attempt_requests;
-mod board_requests;
+pub mod board_requests;
 pub(crate) mod call;
 pub(crate) mod files;
 mod login_requests;
@@ -81,6 +81,8 @@ pub struct Services {
     pub files: FileIndex,
     /// The sessions of the board.
     pub board: Mutex<Listed>,
+    /// The last answer about them.
+    pub board_shown: Mutex<board_requests::BoardShown>,
     /// The other machines of the board.
     pub board_servers: BoardServers,
     /// Where the running login takes addresses that are pasted.
@@ -121,13 +123,8 @@ impl PerformRequest for Services {
         blocking(move || services.search(&call, &query, all)).await
     }
 
-    async fn board(self: &Arc<Self>, _: &Call) -> Result<BoardList, UserError> {
-        let services = Arc::clone(self);
-        let list = blocking(move || {
-            let paths = services.setup.lock().paths.clone();
-            Ok(BoardList { sessions: services.board.lock().rows(&paths), servers: Vec::new() })
-        });
-        Ok(self.with_servers(list.await?))
+    async fn board(self: &Arc<Self>, _: &Call, known: bool) -> Result<BoardList, UserError> {
+        board_requests::list(self, known).await
     }
 
     async fn waiting_questions(
@@ -514,6 +511,7 @@ impl Services {
             served: Mutex::default(),
             files: FileIndex::new(setup.cwd.clone()),
             board: Mutex::default(),
+            board_shown: Mutex::default(),
             board_servers: BoardServers::default(),
             pasted: Mutex::default(),
             hosted: Hosted::default(),
