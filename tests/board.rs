@@ -1,6 +1,7 @@
 //! The board: questions of other sessions are answered on it, messages sent, results archived.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use crate::live::{command, other_terminal, texts, wait_for_state};
 use crate::screen::{Screen, TIMEOUT};
 use crate::support::program::{calls, says};
 use crate::support::server::{Act, Server};
-use crate::time_limit::RunInTime;
+use crate::time_limit::{EndInTime, RunInTime};
 
 /// Time after which a prompt on the screen takes keys.
 pub const QUIET: Duration = Duration::from_millis(700);
@@ -117,6 +118,12 @@ fn questions_of_other_sessions_are_announced_and_answered_on_the_board() {
     screen.wait_for("nothing was put away");
     screen.type_keys("\t");
     screen.wait_for("✓ done     clean up");
+    // Letters that belong to a filter are no keys, also once it is empty again.
+    screen.type_keys("c\x7f");
+    screen.wait_until("only other keys", |cells| {
+        let text = cells.contents();
+        text.contains("enter opens") && !text.contains("m sends") && !text.contains("h archives")
+    });
 }
 
 #[test]
@@ -186,4 +193,30 @@ fn two_hundred_sessions_are_scrolled() {
     screen.type_keys(&"j".repeat(150));
     // Each key moves by one row, also when they come faster than frames.
     screen.wait_for(&format!("{:012}", 150));
+}
+
+#[test]
+fn a_run_whose_end_cannot_be_recorded_is_no_success() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path();
+    fs::create_dir_all(home.join("work")).unwrap();
+    let model = server(vec![calls("bash", &json!({ "command": "touch made" })), says("Done.")]);
+    let id = begin(home, &model, "make it");
+    wait_for_state(home, &id, "waiting");
+    let mut waits = command(home, &["wait", &id]).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(waits.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(line.contains("the session waits for you"), "{line}");
+    let record = home.join(format!("tau/logs/live/{id}.json"));
+    let bytes = fs::read(&record).unwrap();
+    fs::remove_file(&record).unwrap();
+    assert_eq!(waits.wait_in_time("tau wait").code(), Some(101));
+    said.read_to_string(&mut line).unwrap();
+    assert!(
+        line.contains(&format!("how the run has ended is not known; see its answers: tau logs {id}")),
+        "{line}"
+    );
+    fs::write(&record, bytes).unwrap();
+    assert_eq!(texts(&command(home, &["stop", &id]).output_in_time()).0, Some(0));
 }

@@ -134,15 +134,21 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
         Ok(named) => named,
         Err(refusal) => return refusal.fail(),
     };
-    let (mut told, mut ended) = (false, None);
+    let (mut told, mut ended, mut was_at_work) = (false, None, false);
     loop {
         let Some(found) = record::of(&named.environment.paths, &named.id) else {
+            if was_at_work {
+                let id = in_use(&named.id);
+                let text = format!("how the run has ended is not known; see its answers: tau logs {id}");
+                return Refusal { exit: Exit::Crash, text }.fail();
+            }
             warn("no run of this session is known; it is idle");
             return Exit::Ok;
         };
         if found.is_interrupted() {
             return Refusal { exit: Exit::Crash, text: interrupted(&in_use(&named.id)) }.fail();
         }
+        was_at_work |= matches!(found.state(), LiveState::Running | LiveState::Waiting);
         match (found.state(), found.record.exit) {
             (LiveState::Running, _) => {}
             (LiveState::Waiting, _) => {
