@@ -308,10 +308,22 @@ fn open_sessions_are_named_to_attach_to() {
     assert!(names.starts_with(&format!("{short}\t")), "{names} {err}");
     let (_, names, _) = home.run(&["__complete", "words", "tau", "attach", &id[..6]]);
     assert!(names.starts_with(&id), "{names}");
+    // The run does not seem to begin when somebody looks.
+    std::thread::sleep(Duration::from_secs(2));
     let attached = other_terminal(home.0.path(), &format!("$TAU_BIN attach {short}"));
+    let mut seconds = None;
+    attached.wait_until("how long it waits", |cells| {
+        let text = cells.contents();
+        let after = text.split_once("waiting for the model ").and_then(|(_, after)| after.split_once('s'));
+        seconds = after.and_then(|(seconds, _)| seconds.parse::<f64>().ok());
+        seconds.is_some()
+    });
+    assert!(seconds >= Some(2.0), "{seconds:?}");
     attached.wait_for("take your time");
     attached.type_keys("\x04");
     attached.wait_for("exit=");
+    // Another process may have it by then.
+    attached.wait_for(&format!("the session continues: tau attach {id}"));
     assert_eq!(home.run(&["stop", &id]).0, Some(0));
 }
 

@@ -185,6 +185,9 @@ impl Status {
                 if let Some(activity) = self.activity(event, now) {
                     self.enter(activity, now);
                 }
+                if let (AgentEvent::Turn(TurnEvent::TurnStart), Some(run)) = (event, &mut self.run) {
+                    run.activity_since = now;
+                }
             }
         }
     }

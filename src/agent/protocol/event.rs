@@ -286,6 +286,8 @@ pub enum TaskEvent {
     },
     /// *Own.* Another session of the user, which no screen shows, waits for an answer.
     OtherWaits { id: String, title: String },
+    /// *Own.* Something that happened `ms` milliseconds before, for a screen that joins the session late.
+    Earlier { ms: u64, event: Box<AgentEvent> },
     /// *Own.* The agent task has ended. This is the last event.
     Stopped,
 }

@@ -65,6 +65,7 @@ impl SessionMirror {
     /// Applies the next event.
     pub fn apply(&mut self, event: &AgentEvent) {
         match event {
+            AgentEvent::Task(TaskEvent::Earlier { event, .. }) => self.apply(event),
             AgentEvent::Run(event) => self.run(event),
             AgentEvent::Queue(QueueEvent::QueueUpdate { steering, follow_up }) => {
                 self.steering.clone_from(steering);

@@ -22,6 +22,13 @@ use tau_protocol::worktree;
 use tau_tools::user_error::UserError;
 
 pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effect>) {
+    if let AgentEvent::Task(TaskEvent::Earlier { ms, event }) = event {
+        let now = model.now;
+        model.now = now.saturating_sub_unsigned(*ms);
+        take(model, event, effects);
+        model.now = now;
+        return;
+    }
     let since = model.status.run.as_ref().map(|run| run.since);
     let mode = model.status.mirror.mode;
     model.transcript.fold(event, model.now);
@@ -62,7 +69,7 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
         AgentEvent::Task(event @ (TaskEvent::SideAnswer { .. } | TaskEvent::SideAnswerEnded { .. })) => {
             side_question::answered(model, event);
         }
-        AgentEvent::Task(TaskEvent::Notice { .. }) => {}
+        AgentEvent::Task(TaskEvent::Notice { .. } | TaskEvent::Earlier { .. }) => {}
         AgentEvent::Task(TaskEvent::OtherWaits { title, .. }) => {
             board::look(model, effects);
             notify::other_waits(model, title, effects);

@@ -40,6 +40,7 @@ pub(super) fn answered(model: &mut Model, event: &TaskEvent) {
         TaskEvent::Answered { .. }
         | TaskEvent::Notice { .. }
         | TaskEvent::OtherWaits { .. }
+        | TaskEvent::Earlier { .. }
         | TaskEvent::Stopped => {}
     }
 }

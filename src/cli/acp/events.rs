@@ -47,7 +47,7 @@ pub(crate) fn apply(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
             // The client has no box for it.
             TaskEvent::SideAnswer { .. } | TaskEvent::SideAnswerEnded { .. } => {}
             // For screens.
-            TaskEvent::OtherWaits { .. } => {}
+            TaskEvent::OtherWaits { .. } | TaskEvent::Earlier { .. } => {}
             TaskEvent::Stopped => stopped(state, key),
         },
         // The client queues its own prompts, and runs its own commands.

@@ -142,6 +142,12 @@ impl Server {
         if self.is_of_session { "" } else { self.name() }
     }
 
+    /// The arguments that attach to a session of it again.
+    pub(crate) fn to_return(&self, session: &str) -> String {
+        // Another process may have a session of this machine by then.
+        if self.is_of_session { session.to_owned() } else { format!("{} {session}", self.address()) }
+    }
+
     /// Its address as an argument.
     pub(crate) fn address(&self) -> String {
         match &self.place {

@@ -50,10 +50,10 @@ pub fn open(setup: &Setup) -> Result<Session, Refusal> {
         other => {
             if let Some(path) = earlier(setup).filter(|_| matches!(other, Wanted::New(_))) {
                 let was = list::directory(&path).unwrap_or_default();
+                let id = list::row_of(&path).map(|row| row.id).unwrap_or_default();
                 warn(&format!(
-                    "no session to continue in this directory; the latest session of {}, which no longer exists, can be continued here with --fork {}",
+                    "no session to continue in this directory; the latest session of {}, which no longer exists, can be continued here with --fork {id}",
                     was.display(),
-                    path.display()
                 ));
             }
             begin(setup, other)?

@@ -366,6 +366,7 @@ impl LiveSession {
         let mut board = self.board.lock();
         let was_open = board.facts.mirror.asks(id);
         board.facts.mirror.answered(id);
+        board.opening.answered(id);
         if was_open {
             // No event reports it, and on every other screen the question is still open.
             let last = board.log.last();

@@ -4,8 +4,9 @@
 //! opened; incomplete parts (an answer, calls, commands, open questions) follow as events with their pieces
 //! joined.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tau_agent::api::events::join;
 use tau_protocol::event::{
@@ -31,17 +32,39 @@ pub(crate) struct Opening {
     since: Usage,
     calls: Vec<OpenCall>,
     /// The start and the pieces of the unfinished answer.
-    answer: Vec<AgentEvent>,
+    answer: Vec<Begun>,
     shells: Vec<OpenShell>,
     /// A compaction, a wait, or a summary in progress.
-    busy: Option<AgentEvent>,
+    busy: Option<Begun>,
+    run: OpenRun,
+}
+
+/// An event whose consequences are in progress.
+#[derive(Clone, Debug)]
+struct Begun {
+    at: Instant,
+    event: AgentEvent,
+}
+
+/// The time of the run.
+#[derive(Debug, Default)]
+struct OpenRun {
+    began: Option<Instant>,
+    /// The start of its latest turn.
+    turn: Option<Instant>,
+    /// How much of it passed before answers of the user.
+    waited: Duration,
+    /// Since when it waits for one.
+    waits_since: Option<Instant>,
+    /// The questions that wait.
+    questions: BTreeSet<String>,
 }
 
 /// A call whose result is not a message yet.
 #[derive(Debug)]
 struct OpenCall {
     id: String,
-    start: AgentEvent,
+    start: Begun,
     /// Its end, or its last update.
     last: Option<AgentEvent>,
 }
@@ -50,7 +73,7 @@ struct OpenCall {
 #[derive(Debug)]
 struct OpenShell {
     id: Option<String>,
-    start: AgentEvent,
+    start: Begun,
     output: String,
 }
 
@@ -74,6 +97,7 @@ impl Opening {
             AgentEvent::Run(event) => self.run(event),
             AgentEvent::Turn(of_turn) => self.turn(of_turn, event),
             AgentEvent::Shell(event) => self.shell(event),
+            AgentEvent::Questions(event) => self.run.asked(event),
             AgentEvent::Task(TaskEvent::Stopped) => self.settle(),
             // The mirror knows them, or they are over.
             _ => {}
@@ -82,10 +106,13 @@ impl Opening {
 
     fn run(&mut self, event: &RunEvent) {
         match event {
+            RunEvent::AgentStart => {
+                self.run = OpenRun { began: Some(Instant::now()), ..OpenRun::default() };
+            }
             RunEvent::AgentSettled { .. } => self.settle(),
             RunEvent::CompactionStart { .. }
             | RunEvent::AutoRetryStart { .. }
-            | RunEvent::BranchSummary { running: true } => self.busy = Some(event.clone().into()),
+            | RunEvent::BranchSummary { running: true } => self.busy = Some(Begun::now(event.clone().into())),
             RunEvent::CompactionEnd { result, .. } => {
                 self.busy = None;
                 result.iter().for_each(|result| self.compacted(result));
@@ -95,10 +122,16 @@ impl Opening {
         }
     }
 
+    /// Notes that a question was answered.
+    pub fn answered(&mut self, id: &str) {
+        self.run.answered(id);
+    }
+
     fn settle(&mut self) {
         self.calls.clear();
         self.answer.clear();
         self.busy = None;
+        self.run = OpenRun::default();
     }
 
     fn compacted(&mut self, result: &CompactionResult) {
@@ -112,19 +145,20 @@ impl Opening {
         match event {
             TurnEvent::MessageStart { message } => {
                 if matches!(**message, Message::Assistant(_)) {
-                    self.answer = vec![whole.clone()];
+                    self.answer = vec![Begun::now(whole.clone())];
                 }
             }
             TurnEvent::MessageUpdate { .. } => self.piece(whole),
             TurnEvent::ToolTitle { tool_call_id, title } => {
                 self.titles.insert(tool_call_id.clone(), title.clone());
                 if !self.answer.is_empty() {
-                    self.answer.push(whole.clone());
+                    self.answer.push(Begun::now(whole.clone()));
                 }
             }
             TurnEvent::MessageEnd { message } => self.message(message),
             TurnEvent::ToolExecutionStart { tool_call_id, .. } => {
-                self.calls.push(OpenCall { id: tool_call_id.clone(), start: whole.clone(), last: None });
+                let start = Begun::now(whole.clone());
+                self.calls.push(OpenCall { id: tool_call_id.clone(), start, last: None });
             }
             TurnEvent::ToolExecutionUpdate { tool_call_id, .. }
             | TurnEvent::ToolExecutionEnd { tool_call_id, .. } => {
@@ -132,14 +166,15 @@ impl Opening {
                     call.last = Some(whole.clone());
                 }
             }
-            TurnEvent::TurnStart | TurnEvent::TurnEnd { .. } | TurnEvent::HelperEvent { .. } => {}
+            TurnEvent::TurnStart => self.run.turn = Some(Instant::now()),
+            TurnEvent::TurnEnd { .. } | TurnEvent::HelperEvent { .. } => {}
         }
     }
 
     fn piece(&mut self, event: &AgentEvent) {
-        let joined = self.answer.last_mut().is_some_and(|last| join(last, event, usize::MAX));
+        let joined = self.answer.last_mut().is_some_and(|last| join(&mut last.event, event, usize::MAX));
         if !joined && !self.answer.is_empty() {
-            self.answer.push(event.clone());
+            self.answer.push(Begun::now(event.clone()));
         }
     }
 
@@ -161,7 +196,7 @@ impl Opening {
     fn shell(&mut self, event: &ShellEvent) {
         match event {
             ShellEvent::BashStart { id, .. } => {
-                let (id, start) = (id.clone(), event.clone().into());
+                let (id, start) = (id.clone(), Begun::now(event.clone().into()));
                 self.shells.push(OpenShell { id, start, output: String::new() });
             }
             ShellEvent::BashExecutionUpdate { id, delta } => {
@@ -219,18 +254,19 @@ impl Opening {
             add(ShellEvent::JobsChanged { jobs: known.jobs.clone() }.into());
         }
         if known.running {
-            add(RunEvent::AgentStart.into());
+            add(earlier(self.run.lasts(), RunEvent::AgentStart.into()));
+            self.run.turn.iter().for_each(|turn| add(earlier(turn.elapsed(), TurnEvent::TurnStart.into())));
         }
         self.calls.iter().for_each(|call| {
-            add(call.start.clone());
+            add(call.start.earlier());
             call.last.iter().cloned().for_each(&mut add);
         });
-        self.answer.iter().cloned().for_each(&mut add);
+        self.answer.iter().map(Begun::earlier).for_each(&mut add);
         for OpenShell { id, start, output } in &self.shells {
-            add(start.clone());
+            add(start.earlier());
             add(ShellEvent::BashExecutionUpdate { id: id.clone(), delta: output.clone() }.into());
         }
-        self.busy.iter().cloned().for_each(&mut add);
+        self.busy.iter().map(Begun::earlier).for_each(&mut add);
         for request in &known.approvals {
             add(QuestionEvent::ApprovalRequested { request: Box::new(request.clone()) }.into());
         }
@@ -239,6 +275,50 @@ impl Opening {
         }
         events
     }
+}
+
+impl Begun {
+    fn now(event: AgentEvent) -> Self {
+        Begun { at: Instant::now(), event }
+    }
+
+    fn earlier(&self) -> AgentEvent {
+        earlier(self.at.elapsed(), self.event.clone())
+    }
+}
+
+impl OpenRun {
+    /// Measures how long questions wait.
+    fn asked(&mut self, event: &QuestionEvent) {
+        match event {
+            QuestionEvent::ApprovalRequested { request } => drop(self.questions.insert(request.id.clone())),
+            QuestionEvent::Asked { id, .. } => drop(self.questions.insert(id.clone())),
+            QuestionEvent::ApprovalEnded { id, .. } | QuestionEvent::AskWithdrawn { id } => {
+                return self.answered(id);
+            }
+        }
+        self.waits_since.get_or_insert_with(Instant::now);
+    }
+
+    fn answered(&mut self, id: &str) {
+        self.questions.remove(id);
+        if self.questions.is_empty() {
+            self.waited += self.waits_since.take().map(|since| since.elapsed()).unwrap_or_default();
+        }
+    }
+
+    /// How long it has lasted, without the time that it has waited for the user.
+    fn lasts(&self) -> Duration {
+        let waits = self.waits_since.map(|since| since.elapsed()).unwrap_or_default();
+        let lasts = self.began.map(|began| began.elapsed()).unwrap_or_default();
+        lasts.saturating_sub(self.waited).saturating_sub(waits)
+    }
+}
+
+/// The event, as something that happened before.
+fn earlier(ago: Duration, event: AgentEvent) -> AgentEvent {
+    let ms = u64::try_from(ago.as_millis()).unwrap_or(u64::MAX);
+    TaskEvent::Earlier { ms, event: Box::new(event) }.into()
 }
 
 impl OpenShell {

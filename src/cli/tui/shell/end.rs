@@ -128,7 +128,7 @@ impl Shell {
 
 /// The line printed after an attached screen: the state of the session, and how to return to it.
 fn detached(server: &Server, session: &str, connection: &Connection) -> String {
-    let again = format!("tau attach {} {session}", server.address());
+    let again = format!("tau attach {}", server.to_return(session));
     match connection {
         Connection::Up => format!("detached; the session continues: {again}"),
         Connection::Lost { why } => {
