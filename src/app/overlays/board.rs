@@ -26,6 +26,8 @@ pub struct BoardView {
     pub message: Option<BoardMessage>,
     /// All sessions, also those that are not shown.
     pub(crate) all: Vec<LiveRow>,
+    /// Whether a key was pressed since it was opened.
+    pub(crate) is_used: bool,
     /// The time of the last query.
     pub(crate) asked: Millis,
 }
@@ -91,6 +93,7 @@ impl BoardView {
 
     /// Handles a key; `page` is the number of rows on the screen.
     pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<BoardChoice> {
+        self.is_used = true;
         if self.message.is_some() {
             return self.message_key(key);
         }

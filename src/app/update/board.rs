@@ -54,11 +54,18 @@ fn ask(model: &mut Model, known: bool, effects: &mut Vec<Effect>) {
 
 /// Fills in the sessions.
 pub(super) fn fill(model: &mut Model, ticket: Ticket, answer: Result<BoardList, UserError>) {
+    let own = model.status.mirror.session.id.clone();
     let Some(view) = model.open::<BoardView>().filter(|view| view.list.ticket == Some(ticket)) else {
         return;
     };
     match answer {
-        Ok(list) => view.fill(list),
+        Ok(list) => {
+            view.fill(list);
+            // What comes later than the session that is open here, as from servers, comes before it.
+            if !view.is_used && view.list.row().is_some_and(|row| row.id == own) {
+                view.list.selected = 0;
+            }
+        }
         Err(error) => view.list.fail(&error),
     }
 }

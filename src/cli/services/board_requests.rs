@@ -16,7 +16,7 @@ use tau_tools::user_error::UserError;
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What the board was last answered.
+/// The last answer to the board.
 #[derive(Debug, Default)]
 pub struct BoardShown {
     /// The number of requests so far.
