@@ -59,15 +59,32 @@ pub fn nearest_folder(path: &Path) -> &Path {
     path.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"))
 }
 
-/// The canonical name of a file, whichever path leads to it: links are followed as far as the path exists.
-/// The key of file versions and of the queue of calls.
+/// The maximum number of links to files that do not exist which are followed, as in the kernel.
+const MAX_LINKS: usize = 40;
+
+/// The canonical name of a file, whichever path leads to it: links are followed as far as the path exists, and to
+/// files that do not exist yet, which a write would create. The key of file versions and of the queue of calls.
 pub fn identity(path: &Path) -> PathBuf {
+    followed(path, &mut MAX_LINKS.clone())
+}
+
+fn followed(path: &Path, links: &mut usize) -> PathBuf {
     if let Ok(canonical) = fs::canonicalize(path) {
         return canonical;
     }
-    match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) if !parent.as_os_str().is_empty() => identity(parent).join(name),
-        _ => path.to_path_buf(),
+    let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) else {
+        return path.to_path_buf();
+    };
+    let parent = followed(parent, links);
+    // The path ends in `..`.
+    let Some(name) = path.file_name() else { return parent.parent().unwrap_or(&parent).to_path_buf() };
+    let own = parent.join(name);
+    match fs::read_link(&own) {
+        Ok(target) if *links > 0 => {
+            *links -= 1;
+            followed(&parent.join(target), links)
+        }
+        _ => own,
     }
 }
 

@@ -337,7 +337,9 @@ impl Command {
             || is_joined && has(TEXTS, &format!("-{last}"))
             || value.is_some_and(|value| {
                 let climbs = value.split('/').any(|part| part == "..");
-                !value.starts_with(['/', '~']) && !value.contains("://") && !climbs
+                // A part of the value may be a path, too: `-o go-template-file=/etc/passwd`.
+                let leads_out = |part: &str| part.starts_with(['/', '~']);
+                !value.split(['=', ',', ':']).any(leads_out) && !value.contains("://") && !climbs
             })
     }
 
@@ -347,6 +349,8 @@ impl Command {
             && !text.is_empty()
             && !text.starts_with(['/', '~', '+', '@'])
             && (!text.contains("::") || !self.name.starts_with("git"))
+            // `host:path` is an address.
+            && (!text.contains(':') || !["git fetch", "git pull"].contains(&self.name))
             && !text.contains("://")
             && !text.contains('=')
             && !text.split('/').any(|part| part == "..")

@@ -265,8 +265,12 @@ pub(super) fn leaves_folders(part: &Part) -> bool {
     let flags = || arguments(part).filter(|word| word.starts_with('-'));
     let has = |letters: &str, long: &str| {
         flags().any(|word| {
-            if word.starts_with("--") {
-                word.starts_with(long)
+            if let Some(name) = word.strip_prefix("--") {
+                // Options may be abbreviated.
+                let name = name.split_once('=').map_or(name, |(name, _)| name);
+                !long.is_empty()
+                    && !name.is_empty()
+                    && (word.starts_with(long) || long[2..].starts_with(name))
             } else {
                 word.contains(|c| letters.contains(c))
             }
@@ -274,17 +278,25 @@ pub(super) fn leaves_folders(part: &Part) -> bool {
     };
     match name.as_ref() {
         "git" => {
+            let compares = git_subcommand(part).is_some_and(|word| word == "diff");
             git_subcommand(part).is_some_and(|word| GIT_NAMES.contains(&word.as_ref()))
                 && !has("", "--no-index")
+                && !(compares && part.words.iter().skip(1).any(may_lead_out))
         }
         "cat" | "head" | "tail" | "wc" | "nl" | "sed" | "awk" | "less" | "file" | "sort" | "cut" | "jq" => {
             true
         }
         "grep" | "egrep" | "fgrep" | "zgrep" => !has("rRd", "--recursive") && !has("", "--d"),
         "cp" | "scp" => !has("aRrd", "--recursive") && !has("", "--archive"),
-        "diff" => !has("r", "--recursive"),
         _ => reads_names_only(part) && name != "rm" || BUILDERS.contains(&name.as_ref()),
     }
+}
+
+/// Whether a word may name something outside of the working directory. Git compares files that it does not track
+/// when one of them is.
+fn may_lead_out(word: &Word) -> bool {
+    let Some(text) = word.literal() else { return true };
+    text.starts_with(['/', '~']) || text.split('/').any(|name| name == "..")
 }
 
 /// Whether a part removes, moves or replaces the folders that it names, or folders below the working

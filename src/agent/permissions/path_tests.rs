@@ -3,6 +3,7 @@
 use super::*;
 
 mod tracked;
+mod variants;
 
 /// A folder with a home and a workspace in it.
 struct Stage {

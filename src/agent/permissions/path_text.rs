@@ -424,10 +424,23 @@ fn alternatives(starts: &[PathText], inner: &[String], behind: &str) -> Vec<Path
     starts.iter().flat_map(joined).collect()
 }
 
-/// The length of a bracket expression after its `[`.
+/// The length of a bracket expression after its `[`. The `]` of a class in it, such as `[:alpha:]`, does not end it.
 fn bracket(rest: &[char]) -> Option<usize> {
-    let start = if matches!(rest.get(1), Some('!' | '^')) { 2 } else { 1 };
-    rest.iter().skip(start + 1).position(|c| *c == ']').map(|at| at + start + 1)
+    let mut at = if matches!(rest.get(1), Some('!' | '^')) { 2 } else { 1 };
+    let first = at;
+    loop {
+        match (rest.get(at)?, rest.get(at + 1)) {
+            (']', _) if at > first => return Some(at),
+            ('[', Some(kind @ (':' | '=' | '.'))) => {
+                let inner = rest.get(at + 2..)?;
+                match inner.windows(2).position(|pair| pair == [*kind, ']']) {
+                    Some(length) => at += length + 4,
+                    None => at += 1,
+                }
+            }
+            _ => at += 1,
+        }
+    }
 }
 
 /// The alternatives in `{…}`, and the length of all of it.

@@ -39,7 +39,7 @@ const NPM_RUNS: &[&str] = words!(
          --shell --git --viewer --editor --call --userconfig --globalconfig --onload-script pkg"
 );
 /// Options that make compilers run other programs.
-const COMPILER: &[&str] = words!("-wrapper ^-B -fplugin -specs --specs -fuse-ld --ld-path");
+const COMPILER: &[&str] = words!("-wrapper ^@ ^-B -fplugin -specs --specs -fuse-ld --ld-path");
 
 const PROGRAMS: &[Program] = &[
     Program {

@@ -50,7 +50,7 @@ pub(super) const GIT_RUNS: &[&str] = words!(
          show:--ext-diff difftool--helper: mergetool--lib: subtree:--exec imap-send: \
          request-pull: quiltimport: replay: merge:-s merge:--strategy rebase:-s \
          rebase:--strategy pull:-s pull:--strategy cherry-pick:--strategy revert:--strategy \
-         apply:--unsafe-paths"
+         merge-index: apply:--unsafe-paths"
 );
 
 /// The subcommands of git. Another word may be an alias.
@@ -138,6 +138,10 @@ pub(super) fn same(program: &str, word: &str, subcommand: &str) -> Same {
             (None, _) => may(is_start),
             _ => Same::No,
         },
+        // `docker image push` is `docker push`.
+        "docker" | "podman" | "nerdctl" => {
+            may(["image", "container", "system", "builder", "buildx"].contains(&word))
+        }
         program => may(is_start && has(ABBREVIATING, program)),
     }
 }

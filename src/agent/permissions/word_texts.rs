@@ -108,9 +108,9 @@ fn patterns(raw: &[Raw]) -> Vec<Atom> {
             Raw::Glob('*') => Atom::Mark(Mark::Name),
             Raw::Glob('?') => Atom::Mark(Mark::One),
             Raw::Glob('[') => match bracket(raw.get(at..).unwrap_or_default()) {
-                Some(length) => {
+                Some((length, mark)) => {
                     at += length;
-                    Atom::Mark(Mark::One)
+                    Atom::Mark(mark)
                 }
                 None => Atom::Mark(Mark::Char('[')),
             },
@@ -121,11 +121,19 @@ fn patterns(raw: &[Raw]) -> Vec<Atom> {
     found
 }
 
-/// The length of a bracket expression after its `[`. One with a `/` in it is not a bracket expression.
-fn bracket(rest: &[Raw]) -> Option<usize> {
+/// The length of a bracket expression after its `[`, and what it stands for. One with a `/` in it is not a
+/// bracket expression. Where its end is not certain, as that of `[[:alpha:]]` and `[[.a.]]`, the rest of the
+/// name may be anything.
+fn bracket(rest: &[Raw]) -> Option<(usize, Mark)> {
+    let is = |piece: Option<&Raw>, sought: &[char]| matches!(piece, Some(Raw::Char(c) | Raw::Glob(c)) if sought.contains(c));
     let negated = matches!(rest.first(), Some(Raw::Char('!' | '^')));
     let start = usize::from(negated) + 1;
     let end = rest.iter().skip(start).position(|piece| *piece == Raw::Glob(']'))? + start;
     let inner = rest.get(..end)?;
-    (!inner.contains(&Raw::Char('/'))).then_some(end + 1)
+    let opens = |at: usize| is(inner.get(at), &['[']) && is(inner.get(at + 1), &[':', '=', '.']);
+    if (0..inner.len()).any(opens) {
+        let name = rest.iter().position(|piece| is(Some(piece), &['/'])).unwrap_or(rest.len());
+        return Some((name, Mark::Name));
+    }
+    (!inner.contains(&Raw::Char('/'))).then_some((end + 1, Mark::One))
 }

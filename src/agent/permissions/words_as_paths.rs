@@ -427,16 +427,21 @@ impl<'a> Scene<'a> {
         } else {
             Vec::new()
         };
-        let values = part.values.iter().filter(|_| !part.words.is_empty()).map(|(_, word)| (1, word));
+        // A variable of the shell names nothing until a command gets it, except the file of its history.
+        let is_used = |name: &str| !part.words.is_empty() || name == "HISTFILE";
+        let values = part.values.iter().filter(|(name, _)| is_used(name)).map(|(_, word)| (1, word));
         for (index, word) in part.words.iter().enumerate().chain(values) {
             if super::folders::is_text(part, index) {
                 continue;
             }
-            for text in self.word_texts(part, word) {
+            let (texts, is_found) = self.word_texts(part, word);
+            // What `find` has found is named from where it runs, wherever it runs the command.
+            let elsewhere = part.elsewhere && !is_found;
+            for text in texts {
                 let (whole, inner) = candidates(&text, index == 0);
                 for candidate in whole {
                     let counts = changes || candidate.marks().contains(&Mark::Char('/'));
-                    for path in self.paths(&candidate, part.elsewhere, index < MAX_RESOLVED).iter() {
+                    for path in self.paths(&candidate, elsewhere, index < MAX_RESOLVED).iter() {
                         let counts = counts || matches!(path, NamedPath::Known(_)) && path.is_there();
                         named.push(Named { path: path.clone(), how: Naming::Word, counts });
                     }
@@ -461,12 +466,12 @@ impl<'a> Scene<'a> {
         named
     }
 
-    /// The texts of a word; if `find` fills it in, the results of the search.
-    fn word_texts(&self, part: &Part, word: &Word) -> Vec<PathText> {
+    /// The texts of a word; if `find` fills it in, the results of the search. The second value tells which.
+    fn word_texts(&self, part: &Part, word: &Word) -> (Vec<PathText>, bool) {
         let is_whole = matches!(word.pieces.as_slice(), [Piece::Text(text), Piece::Unknown] if text == "{}");
         match part.outer.last().filter(|_| is_whole) {
-            Some((outer, _)) => self.found(outer),
-            None => self.texts(word),
+            Some((outer, _)) => (self.found(outer), true),
+            None => (self.texts(word), false),
         }
     }
 

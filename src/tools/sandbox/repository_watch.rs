@@ -1,10 +1,13 @@
 //! Undoes changes to repositories that would make git run something and that no mount could prevent.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use rustix::fs::Access;
 
 use super::nested_git::{self, GitLinks};
 use super::protected;
@@ -15,6 +18,8 @@ use crate::process::ChildEnv;
 /// Files that must not appear in a repository or the folder of a working tree: git would read its
 /// configuration or that of others from there, or run programs they name.
 const MUST_NOT_APPEAR: [&str; 4] = ["commondir", "config.worktree", "info/attributes", "modules"];
+/// Folders of a repository that must not become links: what must not appear would lie elsewhere.
+const MUST_STAY_FOLDERS: [&str; 2] = ["info", "rebase-merge"];
 /// The remaining steps of a rebase. Lines with `exec` are commands.
 const TO_DO: &str = "rebase-merge/git-rebase-todo";
 /// The largest such list that is read, in bytes.
@@ -39,6 +44,8 @@ struct Repository {
     links: GitLinks,
     /// The submodules that have a repository.
     with_git: BTreeSet<PathBuf>,
+    /// Its `HEAD`, if git takes it for a repository.
+    head: Option<Vec<u8>>,
 }
 
 impl RepositoryWatch {
@@ -60,20 +67,47 @@ impl Repository {
         let links = nested_git::git_links(&dir);
         let has_git = |link: &&PathBuf| exists(&top.join(link).join(".git"));
         Repository {
-            there: candidates(&dir).filter(|path| exists(path)).collect(),
+            there: candidates(&dir).chain(linked(&dir)).filter(|path| exists(path)).collect(),
             commands: to_do_lists(&dir).flat_map(|list| commands(&read(&list))).collect(),
             with_git: links.iter().filter(has_git).cloned().collect(),
             links,
+            head: head(&dir).filter(|_| PARTS.iter().all(|part| is_open(&dir.join(part)))),
             top,
             dir,
         }
     }
 
     fn settle(&self) -> Vec<PathBuf> {
-        let appeared = candidates(&self.dir).filter(|path| !self.there.contains(path) && remove(path));
-        let mut undone: Vec<PathBuf> = appeared.collect();
+        let mut undone = self.restore();
+        let is_new = |path: &PathBuf| !self.there.contains(path);
+        undone.extend(linked(&self.dir).filter(|path| is_new(path) && remove(path)));
+        undone.extend(candidates(&self.dir).filter(|path| is_new(path) && remove(path)));
         undone.extend(to_do_lists(&self.dir).filter(|list| self.without_new_commands(list)));
         undone.extend(self.settle_links());
+        undone
+    }
+
+    /// Restores what makes git take this for a repository: otherwise it takes the folder around it for one, with
+    /// settings that the command may have written.
+    fn restore(&self) -> Vec<PathBuf> {
+        let Some(before) = &self.head else { return Vec::new() };
+        let mut undone = Vec::new();
+        for folder in PARTS.map(|part| self.dir.join(part)).into_iter().filter(|folder| !is_open(folder)) {
+            if !folder.is_dir() {
+                remove(&folder);
+                fs::create_dir(&folder).ok();
+            }
+            fs::set_permissions(&folder, Permissions::from_mode(0o755)).ok();
+            undone.push(folder);
+        }
+        if head(&self.dir).is_none() {
+            let path = self.dir.join(HEAD);
+            if path.is_dir() {
+                remove(&path);
+            }
+            replace(&path, before).ok();
+            undone.push(path);
+        }
         undone
     }
 
@@ -143,6 +177,37 @@ impl Repository {
     }
 }
 
+/// The file that says which branch is checked out.
+const HEAD: &str = "HEAD";
+/// The folders that a repository has: itself, its objects and its branches.
+const PARTS: [&str; 3] = ["", "objects", "refs"];
+
+/// The `HEAD` of a repository, if git accepts it: a branch, or the name of a commit.
+fn head(dir: &Path) -> Option<Vec<u8>> {
+    let path = dir.join(HEAD);
+    let bytes = match fs::read_link(&path) {
+        Ok(target) => {
+            return target.starts_with("refs").then(|| format!("ref: {}\n", target.display()).into());
+        }
+        Err(_) => read(&path),
+    };
+    let text = bytes.trim_end();
+    let is_branch = text.strip_prefix("ref:").is_some_and(|name| name.trim_start().starts_with("refs/"));
+    let is_commit = [40, 64].contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_branch || is_commit).then(|| bytes.into_bytes())
+}
+
+/// Whether it is a folder that can be entered.
+fn is_open(folder: &Path) -> bool {
+    folder.is_dir() && rustix::fs::access(folder, Access::EXEC_OK).is_ok()
+}
+
+/// The folders of a repository that are links.
+fn linked(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let folders = MUST_STAY_FOLDERS.map(|name| dir.join(name)).into_iter();
+    folders.filter(|folder| folder.is_symlink())
+}
+
 /// The forbidden files of a repository and its working trees.
 fn candidates(dir: &Path) -> impl Iterator<Item = PathBuf> {
     let names = MUST_NOT_APPEAR.map(|name| dir.join(name)).into_iter();
@@ -191,5 +256,56 @@ fn remove(path: &Path) -> bool {
         Err(_) => false,
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path).is_ok(),
         Ok(_) => FileAt::find(path).and_then(|at| at.remove(false)).is_ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_stays_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = folder.path().join(".git");
+        for part in ["objects", "refs/heads", "info"] {
+            fs::create_dir_all(git.join(part)).unwrap();
+        }
+        fs::write(git.join(HEAD), "ref: refs/heads/main\n").unwrap();
+        fs::write(git.join("config"), "[core]\n").unwrap();
+        let elsewhere = folder.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        fs::write(elsewhere.join("attributes"), "* diff=x\n").unwrap();
+        let watch = RepositoryWatch::new(&[folder.path().to_path_buf()]);
+        assert!(watch.settle().is_empty(), "nothing was changed");
+        let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, git.join(at)).unwrap();
+        let changes: [(&str, &dyn Fn()); 9] = [
+            ("HEAD", &|| fs::remove_file(git.join(HEAD)).unwrap()),
+            ("HEAD", &|| fs::write(git.join(HEAD), "").unwrap()),
+            ("HEAD", &|| {
+                fs::remove_file(git.join(HEAD)).unwrap();
+                fs::create_dir(git.join(HEAD)).unwrap();
+            }),
+            ("HEAD", &|| {
+                fs::remove_file(git.join(HEAD)).unwrap();
+                link("config", HEAD);
+            }),
+            ("refs", &|| fs::remove_dir_all(git.join("refs")).unwrap()),
+            ("objects", &|| fs::rename(git.join("objects"), git.join("ob")).unwrap()),
+            ("objects", &|| {
+                fs::remove_dir(git.join("objects")).unwrap();
+                fs::write(git.join("objects"), "").unwrap();
+            }),
+            ("info", &|| {
+                fs::remove_dir(git.join("info")).unwrap();
+                link("../elsewhere", "info");
+            }),
+            ("rebase-merge", &|| link("../elsewhere", "rebase-merge")),
+        ];
+        for (name, change) in changes {
+            change();
+            assert_eq!(watch.settle(), [git.join(name)]);
+            assert!(head(&git).is_some() && PARTS.iter().all(|part| is_open(&git.join(part))), "{name}");
+            assert!(linked(&git).next().is_none() && watch.settle().is_empty(), "{name}");
+        }
     }
 }

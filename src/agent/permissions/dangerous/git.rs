@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use super::Lost;
 use super::targets::Targets;
 use crate::permissions::programs::Program;
-use crate::permissions::shell::Word;
+use crate::permissions::shell::{Piece, Word};
 
 /// Branches that are shared with others.
 const DEFAULT_BRANCHES: [&str; 5] = ["main", "master", "trunk", "develop", "HEAD"];
@@ -16,11 +16,29 @@ const DEFAULT_BRANCHES: [&str; 5] = ["main", "master", "trunk", "develop", "HEAD
 pub(super) fn lost(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost> {
     let program = Program::named("git")?;
     let (places, _) = program.subcommand(words);
-    places.into_iter().find_map(|at| {
+    let forced = words.iter().filter_map(Word::literal).find(|text| is_forcing_setting(text));
+    let is_push = |at: usize| words.get(at).and_then(Word::literal).is_some_and(|word| word == "push");
+    if let Some(setting) = forced.filter(|_| places.clone().any(is_push)) {
+        let text = format!("it pushes with {setting}: commits that only the remote has may be lost");
+        return Some((text, Some(vec!["git".to_owned(), "push".to_owned(), setting.into_owned()])));
+    }
+    let mut places = places;
+    places.find_map(|at| {
         let subcommand = words.get(at)?.literal()?.into_owned();
         let rest = words.get(at + 1..).unwrap_or_default();
         let lost = match subcommand.as_str() {
-            "push" => push(rest, targets),
+            "push" | "send-pack" => push(rest, targets),
+            "rm" if option(rest, "n", "dry-run").is_none() && option(rest, "", "cached").is_none() => {
+                option(rest, "f", "force")
+                    .and_then(|_| whole_tree(rest, elsewhere, targets))
+                    .map(|whole| ("git rm loses every change that is not committed".to_owned(), Some(whole)))
+            }
+            "checkout-index" => option(rest, "f", "force")
+                .filter(|_| option(rest, "a", "all").is_some())
+                .map(|option| (lose("git checkout-index"), Some(option))),
+            "read-tree" => option(rest, "", "reset")
+                .filter(|_| option(rest, "u", "").is_some())
+                .map(|option| (lose("git read-tree --reset"), Some(option))),
             "clean" => clean(words, rest),
             "reset" => option(rest, "", "hard").map(|option| (lose("git reset --hard"), Some(option))),
             "checkout" | "switch" => checkout(&subcommand, rest, elsewhere, targets),
@@ -43,6 +61,14 @@ pub(super) fn lost(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Op
         };
         lost.map(|(text, option)| (text, option.map(|option| named(Some(option)))))
     })
+}
+
+/// Whether a word sets what makes every push a forced one: `-c remote.origin.push=+HEAD:main`.
+fn is_forcing_setting(text: &str) -> bool {
+    let Some((name, value)) = text.split_once('=') else { return false };
+    let name = name.to_lowercase();
+    name.starts_with("remote.")
+        && (name.ends_with(".mirror") && value != "false" || name.ends_with(".push") && value.contains('+'))
 }
 
 fn lose(what: &str) -> String {
@@ -77,7 +103,7 @@ fn push(words: &[Word], targets: &Targets<'_>) -> Option<(String, Option<String>
             continue;
         }
         if !literal.as_deref().is_some_and(|text| text.starts_with('-')) {
-            operands.push(literal.map(Cow::into_owned));
+            operands.push(literal.map(Cow::into_owned).or_else(|| patterned(word)));
         }
     }
     let mut operands = operands.into_iter();
@@ -122,6 +148,16 @@ fn push(words: &[Word], targets: &Targets<'_>) -> Option<(String, Option<String>
         };
         Some((text, Some(named)))
     })
+}
+
+/// A word with patterns, as written: refs have patterns of their own, and the shell finds no file for it.
+fn patterned(word: &Word) -> Option<String> {
+    let text = |piece: &Piece| match piece {
+        Piece::Text(text) => Some(text.clone()),
+        Piece::Glob(c) => Some(c.to_string()),
+        Piece::Home | Piece::Variable(_) | Piece::Unknown => None,
+    };
+    word.pieces.iter().map(text).collect()
 }
 
 /// Whether a branch is the default of a remote repository, as far as it is recorded here.

@@ -142,7 +142,7 @@ impl<'a> Targets<'a> {
         while path.file_name().and_then(|name| name.to_str()).is_some_and(is_all) {
             path.pop();
         }
-        let text = path.to_str()?.to_owned();
+        let text = without_classes(path.to_str()?);
         let is_pattern = text.contains(['*', '?', '[']);
         let glob = GlobBuilder::new(&text).literal_separator(true).build().ok()?.compile_matcher();
         let real = if is_pattern { path.clone() } else { normalised(&followed(&path)) };
@@ -166,8 +166,25 @@ impl<'a> Targets<'a> {
         if let Some(workspace) = workspace.into_iter().find(above) {
             return Some(Loss::Workspace(workspace.clone()));
         }
-        (path.file_name().is_some_and(|name| name == ".git")).then_some(Loss::History(path))
+        let is_history = match path.parent().filter(|_| is_pattern) {
+            Some(parent) => glob.is_match(parent.join(".git")),
+            None => path.file_name().is_some_and(|name| name == ".git"),
+        };
+        is_history.then_some(Loss::History(path))
     }
+}
+
+/// A pattern in which names with classes, such as `[[:alpha:]]`, are any names from there on.
+fn without_classes(pattern: &str) -> String {
+    let name = |name: &str| {
+        let class = ["[:", "[=", "[."].iter().filter_map(|open| name.find(open)).min();
+        let start = class.and_then(|class| name.get(..class)?.find('['));
+        match (start, class) {
+            (Some(start), Some(_)) => format!("{}*", name.get(..start).unwrap_or_default()),
+            _ => name.to_owned(),
+        }
+    };
+    pattern.split('/').map(name).collect::<Vec<_>>().join("/")
 }
 
 /// The texts that a word with braces stands for, if they are plain lists.

@@ -218,8 +218,7 @@ impl Judge<'_> {
             }
             match &path {
                 NamedPath::Known(known) => {
-                    let is_far = known.plain.parent() != Some(&*self.places.workspace.plain);
-                    if counts && (how != Naming::InText || is_far) {
+                    if counts && (how != Naming::InText || self.is_far(known)) {
                         self.check_protected_path(known, is_used, findings);
                     }
                     if how == Naming::Word && counts && links::is_folder(&known.real) {
@@ -244,9 +243,15 @@ impl Judge<'_> {
             let words =
                 part.words.iter().take(1).cloned().chain(part.texts.iter().map(|it| Word::of_text(it)));
             let read = Part { words: words.collect(), elsewhere: part.elsewhere, ..Part::default() };
-            for Named { path, .. } in scene.named(&read, true).iter().filter(|it| it.how == Naming::InText) {
+            for Named { path, .. } in scene.named(&read, true).iter().filter(|it| it.how != Naming::Through) {
                 self.check_path_rules(path, Use::Read, None, Naming::InText, findings);
                 self.check_path_rules(path, Use::Write, None, Naming::InText, findings);
+                match path {
+                    NamedPath::Known(known) if self.is_far(known) => {
+                        self.check_protected_path(known, Use::Write, findings);
+                    }
+                    NamedPath::Known(_) | NamedPath::Partly(_) => {}
+                }
             }
         }
         if folders::searches_here(part, |word| scene.is_there(word)) {
@@ -258,6 +263,11 @@ impl Judge<'_> {
         if !only_reads && let Some(kind) = writers::writes(part) {
             findings.extend(self.may_touch(kind));
         }
+    }
+
+    /// Whether a path is not directly in the workspace: a name in a text is more likely a word than a file there.
+    fn is_far(&self, path: &JudgedPath) -> bool {
+        path.plain.parent() != Some(&*self.places.workspace.plain)
     }
 
     /// Secrets currently in a folder.

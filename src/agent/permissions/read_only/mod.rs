@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use super::path_pattern::JudgedPath;
 use super::shell::{Part, Word};
+use super::subcommands::words;
 
 pub(super) use repository::{NotKnown, objection_when_hardened, tracked};
 
@@ -225,24 +226,17 @@ pub(super) fn evaluates(part: &Part) -> bool {
         "test", "[", "printf", "unset", "read", "declare", "typeset", "local", "export", "readonly", "let",
         "getopts", "set", "hash",
     ];
-    const OBEYED: [&str; 12] = [
-        "PATH",
-        "IFS",
-        "PS0",
-        "PS4",
-        "ENV",
-        "BASH_ENV",
-        "SHELLOPTS",
-        "BASHOPTS",
-        "PROMPT_COMMAND",
-        "PAGER",
-        "EDITOR",
-        "VISUAL",
-    ];
+    const OBEYED: &[&str] = words!(
+        "PATH IFS PS0 PS1 PS2 PS4 ENV BASHOPTS SHELLOPTS PROMPT_COMMAND PAGER EDITOR VISUAL FCEDIT HISTFILE CDPATH \
+         OPTIND RANDOM SRANDOM SECONDS HISTCMD LINENO GROUPS DIRSTACK PIPESTATUS FUNCNAME FUNCNEST EPOCHSECONDS \
+         EPOCHREALTIME HISTSIZE HISTFILESIZE TMOUT COLUMNS LINES IGNOREEOF INPUTRC EXECIGNORE"
+    );
     let name = part.words.first().and_then(Word::literal).unwrap_or_default();
     let obeyed = |name: &String| {
         OBEYED.contains(&name.as_str())
-            || ["LD_", "DYLD_", "GIT_", "BASH_FUNC"].iter().any(|start| name.starts_with(start))
+            || ["LD_", "DYLD_", "GIT_", "BASH", "COMP", "READLINE_"]
+                .iter()
+                .any(|start| name.starts_with(start))
     };
     BUILTINS.contains(&name.as_ref()) || part.assigned.iter().any(obeyed)
 }

@@ -124,7 +124,19 @@ const UNSEEN: [(&str, &str); 12] = [
 /// Whether the wrapper itself must be allowed, not only the command that it runs.
 pub(super) fn is_judged(words: &[Word]) -> bool {
     let name = words.first().and_then(Word::literal).unwrap_or_default();
-    WRAPPERS.iter().any(|wrapper| wrapper.judged && wrapper.name == base(&name)) || base(&name) == "find"
+    let options = || words.iter().skip(1);
+    match base(&name) {
+        "find" => true,
+        // It reads the file that `-a` names.
+        "xargs" => options().any(|word| {
+            let text = word.literal().unwrap_or_default();
+            text.starts_with("--a") || text.starts_with('-') && !text.starts_with("--") && text.contains('a')
+        }),
+        // Programs write to the files that some variables name.
+        "env" => options()
+            .any(|word| given(word).is_some() && word.literal().is_none_or(|text| text.contains(['/', '~']))),
+        name => WRAPPERS.iter().any(|wrapper| wrapper.judged && wrapper.name == name),
+    }
 }
 
 /// Whether further arguments may make it run another command.

@@ -4,6 +4,15 @@ use super::*;
 use Verdict::{Allow, Ask, Deny};
 
 const DANGEROUS: &[&str] = &[
+    "git push o +refs/heads/*:refs/heads/*",
+    "git -c remote.o.push=+HEAD:main push o",
+    "git -c remote.o.mirror=true push o",
+    "git send-pack --force . HEAD:main",
+    "git checkout-index -fa",
+    "git read-tree -u --reset HEAD",
+    "git rm -rf .",
+    "rm -rf /home/m[[:alpha:]]",
+    "rm -rf .gi[[:alpha:]]",
     "rm -rf /",
     "rm -rf /*",
     "rm -fr //",
