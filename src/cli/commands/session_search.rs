@@ -21,9 +21,11 @@ pub(crate) fn run(args: &SessionsArgs, query: &str, limit: usize) -> Result<Exit
     let environment = Environment::read(&flags, OnBadConfig::Refuse)?;
     let root = environment.settings.session_root(&environment.paths);
     let here = std::env::current_dir().map_err(Refusal::config)?;
+    let others = places(&root);
+    others.troubles().iter().for_each(|trouble| warn(trouble));
     let scope = SearchScope {
         root: &root,
-        others: &places(&root),
+        others: &others,
         cwd: Some(here.as_path()).filter(|_| !args.all),
         index: &environment.paths.search_index(),
         list_index: &environment.paths.session_index(),

@@ -237,10 +237,12 @@ fn listed(args: &SessionsArgs) -> Result<Exit, Refusal> {
     let index = environment.paths.session_index();
     let (mut known, mut rows) = (SessionIndex::load(&index), Vec::new());
     let cwd = Some(here.as_path()).filter(|_| !args.all);
-    list_all(&root, &places(&root), cwd, &mut known, &mut |row| {
+    let others = places(&root);
+    list_all(&root, &others, cwd, &mut known, &mut |row| {
         rows.push(row);
         true
     });
+    others.troubles().iter().for_each(|trouble| warn(trouble));
     if let Err(error) = known.save(&index) {
         tracing::warn!(%error, "the index of sessions could not be written");
     }

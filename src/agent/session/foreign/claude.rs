@@ -4,7 +4,7 @@
 //! calls are attached to their lines; here they follow each other, because all of them are sent.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use super::content::{number_of, text_of};
 use super::draft::{At, CallResult, Conversation, Draft, empty_answer};
 use super::scan;
 use crate::session::entry::{Body, millis};
-use tau_protocol::message::{BashExecution, Block, Message, StopReason, Usage, UserContent};
+use tau_protocol::message::{BashExecution, Block, Message, StopReason, Usage};
 use tau_protocol::model::Api;
 use tau_tools::Content;
 
@@ -43,8 +43,9 @@ impl<'a> Glance<'a> {
         serde_json::from_slice::<Glance<'a>>(line).ok().filter(|glance| glance.kind.is_some())
     }
 
-    /// The text of a user message; `None` for other lines.
-    pub(super) fn prompt(&self) -> Option<String> {
+    /// The text of a user message; `None` for other lines, and for a command of the program itself, which the
+    /// message before may have announced.
+    pub(super) fn prompt(&self, is_announced: bool) -> Option<String> {
         if self.kind.as_deref() != Some("user")
             || self.is_meta
             || self.is_sidechain
@@ -54,14 +55,54 @@ impl<'a> Glance<'a> {
         }
         let message: Value = serde_json::from_str(self.message?.get()).ok()?;
         let content = message.get("content")?;
+        let text_said = |text| Some(own_words(text)).filter(|text: &&str| !text.is_empty());
         let first = match content {
-            Value::String(text) => Some(text.as_str()),
-            Value::Array(blocks) => blocks.iter().find_map(|block| text_of(block, "text")),
+            Value::String(text) => text_said(text.as_str()),
+            Value::Array(blocks) => {
+                blocks.iter().filter_map(|block| text_of(block, "text")).find_map(text_said)
+            }
             _ => None,
         };
         match typed(first?) {
-            Typed::Prompt(text) => Some(text),
+            Typed::Slash(_) if is_announced => None,
+            Typed::Prompt(text) | Typed::Slash(text) => Some(text),
             _ => None,
+        }
+    }
+
+    /// Whether the program says that a command for itself follows.
+    pub(super) fn is_caveat(&self) -> bool {
+        let message = self.message.filter(|_| self.is_meta).map(|message| message.get().as_bytes());
+        message.is_some_and(|text| memchr::memmem::find(text, CAVEAT.as_bytes()).is_some())
+    }
+}
+
+/// What the program says before a command for itself, which the model is not to answer.
+const CAVEAT: &str = "Caveat: The messages below";
+
+/// Commands that are for the program itself, whatever stands before them.
+const FOR_ITSELF: [&str; 12] = [
+    "/clear", "/compact", "/config", "/context", "/cost", "/exit", "/login", "/logout", "/model", "/rename",
+    "/resume", "/status",
+];
+
+/// Elements in a prompt that the program or an editor has written.
+const NOTES: [&str; 5] =
+    ["ide_opened_file", "ide_selection", "ide_diagnostics", "system-reminder", "local-command-caveat"];
+
+/// The text of a prompt behind such elements.
+fn own_words(text: &str) -> &str {
+    let mut rest = text;
+    loop {
+        let trimmed = rest.trim_start();
+        let note = NOTES.iter().find_map(|name| {
+            let inner = trimmed.strip_prefix('<')?.strip_prefix(*name)?.strip_prefix('>')?;
+            Some(inner.split_once(&format!("</{name}>")).map_or("", |(_, behind)| behind))
+        });
+        match note {
+            Some(behind) => rest = behind,
+            None if rest.len() == text.len() => return text,
+            None => return trimmed,
         }
     }
 }
@@ -92,6 +133,8 @@ pub(super) fn is_line(line: &[u8]) -> bool {
 #[derive(Debug, PartialEq)]
 enum Typed {
     Prompt(String),
+    /// A command that is a prompt, unless the program does it itself.
+    Slash(String),
     /// A shell command.
     Command(String),
     /// The output of a command.
@@ -109,7 +152,10 @@ fn typed(text: &str) -> Typed {
     if trimmed.starts_with("<command-name>") || trimmed.starts_with("<command-message>") {
         let name = inner("command-name").unwrap_or_default();
         let arguments = inner("command-args").unwrap_or_default();
-        return Typed::Prompt(format!("{name} {arguments}").trim().to_owned());
+        if FOR_ITSELF.contains(&name.as_str()) {
+            return Typed::Nothing;
+        }
+        return Typed::Slash(format!("{name} {arguments}").trim().to_owned());
     }
     if trimmed.starts_with("<bash-input>") {
         return Typed::Command(inner("bash-input").unwrap_or_default());
@@ -119,11 +165,18 @@ fn typed(text: &str) -> Typed {
             (inner("bash-stdout").unwrap_or_default(), inner("bash-stderr").unwrap_or_default());
         return Typed::Output(out + &errors);
     }
-    let is_note = ["<local-command-", "Caveat: The messages below", "[Request interrupted by user"];
+    let is_note = ["<local-command-", CAVEAT, "[Request interrupted by user"];
     if is_note.iter().any(|start| trimmed.starts_with(start)) {
         return Typed::Nothing;
     }
     Typed::Prompt(text.to_owned())
+}
+
+/// The number of transcripts of subagents, which have files of their own in a folder beside that of their session.
+pub(super) fn subagents(path: &Path) -> usize {
+    let entries =
+        std::fs::read_dir(path.with_extension("").join("subagents")).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.path().extension().is_some_and(|end| end == "jsonl")).count()
 }
 
 /// The conversation in the lines of a file, or in those of its end.
@@ -152,6 +205,8 @@ struct Reader {
     compacted: u64,
     /// A user command whose output comes next.
     command: Option<String>,
+    /// Whether the previous message announces a command for the program itself.
+    is_announced: bool,
 }
 
 impl Reader {
@@ -268,12 +323,18 @@ impl Reader {
             }
         }
         let mut blocks = self.draft.blocks(content);
+        let is_announced = std::mem::take(&mut self.is_announced);
         if flag("isMeta") {
+            self.is_announced = texts(&blocks).contains(CAVEAT);
             return self.hidden(id, last.or(parent), time, &blocks).or(last);
         }
+        // What an editor or the program has added is for the model; the user did not say it.
+        let notes = split_notes(&mut blocks);
+        last = self.hidden("", last.or(parent), time, &notes).or(last);
         if let [Block::Text { text, .. }, ..] = blocks.as_mut_slice() {
             match typed(text) {
-                Typed::Prompt(prompt) => *text = prompt,
+                Typed::Slash(_) if is_announced => return last,
+                Typed::Prompt(prompt) | Typed::Slash(prompt) => *text = prompt,
                 Typed::Command(command) => {
                     self.command = Some(command);
                     return last;
@@ -294,13 +355,7 @@ impl Reader {
         if text.trim().is_empty() || typed(&text) == Typed::Nothing {
             return None;
         }
-        let body = Body::CustomMessage {
-            custom_type: "claude.meta".to_owned(),
-            content: UserContent::Text(text),
-            display: false,
-            details: None,
-        };
-        Some(self.draft.add(id, parent, time, body))
+        Some(self.draft.note(id, parent, time, "claude.meta", text))
     }
 
     /// Adds a command that the user ran, once its output is available.
@@ -343,6 +398,22 @@ impl Reader {
     }
 }
 
+/// Takes what the program or an editor has written out of a prompt, and returns it.
+fn split_notes(blocks: &mut Vec<Block>) -> Vec<Block> {
+    let mut notes = Vec::new();
+    for block in blocks.iter_mut() {
+        let Block::Text { text, .. } = block else { continue };
+        let words = own_words(text);
+        if words.len() < text.len() {
+            let note = text.get(..text.len().saturating_sub(words.len())).unwrap_or_default();
+            notes.push(Block::text(note.trim()));
+            *text = words.to_owned();
+        }
+    }
+    blocks.retain(|block| block.as_text().is_none_or(|text| !text.trim().is_empty()));
+    notes
+}
+
 fn texts(blocks: &[Block]) -> String {
     blocks.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n")
 }
@@ -368,5 +439,66 @@ fn stop_reason(reason: Option<&str>) -> StopReason {
         Some("max_tokens") => StopReason::Length,
         Some("refusal") => StopReason::Error,
         _ => StopReason::Stop,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::entry::Entry;
+    use tau_protocol::message::UserContent;
+
+    /// The entries as text; those that are not shown in brackets.
+    fn told(lines: &[(&str, bool)]) -> Vec<String> {
+        let line = |(number, (text, is_meta)): (usize, &(&str, bool))| {
+            let line = serde_json::json!({
+                "type": "user", "uuid": format!("u{number}"), "isMeta": is_meta, "cwd": "/w",
+                "message": {"role": "user", "content": text},
+            });
+            line.to_string()
+        };
+        let text: Vec<String> = lines.iter().enumerate().map(line).collect();
+        let said = |content: &UserContent| match content {
+            UserContent::Text(text) => text.clone(),
+            UserContent::Blocks(blocks) => texts(blocks),
+        };
+        let text_of = |entry: &Entry| match &entry.body {
+            Body::CustomMessage { content, .. } => format!("({})", said(content)),
+            Body::Message { message } => match message.as_ref() {
+                Message::User(user) => said(&user.content),
+                _ => String::new(),
+            },
+            _ => String::new(),
+        };
+        read(text.join("\n").as_bytes()).entries.iter().map(text_of).collect()
+    }
+
+    #[test]
+    fn only_what_the_user_said_is_a_prompt() {
+        let caveat = ("<local-command-caveat>Caveat: The messages below were</local-command-caveat>", true);
+        let zap = "<command-name>/zap</command-name>\n<command-message>zap</command-message>";
+        assert_eq!(told(&[caveat, (zap, false), ("go on", false)]), ["go on"]);
+        assert_eq!(told(&[(zap, false), ("go on", false)]), ["/zap", "go on"]);
+        let clear = "<command-name>/clear</command-name>\n<command-message>clear</command-message>";
+        assert_eq!(told(&[(clear, false), ("go on", false)]), ["go on"]);
+        let opened = "<ide_opened_file>x.rs</ide_opened_file>\n<ide_selection>fn</ide_selection>\nmend it";
+        assert_eq!(
+            told(&[(opened, false)]),
+            ["(<ide_opened_file>x.rs</ide_opened_file>\n<ide_selection>fn</ide_selection>)", "mend it"]
+        );
+        assert_eq!(told(&[("a <system-reminder> is a tag", false)]), ["a <system-reminder> is a tag"]);
+    }
+
+    #[test]
+    fn transcripts_of_subagents_are_counted() {
+        let place = tempfile::tempdir().unwrap();
+        let session = place.path().join("id.jsonl");
+        assert_eq!(subagents(&session), 0);
+        let folder = place.path().join("id/subagents");
+        std::fs::create_dir_all(&folder).unwrap();
+        for name in ["agent-a.jsonl", "agent-b.jsonl", "agent-a.meta.json"] {
+            std::fs::write(folder.join(name), "{}").unwrap();
+        }
+        assert_eq!(subagents(&session), 2);
     }
 }

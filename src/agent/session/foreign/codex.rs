@@ -15,7 +15,7 @@ use tau_protocol::model::Api;
 use tau_tools::Content;
 
 /// The beginnings of the program's own messages in the user's role, for which tau has its own.
-const OF_PROGRAM: [&str; 7] = [
+const OF_PROGRAM: [&str; 9] = [
     "<environment_context>",
     "<user_instructions>",
     "<permissions instructions>",
@@ -23,7 +23,11 @@ const OF_PROGRAM: [&str; 7] = [
     "<turn_aborted>",
     "<subagent_notification>",
     "# AGENTS.md instructions",
+    "<image name=",
+    "</image>",
 ];
+/// What an editor puts before a prompt, and the heading of the prompt itself.
+const EDITOR: [&str; 2] = ["# Context from my IDE", "## My request for Codex:"];
 
 /// The first line of a file, with the fields that lists need.
 #[derive(Debug, Deserialize)]
@@ -92,7 +96,16 @@ pub(super) fn prompt(line: &[u8]) -> Option<String> {
         .iter()
         .filter_map(|block| text_of(block, "text"))
         .find(|text| !is_of_program(text))
-        .map(str::to_owned)
+        .map(|text| request(text).to_owned())
+}
+
+/// The prompt in a text, without what an editor has put before it.
+fn request(text: &str) -> &str {
+    let [start, heading] = EDITOR;
+    match text.split_once(heading).filter(|_| text.trim_start().starts_with(start)) {
+        Some((_, request)) => request.trim(),
+        None => text,
+    }
 }
 
 fn is_of_program(text: &str) -> bool {
@@ -103,12 +116,15 @@ fn is_of_program(text: &str) -> bool {
 pub(super) fn read(bytes: &[u8]) -> Conversation {
     let mut reader = Reader::default();
     let torn = scan::objects(bytes, |line| reader.line(line));
-    reader.draft.done(reader.cwd.unwrap_or_default(), None, torn)
+    let mut read = reader.draft.done(reader.cwd.unwrap_or_default(), None, torn);
+    read.id = reader.id;
+    read
 }
 
 #[derive(Default)]
 struct Reader {
     draft: Draft,
+    id: String,
     cwd: Option<PathBuf>,
     provider: String,
     model: String,
@@ -133,6 +149,7 @@ impl Reader {
             // A fork has the lines of its parent after its own.
             "session_meta" if self.cwd.is_none() => {
                 self.cwd = Some(text_of(payload, "cwd").unwrap_or_default().into());
+                text_of(payload, "id").unwrap_or_default().clone_into(&mut self.id);
                 self.provider = text_of(payload, "model_provider").unwrap_or("openai").to_owned();
             }
             "turn_context" => {
@@ -186,6 +203,15 @@ impl Reader {
                     return;
                 }
                 self.turns.push(self.leaf);
+                for block in &mut blocks {
+                    let Block::Text { text, .. } = block else { continue };
+                    let words = request(text).to_owned();
+                    if words.len() < text.len() {
+                        let before = std::mem::replace(text, words);
+                        let before = before.split(EDITOR[1]).next().unwrap_or_default().trim().to_owned();
+                        self.leaf = Some(self.draft.note("", self.leaf, self.time, "codex.editor", before));
+                    }
+                }
                 self.leaf = Some(self.draft.user(id, self.leaf, self.time, blocks));
                 self.answer = None;
             }

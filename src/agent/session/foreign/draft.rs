@@ -21,6 +21,8 @@ pub(super) type At = usize;
 /// A conversation of another agent, as tau's entries.
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
+    /// The id of the session, if the lines have it.
+    pub id: String,
     /// The directory it ran in.
     pub cwd: PathBuf,
     pub name: Option<String>,
@@ -73,6 +75,17 @@ impl Draft {
         let content = content_of(blocks);
         let message = Message::User(UserMessage { content, attachments: Vec::new(), timestamp: time });
         self.add(id, parent, time, Body::Message { message: message.into() })
+    }
+
+    /// Adds text for the model that the user did not write, such as what an editor adds to a prompt.
+    pub(super) fn note(&mut self, id: &str, parent: Option<At>, time: i64, kind: &str, text: String) -> At {
+        let body = Body::CustomMessage {
+            custom_type: kind.to_owned(),
+            content: UserContent::Text(text),
+            display: false,
+            details: None,
+        };
+        self.add(id, parent, time, body)
     }
 
     /// Adds an answer of the model.
@@ -178,7 +191,7 @@ impl Draft {
 
     /// The conversation.
     pub(super) fn done(self, cwd: PathBuf, name: Option<String>, skipped: usize) -> Conversation {
-        Conversation { cwd, name, entries: self.entries, left_out: self.left_out, skipped }
+        Conversation { id: String::new(), cwd, name, entries: self.entries, left_out: self.left_out, skipped }
     }
 }
 

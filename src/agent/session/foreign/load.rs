@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::draft::Conversation;
 use super::places::row_of;
 use super::scan::{self, LARGEST};
-use super::{claude, codex, opencode};
+use super::{claude, codex, codex_names, opencode};
 use crate::session::entry::{Body, Entry};
 use crate::session::header::Beginning;
 use crate::session::list;
@@ -85,7 +85,17 @@ impl Session {
             SessionOrigin::Opencode => opencode::read(path, None),
             _ => read_capped(path, LARGEST).map(|bytes| conversation(origin, &bytes)),
         };
-        let read = read.map_err(failed)?;
+        let mut read = read.map_err(failed)?;
+        match origin {
+            SessionOrigin::Codex => read.name = codex_names::name_of(path, &read.id).or(read.name),
+            SessionOrigin::Claude => {
+                let count = claude::subagents(path);
+                if count > 0 {
+                    read.left_out.insert("subagent transcript", count);
+                }
+            }
+            _ => {}
+        }
         if !read.entries.iter().any(|entry| matches!(entry.body, Body::Message { .. })) {
             return Err(SessionError::NotASession(path.to_owned()));
         }

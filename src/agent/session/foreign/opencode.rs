@@ -37,6 +37,8 @@ struct Stored {
     reverted: Option<String>,
     /// The number of messages; 0 if they were not counted.
     messages: u64,
+    /// The number of its subagents' sessions.
+    children: usize,
 }
 
 /// A message with its parts, in order.
@@ -64,6 +66,11 @@ pub(super) fn rows(folder: &Path, cwd: Option<&Path>) -> Vec<SessionRow> {
         Some(rows) => rows,
         None => storage::rows(folder, cwd),
     }
+}
+
+/// What keeps sessions out of lists, in a sentence.
+pub(super) fn trouble(folder: &Path) -> Option<String> {
+    database::trouble(&folder.join("opencode.db"))
 }
 
 /// The list row of a session.
@@ -114,6 +121,7 @@ fn conversation(stored: Stored, messages: Vec<StoredMessage>) -> Conversation {
             _ => {}
         }
     }
+    (0..stored.children).for_each(|_| reader.draft.leave_out("subagent transcript"));
     let is_named = !UNTITLED.iter().any(|start| stored.title.starts_with(start));
     let name = Some(stored.title).filter(|title| is_named && !title.trim().is_empty());
     reader.draft.done(stored.directory, name, 0)
@@ -129,16 +137,22 @@ struct Reader {
 
 impl Reader {
     fn user(&mut self, message: &StoredMessage) {
-        let mut blocks = Vec::new();
+        let (mut blocks, mut notes) = (Vec::new(), Vec::new());
         for part in &message.parts {
             match text_of(part, "type").unwrap_or_default() {
                 "text" if flag(part, "ignored") => {}
+                // The program has added it to the prompt, as the text of a file.
+                "text" if flag(part, "synthetic") => notes.extend(text_of(part, "text").map(str::to_owned)),
                 "text" => blocks.extend(text_of(part, "text").map(Block::text)),
                 "file" => blocks.extend(self.file(part)),
                 // It asks for the next summary.
                 "compaction" => return,
                 _ => {}
             }
+        }
+        for note in notes {
+            self.leaf =
+                Some(self.draft.note("", self.leaf, created(&message.data), "opencode.synthetic", note));
         }
         if !blocks.is_empty() {
             self.leaf = Some(self.draft.user(&message.id, self.leaf, created(&message.data), blocks));

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::sniff::sniff;
-use super::{claude, codex, opencode, scan};
+use super::{claude, codex, codex_names, opencode, scan};
 use crate::session::entry::millis;
 use crate::session::list;
 use crate::session::read::lines;
@@ -90,6 +90,20 @@ impl ForeignPlaces {
         found
     }
 
+    /// The number of sessions of a directory.
+    pub fn count(&self, cwd: &Path) -> usize {
+        let is_listed = |listed: &Listed| match &listed.row {
+            Some(_) => true,
+            None => row(&listed.file, listed.origin).is_some_and(|row| row.cwd == cwd),
+        };
+        self.listed(Some(cwd)).iter().filter(|listed| is_listed(listed)).count()
+    }
+
+    /// What keeps sessions out of lists, in sentences.
+    pub fn troubles(&self) -> Vec<String> {
+        self.opencode.as_deref().and_then(opencode::trouble).into_iter().collect()
+    }
+
     /// The sessions whose id is `id`, begins or ends with it; an exact match is returned alone.
     pub fn with_id(&self, id: &str) -> Vec<(PathBuf, SessionOrigin)> {
         let (mut found, wanted) = (Vec::new(), id.to_ascii_lowercase());
@@ -166,7 +180,10 @@ fn of_row(row: SessionRow) -> Listed {
 
 /// The name of the folder in which Claude Code keeps the sessions of a directory.
 fn claude_name(cwd: &Path) -> String {
-    cwd.to_string_lossy().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+    // The program counts in units of UTF-16: what is beyond the first plane has two.
+    let text = cwd.to_string_lossy();
+    let plain = |unit: u16| u8::try_from(unit).ok().map(char::from).filter(char::is_ascii_alphanumeric);
+    text.encode_utf16().map(|unit| plain(unit).unwrap_or('-')).collect()
 }
 
 fn claude_files(root: &Path, cwd: Option<&Path>) -> Vec<ListedFile> {
@@ -248,6 +265,11 @@ pub(in crate::session) fn row(file: &ListedFile, origin: SessionOrigin) -> Optio
         Codex => look::<CodexSession>(file).ok()?,
         _ => return list::row(file).map(|row| SessionRow { source: origin, printed: false, ..row }),
     };
+    if origin == Codex
+        && let Some(name) = codex_names::name_of(&file.path, &seen.id)
+    {
+        seen.name = Some(name);
+    }
     if seen.is_helper || seen.first_prompt.is_none() && seen.name.is_none() {
         return None;
     }
@@ -339,6 +361,8 @@ struct ClaudeSession {
     title: Option<String>,
     /// The message id of the last answer, which can have several lines.
     answer: String,
+    /// Whether the previous message announces a command for the program itself.
+    is_announced: bool,
 }
 
 impl Look for ClaudeSession {
@@ -365,8 +389,11 @@ impl Look for ClaudeSession {
             }
             Some(_) => {}
             None => {
-                if let Some(prompt) = glance.prompt() {
+                if let Some(prompt) = glance.prompt(self.is_announced) {
                     self.seen.prompt(&prompt);
+                }
+                if glance.message.is_some() {
+                    self.is_announced = glance.is_caveat();
                 }
             }
         }
@@ -407,5 +434,112 @@ impl Look for CodexSession {
 
     fn seen(&mut self) -> &mut Seen {
         &mut self.seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tau_protocol::session_row::SessionOrigin;
+
+    fn listed(lines: &[String]) -> Option<SessionRow> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("0b5e1c2a-0000-4000-8000-000000000001.jsonl");
+        std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+        row_of(&path, SessionOrigin::Claude)
+    }
+
+    fn said(content: &serde_json::Value, is_meta: bool) -> String {
+        serde_json::json!({
+            "type": "user", "sessionId": "s", "cwd": "/w", "uuid": "u", "isMeta": is_meta,
+            "timestamp": "2026-03-02T09:00:01.000Z", "message": {"role": "user", "content": content},
+        })
+        .to_string()
+    }
+
+    #[test]
+    fn a_first_prompt_of_any_size_is_the_title() {
+        let picture = serde_json::json!({
+            "type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A".repeat(3 << 20)}
+        });
+        let prompt = serde_json::json!([{"type": "text", "text": "what is wrong here"}, picture]);
+        for later in [0, 2000] {
+            let mut lines = vec![said(&prompt, false)];
+            lines.extend((0..later).map(|number| said(&format!("later {number}").into(), false)));
+            let row = listed(&lines).expect("it is listed");
+            assert_eq!(row.first_prompt, "what is wrong here");
+        }
+    }
+
+    #[test]
+    fn commands_of_the_program_and_its_notes_are_no_titles() {
+        let caveat = "<local-command-caveat>Caveat: The messages below were generated</local-command-caveat>";
+        let command = |name: &str| {
+            format!("<command-name>/{name}</command-name>\n<command-message>{name}</command-message>")
+        };
+        let own = |name: &str| {
+            format!("<command-message>{name}</command-message>\n<command-name>/{name}</command-name>")
+        };
+        for (before, title) in [
+            (vec![said(&caveat.into(), true), said(&command("zap").into(), false)], "go on"),
+            (vec![said(&command("clear").into(), false)], "go on"),
+            (vec![said(&own("ship").into(), false)], "/ship"),
+            (
+                vec![
+                    said(&caveat.into(), true),
+                    said(&command("zap").into(), false),
+                    said(&"<local-command-stdout></local-command-stdout>".into(), false),
+                    said(&own("ship").into(), false),
+                ],
+                "/ship",
+            ),
+            (
+                vec![said(
+                    &serde_json::json!([
+                        {"type": "text", "text": "<ide_opened_file>The user opened x.rs</ide_opened_file>"},
+                        {"type": "text", "text": "<system-reminder>be nice</system-reminder>\nmend it"},
+                    ]),
+                    false,
+                )],
+                "mend it",
+            ),
+        ] {
+            let lines: Vec<String> = before.into_iter().chain([said(&"go on".into(), false)]).collect();
+            assert_eq!(listed(&lines).unwrap().first_prompt, title);
+        }
+    }
+
+    #[test]
+    fn folders_of_claude_code_are_named_in_units_of_utf_16() {
+        for (cwd, name) in [("/w/a.b", "-w-a-b"), ("/w/é", "-w--"), ("/w/🚀 é.x", "-w------x")] {
+            assert_eq!(claude_name(Path::new(cwd)), name, "{cwd}");
+        }
+    }
+
+    #[test]
+    fn sessions_of_codex_have_their_names() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("sessions/2026/03/02");
+        std::fs::create_dir_all(&folder).unwrap();
+        let id = "01a21eb7-9d44-7920-898e-dd8c7a55cbce";
+        let path = folder.join(format!("rollout-2026-03-02T09-00-00-{id}.jsonl"));
+        let text = |text: &str| serde_json::json!({"type": "input_text", "text": text});
+        let meta = serde_json::json!({"type": "session_meta", "timestamp": "2026-03-02T09:00:00Z",
+            "payload": {"id": id, "cwd": "/w", "timestamp": "2026-03-02T09:00:00Z"}});
+        let prompt = serde_json::json!({"type": "response_item", "timestamp": "2026-03-02T09:00:01Z", "payload": {
+        "type": "message", "role": "user", "content": [
+            text("<image name=[Image #1] path=\"a.png\">"), text("</image>"),
+            text("# Context from my IDE setup:\n\n## Open tabs:\n- a.rs\n\n## My request for Codex:\nlook at it"),
+        ]}});
+        std::fs::write(&path, format!("{meta}\n{prompt}\n")).unwrap();
+        let row = || row_of(&path, SessionOrigin::Codex).unwrap();
+        assert_eq!((row().name, row().first_prompt.as_str()), (None, "look at it"));
+        let named = |name: &str| format!("{{\"id\":\"{id}\",\"thread_name\":\"{name}\"}}\n");
+        std::fs::write(
+            home.path().join("session_index.jsonl"),
+            named("first") + &named("Puffin talk") + "torn",
+        )
+        .unwrap();
+        assert_eq!(row().name.as_deref(), Some("Puffin talk"));
     }
 }

@@ -11,25 +11,30 @@ use crate::settings::private_files::open_regular;
 
 /// The size limit of another agent's session, in bytes.
 pub(super) const LARGEST: u64 = 512 * 1024 * 1024;
-/// The bytes at the beginning that are scanned: the instructions that come first can be long.
+/// The bytes at the beginning in which scanned lines begin: the instructions that come first can be long.
 const HEAD: u64 = 1024 * 1024;
+/// The size limit of one of these lines, in bytes: a prompt can have pictures.
+const LINE: u64 = 64 * 1024 * 1024;
 /// The number of bytes read at once.
 const PIECE: usize = 16 * 1024;
 
 /// Passes the first lines that are not blank to `take`, until it returns false.
 pub(super) fn head(file: &mut File, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
-    let mut reader = BufReader::with_capacity(PIECE, file.take(HEAD));
-    let mut line = Vec::new();
-    loop {
+    let mut reader = BufReader::with_capacity(PIECE, file);
+    let (mut line, mut scanned) = (Vec::new(), 0_u64);
+    while scanned < HEAD {
         line.clear();
-        if reader.read_until(b'\n', &mut line)? == 0 {
+        let read = reader.by_ref().take(LINE).read_until(b'\n', &mut line)?;
+        if read == 0 {
             return Ok(());
         }
+        scanned = scanned.saturating_add(read as u64);
         let line = bare(&line);
         if !line.is_empty() && !take(line) {
             return Ok(());
         }
     }
+    Ok(())
 }
 
 /// The last complete lines of a file: at most `most` bytes.

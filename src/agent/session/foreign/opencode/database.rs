@@ -13,7 +13,7 @@ use super::is_plain;
 use crate::settings::private_files::open_regular;
 use tau_protocol::session_row::SessionRow;
 
-pub(super) use sqlite::{read, row_of};
+pub(super) use sqlite::{read, row_of, trouble};
 
 /// The beginning of every database.
 const MAGIC: &[u8] = b"SQLite format 3\0";

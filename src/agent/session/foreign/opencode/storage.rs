@@ -45,6 +45,7 @@ fn stored(path: &Path) -> Option<Stored> {
         title: text_of(&data, "title").unwrap_or_default().to_owned(),
         created: i64::try_from(time("created")).unwrap_or_default(),
         updated: i64::try_from(time("updated")).unwrap_or_default(),
+        children: 0,
         reverted: data.get("revert").and_then(|revert| text_of(revert, "messageID")).map(str::to_owned),
         messages: 0,
     })

@@ -27,3 +27,9 @@ pub(in super::super) fn read(
 ) -> io::Result<(Stored, Vec<StoredMessage>)> {
     not_built()
 }
+
+/// Says that the database cannot be read, if there is one.
+pub(in super::super) fn trouble(file: &Path) -> Option<String> {
+    let error = not_built::<()>().err().filter(|_| file.exists())?;
+    Some(format!("{}: {error}", file.display()))
+}
