@@ -11,10 +11,10 @@ const MAX_RULES: usize = 100;
 /// The maximum depth of rule folders.
 const MAX_DEPTH: usize = 4;
 
-/// The rule files in `folder`, by name.
-pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
+/// The rule files in `.claude`, a folder of that name, by name.
+pub(super) fn files(claude: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    walk(&folder.join(".claude/rules"), 0, &mut found);
+    walk(&claude.join("rules"), 0, &mut found);
     found.sort();
     found
 }

@@ -57,8 +57,8 @@ pub struct InstructionFiles {
 pub struct InstructionPlaces {
     /// The user's folder of settings.
     pub config: PathBuf,
-    /// The parent folder of the user's `.claude`: the home directory.
-    pub home: Option<PathBuf>,
+    /// The user's folder of Claude Code, usually `~/.claude`.
+    pub claude: Option<PathBuf>,
     /// The rules for imports.
     pub rules: Option<Arc<dyn FileFilter>>,
 }
@@ -80,9 +80,11 @@ impl InstructionPlaces {
 
     fn search(&self, cwd: &Path) -> Search<'_> {
         let mut search = Search { rules: self.rules.as_deref(), ..Search::default() };
-        if let Some(home) = &self.home {
-            search.own_file(&home.join(".claude/CLAUDE.md"));
-            folder_rules::files(home).iter().for_each(|path| search.rule(path, home, true));
+        if let Some(claude) = &self.claude {
+            search.own_file(&claude.join("CLAUDE.md"));
+            // The user's rules are for every project, so their paths are those of the project.
+            let project = project_of(cwd);
+            folder_rules::files(claude).iter().for_each(|path| search.rule(path, project, true));
         }
         for name in NAMES {
             if search.own_file(&self.config.join(name)) {
@@ -107,18 +109,23 @@ impl InstructionPlaces {
         folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
         folders.dedup();
         for folder in folders.iter().copied().chain(cwd.ancestors()) {
-            let of_paths = base.for_paths.iter().filter(|rule| rule.base == folder);
-            search.paths_rules(of_paths, paths);
+            let of_paths = base.for_paths.iter().filter(|rule| !rule.is_own && rule.base == folder);
+            search.paths_rules(of_paths, paths, cwd);
             if folder != cwd && folder.starts_with(cwd) {
                 search.look_in(folder);
                 let own = std::mem::take(&mut search.for_paths);
-                search.paths_rules(own.iter(), paths);
+                search.paths_rules(own.iter(), paths, cwd);
             }
         }
-        let of_user = base.for_paths.iter().filter(|rule| !cwd.starts_with(&rule.base));
-        search.paths_rules(of_user, paths);
+        let of_user = base.for_paths.iter().filter(|rule| rule.is_own);
+        search.paths_rules(of_user, paths, cwd);
         search.finish()
     }
+}
+
+/// The project that a directory belongs to: the repository around it, or itself.
+fn project_of(cwd: &Path) -> &Path {
+    cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(cwd)
 }
 
 /// A rule for certain paths.
@@ -128,6 +135,8 @@ struct PathRule {
     patterns: Vec<String>,
     /// The folder that its patterns are relative to.
     base: PathBuf,
+    /// Whether it is one of the user's.
+    is_own: bool,
 }
 
 /// A search in order of precedence, highest first.
@@ -157,7 +166,8 @@ impl Search<'_> {
                 break;
             }
         }
-        folder_rules::files(folder).iter().for_each(|path| self.rule(path, folder, false));
+        let rules = folder_rules::files(&folder.join(".claude"));
+        rules.iter().for_each(|path| self.rule(path, folder, false));
         self.file(&folder.join(LOCAL_NAME), Some(folder), false);
     }
 
@@ -183,7 +193,7 @@ impl Search<'_> {
         true
     }
 
-    /// Reads a rule file, which is set aside if it is for certain paths.
+    /// Reads a rule file, which is set aside if it is for certain paths, relative to `folder`.
     fn rule(&mut self, path: &Path, folder: &Path, is_own: bool) {
         let bound = (!is_own).then_some(folder);
         let text = match self.read(path, bound) {
@@ -195,14 +205,16 @@ impl Search<'_> {
             (None, text) => self.take_with_imports(path, text.to_owned(), bound, is_own),
             (Some(patterns), text) => {
                 let file = InstructionFile { path: path.to_owned(), text: text.to_owned() };
-                self.for_paths.push(PathRule { file, patterns, base: folder.to_owned() });
+                self.for_paths.push(PathRule { file, patterns, base: folder.to_owned(), is_own });
             }
         }
     }
 
     /// Adds the rules that apply to one of these paths.
-    fn paths_rules<'r>(&mut self, rules: impl Iterator<Item = &'r PathRule>, paths: &[PathBuf]) {
-        for rule in rules.filter(|rule| folder_rules::concern(&rule.patterns, &rule.base, paths)) {
+    fn paths_rules<'r>(&mut self, rules: impl Iterator<Item = &'r PathRule>, paths: &[PathBuf], cwd: &Path) {
+        let concerns = |rule: &PathRule, base: &Path| folder_rules::concern(&rule.patterns, base, paths);
+        // The repository can be far above, as one of a home directory.
+        for rule in rules.filter(|rule| concerns(rule, &rule.base) || rule.is_own && concerns(rule, cwd)) {
             self.nearest.push(Vec::new());
             self.take(rule.file.clone(), false);
         }
@@ -218,10 +230,7 @@ impl Search<'_> {
     }
 
     fn take_with_imports(&mut self, path: &Path, text: String, folder: Option<&Path>, is_own: bool) {
-        let project = folder.map(|folder| {
-            let is_root = |folder: &&Path| folder.join(".git").exists();
-            folder.ancestors().find(is_root).unwrap_or(folder).to_owned()
-        });
+        let project = folder.map(|folder| project_of(folder).to_owned());
         let mut waiting = vec![(path.to_owned(), text, 0)];
         while let Some((path, text, depth)) = waiting.pop() {
             let imported = match path.parent() {
@@ -340,4 +349,38 @@ pub(super) fn is_invisible(c: char) -> bool {
         | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
         | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2064}'
         | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_the_users_rules_are_those_of_the_project() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        let (claude, project) = (root.join("home/.claude"), root.join("elsewhere/project"));
+        for (pattern, file, applies) in [
+            ("src/**/*.{ts,tsx}", "src/deep/a.tsx", true),
+            ("./src/a.ts", "src/a.ts", true),
+            ("src/[ab].ts", "src/b.ts", true),
+            ("**/*.ts", "src/a.ts", true),
+            ("lib/*.ts", "src/a.ts", false),
+        ] {
+            for (cwd, repository) in [("", true), ("", false), ("src", true)] {
+                let rule = claude.join("rules/r.md");
+                std::fs::create_dir_all(rule.parent().unwrap()).unwrap();
+                std::fs::write(&rule, format!("---\npaths: \"{pattern}\"\n---\nRULE")).unwrap();
+                std::fs::create_dir_all(project.join("src/deep")).unwrap();
+                let _ = std::fs::remove_dir(project.join(".git"));
+                if repository {
+                    std::fs::create_dir(project.join(".git")).unwrap();
+                }
+                let places = InstructionPlaces { claude: Some(claude.clone()), ..Default::default() };
+                let found = places.reached(&project.join(cwd), &[project.join(file)]);
+                let found = found.files.iter().any(|file| file.path == rule);
+                assert_eq!(found, applies, "{pattern} {file} from {cwd:?}, {repository}");
+            }
+        }
+    }
 }

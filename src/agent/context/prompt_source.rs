@@ -45,8 +45,8 @@ pub struct PromptSource {
     /// prompt is rebuilt.
     pub project: Vec<(PathBuf, String)>,
     pub instructions: InstructionMode,
-    /// The home directory, with the user's instructions for Claude Code.
-    pub home: Option<PathBuf>,
+    /// The user's folder of Claude Code, with instructions.
+    pub claude: Option<PathBuf>,
     /// The rules for imports of instruction files.
     pub rules: Option<Arc<dyn FileFilter>>,
     /// Loaded again whenever the prompt is built; without them the prompt has no skills.
@@ -76,8 +76,8 @@ impl PromptSource {
 
     /// The locations of instruction files.
     pub fn places(&self) -> InstructionPlaces {
-        let (config, home, rules) = (self.config.clone(), self.home.clone(), self.rules.clone());
-        InstructionPlaces { config, home, rules }
+        let (config, claude, rules) = (self.config.clone(), self.claude.clone(), self.rules.clone());
+        InstructionPlaces { config, claude, rules }
     }
 
     fn instruction_files(&self) -> InstructionFiles {

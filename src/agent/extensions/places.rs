@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::hooks::{HookFile, HookFormat};
 use super::packages::Package;
+use crate::settings::other_folders::OtherFolders;
 use tau_protocol::extension::ExtensionSource;
 
 /// Folders of skills in the user's home directory, besides `skills/` in the folder of settings.
@@ -71,8 +72,13 @@ pub struct Places {
 impl Places {
     /// The user's own folders: in `config`, the folder of settings, and in the home directory.
     pub fn of_user(config: &Path, home: Option<&Path>) -> Self {
+        Self::of_user_in(config, home.map(OtherFolders::usual).as_ref())
+    }
+
+    /// Like [`Places::of_user`], with the folders of other agents where their variables put them.
+    pub fn of_user_in(config: &Path, folders: Option<&OtherFolders>) -> Self {
         let places = |own: &str, others: &[&str]| {
-            let others = others.iter().filter_map(|folder| Some(home?.join(folder)));
+            let others = others.iter().filter_map(|folder| Some(folders?.place(folder)));
             let all = std::iter::once(config.join(own)).chain(others);
             all.map(|folder| Place { folder, source: ExtensionSource::User, within: None }).collect()
         };

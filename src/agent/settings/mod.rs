@@ -17,6 +17,7 @@ pub mod mcp_edit;
 pub mod mcp_servers;
 mod names;
 mod network;
+pub mod other_folders;
 pub mod paths;
 pub mod permission_rules;
 pub mod private_files;

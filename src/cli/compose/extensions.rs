@@ -9,6 +9,7 @@ use crate::compose::project_settings::ProjectSettings;
 use tau_agent::extensions::packages::Packages;
 use tau_agent::extensions::places::Places;
 use tau_agent::extensions::{ExtensionOptions, Extensions};
+use tau_agent::settings::other_folders::OtherFolders;
 use tau_agent::settings::{Paths, Settings};
 use tau_app::slash;
 
@@ -31,16 +32,16 @@ pub(super) fn options(settings: &Settings) -> ExtensionOptions {
 
 /// The folders for a session in `cwd`, without untrusted ones.
 fn places(args: &CliArgs, paths: &Paths, cwd: &Path) -> Places {
-    let home = directories::BaseDirs::new();
-    let mut places = Places::of_user(&paths.config, home.as_ref().map(|dirs| dirs.home_dir()));
+    let folders = OtherFolders::here();
+    let mut places = Places::of_user_in(&paths.config, folders.as_ref());
     let projects = ProjectSettings::read(args, paths, Some(cwd)).unwrap_or_default();
-    places.hooks = hook_files::all(paths, home.as_ref().map(|dirs| dirs.home_dir()), &projects);
+    places.hooks = hook_files::all(paths, folders.as_ref(), &projects);
     let packages = Packages::new(paths);
     let (found, problem) = packages.read();
     places.packages = found;
     places.problems.extend(problem);
     places.files = vec![paths.config_file(), paths.mcp_file(), packages.list_file().to_owned()];
-    places.files.extend(home.as_ref().map(|dirs| hook_files::others(dirs.home_dir())));
+    places.files.extend(folders.as_ref().map(hook_files::others));
     for project in projects.trusted() {
         places.add_project(project.root(), &project.extension_folders());
         places.files.extend(project.known_paths());

@@ -5,27 +5,32 @@ use std::path::{Path, PathBuf};
 use super::project_settings::ProjectSettings;
 use tau_agent::extensions::hooks::{self, HookFile, HookFormat};
 use tau_agent::settings::guards;
+use tau_agent::settings::other_folders::OtherFolders;
 use tau_agent::settings::private_files::read_capped;
 use tau_agent::settings::trust::{OTHERS_HOOKS, SETTINGS, uses_others_hooks};
 use tau_agent::settings::{MAX_BYTES, Paths};
 use tau_protocol::extension::ExtensionSource;
 use tau_tools::user_error::UserError;
 
-/// The user's hooks of another agent, in the home directory.
+/// The user's hooks of another agent, where they usually are.
 const OTHERS: &str = ".claude/settings.json";
 
 /// All files, in the order in which their hooks run: the user's before a project's.
-pub(crate) fn all(paths: &Paths, home: Option<&Path>, projects: &ProjectSettings) -> Vec<HookFile> {
+pub(crate) fn all(
+    paths: &Paths,
+    folders: Option<&OtherFolders>,
+    projects: &ProjectSettings,
+) -> Vec<HookFile> {
     let uses_others = uses_others_hooks(paths);
-    let of_others = home.filter(|_| uses_others).map(others);
+    let of_others = folders.filter(|_| uses_others).map(others);
     let of_others = of_others.and_then(|path| of_user(&path, HookFormat::Json));
     let of_projects = of_projects(projects).filter(|file| uses_others || file.format == HookFormat::Toml);
     own(paths).into_iter().chain(of_others).chain(of_projects).collect()
 }
 
-/// The hook file of another agent in the user's home directory.
-pub(crate) fn others(home: &Path) -> PathBuf {
-    home.join(OTHERS)
+/// The user's hook file of another agent.
+pub(crate) fn others(folders: &OtherFolders) -> PathBuf {
+    folders.place(OTHERS)
 }
 
 /// The faults in the hooks of `config.toml`, the user's and the trusted projects'.
@@ -38,8 +43,8 @@ pub(crate) fn faults(paths: &Paths, projects: &ProjectSettings) -> Vec<UserError
 /// The faults in settings that guard the user, in any file: see [`guards`].
 pub(crate) fn guards_fault(paths: &Paths, projects: &ProjectSettings) -> Option<UserError> {
     guards::fault(paths, projects.trusted()).or_else(|| {
-        let home = std::env::home_dir();
-        let others = home.filter(|_| uses_others_hooks(paths)).map(|home| others(&home));
+        let folders = OtherFolders::here();
+        let others = folders.as_ref().filter(|_| uses_others_hooks(paths)).map(others);
         let unread = others.and_then(|path| match read_capped(&path, MAX_BYTES) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Some(UserError::new(format!("{}: {error}", path.display())))
@@ -47,7 +52,7 @@ pub(crate) fn guards_fault(paths: &Paths, projects: &ProjectSettings) -> Option<
             _ => None,
         });
         unread.or_else(|| {
-            let files = all(paths, std::env::home_dir().as_deref(), projects).into_iter();
+            let files = all(paths, folders.as_ref(), projects).into_iter();
             files.filter(|file| file.format == HookFormat::Json).find_map(|file| {
                 let error = serde_json::from_str::<serde_json::Value>(&file.text).err()?;
                 Some(UserError::new(format!("{}: {error}", file.path.display())))

@@ -8,6 +8,7 @@ use crate::args::CliArgs;
 use tau_agent::catalogue::keys::Keys;
 use tau_agent::catalogue::search_services::SERVICES;
 use tau_agent::extensions::hooks::{self, HookFile, HookFormat};
+use tau_agent::settings::other_folders::OtherFolders;
 use tau_agent::settings::trust::OTHERS_HOOKS;
 use tau_agent::settings::{MAX_BYTES, Settings, paths};
 use tau_app::overlays::offer::{HookOffer, Offers, WebOffer};
@@ -25,7 +26,7 @@ pub(crate) fn hooks(settings: &Settings, projects: &ProjectSettings) -> Option<H
         return None;
     }
     let mut offer = HookOffer::default();
-    let home = std::env::home_dir().map(|home| hook_files::others(&home));
+    let home = OtherFolders::here().map(|folders| hook_files::others(&folders));
     let of_projects = projects.trusted().flat_map(|project| {
         OTHERS_HOOKS.iter().filter_map(move |name| {
             let path = project.folder().join(name).canonicalize().ok()?;

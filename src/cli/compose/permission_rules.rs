@@ -11,6 +11,7 @@ use tau_agent::permissions::{
     LOCAL, Options, Permissions, Protected, Rule, RuleInForce, RuleSource, Verdict,
 };
 use tau_agent::settings::claude_permissions::Owner;
+use tau_agent::settings::other_folders::OtherFolders;
 use tau_agent::settings::trust::{FOLDER, OTHERS_HOOKS, Project, SETTINGS, SHARED, uses_others_hooks};
 use tau_agent::settings::{MAX_BYTES, Paths, claude_permissions, local_file, paths, permission_rules};
 use tau_protocol::approval::RuleScope;
@@ -42,9 +43,11 @@ pub(crate) fn read(
     rules.extend(of_others);
     // Sessions and undo data are in the data folder.
     let own = [Some(paths.config.clone()), Some(paths.data.clone()), session_dir.map(PathBuf::from)];
+    // At their usual places, they are protected as files of other agents.
+    let moved = OtherFolders::here().map(|folders| folders.moved_settings()).unwrap_or_default();
     let options = Options {
         unprotected: user.unprotected,
-        own: own.into_iter().flatten().collect(),
+        own: own.into_iter().flatten().chain(moved).collect(),
         unconfined: !Support::here().confines_unasked(),
     };
     let untrusted = project.untrusted().flat_map(Project::settings_files);
@@ -56,7 +59,7 @@ pub(crate) fn read(
 /// The rules in settings of another agent, the user's and the trusted projects', and their unsupported parts.
 /// `has_mode` if tau's settings name a permission mode.
 pub(crate) fn of_others(project: &ProjectSettings, has_mode: bool) -> (Vec<RuleInForce>, Vec<UserError>) {
-    let home = directories::BaseDirs::new().map(|dirs| hook_files::others(dirs.home_dir()));
+    let home = OtherFolders::here().map(|folders| hook_files::others(&folders));
     let of_user = home.and_then(|path| match read_text(&path, MAX_BYTES) {
         Ok(text) => Some(claude_permissions::of_text(&path, &text, &text, Owner::User { has_mode })),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,

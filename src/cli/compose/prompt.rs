@@ -10,6 +10,7 @@ use crate::process::exit::Refusal;
 use parking_lot::Mutex;
 use tau_agent::context::instruction_files::InstructionPlaces;
 use tau_agent::context::prompt_source::{InstructionMode, PromptSource};
+use tau_agent::settings::other_folders::OtherFolders;
 use tau_tools::Toolbox;
 
 /// The source of an agent's system prompt, shared by the agent, which reads it again after a compaction, and
@@ -82,7 +83,7 @@ impl Setup {
                 true => InstructionMode::Skip,
                 false => InstructionMode::Read,
             },
-            home: std::env::home_dir(),
+            claude: OtherFolders::here().map(|folders| folders.place(".claude")),
             rules: Some(self.file_filter()),
             ..PromptSource::default()
         }

@@ -6,16 +6,45 @@ use serde_json::Value;
 
 use super::Places;
 use super::found::{Change, Collector, Meaning, SetUp, fields, json, text_in};
-use super::servers::server;
+use super::servers::add_server;
+use tau_agent::settings::MAX_BYTES;
 use tau_tools::counted::counted;
+use tau_tools::regular_files::read_text;
+
+/// Parts of the settings that are taken over or said to be left, or about the program's own screen and state.
+const KNOWN: [&str; 15] = [
+    "$schema",
+    "permissions",
+    "hooks",
+    "env",
+    "model",
+    "statusLine",
+    "enabledPlugins",
+    "extraKnownMarketplaces",
+    "theme",
+    "cleanupPeriodDays",
+    "includeCoAuthoredBy",
+    "spinnerTipsEnabled",
+    "feedbackSurveyState",
+    "autoUpdatesChannel",
+    "skipDangerousModePermissionPrompt",
+];
+/// Parts of its permissions that are taken over or said to be left.
+const OF_PERMISSIONS: [&str; 5] = ["allow", "ask", "deny", "defaultMode", "additionalDirectories"];
 
 /// The set-up of Claude Code.
 pub(super) fn read(places: &Places<'_>) -> SetUp {
     let mut found = Collector::new("Claude Code");
-    let folder = places.folder("CLAUDE_CONFIG_DIR", ".claude");
+    let folder = places.folders.place(".claude");
     let file = folder.join("settings.json");
     match json(&file) {
-        Some(Ok(settings)) => of_settings(&mut found, &file, &settings),
+        Some(Ok(settings)) => {
+            // tau reads the rules where they are, and only plain JSON.
+            match read_text(&file, MAX_BYTES).map(|text| serde_json::from_str::<Value>(&text)) {
+                Ok(Ok(_)) => of_settings(&mut found, &file, &settings),
+                _ => found.left(&file, "settings", "not plain JSON: remove comments and trailing commas"),
+            }
+        }
         Some(Err(error)) => found.left(&file, "settings", &error),
         None => {}
     }
@@ -25,13 +54,20 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
     found.in_place(&folder.join("commands"), "entry", "slash commands");
     found.in_place(&folder.join("agents"), "entry", "kinds of helpers");
     plugins(&mut found, &folder);
-    let file = places.home.join(".claude.json");
-    if let Some(Ok(state)) = json(&file) {
-        of_servers(&mut found, &file, &state, "");
-        let project = state.get("projects").and_then(|all| all.get(places.cwd.to_string_lossy().as_ref()));
-        if let Some(project) = project {
-            of_servers(&mut found, &file, project, ", for this directory");
+    let file = places.folders.claude_state();
+    match json(&file) {
+        Some(Ok(state)) => {
+            of_servers(&mut found, &file, &state, "");
+            let project =
+                state.get("projects").and_then(|all| all.get(places.cwd.to_string_lossy().as_ref()));
+            // In config.toml they would be started everywhere.
+            let why = "tau's own are for every directory; write it into .mcp.json of the directory";
+            for (name, _) in project.into_iter().flat_map(|project| fields(project, "mcpServers")) {
+                found.left(&file, format!("MCP server {name}, for this directory"), why);
+            }
         }
+        Some(Err(error)) => found.left(&file, "MCP servers", &error),
+        None => {}
     }
     let project = places.cwd;
     found.in_place(&project.join(".mcp.json"), "file", "MCP servers, once you trust the directory");
@@ -72,6 +108,15 @@ fn of_settings(found: &mut Collector, file: &Path, settings: &Value) {
             }
         }
     }
+    found.rest(file, "", settings, &KNOWN);
+    if let Some(permissions) = settings.get("permissions") {
+        found.rest(file, "permissions.", permissions, &OF_PERMISSIONS);
+        if permissions.get("additionalDirectories").is_some() {
+            let why =
+                "edits outside the workspace are asked; an allow rule with a path, edit(/DIR/**), is tau's";
+            found.left(file, "permissions.additionalDirectories", why);
+        }
+    }
     let hooks =
         fields(settings, "hooks").filter_map(|(_, groups)| groups.as_array()).map(Vec::len).sum::<usize>();
     if hooks > 0 {
@@ -106,20 +151,23 @@ pub(super) fn setting(key: &'static str, value: &str) -> Change {
 /// The servers in a field `mcpServers`.
 pub(super) fn of_servers(found: &mut Collector, file: &Path, value: &Value, note: &str) {
     for (name, value) in fields(value, "mcpServers") {
-        let what = format!("MCP server {name}{note}");
-        match server(name, value) {
-            Ok(server) => found.change(file, what, Change::Server(server)),
-            Err(why) => found.left(file, what, &why),
-        }
+        add_server(found, file, name, value, note);
     }
 }
 
 fn plugins(found: &mut Collector, folder: &Path) {
     let file = folder.join("plugins/installed_plugins.json");
     let Some(Ok(installed)) = json(&file) else { return };
+    let settings = json(&folder.join("settings.json")).and_then(Result::ok).unwrap_or_default();
+    let is_off =
+        |name: &str| settings.get("enabledPlugins").and_then(|all| all.get(name)?.as_bool()) == Some(false);
     for (name, value) in fields(&installed, "plugins") {
         let place = value.get(0).unwrap_or(value);
         let path = text_in(place, "installPath").unwrap_or_default();
+        if is_off(name) {
+            found.left(&file, format!("plugin {name}"), "it is off there");
+            continue;
+        }
         let why = format!("`tau add {path}` shows what is in it and adds it as a package");
         found.left(&file, format!("plugin {name}"), &why);
     }

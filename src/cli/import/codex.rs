@@ -6,14 +6,47 @@ use serde_json::Value;
 
 use super::Places;
 use super::claude::setting;
-use super::found::{Change, Collector, Provider, SetUp, fields, text_in, toml};
-use super::servers::server;
+use super::found::{Change, Collector, Provider, ProviderModel, SetUp, fields, text_in, toml};
+use super::servers::add_server;
 use tau_protocol::model::ThinkingLevel;
+
+/// Parts of the file that are taken over or said to be left, or about the program's own screen and state.
+const KNOWN: [&str; 18] = [
+    "model",
+    "model_provider",
+    "model_providers",
+    "model_context_window",
+    "model_reasoning_effort",
+    "approval_policy",
+    "sandbox_mode",
+    "sandbox_workspace_write",
+    "mcp_servers",
+    "notify",
+    "profiles",
+    "projects",
+    "tui",
+    "notice",
+    "history",
+    "file_opener",
+    "hide_agent_reasoning",
+    "features",
+];
+/// Parts of a provider that are taken over or said to be left.
+const OF_PROVIDER: [&str; 8] = [
+    "name",
+    "base_url",
+    "env_key",
+    "wire_api",
+    "query_params",
+    "http_headers",
+    "env_http_headers",
+    "requires_openai_auth",
+];
 
 /// The set-up of Codex.
 pub(super) fn read(places: &Places<'_>) -> SetUp {
     let mut found = Collector::new("Codex");
-    let folder = places.folder("CODEX_HOME", ".codex");
+    let folder = places.folders.place(".codex");
     let file = folder.join("config.toml");
     match toml(&file) {
         Some(Ok(config)) => of_config(&mut found, &file, &config),
@@ -44,7 +77,11 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value) {
     let provider = text_in(config, "model_provider").unwrap_or("openai");
     let model = text_in(config, "model");
     for (name, value) in fields(config, "model_providers") {
-        let models = model.filter(|_| name == provider).map(str::to_owned).into_iter().collect();
+        let own = model.filter(|_| name == provider);
+        let window = config.get("model_context_window").and_then(Value::as_u64);
+        let of_id =
+            |id: &str| ProviderModel { id: id.to_owned(), context_window: window, ..Default::default() };
+        let models = own.map(of_id).into_iter().collect();
         of_provider(found, file, name, value, models);
     }
     if let Some(model) = model {
@@ -68,18 +105,10 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value) {
         }
     }
     if let Some(mode) = text_in(config, "sandbox_mode") {
-        let what = format!("sandbox_mode: {mode}");
-        match mode {
-            "read-only" | "workspace-write" => found.change(file, what, setting("sandbox.level", mode)),
-            _ => found.left(file, what, "commands are not confined unless you set sandbox.level"),
-        }
+        of_sandbox(found, file, mode, config.get("sandbox_workspace_write").unwrap_or(&Value::Null));
     }
     for (name, value) in fields(config, "mcp_servers") {
-        let what = format!("MCP server {name}");
-        match server(name, value) {
-            Ok(server) => found.change(file, what, Change::Server(server)),
-            Err(why) => found.left(file, what, &why),
-        }
+        add_server(found, file, name, value, "");
     }
     if config.get("notify").is_some() {
         found.left(file, "notify", "tau notifies by itself; a hook on Stop runs a command");
@@ -87,9 +116,39 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value) {
     if config.get("profiles").is_some() {
         found.left(file, "profiles", "tau has none; a shell alias with flags does the same");
     }
+    found.rest(file, "", config, &KNOWN);
 }
 
-fn of_provider(found: &mut Collector, file: &Path, name: &str, value: &Value, models: Vec<String>) {
+/// The sandbox. There commands have no network unless the settings allow it.
+fn of_sandbox(found: &mut Collector, file: &Path, mode: &str, about: &Value) {
+    let what = format!("sandbox_mode: {mode}");
+    if !matches!(mode, "read-only" | "workspace-write") {
+        return found.left(file, what, "commands are not confined unless you set sandbox.level");
+    }
+    found.change(file, what.clone(), setting("sandbox.level", mode));
+    let is = |field: &str| about.get(field).and_then(Value::as_bool) == Some(true);
+    let is_writer = mode == "workspace-write";
+    if !(is_writer && is("network_access")) {
+        found.change(file, format!("{what}: no network"), setting("sandbox.network", "off"));
+    }
+    if !is_writer {
+        return;
+    }
+    let roots = about.get("writable_roots").and_then(Value::as_array).into_iter().flatten();
+    let values: Vec<String> = roots.filter_map(|root| root.as_str().map(str::to_owned)).collect();
+    if !values.is_empty() {
+        found.change(file, "writable_roots", Change::List { key: "sandbox.writable", values });
+    }
+    for field in ["exclude_tmpdir_env_var", "exclude_slash_tmp"] {
+        if is(field) {
+            found.left(file, field, "tau gives commands a folder of their own for temporary files");
+        }
+    }
+    let known = ["network_access", "writable_roots", "exclude_tmpdir_env_var", "exclude_slash_tmp"];
+    found.rest(file, "sandbox_workspace_write.", about, &known);
+}
+
+fn of_provider(found: &mut Collector, file: &Path, name: &str, value: &Value, models: Vec<ProviderModel>) {
     let what = format!("model provider {name}");
     let api = match text_in(value, "wire_api").unwrap_or("responses") {
         "chat" => "openai-completions",
@@ -100,6 +159,18 @@ fn of_provider(found: &mut Collector, file: &Path, name: &str, value: &Value, mo
         return found.left(file, what, "it has no address");
     };
     let variable = text_in(value, "env_key").map(str::to_owned);
+    for (field, why) in [
+        ("query_params", "tau adds none to addresses; for Azure, set AZURE_OPENAI_ENDPOINT"),
+        ("http_headers", "headers can be keys, so they are not copied; set `headers` in models.toml"),
+        ("env_http_headers", "set `headers` in models.toml"),
+        ("requires_openai_auth", "log in with `tau login`, or save a key with `tau auth set`"),
+    ] {
+        if value.get(field).is_some_and(|value| value.as_bool() != Some(false)) {
+            found.left(file, format!("{what}: {field}"), why);
+        }
+    }
+    found.rest(file, &format!("{what}: "), value, &OF_PROVIDER);
+    let api = Some(api);
     let provider = Provider { name: name.to_owned(), base_url: base_url.to_owned(), api, variable, models };
     found.change(file, what, Change::Provider(provider));
 }

@@ -52,6 +52,8 @@ impl Meaning {
 pub(crate) enum Change {
     /// A setting in `config.toml`; a dot separates a table from its key.
     Setting { key: &'static str, value: String },
+    /// A list of texts in `config.toml`, like a setting.
+    List { key: &'static str, values: Vec<String> },
     /// An MCP server in `config.toml`.
     Server(McpServer),
     /// A permission rule in `config.toml`.
@@ -66,6 +68,7 @@ impl Change {
     fn text(&self) -> String {
         match self {
             Change::Setting { key, value } => format!("{key} = {value}"),
+            Change::List { key, values } => format!("{key} = {}", values.join(", ")),
             Change::Server(server) => format!("[mcp.{}]", server.name),
             Change::Rule { list, rule } => format!("permissions.{list}: {rule}"),
             Change::Provider(provider) => format!("[vendors.{}] in models.toml", provider.name),
@@ -76,7 +79,7 @@ impl Change {
     /// The thing that it decides; only one change of a subject is made.
     pub(super) fn subject(&self) -> String {
         match self {
-            Change::Setting { key, .. } => (*key).to_owned(),
+            Change::Setting { key, .. } | Change::List { key, .. } => (*key).to_owned(),
             Change::Server(server) => format!("server {}", server.name),
             Change::Rule { rule, .. } => format!("rule {rule}"),
             Change::Provider(provider) => format!("provider {}", provider.name),
@@ -94,10 +97,20 @@ impl Change {
 pub(crate) struct Provider {
     pub(crate) name: String,
     pub(crate) base_url: String,
-    pub(crate) api: &'static str,
+    /// Its wire format; `None` for that of the provider that tau knows by this name.
+    pub(crate) api: Option<&'static str>,
     /// The variable with its key.
     pub(crate) variable: Option<String>,
-    pub(crate) models: Vec<String>,
+    pub(crate) models: Vec<ProviderModel>,
+}
+
+/// A model of such a provider.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ProviderModel {
+    pub(crate) id: String,
+    pub(crate) name: Option<String>,
+    pub(crate) context_window: Option<u64>,
+    pub(crate) max_tokens: Option<u64>,
 }
 
 /// Collects the parts of one agent's set-up.
@@ -133,6 +146,15 @@ impl Collector {
     pub(super) fn unlike(&mut self, path: &Path, one: &str, why: &str) {
         if let Some(count) = entries(path) {
             self.left(path, counted(count, one), why);
+        }
+    }
+
+    /// Notes the fields of an object that are not among the known ones, so that nothing is dropped silently.
+    pub(super) fn rest(&mut self, file: &Path, before: &str, value: &Value, known: &[&str]) {
+        for name in value.as_object().into_iter().flatten().map(|(name, _)| name) {
+            if !known.contains(&name.as_str()) {
+                self.left(file, format!("{before}{name}"), "not taken over");
+            }
         }
     }
 
@@ -177,7 +199,7 @@ pub(super) fn toml(path: &Path) -> Option<Result<Value, UserError>> {
 
 fn text(path: &Path) -> Option<Result<String, UserError>> {
     match read_text(path, MAX_BYTES) {
-        Ok(text) => Some(Ok(text)),
+        Ok(text) => Some(Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))),
         Err(error)
             if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
         {

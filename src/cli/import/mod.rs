@@ -22,21 +22,16 @@ use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
 pub(crate) use found::{Finding, Meaning, SetUp};
 use plan::Plan;
+use tau_agent::settings::other_folders::OtherFolders;
 use tau_agent::settings::paths::in_short;
 
 /// The places of other agents' files.
 pub(crate) struct Places<'a> {
     pub(crate) home: &'a Path,
     pub(crate) cwd: &'a Path,
-    /// The folders that variables name.
-    pub(crate) env: &'a dyn Fn(&str) -> Option<PathBuf>,
-}
-
-impl Places<'_> {
-    /// A folder in the home directory, or the one that a variable names.
-    fn folder(&self, variable: &str, usual: &str) -> PathBuf {
-        (self.env)(variable).unwrap_or_else(|| self.home.join(usual))
-    }
+    pub(crate) folders: OtherFolders,
+    /// The file of settings that opencode reads besides its own.
+    pub(crate) opencode: Option<PathBuf>,
 }
 
 /// The set-ups of all agents that were used here; agents without any are left out.
@@ -53,10 +48,12 @@ pub(crate) fn set_ups(places: &Places<'_>) -> Vec<SetUp> {
 
 /// The set-ups on this machine, for a directory.
 pub(crate) fn here(cwd: &Path) -> Vec<SetUp> {
-    let env = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    match std::env::home_dir() {
-        Some(home) => set_ups(&Places { home: &home, cwd, env: &env }),
-        None => Vec::new(),
+    let file = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    match (std::env::home_dir(), OtherFolders::here()) {
+        (Some(home), Some(folders)) => {
+            set_ups(&Places { home: &home, cwd, folders, opencode: file("OPENCODE_CONFIG") })
+        }
+        _ => Vec::new(),
     }
 }
 

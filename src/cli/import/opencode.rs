@@ -6,15 +6,44 @@ use serde_json::Value;
 
 use super::Places;
 use super::claude::setting;
-use super::found::{Change, Collector, Provider, SetUp, fields, json, text_in};
-use super::servers::server;
+use super::found::{Change, Collector, Meaning, Provider, ProviderModel, SetUp, fields, json, text_in};
+use super::servers::add_server;
+use tau_agent::catalogue::providers;
+use tau_tools::counted::counted;
+
+/// Parts of a file that are taken over, or about the program's own screen and service.
+const KNOWN: [&str; 18] = [
+    "$schema",
+    "model",
+    "mcp",
+    "permission",
+    "tools",
+    "instructions",
+    "provider",
+    "command",
+    "agent",
+    "mode",
+    "theme",
+    "keybinds",
+    "tui",
+    "share",
+    "autoshare",
+    "autoupdate",
+    "layout",
+    "username",
+];
+/// Parts of a provider that are taken over.
+const OF_PROVIDER: [&str; 5] = ["name", "npm", "options", "models", "api"];
+/// Parts of a model that are taken over.
+const OF_MODEL: [&str; 3] = ["name", "limit", "id"];
 
 /// The set-up of opencode.
 pub(super) fn read(places: &Places<'_>) -> SetUp {
     let mut found = Collector::new("opencode");
-    let folder = places.folder("XDG_CONFIG_HOME", ".config").join("opencode");
-    for name in ["opencode.json", "opencode.jsonc", "config.json"] {
-        let file = folder.join(name);
+    let folder = places.folders.place(".config/opencode");
+    let names = ["opencode.json", "opencode.jsonc", "config.json"];
+    let files = names.iter().map(|name| folder.join(name)).chain(places.opencode.clone());
+    for file in files {
         match json(&file) {
             Some(Ok(config)) => of_config(&mut found, &file, &config, places),
             Some(Err(error)) => found.left(&file, "settings", &error),
@@ -43,14 +72,14 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value, places: &Places
         found.change(file, format!("model: {model}"), setting("model", model));
     }
     for (name, value) in fields(config, "mcp") {
-        let what = format!("MCP server {name}");
-        match server(name, value) {
-            Ok(server) => found.change(file, what, Change::Server(server)),
-            Err(why) => found.left(file, what, &why),
-        }
+        add_server(found, file, name, value, "");
     }
-    for (tool, value) in fields(config, "permission") {
-        of_permission(found, file, tool, value);
+    match config.get("permission") {
+        Some(Value::String(action)) => of_every_tool(found, file, action),
+        _ => fields(config, "permission").for_each(|(tool, value)| of_permission(found, file, tool, value)),
+    }
+    for (tool, value) in fields(config, "tools").filter(|(_, value)| value.as_bool() == Some(false)) {
+        of_permission_as(found, file, &format!("tools.{tool}: {value}"), tool, &"deny".into());
     }
     for path in config.get("instructions").and_then(Value::as_array).into_iter().flatten() {
         let Some(path) = path.as_str() else { continue };
@@ -64,64 +93,139 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value, places: &Places
             found.left(file, format!("instructions: {path}"), "import it in AGENTS.md, as @PATH");
         }
     }
+    for (field, one, why) in [
+        (
+            "command",
+            "command",
+            "write each as a prompt template: NAME.md in prompts of the configuration folder",
+        ),
+        ("agent", "agent", "write each as a kind of helper: NAME.md in agents of the configuration folder"),
+        ("mode", "mode", "write each as a kind of helper: NAME.md in agents of the configuration folder"),
+    ] {
+        let names: Vec<&str> = fields(config, field).map(|(name, _)| name.as_str()).collect();
+        if !names.is_empty() {
+            let what = format!("{}: {}", counted(names.len() as u64, one), names.join(", "));
+            found.left(file, what, why);
+        }
+    }
+    found.rest(file, "", config, &KNOWN);
+}
+
+/// One action for all tools.
+fn of_every_tool(found: &mut Collector, file: &Path, action: &str) {
+    let what = format!("permission: {action}");
+    match action {
+        "ask" => found.change(file, what, setting("permission_mode", "ask")),
+        "allow" => {
+            found.left(file, what, "a mode without questions is your choice: /mode auto, or the sandbox");
+        }
+        _ => found.left(file, what, "tau has no rule for all tools; deny them by name, or use /mode plan"),
+    }
 }
 
 /// Rules of a tool: an action for all calls, or one for each pattern.
 fn of_permission(found: &mut Collector, file: &Path, tool: &str, value: &Value) {
-    let name = match tool {
-        "bash" | "edit" | "read" => tool,
-        "webfetch" => "web_fetch",
-        _ => return found.left(file, format!("permission.{tool}"), "tau has no tool of this name"),
-    };
-    let mut rule = |pattern: Option<&str>, action: &Value| {
-        let list = match action.as_str() {
-            Some("allow") => "allow",
-            Some("ask") => "ask",
-            Some("deny") => "deny",
-            _ => return,
-        };
-        let rule = match pattern {
-            None | Some("*" | "**") => name.to_owned(),
-            Some(pattern) => format!("{name}({pattern})"),
-        };
-        let what = format!("permission.{tool}: {}", action.as_str().unwrap_or_default());
-        // There the last pattern that fits decides, here the strictest list.
-        if pattern.is_some_and(|pattern| pattern == "*") && list != "allow" {
-            return found.left(
-                file,
-                what,
-                "it would outweigh the patterns beside it; the permission mode asks",
-            );
-        }
-        found.change(file, what, Change::Rule { list, rule });
-    };
     match value {
         Value::Object(patterns) => {
-            patterns.iter().for_each(|(pattern, action)| rule(Some(pattern.as_str()), action));
+            for (pattern, action) in patterns {
+                let what = format!("permission.{tool}: {}", action.as_str().unwrap_or_default());
+                // There the last pattern that fits decides, here the strictest list.
+                if pattern == "*" && action.as_str() != Some("allow") {
+                    let why = "it would outweigh the patterns beside it; the permission mode asks";
+                    found.left(file, what, why);
+                    continue;
+                }
+                of_rule(found, file, &what, tool, Some(pattern), action);
+            }
         }
-        action => rule(None, action),
+        action => {
+            let what = format!("permission.{tool}: {}", action.as_str().unwrap_or_default());
+            of_permission_as(found, file, &what, tool, action);
+        }
     }
+}
+
+fn of_permission_as(found: &mut Collector, file: &Path, what: &str, tool: &str, action: &Value) {
+    of_rule(found, file, what, tool, None, action);
+}
+
+fn of_rule(
+    found: &mut Collector,
+    file: &Path,
+    what: &str,
+    tool: &str,
+    pattern: Option<&str>,
+    action: &Value,
+) {
+    let name = match tool {
+        "bash" | "edit" | "read" | "write" | "grep" => tool,
+        "glob" => "find",
+        "list" => "ls",
+        "patch" | "multiedit" => "edit",
+        "webfetch" => "web_fetch",
+        "websearch" => "web_search",
+        _ => return found.left(file, what, "tau has no tool of this name"),
+    };
+    let list = match action.as_str() {
+        Some("allow") => "allow",
+        Some("ask") => "ask",
+        Some("deny") => "deny",
+        _ => return found.left(file, what, "tau knows no such action"),
+    };
+    let rule = match pattern {
+        None | Some("*" | "**") => name.to_owned(),
+        Some(pattern) => format!("{name}({pattern})"),
+    };
+    found.change(file, what, Change::Rule { list, rule });
 }
 
 fn of_provider(found: &mut Collector, file: &Path, name: &str, value: &Value) {
     let what = format!("provider {name}");
-    let address = value.get("options").and_then(|options| text_in(options, "baseURL"));
-    let Some(base_url) = address else {
-        return found.left(file, what, "it changes no address; its models are tau's");
+    let models: Vec<ProviderModel> = fields(value, "models").map(|(id, about)| of_model(id, about)).collect();
+    let options = value.get("options").unwrap_or(&Value::Null);
+    let Some(base_url) = text_in(options, "baseURL") else {
+        let limits = models.iter().any(|model| model.context_window.is_some());
+        let why = match limits {
+            false => "it changes no address; its models are tau's",
+            true => "it changes no address; set context_window of its models in models.toml",
+        };
+        return found.left(file, what, why);
     };
     let api = match text_in(value, "npm").unwrap_or_default() {
-        "@ai-sdk/anthropic" => "anthropic-messages",
-        "@ai-sdk/openai" => "openai-responses",
-        "" | "@ai-sdk/openai-compatible" => "openai-completions",
+        "@ai-sdk/anthropic" => Some("anthropic-messages"),
+        "@ai-sdk/openai" => Some("openai-responses"),
+        "@ai-sdk/google" => Some("google-generative-ai"),
+        // A known provider keeps its format, at another address.
+        "" if providers::named(name).is_some() => None,
+        "" | "@ai-sdk/openai-compatible" => Some("openai-completions"),
         _ => return found.left(file, what, "a wire format that tau does not know"),
     };
-    let key = value.get("options").and_then(|options| text_in(options, "apiKey")).unwrap_or_default();
+    let key = text_in(options, "apiKey").unwrap_or_default();
     let variable = key.strip_prefix("{env:").and_then(|rest| rest.strip_suffix('}')).map(str::to_owned);
     if variable.is_none() && !key.is_empty() {
         let why = "a key in the file, which is not copied; save it with `tau auth set`";
         found.left(file, format!("{what}: apiKey"), why);
     }
-    let models = fields(value, "models").map(|(id, _)| id.clone()).collect();
+    let headers: Vec<&str> = fields(options, "headers").map(|(name, _)| name.as_str()).collect();
+    if !headers.is_empty() {
+        let why = "headers can be keys, so they are not copied; set `headers` in models.toml";
+        found.left(file, format!("{what}: headers {}", headers.join(", ")), why);
+    }
+    found.rest(file, &format!("{what}: options."), options, &["baseURL", "apiKey", "headers"]);
+    found.rest(file, &format!("{what}: "), value, &OF_PROVIDER);
+    for (id, about) in fields(value, "models") {
+        found.rest(file, &format!("{what}, model {id}: "), about, &OF_MODEL);
+    }
     let provider = Provider { name: name.to_owned(), base_url: base_url.to_owned(), api, variable, models };
-    found.change(file, what, Change::Provider(provider));
+    found.add(file, what, Meaning::Change(Box::new(Change::Provider(provider))));
+}
+
+fn of_model(id: &str, about: &Value) -> ProviderModel {
+    let limit = |field: &str| about.get("limit")?.get(field)?.as_u64().filter(|limit| *limit > 0);
+    ProviderModel {
+        id: id.to_owned(),
+        name: text_in(about, "name").map(str::to_owned),
+        context_window: limit("context"),
+        max_tokens: limit("output"),
+    }
 }

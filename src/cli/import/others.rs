@@ -1,5 +1,7 @@
 //! Gemini CLI and Cursor.
 
+use serde_json::Value;
+
 use super::Places;
 use super::claude::of_servers;
 use super::found::{Collector, SetUp, json};
@@ -10,7 +12,10 @@ pub(super) fn gemini(places: &Places<'_>) -> SetUp {
     let folder = places.home.join(".gemini");
     let file = folder.join("settings.json");
     match json(&file) {
-        Some(Ok(settings)) => of_servers(&mut found, &file, &settings, ""),
+        Some(Ok(mut settings)) => {
+            with_braces(&mut settings);
+            of_servers(&mut found, &file, &settings, "");
+        }
         Some(Err(error)) => found.left(&file, "settings", &error),
         None => {}
     }
@@ -26,6 +31,30 @@ pub(super) fn gemini(places: &Places<'_>) -> SetUp {
         "import it in the project's AGENTS.md, as @GEMINI.md",
     );
     found.done()
+}
+
+/// Writes `$NAME`, which Gemini CLI replaces in any text, as `${NAME}`.
+fn with_braces(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            let (mut out, mut rest) = (String::new(), text.as_str());
+            while let Some((before, after)) = rest.split_once('$') {
+                let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                let end = after.find(|c| !is_name(c)).unwrap_or(after.len());
+                let (name, behind) = after.split_at(end);
+                out.push_str(before);
+                match name.starts_with(|c: char| c.is_ascii_digit()) || name.is_empty() {
+                    true => out.push_str(&format!("${name}")),
+                    false => out.push_str(&format!("${{{name}}}")),
+                }
+                rest = behind;
+            }
+            *text = out + rest;
+        }
+        Value::Array(items) => items.iter_mut().for_each(with_braces),
+        Value::Object(fields) => fields.values_mut().for_each(with_braces),
+        _ => {}
+    }
 }
 
 /// The set-up of Cursor.

@@ -148,8 +148,14 @@ impl Draft {
                 if *key == MODEL {
                     self.find_model(value)?;
                 }
-                set(&mut self.config, key, value)?;
-                set(&mut self.shown, key, value)
+                let new = value.parse::<bool>().map_or_else(|_| Value::from(value), Value::from);
+                set(&mut self.config, key, &new)?;
+                set(&mut self.shown, key, &new)
+            }
+            Change::List { key, values } => {
+                let new = Value::from(values.iter().collect::<Array>());
+                set(&mut self.config, key, &new)?;
+                set(&mut self.shown, key, &new)
             }
             Change::Server(server) => {
                 add_server(&mut self.config, server, |text| text.to_owned())?;
@@ -208,7 +214,7 @@ fn hidden(text: &str) -> String {
     }
 }
 
-fn set(file: &mut DocumentMut, key: &str, text: &str) -> Result<(), UserError> {
+fn set(file: &mut DocumentMut, key: &str, new: &Value) -> Result<(), UserError> {
     let (table, key) = match key.split_once('.') {
         Some((table, key)) => {
             let table = file.entry(table).or_insert_with(|| Item::Table(Table::new()));
@@ -217,14 +223,18 @@ fn set(file: &mut DocumentMut, key: &str, text: &str) -> Result<(), UserError> {
         None => (file.as_table_mut() as &mut dyn toml_edit::TableLike, key),
     };
     match table.get(key) {
-        Some(known) if known.as_str() == Some(text) => Err("already so in config.toml".into()),
+        Some(known) if is_same(known, new) => Err("already so in config.toml".into()),
         Some(_) => Err(format!("config.toml already sets {key}").into()),
         None => {
-            let new = text.parse::<bool>().map_or_else(|_| Value::from(text), Value::from);
-            table.insert(key, Item::Value(new));
+            table.insert(key, Item::Value(new.clone()));
             Ok(())
         }
     }
+}
+
+fn is_same(known: &Item, new: &Value) -> bool {
+    let plain = |value: &Value| value.clone().decorated("", "").to_string();
+    known.as_value().is_some_and(|known| plain(known) == plain(new))
 }
 
 fn add_server(
@@ -255,10 +265,20 @@ fn add_server(
                 table.insert("cwd", value(cwd.to_string_lossy().as_ref()));
             }
         }
-        McpTransport::Http { url, headers, .. } => {
+        McpTransport::Http { url, headers, oauth } => {
             table.insert("url", value(url.as_str()));
             if !headers.is_empty() {
                 table.insert("headers", texts(headers));
+            }
+            let mut login = InlineTable::new();
+            if let Some(id) = &oauth.client_id {
+                login.insert("client_id", id.as_str().into());
+            }
+            if let Some(scopes) = &oauth.scopes {
+                login.insert("scopes", scopes.iter().collect::<Array>().into());
+            }
+            if !login.is_empty() {
+                table.insert("oauth", value(login));
             }
         }
     }
@@ -305,14 +325,24 @@ fn add_provider(file: &mut DocumentMut, provider: &Provider) -> Result<(), UserE
     }
     let mut table = Table::new();
     table.insert("base_url", value(provider.base_url.as_str()));
-    table.insert("api", value(provider.api));
+    if let Some(api) = provider.api {
+        table.insert("api", value(api));
+    }
     if let Some(variable) = &provider.variable {
         table.insert("api_key", value(format!("${variable}")));
     }
     let mut models = ArrayOfTables::new();
-    for id in &provider.models {
+    for known in &provider.models {
         let mut model = Table::new();
-        model.insert("id", value(id.as_str()));
+        model.insert("id", value(known.id.as_str()));
+        if let Some(name) = &known.name {
+            model.insert("name", value(name.as_str()));
+        }
+        for (field, number) in [("context_window", known.context_window), ("max_tokens", known.max_tokens)] {
+            if let Some(number) = number.and_then(|number| i64::try_from(number).ok()) {
+                model.insert(field, value(number));
+            }
+        }
         models.push(model);
     }
     if !models.is_empty() {

@@ -1,16 +1,62 @@
 //! MCP servers in the formats of other agents, as tau's.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::Value;
 
-use super::found::text_in;
+use super::found::{Change, Collector, text_in};
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient, check_name};
 use tau_tools::user_error::UserError;
+
+/// Parts of a server that are taken over, or have no meaning of their own.
+const KNOWN: [&str; 26] = [
+    "type",
+    "transport",
+    "command",
+    "args",
+    "env",
+    "environment",
+    "cwd",
+    "url",
+    "httpUrl",
+    "serverUrl",
+    "headers",
+    "http_headers",
+    "env_http_headers",
+    "bearer_token_env_var",
+    "enabled",
+    "disabled",
+    "enabled_tools",
+    "disabled_tools",
+    "includeTools",
+    "excludeTools",
+    "tool_timeout_sec",
+    "startup_timeout_sec",
+    "oauth",
+    "env_vars",
+    "required",
+    "description",
+];
+
+/// Notes a server, and the parts of it that tau does not take over.
+pub(super) fn add_server(found: &mut Collector, file: &Path, name: &str, value: &Value, note: &str) {
+    let what = format!("MCP server {name}{note}");
+    match server(name, value) {
+        Ok(server) => found.change(file, what.clone(), Change::Server(server)),
+        Err(why) => return found.left(file, what, &why),
+    }
+    found.rest(file, &format!("{what}: "), value, &KNOWN);
+    found.rest(file, &format!("{what}: oauth."), value.get("oauth").unwrap_or(&Value::Null), &OF_LOGIN);
+}
+
+/// Parts of the login at a server that are taken over. A secret is not.
+const OF_LOGIN: [&str; 4] = ["clientId", "client_id", "scope", "scopes"];
 
 /// The server of this name; `Err` says why tau cannot have it.
 pub(super) fn server(name: &str, value: &Value) -> Result<McpServer, UserError> {
     check_name(name)?;
+    check_texts(value)?;
     let kind = text_in(value, "type").or_else(|| text_in(value, "transport")).unwrap_or_default();
     if kind.eq_ignore_ascii_case("sse") {
         return Err(UserError::new("SSE, a transport that MCP has replaced")
@@ -27,7 +73,14 @@ pub(super) fn server(name: &str, value: &Value) -> Result<McpServer, UserError> 
             words.extend(self::words(value.get("args")));
             let env = ["env", "environment"].iter().find_map(|field| value.get(*field));
             let cwd = text_in(value, "cwd").map(Into::into);
-            McpTransport::Stdio { command, args: words, env: texts(env), cwd }
+            let mut env = texts(env);
+            // Codex gives its servers few variables, and names more of them; tau's are those of its shell.
+            for name in value.get("env_vars").and_then(Value::as_array).into_iter().flatten() {
+                if let Some(name) = name.as_str().or_else(|| text_in(name, "name")) {
+                    env.entry(name.to_owned()).or_insert_with(|| format!("${{{name}}}"));
+                }
+            }
+            McpTransport::Stdio { command, args: words, env, cwd }
         }
         (true, Some(url)) if !is_address(url) => return Err(format!("{url:?} is not an address").into()),
         (true, Some(url)) => {
@@ -42,7 +95,7 @@ pub(super) fn server(name: &str, value: &Value) -> Result<McpServer, UserError> 
                     headers.insert(header.clone(), format!("${{{variable}}}"));
                 }
             }
-            McpTransport::Http { url: with_variables(url), headers, oauth: OauthClient::default() }
+            McpTransport::Http { url: with_variables(url), headers, oauth: login(value.get("oauth")) }
         }
         (true, None) => return Err("it has neither a command nor an address".into()),
     };
@@ -60,6 +113,51 @@ pub(super) fn server(name: &str, value: &Value) -> Result<McpServer, UserError> 
         start_timeout: seconds("startup_timeout_sec"),
         ..McpServer::new(name, transport)
     })
+}
+
+/// The client that the user has registered at the server.
+fn login(value: Option<&Value>) -> OauthClient {
+    let field = |names: [&str; 2]| names.iter().find_map(|name| value?.get(*name));
+    let scopes = field(["scope", "scopes"]).map(|scopes| match scopes {
+        Value::Array(scopes) => scopes.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        scopes => scopes.as_str().unwrap_or_default().split_whitespace().map(str::to_owned).collect(),
+    });
+    OauthClient {
+        client_id: field(["clientId", "client_id"]).and_then(Value::as_str).map(str::to_owned),
+        scopes: scopes.filter(|scopes: &Vec<String>| !scopes.is_empty()),
+        ..OauthClient::default()
+    }
+}
+
+/// Refuses texts with placeholders that only the other program replaces: they would reach the server as they are.
+fn check_texts(value: &Value) -> Result<(), UserError> {
+    let text = match value {
+        Value::String(text) => text,
+        Value::Array(items) => return items.iter().try_for_each(check_texts),
+        Value::Object(fields) => return fields.values().try_for_each(check_texts),
+        _ => return Ok(()),
+    };
+    let placeholder = [
+        "{file:",
+        "${workspaceFolder",
+        "${userHome",
+        "${pathSeparator",
+        "${file",
+        "${/}",
+        "${input:",
+        "${command:",
+        "${config:",
+    ]
+    .iter()
+    .find_map(|start| {
+        let from = text.get(text.find(start)?..)?;
+        from.split_inclusive('}').next()
+    });
+    match placeholder {
+        Some(placeholder) => Err(UserError::new(format!("{placeholder} means nothing to tau"))
+            .remedy("write out what it stands for, or put it in a variable")),
+        None => Ok(()),
+    }
 }
 
 /// Whether a text is an address of HTTP; its host may be a variable.
@@ -117,6 +215,20 @@ mod tests {
         let codex = server("x", &codex).unwrap();
         let McpTransport::Http { headers, .. } = &codex.transport else { panic!() };
         assert_eq!((headers["Authorization"].as_str(), codex.enabled), ("Bearer ${T}", false));
+        let login = json!({"url": "https://x.example/mcp", "oauth": {"clientId": "me", "scope": "a b"}});
+        let McpTransport::Http { oauth, .. } = server("x", &login).unwrap().transport else { panic!() };
+        assert_eq!(
+            (oauth.client_id.as_deref(), oauth.scopes),
+            (Some("me"), Some(vec!["a".into(), "b".into()]))
+        );
+        assert_eq!(stdio(json!({"command": "a", "env_vars": ["K"]})).2["K"], "${K}");
+        for odd in [
+            json!({"command": "a", "environment": {"K": "{file:~/inc.md}"}}),
+            json!({"command": "a", "args": ["--root", "${workspaceFolder}/x"]}),
+            json!({"url": "https://x.example/${input:id}"}),
+        ] {
+            assert!(server("x", &odd).unwrap_err().to_string().contains("means nothing to tau"), "{odd}");
+        }
         assert!(server("a/b", &json!({"command": "x"})).is_err());
         assert!(server("x", &json!({"type": "sse", "url": "https://x.example"})).is_err());
         assert!(server("x", &json!({})).is_err());

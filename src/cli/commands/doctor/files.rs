@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::TIMEOUT;
 use super::report::{Advice, Fact, Section};
+use crate::compose::session_lookup;
 use crate::import::{self, Meaning, SetUp};
 use tau_agent::context::instruction_files::InstructionPlaces;
 use tau_agent::settings::Paths;
@@ -66,8 +67,10 @@ pub(super) fn instructions(places: &InstructionPlaces) -> Section {
 }
 
 /// The files of other agents that are read where they are.
-pub(super) fn other_agents() -> Section {
+pub(super) fn other_agents(sessions: &Path) -> Section {
     let mut section = Section::new("other agents");
+    let troubles = session_lookup::places(sessions).troubles();
+    troubles.into_iter().for_each(|trouble| section.advise(Advice::Hint(trouble)));
     let Ok(cwd) = std::env::current_dir() else { return section };
     for SetUp { agent, findings } in import::here(&cwd) {
         for finding in findings {

@@ -27,6 +27,7 @@ use report::{Advice, Fact, Section};
 use serde_json::json;
 use tau_agent::context::instruction_files::InstructionPlaces;
 use tau_agent::settings::Settings;
+use tau_agent::settings::other_folders::OtherFolders;
 
 /// Time limit of a probe. Longer means a file system or a server that does not answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -62,12 +63,12 @@ fn examine(environment: Environment) -> Vec<Section> {
     let own_rules = permission_rules::read(&paths, &ProjectSettings::default(), None).0;
     let places = InstructionPlaces {
         config: paths.config.clone(),
-        home: std::env::home_dir(),
+        claude: OtherFolders::here().map(|folders| folders.place(".claude")),
         rules: std::env::current_dir()
             .ok()
             .map(|cwd| own_rules.file_filter(&cwd, std::env::home_dir().as_deref())),
     };
-    let (own_paths, own_sessions) = (paths.clone(), sessions.clone());
+    let (own_paths, own_sessions, other_sessions) = (paths.clone(), sessions.clone(), sessions.clone());
     let mut terminal = bounded("terminal", move || display::terminal(&terminals));
     echo::add_to(&mut terminal);
     let mut sections = vec![install, settings, terminal];
@@ -79,7 +80,7 @@ fn examine(environment: Environment) -> Vec<Section> {
         bounded("search", move || search::search(&search_settings, &keys)),
         bounded("model", move || connections::model(&environment)),
         bounded("instructions", move || files::instructions(&places)),
-        bounded("other agents", files::other_agents),
+        bounded("other agents", move || files::other_agents(&other_sessions)),
         bounded("paths", move || files::paths(&own_paths, &own_sessions)),
         bounded("disk", move || files::disk(&paths, &sessions, retention)),
         bounded("limits", files::limits),
