@@ -111,6 +111,15 @@ pub(super) fn blocks(
     }
 }
 
+/// Logs the tools that only their own provider can run, or that need a format of its own: the model is not
+/// offered them.
+pub(super) fn left_out(tools: &[&Value]) {
+    if !tools.is_empty() {
+        let kinds: Vec<&str> = tools.iter().map(|tool| text(tool, "type")).collect();
+        tracing::info!(kinds = kinds.join(", "), "tools of a request were left out");
+    }
+}
+
 /// The error for a part of this type.
 pub(super) fn unsupported(kind: &str) -> String {
     format!("content of type {kind:?} is not supported by tau proxy")

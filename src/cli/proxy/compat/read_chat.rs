@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::read::{
-    self, Asked, Conversation, call, effort, flag, list, picture, refuse, set, text, tool, unsupported,
+    self, Asked, Conversation, call, effort, flag, left_out, list, picture, refuse, set, text, tool,
+    unsupported,
 };
 use tau_protocol::message::Block;
 use tau_tools::Content;
@@ -30,16 +31,17 @@ pub(super) fn read(body: &Value) -> Result<Asked, UserError> {
         read_message(message, &mut asked, &mut conversation)?;
     }
     asked.messages = conversation.into_messages()?;
-    let tools: Result<Vec<_>, _> = list(body, "tools").iter().map(read_tool).collect();
+    let (tools, others): (Vec<&Value>, Vec<&Value>) =
+        list(body, "tools").iter().partition(|value| function(value).is_some());
+    left_out(&others);
+    let functions = tools.into_iter().filter_map(function);
+    let tools: Result<Vec<_>, _> = functions.map(|function| tool(function, "parameters")).collect();
     asked.tools = chosen(body.get("tool_choice"), tools?)?;
     Ok(asked)
 }
 
-fn read_tool(value: &Value) -> Result<tau_tools::ToolSpec, UserError> {
-    match value.get("function").filter(|_| text(value, "type") == "function") {
-        Some(function) => tool(function, "parameters"),
-        None => Err(format!("tools of type {:?} are not supported by tau proxy", text(value, "type")).into()),
-    }
+fn function(value: &Value) -> Option<&Value> {
+    value.get("function").filter(|_| text(value, "type") == "function")
 }
 
 /// The tools that the model may call. Fails when it has to call one.

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::read::{self, Asked, Conversation, effort, flag, list, refuse, set, text, tool, unsupported};
+use super::read::{
+    self, Asked, Conversation, effort, flag, left_out, list, refuse, set, text, tool, unsupported,
+};
 use super::read_chat::as_content;
 use tau_protocol::message::{Block, ToolCall};
 use tau_protocol::model::ThinkingLevel;
@@ -42,11 +44,10 @@ pub(super) fn read(body: &Value) -> Result<Asked, UserError> {
         }
     }
     asked.messages = conversation.into_messages()?;
-    let read_tool = |value: &Value| match text(value, "type") {
-        "" | "custom" => tool(value, "input_schema"),
-        other => Err(format!("tools of type {other:?} are not supported by tau proxy").into()),
-    };
-    let tools: Result<Vec<_>, _> = list(body, "tools").iter().map(read_tool).collect();
+    let (tools, others): (Vec<&Value>, Vec<&Value>) =
+        list(body, "tools").iter().partition(|value| matches!(text(value, "type"), "" | "custom"));
+    left_out(&others);
+    let tools: Result<Vec<_>, _> = tools.into_iter().map(|value| tool(value, "input_schema")).collect();
     asked.tools = match body.get("tool_choice").map(|choice| text(choice, "type")) {
         None | Some("" | "auto") => tools?,
         Some("none") => Vec::new(),

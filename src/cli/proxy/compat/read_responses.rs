@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::read::{
-    self, Asked, Conversation, call, effort, list, picture, refuse, set, text, tool, unsupported,
+    self, Asked, Conversation, call, effort, left_out, list, picture, refuse, set, text, tool, unsupported,
 };
 use super::read_chat::{as_content, chosen};
 use tau_protocol::message::Block;
@@ -34,11 +34,10 @@ pub(super) fn read(body: &Value) -> Result<Asked, UserError> {
         _ => return Err("`input` is missing".into()),
     }
     asked.messages = conversation.into_messages()?;
-    let read_tool = |value: &Value| match text(value, "type") {
-        "function" => tool(value, "parameters"),
-        other => Err(format!("tools of type {other:?} are not supported by tau proxy").into()),
-    };
-    let tools: Result<Vec<_>, _> = list(body, "tools").iter().map(read_tool).collect();
+    let (tools, others): (Vec<&Value>, Vec<&Value>) =
+        list(body, "tools").iter().partition(|value| text(value, "type") == "function");
+    left_out(&others);
+    let tools: Result<Vec<_>, _> = tools.into_iter().map(|value| tool(value, "parameters")).collect();
     asked.tools = chosen(body.get("tool_choice"), tools?)?;
     Ok(asked)
 }
@@ -77,6 +76,8 @@ fn read_item(item: &Value, asked: &mut Asked, conversation: &mut Conversation) -
                 redacted: false,
             }]);
         }
+        // Of tools that only OpenAI runs; their results are in the answer.
+        "web_search_call" | "file_search_call" | "tool_search_call" | "image_generation_call" => {}
         other => return Err(format!("items of type {other:?} are not supported by tau proxy").into()),
     }
     Ok(())

@@ -116,11 +116,6 @@ fn what_cannot_be_passed_on_is_refused() {
             json!({"model": "m", "input": "x", "previous_response_id": "r"}),
             "previous_response_id",
         ),
-        (
-            Dialect::Responses,
-            json!({"model": "m", "input": "x", "tools": [{"type": "web_search"}]}),
-            "tools of type \"web_search\"",
-        ),
         (Dialect::Messages, json!({"model": "m", "messages": user}), "`max_tokens` is missing"),
         (
             Dialect::Messages,
@@ -138,6 +133,35 @@ fn what_cannot_be_passed_on_is_refused() {
         let mut body = json!({"model": "m", "messages": user});
         body[field] = value;
         assert!(Dialect::Chat.read(&body).is_ok(), "{body}");
+    }
+}
+
+/// Codex and others offer such tools unasked.
+#[test]
+fn tools_that_are_no_functions_are_left_out() {
+    let user = json!([{"role": "user", "content": "x"}]);
+    let function = json!({"name": "read", "parameters": {}, "input_schema": {}});
+    let mut of_responses = function.clone();
+    of_responses["type"] = "function".into();
+    let of_chat = json!({"type": "function", "function": function});
+    for (dialect, field, own, kinds) in [
+        (
+            Dialect::Responses,
+            "input",
+            of_responses,
+            &["namespace", "web_search", "custom", "local_shell", ""][..],
+        ),
+        (Dialect::Chat, "messages", of_chat, &["custom", "web_search", ""]),
+        (Dialect::Messages, "messages", function, &["web_search_20250305", "bash_20250124"]),
+    ] {
+        for kind in kinds {
+            let tools = json!([{"type": kind, "name": "other", "tools": [own]}, own]);
+            let mut body = json!({"model": "m", "max_tokens": 5, "tools": tools});
+            body[field] = user.clone();
+            let asked = dialect.read(&body).unwrap();
+            let names: Vec<&str> = asked.tools.iter().map(|tool| tool.name.as_str()).collect();
+            assert_eq!(names, ["read"], "{dialect:?} {kind:?}");
+        }
     }
 }
 
