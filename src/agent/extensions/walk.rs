@@ -58,6 +58,10 @@ impl<'a> Walk<'a> {
             }
             return Vec::new();
         }
+        if depth == 0 && folder.is_file() {
+            // A package can name single files.
+            return vec![Entry::File(folder.to_owned())];
+        }
         let found = match std::fs::read_dir(folder) {
             Ok(found) => found,
             Err(error) => {

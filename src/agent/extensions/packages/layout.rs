@@ -30,9 +30,9 @@ const MAX_DEPTH: usize = 3;
 pub struct Parts {
     /// Folders with skills, or of one.
     pub skills: Vec<String>,
-    /// Folders of prompt templates.
+    /// Folders of prompt templates, or files of one.
     pub prompts: Vec<String>,
-    /// Folders of kinds of helpers.
+    /// Folders of kinds of helpers, or files of one.
     pub kinds: Vec<String>,
     /// Folders of custom tools.
     pub tools: Vec<String>,
@@ -146,7 +146,7 @@ pub fn of_folder(root: &Path, entry: Option<&Value>) -> Result<Layout, UserError
         ..Layout::default()
     };
     let manifests = [(manifest.as_ref(), Some(MANIFEST)), (entry, None)];
-    let parts = &mut layout.parts;
+    let (parts, unused) = (&mut layout.parts, &mut layout.unused);
     for (list, field, usual) in [
         (&mut parts.skills, "skills", &["skills"][..]),
         (&mut parts.prompts, "commands", &["commands", "prompts"]),
@@ -159,9 +159,20 @@ pub fn of_folder(root: &Path, entry: Option<&Value>) -> Result<Layout, UserError
             list.extend(usual.map(|folder| (*folder).to_owned()));
         }
         for value in manifests.iter().filter_map(|(manifest, _)| manifest.as_ref()?.get(field)) {
-            named(root, value, list)?;
+            named(root, value, list, unused)?;
+            if value.is_object() {
+                unused.push(format!("{field} as an object in the manifest"));
+            }
         }
-        list.retain(|path| root.join(path).is_dir());
+        let has_files = matches!(field, "commands" | "agents");
+        list.retain(|path| {
+            let file = root.join(path);
+            let is_used = file.is_dir() || has_files && file.extension().is_some_and(|end| end == "md");
+            if !is_used {
+                unused.push(format!("{path}, which is no folder"));
+            }
+            is_used
+        });
     }
     // Tools of tau are files of its own format; other folders of this name hold something else.
     parts.tools.retain(|folder| holds(&root.join(folder), "toml"));
@@ -176,17 +187,21 @@ pub fn of_folder(root: &Path, entry: Option<&Value>) -> Result<Layout, UserError
                 // Its objects are in the manifest itself.
                 (Some(Value::Object(_)), Some(place)) => list.push((*place).to_owned()),
                 (Some(Value::Object(_)), None) => {
-                    layout.unused.push(format!("{field} in the entry of the marketplace"));
+                    unused.push(format!("{field} in the entry of the marketplace"));
                 }
-                (Some(value), _) => named(root, value, list)?,
+                (Some(value), _) => named(root, value, list, unused)?,
                 (None, _) => {}
             }
         }
         list.dedup();
     }
     alone(root, manifest.is_some() || entry.is_some(), &mut layout);
-    for (folder, what) in [("output-styles", "output styles"), (".lsp.json", "language servers")] {
-        if root.join(folder).exists() {
+    for (folder, field, what) in
+        [("output-styles", "outputStyles", "output styles"), (".lsp.json", "lspServers", "language servers")]
+    {
+        let is_named =
+            manifests.iter().any(|(manifest, _)| manifest.is_some_and(|of| of.get(field).is_some()));
+        if is_named || root.join(folder).exists() {
             layout.unused.push(what.to_owned());
         }
     }
@@ -227,11 +242,16 @@ fn holds(folder: &Path, ending: &str) -> bool {
     entries.any(|entry| entry.path().extension().is_some_and(|found| found == ending))
 }
 
-/// Adds the paths that a manifest names: one, or a list.
+/// Adds the paths that a manifest names: one, or a list. Those that do not exist are noted.
 ///
 /// # Errors
 /// When a path leads out of the package.
-fn named(root: &Path, value: &Value, list: &mut Vec<String>) -> Result<(), UserError> {
+fn named(
+    root: &Path,
+    value: &Value,
+    list: &mut Vec<String>,
+    unused: &mut Vec<String>,
+) -> Result<(), UserError> {
     let paths: Vec<&str> = match value {
         Value::String(path) => vec![path],
         Value::Array(paths) => paths.iter().filter_map(Value::as_str).collect(),
@@ -240,7 +260,9 @@ fn named(root: &Path, value: &Value, list: &mut Vec<String>) -> Result<(), UserE
     for path in paths {
         let plain =
             inside(path).ok_or_else(|| format!("its manifest names {path}, which is not in the package"))?;
-        if root.join(&plain).exists() && !list.contains(&plain) {
+        if !root.join(&plain).exists() {
+            unused.push(format!("{plain}, which the manifest names and is not there"));
+        } else if !list.contains(&plain) {
             list.push(plain);
         }
     }
@@ -303,11 +325,14 @@ mod tests {
             (
                 MANIFEST,
                 r#"{"name":"My Plugin","version":"1.2","description":"Does.","skills":"./more",
-                "commands":["./x","./none"],"mcpServers":{"db":{"command":"db"}},"hooks":"./h.json"}"#,
+                "commands":["./x","./none","./one.md"],"agents":["./cfg/ag.md","./cfg/ag.js"],"lspServers":{},"mcpServers":{"db":{"command":"db"}},"hooks":"./h.json"}"#,
             ),
             ("skills/a/SKILL.md", SKILL),
             ("more/b/SKILL.md", SKILL),
             ("x/y.md", "y"),
+            ("one.md", "one"),
+            ("cfg/ag.md", "ag"),
+            ("cfg/ag.js", "ag"),
             ("commands/c.md", "c"),
             ("tools/helper.py", "print()"),
             ("hooks/hooks.json", "{}"),
@@ -319,11 +344,19 @@ mod tests {
         let layout = of_folder(plugin.path(), None).unwrap();
         let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         assert_eq!((layout.name.as_deref(), layout.version.as_deref()), (Some("My-Plugin"), Some("1.2")));
-        assert_eq!(layout.unused, ["output styles"]);
+        assert_eq!(
+            layout.unused,
+            [
+                "none, which the manifest names and is not there",
+                "cfg/ag.js, which is no folder",
+                "output styles",
+                "language servers"
+            ]
+        );
         let expected = Parts {
             skills: texts(&["skills", "more"]),
-            prompts: texts(&["commands", "x"]),
-            kinds: texts(&["agents"]),
+            prompts: texts(&["commands", "x", "one.md"]),
+            kinds: texts(&["agents", "cfg/ag.md"]),
             tools: Vec::new(),
             hooks: texts(&["hooks/hooks.json", "h.json"]),
             mcp: texts(&[".mcp.json", MANIFEST]),
