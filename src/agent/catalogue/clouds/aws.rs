@@ -17,7 +17,7 @@ use crate::provider::sigv4::{AwsCredentials, Signing, sign};
 use tau_protocol::model::Model;
 use tau_tools::user_error::UserError;
 
-/// The region if nothing names one.
+/// The region in the address of the catalogue.
 const REGION: &str = "us-east-1";
 /// The number of roles that may assume each other.
 const MAX_ROLES: usize = 5;
@@ -30,7 +30,12 @@ type Found = (AwsCredentials, Option<i64>);
 /// The credentials as a key, with their region.
 pub(super) async fn find(finder: &Finder, hidden: &[String]) -> Result<Granted, UserError> {
     let (credentials, expires) = credentials(finder, hidden).await?;
-    let key = AwsKey { credentials, region: region(finder) }.secret();
+    // Whoever sets an address has decided where requests go.
+    let region = match endpoint(finder) {
+        Some(_) => any_region(finder),
+        None => region(finder)?,
+    };
+    let key = AwsKey { credentials, region }.secret();
     Ok(Granted { key, expires })
 }
 
@@ -38,18 +43,33 @@ pub(super) async fn find(finder: &Finder, hidden: &[String]) -> Result<Granted, 
 pub(super) fn address(finder: &Finder, model: &Model) -> Option<String> {
     let usual = format!("https://bedrock-runtime.{REGION}.amazonaws.com");
     let path = model.base_url.strip_prefix(&usual)?;
-    let host = finder.first(&["AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"]);
-    let host = host.unwrap_or_else(|| format!("https://bedrock-runtime.{}.amazonaws.com", region(finder)));
+    let usual = || format!("https://bedrock-runtime.{}.amazonaws.com", any_region(finder));
+    let host = endpoint(finder).unwrap_or_else(usual);
     Some(format!("{}{path}", host.trim_end_matches('/')))
 }
 
-/// The region that is set, or the usual one.
-pub(super) fn region(finder: &Finder) -> String {
+fn endpoint(finder: &Finder) -> Option<String> {
+    finder.first(&["AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"])
+}
+
+/// The region that is set.
+///
+/// # Errors
+/// Without one: which region a request goes to is nothing to guess.
+pub(super) fn region(finder: &Finder) -> Result<String, UserError> {
+    let remedy = || match finder.first(&["AWS_PROFILE", "AWS_DEFAULT_PROFILE"]) {
+        Some(profile) => format!("set AWS_REGION, or `region` of the profile {profile}"),
+        None => "set AWS_REGION, or `region` of your profile".to_owned(),
+    };
+    let missing = || UserError::new("no region of AWS is set").remedy(remedy());
+    named_region(finder).ok_or_else(missing)
+}
+
+fn named_region(finder: &Finder) -> Option<String> {
     let named = finder.first(&["AWS_REGION", "AWS_DEFAULT_REGION"]);
     let of_profile = || Files::read(finder).profile(&profile_name(finder)).get("region").cloned();
-    let region = named.or_else(of_profile).unwrap_or_else(|| REGION.to_owned());
-    let is_plain = region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    if is_plain { region } else { REGION.to_owned() }
+    let is_plain = |region: &String| region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    named.or_else(of_profile).filter(is_plain)
 }
 
 fn profile_name(finder: &Finder) -> String {
@@ -247,9 +267,14 @@ async fn process(command: &str, hidden: &[String]) -> Result<Found, UserError> {
     in_answer(&answer, ["AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration"])
 }
 
+/// The region that is set, or the usual one, where any will do: each security token service knows all roles.
+fn any_region(finder: &Finder) -> String {
+    named_region(finder).unwrap_or_else(|| REGION.to_owned())
+}
+
 fn sts(finder: &Finder) -> String {
     let host = finder.first(&["AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"]);
-    let host = host.unwrap_or_else(|| format!("https://sts.{}.amazonaws.com", region(finder)));
+    let host = host.unwrap_or_else(|| format!("https://sts.{}.amazonaws.com", any_region(finder)));
     format!("{}/", host.trim_end_matches('/'))
 }
 
@@ -298,7 +323,7 @@ async fn assume(
     let (address, body) = (sts(finder), form(&fields));
     let url = Url::parse(&address).map_err(UserError::of)?;
     let headers = [("content-type".to_owned(), FORM.to_owned())];
-    let region = region(finder);
+    let region = any_region(finder);
     let signing =
         Signing { method: "POST", url: &url, region: &region, service: "sts", body: body.as_bytes() };
     let signed = sign(signing, &headers, with, jiff::Timestamp::now());

@@ -122,7 +122,7 @@ impl External<'_> {
         let (credentials, _) = aws::credentials(self.finder, self.hidden)
             .await
             .map_err(|why| UserError::new("there are no AWS credentials to exchange").because(why))?;
-        let region = aws::region(self.finder);
+        let region = aws::region(self.finder)?;
         let address = text(source, "regional_cred_verification_url").unwrap_or(WHO_AM_I);
         let address = address.replace("{region}", &region);
         let url = Url::parse(&address)
