@@ -111,6 +111,9 @@ async fn servers_are_listed_added_tried_and_removed() {
         mcp(place.path(), &["add", "web", "--header", "Authorization: Bearer $T", "https://h.example/mcp"])
             .await;
     assert_eq!(added.code, 0, "{added:?}");
+    // One that is there stays, unless it is the same.
+    let again = mcp(place.path(), &["add", "web", "other-program"]).await;
+    assert!(again.code != 0 && again.err.contains("tau mcp remove web"), "{again:?}");
     let added = mcp(place.path(), &["add", "gone", "-e", "A=b", "no-such-program-here", "--flag"]).await;
     assert_eq!(added.code, 0, "{added:?}");
     let text = std::fs::read_to_string(config.join("config.toml")).unwrap();

@@ -45,6 +45,12 @@ fn work(args: &McpArgs) -> Result<Exit, Refusal> {
         McpAction::List { .. } => say(&listed(&servers, &environment.settings, &logins)),
         McpAction::Add { name, variables, headers, command } => {
             let server = new_server(name, variables, headers, command).map_err(Refusal::usage)?;
+            let known = servers.iter().find(|known| known.server.name == *name && known.path == file);
+            if known.is_some_and(|known| known.server != server) {
+                let hint = format!("`tau mcp remove {name}` removes it; then add it again");
+                let text = format!("{} already has a server {name}, which stays: {hint}", file.display());
+                return Ok(fail(Exit::Usage, &text));
+            }
             add(&environment.paths.shared(file.clone()), &server).map_err(Refusal::config)?;
             say(&format!("added {name} to {}; `tau mcp test {name}` tries it\n", file.display()))
         }
