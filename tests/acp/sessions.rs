@@ -182,6 +182,8 @@ async fn sessions_of_other_agents_are_listed_and_continued_in_a_copy() {
     let listed = editor.ask("session/list", json!({"cwd": cwd})).await;
     let row = &listed["result"]["sessions"][0];
     assert_eq!((&row["sessionId"], &row["title"]), (&json!(id), &json!("Basket lost at login")), "{listed}");
+    let refused = editor.ask("session/delete", json!({"sessionId": id})).await;
+    assert!(refused["error"].to_string().contains("delete it in Claude Code"), "{refused}");
     let opened = json!({"sessionId": id, "cwd": cwd, "mcpServers": []});
     editor.ask("session/load", opened.clone()).await;
     assert!(text_of(&editor.seen(), "agent_message_chunk").contains("The basket is kept under the old id."));

@@ -154,12 +154,19 @@ impl AcpHost {
         Ok(ListSessionsResponse::new(rows.iter().map(listed).collect()).next_cursor(next))
     }
 
-    /// Deletes a session. A missing one counts as deleted. Fails when it is open elsewhere, or the file
-    /// cannot be removed.
+    /// Deletes a session. A missing one counts as deleted. Fails when it is open elsewhere, when it is another
+    /// program's, or when the file cannot be removed.
     pub(crate) fn delete(&self, id: &str) -> Result<(), Error> {
         let environment = Environment::read(&self.args, OnBadConfig::Refuse).map_err(failed)?;
         let root = environment.settings.session_root(&environment.paths);
-        let Some(path) = list::of_id(&root, id) else { return Ok(()) };
+        let Some(path) = list::of_id(&root, id) else {
+            return match of_others(&root, id) {
+                Some((_, source)) => {
+                    Err(wrong(format!("session {id} is of {0}: delete it in {0}", source.program())))
+                }
+                None => Ok(()),
+            };
+        };
         sessions::delete(&root, &path).map(drop).map_err(|text| wire::error(ErrorCode::InternalError, text))
     }
 
@@ -177,11 +184,15 @@ fn named(setup: &Setup, id: &str) -> Result<(PathBuf, SessionOrigin), Error> {
     if let Some(path) = list::of_id(&root, id) {
         return Ok((path, SessionOrigin::Tau));
     }
-    let others = places(&root).with_id(id);
+    of_others(&root, id).ok_or_else(missing)
+}
+
+/// The session of another program with this id.
+fn of_others(root: &Path, id: &str) -> Option<(PathBuf, SessionOrigin)> {
     let is_it = |(path, source): &(PathBuf, SessionOrigin)| {
         foreign::places::row_of(path, *source).is_some_and(|row| row.id == id)
     };
-    others.into_iter().find(is_it).ok_or_else(missing)
+    places(root).with_id(id).into_iter().find(is_it)
 }
 
 /// The file of a session that runs in `cwd`, and the program that wrote it.
