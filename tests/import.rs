@@ -88,9 +88,15 @@ impl Home {
     }
 
     fn tau(&self, args: &[&str]) -> Output {
+        self.tau_with(args, &[])
+    }
+
+    /// Like `tau`, with variables that name places in the home directory.
+    fn tau_with(&self, args: &[&str], places: &[(&str, &str)]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
+        let places = places.iter().map(|(name, path)| (*name, self.at(path)));
         command.args(args).current_dir(self.at("work")).env_clear().env("HOME", self.0.path());
-        command.env("TAU_HOME", self.at("tau")).output_in_time()
+        command.envs(places).env("TAU_HOME", self.at("tau")).output_in_time()
     }
 
     fn import(&self, args: &[&str]) -> String {
@@ -168,9 +174,13 @@ fn what_is_written_is_used_and_kept() {
     let listed = home.tau(&["mcp", "list"]);
     let listed =
         String::from_utf8_lossy(&listed.stdout).into_owned() + &String::from_utf8_lossy(&listed.stderr);
-    for name in ["tracker", "docs", "files", "maps", "shots", "here"] {
+    for name in ["tracker", "docs", "files", "maps", "shots"] {
         assert!(listed.contains(name), "{name}: {listed}");
     }
+    // A server of one directory is not started in all others.
+    assert!(table["mcp"].get("here").is_none(), "{config}");
+    // There commands have no network unless it is allowed.
+    assert_eq!(table["sandbox"]["network"], "off");
     let models = home.tau(&["models", "big-model"]);
     assert!(String::from_utf8_lossy(&models.stdout).contains("corp/big-model"), "{models:?}");
     let rules = String::from_utf8(home.tau(&["permissions"]).stdout).unwrap();
@@ -182,6 +192,104 @@ fn what_is_written_is_used_and_kept() {
     // A second time there is nothing left to do.
     let text = home.import(&["--write"]);
     assert!(text.contains("Nothing to change") && home.config() == config, "{text}");
+}
+
+#[test]
+fn folders_that_variables_name_are_read() {
+    let home = Home::new();
+    home.write("cc/settings.json", r#"{"permissions": {"deny": ["Bash(curl:*)"]}}"#);
+    home.write(".claude/settings.json", r#"{"permissions": {"deny": ["Bash(wget:*)"]}}"#);
+    home.write("cc/CLAUDE.md", "Be brief.");
+    home.write("cc/commands/fix.md", "Fix it.");
+    home.write("cc/skills/deploy/SKILL.md", "---\nname: deploy\ndescription: deploys\n---\nDeploy.");
+    home.write("cc/agents/sage.md", "---\nname: sage\ndescription: knows\n---\nKnow.");
+    home.write("cc/.claude.json", r#"{"mcpServers": {"tracker": {"command": "tracker"}}}"#);
+    home.write("cx/prompts/ship.md", "Ship it.");
+    home.write("xdg/opencode/command/sail.md", "Sail it.");
+    home.write("oc.json", r#"{"mcp": {"boat": {"type": "local", "command": ["boat"]}}}"#);
+    let places = [
+        ("CLAUDE_CONFIG_DIR", "cc"),
+        ("CODEX_HOME", "cx"),
+        ("XDG_CONFIG_HOME", "xdg"),
+        ("OPENCODE_CONFIG", "oc.json"),
+    ];
+    let said = |args: &[&str]| {
+        let output = home.tau_with(args, &places);
+        String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
+    };
+    let found = said(&["import"]);
+    for words in ["cc/settings.json", "+[mcp.tracker]", "+[mcp.boat]"] {
+        assert!(found.contains(words), "no {words:?} in {found}");
+    }
+    let rules = said(&["permissions"]);
+    assert!(rules.contains("curl") && !rules.contains("wget"), "{rules}");
+    let listed = said(&["extensions"]);
+    for name in ["fix", "deploy", "sage", "ship", "sail"] {
+        assert!(listed.contains(name), "{name}: {listed}");
+    }
+    let doctor = said(&["doctor"]);
+    let files = doctor.lines().find(|line| line.trim_start().starts_with("files")).unwrap_or_default();
+    assert!(files.contains("cc/CLAUDE.md"), "{doctor}");
+}
+
+#[test]
+fn nothing_that_protects_is_dropped_and_nothing_silently() {
+    let home = Home::new();
+    home.write(
+        ".codex/config.toml",
+        "sandbox_mode = \"workspace-write\"\n[sandbox_workspace_write]\nnetwork_access = true\n\
+         writable_roots = [\"/srv/cache\"]\n[model_providers.azure]\nbase_url = \"https://az.example/v1\"\n\
+         query_params = { api-version = \"1\" }\nrequires_openai_auth = true\n[new_thing]\na = 1\n",
+    );
+    home.write(
+        ".config/opencode/opencode.json",
+        r#"{"tools": {"bash": false, "write": false, "read": true}, "permission": "allow",
+            "command": {"ship": {"template": "Ship"}}, "agent": {"sage": {}}, "formatter": {},
+            "provider": {
+                "openai": {"options": {"baseURL": "https://o.example/v1", "headers": {"x-team": "red"}}},
+                "mine": {"options": {"baseURL": "https://m.example/v1"},
+                         "models": {"m": {"limit": {"context": 1000, "output": 100}, "cost": {}}}}
+            },
+            "mcp": {"far": {"type": "remote", "url": "https://far.example/mcp", "oauth": {"clientId": "me", "scope": "a b"}},
+                    "odd": {"type": "local", "command": ["odd"], "environment": {"K": "{file:~/k}"}}}}"#,
+    );
+    home.write(
+        ".gemini/settings.json",
+        r#"{"mcpServers": {"gem": {"command": "gem", "args": ["$GEM_HOME/x", "$5"], "trust": true}}}"#,
+    );
+    let text = home.import(&["--write"]);
+    for words in [
+        "azure: query_params",
+        "requires_openai_auth",
+        "new_thing",
+        "permission: allow",
+        "1 command: ship",
+        "1 agent: sage",
+        "formatter",
+        "headers x-team",
+        "model m: cost",
+        "{file:~/k} means nothing to tau",
+        "gem: trust",
+    ] {
+        assert!(
+            text.lines().any(|line| line.contains(words) && line.contains("left:")),
+            "no {words:?} in {text}"
+        );
+    }
+    assert!(!text.contains("red"), "{text}");
+    let config: Value = serde_json::to_value(toml::from_str::<toml::Value>(&home.config()).unwrap()).unwrap();
+    assert_eq!(config["sandbox"]["level"], "workspace-write");
+    assert!(config["sandbox"].get("network").is_none(), "{config}");
+    assert_eq!(config["sandbox"]["writable"][0], "/srv/cache");
+    assert_eq!(config["permissions"]["deny"], serde_json::json!(["bash", "write"]));
+    assert_eq!(config["mcp"]["far"]["oauth"], serde_json::json!({"client_id": "me", "scopes": ["a", "b"]}));
+    assert_eq!(config["mcp"]["gem"]["args"], serde_json::json!(["${GEM_HOME}/x", "$5"]));
+    assert!(config["mcp"].get("odd").is_none(), "{config}");
+    let models = fs::read_to_string(home.at("tau/models.toml")).unwrap();
+    let models: Value = serde_json::to_value(toml::from_str::<toml::Value>(&models).unwrap()).unwrap();
+    assert!(models["vendors"]["openai"].get("api").is_none(), "it keeps its format: {models}");
+    let model = &models["vendors"]["mine"]["models"][0];
+    assert_eq!((&model["context_window"], &model["max_tokens"]), (&1000.into(), &100.into()));
 }
 
 /// `openai/gpt-5.2-codex` is also the id of a model that OpenRouter hosts.
@@ -242,6 +350,14 @@ fn the_question_on_a_terminal_is_answered_with_a_key() {
         screen.wait_exit();
         assert_eq!(screen.tau_home().join("config.toml").exists(), written);
     }
+}
+
+#[test]
+fn the_first_start_says_what_is_there() {
+    let home = Home::full();
+    let script = format!("cp -r {0}/.codex {0}/.claude $HOME/\nexec \"$TAU_BIN\"", home.0.path().display());
+    let mut screen = Screen::program(Path::new("/bin/sh"), &["-c", &script], 120, 40);
+    screen.wait_for("`tau import` shows what of Claude Code and Codex");
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod early;
 pub mod editor;
 pub mod event;
 mod extension_watch;
+mod first_start;
 mod frame_encoder;
 pub mod input;
 pub(crate) mod live_screen;

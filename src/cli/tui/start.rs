@@ -17,6 +17,7 @@ use super::alarm::Alarm;
 use super::announce::Announcer;
 use super::color_support::detected_colors;
 use super::early;
+use super::first_start;
 use super::input::TerminalInput;
 use super::live_screen::LiveScreen;
 use super::measuring::Measuring;
@@ -268,6 +269,10 @@ async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Conne
     let notice = |text| TaskEvent::Notice { level: NoticeLevel::Warning, text, hint: None };
     let texts = news.into_iter().chain(trouble).chain(notices);
     let mut facts: Vec<Msg> = texts.map(|text| Msg::Agent(AgentEvent::Task(notice(text)))).collect();
+    let own = setup.clone();
+    let welcome = tokio::task::spawn_blocking(move || first_start::welcome(&own)).await.ok().flatten();
+    let welcome = welcome.map(|text| TaskEvent::Notice { level: NoticeLevel::Info, text, hint: None });
+    facts.extend(welcome.map(|notice| Msg::Agent(AgentEvent::Task(notice))));
     facts.extend(prompts.into_iter().map(|prompt| Msg::Started { text: prompt.text, images: prompt.images }));
     let offer = offer.map(|(path, source)| SessionChange::Offer { path, source });
     let mut commands: Vec<AgentCommand> =
