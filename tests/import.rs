@@ -287,8 +287,9 @@ fn nothing_that_protects_is_dropped_and_nothing_silently() {
     assert!(config["mcp"].get("odd").is_none(), "{config}");
     let models = fs::read_to_string(home.at("tau/models.toml")).unwrap();
     let models: Value = serde_json::to_value(toml::from_str::<toml::Value>(&models).unwrap()).unwrap();
-    assert!(models["vendors"]["openai"].get("api").is_none(), "it keeps its format: {models}");
-    let model = &models["vendors"]["mine"]["models"][0];
+    let providers = models.as_object().unwrap().values().next().unwrap();
+    assert!(providers["openai"].get("api").is_none(), "it keeps its format: {models}");
+    let model = &providers["mine"]["models"][0];
     assert_eq!((&model["context_window"], &model["max_tokens"]), (&1000.into(), &100.into()));
 }
 

@@ -1,4 +1,4 @@
-//! What the first start says about other agents that were used here.
+//! The notice of the first start about other agents that were used here.
 
 use crate::compose::Setup;
 use crate::compose::session_lookup::places;

@@ -77,7 +77,7 @@ impl<'a> Glance<'a> {
     }
 }
 
-/// What the program says before a command for itself, which the model is not to answer.
+/// The words of the program before a command for itself, which the model is not to answer.
 const CAVEAT: &str = "Caveat: The messages below";
 
 /// Commands that are for the program itself, whatever stands before them.
@@ -477,14 +477,14 @@ mod tests {
     fn only_what_the_user_said_is_a_prompt() {
         let caveat = ("<local-command-caveat>Caveat: The messages below were</local-command-caveat>", true);
         let zap = "<command-name>/zap</command-name>\n<command-message>zap</command-message>";
-        assert_eq!(told(&[caveat, (zap, false), ("go on", false)]), ["go on"]);
-        assert_eq!(told(&[(zap, false), ("go on", false)]), ["/zap", "go on"]);
+        assert_eq!(told(&[caveat, (zap, false), ("continue", false)]), ["continue"]);
+        assert_eq!(told(&[(zap, false), ("continue", false)]), ["/zap", "continue"]);
         let clear = "<command-name>/clear</command-name>\n<command-message>clear</command-message>";
-        assert_eq!(told(&[(clear, false), ("go on", false)]), ["go on"]);
-        let opened = "<ide_opened_file>x.rs</ide_opened_file>\n<ide_selection>fn</ide_selection>\nmend it";
+        assert_eq!(told(&[(clear, false), ("continue", false)]), ["continue"]);
+        let opened = "<ide_opened_file>x.rs</ide_opened_file>\n<ide_selection>fn</ide_selection>\nrepair it";
         assert_eq!(
             told(&[(opened, false)]),
-            ["(<ide_opened_file>x.rs</ide_opened_file>\n<ide_selection>fn</ide_selection>)", "mend it"]
+            ["(<ide_opened_file>x.rs</ide_opened_file>\n<ide_selection>fn</ide_selection>)", "repair it"]
         );
         assert_eq!(told(&[("a <system-reminder> is a tag", false)]), ["a <system-reminder> is a tag"]);
     }

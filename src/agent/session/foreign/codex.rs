@@ -26,7 +26,7 @@ const OF_PROGRAM: [&str; 9] = [
     "<image name=",
     "</image>",
 ];
-/// What an editor puts before a prompt, and the heading of the prompt itself.
+/// The heading that an editor puts before a prompt, and the heading of the prompt itself.
 const EDITOR: [&str; 2] = ["# Context from my IDE", "## My request for Codex:"];
 
 /// The first line of a file, with the fields that lists need.

@@ -68,7 +68,7 @@ pub(super) fn rows(folder: &Path, cwd: Option<&Path>) -> Vec<SessionRow> {
     }
 }
 
-/// What keeps sessions out of lists, in a sentence.
+/// The reason that keeps sessions out of lists, in a sentence.
 pub(super) fn trouble(folder: &Path) -> Option<String> {
     database::trouble(&folder.join("opencode.db"))
 }

@@ -99,7 +99,7 @@ impl ForeignPlaces {
         self.listed(Some(cwd)).iter().filter(|listed| is_listed(listed)).count()
     }
 
-    /// What keeps sessions out of lists, in sentences.
+    /// The reasons that keep sessions out of lists, in sentences.
     pub fn troubles(&self) -> Vec<String> {
         self.opencode.as_deref().and_then(opencode::trouble).into_iter().collect()
     }
@@ -481,8 +481,8 @@ mod tests {
             format!("<command-message>{name}</command-message>\n<command-name>/{name}</command-name>")
         };
         for (before, title) in [
-            (vec![said(&caveat.into(), true), said(&command("zap").into(), false)], "go on"),
-            (vec![said(&command("clear").into(), false)], "go on"),
+            (vec![said(&caveat.into(), true), said(&command("zap").into(), false)], "continue"),
+            (vec![said(&command("clear").into(), false)], "continue"),
             (vec![said(&own("ship").into(), false)], "/ship"),
             (
                 vec![
@@ -497,14 +497,14 @@ mod tests {
                 vec![said(
                     &serde_json::json!([
                         {"type": "text", "text": "<ide_opened_file>The user opened x.rs</ide_opened_file>"},
-                        {"type": "text", "text": "<system-reminder>be nice</system-reminder>\nmend it"},
+                        {"type": "text", "text": "<system-reminder>be nice</system-reminder>\nrepair it"},
                     ]),
                     false,
                 )],
-                "mend it",
+                "repair it",
             ),
         ] {
-            let lines: Vec<String> = before.into_iter().chain([said(&"go on".into(), false)]).collect();
+            let lines: Vec<String> = before.into_iter().chain([said(&"continue".into(), false)]).collect();
             assert_eq!(listed(&lines).unwrap().first_prompt, title);
         }
     }

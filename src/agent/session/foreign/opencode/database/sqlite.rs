@@ -30,7 +30,7 @@ fn open_for_lists(file: &Path) -> io::Result<Connection> {
     connect(file, has_log(file) && !needs_repair(file))
 }
 
-/// What is wrong with it, in a sentence.
+/// Says what is wrong with it, in a sentence.
 pub(in super::super) fn trouble(file: &Path) -> Option<String> {
     let shown = file.display();
     if !file.exists() {
@@ -200,7 +200,7 @@ mod tests {
         INSERT INTO message VALUES ('msg_1', 'ses_1', 1, '{\"role\":\"user\"}');
         INSERT INTO part VALUES
             ('prt_1', 'msg_1', 'ses_1', '{\"type\":\"text\",\"synthetic\":true,\"text\":\"Called the Read tool\"}'),
-            ('prt_2', 'msg_1', 'ses_1', '{\"type\":\"text\",\"text\":\"mend it\"}');
+            ('prt_2', 'msg_1', 'ses_1', '{\"type\":\"text\",\"text\":\"repair it\"}');
         PRAGMA wal_checkpoint(TRUNCATE);
         INSERT INTO session VALUES ('ses_3', NULL, '/w', 'newest', 3, 4, NULL, NULL);";
 
@@ -215,11 +215,14 @@ mod tests {
             rows.sort_by_key(|row| row.created);
             rows.iter().map(|row| row.title()).collect::<Vec<_>>()
         };
-        assert_eq!((titles(&file), trouble(&file)), (vec!["mend it".to_owned(), "newest".to_owned()], None));
+        assert_eq!(
+            (titles(&file), trouble(&file)),
+            (vec!["repair it".to_owned(), "newest".to_owned()], None)
+        );
         let copied = place.path().join("copy.db");
         std::fs::copy(&file, &copied).unwrap();
         std::fs::copy(beside(&file, "-wal"), beside(&copied, "-wal")).unwrap();
-        assert_eq!(titles(&copied), ["mend it"]);
+        assert_eq!(titles(&copied), ["repair it"]);
         assert!(trouble(&copied).unwrap().contains("start it once"));
         assert!(read(&copied, "ses_1", None).unwrap_err().to_string().contains("start it once"));
         std::fs::write(&copied, super::super::MAGIC).unwrap();
