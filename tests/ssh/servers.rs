@@ -132,7 +132,8 @@ fn what_a_server_says_on_the_board_is_plain_text() {
     board.wait_for("this version of tau is not installed there; tau attach ssh://box copie");
     // A bad setting is said, and the board shows the rest.
     let board = sshd.with_servers(&["box"], "board");
-    board.wait_for("`box` is not an ssh address");
+    board.wait_for("idle     (no messages yet)");
+    board.press_until("\x1b", "`box` is not an ssh address");
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod tokens;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use super::all::list_files;
 use super::foreign::places::ForeignPlaces;
@@ -30,6 +30,10 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The number of rows from which a word is frequent: then the newest sessions are searched one by one.
 const FREQUENT: usize = 10_000;
+/// The minimum time between two searches of files that are being read.
+const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
+/// How many times longer than a search files are read before the next one.
+const SEARCH_SHARE: u32 = 10;
 
 /// Where to search.
 #[derive(Clone, Copy, Debug)]
@@ -143,7 +147,7 @@ fn update(
         let known = known.get(&session.row.path).copied();
         if let Some(known) = known.filter(|known| is_fresh(known, session)) {
             // Another process has read it in the meantime.
-            if !hits.of_file(store, known.id, session)? {
+            if !hits.of_files(store, &[(known.id, session)])? {
                 return Ok(());
             }
             continue;
@@ -153,19 +157,51 @@ fn update(
         stale.push((session, file));
     }
     let (sessions, files): (Vec<&Session>, Vec<Stale<'_>>) = stale.into_iter().unzip();
-    let mut result = Ok(());
+    let mut result = Ok(true);
+    let mut read = Batch::default();
     gather(store, &files, &Redactor::new(scope.secrets), &mut |stored| match stored {
         None => (hits.emit)(None),
-        Some((at, id)) => match sessions.get(at).map_or(Ok(true), |session| hits.of_file(store, id, session))
-        {
-            Ok(continues) => continues,
-            Err(error) => {
-                result = Err(error);
-                false
+        Some((at, id)) => {
+            read.files.extend(sessions.get(at).map(|session| (id, *session)));
+            if read.is_due() {
+                result = read.search(store, hits);
             }
-        },
+            matches!(result, Ok(true))
+        }
     })?;
-    result
+    if result? {
+        read.search(store, hits)?;
+    }
+    Ok(())
+}
+
+/// Files that were read and are searched together: each search makes the index write what it has in memory, and
+/// takes longer the more there is.
+struct Batch<'a> {
+    files: Vec<(i64, &'a Session)>,
+    due: Instant,
+}
+
+impl Default for Batch<'_> {
+    fn default() -> Self {
+        Batch { files: Vec::new(), due: Instant::now() }
+    }
+}
+
+impl Batch<'_> {
+    /// Whether enough has been read since the last search.
+    fn is_due(&self) -> bool {
+        Instant::now() >= self.due
+    }
+
+    /// Searches the files and forgets them; false if no more hits are wanted.
+    fn search(&mut self, store: &Store, hits: &mut Hits<'_>) -> io::Result<bool> {
+        let started = Instant::now();
+        let continues = hits.of_files(store, &self.files)?;
+        self.files.clear();
+        self.due = Instant::now() + (started.elapsed() * SEARCH_SHARE).max(SEARCH_INTERVAL);
+        Ok(continues)
+    }
 }
 
 /// The sessions, last changed first.
@@ -263,10 +299,22 @@ impl Hits<'_> {
         Ok(true)
     }
 
-    /// Passes on hits in one session.
-    fn of_file(&mut self, store: &Store, file: i64, session: &Session) -> io::Result<bool> {
-        let rows = rows_of_file(store, &self.expressions.begun, file)?;
-        self.pass_on(store, session, &rows, &mut Searched::default())
+    /// Passes on hits in some sessions.
+    fn of_files(&mut self, store: &Store, files: &[(i64, &Session)]) -> io::Result<bool> {
+        let ids = || files.iter().map(|(id, _)| *id);
+        let (Some(first), Some(last)) = (ids().min(), ids().max()) else { return Ok(true) };
+        let mut rows: HashMap<i64, Vec<i64>> = ids().map(|id| (id, Vec::new())).collect();
+        store.rows(&self.expressions.begun, first..=last, |row| {
+            rows.entry(file_of(row)).and_modify(|rows| rows.push(row));
+            true
+        })?;
+        for (id, session) in files {
+            let found = rows.get(id).map(Vec::as_slice).unwrap_or_default();
+            if !self.pass_on(store, session, found, &mut Searched::default())? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn pass_on(
@@ -312,7 +360,7 @@ fn rows_of(
     limit: usize,
 ) -> io::Result<(HashMap<i64, Vec<i64>>, bool)> {
     let (mut rows, mut count): (HashMap<i64, Vec<i64>>, usize) = (HashMap::new(), 0);
-    store.rows(expression, None, |row| {
+    store.rows(expression, 0..=store::LAST_FILE, |row| {
         if sessions.contains_key(&file_of(row)) {
             rows.entry(file_of(row)).or_default().push(row);
         }
@@ -325,7 +373,7 @@ fn rows_of(
 /// The rows of a file with the words of the expression.
 fn rows_of_file(store: &Store, expression: &str, file: i64) -> io::Result<Vec<i64>> {
     let mut rows = Vec::new();
-    store.rows(expression, Some(file), |row| {
+    store.rows(expression, file..=file, |row| {
         rows.push(row);
         true
     })?;

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
+use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,6 +22,8 @@ use crate::settings::private_files::private_dir;
 const VERSION: i64 = 1;
 /// The bits of a row that number an entry in its file.
 const ENTRY_BITS: u32 = 24;
+/// The largest id of a file.
+pub(super) const LAST_FILE: i64 = i64::MAX >> ENTRY_BITS;
 /// The time to wait for another process that is writing.
 const BUSY: Duration = Duration::from_secs(5);
 /// The pages that are kept in memory, in KiB.
@@ -245,20 +248,17 @@ impl Store {
         }
     }
 
-    /// The rows that have all words of the expression, of one file or all, in order. `take` returns whether to
-    /// continue.
+    /// The rows that have all words of the expression, of the files with these ids, in order. `take` returns whether
+    /// to continue.
     pub(super) fn rows(
         &self,
         expression: &str,
-        file: Option<i64>,
+        files: RangeInclusive<i64>,
         mut take: impl FnMut(i64) -> bool,
     ) -> io::Result<()> {
         let query =
-            "SELECT rowid FROM words WHERE words MATCH ?1 AND rowid >= ?2 AND rowid < ?3 ORDER BY rowid";
-        let (from, to) = match file {
-            Some(id) => (row(id, 0), row(id.saturating_add(1), 0)),
-            None => (0, i64::MAX),
-        };
+            "SELECT rowid FROM words WHERE words MATCH ?1 AND rowid >= ?2 AND rowid <= ?3 ORDER BY rowid";
+        let (from, to) = (row(*files.start(), 0), row(*files.end(), (1 << ENTRY_BITS) - 1));
         let mut query = self.db.prepare_cached(query).map_err(failed)?;
         let mut rows = query.query(params![expression, from, to]).map_err(failed)?;
         while let Some(found) = rows.next().map_err(failed)? {
