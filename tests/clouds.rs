@@ -369,7 +369,7 @@ async fn bedrock_with_profiles_and_roles() {
     // Without a region and an address, nobody knows where a request is to go.
     let env = [("AWS_PROFILE", "process"), ("PATH", "/bin:/usr/bin")];
     let ended_early = ended(home.path(), CLAUDE, &env).await;
-    let why = "no region of AWS is set: set AWS_REGION, or `region` of the profile process";
+    let why = "no region of AWS is set; set AWS_REGION, or `region` of the profile process";
     assert!(ended_early.code == 3 && ended_early.err.contains(why), "{ended_early:?}");
     let assumed = server.asked().into_iter().find(|asked| asked.path == "/").expect("a role was assumed");
     assert!(is_signed(&assumed, "AKIASTATIC", "static-secret", "us-east-1", "sts"), "{assumed:?}");

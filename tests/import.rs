@@ -357,7 +357,7 @@ fn the_question_on_a_terminal_is_answered_with_a_key() {
 fn the_first_start_says_what_is_there() {
     let home = Home::full();
     let script = format!("cp -r {0}/.codex {0}/.claude $HOME/\nexec \"$TAU_BIN\"", home.0.path().display());
-    let mut screen = Screen::program(Path::new("/bin/sh"), &["-c", &script], 120, 40);
+    let screen = Screen::program(Path::new("/bin/sh"), &["-c", &script], 120, 40);
     screen.wait_for("`tau import` shows what of Claude Code and Codex");
 }
 
