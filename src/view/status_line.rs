@@ -257,10 +257,10 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
         }
         StatusPart::Thinking => {
             status.mirror.model.as_ref().filter(|ai| ai.reasoning)?;
-            match status.mirror.thinking {
-                // Without its noun it would say nothing.
-                ThinkingLevel::Off => fit.nouns.then(|| "thinking off".to_owned()),
-                level => Some(level.name().to_owned()),
+            // Without its noun it would say nothing.
+            match status.mirror.thinking == ThinkingLevel::Off {
+                true => fit.nouns.then(|| "thinking off".to_owned()),
+                false => Some(status.mirror.thinking.name().to_owned()),
             }
         }
         StatusPart::Tokens => (counted && total.input + total.output > 0).then(|| {

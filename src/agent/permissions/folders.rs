@@ -270,7 +270,7 @@ pub(super) fn leaves_folders(part: &Part) -> bool {
                 let name = name.split_once('=').map_or(name, |(name, _)| name);
                 !long.is_empty()
                     && !name.is_empty()
-                    && (word.starts_with(long) || long[2..].starts_with(name))
+                    && (word.starts_with(long) || long.trim_start_matches('-').starts_with(name))
             } else {
                 word.contains(|c| letters.contains(c))
             }
