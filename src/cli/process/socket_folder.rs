@@ -1,5 +1,6 @@
 //! The folder of the user's sockets.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ const MAX_PATH: usize = 100;
 /// The folder of the user's sockets, which only the user can enter: below the runtime folder of the login, else in the state folder, else,
 /// where that path is too long for a socket, in the folder for temporary files.
 pub(crate) fn private(paths: &Paths) -> io::Result<PathBuf> {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(|dir| PathBuf::from(dir).join("tau"));
+    let runtime = of_login(std::env::var_os("XDG_RUNTIME_DIR"));
     let user = rustix::process::getuid().as_raw();
     let temporary = std::env::temp_dir().join(format!("tau-{user}"));
     let places = runtime.into_iter().chain([paths.state.join("live"), temporary]);
@@ -26,6 +27,13 @@ pub(crate) fn private(paths: &Paths) -> io::Result<PathBuf> {
     Err(refused)
 }
 
+/// The folder below the runtime folder of the login. One that is not absolute counts as none, as the XDG Base
+/// Directory Specification wants: it would be another one in every directory.
+fn of_login(runtime: Option<OsString>) -> Option<PathBuf> {
+    let runtime = PathBuf::from(runtime?);
+    runtime.is_absolute().then(|| runtime.join("tau"))
+}
+
 /// Makes sure that only the user can enter the folder.
 fn make_private(folder: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -34,4 +42,17 @@ fn make_private(folder: &Path) -> io::Result<()> {
         && found.uid() == rustix::process::getuid().as_raw()
         && found.permissions().mode() & 0o077 == 0;
     if is_private { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runtime_folder_is_absolute() {
+        assert_eq!(of_login(None), None);
+        assert_eq!(of_login(Some("".into())), None);
+        assert_eq!(of_login(Some("run".into())), None);
+        assert_eq!(of_login(Some("/run/user/1".into())), Some("/run/user/1/tau".into()));
+    }
 }

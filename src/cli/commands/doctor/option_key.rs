@@ -203,7 +203,7 @@ fn code(machine: &Machine) -> (Sends, String) {
 }
 
 fn config_home(machine: &Machine) -> PathBuf {
-    let set = (machine.variable)("XDG_CONFIG_HOME").map(PathBuf::from);
+    let set = (machine.variable)("XDG_CONFIG_HOME").map(PathBuf::from).filter(|set| set.is_absolute());
     set.unwrap_or_else(|| machine.home.join(".config"))
 }
 
