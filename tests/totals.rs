@@ -125,7 +125,7 @@ fn tokens_give_way_first() {
         for part in ["parser", "$", "6% of 200k", "A Model With A Rather Long Name (latest)", " · auto"] {
             assert!(footer.contains(part), "{width}: {part}: {footer}");
         }
-        assert_eq!(footer.contains("thinking off"), width >= 100, "{footer}");
+        assert_eq!(footer.contains("thinking off"), width >= 120, "{footer}");
         assert_eq!(footer.contains("↑12k ↓678"), width >= 120, "{footer}");
         assert_eq!(footer.contains("~/work/parser") && footer.contains("$0.123"), width >= 100, "{footer}");
     }

@@ -58,7 +58,7 @@ pub(super) fn line(model: &Model, theme: &Theme, columns: u16) -> Line<'static> 
     // What to shorten while everything else is shown in full.
     for (without, nouns, short) in [
         (0, true, Short::Nothing),
-        (0, false, Short::Nothing),
+        (1, true, Short::Nothing),
         (1, false, Short::Nothing),
         (1, false, Short::Path),
         (1, false, Short::Cost),
