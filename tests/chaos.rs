@@ -265,6 +265,7 @@ fn strike(stage: &Stage, blow: Blow, after: Duration) -> Vec<Value> {
 
 /// What is left of a process that was killed is named by `tau jobs`, which ends it.
 fn check_processes(stage: &Stage, blow: Blow, round: &str) {
+    let mut stopped = String::new();
     if blow == Blow::Killed {
         // What its own guards end is ended by now; the rest must be named.
         let started = Instant::now();
@@ -278,14 +279,15 @@ fn check_processes(stage: &Stage, blow: Blow, round: &str) {
                 if !mine.is_empty() {
                     let mut args = vec!["jobs", "--stop"];
                     args.extend(mine.iter().map(String::as_str));
-                    stage.command(&args).output_in_time();
+                    stopped =
+                        format!("{args:?}: {:?}", crate::live::texts(&stage.command(&args).output_in_time()));
                 }
                 break;
             }
             assert!(started.elapsed() < SOON, "{round}: not named: {unnamed:?} in {jobs}");
         }
     }
-    stage.wait_for_no_process(round);
+    stage.wait_for_no_process(&format!("{round} {stopped}"));
 }
 
 /// What a session costs, by its own file and by those of its helpers.
