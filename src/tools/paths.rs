@@ -65,7 +65,8 @@ const MAX_LINKS: usize = 40;
 /// The canonical name of a file, whichever path leads to it: links are followed as far as the path exists, and to
 /// files that do not exist yet, which a write would create. The key of file versions and of the queue of calls.
 pub fn identity(path: &Path) -> PathBuf {
-    followed(path, &mut MAX_LINKS.clone())
+    let mut links = MAX_LINKS;
+    followed(path, &mut links)
 }
 
 fn followed(path: &Path, links: &mut usize) -> PathBuf {

@@ -38,7 +38,7 @@ pub(crate) fn draw(view: &AttemptsView, theme: &Theme, area: Rect, buffer: &mut 
             Some(_) => "enter shows changes · a all · t takes it · x drops all · esc closes",
         },
         below: Below::exactly(below(view, theme, width)),
-        ..ListBox::of(&view.list, nothing)
+        ..ListBox::of(&view.list, rows.len(), nothing)
     };
     let mut row = |index: usize| rows.get(index).map(|row| line(row, width, theme)).unwrap_or_default();
     list.draw(theme, area, buffer, &mut row).0

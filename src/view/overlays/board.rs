@@ -43,7 +43,7 @@ pub(crate) fn draw(
         title: &title(view),
         hint: &hint(view, archived),
         below: Below::exactly(lines),
-        ..ListBox::of(&view.list, nothing)
+        ..ListBox::of(&view.list, rows.len(), nothing)
     };
     let mut row = |index: usize| {
         let row = rows.get(index).copied();

@@ -36,7 +36,11 @@ pub(crate) fn draw(
         title: &title(view),
         hint: "enter shows its output · x stops · s keeps it at quit · / filters · esc closes",
         below: Below { fills: true, ..Below::exactly(below(view, theme, width)) },
-        ..ListBox::of(&view.list, "no background jobs; the model starts them, or you move a command there")
+        ..ListBox::of(
+            &view.list,
+            rows.len(),
+            "no background jobs; the model starts them, or you move a command there",
+        )
     };
     let mut row =
         |index: usize| rows.get(index).map(|row| line(row, model.now, width, theme)).unwrap_or_default();

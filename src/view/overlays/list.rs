@@ -72,11 +72,12 @@ pub(crate) fn first_shown(selected: usize, fit: usize, count: usize) -> usize {
 }
 
 impl<'a> ListBox<'a> {
-    /// The box of a list with a filter. `empty`: the text if there are no rows without the filter either.
-    pub(crate) fn of<R: ListRow>(list: &'a List<R>, empty: &'static str) -> Self {
+    /// The box of a list with a filter, of which `count` rows are shown. `empty`: the text if there are no rows
+    /// without the filter either.
+    pub(crate) fn of<R: ListRow>(list: &'a List<R>, count: usize, empty: &'static str) -> Self {
         ListBox {
             filter: list.typed().map_or(FilterRow::None, FilterRow::Typed),
-            count: list.shown().len(),
+            count,
             selected: Some(list.selected),
             empty: list.nothing(empty),
             ..ListBox::default()

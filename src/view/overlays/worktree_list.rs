@@ -21,7 +21,11 @@ pub(crate) fn draw(view: &WorktreesView, theme: &Theme, area: Rect, buffer: &mut
         title: "Worktrees",
         hint: hint(view),
         below: Below::exactly(below(view, theme, width)),
-        ..ListBox::of(&view.list, "no worktrees; /worktree NAME makes one and moves this session there")
+        ..ListBox::of(
+            &view.list,
+            rows.len(),
+            "no worktrees; /worktree NAME makes one and moves this session there",
+        )
     };
     let mut row = |index: usize| rows.get(index).map(|row| line(row, width, theme)).unwrap_or_default();
     list.draw(theme, area, buffer, &mut row).0

@@ -15,14 +15,13 @@ const DEFAULT_BRANCHES: [&str; 5] = ["main", "master", "trunk", "develop", "HEAD
 /// The loss caused by a git command.
 pub(super) fn lost(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost> {
     let program = Program::named("git")?;
-    let (places, _) = program.subcommand(words);
+    let (mut places, _) = program.subcommand(words);
     let forced = words.iter().filter_map(Word::literal).find(|text| is_forcing_setting(text));
     let is_push = |at: usize| words.get(at).and_then(Word::literal).is_some_and(|word| word == "push");
     if let Some(setting) = forced.filter(|_| places.clone().any(is_push)) {
         let text = format!("it pushes with {setting}: commits that only the remote has may be lost");
         return Some((text, Some(vec!["git".to_owned(), "push".to_owned(), setting.into_owned()])));
     }
-    let mut places = places;
     places.find_map(|at| {
         let subcommand = words.get(at)?.literal()?.into_owned();
         let rest = words.get(at + 1..).unwrap_or_default();

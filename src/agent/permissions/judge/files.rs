@@ -246,11 +246,10 @@ impl Judge<'_> {
             for Named { path, .. } in scene.named(&read, true).iter().filter(|it| it.how != Naming::Through) {
                 self.check_path_rules(path, Use::Read, None, Naming::InText, findings);
                 self.check_path_rules(path, Use::Write, None, Naming::InText, findings);
-                match path {
-                    NamedPath::Known(known) if self.is_far(known) => {
-                        self.check_protected_path(known, Use::Write, findings);
-                    }
-                    NamedPath::Known(_) | NamedPath::Partly(_) => {}
+                if let NamedPath::Known(known) = path
+                    && self.is_far(known)
+                {
+                    self.check_protected_path(known, Use::Write, findings);
                 }
             }
         }

@@ -80,7 +80,7 @@ impl<'a> Glance<'a> {
 /// The words of the program before a command for itself, which the model is not to answer.
 const CAVEAT: &str = "Caveat: The messages below";
 
-/// Commands that are for the program itself, whatever stands before them.
+/// Commands that Claude Code handles itself, announced or not.
 const FOR_ITSELF: [&str; 12] = [
     "/clear", "/compact", "/config", "/context", "/cost", "/exit", "/login", "/logout", "/model", "/rename",
     "/resume", "/status",

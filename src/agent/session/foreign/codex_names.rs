@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 use crate::session::read::lines;
@@ -21,7 +22,7 @@ type State = (PathBuf, SystemTime, u64);
 type Names = Arc<HashMap<String, String>>;
 
 /// The last index that was read: a list asks for every one of its rows.
-static LAST: LazyLock<Mutex<Option<(State, Names)>>> = LazyLock::new(Mutex::default);
+static LAST: Mutex<Option<(State, Names)>> = Mutex::new(None);
 
 #[derive(Deserialize)]
 struct Line {
@@ -34,7 +35,7 @@ pub(super) fn name_of(session: &Path, id: &str) -> Option<String> {
     let index = session.ancestors().skip(1).take(DEPTH).map(|folder| folder.join(INDEX));
     let (index, metadata) = index.filter_map(|path| Some((path.clone(), path.metadata().ok()?))).next()?;
     let state = (index, metadata.modified().ok()?, metadata.len());
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = LAST.lock();
     if last.as_ref().is_none_or(|(known, _)| *known != state) {
         let names = read(&state.0);
         *last = Some((state, Arc::new(names)));
