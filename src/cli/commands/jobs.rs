@@ -55,17 +55,19 @@ fn row(process: &LeftProcess) -> [String; 6] {
     ]
 }
 
-/// Stops the processes with these numbers.
+/// Stops the processes with these numbers. A number without a process keeps none of the others running: it may have
+/// ended since it was listed.
 fn stop(all: &[LeftProcess], wanted: &[i32]) -> Exit {
-    let unknown = wanted.iter().find(|pid| !all.iter().any(|process| process.pid == **pid));
-    if let Some(pid) = unknown {
-        let text = format!("no process of tau's has the number {pid}; `tau jobs` lists them");
-        return Refusal::config(text).fail();
-    }
     let stopped: Vec<LeftProcess> =
         all.iter().filter(|process| wanted.contains(&process.pid)).cloned().collect();
-    match left::stop(&stopped) {
-        true => Exit::Ok,
-        false => fail(Exit::Model, "not every process has ended; `tau jobs` lists what is left"),
+    let ended = left::stop(&stopped);
+    let unknown = wanted.iter().find(|pid| !stopped.iter().any(|process| process.pid == **pid));
+    match (unknown, ended) {
+        (_, false) => fail(Exit::Model, "not every process has ended; `tau jobs` lists what is left"),
+        (Some(pid), true) => {
+            let text = format!("no process of tau's has the number {pid}; `tau jobs` lists them");
+            Refusal::config(text).fail()
+        }
+        (None, true) => Exit::Ok,
     }
 }
