@@ -189,6 +189,15 @@ fn idea(dice: &mut Dice, is_helper: bool) -> Act {
 struct Driven {
     child: Child,
     reader: JoinHandle<Vec<Value>>,
+    warnings: JoinHandle<String>,
+}
+
+/// What a program has reported.
+#[derive(Default)]
+struct Reported {
+    events: Vec<Value>,
+    /// Whether it said that the session cannot be saved.
+    cannot_save: bool,
 }
 
 impl Driven {
@@ -207,11 +216,13 @@ impl Driven {
 
     fn new(mut command: Command) -> Self {
         let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let errors = child.stderr.take().unwrap();
+        let warnings = std::thread::spawn(move || std::io::read_to_string(errors).unwrap_or_default());
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let record = |line: String| serde_json::from_str::<Value>(&line).ok();
         let reader = std::thread::spawn(move || lines.map_while(Result::ok).filter_map(record).collect());
-        Driven { child, reader }
+        Driven { child, reader, warnings }
     }
 
     fn send(&mut self, command: &Value) {
@@ -224,15 +235,17 @@ impl Driven {
     }
 
     /// Waits for its end; returns everything it has reported.
-    fn end(mut self) -> Vec<Value> {
+    fn end(mut self) -> Reported {
         drop(self.child.stdin.take());
         self.child.wait_in_time("the end of the program");
-        self.reader.join_in_time("the end of its output")
+        let warnings = self.warnings.join_in_time("the end of its warnings");
+        let cannot_save = warnings.contains("cannot save the session");
+        Reported { events: self.reader.join_in_time("the end of its output"), cannot_save }
     }
 }
 
 /// Lets a tree work for a while, and strikes; returns what was reported.
-fn strike(stage: &Stage, blow: Blow, after: Duration) -> Vec<Value> {
+fn strike(stage: &Stage, blow: Blow, after: Duration) -> Reported {
     if blow == Blow::HungUp {
         let script = format!("{}; exec \"$TAU_BIN\" --model own/m", stage.environment());
         let mut screen = Screen::program(Path::new("/bin/bash"), &["-c", &script], 100, 30);
@@ -241,7 +254,7 @@ fn strike(stage: &Stage, blow: Blow, after: Duration) -> Vec<Value> {
         std::thread::sleep(after);
         screen.close();
         screen.wait_exit();
-        return Vec::new();
+        return Reported::default();
     }
     let mut driven = Driven::start(stage, (blow == Blow::FullDisk).then_some(12));
     std::thread::sleep(after);
@@ -303,7 +316,7 @@ fn cost(stage: &Stage, id: &str) -> f64 {
 }
 
 /// Everything that must hold after a round.
-fn check(stage: &Stage, blow: Blow, reported: &[Value], round: &str) {
+fn check(stage: &Stage, blow: Blow, reported: &Reported, round: &str) {
     check_processes(stage, blow, round);
     let rows = stage.json(&["sessions", "--json"]);
     let busy =
@@ -317,15 +330,23 @@ fn check(stage: &Stage, blow: Blow, reported: &[Value], round: &str) {
     let Some((_, header, entries)) =
         own.max_by_key(|(_, header, _)| header["timestamp"].as_str().unwrap().to_owned())
     else {
-        assert!(!reported.iter().any(|event| event["type"] == "message_end"), "{round}: the session is lost");
+        let is_lost = reported.events.iter().any(|event| event["type"] == "message_end");
+        assert!(!is_lost || reported.cannot_save, "{round}: the session is lost");
         return;
     };
     let id = header["id"].as_str().unwrap();
     let stored: Vec<&Value> = entries.iter().map(|entry| &entry["message"]).collect();
-    for told in reported.iter().filter(|event| event["type"] == "message_end").map(|event| &event["message"])
-    {
-        let is_it = |stored: &&&Value| stored["role"] == told["role"] && stored["content"] == told["content"];
-        assert!(stored.iter().any(|stored| is_it(&stored)), "{round}: lost: {told}");
+    let ends = reported.events.iter().filter(|event| event["type"] == "message_end");
+    let is_lost = |told: &&Value| {
+        let same = ["role", "content", "timestamp"];
+        let is_it = |stored: &&&Value| same.iter().all(|field| stored[field] == told[field]);
+        !stored.iter().any(|stored| is_it(&stored))
+    };
+    // From the first that cannot be saved on, of which the user is told, all wait in memory.
+    let mut told = ends.map(|event| &event["message"]).skip_while(|told| !is_lost(told));
+    if let Some(lost) = told.next() {
+        assert!(reported.cannot_save, "{round}: lost without a word: {lost}");
+        assert!(told.all(|later| is_lost(&later)), "{round}: lost in the middle: {lost}");
     }
     // It continues where it was, and knows what everything has cost.
     stage.is_calm.store(true, Ordering::SeqCst);
@@ -336,7 +357,7 @@ fn check(stage: &Stage, blow: Blow, reported: &[Value], round: &str) {
     assert_eq!((code, out.as_str()), (Some(0), "calm\n"), "{round}: {err}");
     let mut rpc = Driven::new(stage.command(&["--mode", "rpc", "--model", "own/m", "--session", id]));
     rpc.send(&json!({ "id": 7, "type": "get_session_stats" }));
-    let stats = rpc.end().into_iter().find(|line| line["id"] == 7).unwrap();
+    let stats = rpc.end().events.into_iter().find(|line| line["id"] == 7).unwrap();
     let (known, all) = (stats["data"]["cost"].as_f64().unwrap(), cost(stage, id));
     assert!((known - all).abs() < 1e-9, "{round}: {known} dollars are known of {all}");
 }

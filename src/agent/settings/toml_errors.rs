@@ -11,6 +11,10 @@ const LISTED: usize = 20;
 /// Explains an error, with the nearest known word instead of a list of all.
 pub(super) fn explain(message: &str) -> String {
     let first = message.lines().next().unwrap_or_default();
+    // A value that is one of several words: the reader names neither them nor the value.
+    if ["wanted string or table", "invalid type: unit variant, expected string only"].contains(&first) {
+        return "this needs a text in quotes".to_owned();
+    }
     if let Some(rest) = first.strip_prefix("invalid type: ") {
         return wrong_type(rest).unwrap_or_else(|| first.to_owned());
     }
@@ -90,7 +94,12 @@ fn one_of(words: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::explain;
+    use crate::settings::Settings;
+    use crate::settings::table::TABLE;
+    use crate::settings::toml_file::{parse_toml, values_of};
 
     #[test]
     fn a_word_that_is_like_none_gets_no_wrong_guess() {
@@ -98,6 +107,56 @@ mod tests {
         let many = format!("unknown field `bogus`, expected one of `mouse`, {}", known.join(", "));
         let said = "unknown name `bogus`; /settings in tau and docs/configuration.md list the names";
         assert_eq!(explain(&many), said);
+    }
+
+    #[test]
+    fn a_value_of_a_wrong_type_is_said_in_words_of_the_user_for_every_setting() {
+        let values = [
+            "true",
+            "1",
+            "1.5",
+            "\"zz zz\"",
+            "[]",
+            "[1]",
+            "[true]",
+            "[\"zz zz\"]",
+            "{ zz = 1 }",
+            "1979-05-27",
+        ];
+        let of_the_reader = [
+            "variant",
+            "expected",
+            "invalid",
+            "sequence",
+            "map",
+            "struct",
+            "unit",
+            "enum",
+            "u64",
+            "usize",
+            "newtype",
+            "wanted",
+            "string",
+            "untagged",
+            "float",
+            "tuple",
+            "Option",
+            "data did not",
+        ];
+        let mut odd = Vec::new();
+        for row in TABLE {
+            for value in values {
+                let text = format!("{} = {value}", row.key);
+                let wrong = crate::settings::parse_toml::<crate::settings::Settings>(&text).err();
+                let Some(problem) = wrong else { continue };
+                let words =
+                    problem.text.split(|c: char| !c.is_alphanumeric() && c != '_').collect::<Vec<_>>();
+                if of_the_reader.iter().any(|word| words.contains(word)) {
+                    odd.push(format!("{text}: {}", problem.text));
+                }
+            }
+        }
+        assert!(odd.is_empty(), "{}", odd.join("\n"));
     }
 
     #[test]
