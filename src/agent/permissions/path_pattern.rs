@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::links::followed;
 use super::path_text::{self, Area, PathText};
@@ -24,14 +24,11 @@ enum Base {
 #[derive(Clone, Debug)]
 pub(super) struct PathPattern {
     base: Base,
-    globs: GlobSet,
-    /// The globs as text.
-    written: [String; 2],
-    /// The case-insensitive pattern, for file systems that ignore case. It is slow to compile, so only on first use;
-    /// `None` if it is too large, which matches everything.
-    caseless: Arc<OnceLock<Option<GlobSet>>>,
+    globs: Globs,
+    /// The case-insensitive pattern, for file systems that ignore case.
+    caseless: Globs,
     /// The folder whose content the pattern matches, if it ends in `/**`.
-    folder: Option<GlobSet>,
+    folder: Option<Globs>,
     /// The pattern as texts with holes, relative to its base.
     areas: Vec<Area>,
 }
@@ -152,11 +149,11 @@ impl PathPattern {
             (Base::Floating, glob) if !glob.starts_with("**") => format!("**/{glob}"),
             (_, glob) => glob.to_owned(),
         };
-        let folder = glob.strip_suffix("/**").map(|folder| set(&[folder.to_owned()], false)).transpose()?;
+        let folder = glob.strip_suffix("/**").map(|folder| Globs::new(&[folder], false)).transpose()?;
         let areas = path_text::of_glob(&glob).into_iter().map(Area::new).collect();
-        let written = [format!("{glob}/**"), glob];
-        let globs = set(&written, false)?;
-        Ok(PathPattern { base, globs, written, caseless: Arc::default(), folder, areas })
+        let written = [&format!("{glob}/**"), &*glob];
+        let (globs, caseless) = (Globs::new(&written, false)?, Globs::new(&written, true)?);
+        Ok(PathPattern { base, globs, caseless, folder, areas })
     }
 
     /// Whether it is about files outside of the working directory.
@@ -172,9 +169,8 @@ impl PathPattern {
 
     /// Whether it matches either form, which is sufficient to ask or deny.
     pub(super) fn concerns(&self, path: &JudgedPath, places: &Places) -> bool {
-        let either = |globs: &GlobSet| self.is_either(globs, path, places);
-        let caseless = || self.caseless.get_or_init(|| set(&self.written, true).ok());
-        either(&self.globs) || caseless().as_ref().is_none_or(either) && has_no_case(&path.real)
+        let either = |globs: &Globs| self.is_either(globs, path, places);
+        either(&self.globs) || either(&self.caseless) && has_no_case(&path.real)
     }
 
     /// Whether it is about everything in this folder, and so about removing or replacing it.
@@ -183,7 +179,7 @@ impl PathPattern {
     }
 
     /// Whether either form of a path matches.
-    fn is_either(&self, globs: &GlobSet, path: &JudgedPath, places: &Places) -> bool {
+    fn is_either(&self, globs: &Globs, path: &JudgedPath, places: &Places) -> bool {
         self.is_match(globs, &path.plain, places, false, true)
             || !(path.is_plain() && self.base(places).is_none_or(JudgedPath::is_plain))
                 && self.is_match(globs, &path.real, places, true, true)
@@ -239,7 +235,7 @@ impl PathPattern {
         bases.flat_map(|base| self.areas.iter().map(move |area| Area::new(area.text.within(&base)))).collect()
     }
 
-    fn is_match(&self, globs: &GlobSet, path: &Path, places: &Places, real: bool, anywhere: bool) -> bool {
+    fn is_match(&self, globs: &Globs, path: &Path, places: &Places, real: bool, anywhere: bool) -> bool {
         let base = match self.base(places) {
             Some(base) if real => base.real.as_path(),
             Some(base) => base.plain.as_path(),
@@ -247,24 +243,56 @@ impl PathPattern {
             None => return false,
         };
         match path.strip_prefix(base) {
-            Ok(rest) => globs.is_match(rest),
+            Ok(rest) => globs.is_match(rest, anywhere),
             Err(_) if anywhere && self.base == Base::Floating => {
-                globs.is_match(path.strip_prefix("/").unwrap_or(path))
+                globs.is_match(path.strip_prefix("/").unwrap_or(path), anywhere)
             }
             Err(_) => false,
         }
     }
 }
 
-/// Compiles globs.
-fn set(globs: &[String], caseless: bool) -> Result<GlobSet, UserError> {
-    let mut set = GlobSetBuilder::new();
-    for glob in globs {
-        let mut builder = GlobBuilder::new(glob);
-        builder.literal_separator(true).backslash_escape(true).case_insensitive(caseless);
-        set.add(builder.build().map_err(|error| error.kind().to_string())?);
+/// Globs of which any may match. They are slow to compile, so that is left until they are first needed: a start
+/// reads every rule, and needs none.
+#[derive(Clone, Debug)]
+struct Globs {
+    written: Vec<Glob>,
+    compiled: Arc<OnceLock<Result<GlobSet, globset::Error>>>,
+}
+
+impl Globs {
+    /// The longest text whose compiled form certainly keeps the limits, in bytes. Longer ones are compiled at once.
+    const MAX_UNCHECKED: usize = 4_096;
+
+    fn new(globs: &[&str], caseless: bool) -> Result<Self, UserError> {
+        let words = |error: &globset::Error| UserError::from(error.kind().to_string());
+        let build = |glob: &&str| {
+            let mut builder = GlobBuilder::new(glob);
+            builder.literal_separator(true).backslash_escape(true).case_insensitive(caseless);
+            builder.build().map_err(|error| words(&error))
+        };
+        let written = globs.iter().map(build).collect::<Result<_, _>>()?;
+        let these = Globs { written, compiled: Arc::default() };
+        if globs.iter().any(|glob| glob.len() > Self::MAX_UNCHECKED) {
+            these.compiled().as_ref().map_err(words)?;
+        }
+        Ok(these)
     }
-    set.build().map_err(|error| error.kind().to_string().into())
+
+    fn compiled(&self) -> &Result<GlobSet, globset::Error> {
+        self.compiled.get_or_init(|| {
+            let mut set = GlobSetBuilder::new();
+            for glob in &self.written {
+                set.add(glob.clone());
+            }
+            set.build()
+        })
+    }
+
+    /// Whether one matches; `doubt` if that cannot be said.
+    fn is_match(&self, path: &Path, doubt: bool) -> bool {
+        self.compiled().as_ref().map_or(doubt, |set| set.is_match(path))
+    }
 }
 
 /// Whether the file system ignores case for this path.
@@ -328,6 +356,7 @@ mod tests {
             "floating rules deny anywhere, and allow here"
         );
         assert!(PathPattern::new("../x").is_err() && PathPattern::new("a[").is_err());
+        assert!(PathPattern::new(&"?".repeat(1_000_000)).is_err(), "too large to be compiled");
         assert_eq!(normalised(Path::new("/a/./b/../c")), Path::new("/a/c"));
     }
 
