@@ -423,6 +423,19 @@ fn queries_find_models() {
     assert_eq!(find("gpt-5:low").0.reference(), "openrouter/openai/gpt-5", "the provider with a key");
     assert_eq!(find("gpt-5:low").1, Some(ThinkingLevel::Low));
     assert_eq!(find("openai/gpt-5").0.reference(), "openai/gpt-5");
+    // Ids of hosts begin with the maker's name, which may be a provider too.
+    let (host, id) = ("openrouter/deepseek/deepseek-chat", "deepseek/deepseek-chat");
+    assert!(catalogue.get("deepseek", "deepseek-chat").is_none(), "take another id for this test");
+    assert_eq!(find(id).0.reference(), host);
+    let at = |provider: &str| with_keys.catalogue.find_at(&with_keys.keys, Some(provider), "deepseek-chat");
+    let wrong = at("deepseek").unwrap_err();
+    assert!(wrong.near.iter().all(|near| near.starts_with("deepseek/")), "{wrong}");
+    assert_eq!(at("openrouter").unwrap().0.reference(), host);
+    let both = setup("", "", &[("OPENROUTER_API_KEY", "k"), ("DEEPSEEK_API_KEY", "k")], None);
+    assert!(
+        both.catalogue.find_for(&both.keys, id).is_err(),
+        "it went to another provider than the named one"
+    );
     let configured = with_keys.catalogue.configured(&with_keys.keys);
     assert!(configured.len() > 300 && configured.iter().all(|model| model.provider == "openrouter"));
     assert_eq!(with_keys.catalogue.get("demo", "demo").as_deref(), Some(&demo()));

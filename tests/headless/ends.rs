@@ -296,4 +296,15 @@ async fn a_refused_key_is_named_with_its_provider_its_source_and_what_to_do() {
     for words in ["own refused the API key from models.toml", "`tau auth set own`", "/login"] {
         assert!(ended.code != 0 && ended.err.contains(words), "{words}: {ended:?}");
     }
+    // With an address of its own there is no provider to save a key for.
+    let url = place.server.url();
+    for (args, words) in [
+        (vec!["--api-key", "bad"], "refused the API key from --api-key: start tau with another"),
+        (vec![], "no API key was sent: add one with --api-key"),
+    ] {
+        let mut command = bare(place.dir.path());
+        command.args(["-p", "--base-url", &url, "--model", "m", "hello"]).args(args);
+        let ended = run(&mut command, None).await;
+        assert!(ended.err.contains(words) && !ended.err.contains("tau auth set"), "{words}: {ended:?}");
+    }
 }

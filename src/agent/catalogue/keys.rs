@@ -171,6 +171,13 @@ impl Keys {
         self.place_among(provider, &Map::new())
     }
 
+    /// What keeps a key or login in `auth.json` from being used, as a sentence for the user.
+    pub fn overridden(&self, provider: &str) -> Option<String> {
+        let place = self.place_besides_auth_file(provider)?;
+        matches!(place, KeyPlace::Flag | KeyPlace::Variable(_))
+            .then(|| format!("{place} also has a key for {provider}, which takes precedence"))
+    }
+
     /// The providers among these that have a key anywhere. Runs no command.
     pub fn held<V: AsRef<str>>(&self, providers: impl IntoIterator<Item = V>) -> Vec<V> {
         let stored = self.stored();
@@ -471,14 +478,25 @@ impl KeySource for Keys {
 
     fn advice(&self, model: &Model) -> Option<String> {
         let provider = &model.provider;
-        Some(match (Keys::place(self, provider)?, of_provider(provider)) {
+        let is_adhoc = self.catalogue().adhoc_provider().as_ref() == Some(provider);
+        let save = format!("with `tau auth set {provider}` or /login");
+        let Some(place) = Keys::place(self, provider) else {
+            // Headers of the user's own may have the key.
+            let add = if is_adhoc { "add one with --api-key".to_owned() } else { format!("save one {save}") };
+            return model.headers.is_empty().then(|| format!("no API key was sent: {add}"));
+        };
+        let todo = match (&place, of_provider(provider)) {
             (KeyPlace::Login, Some(row)) => {
-                format!("{provider} refused the login: log in again with `tau login {}` or /login", row.alias)
+                let again = format!("log in again with `tau login {}` or /login", row.alias);
+                return Some(format!("{provider} refused the login: {again}"));
             }
-            (place, _) => format!(
-                "{provider} refused the API key from {place}: change it there, or save another with `tau auth set {provider}` or /login"
-            ),
-        })
+            (KeyPlace::Flag, _) => "start tau with another".to_owned(),
+            _ if is_adhoc => "change it there".to_owned(),
+            (KeyPlace::Variable(_), _) => format!("change it there, or unset it and save another {save}"),
+            (KeyPlace::AuthFile, _) => format!("save another {save}"),
+            _ => format!("change it there, or save another {save}"),
+        };
+        Some(format!("{provider} refused the API key from {place}: {todo}"))
     }
 }
 

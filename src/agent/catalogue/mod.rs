@@ -278,7 +278,7 @@ impl Catalogue {
     /// # Errors
     /// [`NotFound`] with similar models.
     pub fn find(&self, query: &str) -> Result<Arc<Model>, NotFound> {
-        self.search(query, &|_| false).map(|(model, _)| model)
+        self.search(query, None, &|_| false).map(|(model, _)| model)
     }
 
     /// Like [`Catalogue::find`], but also returns the thinking level of the query. Providers with a key come
@@ -291,13 +291,31 @@ impl Catalogue {
         keys: &Keys,
         query: &str,
     ) -> Result<(Arc<Model>, Option<ThinkingLevel>), NotFound> {
+        self.find_at(keys, None, query)
+    }
+
+    /// Like [`Catalogue::find_for`], but among the models of `provider`, if that is given.
+    ///
+    /// # Errors
+    /// [`NotFound`] with similar models.
+    pub fn find_at(
+        &self,
+        keys: &Keys,
+        provider: Option<&str>,
+        query: &str,
+    ) -> Result<(Arc<Model>, Option<ThinkingLevel>), NotFound> {
         let usable = self.usable(keys);
-        self.search(query, &|model| usable.contains(&model.provider))
+        let query = match provider {
+            Some(provider) if !query.starts_with(&format!("{provider}/")) => format!("{provider}/{query}"),
+            _ => query.to_owned(),
+        };
+        self.search(&query, provider, &|model| usable.contains(&model.provider))
     }
 
     fn search(
         &self,
         query: &str,
+        provider: Option<&str>,
         prefer: &dyn Fn(&Model) -> bool,
     ) -> Result<(Arc<Model>, Option<ThinkingLevel>), NotFound> {
         let (name, level) = split_level(query);
@@ -322,9 +340,27 @@ impl Catalogue {
         if let Some(model) = local {
             return Ok((model, level));
         }
-        match find::find(self.models(), query, prefer) {
+        // Hosts have ids that begin with another provider's name: where that provider has a key, it is meant.
+        let own = provider.or_else(|| {
+            let (provider, _) = name.split_once('/')?;
+            self.models().iter().any(|model| model.provider == provider && prefer(model)).then_some(provider)
+        });
+        let of_own: Vec<Arc<Model>>;
+        let models = match own {
+            Some(own) => {
+                of_own = self.models().iter().filter(|model| model.provider == own).cloned().collect();
+                &of_own
+            }
+            None => self.models(),
+        };
+        let find = |text: &str| {
+            let rest = own.and_then(|own| text.strip_prefix(own)?.strip_prefix('/'));
+            let found = find::find(models, rest.unwrap_or(text), prefer);
+            found.map_err(|error| NotFound { query: text.to_owned(), ..error })
+        };
+        match find(query) {
             Ok(model) => Ok((model, None)),
-            Err(_) if level.is_some() => find::find(self.models(), name, prefer).map(|model| (model, level)),
+            Err(_) if level.is_some() => find(name).map(|model| (model, level)),
             Err(error) => Err(error),
         }
     }

@@ -116,8 +116,8 @@ fn set(environment: &Environment, name: &str) -> Result<Exit, Refusal> {
         None => format!("; check it with `tau auth check {name}`"),
     };
     let said = say(&format!("saved the key for {name} to auth.json{check}\n"));
-    if let Some(place) = environment.keys.place(name).filter(|place| place.to_string() != "auth.json") {
-        warn(&format!("{place} also has a key for {name}, which takes precedence"));
+    if let Some(why) = environment.keys.overridden(name) {
+        warn(&why);
     }
     Ok(said)
 }

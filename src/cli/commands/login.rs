@@ -91,9 +91,8 @@ fn logged_in(environment: &Environment, row: &LoginRow) -> Exit {
     let model =
         model.map_or_else(String::new, |model| format!("; try it: tau --model {}", model.reference()));
     let said = say(&format!("logged in to {}{}\n", row.name, plain::line(&model)));
-    let first = environment.keys.place(row.provider);
-    if let Some(place) = first.filter(|place| !matches!(place, KeyPlace::Login | KeyPlace::AuthFile)) {
-        warn(&format!("{place} also has a key for {}, which takes precedence", row.provider));
+    if let Some(why) = environment.keys.overridden(row.provider) {
+        warn(&why);
     }
     said
 }

@@ -90,11 +90,8 @@ fn asked_for(
     keys: &Keys,
 ) -> Result<(Option<Arc<Model>>, Option<ThinkingLevel>), UserError> {
     let Some(query) = &settings.model else { return Ok((default_model(settings, catalogue, keys), None)) };
-    let query = match &settings.provider {
-        Some(provider) if !query.starts_with(&format!("{provider}/")) => format!("{provider}/{query}"),
-        _ => query.clone(),
-    };
-    let (model, level) = catalogue.find_for(keys, &query).map_err(UserError::of)?;
+    let found = catalogue.find_at(keys, settings.provider.as_deref(), query);
+    let (model, level) = found.map_err(UserError::of)?;
     Ok((Some(model), level))
 }
 

@@ -71,10 +71,12 @@ impl Services {
             KeyCheck::Accepted => format!("{provider} accepted it"),
             KeyCheck::Unknown(why) => format!("it could not be checked: {why}"),
         };
-        match self.keys.store(provider, &key) {
-            Ok(()) => Ok(LoggedIn { said: format!("stored the key for {provider}; {checked}"), model }),
-            Err(error) => Err(UserError::new("could not store the key").because(error)),
-        }
+        let failed = |error| UserError::new("could not store the key").because(error);
+        self.keys.store(provider, &key).map_err(failed)?;
+        Ok(LoggedIn {
+            said: self.unless_overridden(provider, format!("stored the key for {provider}; {checked}")),
+            model,
+        })
     }
 
     /// Logs in through a page, which is reported as soon as it is known.
@@ -100,7 +102,16 @@ impl Services {
         saved.map_err(|error| format!("could not store the login: {error}"))?;
         let model = self.keys.catalogue().default_model(row.provider);
         let model = model.ok_or_else(|| format!("logged in, but there is no model of {}", row.provider))?;
-        Ok(SignInStep::Done(LoggedIn { said: format!("logged in to {}", row.name), model }))
+        let said = self.unless_overridden(row.provider, format!("logged in to {}", row.name));
+        Ok(SignInStep::Done(LoggedIn { said, model }))
+    }
+
+    /// Adds to `said` what keeps the saved key or login from being used.
+    fn unless_overridden(&self, provider: &str, said: String) -> String {
+        match self.keys.overridden(provider) {
+            Some(why) => format!("{said}; but {why}"),
+            None => said,
+        }
     }
 
     /// Passes on an address that was pasted for the login that waits.
