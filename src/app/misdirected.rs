@@ -18,6 +18,8 @@ pub struct Misdirected {
     left: Option<LeftQuestion>,
     /// Time at which a letter was typed at a list that takes none.
     ignored_at: Option<Millis>,
+    /// Time at which a character went past a question to the draft.
+    drafted_at: Option<Millis>,
     /// The text that was not sent, because it is a command. Sending it again sends it.
     refused: Option<String>,
 }
@@ -76,6 +78,16 @@ impl Misdirected {
     /// Records a letter typed at a list that takes none.
     pub(crate) fn ignored(&mut self, now: Millis) {
         self.ignored_at = Some(now);
+    }
+
+    /// Records a character that went past a question to the draft.
+    pub(crate) fn drafts(&mut self, now: Millis) {
+        (self.drafted_at, self.ignored_at) = (Some(now), Some(now));
+    }
+
+    /// Whether the next character continues what went to the draft.
+    pub(crate) fn is_drafting(&self, now: Millis) -> bool {
+        self.drafted_at.is_some_and(|at| now - at < QUIET)
     }
 
     /// Whether an Enter ends a word that the list did not take.

@@ -123,6 +123,8 @@ pub struct Model {
     pub(super) asks_mode: bool,
     /// The permission modes that the agent was asked for and has not confirmed.
     pub(super) asked_modes: VecDeque<PermissionMode>,
+    /// The mode chosen by keys while calls wait, and when it applies to them: the next press may choose another.
+    pub(super) coming_mode: Option<(PermissionMode, Millis)>,
     /// The sandbox of commands, in words for the status line.
     pub sandbox: String,
     /// The reason why settings that guard the user cannot be relied on: every call is asked.
@@ -246,6 +248,7 @@ impl Model {
             early_command: None,
             overlays: Vec::new(),
             answering: None,
+            coming_mode: None,
             is_on_board: true,
             status: Status::default(),
             remark: None,
@@ -256,6 +259,11 @@ impl Model {
             undo: UndoDialog::default(),
             ..self.clone()
         }
+    }
+
+    /// The permission mode, or the one that applies in a moment.
+    pub fn mode(&self) -> PermissionMode {
+        self.coming_mode.map_or(self.status.mirror.mode, |(mode, _)| mode)
     }
 
     /// The current needs from the shell.
@@ -270,6 +278,7 @@ impl Model {
         let expires = self.remark.is_some()
             || self.quit_armed.is_some()
             || self.typed_ahead.is_some()
+            || self.coming_mode.is_some()
             || becomes_ready
             || self.overlays.iter().any(Overlay::is_refreshed)
             || self.answering.is_some()

@@ -10,6 +10,7 @@ use tau_app::Model;
 use tau_app::action::Action;
 use tau_app::connection::Connection;
 use tau_app::geometry::Motion;
+use tau_app::overlays::overlay::Overlay;
 use tau_app::status::{Activity, AgentRun};
 use tau_app::time_format::seconds;
 use tau_app::transcript::EntryBody;
@@ -102,7 +103,17 @@ pub(crate) fn long_remark(model: &Model, theme: &Theme, columns: u16) -> Option<
 
 fn remark(model: &Model) -> Option<String> {
     let remark = model.remark.as_ref().map(|(text, _)| text.as_str().to_owned());
-    remark.or_else(|| connection(model)).or_else(|| panel_keys(model))
+    remark.or_else(|| connection(model)).or_else(|| covered(model)).or_else(|| panel_keys(model))
+}
+
+/// The calls that wait behind a list.
+fn covered(model: &Model) -> Option<String> {
+    let waiting = model.approvals.pending().len();
+    let is_covered = waiting > 0 && model.overlays.last().is_some_and(Overlay::is_list);
+    is_covered.then(|| match waiting {
+        1 => "a call waits for you behind this list".to_owned(),
+        count => format!("{count} calls wait for you behind this list"),
+    })
 }
 
 /// The message that the session's server cannot be reached.

@@ -219,7 +219,7 @@ fn plain(theme: &Theme, text: &str) -> Span<'static> {
 
 /// The permission mode; plan mode stands out even without colours.
 fn permission_mode(model: &Model, theme: &Theme) -> Span<'static> {
-    let mode = model.status.mirror.mode;
+    let mode = model.mode();
     if model.settings_fault.is_some() {
         let text = format!("{} · settings cannot be read", mode.name());
         return Span::styled(text, theme.style(ThemeToken::Warning));

@@ -50,6 +50,8 @@ fn a_key_and_a_command_switch_the_mode() {
     // Also while a call is waiting.
     let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
     screen.keys("<shift+tab>");
+    assert_eq!(sent_modes(&mut screen), [], "the next press may choose another");
+    screen.wait(1_000);
     assert_eq!(sent_modes(&mut screen), [Ask]);
 }
 
@@ -194,6 +196,25 @@ fn a_plan_is_not_answered_by_what_was_meant_for_the_composer() {
     screen.answer(PLAN, 64);
     screen.settle();
     assert!(!shown(&mut screen).contains("accept it"));
+}
+
+/// Questions that take no text leave the words of a prompt to the draft, with the digits in them.
+#[test]
+fn a_prompt_that_is_typed_at_a_question_is_not_lost() {
+    let first = Screen::boot(Boot { ask_permission_mode: true, can_sandbox: true, ..boot() });
+    for (mut screen, shown) in [(first, "What may the model do"), (planned(PLAN), "accept it")] {
+        screen.wait(3_000);
+        screen.take_effects();
+        screen.keys("fix 2 bugs<enter>");
+        assert_eq!(sent(&mut screen), []);
+        has(&mut screen, &[shown, "fix 2 bugs"]);
+        assert_eq!(screen.model().composer.expanded().0, "fix 2 bugs");
+        // After a pause, keys answer.
+        screen.wait(1_000);
+        screen.keys("2");
+        assert!(!self::shown(&mut screen).contains(shown), "the question is still there");
+        assert_eq!(screen.model().composer.expanded().0, "fix 2 bugs");
+    }
 }
 
 /// A run that carries out a plan whose first `done` steps are done.

@@ -316,6 +316,33 @@ async fn rules_are_added_changed_and_removed_and_hold_at_once() {
     .await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_that_does_not_cover_the_call_says_so() {
+    let make = |name: &str| calling(&[("bash", json!({ "command": format!("mkdir {name}") }))]);
+    let acts = vec![make("one"), make("two"), saying("Finished.")];
+    play(acts, "", "", (110, 30), |screen| {
+        let add = |screen: &Terminal, rule: &str| {
+            screen.wait_for("› 1 Yes, once");
+            screen.press_until("a", "Type a rule");
+            let list = screen.text();
+            let typed = list.lines().find(|line| line.contains("Type a rule")).unwrap();
+            screen.type_keys(&typed.chars().find(char::is_ascii_digit).unwrap().to_string());
+            screen.wait_for("rule: ");
+            screen.type_keys(&format!("\x15{rule}"));
+            screen.wait_for(&format!("rule: {rule}"));
+            screen.type_keys("\r");
+        };
+        let note = "this call runs once: the new rule does not cover it";
+        screen.type_keys("go\r");
+        add(screen, "bash(make *)");
+        screen.wait_for(note);
+        add(screen, "bash(mkdir *)");
+        screen.wait_for("Finished.");
+        assert_eq!(screen.text().matches(note).count(), 1, "{}", screen.text());
+    })
+    .await;
+}
+
 /// "This project, only me" writes a file that git ignores, and leaves nothing else in the repository.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rule_for_this_project_and_only_me_stays_out_of_the_repository() {

@@ -246,6 +246,25 @@ async fn the_mode_is_switched_while_a_call_waits() {
     .await;
 }
 
+/// What waits is neither run by the modes on the way nor denied by them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mode_on_the_way_to_another_decides_nothing() {
+    let acts = vec![touch(), saying("Finished."), touch(), saying("Finished again.")];
+    let requests = play(acts, "", "", (80, 24), |screen| {
+        screen.type_keys("go\r");
+        screen.wait_for("Run this command?");
+        // All four in one read: past plan to auto, and on to ask, where it still waits.
+        screen.type_keys("\x1b[Z\x1b[Z\x1b[Z\x1b[Z");
+        screen.wait_for("ask: ");
+        screen.type_keys("\x1b[Z\x1b[Z\x1b[Z");
+        screen.wait_for(" · auto");
+        screen.wait_for("Finished.");
+        assert!(file(screen, "made.txt").is_some());
+    })
+    .await;
+    assert!(!requests[1].contains("plan mode"), "{}", requests[1]);
+}
+
 /// Both calls of an answer wait; one key decides all calls of the tool.
 #[tokio::test(flavor = "multi_thread")]
 async fn all_calls_of_a_tool_are_decided_at_once() {

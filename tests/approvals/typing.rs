@@ -122,6 +122,8 @@ fn always_always_has_an_answer() {
         ("node -e 'x()'", "rule: bash(node -e *)"),
         ("rm -r build", "rule: bash(rm -r build)"),
         ("eval \"$x\"", "rule: bash(eval *)"),
+        // No rule covers several commands.
+        ("cd src && sh x", "for example bash(cargo test *)"),
     ] {
         let request =
             || ApprovalRequest { suggested_rules: Vec::new(), ..command_request("c1", command, (0, 1)) };
@@ -130,6 +132,10 @@ fn always_always_has_an_answer() {
         screen.keys("a2");
         has(&mut screen, &[draft]);
     }
+    // Tab changes no scope that is not shown.
+    let mut screen = waiting(ApprovalRequest { suggested_rules: Vec::new(), ..request() });
+    screen.keys("a<tab><tab>2");
+    has(&mut screen, &["‹this session›"]);
     // A call that is asked about every time is not offered verbatim.
     let mut screen = waiting(ApprovalRequest { can_allow_exact: false, ..request() });
     screen.keys("a");

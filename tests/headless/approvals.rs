@@ -20,7 +20,7 @@ async fn with_nobody_to_ask_a_call_is_denied_with_its_exit_code() {
         let said = format!("{}{}", ended.out, ended.err);
         assert!(said.contains("nobody is there to approve it"), "{said}");
         let request = place.server.requests().pop().unwrap();
-        assert!(request.contains("use --permission-mode auto"), "the model is told: {request}");
+        assert!(request.contains("--permission-mode auto"), "the model is told: {request}");
     }
 }
 

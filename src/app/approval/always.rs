@@ -65,6 +65,11 @@ impl Approval {
         }
     }
 
+    /// Whether the list offers rules, which hold in a scope.
+    pub fn has_scopes(&self) -> bool {
+        !self.request.suggested_rules.is_empty()
+    }
+
     /// Opens the list; where only a path can be added, opens its input line.
     pub(super) fn open_always(&mut self) -> PromptStep {
         let scope = self.scopes()[0].0;
@@ -78,12 +83,13 @@ impl Approval {
     /// Handles a key while the list is open.
     pub(super) fn choose_always(&mut self, key: Key) -> PromptStep {
         let offers = self.always();
-        let scopes = self.scopes();
+        let (scopes, has_scopes) = (self.scopes(), self.has_scopes());
         let hunks = self.kept_hunks();
         let PromptStage::Always(list) = &mut self.stage else { return PromptStep::Ignored };
         let scope = scopes.iter().position(|(scope, _)| *scope == list.scope).unwrap_or(0);
         let digit = key.typed().and_then(|typed| typed.to_digit(10));
         match (key.code, key.mods) {
+            (KeyCode::Tab, _) if !has_scopes => return PromptStep::Handled,
             (KeyCode::Tab, mods) => {
                 let by = if mods == Mods::SHIFT { scopes.len() - 1 } else { 1 };
                 list.scope = scopes.get((scope + by) % scopes.len()).map_or(list.scope, |(scope, _)| *scope);
@@ -126,14 +132,19 @@ impl Approval {
         PromptStep::Coverage(rule)
     }
 
-    /// A draft rule where none is suggested: the command, as far as it means the same in a rule.
+    /// A draft rule where none is suggested: the command, as far as it means the same in a rule. No rule covers
+    /// several commands, so none is drafted for them.
     fn draft_rule(&self) -> String {
         let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@% ".contains(c);
         let tool = &self.request.tool_name;
         match &self.request.preview {
             Preview::Command { command } => {
                 let known: String = command.trim().chars().take_while(|c| plain(*c)).collect();
-                let is_all = known.len() == command.trim().len();
+                let rest = command.trim().get(known.len()..).unwrap_or_default();
+                if rest.contains(['|', '&', ';', '<', '>', '\n', '`']) || rest.contains("$(") {
+                    return String::new();
+                }
+                let is_all = rest.is_empty();
                 let whole = known.rsplit_once(' ').map_or("", |(whole, _)| whole.trim_end());
                 match (is_all, whole) {
                     (true, _) => format!("{tool}({known})"),

@@ -141,6 +141,20 @@ impl Overlay {
         self.traits().1
     }
 
+    /// Whether it is a question without a text, and has no use for this key.
+    pub(crate) fn is_no_answer(&self, key: Key) -> bool {
+        match self.clone() {
+            Overlay::Plan(mut view) => view.comment.is_none() && view.key(key, 1) == KeyOutcome::Ignored,
+            Overlay::Mode(mut view) => view.key(key) == KeyOutcome::Ignored,
+            Overlay::Offer(mut view) => view.key(key) == KeyOutcome::Ignored,
+            Overlay::Trust(mut view) => view.key(key, 1) == KeyOutcome::Ignored,
+            Overlay::Asked { question, mut selected, .. } => {
+                asked_key(&question, &mut selected, key) == KeyOutcome::Ignored
+            }
+            _ => false,
+        }
+    }
+
     /// Whether it is a list, and whether it takes words.
     fn traits(&self) -> (bool, bool) {
         match self {

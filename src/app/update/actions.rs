@@ -17,6 +17,9 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
     if model.boot.screen != ScreenKind::Full && action.is_of_the_transcript() {
         return model.remark("scroll and search with your terminal; finished output is in its scrollback");
     }
+    if action != Action::Mode {
+        approval::apply_coming_mode(model, effects);
+    }
     let page = i32::from(model.laid.page.saturating_sub(2).max(1));
     match action {
         Action::Send => submit::enter(model, Queue::Steer, effects),

@@ -374,14 +374,37 @@ fn ending(approval: &Approval) -> String {
     path.map_or(".txt".to_owned(), |ending| format!(".{}", ending.to_string_lossy()))
 }
 
+/// How long a mode chosen by keys stays before it applies to calls that wait: modes on the way to another one must
+/// not run or deny them.
+const SETTLED: Millis = 1_000;
+
 /// Switches to the next permission mode.
 pub(super) fn next_mode(model: &mut Model, effects: &mut Vec<Effect>) {
     let modes = PermissionMode::ALL;
     // Keys may come faster than the agent confirms.
-    let now = model.asked_modes.back().unwrap_or(&model.status.mirror.mode);
-    let now = modes.iter().position(|mode| mode == now).unwrap_or(0);
+    let now = model.asked_modes.back().copied().unwrap_or(model.status.mirror.mode);
+    let now = model.coming_mode.map_or(now, |(mode, _)| mode);
+    let now = modes.iter().position(|mode| *mode == now).unwrap_or(0);
     let next = modes.get((now + 1) % modes.len()).copied().unwrap_or_default();
+    let waits = model.approvals.pending().iter().any(|waiting| !waiting.is_answered);
+    if waits && !is_partly_chosen(model) && !model.is_on_board {
+        model.coming_mode = Some((next, model.now + SETTLED));
+        model.remark(&format!("{}: {}", next.name(), mode_meaning(next)));
+        return;
+    }
     set_mode(model, next, effects);
+}
+
+/// Applies the mode that was chosen by keys.
+pub(super) fn apply_coming_mode(model: &mut Model, effects: &mut Vec<Effect>) {
+    if let Some((mode, _)) = model.coming_mode.take() {
+        set_mode(model, mode, effects);
+    }
+}
+
+/// Whether some hunks of a waiting change are left out.
+fn is_partly_chosen(model: &Model) -> bool {
+    model.approvals.pending().iter().any(|waiting| !waiting.rejected.is_empty() && !waiting.is_answered)
 }
 
 /// Handles `/mode`, with or without the name of a mode.
@@ -398,7 +421,8 @@ pub(super) fn named_mode(model: &mut Model, name: &str, effects: &mut Vec<Effect
 /// Sets the permission mode; the agent confirms it. Another mode may let a waiting change run as a whole, so not
 /// while some of its hunks are left out.
 fn set_mode(model: &mut Model, mode: PermissionMode, effects: &mut Vec<Effect>) {
-    if model.approvals.pending().iter().any(|waiting| !waiting.rejected.is_empty() && !waiting.is_answered) {
+    model.coming_mode = None;
+    if is_partly_chosen(model) {
         return model.remark("answer this change first: you left out some of its hunks");
     }
     model.asked_modes.push_back(mode);

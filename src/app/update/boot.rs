@@ -97,6 +97,7 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         reads_folders: false,
         asks_mode: boot.ask_permission_mode,
         asked_modes: Default::default(),
+        coming_mode: None,
         sandbox: boot.sandbox.clone(),
         settings_fault: boot.settings_fault.clone(),
         overlays: Vec::new(),

@@ -93,6 +93,9 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
         Msg::ThemesListed(names) => themes::listed(&mut model, names),
         Msg::Ticked => {
             expire(&mut model);
+            if model.coming_mode.is_some_and(|(_, at)| model.now >= at) {
+                approval::apply_coming_mode(&mut model, &mut effects);
+            }
             if let Some(answering) = &mut model.answering {
                 expire(&mut answering.model);
             }

@@ -49,14 +49,27 @@ fn is_refused(model: &mut Model, key: Key) -> bool {
     text.is_some_and(|text| misdirected::refuses(model, &text))
 }
 
-/// Whether a typed character belongs to the draft: it was meant for it before the overlay appeared, or the overlay
-/// takes no text.
+/// Whether a typed character belongs to the draft: it was meant for it before the overlay appeared, the overlay
+/// takes no text, or it is in a word that a question has no use for.
 pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
     let now = model.now;
     if key.typed().is_none() && key.code != KeyCode::Backspace {
         return false;
     }
+    let is_draft = model.misdirected.is_drafting(now)
+        || key.typed().is_some() && model.overlays.last().is_some_and(|top| top.is_no_answer(key));
     match model.overlays.last_mut() {
+        Some(
+            Overlay::Plan(_)
+            | Overlay::Mode(_)
+            | Overlay::Offer(_)
+            | Overlay::Trust(_)
+            | Overlay::Asked { .. },
+        ) if is_draft => {
+            model.misdirected.drafts(now);
+            model.remark("typed into your draft; pause to answer");
+            true
+        }
         Some(Overlay::Questions(view)) => view.is_early(now),
         Some(Overlay::Plan(view)) => view.is_early(now),
         Some(Overlay::Offer(view)) => view.is_early(now),

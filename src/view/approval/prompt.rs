@@ -360,7 +360,7 @@ impl Writer<'_> {
         let texts: Vec<String> =
             offers.iter().map(|offer| printable_line(&approval.always_words(offer)).into_owned()).collect();
         self.options(&texts, Some(list.selected));
-        let has_scopes = !approval.request.suggested_rules.is_empty();
+        let has_scopes = approval.has_scopes();
         if has_scopes {
             self.scopes(approval, list.scope);
         }

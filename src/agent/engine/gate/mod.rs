@@ -426,6 +426,14 @@ fn allow_always(
             rule_list::change(engine, &RuleChange { remove: None, add: Some(add) })?;
         }
         engine.emit(SettingsEvent::RulesChanged);
+        let is_asked = |call: &WaitingCall| {
+            let ApprovalRequest { tool_name, access, .. } = &call.request;
+            judge_hooked(engine, tool_name, access, call.read_only, &call.permission).verdict == Verdict::Ask
+        };
+        if engine.approvals.get(id).is_some_and(|call| !call.request.ran && is_asked(call)) {
+            let text = "this call runs once: the new rule does not cover it";
+            engine.notice(NoticeLevel::Warning, text.to_owned(), Some("change the rule in /permissions"));
+        }
         return Ok(Approved::all());
     }
     let rule = rules.first().ok_or("name the path to add")?;
