@@ -210,8 +210,10 @@ fn a_paste_answers_nothing_and_goes_into_a_line_only() {
     let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
     screen.send(Msg::Paste("y\ny".into()));
     assert_eq!(answers(&mut screen), []);
-    assert!(screen.model().composer.is_empty(), "the draft stays as it is");
+    assert_eq!(screen.model().composer.expanded().0, "y\ny", "it is in the draft");
     screen.at += SEEN;
+    screen.keys("<enter>");
+    assert_eq!(answers(&mut screen), [], "Enter was to send it");
     screen.keys("n");
     screen.send(Msg::Paste("not like that\nsecond".into()));
     assert_eq!(answers(&mut screen), []);

@@ -110,7 +110,8 @@ fn what_was_still_arriving_is_printed_before_the_end() {
     let terminal = Terminal::inline("", "", 80, 24);
     terminal.type_keys("slow\r");
     terminal.wait_for("answering 1.");
-    terminal.type_keys("\x03");
+    // Stops, and leaves.
+    terminal.type_keys("\x03\x03");
     terminal.wait_for("press again to quit");
     terminal.type_keys("\x03");
     terminal.wait_for("exit=0");

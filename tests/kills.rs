@@ -103,7 +103,7 @@ fn nothing_that_was_told_is_lost_to_a_kill() {
         // A new session now and then, so that its first line is covered as well.
         let sessions = folder.path().join(format!("{}", kill / 25));
         let messages = killed(&sessions, Duration::from_micros(dice.below(40_000) as u64));
-        let path = newest(&sessions, folder.path()).expect("a session");
+        let path = newest(&sessions, folder.path(), true).expect("a session");
         let session = opened_soon(&path);
         torn += session.skipped_lines();
         let kept = stored(&session);
@@ -124,7 +124,7 @@ async fn a_killed_session_continues() {
     for _ in 0..(kills() / 20).max(2) {
         killed(folder.path(), Duration::from_micros(dice.below(20_000) as u64));
     }
-    let path = newest(folder.path(), folder.path().parent().unwrap()).expect("a session");
+    let path = newest(folder.path(), folder.path().parent().unwrap(), true).expect("a session");
     let before = opened_soon(&path).context().messages.len();
     let player = Player::new(vec![vec![Say("still here"), Stop(StopReason::Stop)]]);
     let mut bench = Bench::with(player.clone(), |config| config.session = opened_soon(&path));
@@ -149,7 +149,7 @@ async fn a_killed_session_continues() {
 async fn child() {
     let folder = PathBuf::from(std::env::var_os(FOLDER).unwrap());
     let cwd = folder.parent().unwrap().to_owned();
-    let session = match newest(&folder, &cwd) {
+    let session = match newest(&folder, &cwd, true) {
         Some(path) => opened_soon(&path),
         None => Session::begin(Some(&folder), &cwd, None),
     };

@@ -44,7 +44,7 @@ fn check(name: &[u8]) {
     // Another directory whose name looks the same as text has no session.
     let other = work.join(String::from_utf8_lossy(name).as_ref());
     if other != cwd && fs::create_dir_all(&other).is_ok() {
-        assert_eq!(newest(&home.path().join("tau/sessions"), &other), None);
+        assert_eq!(newest(&home.path().join("tau/sessions"), &other, true), None);
     }
     // The events name the directory as text, and the session can be used from elsewhere.
     let events = tau(home.path(), &cwd, &["--continue", "--json", "a third time"]);

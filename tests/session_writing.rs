@@ -16,6 +16,23 @@ use crate::support::session_files::{
 use crate::time_limit::RunInTime;
 
 #[test]
+fn the_newest_session_of_the_screen_is_none_of_print_mode() {
+    let folder = Folder::new();
+    let (root, here) = (folder.path().to_owned(), Path::new("/srv/web"));
+    let written = |mut session: Session| {
+        session.append(user("one")).unwrap();
+        session.append(assistant("two")).unwrap();
+        session.flush().unwrap();
+        session.info().file.clone().unwrap()
+    };
+    let shown = written(Session::begin(Some(&root), here, None));
+    fs::File::open(&shown).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    let printed = written(Session::begin_printed(Some(&root), here, None));
+    assert_eq!(list::newest(&root, here, false), Some(shown));
+    assert_eq!(list::newest(&root, here, true), Some(printed));
+}
+
+#[test]
 fn a_new_session_waits_for_the_first_word() {
     let folder = Folder::new();
     let dir = folder.path().join("deep/sessions");
@@ -311,9 +328,9 @@ fn lists_show_the_newest_first() {
     assert_eq!(mine[1].created, 1_767_323_045_678);
     assert_eq!(mine[1].modified, 1_772_582_400_000, "the time of the answer");
     assert_eq!((&mine[1].path, mine[1].size), (&old, fs::metadata(&old).unwrap().len()));
-    assert_eq!(list::newest(root, here), Some(new.clone()));
-    assert_eq!(list::newest(root, Path::new("/nowhere")), None);
-    assert_eq!(list::newest(&root.join("--srv-web--"), here), Some(new.clone()), "a folder of files");
+    assert_eq!(list::newest(root, here, true), Some(new.clone()));
+    assert_eq!(list::newest(root, Path::new("/nowhere"), true), None);
+    assert_eq!(list::newest(&root.join("--srv-web--"), here, true), Some(new.clone()), "a folder of files");
     let mut first = Vec::new();
     list::list(root, None, &mut |row| {
         first.push(row.id);

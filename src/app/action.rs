@@ -209,7 +209,7 @@ pub const TABLE: &[ActionRow] = &[
         Screen,
         "stop the agent or the command; clear the selection; twice: open the session tree",
     ),
-    row(Action::Clear, "clear", &["ctrl+c"], Screen, "clear the composer; twice: quit"),
+    row(Action::Clear, "clear", &["ctrl+c"], Screen, "clear the composer, or stop; twice: quit"),
     row(Action::Exit, "exit", &["ctrl+d"], Screen, "quit if the composer is empty, else delete forward"),
     row(Action::Suspend, "suspend", &["ctrl+z"], Screen, "suspend tau; `fg` resumes it"),
     row(

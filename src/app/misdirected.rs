@@ -18,7 +18,7 @@ pub struct Misdirected {
     left: Option<LeftQuestion>,
     /// Time at which a letter was typed at a list that takes none.
     ignored_at: Option<Millis>,
-    /// Time at which a character went past a question to the draft.
+    /// Time at which a text went past a question to the draft; `None` again once a key was for the question.
     drafted_at: Option<Millis>,
     /// The text that was not sent, because it is a command. Sending it again sends it.
     refused: Option<String>,
@@ -47,6 +47,7 @@ impl Misdirected {
     /// Records a key; `left` says whether it left a question or a list.
     pub(crate) fn follow(&mut self, key: Key, left: bool, now: Millis) {
         if left {
+            self.drafted_at = None;
             let counts = key.typed().is_some() || key.code == KeyCode::Enter;
             let question = LeftQuestion { letter: key.typed(), typed: String::new(), at: now };
             self.left = Some(question).filter(|_| counts);
@@ -80,9 +81,14 @@ impl Misdirected {
         self.ignored_at = Some(now);
     }
 
-    /// Records a character that went past a question to the draft.
+    /// Records a text that went past a question to the draft.
     pub(crate) fn drafts(&mut self, now: Millis) {
-        (self.drafted_at, self.ignored_at) = (Some(now), Some(now));
+        self.drafted_at = Some(now);
+    }
+
+    /// Records a key that was for the question.
+    pub(crate) fn answers(&mut self) {
+        self.drafted_at = None;
     }
 
     /// Whether the next character continues what went to the draft.
@@ -90,9 +96,11 @@ impl Misdirected {
         self.drafted_at.is_some_and(|at| now - at < QUIET)
     }
 
-    /// Whether an Enter ends a word that the list did not take.
+    /// Whether an Enter ends a word that the list did not take, or a text that went to the draft: however long one
+    /// thinks before Enter, it was to send that text, not to answer.
     pub(crate) fn ends_ignored(&mut self, now: Millis) -> bool {
-        self.ignored_at.take().is_some_and(|at| now - at < QUIET)
+        let is_drafted = self.drafted_at.take().is_some();
+        self.ignored_at.take().is_some_and(|at| now - at < QUIET) || is_drafted
     }
 
     /// Whether to refuse a command that would be sent as text: true the first time.

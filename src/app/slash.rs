@@ -101,7 +101,7 @@ pub const TABLE: &[CommandRow] = &[
     row(Slash::Logout, "logout", "[provider]", "remove a stored API key"),
     row(Slash::Trust, "trust", "", "trust or ignore this folder's .tau/ settings"),
     row(Slash::Mode, "mode", "[ask|edits|plan|auto]", "switch the permission mode"),
-    row(Slash::Plan, "plan", "", "show the accepted plan and its progress"),
+    row(Slash::Plan, "plan", "[task]", "plan a task in plan mode, or show the accepted plan"),
     row(Slash::Goal, "goal", "[command|resume|off]", "work until a shell command succeeds"),
     row(
         Slash::SideQuestion,

@@ -198,6 +198,18 @@ fn a_plan_is_not_answered_by_what_was_meant_for_the_composer() {
     assert!(!shown(&mut screen).contains("accept it"));
 }
 
+#[test]
+fn a_task_behind_plan_is_planned_in_plan_mode() {
+    let mut screen = Screen::boot(Boot { permission_mode: PermissionMode::Ask, ..boot() });
+    screen.keys("/plan make it better<enter>");
+    let commands = sent(&mut screen);
+    let mode = SettingsCommand::SetPermissionMode { mode: PermissionMode::Plan };
+    assert_eq!(commands.first(), Some(&AgentCommand::Settings(mode)), "{commands:?}");
+    let is_prompt = |command: &AgentCommand| format!("{command:?}").contains("\"make it better\"");
+    assert!(commands.iter().skip(1).any(is_prompt), "{commands:?}");
+    assert_eq!(screen.model().composer.expanded().0, "");
+}
+
 /// Questions that take no text leave the words of a prompt to the draft, with the digits in them.
 #[test]
 fn a_prompt_that_is_typed_at_a_question_is_not_lost() {
@@ -205,7 +217,9 @@ fn a_prompt_that_is_typed_at_a_question_is_not_lost() {
     for (mut screen, shown) in [(first, "What may the model do"), (planned(PLAN), "accept it")] {
         screen.wait(3_000);
         screen.take_effects();
-        screen.keys("fix 2 bugs<enter>");
+        screen.keys("fix 2 bugs");
+        screen.wait(900);
+        screen.keys("<enter>");
         assert_eq!(sent(&mut screen), []);
         has(&mut screen, &[shown, "fix 2 bugs"]);
         assert_eq!(screen.model().composer.expanded().0, "fix 2 bugs");

@@ -77,10 +77,15 @@ async fn once_lets_the_call_run_and_the_draft_survives() {
         screen.wait_for("1 Yes, once");
         // A paste decides nothing.
         screen.wait_for("› 1 Yes, once");
-        screen.type_keys("\x1b[200~y\x1b[201~");
-        screen.wait_for("nothing pasted");
+        screen.type_keys("\x1b[200~, pasted\x1b[201~");
+        screen.wait_for_composer("my draft, pasted");
+        // Nor does Enter, however long one thinks: it was to send what was typed.
+        std::thread::sleep(Duration::from_millis(900));
+        screen.type_keys("\r");
+        screen.wait_for("enter again takes the selected row");
+        assert_eq!(file(screen, "made.txt"), None, "it ran");
         screen.press_until("y", "Finished.");
-        screen.wait_for_composer("my draft");
+        screen.wait_for_composer("my draft, pasted");
         assert_eq!(file(screen, "made.txt").as_deref(), Some("made\n"));
     })
     .await;

@@ -270,6 +270,38 @@ async fn commands_that_only_read_run_side_by_side_and_others_in_order() {
     assert!(ended.code == 2 && ended.err.contains("--parallel is gone"), "{ended:?}");
 }
 
+/// An empty variable of a script, for example.
+#[tokio::test]
+async fn blank_prompts_are_none() {
+    let home = tempfile::tempdir().unwrap();
+    for args in [&["-p", "  "][..], &["-p", ""], &["--json", " ", "\n"], &["-b", "\t"]] {
+        let ended = run(bare(home.path()).args(args), None).await;
+        assert!(ended.code == 2 && ended.err.contains("no prompt"), "{args:?}: {ended:?}");
+    }
+    let answer = || {
+        Act::Send(stream(
+            "data: {\"choices\": [{\"index\": 0, \"delta\": {\"content\": \"hi\"}, \"finish_reason\": \"stop\"}]}\n\ndata: [DONE]\n\n",
+        ))
+    };
+    let place = Place::new(vec![answer(), answer()]).await;
+    let ended = run(&mut place.tau(&["-p", "one", " ", "two"]), None).await;
+    assert_eq!((ended.code, place.server.requests().len()), (0, 2), "{ended:?}");
+}
+
+#[tokio::test]
+async fn flags_of_other_agents_are_answered_with_those_of_tau() {
+    let home = tempfile::tempdir().unwrap();
+    for (flag, instead) in [
+        ("--yolo", "--permission-mode auto"),
+        ("--full-auto", "--sandbox workspace-write"),
+        ("--output-format=json", "--json"),
+        ("--allowedTools", "--tools NAMES"),
+    ] {
+        let ended = run(bare(home.path()).args([flag, "-p", "x"]), None).await;
+        assert!(ended.code == 2 && ended.err.contains(instead), "{flag}: {ended:?}");
+    }
+}
+
 #[tokio::test]
 async fn the_end_record_has_the_tokens_and_their_price() {
     let usage = json!({"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050});

@@ -171,7 +171,7 @@ impl Keys {
         self.place_among(provider, &Map::new())
     }
 
-    /// What keeps a key or login in `auth.json` from being used, as a sentence for the user.
+    /// The reason why a key or login in `auth.json` is not used, as a sentence for the user.
     pub fn overridden(&self, provider: &str) -> Option<String> {
         let place = self.place_besides_auth_file(provider)?;
         matches!(place, KeyPlace::Flag | KeyPlace::Variable(_))

@@ -73,10 +73,15 @@ pub(super) fn list_listed(
     }
 }
 
-/// The session in `cwd` that was changed last.
-pub fn newest(root: &Path, cwd: &Path) -> Option<PathBuf> {
-    let is_here = |header: Header| header.cwd == cwd && header.helper.is_none();
-    let is_here = |file: &ListedFile| header(&file.path).is_some_and(is_here);
+/// The session in `cwd` that was changed last; with `printed`, runs of print mode, which lists leave out, count too.
+pub fn newest(root: &Path, cwd: &Path, printed: bool) -> Option<PathBuf> {
+    let is_listed = |path: &Path| row_of(path).is_some_and(|row| !row.printed);
+    let is_here = |file: &ListedFile| {
+        header(&file.path).is_some_and(|header| {
+            let is_own = header.cwd == cwd && header.helper.is_none();
+            is_own && (printed || !header.printed || is_listed(&file.path))
+        })
+    };
     files(root, Some(cwd)).into_iter().find(is_here).map(|file| file.path)
 }
 

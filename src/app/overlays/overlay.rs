@@ -144,7 +144,9 @@ impl Overlay {
     /// Whether it is a question without a text, and has no use for this key.
     pub(crate) fn is_no_answer(&self, key: Key) -> bool {
         match self.clone() {
-            Overlay::Plan(mut view) => view.comment.is_none() && view.key(key, 1) == KeyOutcome::Ignored,
+            Overlay::Plan(mut view) => {
+                view.id.is_some() && view.comment.is_none() && view.key(key, 1) == KeyOutcome::Ignored
+            }
             Overlay::Mode(mut view) => view.key(key) == KeyOutcome::Ignored,
             Overlay::Offer(mut view) => view.key(key) == KeyOutcome::Ignored,
             Overlay::Trust(mut view) => view.key(key, 1) == KeyOutcome::Ignored,

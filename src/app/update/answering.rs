@@ -52,7 +52,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) ->
     let mut asked = Vec::new();
     match inner.overlays.is_empty() {
         true => drop(approval::paste(inner, text)),
-        false => overlay_paste::paste(inner, text, &mut asked),
+        false => drop(overlay_paste::paste(inner, text, &mut asked)),
     }
     board::pass_on(model, asked, effects);
     true

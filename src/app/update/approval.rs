@@ -84,6 +84,9 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> O
     if !model.takes_answer() {
         // An early key is for the draft, and delays the prompt.
         model.approvals.postpone(model.now);
+        if key.typed().is_some() && model.shows_prompt() {
+            model.misdirected.drafts(model.now);
+        }
         return None;
     }
     model.quit_armed = None;
@@ -93,6 +96,9 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> O
     }
     // A key after the leader answers nothing.
     let step = if key.is_led() { PromptStep::Ignored } else { model.approvals.key(key) };
+    if step != PromptStep::Ignored {
+        model.misdirected.answers();
+    }
     match step {
         PromptStep::Ignored => return other(model, key, action),
         PromptStep::Handled => {}
@@ -115,18 +121,15 @@ pub(super) fn moved(model: &mut Model, from: ScrollPosition) {
     }
 }
 
-/// Handles a paste while a prompt is open: into the line being typed. It answers nothing, and the draft
-/// stays. True when it was used.
+/// Handles a paste while a prompt is open: into the line being typed, else into the draft. It answers nothing. True
+/// when it was used.
 pub(super) fn paste(model: &mut Model, text: &str) -> bool {
-    if !model.takes_answer() {
+    let is_used = model.takes_answer() && model.approvals.paste(text);
+    if !is_used && !model.approvals.is_empty() {
         model.approvals.postpone(model.now);
-        return false;
+        model.misdirected.drafts(model.now);
     }
-    if !model.approvals.paste(text) {
-        model.approvals.postpone(model.now);
-        model.remark("nothing pasted: the prompt takes keys only");
-    }
-    true
+    is_used
 }
 
 /// Switches between the prompt and the composer.
@@ -135,6 +138,7 @@ pub(super) fn step_aside(model: &mut Model) {
         return model.remark("nothing waits for your answer");
     }
     model.approvals.aside = !model.approvals.aside;
+    model.misdirected.answers();
     model.approvals.look_at_prompt();
     if model.approvals.aside {
         model.transcript.leave_panel();
@@ -166,6 +170,7 @@ fn other(model: &mut Model, key: Key, action: Option<Action>) -> Option<Option<A
     if action.is_none() && key.typed().is_some() && is_choice {
         model.approvals.postpone(model.now);
         model.approvals.is_draft_meant = false;
+        model.misdirected.drafts(model.now);
         model.remark("typed into your draft; pause to answer");
         return None;
     }
@@ -420,7 +425,7 @@ pub(super) fn named_mode(model: &mut Model, name: &str, effects: &mut Vec<Effect
 
 /// Sets the permission mode; the agent confirms it. Another mode may let a waiting change run as a whole, so not
 /// while some of its hunks are left out.
-fn set_mode(model: &mut Model, mode: PermissionMode, effects: &mut Vec<Effect>) {
+pub(super) fn set_mode(model: &mut Model, mode: PermissionMode, effects: &mut Vec<Effect>) {
     model.coming_mode = None;
     if is_partly_chosen(model) {
         return model.remark("answer this change first: you left out some of its hunks");

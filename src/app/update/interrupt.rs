@@ -35,7 +35,8 @@ pub(super) fn cancel(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Clears the composer (its text can be recalled), else arms quitting, else quits.
+/// Clears the composer (its text can be recalled), else stops what works, else arms quitting, else quits. A press that
+/// stops arms nothing: hands press twice to stop.
 pub(super) fn clear(model: &mut Model, effects: &mut Vec<Effect>) {
     if queue::leave_edit(model) {
         return;
@@ -54,8 +55,12 @@ pub(super) fn clear(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.quit_armed.is_some() {
         return job_list::quit(model, effects);
     }
+    let works = model.jobs.count() > 0 || model.status.run.as_ref().is_some_and(|run| !run.stopping);
     cancel(model, effects);
     model.tree_armed = None;
+    if works {
+        return;
+    }
     model.quit_armed = Some(model.now + REMARK);
     model.remark("press again to quit");
 }

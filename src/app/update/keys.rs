@@ -96,8 +96,10 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     if answering::paste(model, text, effects) {
         return;
     }
-    if model.focus() == Focus::Overlay && !matches!(model.overlays.last(), Some(Overlay::SideQuestion(_))) {
-        return overlay_paste::paste(model, text, effects);
+    let is_covered =
+        model.focus() == Focus::Overlay && !matches!(model.overlays.last(), Some(Overlay::SideQuestion(_)));
+    if is_covered && overlay_paste::paste(model, text, effects) {
+        return;
     }
     if find::paste(model, text) {
         return;

@@ -5,8 +5,18 @@ use crate::effect::Effect;
 use crate::model::Model;
 use crate::overlays::overlay::{Overlay, SignInView};
 
-/// Passes a paste to the overlay on top.
-pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
+/// Passes a paste to the overlay on top; false if it is a question that takes no text, so the paste is for the draft.
+pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) -> bool {
+    let takes_no_text = match model.overlays.last() {
+        Some(Overlay::Plan(view)) => view.comment.is_none(),
+        Some(Overlay::Trust(_) | Overlay::Mode(_) | Overlay::Offer(_) | Overlay::Asked { .. }) => true,
+        _ => false,
+    };
+    if takes_no_text {
+        model.misdirected.drafts(model.now);
+        model.remark("pasted into your draft");
+        return false;
+    }
     let before = sessions::Before::of(model);
     match model.overlays.last_mut() {
         Some(Overlay::Tree(view)) => view.paste(text),
@@ -37,4 +47,5 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         | None => {}
     }
     sessions::follow(model, &before, effects);
+    true
 }

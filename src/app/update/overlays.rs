@@ -31,6 +31,9 @@ pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     }
     let (before, asked) = (sessions::Before::of(model), misdirected::without_words(model, key));
     press(model, key, page, effects);
+    if key.typed().is_none() {
+        model.misdirected.answers();
+    }
     if asked.is_some_and(|asked| model.overlays.last() == Some(&asked)) {
         model.misdirected.ignored(model.now);
     }
@@ -56,27 +59,25 @@ pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
     if key.typed().is_none() && key.code != KeyCode::Backspace {
         return false;
     }
+    let is_typed = key.typed().is_some();
     let is_draft = model.misdirected.is_drafting(now)
-        || key.typed().is_some() && model.overlays.last().is_some_and(|top| top.is_no_answer(key));
-    match model.overlays.last_mut() {
-        Some(
-            Overlay::Plan(_)
-            | Overlay::Mode(_)
-            | Overlay::Offer(_)
-            | Overlay::Trust(_)
-            | Overlay::Asked { .. },
-        ) if is_draft => {
-            model.misdirected.drafts(now);
-            model.remark("typed into your draft; pause to answer");
-            true
-        }
+        || is_typed && model.overlays.last().is_some_and(|top| top.is_no_answer(key));
+    let is_for_draft = match model.overlays.last_mut() {
         Some(Overlay::Questions(view)) => view.is_early(now),
-        Some(Overlay::Plan(view)) => view.is_early(now),
-        Some(Overlay::Offer(view)) => view.is_early(now),
+        Some(Overlay::Plan(view)) => view.is_early(now) || is_draft && view.id.is_some(),
+        Some(Overlay::Offer(view)) => view.is_early(now) || is_draft,
+        Some(Overlay::Mode(_) | Overlay::Trust(_) | Overlay::Asked { .. }) => is_draft,
         // The box only shows an answer: one writes on below it.
-        Some(Overlay::SideQuestion(_)) => !model.composer.is_empty() || key.typed().is_some_and(|c| c != 'q'),
+        Some(Overlay::SideQuestion(_)) => {
+            return !model.composer.is_empty() || key.typed().is_some_and(|c| c != 'q');
+        }
         _ => false,
+    };
+    if is_for_draft && is_typed {
+        model.misdirected.drafts(now);
+        model.remark("typed into your draft; pause to answer");
     }
+    is_for_draft
 }
 
 /// Repeats an Enter that was pressed before a list had its rows.

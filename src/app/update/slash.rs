@@ -2,8 +2,8 @@
 
 use super::{
     approval, attempts, board, changes, context, copy, extensions, goal, job_list, key_list, login, models,
-    overlay_paste, plan, rule_list, session, sessions, settings, side_question, themes, thinking, tree,
-    trust, undo, worktrees,
+    overlay_paste, plan, rule_list, session, sessions, settings, side_question, submit, themes, thinking,
+    tree, trust, undo, worktrees,
 };
 use crate::effect::Effect;
 use crate::model::Model;
@@ -12,7 +12,7 @@ use crate::overlays::overlay::Overlay;
 use crate::request::ShellRequest;
 use crate::slash::{CommandRow, Slash};
 use tau_protocol::command::AgentCommand;
-use tau_protocol::command::{RunCommand, SessionChange, SessionCommand};
+use tau_protocol::command::{Queue, RunCommand, SessionChange, SessionCommand};
 
 /// Runs a command of the list. Where it opens a list, words that it has no use for filter that.
 pub(super) fn run_with(model: &mut Model, row: &CommandRow, arguments: &str, effects: &mut Vec<Effect>) {
@@ -78,7 +78,10 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
             model.ask(ShellRequest::Reload {}, effects);
         }
         Slash::Permissions => rule_list::open(model, effects),
-        Slash::Plan => plan::open(model),
+        Slash::Plan if arguments.is_empty() => plan::open(model),
+        Slash::Plan => {
+            submit::plan(model, arguments.to_owned(), Vec::new(), Queue::Steer, effects);
+        }
         Slash::SideQuestion => side_question::ask(model, arguments, effects),
         Slash::Goal => goal::run(model, arguments, effects),
         Slash::Mode => approval::named_mode(model, arguments, effects),

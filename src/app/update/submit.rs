@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use super::{offers, queue, slash, terminal_focus, undo};
+use super::{approval, offers, queue, slash, terminal_focus, undo};
 use crate::action::Action;
 use crate::composer::InputMode;
 use crate::effect::Effect;
 use crate::model::Model;
 use crate::slash::{CommandRow, Slash, is_exit};
+use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{Queue, ShellCommand, TaskCommand};
 use tau_protocol::event::NoticeLevel;
+use tau_protocol::message::Block;
 use tau_protocol::query::Query;
 
 /// Adds a line break to a line that ends in a backslash; sends anything else.
@@ -61,6 +63,10 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
     match commands.parse(text.trim_end()) {
         Some(Ok((row, _))) if row.slash == Slash::Prompt => {}
         Some(Ok((row, arguments))) if slash::refuses(row, arguments) => return unwanted(model, row),
+        Some(Ok((row, arguments))) if row.slash == Slash::Plan && !arguments.is_empty() => {
+            let task = arguments.to_owned();
+            return plan(model, task, images, queue, effects);
+        }
         Some(Ok((row, arguments))) => {
             model.composer.reset(Some(text.trim_end().to_owned()));
             slash::run_with(model, row, arguments, effects);
@@ -84,6 +90,22 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
         Some(Err(word)) => return unknown(model, word),
         None => {}
     }
+    send_prompt(model, text, images, queue, effects);
+}
+
+/// Plans a task in plan mode.
+pub(super) fn plan(
+    model: &mut Model,
+    task: String,
+    images: Vec<Block>,
+    queue: Queue,
+    effects: &mut Vec<Effect>,
+) {
+    approval::set_mode(model, PermissionMode::Plan, effects);
+    send_prompt(model, task, images, queue, effects);
+}
+
+fn send_prompt(model: &mut Model, text: String, images: Vec<Block>, queue: Queue, effects: &mut Vec<Effect>) {
     // The server's model may not be known here yet; if it has none, the server reports it.
     if model.status.mirror.model.is_none() && model.boot.attached.is_none() {
         let key = model.keymap.hint(Action::Models).unwrap_or_else(|| "/model".to_owned());

@@ -304,17 +304,37 @@ const RENAMED: [(&str, &str); 3] = [
     ("--take-over", "tau takes over a session whose process has ended by itself; leave it out"),
 ];
 
-/// Adds the replacement to the error of a removed flag.
+/// Flags that other agents have, and what tau has instead.
+const OF_OTHERS: [(&str, &str); 11] = [
+    ("--yolo", "write --permission-mode auto"),
+    ("--dangerously-skip-permissions", "write --permission-mode auto"),
+    ("--dangerously-bypass-approvals-and-sandbox", "write --permission-mode auto --sandbox off"),
+    ("--full-auto", "write --permission-mode auto --sandbox workspace-write"),
+    ("--ask-for-approval", "write --permission-mode ask, edits, plan or auto"),
+    ("--output-format", "write --json for records, or --mode json"),
+    ("--input-format", "write --json and send records, or --mode rpc"),
+    ("--allowed-tools", "write --tools NAMES, or a rule in [permissions]"),
+    ("--allowedTools", "write --tools NAMES, or a rule in [permissions]"),
+    ("--mcp-config", "add servers with `tau mcp add`"),
+    ("--skip-git-repo-check", "tau works without git; leave it out"),
+];
+
+/// Adds the replacement to the error of a flag that is gone, or that is another agent's.
 fn renamed(error: clap::Error) -> clap::Error {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     let given = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(given)) if error.kind() == ErrorKind::UnknownArgument => given.as_str(),
         _ => return error,
     };
-    match RENAMED.iter().find(|(old, _)| given.split('=').next() == Some(old)) {
-        Some((old, instead)) => clap::Error::raw(error.kind(), format!("{old} is gone: {instead}\n")),
-        None => error,
-    }
+    let in_table = |table: &[(&'static str, &'static str)]| {
+        table.iter().find(|(name, _)| given.split('=').next() == Some(name)).copied()
+    };
+    let text = match (in_table(&RENAMED), in_table(&OF_OTHERS)) {
+        (Some((old, instead)), _) => format!("{old} is gone: {instead}\n"),
+        (None, Some((name, instead))) => format!("there is no flag {name} here: {instead}\n"),
+        (None, None) => return error,
+    };
+    clap::Error::raw(error.kind(), text)
 }
 
 /// Prints clap's output for rejected arguments (an error, the help page or the version); returns the

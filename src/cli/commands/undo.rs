@@ -36,7 +36,7 @@ fn find(of: &SessionArgs) -> Result<Finished, Refusal> {
         Some(wanted) => session_lookup::file_of(&root, wanted)?,
         None => {
             let cwd = std::env::current_dir().map_err(Refusal::config)?;
-            let newest = list::newest(&root, &cwd);
+            let newest = list::newest(&root, &cwd, true);
             newest.ok_or_else(|| {
                 Refusal::config("no session in this directory; name one, see `tau --resume`")
             })?

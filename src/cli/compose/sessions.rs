@@ -138,10 +138,13 @@ fn wanted(setup: &Setup) -> Result<Wanted, Refusal> {
             Some(path) => Wanted::Open(path),
             None => Wanted::New(Some(id.clone())),
         },
-        (_, _, id) => match list::newest(&root, &setup.cwd).filter(|_| args.continue_last) {
-            Some(path) => Wanted::Open(path),
-            None => Wanted::New(id.clone()),
-        },
+        (_, _, id) => {
+            let newest = || list::newest(&root, &setup.cwd, is_printed(setup));
+            match args.continue_last.then(newest).flatten() {
+                Some(path) => Wanted::Open(path),
+                None => Wanted::New(id.clone()),
+            }
+        }
     })
 }
 

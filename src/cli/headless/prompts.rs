@@ -43,7 +43,8 @@ pub(crate) fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<
     let mut first = CliPrompt::default();
     let mut parts: Vec<String> = piped.filter(|text| !text.trim().is_empty()).into_iter().collect();
     let mut texts = Vec::new();
-    for argument in arguments {
+    // A blank argument asks nothing, as when a script's variable is empty.
+    for argument in arguments.iter().filter(|argument| !argument.trim().is_empty()) {
         match argument.strip_prefix('@').filter(|path| !path.is_empty()) {
             // A resource of an MCP server, which the agent attaches.
             Some(name) if name.contains("://") && name.contains(char::is_whitespace) => {

@@ -106,7 +106,7 @@ impl Services {
         Ok(SignInStep::Done(LoggedIn { said, model }))
     }
 
-    /// Adds to `said` what keeps the saved key or login from being used.
+    /// Adds to `said` why the saved key or login is not used, if so.
     fn unless_overridden(&self, provider: &str, said: String) -> String {
         match self.keys.overridden(provider) {
             Some(why) => format!("{said}; but {why}"),

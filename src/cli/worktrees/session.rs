@@ -45,5 +45,5 @@ pub(crate) fn moved(paths: &Paths, file: Option<&Path>, dir: &Path) -> Result<Pa
 
 /// The session in `dir` that was changed last.
 pub(crate) fn newest(paths: &Paths, dir: &Path) -> Option<PathBuf> {
-    list::newest(&Settings::load_leniently(paths).0.session_root(paths), dir)
+    list::newest(&Settings::load_leniently(paths).0.session_root(paths), dir, false)
 }
