@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::screen::Screen;
-use crate::support::program::says;
+use crate::support::program::{says, stalls};
 use crate::support::server::{Act, Server, stream};
 
 /// The stream is cut after the first half.
@@ -40,6 +40,25 @@ async fn of_an_answer_that_was_cut_and_sent_again_one_is_on_the_screen() {
         screen.type_keys("\r");
         screen.wait_for("And more.");
         once(&screen);
+    })
+    .await
+    .unwrap();
+}
+
+/// What stops a run says so, and compaction does not stop one.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_command_stops_a_run_silently() {
+    let server = Server::start(vec![stalls("working on it")]).await;
+    let connected = format!("--base-url {} --api-key x --model m", server.url());
+    tokio::task::spawn_blocking(move || {
+        let screen = Screen::prepared("", &connected, 80, 24);
+        screen.type_keys("go\r");
+        screen.wait_for("working on it");
+        screen.type_keys("/compact\r");
+        screen.wait_for("not while the model works");
+        screen.wait_for("esc stops");
+        screen.type_keys("/new\r");
+        screen.wait_for("the run in the other session was stopped; /resume opens it again");
     })
     .await
     .unwrap();

@@ -52,11 +52,19 @@ pub(super) fn open_other_scope(
     follow(model, &before, effects);
 }
 
+/// Tells, once another session is open, that the run in this one was stopped.
+pub(super) fn leave(model: &mut Model) {
+    if model.status.run.is_some() {
+        model.arrival = Some("the run in the other session was stopped; /resume opens it again".to_owned());
+    }
+}
+
 /// Opens the picked session, at the text that was searched for.
 pub(super) fn picked(model: &mut Model, picker: &Picker, key: &str, effects: &mut Vec<Effect>) {
     let found = picker.text_match(key).map(|found| found.passage.clone());
     model.sought_passage = found.filter(|passage| !passage.is_empty());
     let (path, source) = (PathBuf::from(key), picker.source(key));
+    leave(model);
     let offer = SessionChange::Offer { path, source };
     effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(offer))));
 }

@@ -50,6 +50,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Thinking => thinking::named(model, arguments, effects),
         Slash::Resume => sessions::open(model, false, effects),
         Slash::New => {
+            sessions::leave(model);
             effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(SessionChange::New))));
         }
         Slash::Name => session::name(model, arguments, effects),
@@ -57,6 +58,10 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Fork => tree::open_forks(model, effects),
         Slash::Clone => session::clone(model, effects),
         Slash::Context => context::ask(effects),
+        // Compaction ends a run, and whatever it runs.
+        Slash::Compact if model.status.run.is_some() => {
+            model.remark("not while the model works: stop it first; a full context is compacted by itself");
+        }
         Slash::Compact => {
             let instructions = Some(arguments.to_owned()).filter(|text| !text.is_empty());
             effects.push(Effect::Agent(AgentCommand::Run(RunCommand::Compact { instructions })));

@@ -139,7 +139,9 @@ fn wanted(setup: &Setup) -> Result<Wanted, Refusal> {
             None => Wanted::New(Some(id.clone())),
         },
         (_, _, id) => {
-            let newest = || list::newest(&root, &setup.cwd, is_printed(setup));
+            // On the screen, a run of print mode is continued only if there is nothing else.
+            let newest = |printed| list::newest(&root, &setup.cwd, printed);
+            let newest = || newest(is_printed(setup)).or_else(|| newest(true));
             match args.continue_last.then(newest).flatten() {
                 Some(path) => Wanted::Open(path),
                 None => Wanted::New(id.clone()),
