@@ -19,11 +19,18 @@ const VARIABLES: [(&str, &str, &str); 4] = [
     ("XDG_CONFIG_HOME", ".config/opencode", "opencode"),
 ];
 
+/// The folder that a variable names. A value of the XDG Base Directory Specification that is not absolute counts as
+/// none, as that wants: it would be another folder in every directory.
+pub(crate) fn named_folder(name: &str, env: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let value = PathBuf::from(env(name).filter(|value| !value.is_empty())?);
+    (value.is_absolute() || !name.starts_with("XDG_")).then_some(value)
+}
+
 impl OtherFolders {
     /// The folders below a home directory, with what the variables say.
     pub fn of(home: &Path, env: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let moved = VARIABLES.iter().filter_map(|(name, usual, below)| {
-            let value = PathBuf::from(env(name).filter(|value| !value.is_empty())?);
+            let value = named_folder(name, env)?;
             Some((*usual, if below.is_empty() { value } else { value.join(below) }))
         });
         OtherFolders { home: home.to_owned(), moved: moved.collect() }
@@ -91,6 +98,8 @@ mod tests {
         }
         assert_eq!(folders.claude_state(), Path::new("/cc/.claude.json"));
         assert_eq!(folders.moved_settings(), [Path::new("/cc/settings.json"), Path::new("/cc/.claude.json")]);
+        let relative = OtherFolders::of(Path::new("/h"), &|_| Some("rel".into()));
+        assert_eq!(relative.place(".config/opencode"), Path::new("/h/.config/opencode"));
         let usual = OtherFolders::usual(Path::new("/h"));
         assert_eq!(usual.claude_state(), Path::new("/h/.claude.json"));
         assert!(usual.moved_settings().is_empty());

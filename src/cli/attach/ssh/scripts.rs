@@ -8,8 +8,11 @@ use crate::attach::wire::spoken;
 pub(super) const NONE: &str = "tau-none: ";
 /// The beginning of the line that says that the copy is in its place.
 pub(super) const COPIED: &str = "tau-copied: ";
-/// The folder of copies, for a shell and for people.
-const FOLDER: &str = "${XDG_CACHE_HOME:-$HOME/.cache}/tau/bin";
+/// Sets `d` to the folder of copies. A value that is not absolute counts as none, as the XDG Base Directory
+/// Specification wants.
+const FOLDER: &str =
+    "case \"$XDG_CACHE_HOME\" in /*) d=$XDG_CACHE_HOME;; *) d=$HOME/.cache;; esac; d=\"$d/tau/bin\"; ";
+/// The folder of copies, for people.
 pub(super) const FOLDER_IN_WORDS: &str = "~/.cache/tau/bin";
 
 /// The marks of what a relay, or the search for one, says first.
@@ -25,7 +28,7 @@ fn name() -> String {
 pub(super) fn find(what: &str) -> String {
     let (spoken, name) = (spoken(), name());
     in_sh(&format!(
-        "f=\"\"; for t in tau \"$HOME/.local/bin/tau\" \"{FOLDER}/{name}\"; do \
+        "{FOLDER}f=\"\"; for t in tau \"$HOME/.local/bin/tau\" \"$d/{name}\"; do \
          p=$(command -v \"$t\") || continue; \
          v=$(\"$p\" {WORD} {PROTOCOL} </dev/null 2>/dev/null); \
          if [ \"$v\" = \"{spoken}\" ]; then exec \"$p\" {WORD} {what}; fi; \
@@ -37,7 +40,7 @@ pub(super) fn find(what: &str) -> String {
 pub(super) fn copy(size: u64) -> String {
     let (spoken, name) = (spoken(), name());
     in_sh(&format!(
-        "set -e; umask 077; d=\"{FOLDER}\"; mkdir -p \"$d\"; t=\"$d/.{name}.$$\"; \
+        "set -e; umask 077; {FOLDER}mkdir -p \"$d\"; t=\"$d/.{name}.$$\"; \
          gone() {{ rm -f \"$t\"; }}; trap gone EXIT; cat >\"$t\"; \
          if [ $(wc -c <\"$t\") -ne {size} ]; then echo \"the copy is not complete\" >&2; exit 1; fi; \
          chmod 700 \"$t\"; v=$(\"$t\" {WORD} {PROTOCOL} </dev/null); \
@@ -54,6 +57,15 @@ fn in_sh(script: &str) -> String {
 mod tests {
     use super::*;
     use crate::attach::wire::relay::SERVE;
+
+    #[test]
+    fn a_cache_folder_that_is_not_absolute_counts_as_none() {
+        for (set, folder) in [("rel", "/h/.cache/tau/bin"), ("", "/h/.cache/tau/bin"), ("/c", "/c/tau/bin")] {
+            let mut sh = std::process::Command::new("/bin/sh");
+            sh.arg("-c").arg(format!("{FOLDER}echo \"$d\"")).env("XDG_CACHE_HOME", set).env("HOME", "/h");
+            assert_eq!(String::from_utf8(sh.output().unwrap().stdout).unwrap().trim(), folder, "{set:?}");
+        }
+    }
 
     #[test]
     fn scripts_pass_any_login_shell() {
