@@ -247,6 +247,10 @@ fn the_command_finds_words_in_sessions_of_all_agents() {
         |args: &[&str]| home.command(args).current_dir(home.0.path()).output_in_time().status.code();
     assert_eq!((elsewhere(&["basket"]), elsewhere(&["basket", "--all"])), (Some(1), Some(0)));
     assert_eq!(home.found(&["basket", "--json", "--limit", "1"]).len(), 1);
+    let cut = home.command(&["basket", "--limit", "1"]).output_in_time();
+    assert!(String::from_utf8_lossy(&cut.stderr).contains("more than 1 hit; --limit shows more"), "{cut:?}");
+    let phrase = home.command(&["\"basket unused\""]).output_in_time();
+    assert_eq!(phrase.status.code(), Some(1), "both words, but not together");
 }
 
 #[test]

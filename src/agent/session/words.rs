@@ -1,5 +1,8 @@
 //! Words of users and models, for searches and previews.
 
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::canonical_combining_class;
+
 use super::entry::{Body, Entry};
 use crate::secrets::redact::MARK;
 use tau_protocol::message::Message;
@@ -22,22 +25,70 @@ pub(super) struct Match {
     pub(super) passage: String,
 }
 
+/// The class from which marks stand above or below a letter, as accents do; those before are parts of other scripts.
+const ACCENT: u8 = 200;
+
+/// A character for comparison: in lower case and without accents, so a mark on its own gives nothing.
+pub(super) fn folded_char(c: char) -> impl Iterator<Item = char> {
+    c.to_lowercase().filter_map(|c| {
+        let is_accent = |c: char| canonical_combining_class(c) >= ACCENT;
+        if c.is_ascii() || is_accent(c) {
+            return Some(c).filter(char::is_ascii);
+        }
+        let mut parts = std::iter::once(c).nfd();
+        let base = parts.next()?;
+        Some(if parts.all(is_accent) { base } else { c })
+    })
+}
+
+/// A text for comparison.
+pub(super) fn folded(text: &str) -> String {
+    if text.is_ascii() { text.to_ascii_lowercase() } else { text.chars().flat_map(folded_char).collect() }
+}
+
+/// The words of a query, for comparison: those in double quotes are one, and punctuation around others is none of
+/// theirs.
+pub(super) fn words_in(query: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let is_quoted = query.matches('"').count() > 1;
+    for (at, part) in query.split('"').enumerate() {
+        if is_quoted && at % 2 == 1 {
+            words.push(part.split_whitespace().collect::<Vec<_>>().join(" "));
+            continue;
+        }
+        words.extend(part.split_whitespace().map(|word| {
+            let bare = word.trim_start_matches(['(', '[', '{', '\'', '"']);
+            let bare = bare.trim_end_matches([',', '.', ';', ':', '!', '?', ')', ']', '}', '\'', '"']);
+            if bare.is_empty() { word.to_owned() } else { bare.to_owned() }
+        }));
+    }
+    words.retain(|word| !word.is_empty());
+    words.iter().map(|word| folded(word)).collect()
+}
+
 /// The place in a text in which all words occur.
 pub(super) fn matching(text: &str, words: &[String]) -> Option<Match> {
-    let folded = text.to_lowercase();
+    let folded = folded(text);
     words.iter().all(|word| folded.contains(word)).then(|| place(text, words))
 }
 
 fn place(text: &str, words: &[String]) -> Match {
     let count = |line: &&str| {
-        let line = line.to_lowercase();
+        let line = folded(line);
         words.iter().filter(|word| line.contains(*word)).count()
     };
     // Of equal ones the last is the maximum, so the order is reversed.
     let line = text.lines().rev().max_by_key(count).unwrap_or_default().trim();
-    let folded = line.to_lowercase();
+    let folded = folded(line);
     let first = words.iter().filter_map(|word| folded.find(word.as_str())).min().unwrap_or_default();
-    let at = folded.get(..first).unwrap_or_default().chars().count();
+    let mut before = folded.get(..first).unwrap_or_default().chars().count();
+    let is_before = |c: &char| {
+        let count = folded_char(*c).count();
+        let is_before = before > 0 || count == 0;
+        before = before.saturating_sub(count);
+        is_before
+    };
+    let at = line.chars().take_while(is_before).count();
     let skip = at.saturating_sub(BEFORE);
     let shown: String = line.chars().skip(skip).take(EXCERPT).collect();
     let is_cut = line.chars().count() > skip + EXCERPT;
@@ -78,5 +129,29 @@ fn cut(text: &str) -> String {
     match text.char_indices().nth(MAX_LEN) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_are_read_as_they_are_typed() {
+        assert_eq!(words_in("\"branch two\"  E0425, (foo Café"), ["branch two", "e0425", "foo", "cafe"]);
+        assert_eq!(words_in("say \"hello -> .env --x"), ["say", "hello", "->", ".env", "--x"]);
+        assert_eq!(words_in("\"\" ,"), [","]);
+    }
+
+    #[test]
+    fn accents_are_none_and_passages_stay_as_they_are() {
+        for text in ["so naïve, a café au lait", "so nai\u{308}ve, a cafe\u{301} au lait"] {
+            for query in ["cafe", "CAFÉ", "cafe\u{301}"] {
+                let found = matching(text, &words_in(query)).unwrap();
+                assert!(found.passage.starts_with("caf") && found.passage.ends_with(" au lait"), "{found:?}");
+                assert_eq!(found.line, text);
+            }
+        }
+        assert_eq!(folded("が हिन्दी 한"), "が हिन्दी 한", "marks of other scripts are letters");
     }
 }

@@ -38,8 +38,8 @@ pub(crate) struct SessionsArgs {
 
 const AFTER_SEARCH: &str = "\
 Newest session first: its ID, the program that wrote it, its name or how it began, and below it each
-message, call or result in which all words occur. A word is found by its beginning, in any case. The
-first search reads all sessions of the directory, later ones only what is new.
+message, call or result in which all words occur. A word is found by its beginning, in any case and
+without accents, '\"two words\"' together. The first search reads all sessions, later ones what is new.
 
 With --json: id, source, title, directory, entry (the ID of the entry) and text of each hit.
 

@@ -13,6 +13,7 @@ use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
 use tau_agent::session::search::{SearchLimits, SearchScope, SessionHit, search};
 use tau_protocol::session_row::SessionRow;
+use tau_tools::counted::counted;
 
 /// Runs the command. Fails when the settings or the index cannot be read.
 pub(crate) fn run(args: &SessionsArgs, query: &str, limit: usize) -> Result<Exit, Refusal> {
@@ -32,7 +33,9 @@ pub(crate) fn run(args: &SessionsArgs, query: &str, limit: usize) -> Result<Exit
         secrets: &export::secrets(&environment.keys),
     };
     let mut hits = Vec::new();
-    let limits = SearchLimits { per_session: limit, total: limit };
+    // One more tells whether there are more.
+    let total = limit.saturating_add(1);
+    let limits = SearchLimits { per_session: total, total };
     search(&scope, query, limits, &mut |hit| {
         hits.extend(hit);
         true
@@ -40,6 +43,11 @@ pub(crate) fn run(args: &SessionsArgs, query: &str, limit: usize) -> Result<Exit
     .map_err(Refusal::config)?;
     // Those in sessions that were not in the index yet come last.
     hits.sort_by_key(|hit| std::cmp::Reverse(hit.session.modified));
+    if hits.len() > limit {
+        hits.truncate(limit);
+        let limit = counted(limit as u64, "hit");
+        warn(&format!("there are more than {limit}; --limit shows more"));
+    }
     let text = if args.json { as_json(&hits) } else { as_text(&hits, args.all) };
     match say(&text) {
         Exit::Ok if hits.is_empty() => {

@@ -17,7 +17,7 @@ use super::all::list_files;
 use super::foreign::places::ForeignPlaces;
 use super::index::SessionIndex;
 use super::row::ListedFile;
-use super::words::matching;
+use super::words::{matching, words_in};
 use crate::secrets::redact::Redactor;
 use crate::settings::private_files::LockFile;
 use gather::{Stale, gather};
@@ -80,8 +80,8 @@ struct Session {
     modified: i64,
 }
 
-/// Finds the entries of sessions that contain all words of `query`, each from the beginning of a word; case is
-/// ignored. Hits in sessions that are in the index come first: whole words, newest session first, then beginnings
+/// Finds the entries of sessions that contain all words of `query`, each from the beginning of a word; case and accents
+/// are ignored, and words in double quotes are found together. Hits in sessions that are in the index come first: whole words, newest session first, then beginnings
 /// of words. `emit` returns whether to continue; it gets `None` from time to time, so that a search that is no longer needed can end.
 ///
 /// # Errors
@@ -92,7 +92,7 @@ pub fn search(
     limits: SearchLimits,
     emit: &mut dyn FnMut(Option<SessionHit>) -> bool,
 ) -> io::Result<()> {
-    let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+    let words = words_in(query);
     let Some(expressions) = tokens::expressions(&words) else { return Ok(()) };
     let sessions = listed(scope);
     let mut hits = Hits { words, expressions, limits, left: limits.total, frequent: FREQUENT, emit };

@@ -1,9 +1,11 @@
 //! Splits text into the words that the index knows, and queries into the same words.
 //!
-//! A word is a run of letters and digits, in lower case. Scripts without blanks between words give one word
+//! A word is a run of letters and digits, in lower case and without accents. Scripts without blanks between words give one word
 //! per character. SQLite's own tokenizer only has to split at blanks.
 
 use std::collections::HashSet;
+
+use crate::session::words::folded_char;
 
 /// The maximum length of a word, in characters; the rest of a longer one is not indexed.
 const LONGEST: usize = 40;
@@ -56,6 +58,11 @@ fn each(text: &str, mut take: impl FnMut(&str)) {
         *length = 0;
     };
     for c in text.chars() {
+        let mut folded = folded_char(c).peekable();
+        if folded.peek().is_none() {
+            // The accent of the letter before.
+            continue;
+        }
         if !c.is_alphanumeric() {
             end(&mut word, &mut length);
             continue;
@@ -64,7 +71,7 @@ fn each(text: &str, mut take: impl FnMut(&str)) {
             end(&mut word, &mut length);
         }
         if length < LONGEST {
-            word.extend(c.to_lowercase().filter(|c| c.is_alphanumeric()));
+            word.extend(folded.filter(|c| c.is_alphanumeric()));
         }
         length = length.saturating_add(1);
         if is_word(c) {
@@ -92,7 +99,8 @@ mod tests {
 
     #[test]
     fn text_and_queries_have_the_same_words() {
-        assert_eq!(distinct("Größe foo_bar(x1), FOO \"x1\" 日本語"), "größe foo bar x1 日 本 語 ");
+        assert_eq!(distinct("Größe foo_bar(x1), FOO \"x1\" 日本語"), "große foo bar x1 日 本 語 ");
+        assert_eq!(distinct("café cafe\u{301}s"), "cafe cafes ");
         assert_eq!(distinct(&"a".repeat(100)), format!("{} ", "a".repeat(40)));
         let query = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
