@@ -337,6 +337,8 @@ async fn bedrock_with_profiles_and_roles() {
         "[profile static]\nregion = eu-west-1\n[profile role]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = static\n\
          external_id = ex\n[profile sso]\nsso_session = corp\nsso_account_id = 123\nsso_role_name = Dev\nregion = us-west-2\n\
          [sso-session corp]\nsso_start_url = https://corp.example/start\nsso_region = us-east-1\n\
+         [profile expired]\ncredential_process = /bin/echo '{\"Version\":1,\"AccessKeyId\":\"A\",\"SecretAccessKey\":\"s\",\
+         \"Expiration\":\"2020-01-01T00:00:00Z\"}'\n\
          [profile process]\ncredential_process = /bin/echo '{\"Version\":1,\"AccessKeyId\":\"AKIAPROCESS\",\"SecretAccessKey\":\"process-secret\"}'\n\
          [profile empty]\nregion = us-east-1\n",
     );
@@ -383,11 +385,12 @@ async fn bedrock_with_profiles_and_roles() {
     // Without a login, and without anything.
     write(&sso, r#"{"accessToken":"sso-token","expiresAt":"2001-01-01T00:00:00Z"}"#);
     for (profile, why) in [
-        ("sso", "run `aws sso login`"),
+        ("sso", "run `aws sso login --profile sso`"),
+        ("expired", "credential_process printed keys that have expired"),
         ("empty", "the profile empty has none"),
         ("none", "the profile none has none"),
     ] {
-        let env = [&base[..], &[("AWS_PROFILE", profile)]].concat();
+        let env = [&base[..], &[("AWS_PROFILE", profile), ("PATH", "/bin:/usr/bin")]].concat();
         let ended = ended(home.path(), CLAUDE, &env).await;
         assert!(ended.code == 3 && ended.err.contains(why), "{profile}: {ended:?}");
     }
@@ -512,7 +515,10 @@ async fn vertex_with_application_default_credentials() {
 async fn azure_with_a_key_or_a_token_of_entra() {
     let (server, home) = (Server::start().await, tempfile::tempdir().unwrap());
     let endpoint = ("AZURE_OPENAI_ENDPOINT", server.url.as_str());
-    answered(home.path(), "azure/gpt-4.1", &[endpoint, ("AZURE_OPENAI_API_KEY", "azure-key")]).await;
+    let key = ("AZURE_OPENAI_API_KEY", "azure-key");
+    let nowhere = ended(home.path(), "azure/gpt-4.1", &[key]).await;
+    assert!(nowhere.code == 1 && nowhere.err.contains("set AZURE_OPENAI_ENDPOINT"), "{nowhere:?}");
+    answered(home.path(), "azure/gpt-4.1", &[endpoint, key]).await;
     let asked = server.last();
     assert_eq!((asked.path.as_str(), asked.header("api-key")), ("/openai/v1/responses", "azure-key"));
     assert_eq!(asked.header("authorization"), "");

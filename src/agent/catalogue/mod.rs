@@ -409,7 +409,7 @@ impl Catalogue {
     /// How to get a key for this provider from a shell, as part of a sentence.
     pub fn key_advice(&self, provider: &str) -> String {
         if let Some(cloud) = Cloud::of(provider) {
-            return format!("{} (docs/providers.md)", cloud.advice());
+            return cloud.advice().to_owned();
         }
         match (self.key_variable(provider), login::of_provider(provider)) {
             (Some(name), _) => format!("set {name}, or save one with `tau auth set {provider}`"),

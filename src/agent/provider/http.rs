@@ -235,6 +235,10 @@ fn address(url: &str) -> Result<reqwest::Url, Failure> {
             "write the base URL in full, for example http://localhost:8080/v1 or https://api.example.com/v1",
         )
     };
+    if url.starts_with('/') {
+        let hint = "set AZURE_OPENAI_ENDPOINT for azure, or base_url of another provider in models.toml";
+        return Err(Failure::new(FailureKind::Config, "the provider has no address").hint(hint));
+    }
     // Without the slashes a host would be parsed as a scheme (`localhost:8080`), or a path as a host.
     if !url.contains("://") {
         return Err(unusable("it does not begin with http:// or https://"));

@@ -171,7 +171,7 @@ async fn of_profile(
             break keys;
         }
         if get("sso_session").is_some() || get("sso_start_url").is_some() {
-            break sso(finder, files, &settings).await?;
+            break sso(finder, files, &settings, &name).await?;
         }
         if let Some(command) = get("credential_process") {
             break process(&command, hidden).await?;
@@ -227,6 +227,7 @@ async fn sso(
     finder: &Finder,
     files: &Files,
     settings: &BTreeMap<String, String>,
+    profile: &str,
 ) -> Result<Found, UserError> {
     let session = settings.get("sso_session");
     let section = session.and_then(|name| files.config.get(&format!("sso-session {name}")));
@@ -240,7 +241,10 @@ async fn sso(
     let hash = digest(&SHA1_FOR_LEGACY_USE_ONLY, key.as_bytes());
     let name: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     let path = finder.home(&format!(".aws/sso/cache/{name}.json")).ok_or("HOME is not set")?;
-    let again = "run `aws sso login`";
+    let again = match profile {
+        "default" => "run `aws sso login`".to_owned(),
+        profile => format!("run `aws sso login --profile {profile}`"),
+    };
     let cached: Value = file(&path)
         .ok()
         .and_then(|text| serde_json::from_str(&text).ok())
@@ -264,7 +268,14 @@ async fn process(command: &str, hidden: &[String]) -> Result<Found, UserError> {
     let printed = super::printed(command, "credential_process", hidden).await?;
     let answer: Value = serde_json::from_str(printed.expose())
         .map_err(|_| "credential_process did not print JSON".to_owned())?;
-    in_answer(&answer, ["AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration"])
+    let (keys, expires) =
+        in_answer(&answer, ["AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration"])?;
+    match expires {
+        Some(expires) if expires <= super::now() => {
+            Err("credential_process printed keys that have expired".into())
+        }
+        expires => Ok((keys, expires)),
+    }
 }
 
 /// The region that is set, or the usual one, where any will do: each security token service knows all roles.

@@ -135,8 +135,9 @@ impl Clouds {
             Cloud::Azure => azure::find(&self.finder, hidden).await,
         };
         let granted = found.map_err(|why| {
-            Failure::new(FailureKind::Config, format!("no {}: {why}", cloud.place()))
-                .hint("docs/providers.md says where tau looks for them")
+            let failure = Failure::new(FailureKind::Config, format!("no {}: {why}", cloud.place()));
+            // A reason can have its own advice.
+            if why.to_string().contains("run `") { failure } else { failure.hint(cloud.advice()) }
         })?;
         let key = granted.key.clone();
         held.insert(cloud, granted);

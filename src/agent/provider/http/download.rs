@@ -34,6 +34,11 @@ impl Http {
                     return whole(body, limit).await;
                 }
                 301 | 302 | 303 | 307 | 308 => next = target(&next, response.headers())?,
+                // The advice about models and providers is none for a file.
+                status @ (404 | 410) => {
+                    let text = format!("HTTP {status}: there is no such file");
+                    return Err(Failure::new(FailureKind::Protocol, text));
+                }
                 _ => return Err(refused(response, &Headers::default(), &CancellationToken::new()).await.0),
             }
         }
