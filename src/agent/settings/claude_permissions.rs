@@ -59,6 +59,8 @@ pub fn unread(path: &Path, line: usize, is_project: bool, why: &str) -> (RuleInF
 
 /// The setting of the permission mode.
 const MODE: &str = "defaultMode";
+/// The setting of further directories for edits.
+const DIRECTORIES: &str = "additionalDirectories";
 
 /// Whose settings a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +94,8 @@ pub fn of_text(path: &Path, text: &str, whole: &str, owner: Owner) -> (Vec<RuleI
     for (name, value) in permissions {
         let Some((_, list)) = LISTS.iter().find(|(known, _)| known == name) else {
             let remedy = match owner {
+                // Edits there are asked about instead, which `tau import` says.
+                _ if name == DIRECTORIES => continue,
                 Owner::User { has_mode: true } if name == MODE => continue,
                 Owner::User { .. } if name == MODE => "; set `permission_mode` in tau's config.toml",
                 Owner::User { .. } | Owner::Project => "",
@@ -121,6 +125,8 @@ pub fn of_text(path: &Path, text: &str, whole: &str, owner: Owner) -> (Vec<RuleI
                     Some(why) => report(line, format!("`{text}` is not used: {why}")),
                     None => add(rule, *list),
                 },
+                // Nothing is weaker or asked more often without it.
+                Err((_, tools)) if *list == Verdict::Allow && tools.is_empty() => {}
                 Err((why, tools)) if *list == Verdict::Allow || tools.is_empty() => {
                     report(line, format!("`{text}` is not used: {why}"));
                 }
@@ -246,7 +252,7 @@ mod tests {
     "allow": ["Bash(npm run test:*)",
       "Read(~/.zshrc)", "Edit(/src/**)", "Read(//etc/hosts)", "mcp__docs", "mcp__docs__get",
       "WebFetch(domain:example.com)", "Glob", "Task", "Foo"],
-    "deny": ["Bash(curl:*)", "Read(./.env)", "WebFetch(https://x)", "Bash(",
+    "deny": ["Bash(curl:*)", "Read(./.env)", "WebFetch(https://x)", "Bash(", "Skill(x)",
       "WebSearch(x)", "??"],
     "defaultMode": "acceptEdits",
     "additionalDirectories": ["../x"]
@@ -275,15 +281,16 @@ mod tests {
         );
         let said = wrong.join("\n");
         for part in [
-            "settings.json:6: `Task` is not used: tau has no tool Task",
+            "settings.json:7: `Skill(x)` is not used: tau has no tool Skill",
             "settings.json:7: `WebFetch(https://x)` cannot be enforced: ",
             "tau asks before web_fetch",
             "tau asks before every call",
             "permissions.defaultMode is not used by tau",
-            "permissions.additionalDirectories is not used by tau",
         ] {
             assert!(said.contains(part), "{part}\n{said}");
         }
+        // What takes nothing away is not said at every start.
+        assert!(!said.contains("Task") && !said.contains("additionalDirectories"), "{said}");
     }
 
     #[test]

@@ -67,11 +67,13 @@ fn listed(rows: &[ExtensionRow], loaded: &Loaded) -> String {
 
 /// State, name, source, tokens and description.
 fn columns(row: &ExtensionRow) -> [String; 5] {
+    // What a hook runs is to be seen.
+    let most = if row.kind == ExtensionKind::Hook { usize::MAX } else { 60 };
     [
         row.state.name().to_owned(),
         plain::line(&row.name),
         row.source.name().to_owned(),
         row.tokens.map(|tokens| counted(tokens, "token")).unwrap_or_default(),
-        plain::line(&row.description.chars().take(60).collect::<String>()),
+        plain::line(&row.description.chars().take(most).collect::<String>()),
     ]
 }

@@ -68,12 +68,14 @@ impl Hook {
         let plain = |c: char| if c == ',' || c.is_control() { ' ' } else { c };
         let short: String = command.trim().chars().map(plain).take(MAX_NAME_LEN).collect();
         let name = format!("{} {}", event.name(), short.trim());
+        let whole = command.trim();
+        let rest = if short.len() < whole.len() { format!("; runs {whole}") } else { String::new() };
         let timeout = timeout.map_or(USUAL_TIME, Duration::from_secs);
         let row = ExtensionRow {
             kind: ExtensionKind::Hook,
             name: name.clone(),
             description: format!(
-                "for {}, at most {}{}",
+                "for {}, at most {}{}{rest}",
                 matcher.text(),
                 counted(timeout.as_secs(), "second"),
                 if fail == Some(HookFail::Closed) { ", denies if it fails" } else { "" }
