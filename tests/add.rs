@@ -85,6 +85,17 @@ fn on() -> Option<(String, String)> {
     Some(("on".to_owned(), "[]".to_owned()))
 }
 
+#[tokio::test]
+async fn problems_of_a_package_name_its_own_files() {
+    let home = Home::new();
+    home.write("plug/hooks/hooks.json", r#"{"hooks":{"Stop":[{"hooks":[{"type":"prompt","prompt":"x"}]}]}}"#);
+    let shown = home.tau(&["add", "./plug"]).await;
+    assert!(
+        shown.out.contains("\nhooks/hooks.json: hook Stop: ") && !shown.out.contains(".new-"),
+        "{shown:?}"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plugin_is_shown_added_used_and_removed() {
     let home = Home::new();
@@ -365,4 +376,12 @@ async fn a_package_of_npm_has_the_hash_of_its_registry() {
     assert!(!home.path("installed").exists() && !home.path("tau/packages/corp-greeter/installed").exists());
     let unknown = add(&good, "npm:nobody").await;
     assert!(unknown.code == 3 && unknown.err.contains("npm has no nobody"), "{unknown:?}");
+    assert!(unknown.err.contains("no such file") && !unknown.err.contains("model"), "{unknown:?}");
+    // A company has its registry in npm's settings.
+    std::fs::write(home.path("npmrc"), format!("@corp:registry={good}\n")).unwrap();
+    let mut command = home.command(&["add", "npm:@corp/greeter", "--yes"]);
+    let again = run(command.env("npm_config_userconfig", home.path("npmrc")), None).await;
+    assert!(!again.err.contains("npm has no"), "{again:?}");
+    let range = add(&good, "npm:@corp/greeter@^1.0.0").await;
+    assert!(range.code == 2 && range.err.contains("a range such as ^1.0.0"), "{range:?}");
 }

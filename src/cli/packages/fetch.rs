@@ -12,20 +12,20 @@ use base64::prelude::BASE64_STANDARD;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA512, digest};
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 use super::archive;
 use super::source::Source;
 use tau_agent::extensions::packages::PackageRecord;
 use tau_agent::extensions::packages::digest::{self, FolderDigest, MAX_ENTRIES, MAX_SIZE};
 use tau_agent::extensions::packages::layout::{self, Layout, Listed};
-use tau_agent::provider::Headers;
 use tau_agent::provider::http::Http;
-use tau_tools::regular_files::read_capped;
+use tau_tools::regular_files::{read_capped, read_text};
 use tau_tools::user_error::UserError;
 
 /// The usual registry of npm.
 const REGISTRY: &str = "https://registry.npmjs.org";
+/// The maximum size of npm's settings, in bytes.
+const MAX_NPMRC: u64 = 256 * 1024;
 /// The maximum size of the description of an npm package, in bytes.
 const MAX_MANIFEST: usize = 4 * 1024 * 1024;
 /// Folders that are not part of a package.
@@ -237,6 +237,14 @@ fn unpack(bytes: &[u8], into: &Path) -> Result<Fetched, UserError> {
     Ok(Fetched { revision: None, links: 0 })
 }
 
+/// Why git failed, in what it said: the line that says so, and what another program said before it. Advice that
+/// follows is left out.
+fn reason_of_git(said: &str) -> String {
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let end = lines.iter().rposition(|line| line.starts_with("fatal:")).map_or(lines.len(), |at| at + 1);
+    lines.get(end.saturating_sub(2)..end).unwrap_or_default().join("; ")
+}
+
 /// Fetches one commit of a repository. Its hooks and submodules stay away.
 fn git(url: &str, at: Option<&str>, into: &Path) -> Result<Fetched, UserError> {
     let clone = into.with_extension("git");
@@ -257,8 +265,7 @@ fn git(url: &str, at: Option<&str>, into: &Path) -> Result<Fetched, UserError> {
             return Ok(String::from_utf8_lossy(&ended.stdout).trim().to_owned());
         }
         let said = String::from_utf8_lossy(&ended.stderr);
-        let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        Err(format!("git could not fetch {url}: {}", last.trim()))
+        Err(format!("git could not fetch {url}: {}", reason_of_git(&said)))
     };
     run(&["init", "-q"])?;
     run(&[
@@ -279,15 +286,37 @@ fn git(url: &str, at: Option<&str>, into: &Path) -> Result<Fetched, UserError> {
     Ok(Fetched { revision: Some(revision), links })
 }
 
+/// The text of the user's settings of npm.
+fn npmrc() -> String {
+    let named = std::env::var_os("npm_config_userconfig").map(PathBuf::from);
+    let file = named.or_else(|| Some(std::env::home_dir()?.join(".npmrc")));
+    file.and_then(|file| read_text(&file, MAX_NPMRC).ok()).unwrap_or_default()
+}
+
+/// The registry of a package: of its scope, else of the variable, else of npm's settings, else the usual one.
+fn registry_of(name: &str, set: Option<String>, npmrc: &str) -> String {
+    let of_key = |wanted: &str| {
+        let settings = npmrc.lines().filter_map(|line| line.split_once('='));
+        let found = settings.filter(|(key, _)| key.trim() == wanted).last();
+        found.map(|(_, value)| value.trim().trim_matches(['"', '\'']).to_owned())
+    };
+    let of_scope = || {
+        let (scope, _) = name.split_once('/')?;
+        of_key(&format!("{scope}:registry"))
+    };
+    let set = set.filter(|address| !address.trim().is_empty());
+    let registry = of_scope().or(set).or_else(|| of_key("registry")).unwrap_or_else(|| REGISTRY.to_owned());
+    registry.trim().trim_end_matches('/').to_owned()
+}
+
 /// Fetches a package from the registry of npm, and compares it with the hash that the registry has.
 async fn npm(name: &str, version: Option<&str>, into: &Path, http: &Http) -> Result<Fetched, UserError> {
-    let registry = std::env::var("npm_config_registry").ok().filter(|address| !address.trim().is_empty());
-    let registry = registry.unwrap_or_else(|| REGISTRY.to_owned());
-    let registry = registry.trim().trim_end_matches('/');
+    let registry = registry_of(name, std::env::var("npm_config_registry").ok(), &npmrc());
     let address = format!("{registry}/{}/{}", name.replace('/', "%2f"), version.unwrap_or("latest"));
-    let asked = http.get(&address, &Headers::default(), MAX_MANIFEST, &CancellationToken::new()).await;
-    let manifest = asked.map_err(|failure| format!("npm has no {name} that can be used: {failure}"))?;
-    let manifest: Value = serde_json::from_str(&manifest).map_err(|_| format!("{address} is not JSON"))?;
+    let asked = http.download(&address, MAX_MANIFEST).await;
+    let manifest =
+        asked.map_err(|failure| format!("npm has no {name} that can be used: {address}: {failure}"))?;
+    let manifest: Value = serde_json::from_slice(&manifest).map_err(|_| format!("{address} is not JSON"))?;
     let get = |path: &str| manifest.pointer(path).and_then(Value::as_str);
     let tarball = get("/dist/tarball").ok_or_else(|| format!("{address} names no archive"))?;
     let bytes = download(http, tarball).await?;
@@ -307,4 +336,30 @@ async fn npm(name: &str, version: Option<&str>, into: &Path, http: &Http) -> Res
     }
     let fetched = unpack(&bytes, into)?;
     Ok(Fetched { revision: get("/version").map(str::to_owned), ..fetched })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_registry_is_that_of_the_scope_or_of_the_settings() {
+        let npmrc =
+            "; mine\nregistry = \"https://npm.corp/all/\"\n@corp:registry=https://npm.corp/own\nx=1\n";
+        assert_eq!(registry_of("left-pad", None, npmrc), "https://npm.corp/all");
+        assert_eq!(registry_of("@corp/x", None, npmrc), "https://npm.corp/own");
+        assert_eq!(registry_of("@other/x", Some("https://set/".to_owned()), npmrc), "https://set");
+        assert_eq!(registry_of("@corp/x", None, ""), REGISTRY);
+    }
+
+    #[test]
+    fn what_git_said_is_cut_to_the_reason() {
+        let said = "Host key verification failed.\r\nfatal: Could not read from remote repository.\n\n\
+                    Please make sure you have the correct access rights\nand the repository exists.\n";
+        assert_eq!(
+            reason_of_git(said),
+            "Host key verification failed.; fatal: Could not read from remote repository."
+        );
+        assert_eq!(reason_of_git("fatal: no such remote\n"), "fatal: no such remote");
+    }
 }

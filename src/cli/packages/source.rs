@@ -143,7 +143,9 @@ fn npm(text: &str) -> Result<Source, UserError> {
         !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.+".contains(&b))
     };
     if !is_plain(name) || !scope.is_none_or(is_plain) || !version.is_none_or(is_version) {
-        return Err(format!("npm:{text} is not npm:NAME or npm:NAME@VERSION").into());
+        return Err(UserError::new(format!("npm:{text} is not npm:NAME or npm:NAME@VERSION")).because(
+            "a version is one such as 1.0.0, or a tag such as latest; a range such as ^1.0.0 is neither",
+        ));
     }
     let name = scope.map_or_else(|| name.to_owned(), |scope| format!("@{scope}/{name}"));
     Ok(Source::Npm { name, version: version.map(str::to_owned) })

@@ -45,10 +45,13 @@ pub(crate) fn text(staged: &Staged, before: Option<(&PackageRecord, &Path)>) -> 
     text += &table::columns(&rows(staged, &loaded, &servers));
     let problems =
         loaded.rows.iter().flat_map(|row| row.problems.iter().map(move |problem| (&row.name, problem)));
+    // Its files are in a place of their own until it is added.
+    let place = format!("{}/", staged.root.display());
+    let inside = |problem: &str| plain::line(&problem.replace(&place, ""));
     for (name, problem) in problems {
-        let _ = writeln!(text, "{}: {}", plain::line(name), plain::line(problem));
+        let _ = writeln!(text, "{}: {}", plain::line(name), inside(problem));
     }
-    loaded.problems.iter().for_each(|problem| text += &format!("{}\n", plain::line(problem)));
+    loaded.problems.iter().for_each(|problem| text += &format!("{}\n", inside(problem)));
     if let Some((record, root)) = before {
         text += &changes(record, root, staged);
     }
