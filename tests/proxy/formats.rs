@@ -194,6 +194,11 @@ async fn models_are_listed_as_both_expect() {
     assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["owned_by"], "own");
     let (head, _) = proxy.get("/v1/models/own/none", &token).await;
     assert!(head.starts_with("HTTP/1.1 404"), "{head}");
+    let (head, text) = proxy.post("/v1/messages/count_tokens", &token, &messages(true)).await;
+    assert!(
+        head.starts_with("HTTP/1.1 404") && text.contains("nothing at /v1/messages/count_tokens"),
+        "{text}"
+    );
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -105,8 +105,17 @@ pub fn routes(serving: Arc<Serving>, more: Router<Arc<Serving>>) -> Router {
         // Before any part of a body is read.
         .route_layer(from_fn_with_state(Arc::clone(&serving), check_token))
         .route("/health", get(async || "ok\n"))
+        .fallback(nothing_there)
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(serving)
+}
+
+async fn nothing_there(address: Uri) -> Refused {
+    let text = format!(
+        "tau proxy has nothing at {}; it answers /v1/messages, /v1/chat/completions, /v1/responses and /v1/models",
+        address.path()
+    );
+    Refused::new(StatusCode::NOT_FOUND, "not_found_error", text)
 }
 
 /// An answer that is an error: the status, and a text for the user in the form that providers use.
