@@ -1,6 +1,8 @@
 //! `tau update`: installs the newest release, or goes back to the version before.
 
 use std::io::{BufRead, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::args::CliArgs;
 use crate::args::update::UpdateArgs;
@@ -8,10 +10,13 @@ use crate::compose::environment::{Environment, OnBadConfig};
 use crate::process::exit::{Exit, Refusal, say};
 use crate::process::plain;
 use crate::upkeep::origin::Origin;
-use crate::upkeep::own_folder::OwnFolder;
+use crate::upkeep::own_folder::{OwnFolder, UNFINISHED};
 use crate::upkeep::release::{self, Release, ReleasedFile, Version};
 use tau_agent::provider::http::Http;
 use tau_agent::settings::paths::in_short;
+
+/// How long a new version may take to say its number.
+const TRIAL: Duration = Duration::from_secs(30);
 
 /// Runs the command; returns the program's end.
 pub fn run(args: &UpdateArgs) -> Exit {
@@ -26,7 +31,7 @@ fn work(args: &UpdateArgs) -> Result<Exit, Refusal> {
         Origin::Archive(_) | Origin::Packager(_) | Origin::Unknown(_) => None,
     };
     if let (None, false) = (folder, args.check) {
-        return Ok(say(&elsewhere(&origin, args.back)));
+        return elsewhere(&origin, args.back);
     }
     let lock = folder.map(|folder| environment.paths.shared(folder.path().join("current")));
     let _held = lock.filter(|_| !args.check).map(|lock| lock.lock()).transpose().map_err(Refusal::config)?;
@@ -36,13 +41,16 @@ fn work(args: &UpdateArgs) -> Result<Exit, Refusal> {
     let own =
         Version::own().ok_or_else(|| Refusal::config("this tau has no version that can be compared"))?;
     let address = release::address(&environment.settings).ok_or_else(|| {
-        Refusal::config("no address of releases is known; set release_url in config.toml, or TAU_RELEASE_URL")
+        Refusal::config(
+            "no address of releases is known; set release_url in config.toml, or TAU_RELEASE_URL, to one that begins \
+             with https://",
+        )
     })?;
     let http = Http::new(environment.settings.network());
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Refusal::config)?;
     let release = runtime.block_on(release::newest(&http, &address)).map_err(failed)?;
-    if !release.version.is_newer_than(&own) {
+    if !release.version.is_update_for(&own) {
         return Ok(say(&format!("tau {own} is the newest version\n")));
     }
     let Some(folder) = folder.filter(|_| !args.check) else {
@@ -67,7 +75,12 @@ fn work(args: &UpdateArgs) -> Result<Exit, Refusal> {
         return Ok(say("nothing was changed\n"));
     }
     let archive = runtime.block_on(release.download(&http, &address, file)).map_err(failed)?;
-    install(folder, &release, &archive, file)?;
+    folder.remove_leftovers();
+    // On the same file system, and removed unless this process is killed.
+    let work = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(folder.path()).map_err(failed)?;
+    let unpacked = unpack(&release, &archive, file, work.path())?;
+    runtime.block_on(release.try_out(&unpacked, TRIAL)).map_err(failed)?;
+    folder.install(&unpacked, &release.version).map_err(failed)?;
     Ok(say(&format!(
         "tau {} is installed, its SHA-256 is that of the release; `tau update --back` brings {own} back\n",
         release.version
@@ -79,20 +92,12 @@ fn failed(error: impl std::fmt::Display) -> Refusal {
     Refusal { exit: Exit::Model, text: error.to_string() }
 }
 
-/// Unpacks a release beside the version in use, and puts it in use.
-fn install(
-    folder: &OwnFolder,
-    release: &Release,
-    archive: &[u8],
-    file: &ReleasedFile,
-) -> Result<(), Refusal> {
+/// Unpacks a release into a folder; returns that of the version in it.
+fn unpack(release: &Release, archive: &[u8], file: &ReleasedFile, folder: &Path) -> Result<PathBuf, Refusal> {
     if archive.len() as u64 != file.size {
         return Err(failed("the download has another size than the release says"));
     }
-    // On the same file system, and removed whatever happens.
-    let work = tempfile::Builder::new().prefix(".new-").tempdir_in(folder.path()).map_err(failed)?;
-    let unpacked = release.unpack(archive, work.path()).map_err(failed)?;
-    folder.install(&unpacked, &release.version).map_err(failed)
+    release.unpack(archive, folder).map_err(failed)
 }
 
 fn go_back(folder: &OwnFolder, args: &UpdateArgs) -> Result<Exit, Refusal> {
@@ -106,8 +111,8 @@ fn go_back(folder: &OwnFolder, args: &UpdateArgs) -> Result<Exit, Refusal> {
     Ok(say(&format!("tau {previous} is in use again; `tau update --back` undoes this\n")))
 }
 
-/// The advice where tau cannot replace itself.
-fn elsewhere(origin: &Origin, back: bool) -> String {
+/// Says what to do where tau cannot replace itself. Fails when that is unknown.
+fn elsewhere(origin: &Origin, back: bool) -> Result<Exit, Refusal> {
     match origin {
         Origin::Packager(packager) => {
             let (verb, command) = if back {
@@ -115,14 +120,15 @@ fn elsewhere(origin: &Origin, back: bool) -> String {
             } else {
                 ("the newest version", packager.update)
             };
-            format!("tau was installed by {}, which installs {verb}:\n  {command}\n", packager.name)
+            let name = packager.name;
+            Ok(say(&format!("tau was installed by {name}, which installs {verb}:\n  {command}\n")))
         }
         Origin::Script(_) | Origin::Archive(_) | Origin::Unknown(_) => {
             let text = "tau does not know how to replace itself here";
-            format!(
-                "{text} ({}).\nRun install.sh of a release, which `tau update` can update, or replace the program yourself.\n",
+            Err(Refusal::config(format!(
+                "{text} ({}).\nRun install.sh of a release, which `tau update` can update, or replace the program yourself.",
                 plain::line(&origin.name())
-            )
+            )))
         }
     }
 }

@@ -112,7 +112,7 @@ async fn newer(settings: &Settings, address: &str) -> Option<String> {
     let command = Origin::here().update_command();
     release
         .version
-        .is_newer_than(&own)
+        .is_update_for(&own)
         .then(|| format!("tau {} is available, you have {own}; to update: {command}", release.version))
 }
 

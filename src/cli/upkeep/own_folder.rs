@@ -16,6 +16,9 @@ const PREVIOUS: &str = "previous";
 /// The list of links to this folder from elsewhere, one path a line.
 const LINKS: &str = "links";
 
+/// The beginning of the names of folders into which a version is unpacked.
+pub(crate) const UNFINISHED: &str = ".new-";
+
 /// The size limit of the list of links, in bytes.
 const MAX_LIST: u64 = 64 * 1024;
 
@@ -102,9 +105,28 @@ impl OwnFolder {
     }
 
     fn versions(&self) -> Vec<Version> {
+        self.folders().iter().filter_map(|folder| Version::parse(folder.file_name()?.to_str()?)).collect()
+    }
+
+    fn folders(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
         let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        folders.filter_map(|entry| Version::parse(entry.file_name().to_str()?)).collect()
+        folders.map(|entry| entry.path()).collect()
+    }
+
+    /// The folders of updates that were killed.
+    fn leftovers(&self) -> Vec<PathBuf> {
+        let is_unfinished = |folder: &PathBuf| {
+            folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(UNFINISHED))
+        };
+        self.folders().into_iter().filter(is_unfinished).collect()
+    }
+
+    /// Removes the folders of updates that were killed. What cannot be removed stays.
+    pub(crate) fn remove_leftovers(&self) {
+        for folder in self.leftovers() {
+            let _ = fs::remove_dir_all(folder);
+        }
     }
 
     /// The links to this folder that `install.sh` made and that still lead here.
@@ -118,6 +140,7 @@ impl OwnFolder {
     pub(crate) fn parts(&self) -> Vec<PathBuf> {
         let mut parts = self.links();
         parts.extend(self.versions().iter().map(|version| self.0.join(version.as_str())));
+        parts.extend(self.leftovers());
         parts.extend([CURRENT, PREVIOUS, LINKS].map(|name| self.0.join(name)));
         parts.retain(|path| path.symlink_metadata().is_ok());
         parts

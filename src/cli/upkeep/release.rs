@@ -69,8 +69,13 @@ impl Version {
         &self.text
     }
 
+    /// Whether it is offered to those who have the other one: it comes after it, and is finished unless that is not either.
+    pub(crate) fn is_update_for(&self, own: &Version) -> bool {
+        self.is_newer_than(own) && (self.pre.is_empty() || !own.pre.is_empty())
+    }
+
     /// Whether it comes after the other one.
-    pub(crate) fn is_newer_than(&self, other: &Version) -> bool {
+    fn is_newer_than(&self, other: &Version) -> bool {
         let released = |version: &Version| version.pre.is_empty();
         let order = self.numbers.cmp(&other.numbers).then(released(self).cmp(&released(other)));
         order.then_with(|| parts_of(&self.pre).cmp(&parts_of(&other.pre))) == Ordering::Greater
@@ -170,7 +175,7 @@ impl Release {
         Ok(bytes)
     }
 
-    /// Unpacks the archive into `folder`, and tries the program in it; returns the folder of the version.
+    /// Unpacks the archive into `folder`; returns the folder of the version.
     pub(crate) fn unpack(&self, archive: &[u8], folder: &Path) -> Result<PathBuf, UserError> {
         let cannot = |error: std::io::Error| format!("cannot unpack the release: {error}");
         let mut tar = Command::new("tar");
@@ -187,15 +192,29 @@ impl Release {
             return Err(UserError::new("cannot unpack the release").because(said));
         }
         fed.map_err(cannot)?;
-        let unpacked = folder.join(self.stem());
-        let tried = Command::new(unpacked.join("bin/tau")).arg("--version").stdin(Stdio::null()).output();
-        let tried = tried.map_err(|error| format!("the new version does not start: {error}"))?;
-        let said = String::from_utf8_lossy(&tried.stdout).trim().to_owned();
-        if tried.status.success() && said == format!("tau {}", self.version) {
-            return Ok(unpacked);
+        Ok(folder.join(self.stem()))
+    }
+
+    /// Tries the program in an unpacked version, for this long.
+    pub(crate) async fn try_out(&self, unpacked: &Path, limit: Duration) -> Result<(), UserError> {
+        let mut program = tokio::process::Command::new(unpacked.join("bin/tau"));
+        let output = program.arg("--version").stdin(Stdio::null()).kill_on_drop(true).output();
+        let failed = UserError::new("the new version does not work on this machine");
+        let tried = match tokio::time::timeout(limit, output).await {
+            Err(_) => return Err(failed.because(format!("no answer within {} seconds", limit.as_secs()))),
+            Ok(Err(error)) => return Err(failed.because(format!("it does not start: {error}"))),
+            Ok(Ok(tried)) => tried,
+        };
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        let (answer, errors) = (text(&tried.stdout), text(&tried.stderr));
+        if tried.status.success() && answer == format!("tau {}", self.version) {
+            return Ok(());
         }
-        let said = format!("{said} {}", String::from_utf8_lossy(&tried.stderr).trim());
-        Err(format!("the new version does not work on this machine: {}", said.trim()).into())
+        let said = format!("{answer} {errors}");
+        Err(failed.because(match said.trim() {
+            "" => format!("it ended with {}", tried.status),
+            said => said.to_owned(),
+        }))
     }
 }
 
@@ -223,6 +242,32 @@ mod tests {
             for (before, earlier) in ordered.iter().enumerate() {
                 assert_eq!(version(later).is_newer_than(&version(earlier)), at > before, "{later} {earlier}");
             }
+        }
+    }
+
+    #[test]
+    fn what_is_not_finished_is_offered_to_those_who_have_such_a_version() {
+        let offered = |new, own| Version::parse(new).unwrap().is_update_for(&Version::parse(own).unwrap());
+        assert!(offered("0.2.0", "0.1.0") && offered("0.2.0", "0.2.0-rc.1"));
+        assert!(offered("0.2.0-rc.2", "0.2.0-rc.1") && !offered("0.2.0-beta.1", "0.1.0"));
+    }
+
+    #[tokio::test]
+    async fn a_program_that_does_not_work_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("bin/tau");
+        std::fs::create_dir(folder.path().join("bin")).unwrap();
+        let release = Release { version: Version::parse("1.0.0").unwrap(), files: BTreeMap::new() };
+        for (script, limit, why) in [
+            ("exit 3", 60, "exit status: 3"),
+            ("echo no such library >&2; exit 1", 60, "no such library"),
+            ("exec sleep 600", 0, "no answer within 0 seconds"),
+        ] {
+            std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(&program, mode).unwrap();
+            let error = release.try_out(folder.path(), Duration::from_secs(limit)).await.unwrap_err();
+            assert!(error.to_string().contains(why), "{script}: {error}");
         }
     }
 
