@@ -379,8 +379,8 @@ fn sessions() -> Screen {
         first_prompt: name.into(),
         ..SessionRow::default()
     };
-    let rows = vec![row("alpha"), row("beta")];
-    screen.send(Msg::Finished(ticket, ShellReply::Sessions(SessionRows { rows, done: true })));
+    let (rows, troubles) = (vec![row("alpha"), row("beta")], Vec::new());
+    screen.send(Msg::Finished(ticket, ShellReply::Sessions(SessionRows { rows, done: true, troubles })));
     screen
 }
 
@@ -399,8 +399,10 @@ fn sessions_are_listed_by_the_sentence_with_which_they_began() {
     };
     let rows =
         vec![row(None, "Fix the parser. Then commit."), row(Some("mine"), "Something else"), row(None, "")];
-    screen.send(Msg::Finished(ticket, ShellReply::Sessions(SessionRows { rows, done: true })));
+    let troubles = vec!["one cannot be read".to_owned()];
+    screen.send(Msg::Finished(ticket, ShellReply::Sessions(SessionRows { rows, done: true, troubles })));
     let shown = text(&screen.draw());
+    assert!(shown.contains("! one cannot be read"), "{shown}");
     assert!(shown.contains("Fix the parser ") && !shown.contains("Then commit"), "{shown}");
     assert!(
         shown.contains("mine") && !shown.contains("Something else") && shown.contains("(no messages yet)"),

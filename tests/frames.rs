@@ -276,8 +276,10 @@ fn session_picker() {
         ..SessionRow::default()
     };
     let rows = vec![row(0, "fix the failing test"), row(1, "explain 漢字"), row(30, "write \u{1b}[2J docs")];
-    screen
-        .send(Msg::Finished(ticket.expect("asked"), ShellReply::Sessions(SessionRows { rows, done: true })));
+    screen.send(Msg::Finished(
+        ticket.expect("asked"),
+        ShellReply::Sessions(SessionRows { rows, done: true, troubles: Vec::new() }),
+    ));
     screen.keys("e");
     let ticket = screen.take_effects().into_iter().rev().find_map(|effect| match effect {
         Effect::Ask(ticket, ShellRequest::Preview { path }) => {

@@ -168,6 +168,7 @@ fn reply(dice: &mut Dice, _model: &Model) -> Msg {
         0 => ShellReply::Sessions(SessionRows {
             rows: vec![Default::default(); dice.below(40)],
             done: dice.below(2) == 0,
+            troubles: Vec::new(),
         }),
         1 => ShellReply::Models(tau::app::request::ModelList {
             usable: (0..dice.below(4)).map(|_| Arc::new(crate::harness::ai())).collect(),

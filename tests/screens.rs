@@ -344,7 +344,7 @@ fn sessions() -> Screen {
         row(75, 131, "Move from f64 to whole cents"),
         row(240, 22, "Write the README"),
     ];
-    reply(&mut screen, ShellReply::Sessions(SessionRows { rows, done: true }));
+    reply(&mut screen, ShellReply::Sessions(SessionRows { rows, done: true, troubles: Vec::new() }));
     screen.keys("<down>");
     let words = LastExchange {
         user: "Use the date of booking, not of value.".into(),

@@ -401,6 +401,9 @@ pub struct KeylessModel {
 pub struct SessionRows {
     pub rows: Vec<SessionRow>,
     pub done: bool,
+    /// The reasons that keep other sessions out of the list, in sentences.
+    #[serde(default)]
+    pub troubles: Vec<String>,
 }
 
 /// A batch of matching sessions; `done` with the last ones.

@@ -58,8 +58,10 @@ fn the_picker_shows_searches_opens_and_continues_them() {
     let order =
         |text: &str| text.find("Basket lost at login").unwrap() < text.find("Make the tests pass").unwrap();
     assert_eq!(order(&screen.text()), order(&table), "{table}\n{}", screen.text());
-    // They are not renamed.
-    screen.type_keys("\x12x\r");
+    // They are not renamed, which is said before a name is typed.
+    screen.wait_for("enter opens it, to continue in a copy");
+    screen.type_keys("\x12");
+    screen.wait_for("whose files are not changed");
     screen.wait_for("Sessions of this directory");
     // The column is searched.
     screen.type_keys("codex");

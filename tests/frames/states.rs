@@ -45,13 +45,19 @@ fn sessions_that_load_and_change() {
         _ => None,
     });
     let ticket = listed.expect("asked");
-    screen.send(Msg::Finished(ticket, ShellReply::Sessions(SessionRows { rows, done: true })));
+    screen.send(Msg::Finished(
+        ticket,
+        ShellReply::Sessions(SessionRows { rows, done: true, troubles: Vec::new() }),
+    ));
     screen.keys("<ctrl+r> today");
     frames(&mut screen, "sessions-renaming");
     screen.keys("<esc><ctrl+d>");
     frames(&mut screen, "sessions-deleting");
     screen.keys("<esc>/resume<enter>");
-    reply(&mut screen, ShellReply::Sessions(SessionRows { rows: Vec::new(), done: true }));
+    reply(
+        &mut screen,
+        ShellReply::Sessions(SessionRows { rows: Vec::new(), done: true, troubles: Vec::new() }),
+    );
     frames(&mut screen, "sessions-none");
     screen.keys("<esc>");
     let session = SessionInfo { file: Some("/s/2.jsonl".into()), ..SessionInfo::default() };
@@ -59,7 +65,7 @@ fn sessions_that_load_and_change() {
     screen.take_effects();
     screen.keys("/resume<enter>");
     let rows = vec![row(1, "fix the failing test"), row(2, "write docs")];
-    reply(&mut screen, ShellReply::Sessions(SessionRows { rows, done: true }));
+    reply(&mut screen, ShellReply::Sessions(SessionRows { rows, done: true, troubles: Vec::new() }));
     frames(&mut screen, "sessions-open");
 }
 

@@ -203,6 +203,11 @@ impl Picker {
         self.rows.iter().find(|row| row.key == key).map(|row| row.source).unwrap_or_default()
     }
 
+    /// The key of the selected row, if it is a session of another program.
+    pub fn foreign_key(&self) -> Option<String> {
+        self.selected_key().filter(|key| self.source(key).is_foreign()).map(str::to_owned)
+    }
+
     /// The row whose deletion waits for a second press.
     pub fn to_delete(&self) -> Option<&str> {
         self.to_delete.as_deref()
@@ -304,9 +309,16 @@ impl Picker {
                 return chosen().map_or(KeyOutcome::Handled, |key| KeyOutcome::Done(PickerChoice::Mark(key)));
             }
             (KeyCode::Char('d'), Mods::CTRL) if matches!(self.kind, PickerKind::Sessions { .. }) => {
-                return self.delete(to_delete);
+                return match self.foreign_key() {
+                    // Refused at once.
+                    Some(key) => KeyOutcome::Done(PickerChoice::Delete(key)),
+                    None => self.delete(to_delete),
+                };
             }
             (KeyCode::Char('r'), Mods::CTRL) if matches!(self.kind, PickerKind::Sessions { .. }) => {
+                if let Some(key) = self.foreign_key() {
+                    return KeyOutcome::Done(PickerChoice::Rename(key, String::new()));
+                }
                 self.renaming = self.selected_key().map(|_| LineEdit::default());
             }
             (KeyCode::Char('o'), Mods::CTRL) if self.hidden().is_some() => {
@@ -457,6 +469,16 @@ mod tests {
         press(&mut picker, "x");
         assert_eq!(press(&mut picker, "enter"), [KeyOutcome::Handled], "nothing to pick");
         assert_eq!(press(&mut picker, "esc"), [KeyOutcome::Closed]);
+    }
+
+    #[test]
+    fn sessions_of_other_programs_are_neither_renamed_nor_deleted() {
+        let mut picker = picker(&[]);
+        picker.add(vec![PickerRow { source: SessionOrigin::Codex, ..row("alpha") }]);
+        let delete = KeyOutcome::Done(PickerChoice::Delete("alpha".into()));
+        let rename = KeyOutcome::Done(PickerChoice::Rename("alpha".into(), String::new()));
+        assert_eq!(press(&mut picker, "ctrl+d ctrl+r"), [delete, rename], "refused before anything is asked");
+        assert_eq!((picker.to_delete(), picker.renaming()), (None, None));
     }
 
     #[test]

@@ -76,10 +76,13 @@ pub(super) fn listed(
     rows: Result<SessionRows, UserError>,
     effects: &mut Vec<Effect>,
 ) {
-    let SessionRows { rows, done } = match rows {
+    let SessionRows { rows, done, troubles } = match rows {
         Ok(rows) => rows,
         Err(error) => return pickers::fill(model, ticket, Err(error)),
     };
+    for trouble in &troubles {
+        model.transcript.notice(NoticeLevel::Warning, trouble, None);
+    }
     let (now, before, open) = (model.now, Before::of(model), model.status.mirror.session.file.clone());
     if let Some(picker) = pickers::waiting(model, ticket) {
         let all = matches!(picker.kind, PickerKind::Sessions { all: true });

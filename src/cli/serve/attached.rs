@@ -299,13 +299,13 @@ async fn answered(services: Arc<Services>, request: ShellRequest) -> ShellReply 
         before.push(reply);
     }
     match last {
-        ShellReply::Sessions(SessionRows { rows, done }) => {
+        ShellReply::Sessions(SessionRows { rows, done, troubles }) => {
             let earlier = before.into_iter().filter_map(|reply| match reply {
                 ShellReply::Sessions(earlier) => Some(earlier.rows),
                 _ => None,
             });
             let rows = earlier.flatten().collect::<Vec<_>>().into_iter().chain(rows).collect();
-            ShellReply::Sessions(SessionRows { rows, done })
+            ShellReply::Sessions(SessionRows { rows, done, troubles })
         }
         ShellReply::Found(FoundSessions { found, done }) => {
             let earlier = before.into_iter().filter_map(|reply| match reply {

@@ -48,18 +48,23 @@ impl Services {
         let mut rows = Vec::with_capacity(BATCH);
         let cwd = (!all).then_some(self.cwd.as_path());
         let mut known = SessionIndex::load(&self.index);
-        list_all(&self.sessions, &places(&self.sessions), cwd, &mut known, &mut |row| {
+        let others = places(&self.sessions);
+        list_all(&self.sessions, &others, cwd, &mut known, &mut |row| {
             rows.push(row);
             if rows.len() == BATCH {
                 let rows = std::mem::take(&mut rows);
-                return call.send_partial(ShellReply::Sessions(SessionRows { rows, done: false }));
+                return call.send_partial(ShellReply::Sessions(SessionRows {
+                    rows,
+                    done: false,
+                    troubles: Vec::new(),
+                }));
             }
             !call.is_cancelled()
         });
         if let Err(error) = known.save(&self.index) {
             tracing::warn!(%error, "the index of sessions could not be written");
         }
-        SessionRows { rows, done: true }
+        SessionRows { rows, done: true, troubles: others.troubles() }
     }
 
     /// Searches what was said in sessions; sends each session as it is found.

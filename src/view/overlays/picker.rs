@@ -37,6 +37,9 @@ pub fn draw(
             "enter opens · tab here, all · ctrl+o runs of -p · ctrl+r renames · ctrl+d deletes"
         }
         PickerKind::Sessions { .. } if picker.renaming().is_some() => "enter renames · esc back",
+        PickerKind::Sessions { .. } if picker.foreign_key().is_some() => {
+            "enter opens it, to continue in a copy · tab here, all · esc closes"
+        }
         PickerKind::Sessions { all: false } => {
             "enter opens · tab all · ctrl+r renames · ctrl+d deletes · esc closes"
         }
