@@ -225,7 +225,7 @@ fn it_is_refused_where_it_cannot_be_done_and_overwrites_nothing() {
         assert_eq!(output.status.code(), Some(code), "{errors}");
         assert!(errors.contains(words), "{errors}");
     };
-    refused(&["export", "--to", "codex", "s1"], 3, "Codex was not found here");
+    refused(&["export", "--to", "codex", "s1"], 3, "it was never used here");
     assert!(!home.at(".codex").exists());
     refused(&["export", "--to", "opencode", "s1"], 2, "claude, codex, pi");
     refused(&["export", "--to", "pi", "--format", "md", "s1"], 2, "--format");

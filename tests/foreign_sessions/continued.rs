@@ -254,6 +254,11 @@ async fn a_session_of_claude_code_is_continued_in_a_copy() {
     assert_eq!(of("a-6")["message"]["content"][0]["text"], "a review that was taken back");
     assert_eq!(of("u-3")["timestamp"], "2026-03-02T09:00:16.000Z");
     assert!(lines.iter().any(|line| line["name"] == "Basket lost at login"), "{lines:?}");
+    // Nobody continued it on the screen, so only the original is listed, which commands for tau's own name.
+    let rows = place.rows(&[]).await;
+    assert_eq!((rows.len(), &rows[0]["source"]), (1, &"claude".into()), "{rows:?}");
+    let logs = place.run(&["logs", rows[0]["id"].as_str().unwrap()]).await;
+    assert!(logs.code == 3 && logs.err.contains("of Claude Code; `tau --session "), "{logs:?}");
     // It is an ordinary session from now on.
     assert_eq!(place.say(&["--continue"]).await.code, 0);
     assert_eq!(place.sent().len(), expected.len() + 2);

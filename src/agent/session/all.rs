@@ -1,5 +1,6 @@
 //! One list of the sessions of all agents: tau's own and those of others.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use super::foreign::places::{self, ForeignPlaces};
@@ -17,6 +18,30 @@ pub fn list_all(
     emit: &mut dyn FnMut(SessionRow) -> bool,
 ) {
     list_files(root, others, cwd, known, &mut |_, row| emit(row));
+}
+
+/// The sessions of all agents, of `cwd` or all: the last changed first, by the time that lists show. `index` is the
+/// file of their index, which is brought up to date.
+pub fn rows(root: &Path, others: &ForeignPlaces, cwd: Option<&Path>, index: &Path) -> Vec<SessionRow> {
+    let (mut known, mut rows) = (SessionIndex::load(index), Vec::new());
+    list_all(root, others, cwd, &mut known, &mut |row| {
+        rows.push(row);
+        true
+    });
+    if let Err(error) = known.save(index) {
+        tracing::warn!(%error, "the index of sessions could not be written");
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse(row.modified));
+    rows
+}
+
+/// Like [`rows`], without the sessions of other agents that were continued here: a copy under the same id shows them.
+pub fn rows_once(root: &Path, others: &ForeignPlaces, cwd: Option<&Path>, index: &Path) -> Vec<SessionRow> {
+    let mut rows = rows(root, others, cwd, index);
+    let own: HashSet<String> =
+        rows.iter().filter(|row| !row.source.is_foreign()).map(|row| row.id.clone()).collect();
+    rows.retain(|row| !row.source.is_foreign() || !own.contains(&row.id));
+    rows
 }
 
 /// Like [`list_all`], with the file of each row.
@@ -43,4 +68,30 @@ fn listed_of_all(root: &Path, others: &ForeignPlaces, cwd: Option<&Path>) -> Vec
         b.modified.cmp(&a.modified).then_with(|| b.path.cmp(&a.path))
     });
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_in_the_order_of_the_times_that_they_show() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join(".claude/projects/-w");
+        std::fs::create_dir_all(&folder).unwrap();
+        // Written again in another order, as after a restore.
+        for day in [3, 1, 2] {
+            let line = serde_json::json!({
+                "type": "user", "sessionId": "s", "cwd": "/w", "uuid": "u",
+                "timestamp": format!("2026-03-0{day}T09:00:00.000Z"),
+                "message": {"role": "user", "content": format!("day {day}")},
+            });
+            std::fs::write(folder.join(format!("{day}.jsonl")), format!("{line}\n")).unwrap();
+        }
+        let own = home.path().join("own");
+        let others = ForeignPlaces::of(Some(home.path()), &|_| None, &own);
+        let found = rows(&own, &others, Some(Path::new("/w")), &home.path().join("index"));
+        let titles: Vec<String> = found.iter().map(SessionRow::title).collect();
+        assert_eq!(titles, ["day 3", "day 2", "day 1"]);
+    }
 }

@@ -115,6 +115,9 @@ pub(crate) struct Header {
     /// The session that it continues, or that asked for the helper.
     #[serde(default)]
     pub parent_session: Option<PathBuf>,
+    /// The program that wrote that session, if it is another one than tau.
+    #[serde(default)]
+    pub parent_source: Option<String>,
     /// Settings that version 1 kept here.
     #[serde(default)]
     pub provider: Option<String>,

@@ -66,7 +66,8 @@ pub(super) fn list_listed(
                 row
             }
         };
-        let Some(row) = found else { continue };
+        let Some(mut row) = found else { continue };
+        row.cwd = listed.cwd.take().unwrap_or(row.cwd);
         if cwd.is_none_or(|cwd| cwd == row.cwd) && !emit(&listed.file, row) {
             return;
         }
@@ -157,7 +158,7 @@ pub fn directory(path: &Path) -> Option<PathBuf> {
 }
 
 /// Collects the session files of a folder; returns its subfolders.
-fn read_dir(dir: &Path, files: &mut Vec<ListedFile>) -> Vec<PathBuf> {
+pub(super) fn read_dir(dir: &Path, files: &mut Vec<ListedFile>) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -206,6 +207,8 @@ pub(super) fn row(file: &ListedFile) -> Option<SessionRow> {
         scan.line(read::bare(&line));
     }
     let changed = file.modified.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    // A copy of another agent's session has the name of the original.
+    let is_named = scan.name.as_ref().is_some_and(|name| !name.is_empty()) && header.parent_source.is_none();
     let times = [millis(&scan.latest), millis(&header.timestamp)];
     let modified = times.into_iter().flatten().next();
     Some(SessionRow {
@@ -216,7 +219,7 @@ pub(super) fn row(file: &ListedFile) -> Option<SessionRow> {
         modified: modified.unwrap_or_else(|| i64::try_from(changed).unwrap_or(i64::MAX)),
         messages: scan.messages,
         size: file.size,
-        printed: header.printed && !scan.adopted && scan.name.as_ref().is_none_or(String::is_empty),
+        printed: header.printed && !scan.adopted && !is_named,
         id: header.id,
         source: SessionOrigin::Tau,
         cwd: header.cwd,

@@ -159,24 +159,28 @@ impl Session {
     }
 
     /// Gives the session another id, as long as it has no file.
-    pub fn under_id(mut self, id: &str) -> Self {
+    pub fn under_id(self, id: &str) -> Self {
+        if is_session_id(id) { self.with_field("id", id.into()) } else { self }
+    }
+
+    /// Marks it as that of a run whose answers are printed, as long as it has no file.
+    pub fn as_printed(self) -> Self {
+        self.with_field("printed", true.into())
+    }
+
+    fn with_field(mut self, name: &str, value: Value) -> Self {
         let Ok(mut header) = serde_json::from_str::<Value>(&self.header) else { return self };
-        let begun =
-            header.get("timestamp").and_then(Value::as_str).unwrap_or_default().replace([':', '.'], "-");
-        header["id"] = id.into();
+        header[name] = value;
+        let text = |field: &str| header.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (id, begun) = (text("id").to_owned(), text("timestamp").replace([':', '.'], "-"));
         let line = header.to_string();
-        let name = format!("{begun}_{id}.jsonl");
-        let renamed = match &mut self.file {
-            Some(file) => {
-                let path = file.path().with_file_name(name);
-                file.rename_absent(path, [line.as_bytes(), b"\n"].concat())
-            }
-            None => true,
-        };
-        if renamed && is_session_id(id) {
-            id.clone_into(&mut self.info.id);
+        let renamed = self.file.as_mut().is_none_or(|file| {
+            let path = file.path().with_file_name(format!("{begun}_{id}.jsonl"));
+            file.rename_absent(path, [line.as_bytes(), b"\n"].concat())
+        });
+        if renamed {
             self.info.file = self.file.as_ref().map(|file| file.path().to_owned());
-            self.header = line.into();
+            (self.info.id, self.header) = (id, line.into());
         }
         self
     }

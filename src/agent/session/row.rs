@@ -20,10 +20,12 @@ pub(super) struct Listed {
     pub(super) origin: SessionOrigin,
     /// Its row, if that is known already.
     pub(super) row: Option<SessionRow>,
+    /// The directory that it is a session of, if the file names another.
+    pub(super) cwd: Option<PathBuf>,
 }
 
 impl Listed {
     pub(super) fn new(file: ListedFile, origin: SessionOrigin) -> Self {
-        Listed { file, origin, row: None }
+        Listed { file, origin, row: None, cwd: None }
     }
 }

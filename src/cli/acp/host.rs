@@ -2,7 +2,7 @@
 //!
 //! All of it blocks and runs on threads.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,8 +25,7 @@ use crate::process::exit::Refusal;
 use tau_agent::catalogue::keys::KeySource;
 use tau_agent::engine::config::AgentConfig;
 use tau_agent::extensions::mcp::ConfiguredServer;
-use tau_agent::session::all::list_all;
-use tau_agent::session::index::SessionIndex;
+use tau_agent::session::all;
 use tau_agent::session::{foreign, list};
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient, check_name};
 use tau_protocol::approval::PermissionMode;
@@ -122,31 +121,12 @@ impl AcpHost {
     ) -> Result<ListSessionsResponse, Error> {
         let environment = Environment::read(&self.args, OnBadConfig::Refuse).map_err(failed)?;
         let root = environment.settings.session_root(&environment.paths);
-        let place = environment.paths.session_index();
-        let mut known = SessionIndex::load(&place);
-        let mut rows = Vec::new();
-        let (mut begins, mut own) = (cursor.is_none(), HashSet::new());
-        list_all(&root, &places(&root), cwd, &mut known, &mut |row| {
-            // A copy has the id of the session that it continues.
-            let is_copied = row.source.is_foreign() && !own.insert(row.id.clone());
-            if !row.source.is_foreign() {
-                own.insert(row.id.clone());
-            }
-            if is_copied {
-                return true;
-            }
-            if begins {
-                rows.push(row);
-            } else {
-                begins = cursor == Some(row.id.as_str());
-            }
-            rows.len() <= PAGE
-        });
-        if let Err(error) = known.save(&place) {
-            tracing::warn!(%error, "the index of sessions could not be written");
-        }
-        if !begins {
-            return Err(wrong("no page begins at this `cursor`; list the sessions from the start"));
+        let mut rows = all::rows_once(&root, &places(&root), cwd, &environment.paths.session_index());
+        if let Some(cursor) = cursor {
+            let at = rows.iter().position(|row| row.id == cursor);
+            let at =
+                at.ok_or_else(|| wrong("no page begins at this `cursor`; list the sessions from the start"))?;
+            rows.drain(..=at);
         }
         let has_more = rows.len() > PAGE;
         rows.truncate(PAGE);

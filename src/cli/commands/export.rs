@@ -84,9 +84,12 @@ fn write_for(
     let place = match file {
         Some(file) => file.to_owned(),
         None => written.file(&places(root), cwd).ok_or_else(|| {
-            let program = program.program();
             Refusal::config(format!(
-                "{program} was not found here; name the file: tau export --to … SESSION FILE"
+                "where {} keeps sessions of {} is not known: it was never used here, or the path is too long; name \
+                 the file: tau export --to {} SESSION FILE",
+                program.program(),
+                plain::line(&cwd.display().to_string()),
+                program.name(),
             ))
         })?,
     };

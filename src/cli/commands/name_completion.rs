@@ -24,8 +24,7 @@ use crate::proxy::tokens::{TOKENS_FILE, TokenTable};
 use crate::tui::theme_files::ThemeFiles;
 use tau_agent::catalogue::login::LOGINS;
 use tau_agent::catalogue::search_services::SERVICES;
-use tau_agent::session::all::list_all;
-use tau_agent::session::index::SessionIndex;
+use tau_agent::session::all;
 
 use tau_agent::settings::Paths;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
@@ -324,15 +323,9 @@ fn models(environment: &Environment, start: &str) -> Vec<(String, String)> {
 /// or the IDs if the word begins one.
 fn sessions(environment: &Environment, here: &Path, start: &str) -> Vec<(String, String)> {
     let root = environment.settings.session_root(&environment.paths);
-    let mut known = SessionIndex::load(&environment.paths.session_index());
-    let mut of = |cwd: Option<&Path>| {
-        let mut rows: Vec<SessionRow> = Vec::new();
-        list_all(&root, &places(&root), cwd, &mut known, &mut |row| {
-            rows.push(row);
-            true
-        });
+    let of = |cwd: Option<&Path>| {
+        let mut rows = all::rows(&root, &places(&root), cwd, &environment.paths.session_index());
         rows.retain(|row| !row.printed);
-        rows.sort_by_key(|row| std::cmp::Reverse(row.modified));
         let short = short_ids(&rows);
         let names = |(row, short): (&SessionRow, String)| match short.starts_with(start) {
             true => Some((short, row.title())),

@@ -91,7 +91,17 @@ const MAX_TITLE: usize = 60;
 /// The file of the session of tau named by `wanted`: a path, an id, its beginning or its last digits. Fails
 /// when there is no such session, or more than one.
 pub(crate) fn file_of(root: &Path, wanted: &str) -> Result<PathBuf, Refusal> {
-    found(root, &ForeignPlaces::default(), wanted).map(|(path, _)| path)
+    let refused = match found(root, &ForeignPlaces::default(), wanted) {
+        Ok((path, _)) => return Ok(path),
+        Err(refused) => refused,
+    };
+    match places(root).with_id(wanted).first().filter(|_| list::with_id(root, wanted).is_empty()) {
+        Some((_, source)) => Err(Refusal::config(format!(
+            "the session \"{wanted}\" is of {}; `tau --session {wanted}` continues it in a copy, which is one of tau",
+            source.program()
+        ))),
+        None => Err(refused),
+    }
 }
 
 /// Like [`file_of`], for sessions of all agents; and the program that wrote it. Fails when there is no such

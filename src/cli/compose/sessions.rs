@@ -15,9 +15,8 @@ use crate::commands::session_search;
 use crate::compose::Setup;
 use crate::live::record::{self, FoundRecord};
 use crate::process::exit::{Exit, Refusal, say, warn};
-use tau_agent::session::all::list_all;
+use tau_agent::session::all;
 use tau_agent::session::entry::iso;
-use tau_agent::session::index::SessionIndex;
 use tau_agent::session::lock::{self, Life};
 use tau_agent::session::tail::TAIL;
 use tau_agent::session::{Access, Session, SessionError, list};
@@ -170,7 +169,10 @@ fn begin(setup: &Setup, wanted: Wanted) -> Result<Session, Refusal> {
 /// A session that continues one of another agent.
 fn begin_from(setup: &Setup, path: &Path, source: SessionOrigin) -> Result<Session, Refusal> {
     let session = Session::begin_from(path, source, setup.session_dir().as_deref(), None);
-    let session = session.map_err(Refusal::config)?;
+    let mut session = session.map_err(Refusal::config)?;
+    if is_printed(setup) && setup.args.name.is_none() {
+        session = session.as_printed();
+    }
     Ok(match &setup.args.session_id {
         Some(id) => session.under_id(id),
         None => session,
@@ -239,21 +241,12 @@ fn listed(args: &SessionsArgs) -> Result<Exit, Refusal> {
     let environment = Environment::read(&flags, OnBadConfig::Refuse)?;
     let root = environment.settings.session_root(&environment.paths);
     let here = std::env::current_dir().map_err(Refusal::config)?;
-    let index = environment.paths.session_index();
-    let (mut known, mut rows) = (SessionIndex::load(&index), Vec::new());
     let cwd = Some(here.as_path()).filter(|_| !args.all);
     let others = places(&root);
-    list_all(&root, &others, cwd, &mut known, &mut |row| {
-        rows.push(row);
-        true
-    });
+    let mut rows = all::rows(&root, &others, cwd, &environment.paths.session_index());
     others.troubles().iter().for_each(|trouble| warn(trouble));
-    if let Err(error) = known.save(&index) {
-        tracing::warn!(%error, "the index of sessions could not be written");
-    }
     let all = rows.len();
     rows.retain(|row| args.print || !row.printed);
-    rows.sort_by_key(|row| std::cmp::Reverse(row.modified));
     let live = record::all(&environment.paths);
     let state = |row: &SessionRow| live.get(&row.id).map(FoundRecord::state).unwrap_or_default();
     let exit = match args.json {

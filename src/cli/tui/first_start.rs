@@ -3,16 +3,23 @@
 use crate::compose::Setup;
 use crate::compose::session_lookup::places;
 use crate::import::{self, SetUp};
+use tau_agent::session::all;
 use tau_tools::counted::counted;
+use tokio::sync::mpsc;
 
-/// A sentence about the sessions and set-ups of other agents, before tau has settings or sessions of its own.
-pub(super) fn welcome(setup: &Setup) -> Option<String> {
+/// Before tau has settings or sessions of its own, sends a sentence about the sessions and set-ups of other agents,
+/// once they are counted. Must be called in a runtime.
+pub(super) fn look_around(setup: &Setup, news: mpsc::Sender<String>) {
     let root = setup.settings.session_root(&setup.paths);
     if root.exists() || setup.paths.config_file().exists() {
-        return None;
+        return;
     }
-    let sessions = places(&root).count(&setup.cwd);
-    text(sessions, &import::here(&setup.cwd))
+    let (cwd, index) = (setup.cwd.clone(), setup.paths.session_index());
+    tokio::task::spawn_blocking(move || {
+        // The index is written, so the first /resume does not read them again.
+        let sessions = all::rows(&root, &places(&root), Some(&cwd), &index).len();
+        news.blocking_send(text(sessions, &import::here(&cwd))?).ok()
+    });
 }
 
 fn text(sessions: usize, set_ups: &[SetUp]) -> Option<String> {

@@ -26,7 +26,6 @@ use crate::process::crash;
 use crate::process::exit::Exit;
 use crate::process::signals::{Caught, Signals};
 use crate::process::waiter;
-use crate::upkeep::daily::DailyNews;
 use tau_agent::api::events::join;
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
@@ -66,7 +65,8 @@ pub struct Shell {
     /// The session as other processes of the user reach it.
     published: Option<Published>,
     on_hangup: OnHangup,
-    news: DailyNews,
+    /// Messages of work in the background.
+    news: mpsc::Receiver<String>,
     /// Events of the terminal that arrived during the wait for its answer.
     held: VecDeque<TerminalEvent>,
 }
@@ -85,8 +85,8 @@ pub(super) struct Connected {
     pub connection: Option<watch::Receiver<Connection>>,
     /// The session as other processes of the user reach it, which continues without its terminal as set.
     pub published: Option<(Published, OnHangup)>,
-    /// The messages of what tau does once a day.
-    pub news: DailyNews,
+    /// Messages of work in the background: of the first start, and of what tau does once a day.
+    pub news: mpsc::Receiver<String>,
 }
 
 /// How the screen was left, and the id of the live session that is opened next.
@@ -147,7 +147,7 @@ enum Wake {
     Connection(Connection),
     /// Another screen has answered a question.
     Others(AgentEvent),
-    /// A message of what tau does once a day.
+    /// A message of work in the background.
     News(String),
     /// The folders of the user's themes have changed.
     Themes,
@@ -310,7 +310,7 @@ impl Shell {
             done = self.screen.pictures.next() => Wake::Picture(done),
             Some(news) = self.extensions.next() => Wake::Extensions(news),
             () = self.themes.folders_changed() => Wake::Themes,
-            Some(text) = self.news.next() => Wake::News(text),
+            Some(text) = self.news.recv() => Wake::News(text),
             Some(connection) = changed(self.connection.as_mut()) => Wake::Connection(connection),
             Some(event) = of_others(self.published.as_mut()) => Wake::Others(event),
             event = self.agent.events.recv(), if listens => Wake::Agent(event),

@@ -45,7 +45,7 @@ use crate::process::{crash, plain};
 use crate::serve::facts::Facts;
 use crate::serve::hub::HelperChannel;
 use crate::services::Services;
-use crate::upkeep::daily::DailyNews;
+use crate::upkeep::daily;
 use tau_agent::engine::behavior::OnAsk;
 use tau_agent::engine::task;
 use tau_agent::provider::http::RuntimeThread;
@@ -76,6 +76,8 @@ use tau_view::theme::Theme;
 
 /// Capacity of the queue of replies for the loop.
 const REPLIES: usize = 64;
+/// Capacity of the queue of messages of work in the background.
+const NEWS: usize = 4;
 
 /// The composition of this front end's agents: a user is at the screen and can be asked.
 pub const PROFILE: FrontEndProfile = FrontEndProfile {
@@ -269,10 +271,6 @@ async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Conne
     let notice = |text| TaskEvent::Notice { level: NoticeLevel::Warning, text, hint: None };
     let texts = news.into_iter().chain(trouble).chain(notices);
     let mut facts: Vec<Msg> = texts.map(|text| Msg::Agent(AgentEvent::Task(notice(text)))).collect();
-    let own = setup.clone();
-    let welcome = tokio::task::spawn_blocking(move || first_start::welcome(&own)).await.ok().flatten();
-    let welcome = welcome.map(|text| TaskEvent::Notice { level: NoticeLevel::Info, text, hint: None });
-    facts.extend(welcome.map(|notice| Msg::Agent(AgentEvent::Task(notice))));
     facts.extend(prompts.into_iter().map(|prompt| Msg::Started { text: prompt.text, images: prompt.images }));
     let offer = offer.map(|(path, source)| SessionChange::Offer { path, source });
     let mut commands: Vec<AgentCommand> =
@@ -282,6 +280,9 @@ async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Conne
     tokio::task::spawn_blocking(move || scratch.sweep());
     let (sender, replies) = mpsc::channel(REPLIES);
     let requests = RequestRunner::new(services, sender);
+    let (news_sender, news) = mpsc::channel(NEWS);
+    first_start::look_around(&setup, news_sender.clone());
+    daily::start(&setup.settings, &setup.paths, news_sender);
     Ok(Connected {
         agent,
         requests,
@@ -291,7 +292,7 @@ async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Conne
         commands,
         connection: None,
         published: published.map(|published| (published, setup.settings.on_hangup())),
-        news: DailyNews::start(&setup.settings, &setup.paths),
+        news,
     })
 }
 
@@ -318,7 +319,7 @@ async fn attach_to(setup: Setup, server: Server, session: String) -> Result<Conn
         commands: vec![list_commands()],
         connection: Some(connection),
         published: None,
-        news: DailyNews::none(),
+        news: mpsc::channel(NEWS).1,
     })
 }
 

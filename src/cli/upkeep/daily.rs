@@ -32,52 +32,32 @@ struct LastRun {
     at: i64,
 }
 
-/// Messages for the user.
-pub(crate) struct DailyNews(Option<mpsc::Receiver<String>>);
-
-impl DailyNews {
-    /// No messages.
-    pub(crate) fn none() -> Self {
-        DailyNews(None)
+/// Starts the work, if any is wanted; it sends messages for the user. Must be called in a runtime.
+pub(crate) fn start(settings: &Settings, paths: &Paths, news: mpsc::Sender<String>) {
+    let address = release::address(settings).filter(|_| settings.update_check());
+    if address.is_none() && settings.retention() == 0 {
+        return;
     }
-
-    /// Starts the work, if any is wanted. Must be called in a runtime.
-    pub(crate) fn start(settings: &Settings, paths: &Paths) -> Self {
-        let address = release::address(settings).filter(|_| settings.update_check());
-        if address.is_none() && settings.retention() == 0 {
-            return Self::none();
+    let (settings, paths) = (settings.clone(), paths.clone());
+    tokio::spawn(async move {
+        tokio::time::sleep(PAUSE).await;
+        let place = paths.clone();
+        let due = tokio::task::spawn_blocking(move || is_due(&place)).await;
+        if !due.unwrap_or(false) {
+            return;
         }
-        let (sender, news) = mpsc::channel(4);
-        let (settings, paths) = (settings.clone(), paths.clone());
-        tokio::spawn(async move {
-            tokio::time::sleep(PAUSE).await;
-            let place = paths.clone();
-            let due = tokio::task::spawn_blocking(move || is_due(&place)).await;
-            if !due.unwrap_or(false) {
-                return;
-            }
-            if let Some(address) = address
-                && let Some(text) = newer(&settings, &address).await
-            {
-                let _ = sender.send(text).await;
-            }
-            let discarded = tokio::task::spawn_blocking(move || {
-                Old::find(&settings, &paths, SystemTime::now()).discard(settings.retention())
-            });
-            if let Ok(Some(text)) = discarded.await {
-                let _ = sender.send(text).await;
-            }
+        if let Some(address) = address
+            && let Some(text) = newer(&settings, &address).await
+        {
+            let _ = news.send(text).await;
+        }
+        let discarded = tokio::task::spawn_blocking(move || {
+            Old::find(&settings, &paths, SystemTime::now()).discard(settings.retention())
         });
-        DailyNews(Some(news))
-    }
-
-    /// The next message; `None` once there are no more, for ever then.
-    pub(crate) async fn next(&mut self) -> Option<String> {
-        match &mut self.0 {
-            Some(news) => news.recv().await,
-            None => None,
+        if let Ok(Some(text)) = discarded.await {
+            let _ = news.send(text).await;
         }
-    }
+    });
 }
 
 /// Whether the last run was a day ago. Notes this one, before it begins, so that a failure is not repeated at every
@@ -138,7 +118,8 @@ mod tests {
     #[tokio::test]
     async fn without_an_address_and_a_retention_nothing_is_started() {
         let paths = Paths::under(std::path::Path::new("/nonexistent"));
-        let mut news = DailyNews::start(&Settings::default(), &paths);
-        assert!(news.0.is_none() && news.next().await.is_none());
+        let (sender, mut news) = mpsc::channel(1);
+        start(&Settings::default(), &paths, sender);
+        assert_eq!(news.recv().await, None);
     }
 }

@@ -3,7 +3,7 @@
 //! An answer is written as one line per block, with one message id; here it is one entry. The results of its
 //! calls are attached to their lines; here they follow each other, because all of them are sent.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -13,8 +13,8 @@ use super::calls::call;
 use super::content::{number_of, text_of};
 use super::draft::{At, CallResult, Conversation, Draft, empty_answer};
 use super::scan;
-use crate::session::entry::{Body, millis};
-use tau_protocol::message::{BashExecution, Block, Message, StopReason, Usage};
+use crate::session::entry::millis;
+use tau_protocol::message::{Block, StopReason, Usage};
 use tau_protocol::model::Api;
 use tau_tools::Content;
 
@@ -33,6 +33,11 @@ pub(super) struct Glance<'a> {
     pub is_compact_summary: bool,
     pub custom_title: Option<String>,
     pub ai_title: Option<String>,
+    pub summary: Option<Value>,
+    #[serde(borrow)]
+    pub uuid: Option<std::borrow::Cow<'a, str>>,
+    #[serde(borrow)]
+    pub leaf_uuid: Option<std::borrow::Cow<'a, str>>,
     #[serde(borrow)]
     pub message: Option<&'a serde_json::value::RawValue>,
 }
@@ -172,6 +177,36 @@ fn typed(text: &str) -> Typed {
     Typed::Prompt(text.to_owned())
 }
 
+/// The summaries that older versions wrote as titles, each for the message that was the last one. A file can also have
+/// those of other sessions.
+#[derive(Debug, Default)]
+pub(super) struct Summaries {
+    messages: HashSet<String>,
+    /// Those whose message was not in a line yet.
+    waiting: HashMap<String, String>,
+    last: Option<String>,
+}
+
+impl Summaries {
+    /// Takes a line, its message or its summary with the message that it is for; the last summary of this session so far.
+    pub(super) fn of_line(&mut self, message: Option<&str>, summary: Option<(&str, &str)>) -> Option<String> {
+        let found = match (message, summary) {
+            (_, Some((of, text))) if self.messages.contains(of) => Some(text.to_owned()),
+            (_, Some((of, text))) => {
+                self.waiting.insert(of.to_owned(), text.to_owned());
+                None
+            }
+            (Some(message), None) => {
+                self.messages.insert(message.to_owned());
+                self.waiting.remove(message)
+            }
+            (None, None) => None,
+        };
+        self.last = found.or(self.last.take());
+        self.last.clone()
+    }
+}
+
 /// The number of transcripts of subagents, which have files of their own in a folder beside that of their session.
 pub(super) fn subagents(path: &Path) -> usize {
     let entries =
@@ -183,7 +218,7 @@ pub(super) fn subagents(path: &Path) -> usize {
 pub(super) fn read(bytes: &[u8]) -> Conversation {
     let mut reader = Reader::default();
     let torn = scan::objects(bytes, |line| reader.line(line));
-    reader.draft.done(reader.cwd.unwrap_or_default(), reader.name, torn)
+    reader.draft.done(reader.cwd.unwrap_or_default(), reader.name.or(reader.summary), torn)
 }
 
 #[derive(Default)]
@@ -191,6 +226,9 @@ struct Reader {
     draft: Draft,
     cwd: Option<PathBuf>,
     name: Option<String>,
+    summaries: Summaries,
+    /// The last of them, which is the name if there is no other.
+    summary: Option<String>,
     /// The entry of each line by its id, or the one it is attached to.
     lines: HashMap<String, Option<At>>,
     /// The answers, by the ids of their messages.
@@ -212,6 +250,8 @@ struct Reader {
 impl Reader {
     fn line(&mut self, line: &Value) {
         let kind = text_of(line, "type").unwrap_or_default();
+        let summary = text_of(line, "leafUuid").zip(text_of(line, "summary"));
+        self.summary = self.summaries.of_line(text_of(line, "uuid"), summary);
         match kind {
             "custom-title" => self.name = text_of(line, "customTitle").map(str::to_owned),
             "ai-title" if self.name.is_none() => self.name = text_of(line, "aiTitle").map(str::to_owned),
@@ -360,18 +400,8 @@ impl Reader {
 
     /// Adds a command that the user ran, once its output is available.
     fn output(&mut self, id: &str, parent: Option<At>, time: i64, output: String) -> Option<At> {
-        let run = BashExecution {
-            command: self.command.take()?,
-            output,
-            exit_code: None,
-            cancelled: false,
-            truncated: false,
-            full_output_path: None,
-            exclude_from_context: false,
-            blocked: None,
-            timestamp: time,
-        };
-        Some(self.draft.add(id, parent, time, Body::Message { message: Message::BashExecution(run).into() }))
+        let run = (self.command.take()?, output, None);
+        Some(self.draft.command(id, parent, time, run))
     }
 
     fn result(&mut self, id: &str, parent: Option<At>, time: i64, block: &Value) -> At {
@@ -445,8 +475,8 @@ fn stop_reason(reason: Option<&str>) -> StopReason {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::entry::Entry;
-    use tau_protocol::message::UserContent;
+    use crate::session::entry::{Body, Entry};
+    use tau_protocol::message::{Message, UserContent};
 
     /// The entries as text; those that are not shown in brackets.
     fn told(lines: &[(&str, bool)]) -> Vec<String> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::calls::call;
 use super::content::{number_of, text_of};
-use super::draft::{At, CallResult, Conversation, Draft, empty_answer};
+use super::draft::{At, CallResult, CommandRun, Conversation, Draft, empty_answer};
 use super::scan;
 use crate::session::entry::millis;
 use tau_protocol::message::{AssistantMessage, Block, StopReason, Usage};
@@ -49,10 +49,49 @@ struct First<'a> {
     payload: Meta,
 }
 
+/// The first line of a file of 2025: not wrapped, as no item there is.
+#[derive(Deserialize)]
+struct OldFirst {
+    #[serde(flatten)]
+    meta: Meta,
+    #[serde(rename = "instructions")]
+    _instructions: Value,
+}
+
 /// Parses the first line of a Codex file.
 pub(super) fn meta(line: &[u8]) -> Option<Meta> {
-    let first: First<'_> = serde_json::from_slice(line).ok()?;
-    (first.kind == "session_meta").then_some(first.payload)
+    match serde_json::from_slice::<First<'_>>(line) {
+        Ok(first) => (first.kind == "session_meta").then_some(first.payload),
+        Err(_) => serde_json::from_slice::<OldFirst>(line).ok().map(|old| old.meta),
+    }
+}
+
+/// The item in a line: of the conversation, whatever version wrote it.
+fn item(line: &Value) -> Option<&Value> {
+    match line.get("payload") {
+        Some(payload) => Some(payload).filter(|_| text_of(line, "type") == Some("response_item")),
+        None => Some(line).filter(|line| text_of(line, "type").is_some()),
+    }
+}
+
+/// The directory that the program tells the model, in a file whose first line does not name it.
+pub(super) fn directory(line: &[u8]) -> Option<PathBuf> {
+    if !has(line, b"<environment_context>") {
+        return None;
+    }
+    let line: Value = serde_json::from_slice(line).ok()?;
+    directory_said(item(&line)?)
+}
+
+fn directory_said(item: &Value) -> Option<PathBuf> {
+    let blocks = item.get("content")?.as_array()?;
+    let said = |text: &str| {
+        let rest = text.trim_start().strip_prefix("<environment_context>")?;
+        let marked = rest.split_once("<cwd>").and_then(|(_, rest)| rest.split_once("</cwd>"));
+        let (path, _) = marked.or_else(|| rest.split_once("directory: ")?.1.split_once('\n'))?;
+        Some(PathBuf::from(path.trim())).filter(|path| path.is_absolute())
+    };
+    blocks.iter().filter_map(|block| text_of(block, "text")).find_map(said)
 }
 
 /// Whether a line is the first one of a Codex file.
@@ -77,7 +116,8 @@ pub(super) fn time(line: &[u8]) -> Option<&str> {
 
 /// Whether a line is an answer of the model.
 pub(super) fn is_answer(line: &[u8]) -> bool {
-    has(line, b"\"response_item\"") && has(line, b"\"message\"") && has(line, b"\"assistant\"")
+    let is_item = has(line, b"\"response_item\"") || !has(line, b"\"payload\"");
+    is_item && has(line, b"\"message\"") && has(line, b"\"assistant\"")
 }
 
 /// The text of a user message; `None` for other lines.
@@ -87,15 +127,12 @@ pub(super) fn prompt(line: &[u8]) -> Option<String> {
         return None;
     }
     let value: Value = serde_json::from_slice(line).ok()?;
-    let item = value.get("payload")?;
-    if text_of(&value, "type") != Some("response_item") || text_of(item, "role") != Some("user") {
-        return None;
-    }
+    let item = item(&value).filter(|item| text_of(item, "role") == Some("user"))?;
     let blocks = item.get("content")?.as_array()?;
     blocks
         .iter()
         .filter_map(|block| text_of(block, "text"))
-        .find(|text| !is_of_program(text))
+        .find(|text| !is_of_program(text) && command_run(text).is_none())
         .map(|text| request(text).to_owned())
 }
 
@@ -144,7 +181,12 @@ impl Reader {
         if let Some(time) = text_of(line, "timestamp").and_then(millis) {
             self.time = time;
         }
-        let Some(payload) = line.get("payload") else { return };
+        let Some(payload) = line.get("payload") else {
+            return match self.cwd {
+                None => self.old_first(line),
+                Some(_) => item(line).into_iter().for_each(|item| self.item(item)),
+            };
+        };
         match text_of(line, "type").unwrap_or_default() {
             // A fork has the lines of its parent after its own.
             "session_meta" if self.cwd.is_none() => {
@@ -161,6 +203,20 @@ impl Reader {
             "compacted" => self.compacted(payload),
             "event_msg" => self.event(payload),
             _ => {}
+        }
+    }
+
+    /// Handles a line of a file of 2025 until the directory is known.
+    fn old_first(&mut self, line: &Value) {
+        match item(line) {
+            Some(item) => {
+                self.cwd = directory_said(item);
+                self.item(item);
+            }
+            None => {
+                text_of(line, "id").unwrap_or_default().clone_into(&mut self.id);
+                "openai".clone_into(&mut self.provider);
+            }
         }
     }
 
@@ -198,6 +254,13 @@ impl Reader {
             }
             "user" => {
                 let mut blocks = self.draft.blocks(content);
+                if let [Block::Text { text, .. }] = blocks.as_slice()
+                    && let Some(run) = command_run(text)
+                {
+                    self.leaf = Some(self.draft.command(id, self.leaf, self.time, run));
+                    self.answer = None;
+                    return;
+                }
                 blocks.retain(|block| block.as_text().is_none_or(|text| !is_of_program(text)));
                 if blocks.is_empty() {
                     return;
@@ -345,6 +408,17 @@ fn usage(last: &Value) -> Usage {
         total_tokens: number_of(last, "total_tokens"),
         ..Usage::default()
     }
+}
+
+/// A command that the user ran, from the text about it for the model.
+fn command_run(text: &str) -> Option<CommandRun> {
+    let rest = text.trim_start().strip_prefix("<user_shell_command>")?;
+    let (command, rest) = rest.split_once("<command>")?.1.split_once("</command>")?;
+    let result = rest.split_once("<result>").map_or("", |(_, rest)| rest);
+    let result = result.rsplit_once("</result>").map_or(result, |(result, _)| result);
+    let (head, output) = result.split_once("Output:\n").unwrap_or((result, ""));
+    let code = head.split_once("Exit code: ").and_then(|(_, rest)| rest.lines().next()?.trim().parse().ok());
+    Some((command.trim().to_owned(), output.trim_end().to_owned(), code))
 }
 
 /// The output of a command, and whether it failed: older versions wrote JSON, later ones a heading.

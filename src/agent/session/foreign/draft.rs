@@ -7,13 +7,17 @@ use std::sync::Arc;
 use super::content::Shape;
 use crate::session::entry::{Body, Entry};
 use tau_protocol::message::{
-    AssistantMessage, Block, Message, StopReason, ToolResultMessage, Usage, UserContent, UserMessage,
+    AssistantMessage, BashExecution, Block, Message, StopReason, ToolResultMessage, Usage, UserContent,
+    UserMessage,
 };
 use tau_protocol::model::Api;
 use tau_tools::{Content, Details};
 
 /// The maximum length of another program's id that is used unchanged.
 const LONGEST_ID: usize = 128;
+
+/// A command that the user ran: its line, its output, and its exit code if that is known.
+pub(super) type CommandRun = (String, String, Option<i32>);
 
 /// The index of an entry in the draft.
 pub(super) type At = usize;
@@ -75,6 +79,23 @@ impl Draft {
         let content = content_of(blocks);
         let message = Message::User(UserMessage { content, attachments: Vec::new(), timestamp: time });
         self.add(id, parent, time, Body::Message { message: message.into() })
+    }
+
+    /// Adds a command that the user ran.
+    pub(super) fn command(&mut self, id: &str, parent: Option<At>, time: i64, run: CommandRun) -> At {
+        let (command, output, exit_code) = run;
+        let run = BashExecution {
+            command,
+            output,
+            exit_code,
+            cancelled: false,
+            truncated: false,
+            full_output_path: None,
+            exclude_from_context: false,
+            blocked: None,
+            timestamp: time,
+        };
+        self.add(id, parent, time, Body::Message { message: Message::BashExecution(run).into() })
     }
 
     /// Adds text for the model that the user did not write, such as what an editor adds to a prompt.

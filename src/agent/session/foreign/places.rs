@@ -4,8 +4,11 @@
 //! are not counted. Only the fields that lists need are read.
 
 use crate::settings::local_zone::local_zone;
+use crate::settings::other_folders::named_folder;
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -48,9 +51,8 @@ pub struct ForeignPlaces {
 impl ForeignPlaces {
     /// The places in this environment. Files in `own`, the folder of tau's sessions, are tau's.
     pub fn of(home: Option<&Path>, env: &dyn Fn(&str) -> Option<OsString>, own: &Path) -> Self {
-        let named = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let place = |name: &str, usual: &str, folder: &str| {
-            let base = named(name).or_else(|| home.map(|home| home.join(usual)))?;
+            let base = named_folder(name, env).or_else(|| home.map(|home| home.join(usual)))?;
             Some(base.join(folder)).filter(|place| !own.starts_with(place) && !place.starts_with(own))
         };
         ForeignPlaces {
@@ -76,27 +78,16 @@ impl ForeignPlaces {
     pub(in crate::session) fn listed(&self, cwd: Option<&Path>) -> Vec<Listed> {
         let mut found = Vec::new();
         for (root, origin) in self.roots() {
-            let files = match origin {
+            let of =
+                |files: Vec<ListedFile>| files.into_iter().map(|file| Listed::new(file, origin)).collect();
+            found.extend::<Vec<Listed>>(match origin {
                 Claude => claude_files(root, cwd),
-                Codex => files_below(root, CODEX_DEPTH),
-                Opencode => {
-                    found.extend(opencode::rows(root, cwd).into_iter().map(of_row));
-                    continue;
-                }
-                _ => list::files(root, cwd),
-            };
-            found.extend(files.into_iter().map(|file| Listed::new(file, origin)));
+                Codex => of(files_below(root, CODEX_DEPTH)),
+                Opencode => opencode::rows(root, cwd).into_iter().map(of_row).collect(),
+                _ => of(list::files(root, cwd)),
+            });
         }
         found
-    }
-
-    /// The number of sessions of a directory.
-    pub fn count(&self, cwd: &Path) -> usize {
-        let is_listed = |listed: &Listed| match &listed.row {
-            Some(_) => true,
-            None => row(&listed.file, listed.origin).is_some_and(|row| row.cwd == cwd),
-        };
-        self.listed(Some(cwd)).iter().filter(|listed| is_listed(listed)).count()
     }
 
     /// The reasons that keep sessions out of lists, in sentences.
@@ -107,7 +98,7 @@ impl ForeignPlaces {
     /// The sessions whose id is `id`, begins or ends with it; an exact match is returned alone.
     pub fn with_id(&self, id: &str) -> Vec<(PathBuf, SessionOrigin)> {
         let (mut found, wanted) = (Vec::new(), id.to_ascii_lowercase());
-        for Listed { file, origin, row: ready } in self.listed(None) {
+        for Listed { file, origin, row: ready, .. } in self.listed(None) {
             let name = file.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             // Names end with the id, unless the file was renamed; then the lines have it.
             let known = match (origin, name.get(name.len().saturating_sub(UUID)..)) {
@@ -175,7 +166,7 @@ fn of_row(row: SessionRow) -> Listed {
     let millis = u64::try_from(row.modified).unwrap_or_default();
     let modified = UNIX_EPOCH.checked_add(Duration::from_millis(millis)).unwrap_or(UNIX_EPOCH);
     let file = ListedFile { path: row.path.clone(), modified, size: row.size };
-    Listed { file, origin: row.source, row: Some(row) }
+    Listed { origin: row.source, row: Some(row), ..Listed::new(file, Opencode) }
 }
 
 /// The name of the folder in which Claude Code keeps the sessions of a directory.
@@ -186,58 +177,48 @@ fn claude_name(cwd: &Path) -> String {
     text.encode_utf16().map(|unit| plain(unit).unwrap_or('-')).collect()
 }
 
-fn claude_files(root: &Path, cwd: Option<&Path>) -> Vec<ListedFile> {
-    let mut files = Vec::new();
+/// The files of Claude Code. That of a folder which is a link under the name of `cwd` is of this directory, whatever
+/// the one in its lines: the program resumes it there.
+fn claude_files(root: &Path, cwd: Option<&Path>) -> Vec<Listed> {
     let own = cwd.map(claude_name);
-    for folder in folders(root) {
+    let is_own = |folder: &PathBuf| {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        let is_own = |own: &String| match own.get(..LONGEST_NAME) {
+        own.as_ref().is_none_or(|own| match own.get(..LONGEST_NAME) {
             // The end of a long name is a hash.
             Some(start) => name.starts_with(start),
             None => *own == name,
-        };
-        if own.as_ref().is_none_or(is_own) {
-            take_files(&folder, &mut files);
-        }
-    }
-    // Helpers have their own files there.
-    let is_helper = |file: &ListedFile| {
-        file.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"))
+        })
     };
-    files.retain(|file| !is_helper(file));
-    files
+    let mut found = Vec::new();
+    for folder in distinct(list::read_dir(root, &mut Vec::new()).into_iter().filter(is_own).collect()) {
+        let mut files = Vec::new();
+        list::read_dir(&folder, &mut files);
+        // Helpers have their own files there.
+        files
+            .retain(|file| !file.path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"agent-")));
+        let linked = cwd.filter(|_| folder.is_symlink());
+        let listed = |file| Listed { cwd: linked.map(Path::to_owned), ..Listed::new(file, Claude) };
+        found.extend(files.into_iter().map(listed));
+    }
+    found
 }
 
 fn files_below(root: &Path, depth: usize) -> Vec<ListedFile> {
     let (mut files, mut level) = (Vec::new(), vec![root.to_owned()]);
     for _ in 0..=depth {
-        level.iter().for_each(|folder| take_files(folder, &mut files));
-        level = level.iter().flat_map(|folder| folders(folder)).collect();
+        level = distinct(level.iter().flat_map(|folder| list::read_dir(folder, &mut files)).collect());
     }
     files
 }
 
-fn folders(root: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
-    // A link could lead back.
-    entries
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .map(|entry| entry.path())
-        .collect()
-}
-
-fn take_files(folder: &Path, files: &mut Vec<ListedFile>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.extension().is_none_or(|end| end != "jsonl") {
-            continue;
-        }
-        let Ok(metadata) = entry.metadata() else { continue };
-        if metadata.is_file() {
-            let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
-            files.push(ListedFile { path, modified, size: metadata.len() });
-        }
+/// The folders without links to others of them.
+fn distinct(mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
+    if folders.iter().any(|folder| folder.is_symlink()) {
+        folders.sort_by_key(|folder| folder.is_symlink());
+        let mut seen: HashSet<PathBuf> = HashSet::new();
+        folders.retain(|folder| folder.canonicalize().is_ok_and(|real| seen.insert(real)));
     }
+    folders
 }
 
 /// The directory that a session ran in.
@@ -270,6 +251,7 @@ pub(in crate::session) fn row(file: &ListedFile, origin: SessionOrigin) -> Optio
     {
         seen.name = Some(name);
     }
+    seen.name = seen.name.or(seen.summary).filter(|name| !name.trim().is_empty());
     if seen.is_helper || seen.first_prompt.is_none() && seen.name.is_none() {
         return None;
     }
@@ -284,7 +266,7 @@ pub(in crate::session) fn row(file: &ListedFile, origin: SessionOrigin) -> Optio
         id: seen.id,
         source: origin,
         cwd: seen.cwd?,
-        name: seen.name.filter(|name| !name.trim().is_empty()),
+        name: seen.name,
         first_prompt: seen.first_prompt.unwrap_or_default(),
         created: seen.created.unwrap_or(changed),
         modified: seen.latest.unwrap_or(changed),
@@ -300,6 +282,8 @@ struct Seen {
     id: String,
     cwd: Option<PathBuf>,
     name: Option<String>,
+    /// A summary, which is the name if there is no other.
+    summary: Option<String>,
     first_prompt: Option<String>,
     created: Option<i64>,
     latest: Option<i64>,
@@ -363,11 +347,15 @@ struct ClaudeSession {
     answer: String,
     /// Whether the previous message announces a command for the program itself.
     is_announced: bool,
+    summaries: claude::Summaries,
 }
 
 impl Look for ClaudeSession {
     fn line(&mut self, line: &[u8]) {
         let Some(glance) = claude::Glance::of(line) else { return };
+        let summary =
+            glance.leaf_uuid.as_deref().zip(glance.summary.as_ref().and_then(serde_json::Value::as_str));
+        self.seen.summary = self.summaries.of_line(glance.uuid.as_deref(), summary);
         if let Some(time) = &glance.timestamp {
             self.seen.time(time);
         }
@@ -419,8 +407,12 @@ impl Look for CodexSession {
             self.seen.is_helper =
                 meta.source.get("subagent").is_some() || meta.source.get("sub_agent").is_some();
             self.seen.time(&meta.timestamp);
-            (self.seen.id, self.seen.cwd) = (meta.id, Some(meta.cwd));
+            (self.seen.id, self.seen.cwd) =
+                (meta.id, Some(meta.cwd).filter(|cwd| !cwd.as_os_str().is_empty()));
             return;
+        }
+        if self.seen.cwd.is_none() {
+            self.seen.cwd = codex::directory(line);
         }
         if let Some(time) = codex::time(line) {
             self.seen.time(time);
@@ -438,108 +430,4 @@ impl Look for CodexSession {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tau_protocol::session_row::SessionOrigin;
-
-    fn listed(lines: &[String]) -> Option<SessionRow> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("0b5e1c2a-0000-4000-8000-000000000001.jsonl");
-        std::fs::write(&path, lines.join("\n") + "\n").unwrap();
-        row_of(&path, SessionOrigin::Claude)
-    }
-
-    fn said(content: &serde_json::Value, is_meta: bool) -> String {
-        serde_json::json!({
-            "type": "user", "sessionId": "s", "cwd": "/w", "uuid": "u", "isMeta": is_meta,
-            "timestamp": "2026-03-02T09:00:01.000Z", "message": {"role": "user", "content": content},
-        })
-        .to_string()
-    }
-
-    #[test]
-    fn a_first_prompt_of_any_size_is_the_title() {
-        let picture = serde_json::json!({
-            "type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A".repeat(3 << 20)}
-        });
-        let prompt = serde_json::json!([{"type": "text", "text": "what is wrong here"}, picture]);
-        for later in [0, 2000] {
-            let mut lines = vec![said(&prompt, false)];
-            lines.extend((0..later).map(|number| said(&format!("later {number}").into(), false)));
-            let row = listed(&lines).expect("it is listed");
-            assert_eq!(row.first_prompt, "what is wrong here");
-        }
-    }
-
-    #[test]
-    fn commands_of_the_program_and_its_notes_are_no_titles() {
-        let caveat = "<local-command-caveat>Caveat: The messages below were generated</local-command-caveat>";
-        let command = |name: &str| {
-            format!("<command-name>/{name}</command-name>\n<command-message>{name}</command-message>")
-        };
-        let own = |name: &str| {
-            format!("<command-message>{name}</command-message>\n<command-name>/{name}</command-name>")
-        };
-        for (before, title) in [
-            (vec![said(&caveat.into(), true), said(&command("zap").into(), false)], "continue"),
-            (vec![said(&command("clear").into(), false)], "continue"),
-            (vec![said(&own("ship").into(), false)], "/ship"),
-            (
-                vec![
-                    said(&caveat.into(), true),
-                    said(&command("zap").into(), false),
-                    said(&"<local-command-stdout></local-command-stdout>".into(), false),
-                    said(&own("ship").into(), false),
-                ],
-                "/ship",
-            ),
-            (
-                vec![said(
-                    &serde_json::json!([
-                        {"type": "text", "text": "<ide_opened_file>The user opened x.rs</ide_opened_file>"},
-                        {"type": "text", "text": "<system-reminder>be nice</system-reminder>\nrepair it"},
-                    ]),
-                    false,
-                )],
-                "repair it",
-            ),
-        ] {
-            let lines: Vec<String> = before.into_iter().chain([said(&"continue".into(), false)]).collect();
-            assert_eq!(listed(&lines).unwrap().first_prompt, title);
-        }
-    }
-
-    #[test]
-    fn folders_of_claude_code_are_named_in_units_of_utf_16() {
-        for (cwd, name) in [("/w/a.b", "-w-a-b"), ("/w/é", "-w--"), ("/w/🚀 é.x", "-w------x")] {
-            assert_eq!(claude_name(Path::new(cwd)), name, "{cwd}");
-        }
-    }
-
-    #[test]
-    fn sessions_of_codex_have_their_names() {
-        let home = tempfile::tempdir().unwrap();
-        let folder = home.path().join("sessions/2026/03/02");
-        std::fs::create_dir_all(&folder).unwrap();
-        let id = "01a21eb7-9d44-7920-898e-dd8c7a55cbce";
-        let path = folder.join(format!("rollout-2026-03-02T09-00-00-{id}.jsonl"));
-        let text = |text: &str| serde_json::json!({"type": "input_text", "text": text});
-        let meta = serde_json::json!({"type": "session_meta", "timestamp": "2026-03-02T09:00:00Z",
-            "payload": {"id": id, "cwd": "/w", "timestamp": "2026-03-02T09:00:00Z"}});
-        let prompt = serde_json::json!({"type": "response_item", "timestamp": "2026-03-02T09:00:01Z", "payload": {
-        "type": "message", "role": "user", "content": [
-            text("<image name=[Image #1] path=\"a.png\">"), text("</image>"),
-            text("# Context from my IDE setup:\n\n## Open tabs:\n- a.rs\n\n## My request for Codex:\nlook at it"),
-        ]}});
-        std::fs::write(&path, format!("{meta}\n{prompt}\n")).unwrap();
-        let row = || row_of(&path, SessionOrigin::Codex).unwrap();
-        assert_eq!((row().name, row().first_prompt.as_str()), (None, "look at it"));
-        let named = |name: &str| format!("{{\"id\":\"{id}\",\"thread_name\":\"{name}\"}}\n");
-        std::fs::write(
-            home.path().join("session_index.jsonl"),
-            named("first") + &named("Puffin talk") + "torn",
-        )
-        .unwrap();
-        assert_eq!(row().name.as_deref(), Some("Puffin talk"));
-    }
-}
+mod tests;

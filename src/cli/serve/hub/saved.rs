@@ -1,53 +1,25 @@
 //! The saved sessions: tau's own, and those of other agents.
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 
 use super::{Hub, blocking, no_session};
 use crate::compose::session_lookup::places;
 use crate::serve::problem::Problem;
-use tau_agent::session::all::list_all;
-use tau_agent::session::index::SessionIndex;
-use tau_agent::session::{foreign, is_session_id, list};
+use tau_agent::session::foreign::places::ForeignPlaces;
+use tau_agent::session::{all, foreign, is_session_id, list};
 use tau_protocol::session_row::{SessionOrigin, SessionRow};
 
 impl Hub {
     /// The saved sessions, newest first; of `cwd`, or all.
     pub async fn saved(&self, cwd: Option<PathBuf>) -> Result<Vec<SessionRow>, Problem> {
         let (root, index) = (self.root.clone(), self.setup.paths.session_index());
-        blocking(move || {
-            let (mut rows, mut known) = (Vec::new(), SessionIndex::load(&index));
-            list::list_known(&root, cwd.as_deref(), &mut known, &mut |row| {
-                rows.push(row);
-                true
-            });
-            if let Err(error) = known.save(&index) {
-                tracing::warn!(%error, "the index of sessions could not be written");
-            }
-            rows
-        })
-        .await
+        blocking(move || all::rows(&root, &ForeignPlaces::default(), cwd.as_deref(), &index)).await
     }
 
     /// Like [`Hub::saved`], with the sessions of other agents that were not continued here.
     pub async fn saved_by_all(&self, cwd: Option<PathBuf>) -> Result<Vec<SessionRow>, Problem> {
         let (root, index) = (self.root.clone(), self.setup.paths.session_index());
-        blocking(move || {
-            let (mut rows, mut known) = (Vec::new(), SessionIndex::load(&index));
-            list_all(&root, &places(&root), cwd.as_deref(), &mut known, &mut |row| {
-                rows.push(row);
-                true
-            });
-            if let Err(error) = known.save(&index) {
-                tracing::warn!(%error, "the index of sessions could not be written");
-            }
-            // A copy has the id of the session that it continues.
-            let own: HashSet<String> =
-                rows.iter().filter(|row| !row.source.is_foreign()).map(|row| row.id.clone()).collect();
-            rows.retain(|row| !row.source.is_foreign() || !own.contains(&row.id));
-            rows
-        })
-        .await
+        blocking(move || all::rows_once(&root, &places(&root), cwd.as_deref(), &index)).await
     }
 
     /// The session of another agent with this id.

@@ -1,0 +1,166 @@
+//! Tests the rows of other agents' sessions.
+
+use super::*;
+use tau_protocol::message::Message;
+use tau_protocol::session_row::SessionOrigin;
+
+fn listed(lines: &[String]) -> Option<SessionRow> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("0b5e1c2a-0000-4000-8000-000000000001.jsonl");
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    row_of(&path, SessionOrigin::Claude)
+}
+
+fn said(content: &serde_json::Value, is_meta: bool) -> String {
+    serde_json::json!({
+        "type": "user", "sessionId": "s", "cwd": "/w", "uuid": "u", "isMeta": is_meta,
+        "timestamp": "2026-03-02T09:00:01.000Z", "message": {"role": "user", "content": content},
+    })
+    .to_string()
+}
+
+#[test]
+fn a_first_prompt_of_any_size_is_the_title() {
+    let picture = serde_json::json!({
+        "type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A".repeat(3 << 20)}
+    });
+    let prompt = serde_json::json!([{"type": "text", "text": "what is wrong here"}, picture]);
+    for later in [0, 2000] {
+        let mut lines = vec![said(&prompt, false)];
+        lines.extend((0..later).map(|number| said(&format!("later {number}").into(), false)));
+        let row = listed(&lines).expect("it is listed");
+        assert_eq!(row.first_prompt, "what is wrong here");
+    }
+}
+
+#[test]
+fn commands_of_the_program_and_its_notes_are_no_titles() {
+    let caveat = "<local-command-caveat>Caveat: The messages below were generated</local-command-caveat>";
+    let command = |name: &str| {
+        format!("<command-name>/{name}</command-name>\n<command-message>{name}</command-message>")
+    };
+    let own = |name: &str| {
+        format!("<command-message>{name}</command-message>\n<command-name>/{name}</command-name>")
+    };
+    for (before, title) in [
+        (vec![said(&caveat.into(), true), said(&command("zap").into(), false)], "continue"),
+        (vec![said(&command("clear").into(), false)], "continue"),
+        (vec![said(&own("ship").into(), false)], "/ship"),
+        (
+            vec![
+                said(&caveat.into(), true),
+                said(&command("zap").into(), false),
+                said(&"<local-command-stdout></local-command-stdout>".into(), false),
+                said(&own("ship").into(), false),
+            ],
+            "/ship",
+        ),
+        (
+            vec![said(
+                &serde_json::json!([
+                    {"type": "text", "text": "<ide_opened_file>The user opened x.rs</ide_opened_file>"},
+                    {"type": "text", "text": "<system-reminder>be nice</system-reminder>\nrepair it"},
+                ]),
+                false,
+            )],
+            "repair it",
+        ),
+    ] {
+        let lines: Vec<String> = before.into_iter().chain([said(&"continue".into(), false)]).collect();
+        assert_eq!(listed(&lines).unwrap().first_prompt, title);
+    }
+}
+
+#[test]
+fn folders_of_claude_code_are_named_in_units_of_utf_16() {
+    for (cwd, name) in [("/w/a.b", "-w-a-b"), ("/w/é", "-w--"), ("/w/🚀 é.x", "-w------x")] {
+        assert_eq!(claude_name(Path::new(cwd)), name, "{cwd}");
+    }
+}
+
+#[test]
+fn sessions_of_codex_have_their_names() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("sessions/2026/03/02");
+    std::fs::create_dir_all(&folder).unwrap();
+    let id = "01a21eb7-9d44-7920-898e-dd8c7a55cbce";
+    let path = folder.join(format!("rollout-2026-03-02T09-00-00-{id}.jsonl"));
+    let text = |text: &str| serde_json::json!({"type": "input_text", "text": text});
+    let meta = serde_json::json!({"type": "session_meta", "timestamp": "2026-03-02T09:00:00Z",
+        "payload": {"id": id, "cwd": "/w", "timestamp": "2026-03-02T09:00:00Z"}});
+    let prompt = serde_json::json!({"type": "response_item", "timestamp": "2026-03-02T09:00:01Z", "payload": {
+    "type": "message", "role": "user", "content": [
+        text("<image name=[Image #1] path=\"a.png\">"), text("</image>"),
+        text("# Context from my IDE setup:\n\n## Open tabs:\n- a.rs\n\n## My request for Codex:\nlook at it"),
+    ]}});
+    std::fs::write(&path, format!("{meta}\n{prompt}\n")).unwrap();
+    let row = || row_of(&path, SessionOrigin::Codex).unwrap();
+    assert_eq!((row().name, row().first_prompt.as_str()), (None, "look at it"));
+    let named = |name: &str| format!("{{\"id\":\"{id}\",\"thread_name\":\"{name}\"}}\n");
+    std::fs::write(home.path().join("session_index.jsonl"), named("first") + &named("Puffin talk") + "torn")
+        .unwrap();
+    assert_eq!(row().name.as_deref(), Some("Puffin talk"));
+}
+
+#[test]
+fn folders_that_are_links_are_listed() {
+    let home = tempfile::tempdir().unwrap();
+    let (claude, codex) = (home.path().join("projects"), home.path().join("sessions"));
+    let moved = home.path().join("moved");
+    for folder in [&claude.join("-w"), &codex.join("2026"), &moved.join("27")] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
+    std::fs::write(claude.join("-w/a.jsonl"), said(&"hello".into(), false) + "\n").unwrap();
+    std::fs::write(moved.join("27/rollout.jsonl"), "").unwrap();
+    let link = |to: &Path, from: &Path| std::os::unix::fs::symlink(to, from).unwrap();
+    link(Path::new("-w"), &claude.join("-other"));
+    link(&moved, &codex.join("2026/11"));
+    link(&codex, &codex.join("loop"));
+    assert_eq!(files_below(&codex, CODEX_DEPTH).len(), 1, "once, whatever leads there");
+    let all = claude_files(&claude, None);
+    assert_eq!(all.iter().map(|listed| listed.cwd.clone()).collect::<Vec<_>>(), [None]);
+    // The program resumes it in the directory that the link is named for.
+    let other = Path::new("/other");
+    let linked = claude_files(&claude, Some(other));
+    assert_eq!(linked.iter().map(|listed| listed.cwd.as_deref()).collect::<Vec<_>>(), [Some(other)]);
+}
+
+#[test]
+fn what_older_versions_wrote_is_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let summary = |of: &str, text: &str| {
+        format!("{{\"type\":\"summary\",\"summary\":\"{text}\",\"leafUuid\":\"{of}\"}}")
+    };
+    let lines = [summary("elsewhere", "Of another"), summary("u", "Repairs"), said(&"hello".into(), false)];
+    assert_eq!(listed(&lines).unwrap().name.as_deref(), Some("Repairs"));
+    assert_eq!(listed(&lines[2..]).unwrap().name, None);
+    let codex = folder.path().join("rollout.jsonl");
+    let text = |role: &str, kind: &str, text: &str| {
+        serde_json::json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]})
+            .to_string()
+    };
+    let lines = [
+        r#"{"id":"cb","timestamp":"2025-05-20T10:00:00Z","instructions":null,"git":{}}"#.to_owned(),
+        text("user", "input_text", "<environment_context>\n<cwd>/w</cwd></environment_context>"),
+        r#"{"record_type":"state"}"#.to_owned(),
+        text(
+            "user",
+            "input_text",
+            "<user_shell_command>\n<command>\nls\n</command>\n<result>\nExit code: 2\nOutput:\na\n\n</result>",
+        ),
+        text("user", "input_text", "an old question"),
+        text("assistant", "output_text", "an old answer"),
+    ];
+    std::fs::write(&codex, lines.join("\n")).unwrap();
+    assert_eq!(super::super::sniff::sniff(&codex), Some(SessionOrigin::Codex));
+    let row = row_of(&codex, SessionOrigin::Codex).unwrap();
+    assert_eq!((row.id.as_str(), row.cwd.as_path()), ("cb", Path::new("/w")));
+    assert_eq!((row.first_prompt.as_str(), row.messages), ("an old question", 2));
+    let session = crate::session::Session::original(&codex, SessionOrigin::Codex).unwrap();
+    let messages = session.context().messages;
+    let Some(Message::BashExecution(run)) = messages.first().map(AsRef::as_ref) else {
+        panic!("{messages:?}")
+    };
+    assert_eq!((run.command.as_str(), run.output.as_str(), run.exit_code), ("ls", "a", Some(2)));
+    assert_eq!(messages.len(), 3);
+}
