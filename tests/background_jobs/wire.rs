@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout};
+use tokio::process::{Child, ChildStdout, Command};
 
 use super::{Home, bash};
 use crate::support::processes::{alive, gone, rare_sleep};
@@ -24,6 +24,11 @@ impl Client {
     pub(crate) fn start_with(home: &Home, arguments: &[&str]) -> Self {
         let mut command = home.tau(&["--mode", "rpc"]);
         command.args(arguments);
+        Self::of(command)
+    }
+
+    /// The client of this program.
+    pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Client { child, lines }

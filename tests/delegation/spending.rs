@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{Asked, Home, delegate};
+use crate::background_jobs::wire::Client;
 use crate::support::program::{calls_all, run, says_using};
 use crate::support::server::Act;
 
@@ -53,4 +54,34 @@ async fn what_helpers_cost_counts_in_the_limit_of_the_session() {
     assert_eq!(home.of_helpers().len(), 2);
     let ended = home.print(&["-c", "more"]).await;
     assert_eq!((ended.code, home.asked().len()), (5, 3), "{}", ended.err);
+}
+
+#[tokio::test]
+async fn nothing_is_asked_above_the_limit_and_every_request_counts() {
+    let summarizes = |asked: &Asked| asked.system().contains("summar");
+    let home = home("session_cost = 1.25", move |asked| {
+        if summarizes(asked) { says_using("", 350) } else { says_using("done", 600) }
+    })
+    .await;
+    let ended = home.print(&["first"]).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let mut client = Client::of(home.tau(&["--mode", "rpc", "-c"]));
+    // A summary that is empty is asked for once more; both have their price.
+    let failed = client.ask(json!({ "id": "1", "type": "compact" })).await;
+    assert!(failed["error"].as_str().unwrap().contains("an empty summary"), "{failed}");
+    let stats = client.ask(json!({ "id": "2", "type": "get_session_stats" })).await;
+    assert_eq!((&stats["data"]["cost"], home.asked().len()), (&json!(1.3), 3), "{stats}");
+    let reached = "this session has cost $1.3000; session_cost allows $1.25";
+    let failed = client.ask(json!({ "id": "3", "type": "compact" })).await;
+    assert!(failed["error"].as_str().unwrap().contains(reached), "{failed}");
+    client.send(json!({ "id": "s", "type": "side_question", "message": "And?" })).await;
+    let ended = client.record("the end", |record| record["type"] == "side_answer_ended").await;
+    assert_eq!(ended["error"], reached);
+    client.child.kill().await.unwrap();
+    let ended = home.print(&["-c", "more"]).await;
+    assert!(ended.code == 5 && ended.err.contains(reached), "{}", ended.err);
+    assert_eq!(home.asked().len(), 3);
+    let spent = std::fs::read_to_string(home.config().join("logs/spending.log")).unwrap();
+    let spent: f64 = spent.lines().map(|line| line.split(' ').nth(1).unwrap().parse::<f64>().unwrap()).sum();
+    assert!((spent - 1.3).abs() < 1e-6, "{spent}");
 }

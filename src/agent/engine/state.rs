@@ -162,8 +162,6 @@ pub(crate) struct Engine {
     pub(crate) current: Current,
     pub(crate) pending: Pending,
     pub(crate) meters: RunMeters,
-    /// The cost of the session before the current run, in US dollars.
-    pub(crate) spent: f64,
     /// Whether requests that failed for a transient reason are retried.
     pub(crate) auto_retry: bool,
     /// The model and the size of the context for which compaction last failed.
@@ -259,7 +257,6 @@ impl Engine {
             current: Current::default(),
             pending: Pending::default(),
             meters: RunMeters::default(),
-            spent: 0.0,
             auto_retry: true,
             uncompactable: None,
             save_failed: false,

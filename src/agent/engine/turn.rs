@@ -21,6 +21,7 @@ use crate::engine::base::call_titles::ArrivingTitles;
 use crate::engine::base::clock::now;
 use crate::engine::base::retry::{AfterFailure, Retries};
 use crate::engine::calls::tool_calls;
+use crate::engine::queries::session_usage;
 use crate::provider::assemble::Assembler;
 use crate::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
 use tau_protocol::event::{Delta, NoticeLevel, RunEvent, TurnEvent};
@@ -207,7 +208,7 @@ impl Turn<'_, '_> {
         }
         let messages = self.run.engine.config.session.context().messages;
         let Some(parts) = RefusedParts::of(failure, &messages, &attempt.model) else { return false };
-        self.run.engine.meters.used.spend(&attempt.assembler.usage());
+        session_usage::spend(self.run.engine, attempt.assembler.usage());
         self.refused = Some((failure.clone(), parts));
         self.sent_without = true;
         true
@@ -275,7 +276,7 @@ impl Turn<'_, '_> {
             self.end_partial(attempt, &error_message).await;
         } else {
             // A request costs money even if its answer never became a message.
-            self.run.engine.meters.used.spend(&attempt.assembler.usage());
+            session_usage::spend(self.run.engine, attempt.assembler.usage());
         }
         keep(self.run.engine, delay_ms);
         self.wait(delay_ms, error_message).await
@@ -312,6 +313,8 @@ impl Turn<'_, '_> {
         self.end_retry(Some(&failure.to_string()));
         if attempt.begun {
             self.end_partial(attempt, &failure.to_string()).await;
+        } else {
+            session_usage::spend(self.run.engine, attempt.assembler.usage());
         }
         match compact::on_overflow(self.run.engine).await {
             CompactionEnd::Done => None,

@@ -3,11 +3,11 @@
 //! Failed and repeated requests count too. What a helper uses counts in its parent's run as well: the limits of
 //! a run are limits of the whole tree.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::spending::RunSpending;
+use super::spending::SessionSpending;
 use tau_protocol::message::Usage;
 use tau_protocol::run::{RunEnd, RunLimits};
 use tau_tools::counted::counted;
@@ -21,8 +21,8 @@ struct MeterState {
     used: Mutex<Used>,
     /// The run that asked for this one.
     above: Option<Meter>,
-    /// The limits of the session and of 24 hours; on the topmost meter.
-    spending: OnceLock<RunSpending>,
+    /// What the session has cost before, and the limits of the session and of 24 hours; on the topmost meter.
+    spending: Option<SessionSpending>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,7 +34,24 @@ struct Used {
     limits: RunLimits,
 }
 
+impl Used {
+    /// Whether this limit of a tree of runs is reached.
+    fn has_reached(&self, end: RunEnd) -> bool {
+        let Used { usage, limits, .. } = self;
+        match end {
+            RunEnd::Dollars => limits.dollars.is_some_and(|most| usage.cost.total >= most),
+            RunEnd::Tokens => limits.tokens.is_some_and(|most| tokens(usage) >= most),
+            RunEnd::Turns | RunEnd::Time | RunEnd::Repeats | RunEnd::Rounds | RunEnd::GivenUp => false,
+        }
+    }
+}
+
 impl Meter {
+    /// The meter of a run of a session.
+    pub(crate) fn of_session(spending: SessionSpending) -> Self {
+        Meter(Arc::new(MeterState { spending: Some(spending), ..MeterState::default() }))
+    }
+
     /// The meter of a helper's run.
     pub(crate) fn below(above: &Meter) -> Self {
         Meter(Arc::new(MeterState { above: Some(above.clone()), ..MeterState::default() }))
@@ -49,7 +66,7 @@ impl Meter {
     pub(crate) fn spend(&self, usage: &Usage) {
         for meter in self.chain() {
             meter.0.used.lock().usage.add(usage);
-            if let Some(spending) = meter.0.spending.get() {
+            if let Some(spending) = &meter.0.spending {
                 spending.add(usage.cost.total);
             }
         }
@@ -60,16 +77,21 @@ impl Meter {
         self.chain().for_each(|meter| meter.0.used.lock().usage.add(usage));
     }
 
-    /// Applies limits of the session and of 24 hours, also to helpers.
-    pub(crate) fn limit_spending(&self, spending: RunSpending) {
-        let _ = self.0.spending.set(spending);
+    /// What the session has cost, with this run.
+    pub(crate) fn of_whole_session(&self) -> f64 {
+        self.0.spending.as_ref().map_or(0.0, SessionSpending::before) + self.usage().cost.total
+    }
+
+    /// Adds what the session turns out to have cost before.
+    pub(crate) fn add_before(&self, dollars: f64) {
+        self.0.spending.iter().for_each(|spending| spending.add_before(dollars));
     }
 
     /// The limit of the session or of 24 hours that is reached: a notice, and what to do about it.
     pub(crate) fn overspent(&self) -> Option<(String, &'static str)> {
         self.chain().find_map(|meter| {
             let of_run = meter.usage().cost.total;
-            meter.0.spending.get()?.reached(of_run)
+            meter.0.spending.as_ref()?.reached(of_run)
         })
     }
 
@@ -109,18 +131,17 @@ impl Meter {
             return Some(RunEnd::Turns);
         }
         let of_runs = self.chain().find_map(|meter| {
-            let Used { usage, limits, .. } = *meter.0.used.lock();
-            if limits.dollars.is_some_and(|most| usage.cost.total >= most) {
-                return Some(RunEnd::Dollars);
-            }
-            limits.tokens.is_some_and(|most| tokens(&usage) >= most).then_some(RunEnd::Tokens)
+            let used = *meter.0.used.lock();
+            [RunEnd::Dollars, RunEnd::Tokens].into_iter().find(|end| used.has_reached(*end))
         });
         of_runs.or_else(|| self.overspent().map(|_| RunEnd::Dollars))
     }
 
     /// The notice for a run that was ended by a limit.
     pub(crate) fn notice(&self, end: RunEnd) -> String {
-        let used = *self.0.used.lock();
+        // The run whose limit it is may be one above.
+        let reached = self.chain().map(|meter| *meter.0.used.lock()).find(|used| used.has_reached(end));
+        let used = reached.unwrap_or_else(|| *self.0.used.lock());
         match end {
             RunEnd::Turns => {
                 format!("stopped after {}, the limit for a run", counted(u64::from(used.answers), "answer"))
@@ -199,6 +220,7 @@ mod tests {
         other.spend(&usage());
         for meter in [&inner, &one, &other] {
             assert_eq!(meter.exceeded(), Some(RunEnd::Dollars));
+            assert!(meter.notice(RunEnd::Dollars).contains("$1.2000"), "that of the whole tree");
         }
         assert_eq!((one.usage().input, root.usage().input), (90, 180));
         let started = (0..5).filter(|_| inner.takes_helper(3)).count();

@@ -1,18 +1,29 @@
 //! Limits of cost over more than one run: of the session, and of all sessions in 24 hours.
 
+use parking_lot::Mutex;
+
 use crate::settings::spending::SpendingLimits;
 
-/// These limits, for one run.
+/// These limits, and what the session has cost before a run.
 #[derive(Debug)]
-pub(crate) struct RunSpending {
+pub(crate) struct SessionSpending {
     limits: SpendingLimits,
-    /// The cost of the session when the run began.
-    before: f64,
+    before: Mutex<f64>,
 }
 
-impl RunSpending {
+impl SessionSpending {
     pub(crate) fn new(limits: SpendingLimits, before: f64) -> Self {
-        RunSpending { limits, before }
+        SessionSpending { limits, before: Mutex::new(before) }
+    }
+
+    /// The cost of the session when the run began.
+    pub(crate) fn before(&self) -> f64 {
+        *self.before.lock()
+    }
+
+    /// Adds to the cost of the session before the run.
+    pub(crate) fn add_before(&self, dollars: f64) {
+        *self.before.lock() += dollars;
     }
 
     /// Records the cost of a request.
@@ -25,9 +36,9 @@ impl RunSpending {
     /// The limit that is reached when the run has cost so much, as a notice and what to do about it.
     pub(crate) fn reached(&self, of_run: f64) -> Option<(String, &'static str)> {
         let SpendingLimits { session, day, log } = &self.limits;
-        let spent = self.before + of_run;
+        let spent = self.before() + of_run;
         if let Some(most) = session.filter(|most| spent >= *most) {
-            let text = format!("stopped: this session has cost ${spent:.4}; session_cost allows ${most}");
+            let text = format!("this session has cost ${spent:.4}; session_cost allows ${most}");
             return Some((
                 text,
                 "raise session_cost in config.toml and continue with `tau -c`, or begin a session with /new",
@@ -36,8 +47,7 @@ impl RunSpending {
         let most = (*day)?;
         let spent = log.as_ref()?.last_day();
         (spent >= most).then(|| {
-            let text =
-                format!("stopped: your sessions have cost ${spent:.4} in 24 hours; day_cost allows ${most}");
+            let text = format!("your sessions have cost ${spent:.4} in 24 hours; day_cost allows ${most}");
             (text, "raise day_cost in config.toml and continue with `tau -c`, or wait")
         })
     }

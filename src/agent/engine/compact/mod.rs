@@ -17,6 +17,7 @@ use crate::context::compaction::cut_point::Keep;
 use crate::context::compaction::plan::{Attempt, Plan, has_user_message, plan};
 use crate::context::compaction::{size, truncate_results};
 use crate::engine::queries::context_usage::{UNKNOWN, limit, overhead, total};
+use crate::engine::queries::session_usage;
 use crate::provider::FailureKind;
 use summarize::{Summary, summarize};
 use tau_protocol::event::{CompactionReason, CompactionResult, NOTHING_TO_COMPACT, NoticeLevel, RunEvent};
@@ -47,7 +48,10 @@ pub(crate) async fn manual(engine: &mut Engine, instructions: Option<String>) {
 /// Compacts if the context is too full. Returns true if that was tried and failed.
 pub(crate) async fn if_full(engine: &mut Engine) -> bool {
     let Some(model) = engine.config.model.clone() else { return false };
-    if !engine.config.compaction.auto || total(engine) <= limit(engine, &model) {
+    if !engine.config.compaction.auto
+        || total(engine) <= limit(engine, &model)
+        || engine.meters.used.overspent().is_some()
+    {
         return false;
     }
     if truncate_results(engine, &model) && total(engine) <= limit(engine, &model) {
@@ -158,11 +162,17 @@ async fn try_twice(
             return Err(CompactionEnd::Aborted);
         };
         match asked {
-            Ok(summary) if summary.cut_off && !again => why = "the summary was cut off".into(),
-            Ok(summary) => match bounds.accept(&plan, &summary, overhead(engine)) {
-                Ok(result) => return Ok(store(engine, &plan, result)),
-                Err(too_large) => why = too_large.into(),
-            },
+            Ok(summary) => {
+                let accepted = match summary.cut_off && !again {
+                    true => Err("the summary was cut off".into()),
+                    false => bounds.accept(&plan, &summary, overhead(engine)),
+                };
+                match accepted {
+                    Ok(result) => return Ok(store(engine, &plan, result)),
+                    Err(unfit) => why = unfit.into(),
+                }
+                session_usage::keep(engine, summary.usage);
+            }
             Err(failure) => {
                 why = failure.to_string();
                 if !matches!(failure.kind, FailureKind::Protocol | FailureKind::Overflow) {

@@ -8,6 +8,7 @@ use crate::engine::base::retry::AfterFailure;
 use crate::engine::exchange;
 use crate::engine::exchange::{Exchange, ExchangeEnd};
 use crate::engine::hooks::Hooks;
+use crate::engine::queries::session_usage;
 use crate::engine::retry_wait::{WaitEnd, retries, wait};
 use crate::engine::state::Engine;
 use crate::provider::assemble::Assembler;
@@ -26,7 +27,7 @@ pub(crate) struct Summary {
 }
 
 /// Requests a summary, and retries after transient failures; waits are reported like those of an answer.
-/// `None` if the user stopped it.
+/// `None` if the user stopped it. Nothing is asked when the session may cost no more.
 pub(crate) async fn summarize(
     engine: &mut Engine,
     model: &Arc<Model>,
@@ -35,6 +36,9 @@ pub(crate) async fn summarize(
 ) -> Option<Result<Summary, Failure>> {
     let mut retries = retries(engine);
     let ended = loop {
+        if let Some((why, _)) = engine.meters.used.overspent() {
+            break Some(Err(Failure::new(FailureKind::Config, why)));
+        }
         let failure = match attempt(engine, model, text.clone(), max_tokens).await {
             Some(Err(failure)) => failure,
             other => break other,
@@ -82,13 +86,19 @@ async fn attempt(
     let mut request = SummaryRequest { engine, model, prompt, max_tokens, assembler };
     let end = exchange::send(&mut request).await;
     let SummaryRequest { engine, assembler, .. } = request;
-    engine.meters.used.spend(&assembler.usage());
-    match end {
+    let usage = assembler.usage();
+    let ended = match end {
         ExchangeEnd::Stopped => None,
         ExchangeEnd::Failed(failure) if failure.kind == FailureKind::Aborted => None,
         ExchangeEnd::Failed(failure) => Some(Err(failure)),
         ExchangeEnd::Complete => Some(summary(assembler)),
+    };
+    match &ended {
+        // The summary is kept with its usage.
+        Some(Ok(_)) => engine.meters.used.spend(&usage),
+        _ => session_usage::spend(engine, usage),
     }
+    ended
 }
 
 struct SummaryRequest<'a> {

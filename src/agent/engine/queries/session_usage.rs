@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::engine::base::meter::Meter;
+use crate::engine::base::spending::SessionSpending;
 use crate::engine::state::Engine;
 use crate::session::usage::UsageSum;
 use tau_protocol::event::SessionEvent;
@@ -17,14 +18,13 @@ use tau_protocol::model::Api;
 /// that its file does not have.
 pub(crate) fn start(engine: &mut Engine, missing: &[Arc<Message>]) {
     engine.usage = None;
-    // What an earlier session has cost is not this one's.
-    (engine.spent, engine.meters.used) = (0.0, Meter::default());
-    if !engine.config.session.info().resumed {
-        return;
-    }
     let mut known = engine.config.session.usage();
     missing.iter().for_each(|message| known.add_message(message));
-    engine.spent = known.total.cost.total;
+    // What an earlier session has cost is not this one's.
+    engine.meters.used = meter(engine, known.total.cost.total);
+    if !engine.config.session.info().resumed && known == UsageSum::default() {
+        return;
+    }
     if engine.history.unsurveyed.is_none() {
         return report(engine, known);
     }
@@ -38,7 +38,7 @@ pub(crate) fn surveyed(engine: &mut Engine, unread: Option<UsageSum>) {
     let Some(mut known) = engine.usage.take() else { return };
     match unread {
         Some(unread) => {
-            engine.spent += unread.total.cost.total;
+            engine.meters.used.add_before(unread.total.cost.total);
             known.add_sum(unread);
         }
         None => tracing::warn!("the usage of the earlier part of the session is not known"),
@@ -46,9 +46,32 @@ pub(crate) fn surveyed(engine: &mut Engine, unread: Option<UsageSum>) {
     report(engine, known);
 }
 
+/// The meter of the next run: of a helper its own, else one of the session, which has cost `before`.
+pub(crate) fn meter(engine: &Engine, before: f64) -> Meter {
+    let session = || {
+        let limits = engine.config.behavior.spending.clone();
+        Meter::of_session(SessionSpending::new(limits, before))
+    };
+    engine.config.helper.as_ref().map_or_else(session, |role| role.meter.clone())
+}
+
 /// Counts what was spent outside of the session; whoever spent it has recorded it for the limit of 24 hours.
 pub(crate) fn add(engine: &mut Engine, usage: Usage) {
     engine.meters.used.count(&usage);
+    keep(engine, usage);
+}
+
+/// Counts and keeps the usage of a request without an answer.
+pub(crate) fn spend(engine: &mut Engine, usage: Usage) {
+    engine.meters.used.spend(&usage);
+    keep(engine, usage);
+}
+
+/// Keeps the usage of a request that leaves nothing else in the session, and reports it. The meter has it.
+pub(crate) fn keep(engine: &mut Engine, usage: Usage) {
+    if usage == Usage::default() {
+        return;
+    }
     let saved = engine.config.session.append_usage(json!(usage));
     engine.saved(saved);
     engine.emit(SessionEvent::UsageAdded { usage });

@@ -13,8 +13,8 @@ use super::{
     folder_instructions, goal, goal_check, grants, mode_note, turn,
 };
 use crate::context::request;
-use crate::engine::base::spending::RunSpending;
 use crate::engine::calls::{missing_results, tool_calls, written_calls};
+use crate::engine::queries::session_usage;
 use log::Run;
 use tau_protocol::command::{QuestionAnswer, Queue};
 use tau_protocol::event::{NoticeLevel, Question, QuestionEvent, RunEvent};
@@ -68,16 +68,11 @@ fn prepare(engine: &mut Engine) {
     accepted_plan::run_begins(engine);
     missing_results::repair(engine);
     record_settings(engine);
-    engine.spent += engine.meters.used.usage().cost.total;
+    let spent = engine.meters.used.of_whole_session();
     engine.meters = Default::default();
-    let role = engine.config.helper.as_ref();
-    engine.meters.used = role.map(|role| role.meter.clone()).unwrap_or_default();
-    if role.is_none() {
-        let spending = RunSpending::new(engine.config.behavior.spending.clone(), engine.spent);
-        engine.meters.used.limit_spending(spending);
-    }
+    engine.meters.used = session_usage::meter(engine, spent);
     engine.meters.used.limit(&engine.config.limits);
-    let until = role.and_then(|role| role.deadline);
+    let until = engine.config.helper.as_ref().and_then(|role| role.deadline);
     if engine.config.tools.iter().any(|tool| !tool.spec().read_only) {
         engine.undo.precopy();
     }
@@ -341,7 +336,7 @@ impl Loop<'_> {
         };
         let overspent = engine.meters.used.overspent().filter(|_| reason == RunEnd::Dollars);
         let (text, hint) = match (reason, self.run.loop_guard.stuck(), overspent) {
-            (_, _, Some((text, hint))) => (text, hint),
+            (_, _, Some((why, hint))) => (format!("stopped: {why}"), hint),
             (RunEnd::Repeats, Some(tool), None) => (
                 format!("stopped: the model keeps repeating the same {tool} call with the same result"),
                 hint,

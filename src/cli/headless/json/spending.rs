@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::protocol;
-use tau_protocol::event::{AgentEvent, RunEvent, SettingsEvent, TurnEvent};
+use tau_protocol::event::{AgentEvent, RunEvent, SessionEvent, SettingsEvent, TaskEvent, TurnEvent};
 use tau_protocol::message::{Message, ToolResultMessage, Usage};
 use tau_protocol::usage::helper_usage;
 use tau_tools::Details;
@@ -40,6 +40,8 @@ impl Spending {
             AgentEvent::Run(RunEvent::CompactionEnd { result: Some(result), .. }) => {
                 result.usage.iter().for_each(|usage| self.add(usage));
             }
+            AgentEvent::Session(SessionEvent::UsageAdded { usage })
+            | AgentEvent::Task(TaskEvent::SideAnswerEnded { usage, .. }) => self.add(usage),
             _ => {}
         }
     }
