@@ -258,7 +258,7 @@ async fn changed_limits_hold_for_the_next_goal_at_once() {
             screen.wait_for_composer(line);
             screen.type_keys("\r");
         };
-        screen.reload("goal_rounds = 1\ngoal_cost = 7\n", "now in effect: goal_rounds 1, goal_cost 7");
+        screen.reload("goal_rounds = 1\ngoal_cost = 7.5\n", "now in effect: goal_rounds 1, goal_cost 7.5");
         enter("/goal false");
         screen.wait_for("So.");
         screen.wait_for("the goal was not reached within its limit of rounds");

@@ -57,6 +57,7 @@ pub fn schema() -> String {
         }
         ValueKind::Switch => json!({"type": "boolean"}),
         ValueKind::Number => json!({"type": "integer", "minimum": 0}),
+        ValueKind::Dollars => json!({"type": "number", "minimum": 0}),
         ValueKind::Seconds => json!({"type": "integer", "minimum": 1}),
         ValueKind::Temperature => json!({"type": "number", "minimum": 0, "maximum": 2}),
         ValueKind::List => json!({"type": "array", "items": {"type": "string"}}),

@@ -25,7 +25,7 @@ pub mod sandbox;
 pub mod servers;
 pub mod spending;
 pub mod table;
-mod toml_errors;
+pub mod toml_errors;
 mod toml_file;
 pub mod trust;
 pub mod value;
@@ -99,17 +99,16 @@ impl Settings {
         let some = |number: u64| Some(number).filter(|number| *number > 0);
         GoalLimits {
             rounds: some(self.goal_rounds()).map(|rounds| u32::try_from(rounds).unwrap_or(u32::MAX)),
-            dollars: some(self.goal_cost()).map(|dollars| dollars as f64),
+            dollars: self.goal_cost().limit(),
             seconds: some(self.goal_minutes()).map(|minutes| minutes.saturating_mul(60)),
         }
     }
 
     /// The limits of cost of a session, and of all sessions in 24 hours.
     pub fn spending_limits(&self, paths: &Paths) -> SpendingLimits {
-        let some = |number: u64| Some(number).filter(|number| *number > 0).map(|dollars| dollars as f64);
         SpendingLimits {
-            session: some(self.session_cost()),
-            day: some(self.day_cost()),
+            session: self.session_cost().limit(),
+            day: self.day_cost().limit(),
             log: Some(Arc::new(SpendingFile::new(paths))),
         }
     }

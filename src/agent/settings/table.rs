@@ -16,7 +16,7 @@ use super::images::ImageProtocol;
 use super::mcp_servers::McpTable;
 use super::sandbox::NetworkAccess;
 use super::servers::Servers;
-use super::value::{self, BaseUrl, SettingValue, Temperature, ValueKind};
+use super::value::{self, BaseUrl, Dollars, SettingValue, Temperature, ValueKind};
 use super::web::{PrivateHosts, WebSearch};
 use crate::secrets::Secret;
 use tau_protocol::approval::PermissionMode;
@@ -384,11 +384,11 @@ settings! {
     /// Most rounds that tau works on a goal; 0 for no limit
     goal_rounds: u64 = 20, Columns { flag: flag("max-rounds", "N", "Front end"), live: true, ..COLUMNS };
     /// Most US dollars that a goal may cost; 0 for no limit
-    goal_cost: u64 = 0, Columns { live: true, ..COLUMNS };
+    goal_cost: Dollars = Dollars::default(), Columns { live: true, ..COLUMNS };
     /// Most US dollars that a session may cost, with its helpers; 0 for no limit
-    session_cost: u64 = 0, Columns { ..COLUMNS };
+    session_cost: Dollars = Dollars::default(), Columns { ..COLUMNS };
     /// Most US dollars that all your sessions may cost in 24 hours; 0 for no limit
-    day_cost: u64 = 0, Columns { ..COLUMNS };
+    day_cost: Dollars = Dollars::default(), Columns { ..COLUMNS };
     /// Most minutes that tau works on a goal; 0 for no limit
     goal_minutes: u64 = 0, Columns { live: true, ..COLUMNS };
     /// Days after which sessions and undo data that did not change go to the trash; 0 keeps them

@@ -9,7 +9,7 @@ const LIKENESS: f32 = 0.7;
 const LISTED: usize = 20;
 
 /// Explains an error, with the nearest known word instead of a list of all.
-pub(super) fn explain(message: &str) -> String {
+pub fn explain(message: &str) -> String {
     let first = message.lines().next().unwrap_or_default();
     // A value that is one of several words: the reader names neither them nor the value.
     if ["wanted string or table", "invalid type: unit variant, expected string only"].contains(&first) {

@@ -31,6 +31,8 @@ pub enum ValueKind {
     Number,
     /// A whole number of seconds, 1 or more.
     Seconds,
+    /// A number, 0 or more.
+    Dollars,
     /// A number from 0 to 2.
     Temperature,
     /// Several texts, separated by commas in a flag.
@@ -53,7 +55,7 @@ impl ValueKind {
             ValueKind::Path => "path".to_owned(),
             ValueKind::Address => "URL".to_owned(),
             ValueKind::Switch => "true or false".to_owned(),
-            ValueKind::Number => "number".to_owned(),
+            ValueKind::Number | ValueKind::Dollars => "number".to_owned(),
             ValueKind::Seconds => "seconds".to_owned(),
             ValueKind::Temperature => "number from 0 to 2".to_owned(),
             ValueKind::List => "list of text".to_owned(),
@@ -263,6 +265,44 @@ impl SettingValue for NonZeroU64 {
 
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         NonZeroU64::deserialize(deserializer)
+    }
+}
+
+/// An amount of US dollars, 0 or more.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Dollars(f64);
+
+impl Dollars {
+    /// The most that may be spent; `None` for no limit.
+    pub fn limit(self) -> Option<f64> {
+        (self.0 > 0.0).then_some(self.0)
+    }
+
+    fn checked(dollars: f64) -> Result<Self, UserError> {
+        match dollars.is_finite() && dollars >= 0.0 {
+            true => Ok(Dollars(dollars)),
+            false => Err(format!("{dollars} is not an amount of US dollars").into()),
+        }
+    }
+}
+
+impl SettingValue for Dollars {
+    const KIND: ValueKind = ValueKind::Dollars;
+
+    fn show(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
+        let value = text(value)?.trim();
+        value
+            .parse()
+            .map_err(|_| format!("`{value}` is not an amount of US dollars").into())
+            .and_then(Self::checked)
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::checked(f64::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 

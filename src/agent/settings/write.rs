@@ -47,7 +47,7 @@ fn typed(kind: ValueKind, text: &str) -> Value {
         ValueKind::Number | ValueKind::Seconds => {
             text.parse().map_or_else(|_| Value::from(text), |number: i64| Value::from(number))
         }
-        ValueKind::Temperature => match (text.parse::<i64>(), text.parse::<f64>()) {
+        ValueKind::Temperature | ValueKind::Dollars => match (text.parse::<i64>(), text.parse::<f64>()) {
             (Ok(whole), _) => Value::from(whole),
             (_, Ok(number)) => Value::from(number),
             _ => Value::from(text),

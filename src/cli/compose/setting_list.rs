@@ -52,6 +52,7 @@ fn shown(setup: &Setup, row: &SettingRow) -> SettingShown {
             | ValueKind::Number
             | ValueKind::Seconds
             | ValueKind::Temperature
+            | ValueKind::Dollars
             | ValueKind::List
             | ValueKind::Table
             | ValueKind::Servers

@@ -24,14 +24,14 @@ impl Services {
     /// The order with what the screen does not know. Refused when the session may cost nothing more.
     pub(crate) fn attempts_ordered(&self, order: AttemptOrder) -> Result<HostOrder, UserError> {
         let setup = self.setup.lock();
-        let left = match setup.started.session_cost() {
-            0 => None,
-            most if order.spent >= most as f64 => {
+        let left = match setup.started.session_cost().limit() {
+            None => None,
+            Some(most) if order.spent >= most => {
                 let (spent, text) = (order.spent, "this session has cost");
                 return Err(UserError::new(format!("{text} ${spent:.4}; session_cost allows ${most}"))
                     .remedy("raise session_cost in config.toml, or begin a session with /new"));
             }
-            most => Some(most as f64 - order.spent),
+            Some(most) => Some(most - order.spent),
         };
         let most = [left, setup.args.max_cost].into_iter().flatten().min_by(f64::total_cmp);
         Ok(HostOrder { order, directory: setup.project_dir.clone(), most })
