@@ -458,3 +458,32 @@ async fn the_tool_is_off_unless_it_is_asked_for() {
     assert_eq!(home.print(&["--tools", "read,delegate", "go"]).await.code, 0);
     assert!(offers(&home));
 }
+
+#[tokio::test]
+async fn the_answer_of_a_helper_that_had_finished_survives_a_kill() {
+    let nap = rare_sleep(561);
+    let command = format!("sleep {nap}");
+    let home = Home::new(move |asked| match (asked.is_helper(), asked.results().len()) {
+        (false, 0) => calls_all(
+            &[delegate(json!({ "task": "be quick" })), delegate(json!({ "task": "take your time" }))],
+            10,
+        ),
+        (true, 0) if asked.task() == "take your time" => bash(&command),
+        (true, _) => says_using("it is blue", 10),
+        (false, _) => says_using("well", 10),
+    })
+    .await;
+    let mut child = home.tau(&["-p", "go"]).spawn().unwrap();
+    let begun = Instant::now();
+    while alive(&nap).is_empty() || !home.sessions().iter().any(|(_, text)| text.contains("it is blue")) {
+        assert!(begun.elapsed() < SOON, "they do not begin");
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    child.kill().await.unwrap();
+    crate::support::processes::kill(&nap).await;
+    let ended = home.print(&["-c", "go on"]).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let results = home.parent().results();
+    assert_eq!(results[0], "it is blue");
+    assert!(results[1].contains("tau ended before the helper had"), "{results:?}");
+}

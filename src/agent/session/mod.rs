@@ -33,7 +33,7 @@ pub(crate) mod survey;
 pub mod tail;
 pub mod tree;
 mod unread;
-pub(crate) mod unreported;
+pub mod unreported;
 pub(crate) mod usage;
 mod words;
 

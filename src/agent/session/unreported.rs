@@ -9,7 +9,7 @@ use super::entry::{Body, Entry};
 use super::header::Header;
 use super::read;
 use super::usage::UsageSum;
-use tau_protocol::message::Message;
+use tau_protocol::message::{Message, StopReason};
 use tau_protocol::usage::Usage;
 use tau_tools::Details;
 use tau_tools::regular_files::{open_regular, read_capped};
@@ -30,6 +30,8 @@ pub(crate) struct UnreportedHelper {
     pub usage: Usage,
     /// The model that answered last.
     pub model: String,
+    /// Its answer, if it had finished.
+    pub answer: Option<String>,
 }
 
 /// A session file of a helper.
@@ -48,6 +50,14 @@ impl Session {
         let is_unreported = |file: &&HelperFile| file.is_of(own) && !told.contains(&file.header.id.as_str());
         files.iter().filter(is_unreported).map(|file| file.report(&files)).collect()
     }
+}
+
+/// The cost of the session in a file with its helpers, in US dollars; `None` if it cannot be read or no price is known.
+pub fn cost_of_file(path: &Path) -> Option<f64> {
+    let header = read::header_line(&mut BufReader::new(open_regular(path).ok()?)).ok()??.0;
+    let file = HelperFile { path: path.to_owned(), header };
+    let usage = file.report(&helper_files(path, i64::MIN)).usage;
+    (usage.cost.total > 0.0 || usage.total_tokens == 0).then_some(usage.cost.total)
 }
 
 fn messages(entries: &[Entry]) -> impl DoubleEndedIterator<Item = &Message> {
@@ -98,6 +108,10 @@ impl HelperFile {
             Message::Assistant(answer) => Some(answer.model.clone()),
             _ => None,
         });
+        let answer = match messages(&entries).next_back() {
+            Some(Message::Assistant(answer)) if answer.stop_reason == StopReason::Stop => Some(answer.text()),
+            _ => None,
+        };
         let mut sum = UsageSum::default();
         read::lines(&bytes).for_each(|line| sum.add_line(line));
         let told: Vec<&str> = messages(&entries).filter_map(helper_named).collect();
@@ -112,6 +126,7 @@ impl HelperFile {
             prompts: prompts.collect(),
             usage,
             model: model.unwrap_or_default(),
+            answer: answer.filter(|text| !text.trim().is_empty()),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::session::entry::Body;
 use crate::session::unreported::UnreportedHelper;
 use tau_protocol::message::{AssistantMessage, Message, ToolCall, ToolResultMessage};
 use tau_tools::delegate::{self, HelperReport, HelperState};
-use tau_tools::{Content, Details, ask_user, plan};
+use tau_tools::{Content, Details, OutputLimits, ask_user, command_result, plan};
 
 /// The result of a call during which tau was killed.
 const INTERRUPTED: &str = "interrupted: this call has no result; it may have run in part";
@@ -77,17 +77,28 @@ fn take(helpers: &mut Vec<UnreportedHelper>, call: &ToolCall) -> UnreportedHelpe
     helpers.remove(at)
 }
 
-/// The result of a call whose helper ended with tau. What it has used counts.
+/// The result of a call whose helper ended with tau: its answer, if it had finished. What it has used counts.
 fn of_helper(call: &ToolCall, helper: UnreportedHelper) -> Arc<Message> {
-    let text =
-        format!("interrupted: tau ended before the helper had; what it did is in its session, {}", helper.id);
+    let file = helper.file.to_string_lossy().into_owned();
+    let text = match &helper.answer {
+        Some(answer) => {
+            let whole = format!("the whole answer is the last one in {file}");
+            command_result::cut(answer.trim(), &OutputLimits::default(), &whole)
+        }
+        None => format!(
+            "interrupted: tau ended before the helper had; what it did is in its session, {}",
+            helper.id
+        ),
+    };
+    let state = if helper.answer.is_some() { HelperState::Done } else { HelperState::Stopped };
     let usage = helper.usage;
     let report = HelperReport {
         name: helper.kind,
-        state: HelperState::Stopped,
+        state,
+        answer: if state == HelperState::Done { text.clone() } else { String::new() },
         model: helper.model,
         session: helper.id,
-        file: Some(helper.file.to_string_lossy().into_owned()),
+        file: Some(file),
         input: usage.input,
         output: usage.output,
         cache_read: usage.cache_read,
@@ -95,7 +106,8 @@ fn of_helper(call: &ToolCall, helper: UnreportedHelper) -> Arc<Message> {
         cost: usage.cost.total,
         ..HelperReport::default()
     };
-    without_result(call, &text, Details::Helper(Box::new(report)))
+    let result = of_call(call, &text, Details::Helper(Box::new(report)));
+    Arc::new(Message::ToolResult(ToolResultMessage { is_error: state != HelperState::Done, ..result }))
 }
 
 /// The calls at the end of the branch that were waiting for the user when tau was killed.
@@ -108,7 +120,11 @@ fn unanswered(engine: &Engine) -> HashSet<String> {
 }
 
 fn without_result(call: &ToolCall, text: &str, details: Details) -> Arc<Message> {
-    Arc::new(Message::ToolResult(ToolResultMessage {
+    Arc::new(Message::ToolResult(of_call(call, text, details)))
+}
+
+fn of_call(call: &ToolCall, text: &str, details: Details) -> ToolResultMessage {
+    ToolResultMessage {
         tool_call_id: call.id.clone(),
         tool_name: call.name.clone(),
         content: vec![Content::text(text)],
@@ -117,5 +133,5 @@ fn without_result(call: &ToolCall, text: &str, details: Details) -> Arc<Message>
         timestamp: now(),
         duration_ms: None,
         hooks: Vec::new(),
-    }))
+    }
 }
