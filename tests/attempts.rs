@@ -246,6 +246,40 @@ async fn an_interrupt_stops_all_attempts_and_their_processes() {
 }
 
 #[tokio::test]
+async fn what_attempts_have_is_found_after_a_kill_and_dropping_stops_their_commands() {
+    let nap = rare_sleep(348);
+    let command = format!("echo part >part; touch begun; sleep {nap}");
+    let home = home(move |_, _| bash(&command)).await;
+    script(&home, "git init -q; echo x >file; git add .; git commit -qm x").await;
+    let mut child =
+        program(&home, &["-n", "2", "--model", "own/a", "--until", "false", "go"]).spawn().unwrap();
+    let has_begun = || copies(&home).iter().filter(|copy| copy.join("begun").exists()).count() == 2;
+    let begun = std::time::Instant::now();
+    while !has_begun() {
+        assert!(begun.elapsed() < crate::time_limit::SOON, "they do not begin");
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    // Attempts at work are live sessions.
+    let listed = tau(&home, &["sessions", "--all", "--print", "--json"]).await;
+    let rows: Vec<Value> = serde_json::from_str(&listed.out).unwrap();
+    let running = rows.iter().filter(|row| row["state"] == "running").count();
+    assert_eq!(running, 2, "{}", listed.out);
+    child.kill().await.unwrap();
+    let listed = tau(&home, &["attempts"]).await;
+    for row in listed.out.lines().skip(1) {
+        assert!(row.contains("not finished") && row.contains("$0.010  2 files +1 -0"), "{}", listed.out);
+    }
+    assert_eq!(listed.out.lines().count(), 3, "{}", listed.out);
+    assert!(tau(&home, &["attempts", "diff", "1"]).await.out.contains("+part"));
+    let taken = tau(&home, &["attempts", "take", "2", "part"]).await;
+    assert_eq!((taken.code, text(&work(&home).join("part"))), (0, "part\n".to_owned()), "{}", taken.err);
+    let dropped = tau(&home, &["attempts", "drop"]).await;
+    assert!(dropped.out.starts_with("removed 2 attempts, stopped "), "{}{}", dropped.out, dropped.err);
+    assert!(crate::support::processes::alive(&nap).is_empty());
+    assert_eq!(copies(&home), Vec::<PathBuf>::new());
+}
+
+#[tokio::test]
 async fn attempts_need_a_command_and_a_directory_that_can_be_copied() {
     let home = home(three).await;
     let refused = async |arguments: &[&str], code: i32, why: &str| {

@@ -7,7 +7,9 @@ mod copies;
 pub(crate) mod host;
 pub(crate) mod hunks;
 mod meter;
+mod recover;
 pub(crate) mod run;
+mod shown;
 pub(crate) mod take;
 pub(crate) mod uncounted;
 pub(crate) mod words;
@@ -181,6 +183,7 @@ pub(crate) fn all(paths: &Paths, dir: &Path) -> Vec<Attempts> {
         .filter_map(|file| read_record(&file))
         .filter(|attempts| dir.starts_with(&attempts.top))
         .collect();
+    all.iter_mut().for_each(|attempts| recover::recover(paths, attempts));
     all.sort_by_key(|attempts| std::cmp::Reverse(attempts.started));
     all
 }

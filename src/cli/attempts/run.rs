@@ -11,6 +11,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::meter::{Budget, Known, Progress, metered};
+use super::shown::Shown;
 use super::{Attempt, Attempts, KEPT, copies, words};
 use crate::args::CliArgs;
 use crate::args::front_end::{FrontEnd, StandardStreams};
@@ -159,6 +160,7 @@ async fn work(
             record(&words::started(&attempts, attempt));
         }
     }
+    let mut shown = Shown::new(&setup.paths, &attempts);
     let (mut caught_first, mut is_capped, mut signals_sent) = (None, false, 0_u32);
     let mut reports = tokio::time::interval(REPORTS);
     loop {
@@ -167,6 +169,7 @@ async fn work(
                 let Some((index, exit, took, known)) = done else { break };
                 let exit = if is_capped && caught_first.is_none() && exit == Exit::Terminated { Exit::Limit } else { exit };
                 progress.ended(index);
+                shown.ended(index);
                 ended(&mut attempts, index, exit, took, &known).await;
                 if let (true, Some(attempt)) = (is_json, attempts.attempts.get(index)) {
                     record(&words::ended(attempt));
@@ -187,9 +190,12 @@ async fn work(
                 signals_sent += 1;
                 stop.send_replace(Some((signals_sent, Caught::Terminate)));
             }
-            _ = reports.tick(), if is_json => {
+            _ = reports.tick() => {
                 let changed = progress.changed();
-                changed.iter().for_each(|(number, rounds, cost)| record(&words::progress(*number, *rounds, *cost)));
+                shown.progress(&changed);
+                if is_json {
+                    changed.iter().for_each(|(number, rounds, cost)| record(&words::progress(*number, *rounds, *cost)));
+                }
                 if attempts.session.is_some() && note_costs(&mut attempts, &changed) {
                     // Whoever began them counts it if this process is killed.
                     let _ = attempts.save(&setup.paths);
@@ -286,7 +292,7 @@ async fn ended(attempts: &mut Attempts, index: usize, exit: Exit, took: Duration
 }
 
 /// Keeps the files of an attempt as a commit.
-fn keep(attempt: &mut Attempt, id: &str, base: &str) -> Result<(), UserError> {
+pub(super) fn keep(attempt: &mut Attempt, id: &str, base: &str) -> Result<(), UserError> {
     crate::worktrees::git::check_safe(&attempt.path)?;
     snapshot::refuse_repositories(&attempt.path)?;
     let git = Git::within(&attempt.path);

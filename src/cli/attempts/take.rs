@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::hunks::{self, Choice};
-use super::uncounted;
 use super::{Attempts, Changed, KEPT};
+use super::{recover, uncounted};
 use crate::worktrees::{
     self,
     git::{self, Git},
@@ -106,10 +106,12 @@ fn covered(
     Ok((id, undo))
 }
 
-/// Removes the copies, the results and the record, unless they are at work.
-pub(crate) fn sweep(paths: &Paths, attempts: &Attempts) -> Result<(), UserError> {
+/// Removes the copies, the results and the record, unless they are at work; returns the number of processes that were
+/// stopped in them.
+pub(crate) fn sweep(paths: &Paths, attempts: &Attempts) -> Result<usize, UserError> {
     let Some(_lock) = attempts.try_lock(paths)? else { return Err(at_work()) };
-    sweep_own(paths, attempts)
+    let stopped = recover::stop_processes(attempts)?;
+    sweep_own(paths, attempts).map(|()| stopped)
 }
 
 /// The refusal to remove copies in which attempts are at work.

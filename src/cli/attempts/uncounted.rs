@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::recover::recover;
 use super::{Attempts, folder, read_record};
 use tau_agent::session::Session;
 use tau_agent::settings::Paths;
@@ -74,10 +75,11 @@ pub(crate) fn count(paths: &Paths, session: &mut Session) {
     for path in files {
         match path.extension().and_then(|end| end.to_str()) {
             Some("json") => {
-                let Some(attempts) = read_record(&path) else { continue };
+                let Some(mut attempts) = read_record(&path) else { continue };
                 if attempts.session.as_ref() != Some(&id) || attempts.is_running(paths) {
                     continue;
                 }
+                recover(paths, &mut attempts);
                 let (file, spent) = (file(paths, &attempts.id), attempts.spent());
                 let new = spent - read(&file).dollars;
                 if new > LEAST {

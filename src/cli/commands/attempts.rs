@@ -40,8 +40,11 @@ fn act(args: &AttemptsArgs, paths: &Paths, cwd: &Path) -> Result<String, UserErr
         }
         Some(AttemptsAction::Drop { of }) => {
             let found = attempts::found(paths, cwd, of.as_deref())?;
-            take::sweep(paths, &found)?;
-            Ok(format!("removed {}\n", counted(found.attempts.len() as u64, "attempt")))
+            let removed = format!("removed {}", counted(found.attempts.len() as u64, "attempt"));
+            Ok(match take::sweep(paths, &found)? {
+                0 => format!("{removed}\n"),
+                stopped => format!("{removed}, stopped {}\n", counted(stopped as u64, "process")),
+            })
         }
     }
 }

@@ -1,0 +1,66 @@
+//! Attempts whose tau was killed: what they have is found in their sessions and copies, and what their commands have
+//! left running is stopped with the copies.
+
+use std::path::{Path, PathBuf};
+
+use super::{Attempt, Attempts, run};
+use tau_agent::session::list;
+use tau_agent::session::unreported::cost_of_file;
+use tau_agent::settings::{Paths, Settings};
+use tau_tools::process::left::{self, LeftProcess};
+use tau_tools::user_error::UserError;
+
+/// Finds what attempts have that did not run to their end, and keeps it. Nothing is done while they are at work, nor
+/// again, unless their commands still run.
+pub(super) fn recover(paths: &Paths, attempts: &mut Attempts) {
+    let is_cut = |attempt: &&Attempt| attempt.exit_code.is_none();
+    let has_files = || attempts.attempts.iter().filter(is_cut).all(|attempt| attempt.files.is_some());
+    if !attempts.attempts.iter().any(|attempt| is_cut(&attempt))
+        || has_files() && processes(attempts).is_empty()
+    {
+        return;
+    }
+    let Ok(Some(_lock)) = attempts.try_lock(paths) else { return };
+    let root = Settings::load_leniently(paths).0.session_root(paths);
+    let (id, base, started) = (attempts.id.clone(), attempts.base.clone(), attempts.started);
+    for attempt in attempts.attempts.iter_mut().filter(|attempt| attempt.exit_code.is_none()) {
+        if let Some(file) = list::of_id(&root, &attempt.session) {
+            attempt.cost = cost_of_file(&file).or(attempt.cost);
+            attempt.seconds = seconds_until(&file, started).unwrap_or(attempt.seconds);
+        }
+        if let Err(error) = run::keep(attempt, &id, &base) {
+            tracing::warn!(%error, "the files of an attempt could not be kept");
+        }
+    }
+    if let Err(error) = attempts.save(paths) {
+        tracing::warn!(%error, "what attempts have could not be kept");
+    }
+}
+
+/// The time from the start to the last change of the file.
+fn seconds_until(file: &Path, started: i64) -> Option<f64> {
+    let changed = jiff::Timestamp::try_from(file.metadata().ok()?.modified().ok()?).ok()?;
+    Some(((changed.as_millisecond() - started).max(0) as f64 / 100.0).round() / 10.0)
+}
+
+/// The processes that commands of the attempts, and of their helpers, have left running.
+fn processes(attempts: &Attempts) -> Vec<LeftProcess> {
+    let folder = |process: &LeftProcess| std::fs::read_link(format!("/proc/{}/cwd", process.pid));
+    let is_within =
+        |folder: PathBuf| attempts.attempts.iter().any(|attempt| folder.starts_with(&attempt.path));
+    let is_theirs = |process: &LeftProcess| {
+        attempts.attempts.iter().any(|attempt| attempt.session == process.session)
+            || folder(process).is_ok_and(is_within)
+    };
+    left::all().into_iter().filter(is_theirs).collect()
+}
+
+/// Stops these processes, and returns how many there were.
+pub(super) fn stop_processes(attempts: &Attempts) -> Result<usize, UserError> {
+    let left = processes(attempts);
+    match left::stop(&left) {
+        true => Ok(left.len()),
+        false => Err(UserError::new("not every process of the attempts has ended")
+            .remedy("`tau jobs` lists what is left")),
+    }
+}
