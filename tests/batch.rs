@@ -1,5 +1,7 @@
 //! `tau batch`: many tasks, each with one result, whatever ends in between.
 
+mod money;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -242,6 +244,7 @@ fn a_repository_is_cloned_and_its_change_is_a_patch() {
     fs::write(repository.join("second"), "2\n").unwrap();
     git(&["add", "."]);
     git(&["commit", "-qm", "two"]);
+    git(&["branch", "old-branch", "v1"]);
     let change = |id: &str, more: Value| {
         let mut task = json!({ "id": id, "prompt": "write", "git": "./repository", "model": "demo" });
         task.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -250,11 +253,13 @@ fn a_repository_is_cloned_and_its_change_is_a_patch() {
     home.tasks(&[
         change("tip", json!({ "check": "test -e second && test -e tau-demo.md" })),
         change("old", json!({ "ref": "v1", "check": "test ! -e second && echo >of-the-check" })),
+        change("branch", json!({ "ref": "old-branch", "check": "test ! -e second" })),
         change("none", json!({ "ref": "v9" })),
     ]);
     let (code, out, err) = home.run(&[]);
     assert_eq!(code, Some(1), "{out}{err}");
-    assert!(out.contains("3 tasks: 2 passed, 0 failed, 1 without a result"), "{out}{err}");
+    assert!(out.contains("4 tasks: 3 passed, 0 failed, 1 without a result"), "{out}{err}");
+    assert!(out.contains("none  the repository has no branch, tag or commit v9"), "{out}{err}");
     let patch = home.result("old").unwrap()["patch"].as_str().unwrap().to_owned();
     let patch = fs::read_to_string(home.at("tasks.results").join(patch)).unwrap();
     assert!(patch.contains("+++ b/tau-demo.md") && !patch.contains("of-the-check"), "{patch}");
@@ -342,7 +347,7 @@ fn the_part_of_an_engine_waits_for_what_still_runs_of_an_earlier_one() {
     first.kill().unwrap();
     first.wait_in_time("the first part");
     let (_, out, _) = home.run(&["--report"]);
-    assert!(out.contains("1 without a result") && out.contains("one  begun: it is at work"), "{out}");
+    assert!(out.contains("1 without a result") && out.contains("one  it is at work"), "{out}");
     let line = format!("--cwd {}", home.at("").display());
     let left = processes::alive(line.trim_end_matches('/'));
     assert_eq!(left.len(), 1, "{left:?}");

@@ -10,6 +10,7 @@ mod report;
 mod results;
 mod runner;
 mod slurm;
+mod spent;
 mod tasks;
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -29,6 +30,7 @@ use progress::Progress;
 use report::Report;
 use results::{BatchFolder, TaskResult};
 use runner::{Outcome, Stopping};
+use spent::Spent;
 use tasks::{BatchTask, TaskList};
 use tau_agent::settings::private_files::LockFile;
 use tau_tools::deadline;
@@ -46,31 +48,33 @@ fn begin(args: &BatchArgs) -> Result<Exit, Refusal> {
     let path = args.results.clone().unwrap_or_else(|| beside(&tasks.file));
     if args.report {
         let folder = BatchFolder::at(&path);
-        let (results, begun) = (folder.results(&tasks.list)?, folder.begun(&tasks.list));
-        return Ok(told(&Report::new(&tasks.list, results, begun), args.json));
+        let results = folder.results(&tasks.list)?;
+        let missing = tasks.list.iter().filter(|task| !results.contains_key(&task.id));
+        let reasons =
+            missing.filter_map(|task| Some((task.id.clone(), folder.why_missing(&task.id)?))).collect();
+        let spent = spent_by(&folder, &tasks.list, &results);
+        return Ok(told(&Report::new(&tasks.list, results, reasons, &spent), args.json));
     }
     let chosen = chosen(&tasks, &args.only)?;
     let folder = BatchFolder::make(&path)?;
-    let mut results = folder.results(&tasks.list)?;
+    let mut results = folder.results(&chosen)?;
     if args.again {
         let failed: Vec<String> =
             results.values().filter(|result| !result.passed).map(|result| result.id.clone()).collect();
-        let failed: Vec<String> = failed.into_iter().filter(|id| chosen.contains(id)).collect();
         folder.forget(&failed)?;
         results.retain(|id, _| !failed.contains(id));
     }
-    let missing: Vec<&BatchTask> = tasks
-        .list
-        .iter()
-        .filter(|task| chosen.contains(&task.id) && !results.contains_key(&task.id))
-        .collect();
+    let missing: Vec<&BatchTask> = chosen.iter().filter(|task| !results.contains_key(&task.id)).collect();
     if args.on.is_some() && missing.is_empty() {
         return Ok(say("every task has a result\n"));
     }
     match args.on {
         Some(Engine::Slurm) => slurm::hand_over(args, &tasks, &missing, &folder),
         Some(Engine::Kubernetes) => kubernetes::hand_over(args, &tasks, &missing, &folder),
-        None => here(args, &tasks, missing.into_iter().cloned().collect(), folder, results),
+        None => {
+            let missing = missing.into_iter().cloned().collect();
+            here(args, &tasks, chosen, missing, folder, results)
+        }
     }
 }
 
@@ -79,15 +83,24 @@ fn beside(file: &std::path::Path) -> PathBuf {
     file.with_extension("results")
 }
 
-/// The ids of the tasks to run. Fails when one is not in the file.
-fn chosen(tasks: &TaskList, only: &[String]) -> Result<HashSet<String>, Refusal> {
-    if only.is_empty() {
-        return Ok(tasks.list.iter().map(|task| task.id.clone()).collect());
-    }
+/// The tasks to run. Fails when one is not in the file.
+fn chosen(tasks: &TaskList, only: &[String]) -> Result<Vec<BatchTask>, Refusal> {
     match only.iter().find(|id| tasks.find(id).is_none()) {
         Some(id) => Err(Refusal::usage(format!("{} has no task {id:?}", tasks.file.display()))),
-        None => Ok(only.iter().cloned().collect()),
+        None => {
+            let is_chosen = |task: &&BatchTask| only.is_empty() || only.contains(&task.id);
+            Ok(tasks.list.iter().filter(is_chosen).cloned().collect())
+        }
     }
+}
+
+/// What each task has cost so far.
+fn spent_by(
+    folder: &BatchFolder,
+    tasks: &[BatchTask],
+    results: &HashMap<String, TaskResult>,
+) -> HashMap<String, Spent> {
+    tasks.iter().map(|task| (task.id.clone(), folder.spent(&task.id, results.get(&task.id)))).collect()
 }
 
 /// Prints the report; returns the program's end.
@@ -104,14 +117,15 @@ fn told(report: &Report, as_json: bool) -> Exit {
 fn here(
     args: &BatchArgs,
     tasks: &TaskList,
+    chosen: Vec<BatchTask>,
     missing: Vec<BatchTask>,
     folder: BatchFolder,
     results: HashMap<String, TaskResult>,
 ) -> Result<Exit, Refusal> {
     let passed = results.values().filter(|result| result.passed).count();
-    let spent = results.values().filter_map(|result| result.cost).fold(0.0, |sum, cost| sum + cost);
+    let spent = spent_by(&folder, &tasks.list, &results);
     let counts = (passed, results.len() - passed);
-    let progress = Progress::new(args.json, missing.len() + results.len(), counts, spent);
+    let progress = Progress::new(args.json, missing.len() + results.len(), counts, dollars(&spent));
     let with_place = |task: BatchTask| {
         let place = tasks.directory(&task).map(|path| path.canonicalize().unwrap_or(path));
         (task, place)
@@ -132,13 +146,9 @@ fn here(
         reasons: HashMap::new(),
     };
     let (as_json, is_part) = (args.json, args.part);
-    let all: Vec<BatchTask> = match args.only.is_empty() {
-        true => tasks.list.clone(),
-        false => tasks.list.iter().filter(|task| args.only.contains(&task.id)).cloned().collect(),
-    };
     Ok(headless::with_signals(async move |signals| {
-        let (results, reasons, ended) = batch.run(signals).await;
-        let report = Report::new(&all, results, reasons);
+        let (batch, ended) = batch.run(signals).await;
+        let report = Report::new(&chosen, batch.results, batch.reasons, &batch.spent);
         let exit = match is_part {
             true if report.missing.is_empty() => Exit::Ok,
             true => Exit::Model,
@@ -157,7 +167,8 @@ struct Batch {
     is_part: bool,
     /// Dollars after which no more tasks begin.
     most: Option<f64>,
-    spent: f64,
+    /// What each task has cost.
+    spent: HashMap<String, Spent>,
     /// The tasks that have not begun, each with its folder, links followed.
     waiting: VecDeque<(BatchTask, Option<PathBuf>)>,
     /// Folders in which a task runs: two would disturb each other.
@@ -170,11 +181,8 @@ struct Batch {
 }
 
 impl Batch {
-    /// Runs all; returns what is known of each, and the program's end if a signal came.
-    async fn run(
-        mut self,
-        mut signals: Signals,
-    ) -> (HashMap<String, TaskResult>, HashMap<String, String>, Option<Exit>) {
+    /// Runs all; returns itself, with what is known of each, and the program's end if a signal came.
+    async fn run(mut self, mut signals: Signals) -> (Self, Option<Exit>) {
         let mut ended = None;
         let mut beat = Instant::now() + BEAT;
         loop {
@@ -206,14 +214,17 @@ impl Batch {
         }
         self.progress.wipe();
         if self.is_too_expensive() && !self.waiting.is_empty() {
-            let text = format!("{} tasks were not begun: --max-cost is reached", self.waiting.len());
-            warn(&text);
+            let (tasks, were) = match self.waiting.len() {
+                1 => ("1 task".to_owned(), "was"),
+                count => (format!("{count} tasks"), "were"),
+            };
+            warn(&format!("{tasks} {were} not begun: --max-cost is reached"));
         }
-        (self.results, self.reasons, ended)
+        (self, ended)
     }
 
     fn is_too_expensive(&self) -> bool {
-        self.most.is_some_and(|most| self.spent >= most)
+        self.most.is_some_and(|most| dollars(&self.spent) >= most)
     }
 
     /// Begins as many tasks as can run now.
@@ -258,16 +269,25 @@ impl Batch {
 
     /// Notes the end of a task; returns whether somebody still reads the progress.
     fn ended(&mut self, task: &BatchTask, outcome: Outcome) -> bool {
-        let told = self.progress.ends(&task.id, &outcome);
+        let result = match &outcome {
+            Outcome::Result(result) => Some(result.as_ref()),
+            Outcome::Missing(_) => None,
+        };
+        self.spent.insert(task.id.clone(), self.folder.spent(&task.id, result));
+        let told = self.progress.ends(&task.id, &outcome, dollars(&self.spent));
         match outcome {
             Outcome::Result(result) => {
-                self.spent += result.cost.unwrap_or_default();
                 self.results.insert(task.id.clone(), *result);
             }
             Outcome::Missing(why) => drop(self.reasons.insert(task.id.clone(), why)),
         }
         told
     }
+}
+
+/// The dollars of all tasks.
+fn dollars(spent: &HashMap<String, Spent>) -> f64 {
+    spent.values().fold(0.0, |sum, spent| sum + spent.cost)
 }
 
 fn is_taken() -> Outcome {

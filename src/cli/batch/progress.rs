@@ -65,14 +65,14 @@ impl Progress {
         self.draw();
     }
 
-    /// Notes the end of an attempt. Fails when nobody reads the JSON any more.
-    pub fn ends(&mut self, id: &str, outcome: &Outcome) -> bool {
+    /// Notes the end of an attempt; `cost` is that of all so far, in US dollars. Fails when nobody reads the JSON any more.
+    pub fn ends(&mut self, id: &str, outcome: &Outcome, cost: f64) -> bool {
         self.running.remove(id);
+        self.cost = cost;
         let line = match outcome {
             Outcome::Result(result) => {
                 let word = if result.passed { "passed" } else { "failed" };
                 *(if result.passed { &mut self.passed } else { &mut self.failed }) += 1;
-                self.cost += result.cost.unwrap_or_default();
                 let more = if result.passed { String::new() } else { format!(": {}", why(result)) };
                 format!("{word}  {id}  {}{more}", duration(result.seconds))
             }

@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::results::TaskResult;
+use super::spent::Spent;
 use super::tasks::BatchTask;
 use crate::commands::table;
 use crate::process::plain;
+use tau_tools::counted::counted;
 
 /// Tasks of each kind that the text names.
 const NAMED: usize = 20;
@@ -18,6 +20,8 @@ pub(super) struct Report {
     pub results: Vec<TaskResult>,
     /// The tasks without a result, with the reason if an attempt was made.
     pub missing: Vec<(String, Option<String>)>,
+    /// What all runs have cost.
+    spent: Spent,
 }
 
 impl Report {
@@ -26,9 +30,11 @@ impl Report {
         tasks: &[BatchTask],
         mut results: HashMap<String, TaskResult>,
         mut reasons: HashMap<String, String>,
+        spent: &HashMap<String, Spent>,
     ) -> Self {
         let mut report = Report::default();
         for task in tasks {
+            spent.get(&task.id).iter().for_each(|spent| report.spent.add(**spent));
             match results.remove(&task.id) {
                 Some(result) => report.results.push(result),
                 None => report.missing.push((task.id.clone(), reasons.remove(&task.id))),
@@ -47,16 +53,6 @@ impl Report {
         self.missing.is_empty() && self.passed() == self.results.len()
     }
 
-    /// The dollars of all results with a known price.
-    pub fn cost(&self) -> f64 {
-        // The sum of no numbers is -0.0.
-        self.results.iter().filter_map(|result| result.cost).fold(0.0, |sum, cost| sum + cost)
-    }
-
-    fn tokens(&self) -> u64 {
-        self.results.iter().map(|result| result.tokens).fold(0, u64::saturating_add)
-    }
-
     fn seconds(&self) -> f64 {
         self.results.iter().fold(0.0, |sum, result| sum + result.seconds)
     }
@@ -72,9 +68,9 @@ impl Report {
             "failed": self.results.len() - passed,
             "missing": missing.collect::<Vec<_>>(),
             "passRate": rate(passed, self.results.len()),
-            "cost": self.cost(),
-            "unpriced": self.results.iter().filter(|result| result.cost.is_none()).count(),
-            "tokens": self.tokens(),
+            "cost": self.spent.cost,
+            "unpriced": self.spent.unpriced,
+            "tokens": self.spent.tokens,
             "seconds": self.seconds(),
             "results": self.results,
         })
@@ -85,21 +81,21 @@ impl Report {
         let (passed, with) = (self.passed(), self.results.len());
         let all = with + self.missing.len();
         let mut text = format!(
-            "{all} {}: {passed} passed, {} failed, {} without a result\n",
-            if all == 1 { "task" } else { "tasks" },
+            "{}: {passed} passed, {} failed, {} without a result\n",
+            counted(all as u64, "task"),
             with - passed,
             self.missing.len()
         );
         if let Some(rate) = rate(passed, with) {
             text += &format!("pass rate {:.1} %\n", rate * 100.0);
         }
-        let unpriced = self.results.iter().filter(|result| result.cost.is_none()).count();
+        let Spent { cost, tokens, unpriced } = self.spent;
         let cost = match unpriced {
-            0 => format!("cost ${:.4}", self.cost()),
-            all if all == with => "cost not known".to_owned(),
-            some => format!("cost ${:.4}, without {some} whose price is not known", self.cost()),
+            0 => format!("cost ${cost:.4}"),
+            _ if cost == 0.0 => "cost not known".to_owned(),
+            some => format!("cost ${cost:.4}, without {} whose price is not known", counted(some, "run")),
         };
-        text += &format!("{cost}, {} tokens\n", self.tokens());
+        text += &format!("{cost}, {}\n", counted(tokens, "token"));
         if let Some(slowest) = self.results.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds)) {
             let (sum, longest) = (duration(self.seconds()), duration(slowest.seconds));
             text += &format!("time {sum} of all tasks together, at most {longest} ({})\n", slowest.id);

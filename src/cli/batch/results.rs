@@ -129,7 +129,12 @@ impl BatchFolder {
     /// Claims a task for this process, on this machine and, where the file system has locks across machines, on
     /// others; `None` while another one works on it.
     pub fn claim(&self, id: &str) -> io::Result<Option<LockFile>> {
-        LockFile::try_take(&self.0.join("locks").join(format!("{id}.lock")))
+        LockFile::try_take(&self.lock_file(id))
+    }
+
+    /// The lock of a task's claim.
+    pub fn lock_file(&self, id: &str) -> PathBuf {
+        self.0.join("locks").join(format!("{id}.lock"))
     }
 
     /// The result of a task; `None` if it has none.
@@ -159,13 +164,6 @@ impl BatchFolder {
     pub fn results(&self, tasks: &[BatchTask]) -> Result<HashMap<String, TaskResult>, Refusal> {
         let results = tasks.iter().filter_map(|task| self.result(task).transpose());
         results.map(|result| result.map(|result| (result.id.clone(), result))).collect()
-    }
-
-    /// Why those of these tasks have no result that were begun, by id.
-    pub fn begun(&self, tasks: &[BatchTask]) -> HashMap<String, String> {
-        let begun = tasks.iter().filter(|task| self.run_file(&task.id).exists());
-        let why = "begun: it is at work, or its tau batch was killed";
-        begun.map(|task| (task.id.clone(), why.to_owned())).collect()
     }
 
     /// Writes the result of a task, unless there is one; returns whether it did. The file appears as a whole, and

@@ -7,14 +7,13 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
 use super::results::{BatchFolder, CheckResult, TaskResult};
+use super::spent::Run;
 use super::tasks::{BatchTask, TaskList};
-use crate::live::commands::answer_in;
 use crate::process::exit::Exit;
 use crate::process::plain;
 use tau_agent::settings::private_files::LockFile;
@@ -48,18 +47,6 @@ pub(super) enum Stopping {
     Orderly,
     /// At once.
     Now,
-}
-
-/// The facts that are known of a run.
-#[derive(Debug, Default)]
-struct Run {
-    exit: Option<u8>,
-    reason: String,
-    error: Option<String>,
-    cost: Option<f64>,
-    tokens: u64,
-    text: String,
-    session: Option<String>,
 }
 
 /// Runs a task that this process has claimed, and writes its result.
@@ -144,7 +131,7 @@ async fn attempt(
 
 /// Whether a run with this end says something about the task. A failure of the provider, the configuration or
 /// the machine does not, nor does a run that was stopped.
-fn is_result(code: u8) -> bool {
+pub(super) fn is_result(code: u8) -> bool {
     let ends = [Exit::Ok, Exit::Refused, Exit::Limit, Exit::Stuck, Exit::Invalid, Exit::GivenUp];
     ends.iter().any(|exit| exit.code() == code)
 }
@@ -187,6 +174,7 @@ async fn tau(
     command.process_group(0).kill_on_drop(true);
     let mut child = command.spawn()?;
     let mut run = Run::default();
+    folder.begin_another(&task.id)?;
     let mut events = File::create(folder.run_file(&task.id))?;
     let Some(out) = child.stdout.take() else { return Ok(run) };
     let mut out = BufReader::new(out);
@@ -208,6 +196,8 @@ async fn tau(
             }
         }
     }
+    // Its end is what the process says, not its last event.
+    run.exit = None;
     let ended = tokio::time::timeout(GRACE, child.wait()).await;
     if let Ok(status) = ended {
         use std::os::unix::process::ExitStatusExt;
@@ -236,30 +226,6 @@ fn stop(child: &Child, how: Stopping) {
     if let Some(pid) = pid {
         // It may have ended.
         let _ = kill_process_group(pid, signal);
-    }
-}
-
-impl Run {
-    /// Notes what is to be known of an event.
-    fn take(&mut self, line: &[u8]) {
-        let Ok(event) = serde_json::from_slice::<Value>(line) else { return };
-        let text = |name: &str| event.get(name).and_then(Value::as_str).map(str::to_owned);
-        match text("type").as_deref() {
-            Some("session") => self.session = text("id"),
-            Some("message_end") => {
-                if let Some(answer) = event.get("message").and_then(answer_in) {
-                    self.text = kept(&answer);
-                }
-            }
-            Some("end") => {
-                self.reason = text("reason").unwrap_or_default();
-                self.error = text("error");
-                self.cost = event.get("cost").and_then(Value::as_f64);
-                let tokens = event.get("usage").and_then(|usage| usage.get("totalTokens"));
-                self.tokens = tokens.and_then(Value::as_u64).unwrap_or_default();
-            }
-            _ => {}
-        }
     }
 }
 
@@ -312,10 +278,22 @@ async fn cloned(
     let path = place.display().to_string();
     git(&["clone", "--quiet", "--", repository, &path]).await?;
     if let Some(revision) = &task.revision {
-        git(&["-C", &path, "checkout", "--quiet", "--detach", revision]).await?;
+        let commit = commit(&path, revision).await?;
+        git(&["-C", &path, "checkout", "--quiet", "--detach", &commit]).await?;
     }
     let base = git(&["-C", &path, "rev-parse", "HEAD"]).await?;
     Ok((place, base.trim().to_owned()))
+}
+
+/// The commit of a branch, a tag or a commit in a clone.
+async fn commit(path: &str, revision: &str) -> Result<String, UserError> {
+    for name in [revision.to_owned(), format!("origin/{revision}")] {
+        let wanted = format!("{name}^{{commit}}");
+        if let Ok(commit) = git(&["-C", path, "rev-parse", "--verify", "--quiet", &wanted]).await {
+            return Ok(commit.trim().to_owned());
+        }
+    }
+    Err(format!("the repository has no branch, tag or commit {}", plain::line(revision)).into())
 }
 
 /// Writes what changed in a clone since this commit.
@@ -347,14 +325,14 @@ async fn git(arguments: &[&str]) -> Result<String, UserError> {
 }
 
 /// The last line of what tau wrote to standard error.
-fn last_line(file: &Path) -> Option<String> {
+pub(super) fn last_line(file: &Path) -> Option<String> {
     let text = read_text(file, MAX_ERRORS).ok()?;
     let line = text.lines().rev().find_map(|line| line.strip_prefix("tau: "))?;
     Some(plain::line(line))
 }
 
 /// The end of a text.
-fn kept(text: &str) -> String {
+pub(super) fn kept(text: &str) -> String {
     let from = text.len().saturating_sub(KEPT);
     let from = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or_default();
     text.get(from..).unwrap_or(text).to_owned()

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::process::exit::Refusal;
 use tau_agent::settings::private_files::read_capped;
+use tau_agent::settings::toml_errors::explain;
 
 /// Maximum size of a file of tasks, in bytes.
 const MAX_SIZE: u64 = 256 << 20;
@@ -123,6 +125,22 @@ impl BatchTask {
     }
 }
 
+/// The task of a line, or what is wrong with it.
+fn task_in(line: &str) -> Result<BatchTask, String> {
+    let value: Value = serde_json::from_str(line)
+        .map_err(|error| format!("this is not JSON, at column {}", error.column()))?;
+    if !value.is_object() {
+        return Err("this is not a JSON object: write {\"prompt\": …} for each task, on one line".to_owned());
+    }
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let (path, inner) = (error.path().to_string(), error.inner().to_string());
+        match explain(&inner) {
+            fault if inner.starts_with("invalid") => format!("{path}: {fault}"),
+            fault => fault,
+        }
+    })
+}
+
 /// Reads a file of tasks.
 ///
 /// # Errors
@@ -137,12 +155,10 @@ pub(crate) fn read(file: &Path) -> Result<TaskList, Refusal> {
     let base = file.parent().map(Path::to_owned).unwrap_or_default();
     let shown = file.display();
     let (mut tasks, mut ids) = (Vec::new(), HashSet::new());
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
         let wrong = |why: String| Refusal::usage(format!("{shown}:{number}: {why}"));
-        let mut reader = serde_json::Deserializer::from_str(line);
-        let task: Result<BatchTask, _> = serde_path_to_error::deserialize(&mut reader);
-        let mut task = task.map_err(|error| wrong(error.to_string()))?;
-        reader.end().map_err(|error| wrong(error.to_string()))?;
+        let mut task = task_in(line).map_err(wrong)?;
         if let Some(fault) = task.fault() {
             return Err(wrong(fault));
         }
@@ -195,8 +211,15 @@ mod tests {
     #[test]
     fn faults_name_the_line() {
         for (text, fault) in [
-            ("{}", ":1: missing field `prompt`"),
-            ("\n{\"prompt\":\"a\",\"directory\":\".\",\"chekc\":\"x\"}", ":2: chekc: unknown field"),
+            ("{}", ":1: `prompt` is missing"),
+            ("not json", ":1: this is not JSON, at column 2"),
+            ("[1]", ":1: this is not a JSON object"),
+            ("{\"prompt\":1}", ":1: prompt: this needs a text in quotes, not the number 1"),
+            ("\u{feff}{\"prompt\":\"a\"}", ":1: it needs a directory, or git"),
+            (
+                "\n{\"prompt\":\"a\",\"directory\":\".\",\"chekc\":\"x\"}",
+                ":2: unknown name `chekc`; did you mean `check`?",
+            ),
             ("{\"prompt\":\"a\"}", ":1: it needs a directory, or git"),
             ("{\"prompt\":\"a\",\"git\":\"--upload-pack=x\"}", ":1: git begins with -"),
             ("{\"prompt\":\"a\",\"git\":\"x\",\"ref\":\"-x\"}", ":1: ref begins with -"),

@@ -1,0 +1,174 @@
+//! What the runs of tasks have cost, also those that left no result, and how the last one of a task ended.
+//!
+//! The events of a task's last run say what it cost. Before the next one begins, that is added to a file beside them.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::results::{BatchFolder, TaskResult};
+use super::runner::{is_result, kept, last_line};
+use crate::live::commands::answer_in;
+use tau_agent::settings::private_files::{read_capped, write_private};
+use tau_protocol::message::{Message, Usage};
+use tau_protocol::usage::helper_usage;
+
+/// Maximum size of the file of earlier runs, in bytes.
+const MAX_SIZE: u64 = 4 * 1024;
+
+/// What runs have cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Spent {
+    /// US dollars, of the runs whose price is known.
+    pub cost: f64,
+    pub tokens: u64,
+    /// The number of runs whose price is not known.
+    pub unpriced: u32,
+}
+
+impl Spent {
+    /// Adds what others have cost.
+    pub fn add(&mut self, other: Spent) {
+        self.cost += other.cost;
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        self.unpriced = self.unpriced.saturating_add(other.unpriced);
+    }
+
+    fn of(cost: Option<f64>, tokens: u64) -> Self {
+        Spent { cost: cost.unwrap_or_default(), tokens, unpriced: u32::from(cost.is_none() && tokens > 0) }
+    }
+}
+
+/// The runs of a task before the last one.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Earlier {
+    spent: Spent,
+    /// The session of the last run that is counted in it.
+    session: Option<String>,
+}
+
+/// The facts that are known of a run.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    pub exit: Option<u8>,
+    pub reason: String,
+    pub error: Option<String>,
+    pub cost: Option<f64>,
+    pub tokens: u64,
+    pub text: String,
+    pub session: Option<String>,
+    /// The usage of its answers, which its end repeats.
+    used: Usage,
+    has_ended: bool,
+}
+
+impl Run {
+    /// Notes what is to be known of an event.
+    pub fn take(&mut self, line: &[u8]) {
+        let Ok(mut event) = serde_json::from_slice::<Value>(line) else { return };
+        let text = |name: &str| event.get(name).and_then(Value::as_str).map(str::to_owned);
+        match text("type").as_deref() {
+            Some("session") => self.session = text("id"),
+            Some("message_end") => {
+                if let Some(answer) = event.get("message").and_then(answer_in) {
+                    self.text = kept(&answer);
+                }
+                let message = event.get_mut("message").map(Value::take).unwrap_or_default();
+                match serde_json::from_value(message) {
+                    Ok(Message::Assistant(answer)) => self.used.add(&answer.usage),
+                    Ok(Message::ToolResult(result)) => {
+                        self.used.add(&helper_usage(&result.details).unwrap_or_default());
+                    }
+                    _ => {}
+                }
+            }
+            Some("end") => {
+                self.has_ended = true;
+                let code = event.get("exitCode").and_then(Value::as_u64);
+                self.exit = code.and_then(|code| u8::try_from(code).ok());
+                self.reason = text("reason").unwrap_or_default();
+                self.error = text("error");
+                self.cost = event.get("cost").and_then(Value::as_f64);
+                let tokens = event.get("usage").and_then(|usage| usage.get("totalTokens"));
+                self.tokens = tokens.and_then(Value::as_u64).unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
+
+    fn spent(&self) -> Spent {
+        match self.has_ended {
+            true => Spent::of(self.cost, self.tokens),
+            false => {
+                let dollars = self.used.cost.total;
+                Spent::of((dollars > 0.0).then_some(dollars), self.used.total_tokens)
+            }
+        }
+    }
+}
+
+impl BatchFolder {
+    /// The last run of a task; `None` if it was never begun.
+    fn last_run(&self, id: &str) -> Option<Run> {
+        let mut run = Run::default();
+        let lines = BufReader::new(File::open(self.run_file(id)).ok()?).split(b'\n');
+        lines.map_while(Result::ok).for_each(|line| run.take(&line));
+        Some(run)
+    }
+
+    fn earlier_file(&self, id: &str) -> std::path::PathBuf {
+        self.run_file(id).with_extension("earlier.json")
+    }
+
+    fn earlier(&self, id: &str) -> Earlier {
+        let bytes = read_capped(&self.earlier_file(id), MAX_SIZE).unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    /// Counts the last run as an earlier one, before its events are replaced. Fails with errors of the file system.
+    pub fn begin_another(&self, id: &str) -> io::Result<()> {
+        let Some(run) = self.last_run(id) else { return Ok(()) };
+        let mut earlier = self.earlier(id);
+        if run.session.is_none() || run.session == earlier.session {
+            return Ok(());
+        }
+        earlier.spent.add(run.spent());
+        earlier.session = run.session;
+        write_private(&self.earlier_file(id), &serde_json::to_vec(&earlier)?)
+    }
+
+    /// What all runs of a task have cost.
+    pub fn spent(&self, id: &str, result: Option<&TaskResult>) -> Spent {
+        let Earlier { mut spent, session } = self.earlier(id);
+        match result {
+            Some(result) => spent.add(Spent {
+                unpriced: u32::from(result.cost.is_none()),
+                ..Spent::of(result.cost, result.tokens)
+            }),
+            None => {
+                let run = self.last_run(id).filter(|run| run.session.is_some() && run.session != session);
+                run.iter().for_each(|run| spent.add(run.spent()));
+            }
+        }
+        spent
+    }
+
+    /// Why a task without a result has none; `None` if it was never begun.
+    pub fn why_missing(&self, id: &str) -> Option<String> {
+        let run = self.last_run(id)?;
+        let lock = self.lock_file(id);
+        if lock.exists() && matches!(self.claim(id), Ok(None)) {
+            return Some("it is at work".to_owned());
+        }
+        if run.exit.is_some_and(is_result) {
+            return Some("it was stopped before its check had ended".to_owned());
+        }
+        let said = run.error.or_else(|| last_line(&self.error_file(id)));
+        let ended = said.or(Some(run.reason).filter(|reason| !reason.is_empty()));
+        Some(ended.unwrap_or_else(|| "it was killed".to_owned()))
+    }
+}

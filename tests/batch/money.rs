@@ -1,0 +1,119 @@
+//! What the runs of tasks cost, and what is said of those without a result.
+
+use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{Home, task};
+use crate::screen::TIMEOUT;
+use crate::support::program::{calls_all, says_using};
+use crate::support::server::{Act, Server};
+use crate::time_limit::EndInTime;
+
+/// An answer that refuses the request.
+fn refuses(why: &str) -> Act {
+    let body = json!({"error": {"message": why}}).to_string();
+    let head = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close";
+    Act::Send(format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes())
+}
+
+/// A home whose model costs a dollar for 1,000 tokens. It calls a tool for 600 tokens and is refused then, in the
+/// tasks whose prompt has the word `refused`; else it answers for 600.
+async fn home() -> Home {
+    let server = Server::choosing(|_, request| {
+        let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+        let has_called = body["messages"].as_array().unwrap().iter().any(|message| message["role"] == "tool");
+        match (body["messages"].to_string().contains("refused"), has_called) {
+            (true, true) => refuses("no such thing"),
+            (true, false) => calls_all(&[("bash", json!({ "command": "true" }))], 600),
+            (false, _) => says_using("done", 600),
+        }
+    })
+    .await;
+    let home = Home::new("");
+    fs::create_dir(home.dir.path().join("tau")).unwrap();
+    let models = format!(
+        "[vendors.own]\nbase_url = \"{}\"\napi = \"openai-completions\"\napi_key = \"x\"\n\
+         [[vendors.own.models]]\nid = \"m\"\ncost = {{ input = 1000.0, output = 0.0 }}\n",
+        server.url()
+    );
+    fs::write(home.dir.path().join("tau/models.toml"), models).unwrap();
+    home
+}
+
+fn run(home: &Home, args: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = home.batch(args);
+    command.env_remove("TAU_BASE_URL").env("TAU_MODEL", "own/m");
+    crate::live::texts(&crate::time_limit::RunInTime::output_in_time(&mut command))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_without_a_result_count_and_say_why_they_have_none() {
+    let home = home().await;
+    let mut refused = task("one", "true");
+    refused["prompt"] = json!("be refused");
+    home.tasks(&[refused, task("two", "true"), task("three", "true")]);
+    let (code, out, err) = run(&home, &["-n", "1", "--max-cost", "1"]);
+    assert_eq!((code, home.results()), (Some(1), 1), "{out}{err}");
+    assert!(err.contains("1 task was not begun: --max-cost is reached"), "{err}");
+    assert!(out.contains("cost $1.2000, 1200 tokens"), "{out}");
+    let (_, out, _) = run(&home, &["--report"]);
+    assert!(out.contains("cost $1.2000, 1200 tokens"), "{out}");
+    let why = out.lines().find(|line| line.starts_with("one ")).unwrap();
+    assert!(why.contains("no such thing") && !why.contains("at work"), "{out}");
+    assert!(out.contains("three  not tried yet"), "{out}");
+    // Each run of a task counts, and so does one whose result is forgotten.
+    let (_, out, err) = run(&home, &["-n", "1"]);
+    assert!(out.contains("cost $2.4000"), "{out}{err}");
+    home.tasks(&[task("two", "true"), task("three", "true")]);
+    for id in ["two", "three"] {
+        fs::remove_file(home.at(&format!("tasks.results/results/{id}.json"))).unwrap();
+    }
+    let (code, out, err) = run(&home, &[]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(out.contains("cost $2.4000, 2400 tokens"), "{out}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_check_is_stopped_counts() {
+    let home = home().await;
+    home.tasks(&[task("one", "touch begun; sleep 60")]);
+    let mut command = home.batch(&[]);
+    command.env_remove("TAU_BASE_URL").env("TAU_MODEL", "own/m");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let end = Instant::now() + TIMEOUT;
+    while !home.at("begun").exists() {
+        assert!(Instant::now() < end);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let (code, out, err) = crate::live::texts(&child.output_in_time("the stopped batch"));
+    assert_eq!(code, Some(130), "{out}{err}");
+    assert!(out.contains("cost $0.6000, 600 tokens"), "{out}");
+    let (_, out, _) = run(&home, &["--report"]);
+    assert!(out.contains("one  it was stopped before its check had ended"), "{out}");
+    assert!(out.contains("cost $0.6000, 600 tokens"), "{out}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_task_stops_no_other_and_faults_are_in_words() {
+    let home = home().await;
+    home.tasks(&[task("one", "true"), task("two", "true")]);
+    assert_eq!(run(&home, &[]).0, Some(0));
+    home.tasks(&[task("one", "test 1"), task("two", "true"), task("three", "true")]);
+    let (code, out, err) = run(&home, &["--only", "three"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(out.contains("1 task: 1 passed, 0 failed, 0 without a result"), "{out}");
+    for (line, fault) in [
+        ("\u{feff}{\"prompt\": 1}", "tasks.jsonl:1: prompt: this needs a text in quotes, not the number 1"),
+        ("[1]", "tasks.jsonl:1: this is not a JSON object"),
+        ("{prompt}", "tasks.jsonl:1: this is not JSON, at column 2"),
+    ] {
+        fs::write(home.at("tasks.jsonl"), line).unwrap();
+        let (code, _, err) = run(&home, &[]);
+        assert!(code == Some(2) && err.contains(fault), "{line}: {err}");
+    }
+}
