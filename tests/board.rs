@@ -137,7 +137,14 @@ fn a_question_of_the_model_is_answered_on_the_board() {
     screen.type_keys("\x18l");
     screen.wait_for("? waiting  choose");
     screen.type_keys("a");
+    screen.wait_for("choose · The model asks");
     screen.wait_for("Which database?");
+    std::thread::sleep(QUIET);
+    // Esc goes back, and declines nothing.
+    screen.type_keys("\x1b");
+    screen.wait_for("? waiting  choose");
+    screen.type_keys("a");
+    screen.wait_for("ctrl+c declines · esc goes back");
     std::thread::sleep(QUIET);
     screen.type_keys("\x1b[B");
     std::thread::sleep(QUIET);
@@ -219,4 +226,38 @@ fn a_run_whose_end_cannot_be_recorded_is_no_success() {
     );
     fs::write(&record, bytes).unwrap();
     assert_eq!(texts(&command(home, &["stop", &id]).output_in_time()).0, Some(0));
+}
+
+/// A session that was killed before it had a message, or that was killed at rest, is no row; one whose file is gone
+/// is not opened.
+#[test]
+fn what_was_killed_at_rest_is_not_listed_and_what_is_gone_is_not_opened() {
+    let screen = Screen::prepared("true", "--model demo", 100, 30);
+    let home = screen.home().to_owned();
+    let live = home.join("tau/logs/live");
+    wait_for_file(&live);
+    let gone = "0199aaaa-0000-7000-8000-000000000001";
+    for (id, title, background) in
+        [(gone, "gone away", true), ("0199aaaa-0000-7000-8000-000000000002", "", false)]
+    {
+        let record = json!({"id": id, "title": title, "state": if background { "done" } else { "idle" },
+            "exit": background.then_some(0), "directory": home.join("work"), "changed": 1, "background": background});
+        fs::write(live.join(format!("{id}.json")), record.to_string()).unwrap();
+    }
+    screen.type_keys("\x18l");
+    screen.wait_for("✓ done     gone away");
+    // That of this screen itself.
+    assert_eq!(screen.text().matches("(no messages yet)").count(), 1, "{}", screen.text());
+    // Letters filter, and are keys again on a row that was moved to.
+    screen.type_keys("gone\x1b[B");
+    screen.wait_for("m sends");
+    screen.type_keys("m");
+    screen.wait_for("enter sends · esc goes back");
+    screen.type_keys("\x1b");
+    screen.wait_for("enter opens");
+    screen.type_keys("\r");
+    screen.wait_for("this session has ended, and its file is gone");
+    screen.wait_for("✓ done     gone away");
+    screen.type_keys("\x1b\x1bhello\r");
+    screen.wait_for("hello");
 }

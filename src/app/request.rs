@@ -116,6 +116,9 @@ requests! {
     /// once they differ from that, or after some seconds.
     #[serde(skip)]
     Board { known: bool } => board -> Board(BoardList);
+    /// Look whether a session of the board can be opened.
+    #[serde(skip)]
+    FindSession { id: String } => find_session -> Done(String);
     /// Stop the run of a live session.
     #[serde(skip)]
     StopSession { id: String } => stop_session -> Done(String);

@@ -278,8 +278,11 @@ impl Status {
 
     fn enter(&mut self, activity: Activity, now: Millis) {
         if let Some(run) = self.run.as_mut().filter(|run| run.activity != activity) {
+            // What still runs began before.
+            if !matches!((&run.activity, &activity), (Activity::Running(_), Activity::Running(_))) {
+                run.activity_since = now;
+            }
             run.activity = activity;
-            run.activity_since = now;
         }
     }
 

@@ -107,7 +107,7 @@ fn a_server_that_is_lost_is_said_and_comes_back() {
     screen.wait_for("● running  count the stars");
     assert!(!screen.text().contains("cannot be reached"));
     screen.press_until(HOME, &format!("ssh://box#{id}"));
-    screen.type_keys("x");
+    screen.type_keys("xx");
     screen.wait_for("× failed   count the stars");
     // Nobody looks any more.
     screen.type_keys("q");

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use super::list::{List, ListRow, below_parents};
+use super::list_keys::move_key;
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
 use crate::msg::Millis;
@@ -26,6 +27,10 @@ pub struct BoardView {
     pub message: Option<BoardMessage>,
     /// All sessions, also those that are not shown.
     pub(crate) all: Vec<LiveRow>,
+    /// Whether `x` was pressed on a run: once more stops it.
+    pub stops: bool,
+    /// Whether a row was moved to since the filter last changed.
+    has_moved: bool,
     /// Whether a key was pressed since it was opened.
     pub(crate) is_used: bool,
     /// The time of the last query.
@@ -67,6 +72,11 @@ impl ListRow for LiveRow {
 }
 
 impl BoardView {
+    /// Whether letters are keys: before a filter is typed, or after a row was moved to.
+    pub fn takes_letters(&self) -> bool {
+        self.list.typed().is_none() || self.has_moved
+    }
+
     /// The number of sessions that were put away.
     pub fn archived(&self) -> usize {
         self.all.iter().filter(|row| row.archived).count()
@@ -105,24 +115,31 @@ impl BoardView {
             return KeyOutcome::Handled;
         }
         let Some(row) = self.list.row() else { return self.list.key(key, page) };
-        let id = row.id.clone();
+        let (id, archived, is_at_work) = (row.id.clone(), row.archived, row.state.is_at_work());
         if key.code == KeyCode::Enter {
             return KeyOutcome::Done(BoardChoice::Open { id });
         }
-        let is_free = self.list.typed().is_none() && self.list.change.is_none() && key.mods == Mods::NONE;
+        let is_free = self.takes_letters() && self.list.change.is_none() && key.mods == Mods::NONE;
+        let stops = std::mem::take(&mut self.stops) || !is_at_work;
         match key.code {
-            KeyCode::Char('x') if is_free => KeyOutcome::Done(BoardChoice::Stop { id }),
+            KeyCode::Char('x') if is_free && stops => KeyOutcome::Done(BoardChoice::Stop { id }),
+            KeyCode::Char('x') if is_free => {
+                self.stops = true;
+                KeyOutcome::Handled
+            }
             KeyCode::Char('a') if is_free => KeyOutcome::Done(BoardChoice::Answer { id }),
             KeyCode::Char('h') if is_free => {
-                let archived = !row.archived;
-                KeyOutcome::Done(BoardChoice::Archive { id, archived })
+                KeyOutcome::Done(BoardChoice::Archive { id, archived: !archived })
             }
             KeyCode::Char('m') if is_free => {
                 self.list.said = None;
                 self.message = Some(BoardMessage { id, line: LineEdit::default() });
                 KeyOutcome::Handled
             }
-            _ => self.list.key(key, page),
+            _ => {
+                self.has_moved = move_key(key, page).is_some();
+                self.list.key(key, page)
+            }
         }
     }
 

@@ -20,8 +20,12 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> b
     let Some(mut answering) = model.answering.take() else { return false };
     let inner = &mut *answering.model;
     let (action, has_dialog) = (inner.keymap.action(key), !inner.overlays.is_empty());
-    let is_idle = !has_dialog && !inner.shows_prompt();
-    if action == Some(Action::Answer) || is_idle && key.code == KeyCode::Esc {
+    // Esc declines nothing in a session that is not on this screen.
+    let goes_back = match inner.overlays.last() {
+        Some(dialog) => matches!(dialog, Overlay::Questions(_)),
+        None => !inner.shows_prompt(),
+    };
+    if action == Some(Action::Answer) || goes_back && key.code == KeyCode::Esc {
         board::leave(model, None, effects);
         return true;
     }

@@ -84,7 +84,7 @@ pub(super) fn chosen(
         BoardChoice::Open { .. } if attempts::hold(model) => {
             return model.overlays.push(Overlay::Board(view));
         }
-        BoardChoice::Open { id } => return effects.push(Effect::OpenLive(id)),
+        BoardChoice::Open { id } => ShellRequest::FindSession { id },
         BoardChoice::Answer { id } => {
             if view.find(&id).is_none_or(|row| row.state != LiveState::Waiting) {
                 view.list.said = Some(Err(Printable::line("nothing waits in this session")));
@@ -99,6 +99,23 @@ pub(super) fn chosen(
     view.list.said = None;
     view.list.change = Some(model.ask(request, effects));
     model.overlays.push(Overlay::Board(view));
+}
+
+/// Opens a session that is there; says why another one cannot be opened.
+pub(super) fn found(
+    model: &mut Model,
+    ticket: Ticket,
+    id: String,
+    answer: Result<String, UserError>,
+    effects: &mut Vec<Effect>,
+) {
+    match answer {
+        Ok(_) if model.open::<BoardView>().is_some_and(|view| view.list.change == Some(ticket)) => {
+            effects.push(Effect::OpenLive(id));
+        }
+        Ok(_) => {}
+        Err(error) => changed(model, ticket, Err(error), effects),
+    }
 }
 
 /// Handles the result of an action.
@@ -173,7 +190,9 @@ pub(super) fn waiting(
     if let Some(answering) = model.answering.as_mut().filter(|it| it.ticket == Some(ticket)) {
         answering.ticket = None;
         return match answer {
-            Ok(waiting) if !waiting.is_empty() => fill_questions(&mut answering.model, &waiting),
+            Ok(waiting) if !waiting.is_empty() => {
+                fill_questions(&mut answering.model, &waiting, &answering.title)
+            }
             Ok(_) => leave(model, Some(Ok("answered")), effects),
             Err(error) => leave(model, Some(Err(&error)), effects),
         };
@@ -186,7 +205,7 @@ pub(super) fn waiting(
     match answer {
         Ok(waiting) if !waiting.is_empty() => {
             let mut inner = model.for_questions();
-            fill_questions(&mut inner, &waiting);
+            fill_questions(&mut inner, &waiting, &title);
             let (model_of, asked) = (Box::new(inner), model.now);
             let id = id.to_owned();
             model.answering =
@@ -200,8 +219,8 @@ pub(super) fn waiting(
     }
 }
 
-/// Makes the model of the questions show what waits, and nothing else.
-fn fill_questions(inner: &mut Model, waiting: &WaitingQuestions) {
+/// Makes the model of the questions show what waits in the session of this title, and nothing else.
+fn fill_questions(inner: &mut Model, waiting: &WaitingQuestions, title: &Printable) {
     let waits = |id: &str| waiting.approvals.iter().any(|request| request.id == id);
     let known = inner.approvals.pending().iter().map(|approval| approval.request.id.clone());
     let gone: Vec<String> = known.filter(|id| !waits(id)).collect();
@@ -215,7 +234,10 @@ fn fill_questions(inner: &mut Model, waiting: &WaitingQuestions) {
     inner.overlays.retain(|overlay| overlay.question().is_some_and(asks));
     for asked in &waiting.questions {
         if !inner.overlays.iter().any(|overlay| overlay.question() == Some(&asked.id)) {
-            let dialog = Overlay::of_question(&asked.id, &asked.question, inner.work_mode, inner.now);
+            let mut dialog = Overlay::of_question(&asked.id, &asked.question, inner.work_mode, inner.now);
+            if let Overlay::Questions(view) = &mut dialog {
+                view.elsewhere = Some(title.clone());
+            }
             // The oldest is on top.
             inner.overlays.insert(0, dialog);
         }

@@ -164,6 +164,10 @@ impl TakeReply for Replies<'_> {
         worktrees::done(self.model, self.ticket, answer, self.effects);
     }
 
+    fn find_session(&mut self, id: String, answer: Result<String, UserError>) {
+        board::found(self.model, self.ticket, id, answer, self.effects);
+    }
+
     fn stop_session(&mut self, _id: String, answer: Result<String, UserError>) {
         board::changed(self.model, self.ticket, answer, self.effects);
     }

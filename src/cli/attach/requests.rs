@@ -94,6 +94,7 @@ impl AttachedRequests {
             | ShellRequest::AnswerSession { .. }
             | ShellRequest::SendToSession { .. }
             | ShellRequest::ArchiveSession { .. }
+            | ShellRequest::FindSession { .. }
             | ShellRequest::StopSession { .. }
             | ShellRequest::StatusCommand { .. }
             | ShellRequest::Clipboard { .. }

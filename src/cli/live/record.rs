@@ -74,6 +74,13 @@ pub(crate) struct FoundRecord {
     pub is_live: bool,
 }
 
+impl LiveRecord {
+    /// Whether it is the result of a run in the background.
+    pub fn is_result(&self) -> bool {
+        self.background && self.exit.is_some()
+    }
+}
+
 impl FoundRecord {
     /// The state; that of a session whose process was interrupted at work is `Failed`.
     pub fn state(&self) -> LiveState {
@@ -297,8 +304,10 @@ fn read(path: &Path) -> Option<(String, FoundRecord)> {
     let is_live = lock.exists() && matches!(LockFile::try_take(&lock), Ok(None));
     let age = std::fs::metadata(path).and_then(|meta| meta.modified());
     let age = age.ok().and_then(|time| SystemTime::now().duration_since(time).ok()).unwrap_or_default();
-    // A helper ends with its parent, which tells what came of it.
-    if !is_live && (age > KEPT || record.parent.is_some()) {
+    // A helper ends with its parent, which tells what came of it. Of a session that was killed at rest nothing is
+    // left to tell, as if it had ended by itself.
+    let is_over = record.parent.is_some() || !record.state.is_at_work() && !record.is_result();
+    if !is_live && (age > KEPT || is_over) {
         let _ = std::fs::remove_file(path);
         return None;
     }
@@ -330,7 +339,9 @@ mod tests {
             (killed.state(), killed.is_interrupted(), killed.address()),
             (LiveState::Failed, true, None)
         );
-        open.update(LiveRecord { exit: Some(0), ..record("a", LiveState::Done) }).unwrap();
+        open.update(LiveRecord { exit: Some(0), background: true, ..record("a", LiveState::Done) }).unwrap();
+        // A session that was killed at rest leaves nothing.
+        write(&folder(&paths).join("e.json"), &record("e", LiveState::Idle)).unwrap();
         open.keep();
         let ended = of(&paths, "a").unwrap();
         assert_eq!((ended.state(), ended.is_live, ended.record.exit), (LiveState::Done, false, Some(0)));

@@ -83,7 +83,7 @@ impl Registry {
         for registered in self.open.into_values() {
             let record = registered.record();
             let is_kept = match ending {
-                Ending::AtRest => record.background && record.exit.is_some(),
+                Ending::AtRest => record.is_result(),
                 Ending::Interrupted => record.state.is_at_work(),
             };
             if is_kept {

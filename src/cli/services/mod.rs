@@ -31,6 +31,7 @@ use parking_lot::Mutex;
 use tau_agent::catalogue::keys::Keys;
 use tau_agent::provider::direct::Direct;
 use tau_agent::session::last_exchange::last_exchange;
+use tau_agent::session::list;
 use tau_agent::session::prompt_history::PromptHistory;
 use tau_agent::settings::chosen_models;
 use tau_agent::settings::private_files::SharedFile;
@@ -258,6 +259,27 @@ impl PerformRequest for Services {
     ) -> Result<WorktreeDone, UserError> {
         let services = Arc::clone(self);
         blocking(move || services.finish_worktree(&name, end, is_here, file.as_deref(), &id)).await
+    }
+
+    async fn find_session(self: &Arc<Self>, _: &Call, id: String) -> Result<String, UserError> {
+        if self.board_servers.of(&id)?.is_some() {
+            return Ok(String::new());
+        }
+        let (paths, root) = {
+            let setup = self.setup.lock();
+            (setup.paths.clone(), setup.settings.session_root(&setup.paths))
+        };
+        blocking(move || match record::of(&paths, &id).filter(|found| found.is_live) {
+            Some(found) if found.address().is_none() => {
+                Err("an attempt at work cannot be opened; /attempts and `tau attempts` list what it has"
+                    .into())
+            }
+            None if list::of_id(&root, &id).is_none() => {
+                Err("this session has ended, and its file is gone".into())
+            }
+            _ => Ok(String::new()),
+        })
+        .await
     }
 
     async fn stop_session(self: &Arc<Self>, _: &Call, id: String) -> Result<String, UserError> {

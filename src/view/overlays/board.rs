@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, inner_width};
-use super::list::{self, Below, ListBox};
+use super::list::{self, Below, FilterRow, ListBox};
 use crate::approval::typed;
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
@@ -20,6 +20,8 @@ use tau_tools::counted::counted;
 
 /// Maximum number of servers that are named because they are not connected.
 const MISSING: usize = 3;
+/// Rows of the screen that the box leaves free, with its borders.
+const AROUND: u16 = 4;
 /// Cells for the state.
 const STATES: usize = 10;
 
@@ -38,12 +40,18 @@ pub(crate) fn draw(
         true => "nothing was put away",
         false => "no session is open; tau -b PROMPT starts one in the background",
     };
-    let (lines, typed_at) = below(view, theme, width);
+    let (lines, typed_at) = below(view, theme, width, area.height);
     let list = ListBox {
         title: &title(view),
         hint: &hint(view, archived),
         below: Below::exactly(lines),
         ..ListBox::of(&view.list, rows.len(), nothing)
+    };
+    let list = match view.list.typed() {
+        Some(typed) if view.takes_letters() => {
+            ListBox { filter: FilterRow::Always(typed, String::new()), ..list }
+        }
+        _ => list,
     };
     let mut row = |index: usize| {
         let row = rows.get(index).copied();
@@ -62,6 +70,9 @@ pub(crate) fn draw(
 fn hint(view: &BoardView, archived: usize) -> String {
     if view.message.is_some() {
         return "enter sends · esc goes back".to_owned();
+    }
+    if view.stops {
+        return "x again stops the run · esc closes".to_owned();
     }
     let row = view.list.row();
     let waits = row.is_some_and(|row| row.state == LiveState::Waiting);
@@ -143,7 +154,12 @@ fn missing(servers: &[MissingServer]) -> Vec<(String, ThemeToken)> {
 
 /// The servers that are not connected, the details of the selected session, the message to it, and what an action led to; and the column and row of
 /// the cursor in the message.
-fn below(view: &BoardView, theme: &Theme, width: u16) -> (Vec<Line<'static>>, Option<(u16, usize)>) {
+fn below(
+    view: &BoardView,
+    theme: &Theme,
+    width: u16,
+    height: u16,
+) -> (Vec<Line<'static>>, Option<(u16, usize)>) {
     let line = |text: &str, token: ThemeToken| {
         let text = printable_line(text);
         Line::styled(wrap::truncate(&text, width).into_owned(), theme.style(token))
@@ -169,6 +185,10 @@ fn below(view: &BoardView, theme: &Theme, width: u16) -> (Vec<Line<'static>>, Op
     let mut cursor = None;
     if let Some(message) = &view.message {
         let (rows, (row, column)) = typed::rows("> ", &message.line, width);
+        // A low box has room for nothing else.
+        if lines.len() + rows.len() > usize::from(height.saturating_sub(AROUND)) / 2 {
+            lines.clear();
+        }
         cursor = Some((column, lines.len() + row));
         lines.extend(rows.into_iter().map(Line::raw));
     }

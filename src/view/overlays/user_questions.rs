@@ -54,15 +54,16 @@ pub(crate) fn draw(view: &QuestionsView, theme: &Theme, area: Rect, buffer: &mut
 }
 
 fn title(view: &QuestionsView) -> String {
+    let place = view.elsewhere.as_ref().map(|title| format!("{} · ", title.as_str())).unwrap_or_default();
     match view.questions.len() {
-        1 => "The model asks".to_owned(),
-        count => format!("The model asks · {} of {count}", view.at + 1),
+        1 => format!("{place}The model asks"),
+        count => format!("{place}The model asks · {} of {count}", view.at + 1),
     }
 }
 
 fn hint(view: &QuestionsView, shown: &QuestionView) -> String {
     if view.is_empty {
-        return "type an answer first · esc declines".to_owned();
+        return format!("type an answer first · {}", leave(view));
     }
     let mut parts = Vec::new();
     if !shown.marked.is_empty() {
@@ -76,8 +77,13 @@ fn hint(view: &QuestionsView, shown: &QuestionView) -> String {
     if view.questions.len() > 1 {
         parts.push("tab next");
     }
-    parts.push("esc declines");
+    parts.push(leave(view));
     parts.join(" · ")
+}
+
+/// The keys that leave the dialog.
+fn leave(view: &QuestionsView) -> &'static str {
+    if view.elsewhere.is_some() { "ctrl+c declines · esc goes back" } else { "esc declines" }
 }
 
 fn text_rows(shown: &QuestionView, width: u16) -> Vec<Line<'static>> {
