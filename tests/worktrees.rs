@@ -159,7 +159,8 @@ async fn what_cannot_be_kept_or_merged_is_refused() {
     // A file that the user has changed is not overwritten.
     std::fs::write(path.join("file"), "theirs\n").unwrap();
     script(&home, "echo mine >file").await;
-    refused(&home, &["merge", "fix"], "cannot merge fix into main: Your local changes").await;
+    let said = "cannot merge fix into main: Your local changes to the following files would be overwritten by merge: file; nothing";
+    refused(&home, &["merge", "fix"], said).await;
     let work = home.dir.path().join("work");
     assert_eq!(
         (text(&work.join("file")).as_str(), text(&path.join("file")).as_str()),

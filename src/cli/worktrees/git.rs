@@ -118,8 +118,14 @@ impl<'a> Git<'a> {
         let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
         let first = lines.find(|line| line.starts_with("fatal: ") || line.starts_with("error: "));
         let last = || said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("git failed");
-        let said = first.unwrap_or_else(last).trim_start_matches("fatal: ").trim_start_matches("error: ");
-        Ok((ended.status.code().unwrap_or(-1), ended.stdout, said.to_owned()))
+        let text = first.unwrap_or_else(last).trim_start_matches("fatal: ").trim_start_matches("error: ");
+        // The files that it speaks of are on lines of their own.
+        let files: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix('\t')).collect();
+        let said = match text.ends_with(':') && !files.is_empty() {
+            true => format!("{text} {}", files.join(", ")),
+            false => text.to_owned(),
+        };
+        Ok((ended.status.code().unwrap_or(-1), ended.stdout, said))
     }
 
     /// Runs it; returns its output, or what git said when it failed.

@@ -109,7 +109,8 @@ pub(crate) fn new_name() -> String {
 }
 
 fn check_name(name: &str) -> Result<(), UserError> {
-    let rules = "use letters, digits, `.`, `_` and `-`, with a letter or digit at both ends";
+    let rules = "use letters, digits, `.`, `_` and `-`, with a letter or digit at both ends, and neither `..` \
+                 nor `.lock` at the end";
     if is_name(name) { Ok(()) } else { Err(format!("{name:?} cannot name a worktree; {rules}").into()) }
 }
 
