@@ -164,9 +164,6 @@ fn close(map: &mut Map<String, Value>) {
 }
 
 /// Checks `args` against the tool's schema and deserializes them.
-///
-/// # Errors
-/// A refusal that names the field.
 pub fn parse<T: DeserializeOwned>(args: Value, spec: &ToolSpec) -> Result<T, ToolError> {
     let args = if args.is_null() { Value::Object(Map::new()) } else { args };
     let fitted = fit(args, &spec.parameters, "")

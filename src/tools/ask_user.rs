@@ -23,10 +23,9 @@ const DECLINED: &str =
     "The user declined to answer. Decide by yourself, or end your answer and say what you need.";
 const NO_ANSWER: &str = "(no answer)";
 
-/// The `ask_user` tool.
-#[derive(Debug)]
-pub(crate) struct AskUser {
-    spec: ToolSpec,
+tool! {
+    /// The `ask_user` tool.
+    pub(crate) struct AskUser(AskUserArgs, NAME, "ask_user.md", read_only: true);
 }
 
 /// Its arguments.
@@ -34,13 +33,6 @@ pub(crate) struct AskUser {
 pub(crate) struct AskUserArgs {
     /// At most 4.
     pub questions: Vec<UserQuestion>,
-}
-
-impl Default for AskUser {
-    fn default() -> Self {
-        let spec = args::spec::<AskUserArgs>(NAME, include_str!("ask_user.md"));
-        AskUser { spec: ToolSpec { read_only: true, ..spec } }
-    }
 }
 
 impl Tool for AskUser {

@@ -36,6 +36,14 @@ pub fn start_within_characters(text: &str, most: usize) -> &str {
     text.char_indices().nth(most).and_then(|(at, _)| text.get(..at)).unwrap_or(text)
 }
 
+/// The first `most` characters of the text, and an ellipsis if there are more.
+pub fn shortened(text: &str, most: usize) -> String {
+    match start_within_characters(text, most) {
+        start if start.len() < text.len() => format!("{start}…"),
+        _ => text.to_owned(),
+    }
+}
+
 /// The length of the longest prefix of `text` that weighs at most `most`.
 pub fn start_within(text: &str, most: usize) -> usize {
     within(text.char_indices().map(|(at, character)| (at + character.len_utf8(), character)), most)

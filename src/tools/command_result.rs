@@ -30,10 +30,8 @@ pub fn is_fine(finished: &FinishedCommand, wording: &Wording<'_>) -> bool {
     is_success && !finished.timed_out
 }
 
-/// The answer for a command that has ended.
-///
-/// # Errors
-/// If the command failed, timed out or was aborted; includes its output.
+/// The answer for a command that has ended. Fails if the command failed, timed out or was aborted; the error
+/// includes its output.
 pub async fn answer(
     mut finished: FinishedCommand,
     wording: Wording<'_>,

@@ -70,10 +70,10 @@ pub struct HelperLink {
     pub number: u32,
 }
 
-/// The `delegate` tool.
-#[derive(Debug)]
-pub struct Delegate {
-    spec: ToolSpec,
+tool! {
+    /// The `delegate` tool.
+    // What a helper changes, its own calls are judged for.
+    pub struct Delegate(DelegateArgs, NAME, "delegate.md", read_only: true);
 }
 
 /// Its arguments.
@@ -90,14 +90,6 @@ pub struct DelegateArgs {
     pub dollars: Option<f64>,
     /// Token limit.
     pub tokens: Option<u64>,
-}
-
-impl Default for Delegate {
-    fn default() -> Self {
-        let spec = args::spec::<DelegateArgs>(NAME, include_str!("delegate.md"));
-        // What a helper changes, its own calls are judged for.
-        Delegate { spec: ToolSpec { read_only: true, ..spec } }
-    }
 }
 
 impl Delegate {

@@ -67,10 +67,7 @@ pub enum Details {
 }
 
 /// Reads details leniently: shapes from other programs and later versions become [`Details::None`], so that
-/// any session file opens. For `#[serde(deserialize_with)]`.
-///
-/// # Errors
-/// Only if the input is not JSON at all.
+/// any session file opens. For `#[serde(deserialize_with)]`. Fails only if the input is not JSON at all.
 pub fn lenient<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Details, D::Error> {
     let value = Value::deserialize(deserializer)?;
     Ok(serde_json::from_value(value).unwrap_or_default())

@@ -27,10 +27,9 @@ use matching::{MatchKind, MatchOutcome};
 use normalize::LineEnds;
 use splice::Splice;
 
-/// The `edit` tool.
-#[derive(Debug)]
-pub(crate) struct Edit {
-    spec: ToolSpec,
+tool! {
+    /// The `edit` tool.
+    pub(crate) struct Edit(EditArgs, "edit", "edit.md");
 }
 
 /// Its arguments.
@@ -54,12 +53,6 @@ pub struct Replacement {
     pub old_string: String,
     pub new_string: String,
     pub replace_all: Option<bool>,
-}
-
-impl Default for Edit {
-    fn default() -> Self {
-        Edit { spec: args::spec::<EditArgs>("edit", include_str!("edit.md")) }
-    }
 }
 
 impl Tool for Edit {

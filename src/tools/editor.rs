@@ -31,15 +31,9 @@ pub trait Editor: Send + Sync + std::fmt::Debug {
     fn can_run(&self) -> bool;
 
     /// Runs a command in a terminal and waits for it to end. Kills it on cancellation or timeout.
-    ///
-    /// # Errors
-    /// The reason why it could not be started, in words.
     fn run(&self, command: &EditorCommand<'_>, wanted: &CancellationToken) -> Result<EditorRun, UserError>;
 
     /// Writes this text to a file and saves it.
-    ///
-    /// # Errors
-    /// The reason why it failed, in words.
     fn write(&self, path: &Path, text: &str, wanted: &CancellationToken) -> Result<(), UserError>;
 }
 

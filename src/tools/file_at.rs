@@ -5,7 +5,6 @@
 //! or other directories are put there meanwhile.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::fs::{File, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -26,16 +25,9 @@ const TO_NAME: OFlags = OFlags::PATH;
 const TO_NAME: OFlags = OFlags::RDONLY;
 
 /// The error for a path that cannot be opened without following a symbolic link.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("a symbolic link is on the way to it")]
 struct BehindALink;
-
-impl fmt::Display for BehindALink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a symbolic link is on the way to it")
-    }
-}
-
-impl std::error::Error for BehindALink {}
 
 /// True if the error means that a path contains a symbolic link.
 pub fn is_behind_a_link(error: &io::Error) -> bool {
@@ -51,17 +43,11 @@ pub struct FileAt {
 
 impl FileAt {
     /// The file at an absolute path without `..`, whose directory exists.
-    ///
-    /// # Errors
-    /// File system errors; see [`is_behind_a_link`] for a link in the path.
     pub fn find(path: &Path) -> io::Result<Self> {
         Self::open(path, false)
     }
 
     /// Like [`FileAt::find`], but creates missing directories.
-    ///
-    /// # Errors
-    /// See [`FileAt::find`].
     pub fn find_or_make_folder(path: &Path) -> io::Result<Self> {
         Self::open(path, true)
     }
@@ -84,10 +70,8 @@ impl FileAt {
         Ok(OsString::from_vec(target.into_bytes()).into())
     }
 
-    /// Opens a regular file for reading, or for reading and writing; never blocks.
-    ///
-    /// # Errors
-    /// File system errors, and `InvalidInput` if it is not a regular file.
+    /// Opens a regular file for reading, or for reading and writing; never blocks. Fails with `InvalidInput`
+    /// if it is not a regular file.
     pub fn open_file(&self, write: bool) -> io::Result<File> {
         let access = if write { OFlags::RDWR } else { OFlags::RDONLY };
         let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -37,10 +37,7 @@ pub struct FileTask {
 }
 
 impl FileTask {
-    /// Waits for earlier calls on the same file to finish.
-    ///
-    /// # Errors
-    /// A refusal if the path is invalid, and [`ToolError::Aborted`].
+    /// Waits for earlier calls on the same file to finish. Refused if the path is invalid.
     pub async fn begin(given: String, context: ToolContext) -> Result<Self, ToolError> {
         if given.trim().is_empty() || given.contains('\0') {
             return Err(ToolError::refused(
@@ -60,9 +57,6 @@ impl FileTask {
 
     /// Runs `work` on a thread. The turn moves to the thread: the next call waits for the work, not for its
     /// caller.
-    ///
-    /// # Errors
-    /// Errors of `work`, and [`ToolError::Aborted`].
     pub async fn on_thread<T: Send + 'static>(
         &self,
         on_abort: OnAbort,

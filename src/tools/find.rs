@@ -20,10 +20,9 @@ use super::{
 /// The default limit of paths.
 const LIMIT: u64 = 1_000;
 
-/// The `find` tool.
-#[derive(Debug)]
-pub(crate) struct Find {
-    spec: ToolSpec,
+tool! {
+    /// The `find` tool.
+    pub(crate) struct Find(FindArgs, "find", "find.md", read_only: true);
 }
 
 /// Its arguments.
@@ -37,13 +36,6 @@ pub(crate) struct FindArgs {
     pub all: Option<bool>,
     /// Maximum number of paths to return. Default: 1000.
     pub limit: Option<u64>,
-}
-
-impl Default for Find {
-    fn default() -> Self {
-        let spec = args::spec::<FindArgs>("find", include_str!("find.md"));
-        Find { spec: ToolSpec { read_only: true, ..spec } }
-    }
 }
 
 impl Tool for Find {

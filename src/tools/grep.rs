@@ -36,10 +36,9 @@ const CONTEXT: u64 = 50;
 /// The longest line that can be searched, in bytes, and therefore the memory of one search thread.
 const MAX_LINE_LEN: usize = 16 * 1024 * 1024;
 
-/// The `grep` tool.
-#[derive(Debug)]
-pub(crate) struct Grep {
-    spec: ToolSpec,
+tool! {
+    /// The `grep` tool.
+    pub(crate) struct Grep(GrepArgs, "grep", "grep.md", read_only: true);
 }
 
 /// Its arguments.
@@ -61,13 +60,6 @@ pub(crate) struct GrepArgs {
     pub all: Option<bool>,
     /// Maximum number of matches to return. Default: 200.
     pub limit: Option<u64>,
-}
-
-impl Default for Grep {
-    fn default() -> Self {
-        let spec = args::spec::<GrepArgs>("grep", include_str!("grep.md"));
-        Grep { spec: ToolSpec { read_only: true, ..spec } }
-    }
 }
 
 impl Tool for Grep {

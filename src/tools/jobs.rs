@@ -20,13 +20,10 @@ use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::command_result;
 use super::counted::counted;
-use super::encoding;
-use super::line_output;
 use super::process::FinishedCommand;
 use super::process::watched::{OutputSince, TreeUsage, Watched};
-use super::{OutputLimits, TerminalOutput};
+use super::{OutputLimits, TerminalOutput, command_result, encoding, line_output};
 use crate::user_error::UserError;
 use command::{MovedCommand, Running};
 pub use row::{JobProcess, JobRow, JobState};

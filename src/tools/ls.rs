@@ -19,10 +19,9 @@ use super::{
 /// The default limit of entries.
 const LIMIT: u64 = 500;
 
-/// The `ls` tool.
-#[derive(Debug)]
-pub(crate) struct Ls {
-    spec: ToolSpec,
+tool! {
+    /// The `ls` tool.
+    pub(crate) struct Ls(LsArgs, "ls", "ls.md", read_only: true);
 }
 
 /// Its arguments.
@@ -32,13 +31,6 @@ pub(crate) struct LsArgs {
     pub path: Option<String>,
     /// Maximum number of entries to return. Default: 500.
     pub limit: Option<u64>,
-}
-
-impl Default for Ls {
-    fn default() -> Self {
-        let spec = args::spec::<LsArgs>("ls", include_str!("ls.md"));
-        Ls { spec: ToolSpec { read_only: true, ..spec } }
-    }
 }
 
 impl Tool for Ls {

@@ -10,6 +10,27 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tools act on the machine")]
 
+/// Declares a tool: its arguments, its name, and the file that describes it to models.
+macro_rules! tool {
+    (
+        $(#[$about:meta])*
+        $vis:vis struct $tool:ident($args:ty, $name:expr, $file:literal $(, $field:ident: $value:expr)?);
+    ) => {
+        $(#[$about])*
+        #[derive(Debug)]
+        $vis struct $tool {
+            spec: $crate::ToolSpec,
+        }
+
+        impl Default for $tool {
+            fn default() -> Self {
+                let spec = $crate::args::spec::<$args>($name, include_str!($file));
+                $tool { spec: $crate::ToolSpec { $($field: $value,)? ..spec } }
+            }
+        }
+    };
+}
+
 pub mod access;
 pub mod args;
 pub mod ask_user;
@@ -233,6 +254,28 @@ pub struct ToolContext {
     pub limits: OutputLimits,
     /// The time limit in seconds of shell calls that set none; `None` means no limit.
     pub default_timeout: Option<u64>,
+}
+
+impl ToolContext {
+    /// The context of a call in `cwd` that is not confined, and that nobody can be asked about.
+    pub fn new(cwd: &Path, scratch: Arc<Scratch>) -> Self {
+        ToolContext {
+            cwd: cwd.into(),
+            cancel: CancellationToken::new(),
+            progress: ToolProgress::none(),
+            file_versions: Arc::default(),
+            scratch,
+            env: Arc::default(),
+            sandbox: Arc::default(),
+            files: Arc::new(access::AllFiles),
+            editor: None,
+            user: None,
+            jobs: None,
+            helpers: None,
+            limits: OutputLimits::default(),
+            default_timeout: None,
+        }
+    }
 }
 
 /// A tool with typed arguments. Implement this; the agent sees it as [`AnyTool`].

@@ -102,10 +102,7 @@ impl WorkPlan {
         self.steps.iter().position(|step| !step.done)
     }
 
-    /// Marks the steps with these numbers as done.
-    ///
-    /// # Errors
-    /// There is no such step, as a sentence for the model; nothing is marked then.
+    /// Marks the steps with these numbers as done. Fails when there is no such step; nothing is marked then.
     pub fn finish(&mut self, numbers: &[usize]) -> Result<(), UserError> {
         let count = self.steps.len();
         if let Some(odd) = numbers.iter().find(|number| !(1..=count).contains(number)) {
@@ -145,10 +142,9 @@ pub fn step_tool() -> Arc<dyn AnyTool> {
     Arc::new(ReportStep::default())
 }
 
-/// The `submit_plan` tool.
-#[derive(Debug)]
-pub(crate) struct SubmitPlan {
-    spec: ToolSpec,
+tool! {
+    /// The `submit_plan` tool.
+    pub(crate) struct SubmitPlan(SubmitPlanArgs, SUBMIT, "submit_plan.md", read_only: true);
 }
 
 /// Its arguments.
@@ -156,13 +152,6 @@ pub(crate) struct SubmitPlan {
 pub(crate) struct SubmitPlanArgs {
     /// The plan as Markdown; its steps are lines that begin with `1. `, `2. ` and so on.
     pub plan: String,
-}
-
-impl Default for SubmitPlan {
-    fn default() -> Self {
-        let spec = args::spec::<SubmitPlanArgs>(SUBMIT, include_str!("submit_plan.md"));
-        SubmitPlan { spec: ToolSpec { read_only: true, ..spec } }
-    }
 }
 
 impl Tool for SubmitPlan {
@@ -204,10 +193,9 @@ impl Tool for SubmitPlan {
     }
 }
 
-/// The `plan_step` tool.
-#[derive(Debug)]
-pub(crate) struct ReportStep {
-    spec: ToolSpec,
+tool! {
+    /// The `plan_step` tool.
+    pub(crate) struct ReportStep(ReportStepArgs, STEP, "plan_step.md", read_only: true);
 }
 
 /// Its arguments.
@@ -215,13 +203,6 @@ pub(crate) struct ReportStep {
 pub(crate) struct ReportStepArgs {
     /// The numbers of the steps that are done now.
     pub done: Vec<usize>,
-}
-
-impl Default for ReportStep {
-    fn default() -> Self {
-        let spec = args::spec::<ReportStepArgs>(STEP, include_str!("plan_step.md"));
-        ReportStep { spec: ToolSpec { read_only: true, ..spec } }
-    }
 }
 
 impl Tool for ReportStep {

@@ -140,9 +140,6 @@ pub enum CommandIo {
 /// text (cut between characters, otherwise raw; in a flood, as much as `io` allows) and the state so far.
 /// `cancel`, the timeout or dropping the future end all processes of the command: TERM, then KILL (a drop
 /// kills at once). `watched`: what others see of it meanwhile.
-///
-/// # Errors
-/// If the program cannot be started.
 pub async fn run(
     io: CommandIo,
     command: CommandLine<'_>,

@@ -33,10 +33,9 @@ const COUNTING: Duration = Duration::from_secs(3);
 /// length.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// The `read` tool.
-#[derive(Debug)]
-pub struct Read {
-    spec: ToolSpec,
+tool! {
+    /// The `read` tool.
+    pub struct Read(ReadArgs, "read", "read.md", read_only: true);
 }
 
 /// Its arguments.
@@ -53,13 +52,6 @@ pub struct ReadArgs {
     /// Byte of a cut line to begin at.
     #[schemars(range(min = 1))]
     pub column: Option<u64>,
-}
-
-impl Default for Read {
-    fn default() -> Self {
-        let spec = args::spec::<ReadArgs>("read", include_str!("read.md"));
-        Read { spec: ToolSpec { read_only: true, ..spec } }
-    }
 }
 
 impl Tool for Read {

@@ -7,10 +7,8 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Opens `path` with `options`, never blocking and never acquiring a terminal.
-///
-/// # Errors
-/// File system errors, and `InvalidInput` if it is not a regular file.
+/// Opens `path` with `options`, never blocking and never acquiring a terminal. Fails with `InvalidInput` if
+/// it is not a regular file.
 pub fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     // Opening a pipe without a writer would block forever; so would reading some devices.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -27,10 +25,8 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path)
 }
 
-/// The content of a regular file of at most `cap` bytes.
-///
-/// # Errors
-/// See [`open_with`], and `FileTooLarge` if the file is larger.
+/// The content of a regular file of at most `cap` bytes. Fails like [`open_with`], and with `FileTooLarge` if
+/// the file is larger.
 pub fn read_capped(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(path)?.take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -41,10 +37,8 @@ pub fn read_capped(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The text of a regular file of at most `cap` bytes.
-///
-/// # Errors
-/// See [`read_capped`], and `InvalidData` if it is not UTF-8.
+/// The text of a regular file of at most `cap` bytes. Fails like [`read_capped`], and with `InvalidData` if
+/// it is not UTF-8.
 pub fn read_text(path: &Path, cap: u64) -> io::Result<String> {
     String::from_utf8(read_capped(path, cap)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text"))

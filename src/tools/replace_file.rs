@@ -52,9 +52,6 @@ pub(crate) fn replace_file(
 }
 
 /// Replaces or creates a file in a directory that is already open.
-///
-/// # Errors
-/// See [`replace_file`].
 pub fn replace_at(
     at: &FileAt,
     given: &str,

@@ -59,9 +59,6 @@ impl Default for Scratch {
 impl Scratch {
     /// A scratch folder under `base`, which is usually the system's temporary directory. The folder itself
     /// is created on first use.
-    ///
-    /// # Errors
-    /// If `base` is not a directory.
     pub fn new(base: &Path) -> io::Result<Self> {
         if !fs::metadata(base)?.is_dir() {
             return Err(ErrorKind::NotADirectory.into());
@@ -76,9 +73,6 @@ impl Scratch {
     }
 
     /// Creates an empty file whose name begins with `stem`.
-    ///
-    /// # Errors
-    /// If the folder or the file cannot be created.
     pub fn create(&self, stem: &str) -> io::Result<SpillFile> {
         let mut shelf = self.shelf.lock();
         let (path, file) = match shelf.make(&self.base, stem) {
@@ -107,9 +101,6 @@ impl Scratch {
     }
 
     /// The folder `name` with programs, which `make` puts into it on first use.
-    ///
-    /// # Errors
-    /// If it cannot be created or `make` fails.
     pub(crate) fn programs(
         &self,
         name: &str,
@@ -234,10 +225,8 @@ impl SpillFile {
         &self.path
     }
 
-    /// Appends as far as the limit allows.
-    ///
-    /// # Errors
-    /// [`ErrorKind::FileTooLarge`] at the limit (the part that fits is written), or the disk's error.
+    /// Appends as far as the limit allows. Fails with [`ErrorKind::FileTooLarge`] at the limit; the part that
+    /// fits is written.
     pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let wanted = bytes.len() as u64;
         let granted = self.shelf.lock().grant(&self.path, wanted);

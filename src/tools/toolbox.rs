@@ -142,10 +142,7 @@ impl Toolbox {
         Toolbox(TABLE.iter().map(|row| (row.make)()).collect())
     }
 
-    /// The tools with these names.
-    ///
-    /// # Errors
-    /// A sentence that lists the tools, if a name is unknown.
+    /// The tools with these names. If a name is unknown, the error lists the tools.
     pub fn named(names: &[String]) -> Result<Self, UserError> {
         let all = Toolbox::all();
         match names.iter().find(|name| all.get(name).is_none()) {

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 /// A failure in words for the user: what failed, why, and what to do about it. It may be a part of a longer sentence.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(thiserror::Error)]
 #[serde(transparent)]
+#[error("{0}")]
 pub struct UserError(String);
 
 impl UserError {
@@ -39,14 +41,6 @@ impl UserError {
         UserError(format!("{self}; {remedy}"))
     }
 }
-
-impl fmt::Display for UserError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for UserError {}
 
 impl Deref for UserError {
     type Target = str;

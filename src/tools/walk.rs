@@ -46,10 +46,8 @@ pub(crate) enum Answers {
 }
 
 impl SearchRoot {
-    /// The place `given`, or the working directory, for a call of this tool.
-    ///
-    /// # Errors
-    /// A refusal: it does not exist (with similar names), or cannot be read.
+    /// The place `given`, or the working directory, for a call of this tool. Refused if it does not exist
+    /// (with similar names) or cannot be read.
     pub fn find(context: &ToolContext, tool: &str, given: Option<String>) -> Result<Self, ToolError> {
         let given = given.filter(|given| !given.is_empty()).unwrap_or_else(|| ".".into());
         if given.contains('\0') {

@@ -19,10 +19,9 @@ use super::{
 };
 use crate::counted::counted;
 
-/// The `write` tool.
-#[derive(Debug)]
-pub struct Write {
-    spec: ToolSpec,
+tool! {
+    /// The `write` tool.
+    pub struct Write(WriteArgs, "write", "write.md");
 }
 
 /// Its arguments.
@@ -32,12 +31,6 @@ pub struct WriteArgs {
     pub path: String,
     /// The entire new content.
     pub content: String,
-}
-
-impl Default for Write {
-    fn default() -> Self {
-        Write { spec: args::spec::<WriteArgs>("write", include_str!("write.md")) }
-    }
 }
 
 impl Tool for Write {
@@ -193,10 +186,7 @@ fn readable(task: &FileTask) -> Option<Vec<u8>> {
 
 /// Refuses if the file is not the version that the model saw. A file it never saw passes: it can only mean
 /// to replace everything. A refusal that shows the whole change counts as seen, so that the next call
-/// passes.
-///
-/// # Errors
-/// The refusal, with the change for the model.
+/// passes. A refusal has the change for the model.
 pub fn guard(task: &FileTask, stamp: Stamp, content: Option<&[u8]>) -> Result<(), ToolError> {
     let file_versions = &task.context.file_versions;
     let Freshness::Changed(seen) = file_versions.freshness(&task.key, stamp, content) else { return Ok(()) };

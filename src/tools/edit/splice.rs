@@ -25,10 +25,7 @@ impl Splice {
     }
 }
 
-/// Sorts the splices.
-///
-/// # Errors
-/// The line numbers of two splices that overlap.
+/// Sorts the splices. The error is the line numbers of two splices that overlap.
 pub fn sort(text: &[u8], splices: &mut [Splice]) -> Result<(), (usize, usize)> {
     splices.sort_by_key(|splice| splice.place.start);
     for (one, next) in splices.iter().zip(splices.iter().skip(1)) {

@@ -9,14 +9,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{JobLink, Movable, MoveReason};
-use crate::deadline;
 use crate::details::fact;
 use crate::process::watched::Watched;
 use crate::process::{self, ChildEnv, CommandIo, CommandLine, FinishedCommand, Flow};
 use crate::sandbox::SandboxPolicy;
 use crate::scratch::Scratch;
 use crate::user_error::UserError;
-use crate::{Details, TerminalOutput, ToolContext, ToolOutput, ToolProgress, line_output, paths};
+use crate::{Details, TerminalOutput, ToolContext, ToolOutput, ToolProgress, deadline, line_output, paths};
 
 /// The time for which a call with `background` waits for the first output.
 const FIRST_OUTPUT: Duration = Duration::from_millis(300);
@@ -117,10 +116,8 @@ pub(crate) fn start(shell: &Path, command: &str, timeout: Option<u64>, context: 
     }
 }
 
-/// Waits until the command has ended or continues without the call. `stop` ends it.
-///
-/// # Errors
-/// The reason why it could not be started.
+/// Waits until the command has ended or continues without the call. `stop` ends it. The error is the reason
+/// why it could not be started.
 pub(crate) async fn wait(
     mut running: Running,
     waiting: Waiting<'_>,

@@ -24,10 +24,9 @@ const MAX_WAIT: u64 = 3_600;
 /// The time between two looks at new output.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The `jobs` tool.
-#[derive(Debug)]
-pub(crate) struct JobsTool {
-    spec: ToolSpec,
+tool! {
+    /// The `jobs` tool.
+    pub(crate) struct JobsTool(JobsArgs, NAME, "../jobs.md", read_only: true);
 }
 
 /// Its arguments.
@@ -39,13 +38,6 @@ pub(crate) struct JobsArgs {
     /// Regex of output that ends the wait.
     pub until: Option<String>,
     pub stop: Option<bool>,
-}
-
-impl Default for JobsTool {
-    fn default() -> Self {
-        let spec = args::spec::<JobsArgs>(NAME, include_str!("../jobs.md"));
-        JobsTool { spec: ToolSpec { read_only: true, ..spec } }
-    }
 }
 
 impl Tool for JobsTool {

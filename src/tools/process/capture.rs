@@ -4,9 +4,8 @@
 //! any output.
 
 use super::watched::OutputSince;
-use crate::encoding;
-use crate::line_output;
 use crate::line_output::Colours;
+use crate::{encoding, line_output};
 
 /// The number of bytes kept from the start.
 const HEAD: usize = 64 * 1024;

@@ -56,10 +56,8 @@ pub struct Pty {
 }
 
 impl Pty {
-    /// Opens a terminal of this size; `input` comes from the user. Needs a tokio runtime.
-    ///
-    /// # Errors
-    /// If the system has no terminal left.
+    /// Opens a terminal of this size; `input` comes from the user. Needs a tokio runtime. Fails if the system
+    /// has no terminal left.
     pub fn open(window: WindowSize, input: mpsc::Receiver<PtyInput>) -> io::Result<Self> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
         #[cfg(target_os = "linux")]

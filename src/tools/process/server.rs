@@ -52,9 +52,6 @@ pub struct ServerProcess {
 impl ServerProcess {
     /// Starts the program. Must be called on a thread that lives as long as tau, such as the runtime's
     /// worker threads: the kernel ends the program when the thread that started it ends.
-    ///
-    /// # Errors
-    /// If it cannot be started, or the sandbox cannot be set up.
     pub fn spawn(
         command: ServerCommand<'_>,
         env: &ChildEnv,
@@ -82,9 +79,6 @@ impl ServerProcess {
     }
 
     /// Waits until it ends and returns its exit status. Cancel safe.
-    ///
-    /// # Errors
-    /// Errors of the system.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         self.child.wait().await
     }

@@ -52,10 +52,8 @@ pub fn format(start: &[u8]) -> Option<ImageFormat> {
 }
 
 /// The answer for an image called `given`, for a model that does or does not accept images. `hint` says what
-/// to do about a broken one. `check` reports cancellation; it is called before slow steps.
-///
-/// # Errors
-/// A refusal if the image is broken or too large, and errors of `check`.
+/// to do about a broken one. `check` reports cancellation; it is called before slow steps. Refused if the
+/// image is broken or too large, or if `check` fails.
 pub fn answer(
     (given, hint): (&str, &str),
     takes_images: bool,

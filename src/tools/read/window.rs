@@ -140,10 +140,7 @@ impl WindowLine {
 }
 
 impl LineWindow {
-    /// Extracts the window.
-    ///
-    /// # Errors
-    /// Errors of the stream, and [`ErrorKind::Interrupted`] if cancelled.
+    /// Extracts the window. Fails with [`ErrorKind::Interrupted`] if cancelled.
     pub fn cut(
         mut stream: impl Read,
         request: &WindowRequest,
