@@ -71,8 +71,8 @@ pub struct HelperLink {
 }
 
 tool! {
+    // The calls of a helper are judged themselves.
     /// The `delegate` tool.
-    // What a helper changes, its own calls are judged for.
     pub struct Delegate(DelegateArgs, NAME, "delegate.md", read_only: true);
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::login::LoginTokens;
 use crate::settings::MAX_BYTES;
-use crate::settings::private_files::{SharedFile, read_capped, write_private};
+use crate::settings::private_files::{SharedFile, read_json, write_private};
 
 /// The file. Several processes may change it.
 #[derive(Clone, Debug)]
@@ -25,11 +25,7 @@ impl AuthFile {
     /// Its entries; none if there is no file. Fails with errors of the file system, and `InvalidData` when
     /// the file cannot be parsed.
     pub(super) fn read(&self) -> io::Result<Map<String, Value>> {
-        match read_capped(self.path(), MAX_BYTES) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Map::new()),
-            Err(error) => Err(error),
-        }
+        Ok(read_json(self.path(), MAX_BYTES)?.unwrap_or_default())
     }
 
     /// The tokens of a provider's login. Fails like [`AuthFile::read`], without the content of the

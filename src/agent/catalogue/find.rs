@@ -34,7 +34,7 @@ const NEAR: usize = 8;
 
 /// Splits the thinking level from a query: `provider/id:high`. Other words after a colon belong to the id.
 pub fn split_level(query: &str) -> (&str, Option<ThinkingLevel>) {
-    let level = query.rsplit_once(':').map(|(model, word)| (model, ThinkingLevel::named(word)));
+    let level = query.rsplit_once(':').map(|(model, word)| (model, ThinkingLevel::from_name(word)));
     match level {
         Some((model, Some(level))) => (model, Some(level)),
         _ => (query, None),

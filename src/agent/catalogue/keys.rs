@@ -207,9 +207,6 @@ impl Keys {
 
     /// Checks that the key of the command line can be used. A key that names an unset variable must not
     /// silently give way to another key.
-    ///
-    /// # Errors
-    /// The name of the unset variable.
     pub fn check_flag(&self) -> Result<(), UserError> {
         match self.flag.as_ref().map(|(_, spec)| spec) {
             Some(KeySpec::Variable(name)) if self.variable(name).is_none() => {
@@ -220,9 +217,6 @@ impl Keys {
     }
 
     /// Checks that `auth.json` can be read, if it exists. An unreadable file holds no keys.
-    ///
-    /// # Errors
-    /// Says what is wrong with it, and what to do.
     pub fn readable(&self) -> Result<(), Failure> {
         let failed = |error: io::Error| {
             let json = error.get_ref().and_then(|error| error.downcast_ref::<serde_json::Error>());
@@ -270,19 +264,14 @@ impl Keys {
         unique
     }
 
-    /// Saves a key in `auth.json`.
-    ///
-    /// # Errors
-    /// Errors of the file system, and `InvalidData` when the file cannot be parsed: it is then left alone.
+    /// Saves a key in `auth.json`. Fails with `InvalidData` when the file cannot be parsed: it is then left
+    /// alone.
     pub fn store(&self, provider: &str, key: &Secret) -> io::Result<()> {
         let entry = serde_json::json!({"type": "api_key", "key": key.expose()});
         self.auth_file.change(|stored| drop(stored.insert(provider.to_owned(), entry)))
     }
 
     /// Saves the tokens of a login in `auth.json`, in place of a key.
-    ///
-    /// # Errors
-    /// Like [`Keys::store`].
     pub fn store_login(&self, provider: &str, tokens: &LoginTokens) -> io::Result<()> {
         self.auth_file.change(|stored| drop(stored.insert(provider.to_owned(), tokens.entry())))
     }

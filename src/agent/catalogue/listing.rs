@@ -15,7 +15,7 @@ use crate::provider::http::Http;
 use crate::provider::{Failure, FailureKind, ModelRequest, wire_format};
 use crate::secrets::Secret;
 use crate::settings::private_files::{read_capped, write_private};
-use tau_protocol::model::{Api, Model, Price, ThinkingLevel};
+use tau_protocol::model::{Api, Model, Price};
 
 /// The size limit of answers and files, in bytes.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
@@ -98,27 +98,14 @@ impl ServerLists {
 }
 
 /// Requests the list from the server of `endpoint`, a model of which only the provider, the address, the
-/// format and the headers matter.
-///
-/// # Errors
-/// Like any request; `Protocol` when the answer is not a list of models.
+/// format and the headers matter. Fails with `Protocol` when the answer is not a list of models.
 pub async fn ask(http: &Http, endpoint: &Model, key: Option<Secret>) -> Result<Vec<ServerModel>, Failure> {
     let no_format = || Failure::new(FailureKind::Config, "this wire format has no model list");
     let format = wire_format(endpoint.api).ok_or_else(no_format)?;
     let redact = key.clone();
     // The same headers authenticate every request.
-    let mut request = format.encode(&ModelRequest {
-        model: Arc::new(Model { id: "models".to_owned(), ..endpoint.clone() }),
-        key,
-        system: "".into(),
-        messages: Vec::new(),
-        tools: Arc::new([]),
-        thinking: ThinkingLevel::Off,
-        max_tokens: None,
-        temperature: None,
-        session_id: String::new(),
-        join_deltas: false,
-    })?;
+    let model = Arc::new(Model { id: "models".to_owned(), ..endpoint.clone() });
+    let mut request = format.encode(&ModelRequest { key, ..ModelRequest::new(model, Vec::new()) })?;
     request.headers.0.retain(|(name, _)| name != "content-type" && name != "accept");
     request.headers.0.push(("accept".to_owned(), "application/json".to_owned()));
     let path = match endpoint.api {

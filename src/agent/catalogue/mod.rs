@@ -75,9 +75,6 @@ const TOKEN_PROVIDER: &str = "anthropic";
 
 impl Catalogue {
     /// The catalogue with `models.toml` and the ad-hoc provider: from the flags, else from the settings.
-    ///
-    /// # Errors
-    /// When `models.toml` cannot be parsed.
     pub fn load(paths: &Paths, settings: &Settings, adhoc: Option<AdHoc>) -> Result<Self, UserError> {
         let user = read_toml(&paths.config.join("models.toml"))?.unwrap_or_default();
         Ok(Self::new(user, adhoc.or_else(|| AdHoc::of(settings))).with_lists(paths))
@@ -93,9 +90,6 @@ impl Catalogue {
 
     /// Adds the addresses and tokens of providers that the environment names, as the providers' own programs
     /// read them. Flags and `models.toml` take precedence.
-    ///
-    /// # Errors
-    /// The variable that does not hold an address.
     pub fn with_environment(mut self, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, UserError> {
         let set = |name: &str| env(name).filter(|value| !value.trim().is_empty());
         let missing = |entry: Option<&user::UserProvider>| entry.is_none_or(|entry| entry.base_url.is_none());
@@ -274,18 +268,12 @@ impl Catalogue {
 
     /// The model that `query` means: `provider/id`, an id, or words that match only one model. A thinking
     /// level after a colon is ignored.
-    ///
-    /// # Errors
-    /// [`NotFound`] with similar models.
     pub fn find(&self, query: &str) -> Result<Arc<Model>, NotFound> {
         self.search(query, None, &|_| false).map(|(model, _)| model)
     }
 
     /// Like [`Catalogue::find`], but also returns the thinking level of the query. Providers with a key come
     /// before others with the same model.
-    ///
-    /// # Errors
-    /// [`NotFound`] with similar models.
     pub fn find_for(
         &self,
         keys: &Keys,

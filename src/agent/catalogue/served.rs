@@ -26,10 +26,8 @@ struct List {
     models: Vec<Model>,
 }
 
-/// Asks the server at `base` for the models that the token grants.
-///
-/// # Errors
-/// Like any request; `Protocol` when the answer is not such a list.
+/// Asks the server at `base` for the models that the token grants. Fails with `Protocol` when the answer is
+/// not such a list.
 pub async fn ask(http: &Http, base: &str, token: &Secret) -> Result<Vec<Model>, Failure> {
     let url = format!("{}/api/models", base.trim_end_matches('/'));
     let headers = Headers(vec![

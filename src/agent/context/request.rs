@@ -69,7 +69,7 @@ pub fn can_continue(messages: &[Arc<Message>]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tau_protocol::message::{AssistantMessage, BashExecution, Block, Usage};
+    use tau_protocol::message::{AssistantMessage, BashExecution, Block};
 
     fn said(text: &str) -> Arc<Message> {
         Arc::new(Message::User(UserMessage {
@@ -85,11 +85,9 @@ mod tests {
             api: model.api,
             provider: model.provider,
             model: model.id,
-            usage: Usage::default(),
             stop_reason,
-            error_message: None,
-            response_id: None,
             timestamp: 2,
+            ..AssistantMessage::default()
         }))
     }
 

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use super::accepted_plan;
 use super::behavior::Restore;
-use super::goal;
 use super::state::Engine;
+use super::{accepted_plan, goal};
 use crate::engine::base::call_titles::titles_of;
 use crate::engine::base::history_cursor::HistoryRead;
 use crate::engine::calls::missing_results::missing_results;
-use crate::engine::queries::history_paging;
-use crate::engine::queries::session_usage;
+use crate::engine::queries::{history_paging, session_usage};
 use crate::session::SessionError;
 use crate::session::survey::{Survey, SurveyJob};
 use tau_protocol::event::{NoticeLevel, QueueEvent, SessionEvent, SettingsEvent, TurnEvent};

@@ -1,8 +1,7 @@
 //! Questions of tools to the user, and the effects of the answers.
 
-use super::accepted_plan;
-use super::gate;
 use super::state::Engine;
+use super::{accepted_plan, gate};
 use crate::engine::calls::call_hooks;
 use crate::secrets::vault::Vault;
 use tau_protocol::approval::PermissionMode;

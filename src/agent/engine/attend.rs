@@ -7,16 +7,10 @@ use std::pin::pin;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-use super::announce;
-use super::ask_user;
-use super::background_jobs;
-use super::commands;
-use super::delegation;
-use super::gate;
 use super::helper_role::{HelperRole, Rights};
 use super::shell::Shells;
-use super::side_question;
 use super::state::Engine;
+use super::{announce, ask_user, background_jobs, commands, delegation, gate, side_question};
 use crate::engine::base::clock::due;
 use crate::engine::queries::undo_queries;
 use tau_protocol::command::QuestionAnswer;

@@ -82,9 +82,6 @@ pub(crate) fn query(engine: &mut Engine, ticket: u64) {
 }
 
 /// The end of a job's output.
-///
-/// # Errors
-/// If there is no such job.
 pub(crate) fn output(engine: &mut Engine, id: u32) -> Result<String, UserError> {
     let job = engine.jobs.jobs.get(id).ok_or_else(|| format!("there is no job {id}"))?;
     let text = job.tail(TAIL);

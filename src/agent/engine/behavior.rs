@@ -204,10 +204,7 @@ impl Behavior {
         self.settings_fault = why.map(|why| SettingsFault { why, mode, on_ask });
     }
 
-    /// Switches to another permission mode.
-    ///
-    /// # Errors
-    /// The reason it cannot be chosen.
+    /// Switches to another permission mode. The error is the reason it cannot be chosen.
     pub fn choose_mode(&mut self, mode: PermissionMode) -> Result<(), UserError> {
         let mode = mode.within(self.mode_ceiling)?;
         if let Some(fault) = &mut self.settings_fault {

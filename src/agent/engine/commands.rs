@@ -7,17 +7,10 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::accepted_plan;
-use super::announce;
-use super::ask_user;
-use super::background_jobs;
-use super::delegation;
-use super::gate;
-use super::goal;
 use super::queries::{self, session_usage};
 use super::shell::{USUAL_OUTPUT, UserCommand, UserCommandEvent};
-use super::side_question;
 use super::state::{Engine, Phase, ends_what_runs};
+use super::{accepted_plan, announce, ask_user, background_jobs, delegation, gate, goal, side_question};
 use crate::engine::base::clock::now;
 use crate::engine::base::queue::QueueChangeOutcome;
 use crate::engine::gate::sandbox_gate;

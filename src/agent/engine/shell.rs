@@ -275,15 +275,5 @@ fn keep(capture: &Capture, scratch: &Scratch) -> Option<String> {
 
 /// The message of a command that could not run, with the exit code that shells use for this.
 fn failed(output: String) -> BashExecution {
-    BashExecution {
-        command: String::new(),
-        output,
-        exit_code: Some(127),
-        cancelled: false,
-        truncated: false,
-        full_output_path: None,
-        exclude_from_context: false,
-        blocked: None,
-        timestamp: now(),
-    }
+    BashExecution { output, exit_code: Some(127), timestamp: now(), ..BashExecution::default() }
 }

@@ -416,16 +416,13 @@ impl Engine {
     ) -> ModelRequest {
         let config = &self.config;
         ModelRequest {
-            model: model.with_thinking_budgets(&config.behavior.budgets),
-            key: None,
             system: config.system.clone(),
-            messages,
             tools: config.tools.specs().into(),
             thinking,
-            max_tokens: None,
             temperature: config.behavior.temperature,
             session_id: self.conversation_id(),
             join_deltas: config.behavior.join_deltas,
+            ..ModelRequest::new(model.with_thinking_budgets(&config.behavior.budgets), messages)
         }
     }
 

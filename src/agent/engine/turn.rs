@@ -7,16 +7,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::compact;
 use super::compact::CompactionEnd;
-use super::exchange;
 use super::exchange::{Exchange, ExchangeEnd};
 use super::hooks::Hooks;
-use super::refused_parts;
 use super::refused_parts::RefusedParts;
 use super::retry_wait::{WaitEnd, keep, left, retries, wait};
 use super::run::log::Run;
 use super::state::Engine;
+use super::{compact, exchange, refused_parts};
 use crate::engine::base::call_titles::ArrivingTitles;
 use crate::engine::base::clock::now;
 use crate::engine::base::retry::{AfterFailure, Retries};
@@ -25,7 +23,7 @@ use crate::engine::queries::session_usage;
 use crate::provider::assemble::Assembler;
 use crate::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
 use tau_protocol::event::{Delta, NoticeLevel, RunEvent, TurnEvent};
-use tau_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolCall, Usage};
+use tau_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolCall};
 use tau_protocol::model::Model;
 use tau_protocol::plan_limits::PlanLimits;
 use tau_protocol::run::RunEnd;
@@ -72,15 +70,11 @@ impl Attempt {
     /// The empty message that is reported at the start.
     fn empty_message(&self) -> AssistantMessage {
         AssistantMessage {
-            content: Vec::new(),
             api: self.model.api,
             provider: self.model.provider.clone(),
             model: self.model.id.clone(),
-            usage: Usage::default(),
-            stop_reason: StopReason::Stop,
-            error_message: None,
-            response_id: None,
             timestamp: self.timestamp,
+            ..AssistantMessage::default()
         }
     }
 }

@@ -36,11 +36,11 @@ pub enum Format {
 impl Format {
     /// The format for a file name; `None` for an unknown extension.
     pub fn of(path: &Path) -> Option<Self> {
-        Self::named(path.extension()?.to_str()?)
+        Self::from_name(path.extension()?.to_str()?)
     }
 
     /// The format with that name, which is a file extension.
-    pub fn named(ending: &str) -> Option<Self> {
+    pub fn from_name(ending: &str) -> Option<Self> {
         match ending.to_ascii_lowercase().as_str() {
             "html" | "htm" => Some(Format::Html),
             "md" | "markdown" => Some(Format::Markdown),

@@ -1,6 +1,7 @@
 //! Titles of calls whose tool tau does not know.
 
 use serde_json::Value;
+use tau_tools::budget::shortened;
 
 /// The maximum length of an argument's value in a title, in characters.
 const MAX_VALUE_LEN: usize = 120;
@@ -17,7 +18,5 @@ pub(super) fn of_arguments(args: &Value) -> String {
 
 /// A text on one line, cut if it is long.
 pub(super) fn short(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let short: String = line.chars().take(MAX_VALUE_LEN).collect();
-    if short.len() < line.len() { format!("{short}…") } else { short }
+    shortened(&text.split_whitespace().collect::<Vec<_>>().join(" "), MAX_VALUE_LEN)
 }

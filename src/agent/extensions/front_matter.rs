@@ -77,10 +77,8 @@ pub struct FrontMatter {
 }
 
 impl FrontMatter {
-    /// The front matter at the beginning of `text`; empty if it has none.
-    ///
-    /// # Errors
-    /// When its end is missing within [`MAX_FRONT_MATTER`] bytes.
+    /// The front matter at the beginning of `text`; empty if it has none. Fails when its end is missing
+    /// within [`MAX_FRONT_MATTER`] bytes.
     pub fn parse(text: &str) -> Result<Self, UserError> {
         let (start, mark) = match text.strip_prefix('\u{feff}') {
             Some(rest) => ('\u{feff}'.len_utf8(), rest),
@@ -160,7 +158,8 @@ fn by_lines(source: &str) -> Vec<(String, FieldValue)> {
     found.into_iter().map(|(name, text)| (name, FieldValue::Text(text.trim().to_owned()))).collect()
 }
 
-fn unquoted(text: &str) -> &str {
+/// The text without quotation marks around it.
+pub(super) fn unquoted(text: &str) -> &str {
     let inner = |mark| text.strip_prefix(mark).and_then(|text| text.strip_suffix(mark));
     inner('"').or_else(|| inner('\'')).unwrap_or(text)
 }

@@ -12,6 +12,7 @@ use super::walk::{Entry, Walk};
 use super::{MAX_EXTENSION_FILE, MAX_HELPER_KINDS};
 use crate::settings::private_files::read_capped;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
+use tau_tools::budget::shortened;
 use tau_tools::user_error::UserError;
 use tau_tools::{delegate, encoding};
 
@@ -273,8 +274,5 @@ fn own_name(name: &str) -> String {
 
 /// A text on one line, cut.
 fn line(text: &str, most: usize) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let all = words.join(" ");
-    let cut: String = all.chars().take(most).collect();
-    if cut.len() < all.len() { format!("{cut}…") } else { cut }
+    shortened(&text.split_whitespace().collect::<Vec<_>>().join(" "), most)
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use ring::digest::{Context, SHA256};
 
-use crate::settings::private_files::{LockFile, read_capped, write_private};
+use crate::settings::private_files::{LockFile, read_capped, read_json, write_private};
 use tau_protocol::extension::ExtensionSource;
 
 /// The size limit of a compared file, in bytes; a larger one always counts as changed.
@@ -84,11 +84,7 @@ impl UsedFiles {
     }
 
     fn read(&self) -> io::Result<BTreeMap<String, String>> {
-        match read_capped(&self.list, MAX_LIST_BYTES) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeMap::new()),
-            Err(error) => Err(error),
-        }
+        Ok(read_json(&self.list, MAX_LIST_BYTES)?.unwrap_or_default())
     }
 }
 

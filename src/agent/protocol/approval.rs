@@ -7,14 +7,17 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 use tau_tools::access::{Access, Preview};
 use tau_tools::sandbox::SandboxDenial;
 use tau_tools::user_error::UserError;
 
 /// The rule for which calls need approval.
+#[derive(EnumString, IntoStaticStr)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum PermissionMode {
     /// None, unless a rule or a protected path requires it.
     #[default]
@@ -34,17 +37,12 @@ impl PermissionMode {
 
     /// Its name in settings, on the command line and on the screen.
     pub fn name(self) -> &'static str {
-        match self {
-            PermissionMode::Auto => "auto",
-            PermissionMode::Ask => "ask",
-            PermissionMode::Edits => "edits",
-            PermissionMode::Plan => "plan",
-        }
+        self.into()
     }
 
     /// The mode with this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        PermissionMode::ALL.into_iter().find(|mode| mode.name() == name)
+        name.parse().ok()
     }
 
     /// How permissive the mode is: less in `plan` than in `ask`, more in `edits`, and most in `auto`.
@@ -63,9 +61,6 @@ impl PermissionMode {
     }
 
     /// Rejects a mode more permissive than `ceiling`, the mode in which the user started a server.
-    ///
-    /// # Errors
-    /// Tells the user how to allow it.
     pub fn within(self, ceiling: PermissionMode) -> Result<Self, UserError> {
         if self.rank() <= ceiling.rank() {
             return Ok(self);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// The kind of an extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -72,8 +73,10 @@ impl ExtensionKind {
 }
 
 /// The origin of an extension.
+#[derive(IntoStaticStr)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum ExtensionSource {
     /// The user's own folders.
     User,
@@ -88,18 +91,15 @@ pub enum ExtensionSource {
 impl ExtensionSource {
     /// Its name in lists.
     pub fn name(self) -> &'static str {
-        match self {
-            ExtensionSource::User => "user",
-            ExtensionSource::Project => "project",
-            ExtensionSource::Package => "package",
-            ExtensionSource::Session => "session",
-        }
+        self.into()
     }
 }
 
 /// The state of an extension.
+#[derive(IntoStaticStr)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum ExtensionState {
     On,
     /// The user turned it off, or another one with the same name takes precedence.
@@ -112,12 +112,7 @@ pub enum ExtensionState {
 impl ExtensionState {
     /// Its name in lists.
     pub fn name(self) -> &'static str {
-        match self {
-            ExtensionState::On => "on",
-            ExtensionState::Off => "off",
-            ExtensionState::Starting => "starting",
-            ExtensionState::Failed => "failed",
-        }
+        self.into()
     }
 }
 

@@ -107,10 +107,7 @@ impl FormField {
         Some(FormField { default, ..field })
     }
 
-    /// Checks that the field accepts a value.
-    ///
-    /// # Errors
-    /// The accepted values, as part of a sentence.
+    /// Checks that the field accepts a value. The error names the accepted values, as part of a sentence.
     pub fn check(&self, value: &Value) -> Result<(), UserError> {
         match &self.kind {
             FieldKind::String { min_length, max_length, format } => {
@@ -153,10 +150,8 @@ impl FormField {
         }
     }
 
-    /// Parses the typed text as a value; `None` if it is empty.
-    ///
-    /// # Errors
-    /// The accepted values, as part of a sentence.
+    /// Parses the typed text as a value; `None` if it is empty. The error names the accepted values, as part
+    /// of a sentence.
     pub fn parse(&self, typed: &str) -> Result<Option<Value>, UserError> {
         if typed.is_empty() {
             return if self.required { Err("it is required".into()) } else { Ok(None) };
@@ -178,10 +173,8 @@ impl FormField {
     }
 }
 
-/// Checks that the fields accept these values and that no required one is missing.
-///
-/// # Errors
-/// The first invalid field, and what it accepts.
+/// Checks that the fields accept these values and that no required one is missing. The error names the first
+/// invalid field, and what it accepts.
 pub fn check(fields: &[FormField], values: &Map<String, Value>) -> Result<(), UserError> {
     let known = |name: &String| fields.iter().any(|field| field.name == *name);
     if let Some(name) = values.keys().find(|name| !known(name)) {

@@ -3,13 +3,16 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::approval::ApprovalRequest;
 use crate::event::Question;
 
 /// The state of a session.
+#[derive(IntoStaticStr)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum LiveState {
     /// A call or a question waits for the user.
     Waiting,
@@ -27,13 +30,7 @@ pub enum LiveState {
 impl LiveState {
     /// As lists and JSON have it.
     pub fn name(self) -> &'static str {
-        match self {
-            LiveState::Running => "running",
-            LiveState::Waiting => "waiting",
-            LiveState::Idle => "idle",
-            LiveState::Failed => "failed",
-            LiveState::Done => "done",
-        }
+        self.into()
     }
 
     /// Whether a run has not ended.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 pub use super::usage::Price;
 
@@ -44,14 +45,16 @@ impl Api {
     ];
 
     /// The format with this name.
-    pub fn named(name: &str) -> Option<Api> {
+    pub fn from_name(name: &str) -> Option<Api> {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, api)| *api)
     }
 }
 
 /// How much the model thinks before it answers.
+#[derive(EnumString, IntoStaticStr)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum ThinkingLevel {
     #[default]
     Off,
@@ -77,20 +80,12 @@ impl ThinkingLevel {
 
     /// Its name on the command line, on the wire and on the screen.
     pub fn name(self) -> &'static str {
-        match self {
-            ThinkingLevel::Off => "off",
-            ThinkingLevel::Minimal => "minimal",
-            ThinkingLevel::Low => "low",
-            ThinkingLevel::Medium => "medium",
-            ThinkingLevel::High => "high",
-            ThinkingLevel::Xhigh => "xhigh",
-            ThinkingLevel::Max => "max",
-        }
+        self.into()
     }
 
     /// The level with this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| level.name() == name)
+    pub fn from_name(name: &str) -> Option<Self> {
+        name.parse().ok()
     }
 }
 

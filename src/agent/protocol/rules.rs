@@ -3,12 +3,15 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::approval::RuleScope;
 
 /// The decision on a call, from the mildest to the strictest.
+#[derive(IntoStaticStr)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Verdict {
     /// It runs.
     #[default]
@@ -25,11 +28,7 @@ impl Verdict {
 
     /// The name of its list of rules, as in `config.toml`.
     pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Allow => "allow",
-            Verdict::Ask => "ask",
-            Verdict::Deny => "deny",
-        }
+        self.into()
     }
 }
 

@@ -1,10 +1,13 @@
 //! Settings of the screen that have a few named values.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantNames};
 
 /// The key bindings for editing text.
+#[derive(EnumString, IntoStaticStr, VariantNames)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum EditingMode {
     /// Readline and Emacs keys, as in the table of actions.
     #[default]
@@ -13,19 +16,11 @@ pub enum EditingMode {
     Vim,
 }
 
-impl EditingMode {
-    /// The values with their names in settings.
-    pub const NAMES: [(&str, EditingMode); 2] = [("emacs", EditingMode::Emacs), ("vim", EditingMode::Vim)];
-
-    /// Its name in settings.
-    pub fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(_, mode)| *mode == self).map_or("", |(name, _)| name)
-    }
-}
-
 /// The fate of a session at work whose terminal is closed or disconnected.
+#[derive(EnumString, IntoStaticStr, VariantNames)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum OnHangup {
     /// The run is stopped, and tau ends.
     #[default]
@@ -34,20 +29,12 @@ pub enum OnHangup {
     Continue,
 }
 
-impl OnHangup {
-    /// The values with their names in settings.
-    pub const NAMES: [(&str, OnHangup); 2] = [("stop", OnHangup::Stop), ("continue", OnHangup::Continue)];
-
-    /// Its name in settings.
-    pub fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(_, value)| *value == self).map_or("", |(name, _)| name)
-    }
-}
-
 /// How tau notifies you, while its window is not focused, that a run has finished or that it needs an
 /// answer.
+#[derive(EnumString, IntoStaticStr, VariantNames)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Notify {
     /// The notification that the terminal is known to support, otherwise the bell.
     #[default]
@@ -64,26 +51,11 @@ pub enum Notify {
     Osc777,
 }
 
-impl Notify {
-    /// The values with their names in settings.
-    pub const NAMES: [(&str, Notify); 6] = [
-        ("auto", Notify::Auto),
-        ("off", Notify::Off),
-        ("bell", Notify::Bell),
-        ("osc9", Notify::Osc9),
-        ("osc99", Notify::Osc99),
-        ("osc777", Notify::Osc777),
-    ];
-
-    /// Its name in settings.
-    pub fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(_, value)| *value == self).map_or("", |(name, _)| name)
-    }
-}
-
 /// Whether a terminal feature is used.
+#[derive(EnumString, IntoStaticStr, VariantNames)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Support {
     /// If the terminal is known to support it.
     #[default]
@@ -95,10 +67,6 @@ pub enum Support {
 }
 
 impl Support {
-    /// The values with their names in settings.
-    pub const NAMES: [(&str, Support); 3] =
-        [("auto", Support::Auto), ("on", Support::On), ("off", Support::Off)];
-
     /// True if the feature is used; `known` says whether the terminal is known to support it.
     pub fn uses(self, known: impl FnOnce() -> bool) -> bool {
         match self {
@@ -107,16 +75,13 @@ impl Support {
             Support::Off => false,
         }
     }
-
-    /// Its name in settings.
-    pub fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(_, value)| *value == self).map_or("", |(name, _)| name)
-    }
 }
 
 /// The layout of diffs.
+#[derive(EnumString, IntoStaticStr, VariantNames)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum DiffLayout {
     /// Side by side if the window is wide.
     #[default]
@@ -125,15 +90,4 @@ pub enum DiffLayout {
     Unified,
     /// Side by side.
     Split,
-}
-
-impl DiffLayout {
-    /// The values with their names in settings.
-    pub const NAMES: [(&str, DiffLayout); 3] =
-        [("auto", DiffLayout::Auto), ("unified", DiffLayout::Unified), ("split", DiffLayout::Split)];
-
-    /// Its name in settings.
-    pub fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(_, layout)| *layout == self).map_or("", |(name, _)| name)
-    }
 }

@@ -3,12 +3,15 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::title;
 
 /// The program that wrote a session.
+#[derive(IntoStaticStr)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum SessionOrigin {
     #[default]
     Tau,
@@ -27,13 +30,7 @@ impl SessionOrigin {
 
     /// As lists and JSON have it.
     pub fn name(self) -> &'static str {
-        match self {
-            SessionOrigin::Tau => "tau",
-            SessionOrigin::Claude => "claude",
-            SessionOrigin::Codex => "codex",
-            SessionOrigin::Opencode => "opencode",
-            SessionOrigin::Pi => "pi",
-        }
+        self.into()
     }
 
     /// The program in a sentence.

@@ -113,9 +113,6 @@ impl StatusTemplate {
     }
 
     /// Parses a template.
-    ///
-    /// # Errors
-    /// The problem, without the name of the setting.
     pub fn parse(source: &str) -> Result<Self, UserError> {
         let mut reader = Reader {
             chars: source.chars().peekable(),

@@ -5,8 +5,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::{Failure, FailureKind, StreamEvent};
-use super::{inline_thinking, partial_json};
+use super::{Failure, FailureKind, StreamEvent, inline_thinking, partial_json};
 use tau_protocol::event::Delta;
 use tau_protocol::message::{AssistantMessage, Block, StopReason, ToolCall, Usage};
 use tau_protocol::model::Model;
@@ -34,7 +33,7 @@ enum Slot {
 }
 
 /// An assistant message in flight.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Assembler {
     model: Model,
     timestamp: i64,
@@ -57,12 +56,8 @@ impl Assembler {
         Assembler {
             model: Model { quirks: serde_json::Map::new(), ..model.clone() },
             timestamp,
-            slots: BTreeMap::new(),
             taken,
-            usage: Usage::default(),
-            response_id: None,
-            stop: None,
-            failure: None,
+            ..Assembler::default()
         }
     }
 

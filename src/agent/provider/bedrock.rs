@@ -21,9 +21,6 @@ pub(super) fn has_event_stream(model: &Model) -> bool {
 }
 
 /// Signs a request to Bedrock; other requests are left alone.
-///
-/// # Errors
-/// When the address is not valid.
 pub(super) fn sign_request(
     request: &ModelRequest,
     encoded: &mut HttpRequest,

@@ -7,8 +7,7 @@
 //! them. Arguments of calls are, because decoders tell dialects apart by them.
 
 use super::inline_thinking::{InlineThinking, Piece};
-use super::partial_json;
-use super::{Failure, StreamEvent};
+use super::{Failure, StreamEvent, partial_json};
 use tau_protocol::event::Delta;
 use tau_protocol::message::{StopReason, ToolCall};
 

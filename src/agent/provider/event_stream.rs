@@ -27,10 +27,7 @@ pub struct AwsEventStream {
 }
 
 impl AwsEventStream {
-    /// Handles the next bytes; appends events to `out`.
-    ///
-    /// # Errors
-    /// When they are no event stream, or damaged.
+    /// Handles the next bytes; appends events to `out`. Fails when they are no event stream, or damaged.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Failure> {
         self.held.extend_from_slice(bytes);
         let mut at = 0;

@@ -74,7 +74,7 @@ const FRAGMENTS: &[(&str, Finish)] = &[
 
 impl Finish {
     /// The meaning of `word`. A remark after a colon, as in `content_filter: SPII`, is ignored.
-    pub(super) fn named(word: &str) -> Self {
+    pub(super) fn from_name(word: &str) -> Self {
         let word = word.trim().to_ascii_lowercase().replace('-', "_");
         let whole = word.split(':').next().unwrap_or_default().trim_end();
         let known = WORDS.iter().find(|(known, _)| *known == whole);

@@ -104,10 +104,8 @@ impl Http {
     }
 
     /// Sends a POST and waits for the head of its answer. The only time limit is that for the connection; the
-    /// caller sets its own.
-    ///
-    /// # Errors
-    /// When the status is 300 or above, or there is no answer; keys are removed from the message.
+    /// caller sets its own. Fails when the status is 300 or above, or there is no answer; keys are removed
+    /// from the message.
     pub async fn send(
         &self,
         request: &HttpRequest,
@@ -119,10 +117,8 @@ impl Http {
         self.perform(Method::Post, &request.url, &request.headers, body, cancel).await
     }
 
-    /// Fetches `url`, up to `limit` bytes; for lists of models.
-    ///
-    /// # Errors
-    /// Fails like [`Http::send`], and when the answer is larger.
+    /// Fetches `url`, up to `limit` bytes; for lists of models. Fails like [`Http::send`], and when the
+    /// answer is larger.
     pub async fn get(
         &self,
         url: &str,

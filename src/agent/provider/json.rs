@@ -153,6 +153,18 @@ pub(super) fn lenient(text: &str) -> Result<Value, Failure> {
         .map_err(|error| malformed(&error))
 }
 
+/// Has an object read by `read`; if that fails, a second time with what a strict reader refuses repaired.
+pub(super) fn read_object(
+    text: &str,
+    mut read: impl FnMut(&str) -> serde_json::Result<()>,
+) -> Result<(), Failure> {
+    if read(text).is_ok() {
+        return Ok(());
+    }
+    // Raw values cannot be borrowed from a repaired object, so its text is read again.
+    read(&lenient(text)?.to_string()).map_err(|error| malformed(&error))
+}
+
 /// The failure for an unreadable frame.
 pub(super) fn malformed(error: &serde_json::Error) -> Failure {
     Failure::new(FailureKind::Protocol, format!("the provider sent malformed JSON: {error}"))

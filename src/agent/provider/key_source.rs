@@ -15,10 +15,8 @@ pub type KeyFuture<'a> = Pin<Box<dyn Future<Output = Result<Option<Secret>, Fail
 
 /// A source of keys, asked again for each request, so keys may expire.
 pub trait KeySource: Send + Sync {
-    /// The key for this model; `None` if it needs no key.
-    ///
-    /// # Errors
-    /// `FailureKind::Config` if a key is needed but not found; says what to set.
+    /// The key for this model; `None` if it needs no key. Fails with `FailureKind::Config` if a key is needed
+    /// but not found; says what to set.
     fn key<'a>(&'a self, model: &'a Model) -> KeyFuture<'a>;
 
     /// Another key than `refused`, which the provider did not accept; `None` if there is no other. A source

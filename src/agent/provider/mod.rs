@@ -85,6 +85,24 @@ pub struct ModelRequest {
     pub join_deltas: bool,
 }
 
+impl ModelRequest {
+    /// A request without a key, tools or thinking.
+    pub fn new(model: Arc<Model>, messages: Vec<Arc<Message>>) -> Self {
+        ModelRequest {
+            model,
+            key: None,
+            system: "".into(),
+            messages,
+            tools: Arc::new([]),
+            thinking: ThinkingLevel::Off,
+            max_tokens: None,
+            temperature: None,
+            session_id: String::new(),
+            join_deltas: false,
+        }
+    }
+}
+
 /// A complete HTTP request that was not sent yet. Always a POST of JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpRequest {
@@ -174,10 +192,8 @@ pub enum StreamEvent {
 
 /// A wire format.
 pub trait WireFormat: Send + Sync {
-    /// The request in this format.
-    ///
-    /// # Errors
-    /// When the request cannot be expressed in this format at all (a configuration error).
+    /// The request in this format. Fails when the request cannot be expressed in this format at all (a
+    /// configuration error).
     fn encode(&self, request: &ModelRequest) -> Result<HttpRequest, Failure>;
 
     /// A decoder for one answer.

@@ -23,8 +23,7 @@ use super::{
 };
 use crate::secrets::Secret;
 use tau_protocol::message::Message;
-use tau_protocol::model::ThinkingBudgets;
-use tau_protocol::model::{Model, ThinkingLevel};
+use tau_protocol::model::{Model, ThinkingBudgets, ThinkingLevel};
 use tau_tools::ToolSpec;
 use wire::WireDecoder;
 

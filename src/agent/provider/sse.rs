@@ -51,10 +51,8 @@ pub struct SseParser {
 }
 
 impl SseParser {
-    /// Handles the next bytes and passes each completed event to `each`.
-    ///
-    /// # Errors
-    /// When an event is larger than [`MAX_EVENT`].
+    /// Handles the next bytes and passes each completed event to `each`. Fails when an event is larger than
+    /// [`MAX_EVENT`].
     pub fn push(&mut self, bytes: &[u8], mut each: impl FnMut(&SseFrame)) -> Result<(), TooLarge> {
         let mut rest = bytes;
         if self.after_cr && !rest.is_empty() {
@@ -88,10 +86,8 @@ impl SseParser {
         self.bounded(&self.line)
     }
 
-    /// Handles the end of the bytes: passes on an event without its blank line, then stray text.
-    ///
-    /// # Errors
-    /// When the last event is larger than [`MAX_EVENT`].
+    /// Handles the end of the bytes: passes on an event without its blank line, then stray text. Fails when
+    /// the last event is larger than [`MAX_EVENT`].
     pub fn finish(&mut self, mut each: impl FnMut(&SseFrame)) -> Result<(), TooLarge> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {

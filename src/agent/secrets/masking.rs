@@ -335,16 +335,6 @@ mod tests {
     }
 
     fn message(output: &str) -> BashExecution {
-        BashExecution {
-            command: String::new(),
-            output: output.to_owned(),
-            exit_code: Some(0),
-            cancelled: false,
-            truncated: false,
-            full_output_path: None,
-            exclude_from_context: false,
-            blocked: None,
-            timestamp: 0,
-        }
+        BashExecution { output: output.to_owned(), exit_code: Some(0), ..BashExecution::default() }
     }
 }

@@ -11,10 +11,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::SessionError;
 use super::appender::Appender;
 use super::disk::{Disk, Real};
-use super::lock;
+use super::{SessionError, lock};
 use crate::settings::private_files::open_with;
 
 /// Whether an entry causes the file to be created.
@@ -111,10 +110,7 @@ impl SessionFile {
     }
 
     /// Opens the file with this access. If it is only readable, it is opened for reading. Its content is then
-    /// read from [`Opened::file`].
-    ///
-    /// # Errors
-    /// `Locked` when another process holds the lock, else `Io`.
+    /// read from [`Opened::file`]. Fails with `Locked` when another process holds the lock, else with `Io`.
     pub fn open(path: &Path, access: Access) -> Result<Opened, SessionError> {
         let failed = |source| SessionError::Io { path: path.to_owned(), source };
         let (mut file, writable) = match open_with(OpenOptions::new().read(true).append(true), path) {
@@ -196,11 +192,8 @@ impl SessionFile {
         is_absent
     }
 
-    /// Appends a line, after the waiting ones.
-    ///
-    /// # Errors
-    /// When one of them could not be written: it and all later ones wait. Also when all are in the file, but
-    /// an earlier sync failed and does so again.
+    /// Appends a line, after the waiting ones. Fails when one of them could not be written: it and all later
+    /// ones wait. Also when all are in the file, but an earlier sync failed and does so again.
     pub fn append(&mut self, line: Vec<u8>, flush: Flush) -> io::Result<()> {
         if matches!(self.state, State::ReadAccess) {
             return Ok(());

@@ -36,10 +36,8 @@ impl Session {
         Some(SessionSource::Lines(std::iter::once(format!("{}\n", self.header)).chain(lines).collect()))
     }
 
-    /// A session in memory, made from the lines of a session file.
-    ///
-    /// # Errors
-    /// `NotASession` when they do not begin with a header.
+    /// A session in memory, made from the lines of a session file. Fails with `NotASession` when they do not
+    /// begin with a header.
     pub fn from_lines(lines: &str) -> Result<Session, SessionError> {
         let contents = read::contents(lines.as_bytes());
         let contents = contents.ok_or_else(|| SessionError::NotASession(PathBuf::from("memory")))?;

@@ -122,10 +122,7 @@ impl History {
 
 impl Session {
     /// A page of the branch, starting anywhere; the pages of the whole branch join without a gap. Blocks, and
-    /// reads unread parts of the file.
-    ///
-    /// # Errors
-    /// `Io` when the file cannot be read, or has been replaced.
+    /// reads unread parts of the file. Fails with `Io` when the file cannot be read, or has been replaced.
     pub fn branch_page(&self, from: PageFrom, goal: PageGoal) -> Result<BranchPage, SessionError> {
         let history = History::whole(self.tree());
         let history = match self.survey_job() {

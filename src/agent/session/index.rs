@@ -63,10 +63,7 @@ impl SessionIndex {
         }
     }
 
-    /// Writes the index to `path` if it has changed.
-    ///
-    /// # Errors
-    /// Errors of the file system; only time is lost by them.
+    /// Writes the index to `path` if it has changed. If it fails, only time is lost.
     pub fn save(&self, path: &Path) -> io::Result<()> {
         if !self.changed {
             return Ok(());

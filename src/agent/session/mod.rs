@@ -286,9 +286,6 @@ impl Session {
     }
 
     /// Appends a message. It is in memory even if this fails; the write is retried with the next append.
-    ///
-    /// # Errors
-    /// `Io` when it could not be written.
     pub fn append(&mut self, message: Arc<Message>) -> Result<(), SessionError> {
         let flush = match &*message {
             Message::User(_) | Message::Assistant(_) => Flush::Now,
@@ -308,10 +305,7 @@ impl Session {
     }
 
     /// Appends what a request beside the conversation cost. It counts in the totals, and the conversation stays
-    /// where it is.
-    ///
-    /// # Errors
-    /// The file cannot be written; the entry is kept in memory.
+    /// where it is. If the file cannot be written, the entry is kept in memory.
     pub fn append_usage(&mut self, usage: Value) -> Result<(), SessionError> {
         self.take_external_appends();
         let leaf = self.tree.leaf().map(|leaf| leaf.id.clone());
@@ -393,10 +387,8 @@ impl Session {
         self.append_body(Body::SessionInfo { name })
     }
 
-    /// Syncs appended entries to disk (`fdatasync`). Call at the end of a turn.
-    ///
-    /// # Errors
-    /// `Io`, also when lines are waiting that still cannot be written.
+    /// Syncs appended entries to disk (`fdatasync`). Call at the end of a turn. Fails with `Io`, also when
+    /// lines are waiting that still cannot be written.
     pub fn flush(&mut self) -> Result<(), SessionError> {
         let Some(file) = &mut self.file else { return Ok(()) };
         let result = file.flush();

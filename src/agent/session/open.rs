@@ -18,9 +18,7 @@ impl Session {
     /// Opens a session file for appending and locks it. Files of versions 1 and 2 are rewritten as version 3;
     /// documents from before them become a new file beside the old one; files of a later version, and
     /// unwritable ones, are opened for reading: appending then fails, and appended entries stay in memory.
-    ///
-    /// # Errors
-    /// See [`SessionError`]. The session that this process has open also counts as locked.
+    /// The session that this process has open also counts as locked.
     pub fn open(path: &Path) -> Result<Self, SessionError> {
         Self::open_as(path, Access::Write)
     }
@@ -61,9 +59,6 @@ impl Session {
     /// A new session with all entries of `path`, which is not locked and not changed: for a
     /// session that another tau has open, or one to continue elsewhere. Its file is created, in
     /// `dir`, with the first message. What another agent wrote is recognised.
-    ///
-    /// # Errors
-    /// See [`SessionError`].
     pub fn copy(path: &Path, dir: Option<&Path>, cwd: Option<&Path>) -> Result<Self, SessionError> {
         match sniff(path) {
             Some(origin) => Self::begin_from(path, origin, dir, cwd),
@@ -165,5 +160,5 @@ pub(super) fn tree_of(header: &Header, entries: Vec<Entry>) -> Tree {
 /// The model and the thinking level in a header.
 pub(super) fn initial(header: &Header) -> (Option<(String, String)>, Option<ThinkingLevel>) {
     let model = header.provider.clone().zip(header.model_id.clone());
-    (model, header.thinking_level.as_deref().and_then(ThinkingLevel::named))
+    (model, header.thinking_level.as_deref().and_then(ThinkingLevel::from_name))
 }

@@ -16,6 +16,7 @@ use tau_protocol::call_ending::CallEnding;
 use tau_protocol::goal::ROUND;
 use tau_protocol::message::{Block, Message, StopReason, ToolCall, ToolResultMessage};
 use tau_protocol::outline::{Outline, OutlineRow, RowKind};
+use tau_tools::budget::shortened;
 use tau_tools::{Content, Details, TerminalOutput};
 
 /// The maximum length of a row's text, in characters.
@@ -296,13 +297,7 @@ fn one_line(text: &str) -> String {
             break;
         }
     }
-    match line.char_indices().nth(MAX_LEN) {
-        Some((at, _)) => {
-            line.truncate(at);
-            line + "…"
-        }
-        None => line,
-    }
+    shortened(&line, MAX_LEN)
 }
 
 #[cfg(test)]

@@ -65,10 +65,7 @@ impl Session {
     }
 
     /// The whole tree, for code that needs every entry. Reads the unread part; the current entry stays the
-    /// same.
-    ///
-    /// # Errors
-    /// Fails like [`PageRead::read`]; known entries stay.
+    /// same. Fails like [`PageRead::read`]; known entries stay.
     pub fn whole(&mut self) -> Result<&Tree, SessionError> {
         if let Some(unread) = self.page_before(u64::MAX) {
             let page = unread.read()?;
@@ -99,10 +96,7 @@ impl Session {
 }
 
 impl PageRead {
-    /// Reads it. Blocks.
-    ///
-    /// # Errors
-    /// `Io` when the file can no longer be read or has been replaced.
+    /// Reads it. Blocks. Fails with `Io` when the file can no longer be read or has been replaced.
     pub fn read(self) -> Result<FilePage, SessionError> {
         self.piece().map_err(|source| SessionError::Io { path: self.file.path, source })
     }

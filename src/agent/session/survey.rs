@@ -121,7 +121,7 @@ impl Session {
             self.info.name.clone_from(name);
         }
         let (first_model, first_thinking) = self.tree.initial();
-        let level = thinking.as_deref().and_then(ThinkingLevel::named);
+        let level = thinking.as_deref().and_then(ThinkingLevel::from_name);
         self.tree.begin_with(model.clone().or(first_model), level.or(first_thinking));
         before != (self.info.name.clone(), self.tree.model(), self.tree.thinking())
     }

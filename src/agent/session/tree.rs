@@ -245,7 +245,7 @@ impl Tree {
 
     fn thinking_on(&self, path: &[&Entry]) -> Option<ThinkingLevel> {
         let named = path.iter().rev().find_map(|entry| match &entry.body {
-            Body::ThinkingLevelChange { thinking_level } => ThinkingLevel::named(thinking_level),
+            Body::ThinkingLevelChange { thinking_level } => ThinkingLevel::from_name(thinking_level),
             _ => None,
         });
         named.or(self.initial_thinking)
@@ -369,7 +369,7 @@ fn result_content(content: &UserContent) -> Vec<Content> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tau_protocol::message::{AssistantMessage, StopReason, Usage, UserMessage};
+    use tau_protocol::message::{AssistantMessage, UserMessage};
     use tau_protocol::model::Api;
 
     /// A step of a session, by number: which entry is added, and where.
@@ -398,15 +398,10 @@ mod tests {
             5 | 6 => {
                 let model = if number.is_multiple_of(2) { String::new() } else { number.to_string() };
                 let answer = AssistantMessage {
-                    content: Vec::new(),
                     api: Api::Scripted,
                     provider: "p".to_owned(),
                     model,
-                    usage: Usage::default(),
-                    stop_reason: StopReason::Stop,
-                    error_message: None,
-                    response_id: None,
-                    timestamp: 0,
+                    ..AssistantMessage::default()
                 };
                 Body::Message { message: Arc::new(Message::Assistant(answer)) }
             }

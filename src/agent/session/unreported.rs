@@ -4,11 +4,10 @@ use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use super::Session;
 use super::entry::{Body, Entry};
 use super::header::Header;
-use super::read;
 use super::usage::UsageSum;
+use super::{Session, read};
 use tau_protocol::message::{Message, StopReason};
 use tau_protocol::usage::Usage;
 use tau_tools::Details;

@@ -7,6 +7,7 @@ use super::entry::{Body, Entry};
 use crate::secrets::redact::MARK;
 use tau_protocol::message::Message;
 use tau_protocol::session_row::LastExchange;
+use tau_tools::budget::shortened;
 
 /// The number of characters shown of a line, and those of them before the first word.
 const EXCERPT: usize = 240;
@@ -125,11 +126,7 @@ pub(super) fn exchange_of(words: impl Iterator<Item = (bool, String)>) -> LastEx
 }
 
 fn cut(text: &str) -> String {
-    let text = text.trim();
-    match text.char_indices().nth(MAX_LEN) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text.to_owned(),
-    }
+    shortened(text.trim(), MAX_LEN)
 }
 
 #[cfg(test)]

@@ -19,9 +19,6 @@ pub fn read(paths: &Paths) -> Option<ChosenMode> {
 }
 
 /// Saves the choice.
-///
-/// # Errors
-/// The file and the problem with it.
 pub fn save(chosen: ChosenMode, paths: &Paths) -> Result<(), UserError> {
     let path = paths.state.join(FILE);
     let text = serde_json::to_string(&chosen).map_err(UserError::of)?;

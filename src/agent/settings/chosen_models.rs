@@ -19,9 +19,6 @@ pub fn read(paths: &Paths) -> ChosenModels {
 }
 
 /// Changes the stored models, safely beside other processes.
-///
-/// # Errors
-/// The file and the problem with it.
 pub fn change(paths: &Paths, apply: impl FnOnce(&mut ChosenModels)) -> Result<(), UserError> {
     let path = paths.state.join(FILE);
     let failed = |error| UserError::of_file(&path, error);

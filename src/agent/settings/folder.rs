@@ -16,10 +16,7 @@ use tau_tools::user_error::UserError;
 const LINES: usize = 300;
 const LINE: usize = 400;
 
-/// A project as shown to a user who works in `cwd`; `kept` has the answers.
-///
-/// # Errors
-/// When `kept` cannot be read.
+/// A project as shown to a user who works in `cwd`; `kept` has the answers. Fails when `kept` cannot be read.
 pub fn of(project: &Project, trust: Trust, cwd: &Path, kept: &Path) -> Result<Folder, UserError> {
     let before = match trust {
         Trust::Changed | Trust::Trusted => project.trusted_before(kept)?.unwrap_or_default(),

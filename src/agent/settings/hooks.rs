@@ -15,10 +15,12 @@ use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use strum::IntoStaticStr;
 use tau_tools::compare::close_matches;
 use tau_tools::user_error::UserError;
 
 /// The event of a hook.
+#[derive(IntoStaticStr)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HookEvent {
     SessionStart,
@@ -46,20 +48,11 @@ impl HookEvent {
 
     /// Its name in files and in the input of hooks.
     pub fn name(self) -> &'static str {
-        match self {
-            HookEvent::SessionStart => "SessionStart",
-            HookEvent::UserPromptSubmit => "UserPromptSubmit",
-            HookEvent::PreToolUse => "PreToolUse",
-            HookEvent::PostToolUse => "PostToolUse",
-            HookEvent::PreCompact => "PreCompact",
-            HookEvent::Notification => "Notification",
-            HookEvent::Stop => "Stop",
-            HookEvent::SessionEnd => "SessionEnd",
-        }
+        self.into()
     }
 
     /// The event with that name. Fails when no event has that name; the message suggests the nearest one.
-    fn named(name: &str) -> Result<Self, UserError> {
+    fn from_name(name: &str) -> Result<Self, UserError> {
         HookEvent::ALL.into_iter().find(|event| event.name() == name).ok_or_else(|| {
             let known = HookEvent::ALL.map(HookEvent::name);
             match close_matches(name, &known, 1, 0.6).first() {
@@ -93,9 +86,6 @@ impl Eq for HookMatcher {}
 
 impl HookMatcher {
     /// Parses `Edit|Write`, `mcp__.*`, or `*` for all.
-    ///
-    /// # Errors
-    /// Describes the error in the regular expression.
     pub fn new(text: &str) -> Result<Self, UserError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '|');
         match text.trim() {
@@ -201,7 +191,7 @@ pub fn of_toml(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<UserError>) {
     let file: TomlFile = toml::from_str(text).unwrap_or_default();
     let (mut hooks, mut wrong) = (Vec::new(), Vec::new());
     for (name, entries) in file.hooks {
-        let event = match HookEvent::named(name.get_ref()) {
+        let event = match HookEvent::from_name(name.get_ref()) {
             Ok(event) => event,
             Err(error) => {
                 wrong.push((line_of(text, name.span().start), error));
@@ -259,7 +249,7 @@ pub fn of_json(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<UserError>) {
     };
     let (mut hooks, mut wrong) = (Vec::new(), Vec::new());
     for (name, groups) in file.hooks {
-        let read = HookEvent::named(&name).and_then(|event| {
+        let read = HookEvent::from_name(&name).and_then(|event| {
             let groups: Vec<JsonGroup> = serde_json::from_value(groups).map_err(UserError::of)?;
             Ok((event, groups))
         });

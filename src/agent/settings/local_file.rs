@@ -22,10 +22,8 @@ const NEW: &str = "/.gitignore\n/config.local.toml\n";
 /// Lines that already ignore the file.
 const COVERS: [&str; 5] = [LOCAL, "/config.local.toml", "*.local.toml", "/*.local.toml", "*"];
 
-/// Makes git ignore the file in the folder; the content of an existing `.gitignore` is kept.
-///
-/// # Errors
-/// A sentence for the user: the failure, and what to do.
+/// Makes git ignore the file in the folder; the content of an existing `.gitignore` is kept. The error is a
+/// sentence for the user: the failure, and what to do.
 pub fn ignore(folder: &Path) -> Result<(), UserError> {
     let path = folder.join(IGNORE);
     let failed = |error: io::Error| {

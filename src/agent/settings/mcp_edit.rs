@@ -10,9 +10,6 @@ use super::write;
 use tau_tools::user_error::UserError;
 
 /// Adds a server to a `config.toml`, replacing one with the same name; the rest of the file is unchanged.
-///
-/// # Errors
-/// When the server is invalid, or the file cannot be read, written or parsed.
 pub fn add(file: &SharedFile, server: &McpServer) -> Result<(), UserError> {
     check_name(&server.name)?;
     write::change(file, |all| {

@@ -42,18 +42,14 @@ use super::protocol::run::CompactionSettings;
 pub use paths::Paths;
 pub use table::Settings;
 use tau_tools::user_error::UserError;
-pub use toml_file::line_of_key;
 pub(crate) use toml_file::parse_toml;
-pub use toml_file::{Problem, line_of, read_toml, read_toml_text};
+pub use toml_file::{Problem, line_of, line_of_key, read_toml, read_toml_text};
 
 /// The size limit of a settings file, in bytes.
 pub const MAX_BYTES: u64 = 1024 * 1024;
 
 impl Settings {
     /// The settings of `config.toml`; empty if the file does not exist.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or a line is invalid.
     pub fn load(paths: &Paths) -> Result<Self, UserError> {
         Ok(read_toml(&paths.config_file())?.unwrap_or_default())
     }
@@ -66,10 +62,7 @@ impl Settings {
     }
 
     /// Overrides settings by environment variables. A blank variable counts as unset. `lookup` returns the
-    /// value of a variable.
-    ///
-    /// # Errors
-    /// When the value of a variable is invalid for its setting.
+    /// value of a variable. Fails when the value of a variable is invalid for its setting.
     pub fn with_env(self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, UserError> {
         let (settings, wrong) = self.with_env_leniently(lookup);
         wrong.into_iter().next().map_or(Ok(settings), Err)

@@ -24,10 +24,7 @@ pub struct Paths {
 
 impl Paths {
     /// The folders for this environment. `home` is the value of `TAU_HOME`, if set; an empty one
-    /// counts as not set.
-    ///
-    /// # Errors
-    /// A sentence, if there is neither `TAU_HOME` nor a home directory.
+    /// counts as not set. Fails if there is neither `TAU_HOME` nor a home directory.
     pub fn discover(home: Option<&Path>) -> Result<Self, UserError> {
         if let Some(home) = home.filter(|home| !home.as_os_str().is_empty()) {
             return Ok(Self::under(home));

@@ -89,9 +89,6 @@ pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<Use
 }
 
 /// Adds a rule to a list of the file, which is created if missing; the rest of the file is unchanged.
-///
-/// # Errors
-/// When the file cannot be read, written or parsed.
 pub fn add(file: &SharedFile, list: Verdict, rule: &Rule) -> Result<(), UserError> {
     change(file, None, Some((list, rule)))
 }

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep};
 
-pub use tau_tools::regular_files::open_with;
-pub use tau_tools::regular_files::{open_regular, read_capped};
+pub use tau_tools::regular_files::{open_regular, open_with, read_capped};
 
 /// The time between two attempts to take a lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(25);
@@ -23,11 +23,17 @@ pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
+/// The content of a JSON file; `None` if it does not exist.
+pub fn read_json<T: DeserializeOwned>(path: &Path, cap: u64) -> io::Result<Option<T>> {
+    match read_capped(path, cap) {
+        Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Replaces the content of the file by `bytes` atomically, with mode 0600. A link is followed, so that its
-/// target is replaced and not the link.
-///
-/// # Errors
-/// Errors of the file system; the old content is then unchanged.
+/// target is replaced and not the link. If it fails, the old content is unchanged.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let dir = target.parent().unwrap_or(Path::new("/"));
@@ -41,9 +47,6 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Creates a file with mode 0600, and its folders; it must not exist.
-///
-/// # Errors
-/// Errors of the file system.
 pub fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         private_dir(folder)?;
@@ -72,19 +75,13 @@ impl SharedFile {
         &self.path
     }
 
-    /// Waits for the lock for a limited time, without blocking a thread.
-    ///
-    /// # Errors
-    /// Like [`LockFile::take_within`], about the lock, which they name.
+    /// Waits for the lock for a limited time, without blocking a thread. The error names the lock.
     pub async fn lock_within(&self, longest: Duration) -> io::Result<LockFile> {
         let taken = LockFile::take_within(&self.lock, longest).await;
         taken.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.lock.display())))
     }
 
-    /// Waits for the lock.
-    ///
-    /// # Errors
-    /// Errors of the file system about the lock, which they name.
+    /// Waits for the lock. The error names the lock.
     pub fn lock(&self) -> io::Result<LockFile> {
         LockFile::take(&self.lock)
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.lock.display())))
@@ -113,10 +110,8 @@ impl LockFile {
         }
     }
 
-    /// Like [`LockFile::take`], without blocking a thread, and for a limited time.
-    ///
-    /// # Errors
-    /// `TimedOut` when another process keeps the lock.
+    /// Like [`LockFile::take`], without blocking a thread, and for a limited time. Fails with `TimedOut` when
+    /// another process keeps the lock.
     pub async fn take_within(path: &Path, longest: Duration) -> io::Result<Self> {
         let deadline = Instant::now() + longest;
         loop {
@@ -130,10 +125,8 @@ impl LockFile {
         }
     }
 
-    /// The lock for a child process to hold as well, as an input without content.
-    ///
-    /// # Errors
-    /// The process has too many open files.
+    /// The lock for a child process to hold as well, as an input without content. Fails when the process has
+    /// too many open files.
     pub fn shared(&self) -> io::Result<Stdio> {
         self.0.try_clone().map(Stdio::from)
     }

@@ -33,10 +33,7 @@ pub struct SshAddress {
 }
 
 impl SshAddress {
-    /// Parses an address.
-    ///
-    /// # Errors
-    /// Describes what is wrong with it, without the address.
+    /// Parses an address. The error describes what is wrong with it, without the address.
     pub fn read(text: &str) -> Result<Self, UserError> {
         let rest = text.strip_prefix(SCHEME).ok_or("it does not begin with ssh://")?;
         if text.len() > MAX {

@@ -102,9 +102,6 @@ impl SettingRow {
     }
 
     /// Sets it in `settings` to the value of a variable or a flag.
-    ///
-    /// # Errors
-    /// Describes an invalid value.
     pub fn set(&self, settings: &mut Settings, value: &OsStr) -> Result<(), UserError> {
         (self.set)(settings, value)
     }

@@ -19,10 +19,8 @@ pub fn line_of(text: &str, byte: usize) -> usize {
     before.iter().filter(|byte| **byte == b'\n').count().saturating_add(1)
 }
 
-/// The value of a file; `None` if it does not exist.
-///
-/// # Errors
-/// `<file>:<line>: <problem>`, also when it is not a regular file or too large.
+/// The value of a file; `None` if it does not exist. The error is `<file>:<line>: <problem>`, also when it is
+/// not a regular file or too large.
 pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, UserError> {
     read_file(path)?.map(|text| read_toml_text(path, &text)).transpose()
 }

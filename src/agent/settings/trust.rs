@@ -12,12 +12,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::claude_permissions;
 use super::names::GROUPS;
 use super::paths::lossless;
-use super::private_files::{SharedFile, read_capped, write_private};
+use super::private_files::{SharedFile, read_capped, read_json, write_private};
 use super::toml_file::line_of;
-use super::{MAX_BYTES, Paths, Settings, read_toml_text, table};
+use super::{MAX_BYTES, Paths, Settings, claude_permissions, read_toml_text, table};
 use crate::permissions::LOCAL;
 use tau_protocol::trust::Trust;
 use tau_tools::regular_files::read_text;
@@ -206,10 +205,7 @@ impl Project {
         SETTINGS.iter().filter_map(|name| self.file(name))
     }
 
-    /// The settings in its files.
-    ///
-    /// # Errors
-    /// When a line is invalid, or sets something that only the user may set.
+    /// The settings in its files. Fails when a line is invalid, or sets something that only the user may set.
     pub fn settings(&self) -> Result<Settings, UserError> {
         self.settings_of_files().try_fold(Settings::default(), |all, file| Ok(all.overlaid(file?)))
     }
@@ -219,10 +215,8 @@ impl Project {
         self.settings_files().map(|(path, text)| settings_in(&path, text))
     }
 
-    /// The user's answer about it; `file` holds the answers.
-    ///
-    /// # Errors
-    /// When `file` cannot be read; nothing is trusted then.
+    /// The user's answer about it; `file` holds the answers. Fails when `file` cannot be read; nothing is
+    /// trusted then.
     pub fn trust(&self, file: &Path) -> Result<Trust, UserError> {
         let kept = load(file)?;
         let root = lossless(&self.root);
@@ -235,9 +229,6 @@ impl Project {
     }
 
     /// The user's answer about another folder, if that has the same files. Nothing is known if they differ.
-    ///
-    /// # Errors
-    /// Like [`Project::trust`].
     pub fn trust_of(&self, root: &Path, file: &Path) -> Result<Trust, UserError> {
         let kept = load(file)?;
         let root = lossless(root);
@@ -249,9 +240,6 @@ impl Project {
     }
 
     /// Saves an answer: it is trusted in its current version, or not at all.
-    ///
-    /// # Errors
-    /// When `file` cannot be read or written.
     pub fn answer(&self, file: &SharedFile, trusted: bool) -> Result<(), UserError> {
         let _lock = file.lock().map_err(UserError::of)?;
         let file = file.path();
@@ -352,10 +340,7 @@ fn only_used(text: &str, uses_hooks: &dyn Fn() -> bool) -> Option<String> {
 }
 
 fn load(file: &Path) -> Result<Kept, UserError> {
-    let wrong = |error: &dyn std::fmt::Display| UserError::new(format!("{}: {error}", file.display()));
-    match read_capped(file, MAX_KEPT) {
-        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| wrong(&error)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kept::default()),
-        Err(error) => Err(wrong(&error)),
-    }
+    let kept =
+        read_json(file, MAX_KEPT).map_err(|error| UserError::new(format!("{}: {error}", file.display())))?;
+    Ok(kept.unwrap_or_default())
 }

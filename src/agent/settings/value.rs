@@ -8,12 +8,16 @@ use std::str::FromStr;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
+use strum::VariantNames;
 
+use super::images::ImageProtocol;
+use super::sandbox::NetworkAccess;
 use crate::secrets::Secret;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::model::{Api, ThinkingLevel};
 use tau_protocol::screen_settings::{DiffLayout, EditingMode, Notify, OnHangup, Support};
 use tau_protocol::status_template::StatusTemplate;
+use tau_tools::sandbox::SandboxLevel;
 use tau_tools::user_error::UserError;
 
 /// The type of a setting, for help, documents and the schema.
@@ -75,31 +79,20 @@ pub trait SettingValue: Sized {
     /// The value as it is typed; a secret is masked.
     fn show(&self) -> String;
 
-    /// Parses the value of an environment variable or a flag.
-    ///
-    /// # Errors
-    /// Describes the error in the text, without the name of the setting.
+    /// Parses the value of an environment variable or a flag. The error describes the fault in the text,
+    /// without the name of the setting.
     fn parse(text: &OsStr) -> Result<Self, UserError>;
 
-    /// Parses it from a TOML file.
-    ///
-    /// # Errors
-    /// When the value has another type or is not allowed.
+    /// Parses it from a TOML file. Fails when the value has another type or is not allowed.
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
 }
 
 /// An entry of a list in a setting.
 pub trait ListItem: Sized {
     /// Parses an entry, without blanks around it.
-    ///
-    /// # Errors
-    /// Describes the error, with the entry.
     fn read(text: &str) -> Result<Self, UserError>;
 
     /// Checks the number of entries.
-    ///
-    /// # Errors
-    /// When there are too many.
     fn check_count(_: usize) -> Result<(), UserError> {
         Ok(())
     }
@@ -217,55 +210,32 @@ impl SettingValue for Secret {
     }
 }
 
-impl SettingValue for bool {
-    const KIND: ValueKind = ValueKind::Switch;
+/// Implements settings that are parsed from their text.
+macro_rules! parsed_values {
+    ($($type:ty: $kind:ident, $wrong:literal;)+) => {$(
+        impl SettingValue for $type {
+            const KIND: ValueKind = ValueKind::$kind;
 
-    fn show(&self) -> String {
-        self.to_string()
-    }
+            fn show(&self) -> String {
+                self.to_string()
+            }
 
-    fn parse(value: &OsStr) -> Result<Self, UserError> {
-        let value = text(value)?;
-        value.trim().parse().map_err(|_| format!("`{value}` is neither `true` nor `false`").into())
-    }
+            fn parse(value: &OsStr) -> Result<Self, UserError> {
+                let value = text(value)?;
+                value.trim().parse().map_err(|_| format!("`{value}` is {}", $wrong).into())
+            }
 
-    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        bool::deserialize(deserializer)
-    }
+            fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                <$type>::deserialize(deserializer)
+            }
+        }
+    )+};
 }
 
-impl SettingValue for u64 {
-    const KIND: ValueKind = ValueKind::Number;
-
-    fn show(&self) -> String {
-        self.to_string()
-    }
-
-    fn parse(value: &OsStr) -> Result<Self, UserError> {
-        let value = text(value)?;
-        value.trim().parse().map_err(|_| format!("`{value}` is not a whole number").into())
-    }
-
-    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        u64::deserialize(deserializer)
-    }
-}
-
-impl SettingValue for NonZeroU64 {
-    const KIND: ValueKind = ValueKind::Seconds;
-
-    fn show(&self) -> String {
-        self.to_string()
-    }
-
-    fn parse(value: &OsStr) -> Result<Self, UserError> {
-        let value = text(value)?;
-        value.trim().parse().map_err(|_| format!("`{value}` is not a number of seconds above 0").into())
-    }
-
-    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        NonZeroU64::deserialize(deserializer)
-    }
+parsed_values! {
+    bool: Switch, "neither `true` nor `false`";
+    u64: Number, "not a whole number";
+    NonZeroU64: Seconds, "not a number of seconds above 0";
 }
 
 /// An amount of US dollars, 0 or more.
@@ -340,17 +310,19 @@ impl SettingValue for BTreeMap<String, Vec<String>> {
 
 /// Implements settings with a fixed set of names.
 macro_rules! named_choices {
-    ($($type:ty: $names:expr, $from_name:expr;)+) => {$(
+    ($($type:ty: $names:expr, $name:expr, $from_name:expr;)+) => {$(
         impl SettingValue for $type {
             const KIND: ValueKind = ValueKind::Choice(|| $names.to_vec());
 
             fn show(&self) -> String {
-                self.name().to_owned()
+                let name: &str = $name(*self);
+                name.to_owned()
             }
 
             fn parse(value: &OsStr) -> Result<Self, UserError> {
                 let value = text(value)?;
-                $from_name(value).ok_or_else(|| unknown(value, Self::KIND).into())
+                let from_name: fn(&str) -> Option<Self> = $from_name;
+                from_name(value).ok_or_else(|| unknown(value, Self::KIND).into())
             }
 
             fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -358,25 +330,19 @@ macro_rules! named_choices {
             }
         }
     )+};
+    ($($type:ty),+) => {
+        named_choices! { $($type: <$type>::VARIANTS, <&str>::from, |name| name.parse().ok();)+ }
+    };
 }
+
+named_choices!(EditingMode, Notify, OnHangup, Support, DiffLayout, ImageProtocol, NetworkAccess);
 
 named_choices! {
-    ThinkingLevel: ThinkingLevel::ALL.map(ThinkingLevel::name), ThinkingLevel::named;
-    PermissionMode: PermissionMode::ALL.map(PermissionMode::name), PermissionMode::from_name;
-    EditingMode: names(&EditingMode::NAMES), |name| one_of(name, &EditingMode::NAMES);
-    Notify: names(&Notify::NAMES), |name| one_of(name, &Notify::NAMES);
-    OnHangup: names(&OnHangup::NAMES), |name| one_of(name, &OnHangup::NAMES);
-    Support: names(&Support::NAMES), |name| one_of(name, &Support::NAMES);
-    DiffLayout: names(&DiffLayout::NAMES), |name| one_of(name, &DiffLayout::NAMES);
-}
-
-fn names<T>(table: &[(&'static str, T)]) -> Vec<&'static str> {
-    table.iter().map(|(name, _)| *name).collect()
-}
-
-/// The value with this name.
-fn one_of<T: Copy>(name: &str, table: &[(&str, T)]) -> Option<T> {
-    table.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    ThinkingLevel: ThinkingLevel::ALL.map(ThinkingLevel::name), ThinkingLevel::name, ThinkingLevel::from_name;
+    PermissionMode: PermissionMode::ALL.map(PermissionMode::name), PermissionMode::name, PermissionMode::from_name;
+    SandboxLevel: SandboxLevel::ALL.map(SandboxLevel::name), SandboxLevel::name, |name| {
+        SandboxLevel::ALL.into_iter().find(|level| level.name() == name)
+    };
 }
 
 impl SettingValue for StatusTemplate {
@@ -407,7 +373,7 @@ impl SettingValue for Api {
 
     fn parse(value: &OsStr) -> Result<Self, UserError> {
         let value = text(value)?;
-        Api::named(value).ok_or_else(|| unknown(value, Self::KIND).into())
+        Api::from_name(value).ok_or_else(|| unknown(value, Self::KIND).into())
     }
 
     /// [`Api`] itself accepts any word, because sessions of other programs have others.
@@ -415,7 +381,7 @@ impl SettingValue for Api {
         let name = String::deserialize(deserializer)?;
         let names = Api::NAMES.map(|(name, _)| format!("`{name}`")).join(", ");
         let unknown = || serde::de::Error::custom(format!("unknown api `{name}`, expected one of {names}"));
-        Api::named(&name).ok_or_else(unknown)
+        Api::from_name(&name).ok_or_else(unknown)
     }
 }
 
@@ -451,13 +417,6 @@ impl SettingValue for Temperature {
     }
 }
 
-/// The value with this name, among a few.
-pub(super) fn choice<T: Copy>(value: &OsStr, names: &[(&str, T)], kind: ValueKind) -> Result<T, UserError> {
-    let value = text(value)?;
-    let found = names.iter().find(|(name, _)| *name == value);
-    found.map(|(_, choice)| *choice).ok_or_else(|| unknown(value, kind).into())
-}
-
 fn unknown(value: &str, kind: ValueKind) -> String {
     format!("`{value}` is not known; use one of {}", kind.name())
 }
@@ -467,10 +426,7 @@ fn unknown(value: &str, kind: ValueKind) -> String {
 pub struct BaseUrl(String);
 
 impl BaseUrl {
-    /// Parses an address.
-    ///
-    /// # Errors
-    /// A sentence, if no request could be sent there.
+    /// Parses an address. Fails if no request could be sent there.
     pub fn new(text: &str) -> Result<Self, UserError> {
         let url = text.trim();
         let rest = url.split_once("://").and_then(|(scheme, rest)| {

@@ -92,7 +92,7 @@ impl WebSearch {
         std::iter::once(OFF).chain(SERVICES.iter().map(|service| service.id)).collect()
     }
 
-    fn named(name: &str) -> Result<Self, UserError> {
+    fn from_name(name: &str) -> Result<Self, UserError> {
         match service(name) {
             Some(service) => Ok(WebSearch(Some(service))),
             None if name == OFF => Ok(WebSearch(None)),
@@ -109,11 +109,11 @@ impl SettingValue for WebSearch {
     }
 
     fn parse(value: &OsStr) -> Result<Self, UserError> {
-        Self::named(value.to_str().ok_or("the value is not UTF-8 text")?)
+        Self::from_name(value.to_str().ok_or("the value is not UTF-8 text")?)
     }
 
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::named(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+        Self::from_name(&String::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
@@ -131,7 +131,7 @@ mod tests {
             let error = text.parse::<PrivateHosts>().unwrap_err();
             assert!(error.contains("is not a host"), "{text}: {error}");
         }
-        let error = WebSearch::named("altavista").unwrap_err();
+        let error = WebSearch::from_name("altavista").unwrap_err();
         assert_eq!(error, "`altavista` is not known; use one of off, brave, tavily, searxng");
     }
 }

@@ -12,11 +12,8 @@ use super::value::ValueKind;
 use super::{MAX_BYTES, Settings, read_toml_text};
 use tau_tools::user_error::UserError;
 
-/// Sets a text at the top level of the file, which is created if missing.
-///
-/// # Errors
-/// When the file cannot be read or written, when it cannot be parsed (it is then left alone), or when the
-/// setting does not accept a text.
+/// Sets a text at the top level of the file, which is created if missing. Fails when the file cannot be read
+/// or written, when it cannot be parsed (it is then left alone), or when the setting does not accept a text.
 pub fn save(file: &SharedFile, key: &str, value: &str) -> Result<(), UserError> {
     change(file, |table| put(table, key, Some(Value::from(value))))
 }
@@ -81,10 +78,8 @@ pub(super) fn change(file: &SharedFile, apply: impl FnOnce(&mut Table)) -> Resul
     if changed == text { Ok(()) } else { write_private(path, changed.as_bytes()).map_err(failed) }
 }
 
-/// Checks a text of a settings file, before it is written by other means.
-///
-/// # Errors
-/// When it is not TOML, or does not match the settings.
+/// Checks a text of a settings file, before it is written by other means. Fails when it is not TOML, or does
+/// not match the settings.
 pub fn check(path: &Path, text: &str) -> Result<(), UserError> {
     read_toml_text::<Settings>(path, text).map(drop)
 }

@@ -25,7 +25,7 @@ use tau_tools::user_error::UserError;
 pub(crate) const MAX_COPY_SIZE: u64 = 10 * 1024 * 1024;
 
 /// The known contents of files.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Baseline {
     root: PathBuf,
     git: Option<GitPlace>,
@@ -50,20 +50,7 @@ pub(crate) struct Baseline {
 impl Baseline {
     /// The baseline of the workspace `root`, with copies of at most `most` bytes.
     pub(crate) fn new(root: &Path, most: u64) -> Self {
-        Baseline {
-            root: root.to_owned(),
-            git: None,
-            index: None,
-            converted: HashSet::new(),
-            scanner: None,
-            cover: Cover::default(),
-            snapshot: Snapshot::default(),
-            copies: HashMap::new(),
-            waiting: Vec::new(),
-            copied: 0,
-            most,
-            full: false,
-        }
+        Baseline { root: root.to_owned(), most, ..Baseline::default() }
     }
 
     /// Scans the workspace. A copy is kept as long as it matches the file. Fails when the workspace cannot be

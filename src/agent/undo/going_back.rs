@@ -16,10 +16,7 @@ use tau_tools::user_error::UserError;
 
 impl SessionUndo {
     /// Restores the files of a checkpoint, if the order includes files. `leaf` is the current position of the
-    /// conversation, if it goes back as well.
-    ///
-    /// # Errors
-    /// The reason that not everything can be restored.
+    /// conversation, if it goes back as well. The error is the reason that not everything can be restored.
     pub fn undo(
         &mut self,
         prompts: &[Prompt],
@@ -39,10 +36,8 @@ impl SessionUndo {
         self.restore(Cause::Undo { checkpoint, from: Some(from), leaf }, nets, &choose)
     }
 
-    /// Reverses the last undo. Also returns the position of the conversation before it.
-    ///
-    /// # Errors
-    /// When there is nothing to reverse, and when not everything can be restored.
+    /// Reverses the last undo. Also returns the position of the conversation before it. Fails when there is
+    /// nothing to reverse, and when not everything can be restored.
     pub fn redo(&mut self, order: &UndoOrder) -> Result<(RestoreReport, Option<String>), UserError> {
         self.end(false);
         self.writable()?;
@@ -141,10 +136,8 @@ impl SessionUndo {
         Ok(ends)
     }
 
-    /// Reverts one hunk, or the whole change of a file.
-    ///
-    /// # Errors
-    /// When the change has changed since it was listed, or cannot be removed from the current text.
+    /// Reverts one hunk, or the whole change of a file. Fails when the change has changed since it was
+    /// listed, or cannot be removed from the current text.
     pub fn revert(&mut self, order: &RevertOrder) -> Result<RestoreReport, UserError> {
         self.end(false);
         self.writable()?;

@@ -103,10 +103,8 @@ impl Scanner {
         Scanner { root: root.to_owned(), book: RuleBook::new(outer) }
     }
 
-    /// Scans the workspace. `tracked` files are included regardless of the rules.
-    ///
-    /// # Errors
-    /// When the workspace itself exists and cannot be read.
+    /// Scans the workspace. `tracked` files are included regardless of the rules. Fails when the workspace
+    /// itself exists and cannot be read.
     pub fn scan(&self, tracked: Option<&GitIndex>) -> io::Result<Snapshot> {
         self.scan_covering(tracked, None)
     }

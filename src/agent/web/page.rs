@@ -5,9 +5,8 @@ use std::time::Duration;
 use url::Url;
 
 use super::body::{ContentType, Kind};
-use super::markdown;
 use super::marks::untrusted;
-use super::{Shared, address};
+use super::{Shared, address, markdown};
 use crate::provider::http::guarded::{GuardedAnswer, GuardedFailure};
 use tau_tools::counted::counted;
 use tau_tools::user_error::UserError;

@@ -13,6 +13,7 @@ use crate::catalogue::search_services::{Question, SearchService};
 use crate::provider::{Failure, Headers, HttpRequest};
 use crate::secrets::Secret;
 use crate::settings::value::BaseUrl;
+use tau_tools::budget::shortened;
 use tau_tools::user_error::UserError;
 use tau_tools::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
@@ -225,9 +226,7 @@ fn results(service: &SearchService, answer: &Value, limit: u64) -> Option<Vec<Fo
 
 /// Untrusted text as one line.
 fn line(text: &str, longest: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let short: String = line.chars().take(longest).collect();
-    if short.len() < line.len() { format!("{short}…") } else { short }
+    shortened(&text.split_whitespace().collect::<Vec<_>>().join(" "), longest)
 }
 
 fn describe(service: &SearchService, found: &[Found]) -> ToolOutput {

@@ -7,13 +7,12 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::provider::http::ProxyChoice;
 use tau_tools::sandbox::SandboxPolicy;
 use tau_tools::scratch::Scratch;
-use tau_tools::{Content, Details, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress};
+use tau_tools::{Content, Details, ToolContext, ToolError, ToolOutput};
 
 /// The longest wait for anything; far beyond the time that a loaded machine takes.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -101,25 +100,10 @@ impl Bench {
         });
         let network = Network { proxy, ..Network::default() };
         let scratch = tempfile::tempdir().unwrap();
-        let context = ToolContext {
-            cwd: scratch.path().into(),
-            cancel: CancellationToken::new(),
-            progress: ToolProgress::none(),
-            file_versions: Arc::default(),
-            scratch: Arc::new(Scratch::new(scratch.path()).unwrap()),
-            env: Arc::default(),
-            sandbox: Arc::default(),
-            files: Arc::new(tau_tools::access::AllFiles),
-            editor: None,
-            user: None,
-            jobs: None,
-            helpers: None,
-            limits: OutputLimits::default(),
-            default_timeout: None,
-        };
+        let own = Arc::new(Scratch::new(scratch.path()).unwrap());
         Bench {
             web: Web(Arc::new(Shared::new(options, network, None, lookup, limits))),
-            context,
+            context: ToolContext::new(scratch.path(), own),
             _scratch: scratch,
         }
     }

@@ -52,10 +52,7 @@ fn endpoint(finder: &Finder) -> Option<String> {
     finder.first(&["AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"])
 }
 
-/// The region that is set.
-///
-/// # Errors
-/// Without one: which region a request goes to is nothing to guess.
+/// The region that is set. Fails without one: which region a request goes to is nothing to guess.
 pub(super) fn region(finder: &Finder) -> Result<String, UserError> {
     let remedy = || match finder.first(&["AWS_PROFILE", "AWS_DEFAULT_PROFILE"]) {
         Some(profile) => format!("set AWS_REGION, or `region` of the profile {profile}"),

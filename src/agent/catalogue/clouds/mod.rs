@@ -120,9 +120,7 @@ impl Clouds {
     }
 
     /// A credential for the next request. A command that prints one does not see the variables in `hidden`.
-    ///
-    /// # Errors
-    /// No credential was found, with what to do.
+    /// The error says what to do if none is found.
     pub(crate) async fn key(&self, cloud: Cloud, hidden: &[String]) -> Result<Secret, Failure> {
         let mut held = self.held.lock().await;
         let lasts = |granted: &&Granted| granted.expires.is_none_or(|expires| now() < expires - BEFORE);
@@ -174,10 +172,8 @@ impl Finder {
         Some(PathBuf::from(self.var("HOME")?).join(path))
     }
 
-    /// Sends a request; the answer has to be JSON with a status of 200.
-    ///
-    /// # Errors
-    /// The reason, as part of a sentence, without secrets of the request.
+    /// Sends a request; the answer has to be JSON with a status of 200. The error is the reason, as part of a
+    /// sentence, without secrets of the request.
     async fn json(&self, request: http::Request<Vec<u8>>, within: Duration) -> Result<Value, UserError> {
         let text = self.text(request, within).await?;
         serde_json::from_str(&text).map_err(|_| "the answer is not JSON".to_owned().into())
@@ -214,9 +210,6 @@ impl Finder {
 }
 
 /// A request with these headers.
-///
-/// # Errors
-/// When the address is not valid.
 fn request(
     method: &str,
     url: &str,
@@ -244,18 +237,13 @@ fn secrets_of(request: &http::Request<Vec<u8>>) -> Vec<String> {
     fields.chain(headers.filter_map(|(_, value)| Some(value.to_str().ok()?.to_owned()))).collect()
 }
 
-/// The output of a command of a cloud's own tools.
-///
-/// # Errors
-/// The reason, as part of a sentence.
+/// The output of a command of a cloud's own tools. The error is the reason, as part of a sentence.
 async fn printed(command: &str, name: &str, hidden: &[String]) -> Result<Secret, UserError> {
     printed_within(command, name, hidden, &[], key_command::TIME_LIMIT).await
 }
 
-/// Like [`printed`], with further variables and another time limit.
-///
-/// # Errors
-/// The reason, as part of a sentence.
+/// Like [`printed`], with further variables and another time limit. The error is the reason, as part of a
+/// sentence.
 async fn printed_within(
     command: &str,
     name: &str,
@@ -273,9 +261,6 @@ fn form(fields: &[(&str, &str)]) -> String {
 }
 
 /// The content of a small file.
-///
-/// # Errors
-/// The reason, with the file's name.
 fn file(path: &std::path::Path) -> Result<String, UserError> {
     let read = crate::settings::private_files::read_capped(path, MAX_SIZE as u64);
     let bytes = read.map_err(|error| format!("{}: {error}", path.display()))?;
@@ -283,9 +268,6 @@ fn file(path: &std::path::Path) -> Result<String, UserError> {
 }
 
 /// A token in an answer of OAuth, with `expires_in` or `expires_on`.
-///
-/// # Errors
-/// The answer has no token.
 fn bearer(answer: &Value) -> Result<Granted, UserError> {
     let token = answer.get("access_token").or_else(|| answer.get("accessToken")).and_then(Value::as_str);
     let token = token.filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()));

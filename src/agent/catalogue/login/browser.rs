@@ -1,22 +1,16 @@
 //! A login whose code the browser brings to this machine.
 
-use std::time::Duration;
-
 use serde_json::json;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
 use url::Url;
 
-use super::callback::{Arrival, Callback, Mark, Page};
+use super::callback::{Callback, Mark, in_time, shown};
 use super::requests::{NoTokens, Requests, checked};
 use super::rows::{Browser, BrowserStyle};
 use super::tokens::text;
-use super::{Granted, challenge, random_word, without};
+use super::{Granted, challenge, random_word};
 use crate::secrets::Secret;
 use tau_tools::user_error::UserError;
-
-/// The time that the user has in the browser.
-const WITHIN: Duration = Duration::from_secs(10 * 60);
 
 /// A login that waits for the browser.
 pub(super) struct BrowserLogin {
@@ -71,33 +65,11 @@ impl BrowserLogin {
     }
 
     pub(super) async fn finish(mut self, pasted: &mut mpsc::Receiver<String>) -> Result<Granted, UserError> {
-        let late = |_| format!("nobody has logged in within {} minutes", WITHIN.as_secs() / 60);
-        timeout(WITHIN, self.answered(pasted)).await.map_err(late)?
-    }
-
-    async fn answered(&mut self, pasted: &mut mpsc::Receiver<String>) -> Result<Granted, UserError> {
-        let path = self.callback.address().path().to_owned();
-        loop {
-            let (arrival, visitor) = tokio::select! {
-                (arrival, visitor) = self.callback.arrival(&self.mark) => (arrival, Some(visitor)),
-                Some(text) = pasted.recv() => {
-                    let address = Url::parse(text.trim()).ok();
-                    let arrival = address.and_then(|address| Arrival::of(&address, &path, &self.mark));
-                    (arrival.unwrap_or(Arrival::Foreign), None)
-                }
-            };
-            let done = match arrival {
-                Arrival::Code { code, .. } => self.exchange(&code).await,
-                Arrival::Refused(why) => Err(format!("the login was refused: {}", without(&why, &[])).into()),
-                Arrival::Foreign if visitor.is_some() => continue,
-                Arrival::Foreign => Err("the address that was pasted does not belong to this login".into()),
-            };
-            if let Some(visitor) = visitor {
-                let failed = done.as_ref().err().map(|why| format!("tau is not logged in: {why}."));
-                visitor.show(Page::of_login(failed.as_deref())).await;
-            }
-            return done;
-        }
+        in_time(async {
+            let (code, _, visitor) = self.callback.code(&self.mark, pasted).await?;
+            shown(visitor, self.exchange(&code).await).await
+        })
+        .await
     }
 
     async fn exchange(&self, code: &str) -> Result<Granted, UserError> {

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use url::Url;
 
+use super::without;
 use crate::export::pen;
 use tau_tools::user_error::UserError;
 
@@ -19,6 +21,8 @@ use tau_tools::user_error::UserError;
 const MAX_SIZE: usize = 32 * 1024;
 /// The time limit for a request on an open connection; browsers open some that they never use.
 const WITHIN: Duration = Duration::from_secs(20);
+/// The time that the user has in the browser.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// The maximum number of concurrent connections; further ones wait.
 const CONNECTIONS: usize = 32;
 
@@ -65,6 +69,21 @@ impl Arrival {
             (None, None) => Arrival::Foreign,
         })
     }
+}
+
+/// Limits the time that a login takes.
+pub(crate) async fn in_time<T>(login: impl Future<Output = Result<T, UserError>>) -> Result<T, UserError> {
+    let late = |_| format!("nobody has logged in within {} minutes", LOGIN_TIMEOUT.as_secs() / 60);
+    timeout(LOGIN_TIMEOUT, login).await.map_err(late)?
+}
+
+/// Shows the end of a login in the browser, if that is where it came from.
+pub(crate) async fn shown<T>(visitor: Option<Visitor>, done: Result<T, UserError>) -> Result<T, UserError> {
+    if let Some(visitor) = visitor {
+        let failed = done.as_ref().err().map(|why| format!("tau is not logged in: {why}."));
+        visitor.show(Page::of_login(failed.as_deref())).await;
+    }
+    done
 }
 
 /// A page to show in the browser.
@@ -145,8 +164,34 @@ impl Callback {
         &self.address
     }
 
+    /// Waits for the code of a login and its issuer, from the browser or from `pasted`, which has final addresses of
+    /// a browser on another machine. The visitor waits for [`shown`].
+    pub(crate) async fn code(
+        &mut self,
+        mark: &Mark,
+        pasted: &mut mpsc::Receiver<String>,
+    ) -> Result<(String, Option<String>, Option<Visitor>), UserError> {
+        loop {
+            let (arrival, visitor) = tokio::select! {
+                (arrival, visitor) = self.arrival(mark) => (arrival, Some(visitor)),
+                Some(text) = pasted.recv() => {
+                    let address = Url::parse(text.trim()).ok();
+                    let arrival = address.and_then(|address| Arrival::of(&address, self.address.path(), mark));
+                    (arrival.unwrap_or(Arrival::Foreign), None)
+                }
+            };
+            let failed = match arrival {
+                Arrival::Code { code, issuer } => return Ok((code, issuer, visitor)),
+                Arrival::Refused(why) => format!("the login was refused: {}", without(&why, &[])).into(),
+                Arrival::Foreign if visitor.is_some() => continue,
+                Arrival::Foreign => "the address that was pasted does not belong to this login".into(),
+            };
+            return shown(visitor, Err(failed)).await;
+        }
+    }
+
     /// Waits for the browser to return to the login with this mark. Cancel safe.
-    pub(crate) async fn arrival(&mut self, mark: &Mark) -> (Arrival, Visitor) {
+    async fn arrival(&mut self, mark: &Mark) -> (Arrival, Visitor) {
         loop {
             let is_full = self.visits.len() >= CONNECTIONS;
             tokio::select! {

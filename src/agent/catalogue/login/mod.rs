@@ -30,6 +30,7 @@ pub(super) use renewal::{LoginOf, Renewals};
 use requests::Requests;
 pub(in crate::catalogue) use requests::checked;
 pub use rows::{LOGINS, LoginRow, named, of_provider};
+use tau_tools::budget::shortened;
 use tau_tools::user_error::UserError;
 pub use tokens::LoginTokens;
 
@@ -70,10 +71,8 @@ enum Way {
     Device(Box<DeviceLogin>),
 }
 
-/// Begins a login. `on_device` asks for a code that is typed on any device, where the provider has that.
-///
-/// # Errors
-/// The reason a login is not possible, as part of a sentence.
+/// Begins a login. `on_device` asks for a code that is typed on any device, where the provider has that. The
+/// error is the reason a login is not possible, as part of a sentence.
 pub async fn begin(
     row: &'static LoginRow,
     place: &LoginPlace,
@@ -110,10 +109,8 @@ impl ProviderLogin {
         }
     }
 
-    /// Waits for the user. `pasted` are final addresses of a browser on another machine.
-    ///
-    /// # Errors
-    /// The reason there are no tokens, as part of a sentence.
+    /// Waits for the user. `pasted` are final addresses of a browser on another machine. The error is the
+    /// reason there are no tokens, as part of a sentence.
     pub async fn finish(self, pasted: &mut mpsc::Receiver<String>) -> Result<Granted, UserError> {
         match self.0 {
             Way::Browser(login) => login.finish(pasted).await,
@@ -126,11 +123,7 @@ impl ProviderLogin {
 pub(crate) fn without(text: &str, secrets: &[&str]) -> String {
     let mut known = Secrets::default();
     secrets.iter().for_each(|secret| known.add_exactly(secret));
-    let text = known.redact(&text.split_whitespace().collect::<Vec<_>>().join(" "));
-    match text.char_indices().nth(MAX_SAID_LEN) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text,
-    }
+    shortened(&known.redact(&text.split_whitespace().collect::<Vec<_>>().join(" ")), MAX_SAID_LEN)
 }
 
 /// An unguessable word for an address or a verifier (43 characters).

@@ -211,10 +211,8 @@ impl Requests {
     }
 }
 
-/// An address that secrets may be sent to: over TLS, or to this machine.
-///
-/// # Errors
-/// The reason, as part of a sentence.
+/// An address that secrets may be sent to: over TLS, or to this machine. The error is the reason, as part of
+/// a sentence.
 pub(in crate::catalogue) fn checked(text: &str) -> Result<Url, UserError> {
     let url = Url::parse(text).map_err(|_| "it is not a valid address".to_owned())?;
     let is_plain = url.username().is_empty() && url.password().is_none();

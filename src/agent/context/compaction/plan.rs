@@ -7,11 +7,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::cut_point;
 use super::cut_point::{ContextItem, Keep};
 use super::file_ops::{FileOps, without_lists};
-use super::size;
-use super::transcript;
+use super::{cut_point, size, transcript};
 use crate::session::entry::Body;
 use crate::session::tree::Tree;
 use tau_protocol::message::{Message, UserContent};

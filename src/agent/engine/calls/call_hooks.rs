@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::state::Engine;
-use crate::extensions::hooks::names;
-use crate::extensions::hooks::{HookFacts, HookOutcome, HookPermission, HookRunner};
+use crate::extensions::hooks::{HookFacts, HookOutcome, HookPermission, HookRunner, names};
 use crate::secrets::masking::Masking;
 use crate::settings::hooks::HookEvent;
 use tau_protocol::message::{HookNote, ToolCall};

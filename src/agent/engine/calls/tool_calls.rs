@@ -18,25 +18,20 @@ use super::call_hooks;
 use super::call_plan::{Outcome, Slot, arguments, plan};
 use super::call_task::{self, CarriedOut};
 use crate::engine::attend::{attend, attend_unless_stopped};
-use crate::engine::background_jobs;
 use crate::engine::base::approvals::Review;
 use crate::engine::base::call_order::{CallOrder, HeldCall, Reach};
 use crate::engine::base::clock::{millis_since, now};
 use crate::engine::base::loop_guard::LoopGuard;
 use crate::engine::base::panics;
-use crate::engine::event_hooks;
-use crate::engine::folder_instructions;
-use crate::engine::gate;
-use crate::engine::grants;
 use crate::engine::queries::undo_queries;
 use crate::engine::run::log::Run;
 use crate::engine::state::Engine;
+use crate::engine::{background_jobs, event_hooks, folder_instructions, gate, grants};
 use tau_protocol::call_ending::{ABORTED, DROPPED, SKIPPED};
 use tau_protocol::event::{NoticeLevel, TurnEvent};
 use tau_protocol::message::{AssistantMessage, Message, ToolCall, ToolResultMessage};
 use tau_protocol::run::SteerMode;
-use tau_tools::delegate;
-use tau_tools::{AnyTool, Content, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress};
+use tau_tools::{AnyTool, Content, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress, delegate};
 
 /// The maximum number of concurrent calls.
 const MAX_CONCURRENT: usize = 8;

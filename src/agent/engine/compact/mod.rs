@@ -9,10 +9,8 @@ mod summarize;
 
 use std::sync::Arc;
 
-use super::accepted_plan;
-use super::announce;
-use super::event_hooks;
 use super::state::{Engine, Phase};
+use super::{accepted_plan, announce, event_hooks};
 use crate::context::compaction::cut_point::Keep;
 use crate::context::compaction::plan::{Attempt, Plan, has_user_message, plan};
 use crate::context::compaction::{size, truncate_results};

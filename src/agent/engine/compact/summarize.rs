@@ -126,16 +126,12 @@ impl Exchange for SummaryRequest<'_> {
 
     fn request(&self, messages: Vec<Arc<Message>>) -> ModelRequest {
         ModelRequest {
-            model: self.model.clone(),
-            key: None,
             system: SUMMARY_SYSTEM_PROMPT.into(),
-            messages,
-            tools: [].into(),
             thinking: self.model.nearest(ThinkingLevel::Off),
             max_tokens: Some(self.max_tokens),
-            temperature: None,
             session_id: self.engine.conversation_id(),
             join_deltas: true,
+            ..ModelRequest::new(self.model.clone(), messages)
         }
     }
 

@@ -20,8 +20,7 @@ use tau_protocol::message::{Message, ToolResultMessage, Usage, UserMessage};
 use tau_protocol::model::Model;
 use tau_protocol::run::{OnRepeat, RunLimits};
 use tau_tools::delegate::{self, HelperRequest};
-use tau_tools::plan;
-use tau_tools::{Details, ToolSpec, Toolbox};
+use tau_tools::{Details, ToolSpec, Toolbox, plan};
 
 /// The largest number of agents above a helper.
 pub(super) const MAX_DEPTH: u32 = 2;

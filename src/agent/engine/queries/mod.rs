@@ -13,9 +13,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::background_jobs;
-use super::gate;
 use super::state::Engine;
+use super::{background_jobs, gate};
 use crate::context::compaction::size;
 use crate::engine::calls::call_hooks;
 use crate::engine::gate::rule_list;

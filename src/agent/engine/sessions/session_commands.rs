@@ -8,13 +8,10 @@ use std::sync::Arc;
 
 use tokio::time::{Duration, Instant};
 
-use super::branch;
-use super::open_session;
-use crate::engine::announce;
+use super::{branch, open_session};
 use crate::engine::attend::end_shells;
-use crate::engine::commands;
-use crate::engine::side_question;
 use crate::engine::state::Engine;
+use crate::engine::{announce, commands, side_question};
 use crate::session::entry::Body;
 use crate::session::{ForkRange, Session};
 use tau_protocol::command::{AgentCommand, SessionChange, SessionCommand};

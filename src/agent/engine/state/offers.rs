@@ -10,9 +10,8 @@ use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::SettingsEvent;
 use tau_protocol::extension::PromptCommand;
 use tau_tools::delegate::{self, Delegate};
-use tau_tools::plan;
 use tau_tools::toolbox::Offered;
-use tau_tools::{AnyTool, Toolbox};
+use tau_tools::{AnyTool, Toolbox, plan};
 
 /// The context window assumed for a model whose window is unknown, in tokens.
 const USUAL_WINDOW: u64 = 128_000;

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use strum::IntoStaticStr;
 
 use tau_tools::{ToolError, ToolSpec, args};
 
@@ -18,8 +19,10 @@ pub(super) struct Argument {
 }
 
 /// The type of an argument.
+#[derive(IntoStaticStr)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub(super) enum ArgumentKind {
     #[default]
     String,
@@ -32,13 +35,7 @@ pub(super) enum ArgumentKind {
 
 impl ArgumentKind {
     fn name(self) -> &'static str {
-        match self {
-            ArgumentKind::String => "string",
-            ArgumentKind::Integer => "integer",
-            ArgumentKind::Number => "number",
-            ArgumentKind::Boolean => "boolean",
-            ArgumentKind::Array => "array",
-        }
+        self.into()
     }
 
     /// Whether its values are strings.

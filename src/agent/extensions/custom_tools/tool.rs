@@ -73,9 +73,6 @@ impl CustomTool {
     }
 
     /// The access of a call with these arguments in this directory.
-    ///
-    /// # Errors
-    /// Describes invalid arguments.
     pub fn touches(&self, args: Value, cwd: &Path) -> Result<Access, ToolError> {
         let values = arguments::values(args, &self.spec, &self.definition.arguments)?;
         Ok(self.access(&values, cwd))

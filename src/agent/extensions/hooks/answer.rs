@@ -34,7 +34,7 @@ pub(super) enum Said {
 }
 
 impl Said {
-    fn named(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         match name {
             "allow" | "approve" => Some(Said::Allow),
             "ask" => Some(Said::Ask),
@@ -183,7 +183,7 @@ impl Answer {
         for (place, name) in
             [specific, answer].into_iter().flat_map(|place| DECISIONS.map(|name| (place, name)))
         {
-            match given(place, name).map(|value| value.as_str().and_then(Said::named)) {
+            match given(place, name).map(|value| value.as_str().and_then(Said::from_name)) {
                 Some(Some(decision)) => said = said.max(Some(decision)),
                 Some(None) => wrong.push(name),
                 None => {}

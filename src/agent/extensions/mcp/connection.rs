@@ -23,12 +23,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::client::Client;
 use super::http::{self, innermost};
-use super::lenient;
-use super::logging;
 use super::stdio::StdioTransport;
 use super::trouble::Trouble;
 use super::variables::{Forms, expand};
-use super::{McpContext, Place, oauth};
+use super::{McpContext, Place, lenient, logging, oauth};
 use crate::settings::mcp_servers::{McpServer, McpTransport};
 use tau_tools::ToolProgress;
 use tau_tools::counted::counted;

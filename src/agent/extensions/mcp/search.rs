@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use tau_tools::budget::shortened;
 use tau_tools::{
     Access, AnyTool, Details, Prepared, PreparingCall, ToolContext, ToolError, ToolOutput, ToolSpec, Toolbox,
     args, budget,
@@ -55,9 +56,7 @@ pub(crate) fn target(arguments: &Value) -> Option<(String, Value)> {
 
 /// The first line of a description, shortened.
 fn line(text: &str) -> String {
-    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-    let short: String = first.chars().take(MAX_LINE_LEN).collect();
-    if short.len() < first.len() { format!("{short}…") } else { short }
+    shortened(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim(), MAX_LINE_LEN)
 }
 
 struct Search {

@@ -67,18 +67,13 @@ impl StampWriter {
     }
 }
 
-/// The digest of a folder. Blocks.
-///
-/// # Errors
-/// When it is too large, cannot be read, or holds links or special files; as part of a sentence.
+/// The digest of a folder. Blocks. Fails when it is too large, cannot be read, or holds links or special
+/// files.
 pub fn of_folder(root: &Path) -> Result<FolderDigest, UserError> {
     with_stamps(root).map(|(digest, _)| digest)
 }
 
 /// The digest of a folder, and the stamps of the files that were read, from before they were read. Blocks.
-///
-/// # Errors
-/// Like [`of_folder`].
 pub(super) fn with_stamps(root: &Path) -> Result<(FolderDigest, Stamps), UserError> {
     let mut digest = FolderDigest::default();
     let mut context = Context::new(&SHA256);
@@ -108,9 +103,6 @@ pub(super) fn with_stamps(root: &Path) -> Result<(FolderDigest, Stamps), UserErr
 }
 
 /// The stamps of a folder's files, which are not read. Blocks.
-///
-/// # Errors
-/// Like [`of_folder`].
 pub(super) fn stamps(root: &Path) -> Result<Stamps, UserError> {
     let mut stamps = StampWriter::new(root);
     for path in files(root)? {
@@ -139,9 +131,6 @@ fn hexadecimal(context: Context) -> String {
 }
 
 /// All files of a folder, sorted.
-///
-/// # Errors
-/// Like [`of_folder`].
 pub fn files(root: &Path) -> Result<Vec<PathBuf>, UserError> {
     let (mut files, mut open, mut seen) = (Vec::new(), vec![(root.to_owned(), 0)], 0_usize);
     while let Some((folder, depth)) = open.pop() {

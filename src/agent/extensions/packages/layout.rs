@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::extensions::front_matter::FrontMatter;
 use crate::extensions::skills;
 use crate::settings::MAX_BYTES;
-use crate::settings::private_files::read_capped;
+use crate::settings::private_files::read_json;
 use tau_tools::user_error::UserError;
 
 const MANIFEST: &str = ".claude-plugin/plugin.json";
@@ -89,9 +89,6 @@ pub fn name_of(text: &str) -> Option<String> {
 }
 
 /// The plugins of a marketplace; `None` if the folder is not a marketplace.
-///
-/// # Errors
-/// When its list cannot be read; as part of a sentence.
 pub fn marketplace(root: &Path) -> Result<Option<Vec<Listed>>, UserError> {
     let Some(list) = json(root, MARKETPLACE)? else { return Ok(None) };
     let plugins =
@@ -128,9 +125,6 @@ fn source_of(source: &Value, base: &str) -> Option<String> {
 }
 
 /// The extensions in the folder. `entry` is that of a marketplace.
-///
-/// # Errors
-/// When its manifest cannot be read; as part of a sentence.
 pub fn of_folder(root: &Path, entry: Option<&Value>) -> Result<Layout, UserError> {
     let manifest = json(root, MANIFEST)?;
     let package = json(root, "package.json").ok().flatten();
@@ -243,9 +237,6 @@ fn holds(folder: &Path, ending: &str) -> bool {
 }
 
 /// Adds the paths that a manifest names: one, or a list. Those that do not exist are noted.
-///
-/// # Errors
-/// When a path leads out of the package.
 fn named(
     root: &Path,
     value: &Value,
@@ -294,13 +285,7 @@ pub(super) fn as_mcp_file(text: &str) -> String {
 
 /// A JSON file; `None` if it does not exist.
 fn json(root: &Path, path: &str) -> Result<Option<Value>, UserError> {
-    match read_capped(&root.join(path), MAX_BYTES) {
-        Ok(bytes) => {
-            serde_json::from_slice(&bytes).map(Some).map_err(|error| format!("{path}: {error}").into())
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("{path}: {error}").into()),
-    }
+    read_json(&root.join(path), MAX_BYTES).map_err(|error| format!("{path}: {error}").into())
 }
 
 #[cfg(test)]

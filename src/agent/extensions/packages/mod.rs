@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::settings::private_files::{SharedFile, read_capped, write_private};
+use crate::settings::private_files::{SharedFile, read_capped, read_json, write_private};
 use crate::settings::{MAX_BYTES, Paths};
 use layout::Parts;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
@@ -84,15 +84,8 @@ impl Packages {
     }
 
     /// The records by name; none if there is no list.
-    ///
-    /// # Errors
-    /// When the list cannot be read.
     pub fn records(&self) -> io::Result<BTreeMap<String, PackageRecord>> {
-        match read_capped(self.list.path(), MAX_BYTES) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeMap::new()),
-            Err(error) => Err(error),
-        }
+        Ok(read_json(self.list.path(), MAX_BYTES)?.unwrap_or_default())
     }
 
     /// The packages, each compared with its hash, and the problem of the list if it cannot be read. Blocks.
@@ -129,10 +122,8 @@ impl Packages {
         (packages, None)
     }
 
-    /// Puts the files in `staged` in the place of a package, and writes its record. Blocks.
-    ///
-    /// # Errors
-    /// Errors of the file system; the package is then as it was before.
+    /// Puts the files in `staged` in the place of a package, and writes its record. Blocks. If it fails, the
+    /// package is as it was before.
     pub fn put(&self, name: &str, staged: &Path, record: PackageRecord) -> io::Result<()> {
         let _lock = self.list.lock()?;
         let mut records = self.records()?;
@@ -156,9 +147,6 @@ impl Packages {
     }
 
     /// Removes a package; returns whether it was there. Blocks.
-    ///
-    /// # Errors
-    /// Errors of the file system.
     pub fn remove(&self, name: &str) -> io::Result<bool> {
         let _lock = self.list.lock()?;
         let mut records = self.records()?;
@@ -173,9 +161,6 @@ impl Packages {
     }
 
     /// A folder for the files of a package that is not in use yet, on the same file system as the others.
-    ///
-    /// # Errors
-    /// Errors of the file system.
     pub fn staging(&self) -> io::Result<PathBuf> {
         std::fs::create_dir_all(&self.folder)?;
         Ok(self.folder.clone())

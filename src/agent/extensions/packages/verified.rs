@@ -54,9 +54,6 @@ impl Verified {
 
     /// Whether the files in `root` have the hash `sha256`. `before` is what was known; what is known `now`, in seconds
     /// since 1970, is added to `self`. Blocks.
-    ///
-    /// # Errors
-    /// When the folder cannot be hashed; as part of a sentence.
     pub(super) fn check(
         &mut self,
         before: &Verified,

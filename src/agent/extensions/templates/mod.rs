@@ -9,7 +9,7 @@ pub(crate) mod parts;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::front_matter::FrontMatter;
+use super::front_matter::{FrontMatter, unquoted};
 use super::places::Place;
 use super::skills::{can_be_typed, head, tools};
 use super::walk::{Entry, Walk};
@@ -125,7 +125,7 @@ pub(super) fn template(
     template.argument_hint = found.line("argument-hint").map(unquoted).unwrap_or_default().to_owned();
     template.model = found.text("model").filter(|model| *model != "inherit").map(str::to_owned);
     if let Some(level) = found.text("thinking").or_else(|| found.text("effort")) {
-        template.thinking = ThinkingLevel::named(&level.to_ascii_lowercase());
+        template.thinking = ThinkingLevel::from_name(&level.to_ascii_lowercase());
         if template.thinking.is_none() {
             template.problems.push(format!("\"{level}\" is not a thinking level"));
         }
@@ -135,11 +135,6 @@ pub(super) fn template(
     template.problems.extend(allowed_tools::rules(&template.allowed_tools, source).1);
     template.problems.extend(allowed_tools::rules(&template.ask_tools, ExtensionSource::User).1);
     template
-}
-
-fn unquoted(text: &str) -> &str {
-    let inner = |mark| text.strip_prefix(mark).and_then(|text| text.strip_suffix(mark));
-    inner('"').or_else(|| inner('\'')).unwrap_or(text)
 }
 
 /// The first line with text, without the marks of a heading.

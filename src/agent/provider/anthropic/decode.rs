@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
 use super::super::classify::from_error;
 use super::super::finish::Finish;
-use super::super::json::{Boxed, Text, count, lenient, malformed, raw_value};
+use super::super::json::{Boxed, Text, count, lenient, raw_value, read_object};
 use super::super::objects::{ObjectDecoder, cut_off};
 use super::super::{Failure, FailureKind, StreamEvent};
 use tau_protocol::message::{StopReason, Usage};
@@ -85,16 +85,12 @@ impl ObjectDecoder for AnthropicDecoder {
     }
 
     fn object(&mut self, text: &str, name: &str, out: &mut Vec<StreamEvent>) {
-        if let Ok(event) = serde_json::from_str::<Event>(text) {
-            return self.event(event, text, name, out);
-        }
-        let repaired = match lenient(text) {
-            Ok(value) => value.to_string(),
-            Err(failure) => return self.fail(failure, out),
-        };
-        match serde_json::from_str::<Event>(&repaired) {
-            Ok(event) => self.event(event, &repaired, name, out),
-            Err(error) => self.fail(malformed(&error), out),
+        let read = read_object(text, |text| {
+            self.event(serde_json::from_str(text)?, text, name, out);
+            Ok(())
+        });
+        if let Err(failure) = read {
+            self.fail(failure, out);
         }
     }
 
@@ -280,7 +276,7 @@ impl AnthropicDecoder {
                 let failure = Failure::new(FailureKind::Refused, message);
                 self.blocks.fail(failure.hint("rephrase the prompt or choose another model"), out);
             }
-            Some(reason) => Finish::named(reason).end(reason, &mut self.blocks, out),
+            Some(reason) => Finish::from_name(reason).end(reason, &mut self.blocks, out),
             None => self.blocks.stop(StopReason::Stop, out),
         }
     }

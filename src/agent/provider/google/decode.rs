@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
 use super::super::classify::from_error;
 use super::super::finish::Finish;
-use super::super::json::{Boxed, Count, FirstOf, Text, lenient, malformed, raw_value};
+use super::super::json::{Boxed, Count, FirstOf, Text, raw_value, read_object};
 use super::super::objects::{ObjectDecoder, cut_off};
 use super::super::{Failure, FailureKind, StreamEvent};
 use tau_protocol::message::Usage;
@@ -100,16 +100,12 @@ impl ObjectDecoder for GoogleDecoder {
     }
 
     fn object(&mut self, text: &str, _event: &str, out: &mut Vec<StreamEvent>) {
-        if let Ok(chunk) = serde_json::from_str::<Chunk>(text) {
-            return self.chunk(chunk, out);
-        }
-        let repaired = match lenient(text) {
-            Ok(value) => value.to_string(),
-            Err(failure) => return self.fail(failure, out),
-        };
-        match serde_json::from_str::<Chunk>(&repaired) {
-            Ok(chunk) => self.chunk(chunk, out),
-            Err(error) => self.fail(malformed(&error), out),
+        let read = read_object(text, |text| {
+            self.chunk(serde_json::from_str(text)?, out);
+            Ok(())
+        });
+        if let Err(failure) = read {
+            self.fail(failure, out);
         }
     }
 
@@ -127,7 +123,7 @@ impl ObjectDecoder for GoogleDecoder {
             return self.blocks.fail(cut_off("a finishReason"), out);
         };
         let reported = if message.is_empty() { reason.clone() } else { format!("{reason}: {message}") };
-        let finish = match Finish::named(&reason) {
+        let finish = match Finish::from_name(&reason) {
             // According to the documentation, all words but two mean that there is no answer.
             Finish::Unknown => Finish::Malformed,
             known => known,

@@ -48,10 +48,8 @@ impl ResponseBody {
     }
 
     /// The next bytes; `None` at the end. Available data is joined, including data that arrives within the
-    /// pause set for the connections.
-    ///
-    /// # Errors
-    /// When the connection is lost or the encoding of the body is damaged.
+    /// pause set for the connections. Fails when the connection is lost or the encoding of the body is
+    /// damaged.
     pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Failure> {
         self.parts.recv().await.unwrap_or_else(|| Err(closed()))
     }

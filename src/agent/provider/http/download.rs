@@ -13,10 +13,8 @@ use crate::provider::{Failure, FailureKind, Headers};
 const REDIRECTS: usize = 5;
 
 impl Http {
-    /// Fetches `url`, up to `limit` bytes, over HTTPS or from this machine.
-    ///
-    /// # Errors
-    /// When the status is not 200, a redirect leads to an unsafe address, the file is larger, or there is no answer.
+    /// Fetches `url`, up to `limit` bytes, over HTTPS or from this machine. Fails when the status is not 200,
+    /// a redirect leads to an unsafe address, the file is larger, or there is no answer.
     pub async fn download(&self, url: &str, limit: usize) -> Result<Vec<u8>, Failure> {
         let mut next = address(url)?;
         for _ in 0..=REDIRECTS {

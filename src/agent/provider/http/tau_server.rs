@@ -62,10 +62,8 @@ pub struct PassedOn {
 
 impl TauServer {
     /// The server at this address, with headers for every request. With a `socket` it is reached there, and
-    /// the address is only its name.
-    ///
-    /// # Errors
-    /// When the address or a header is invalid, or the client cannot be set up.
+    /// the address is only its name. Fails when the address or a header is invalid, or the client cannot be
+    /// set up.
     pub fn at(
         url: &str,
         socket: Option<PathBuf>,
@@ -89,10 +87,7 @@ impl TauServer {
     }
 
     /// The server behind a tunnel that begins at this socket, with a name for the user. All requests share one
-    /// connection, as HTTP/2.
-    ///
-    /// # Errors
-    /// When a header is invalid, or the client cannot be set up.
+    /// connection, as HTTP/2. Fails when a header is invalid, or the client cannot be set up.
     pub fn behind(
         socket: PathBuf,
         name: String,
@@ -123,9 +118,6 @@ impl TauServer {
     }
 
     /// Sends a POST with JSON.
-    ///
-    /// # Errors
-    /// When there is no answer, or it is too large.
     pub async fn post(&self, path: &str, body: Vec<u8>) -> Result<ServerAnswer, Failure> {
         let request = self.client.post(self.place(path)?).header("content-type", "application/json");
         self.read(request.body(body)).await
@@ -148,10 +140,7 @@ impl TauServer {
     }
 
     /// Passes on a request of another client: its method, path, headers and body. The answer has no time limit,
-    /// since it may be a stream.
-    ///
-    /// # Errors
-    /// When there is no answer, or the request is invalid.
+    /// since it may be a stream. Fails when there is no answer, or the request is invalid.
     pub async fn pass_on(
         &self,
         method: &str,
@@ -208,9 +197,6 @@ impl TauServer {
 
 impl ServerStream {
     /// The next bytes; `None` at the end.
-    ///
-    /// # Errors
-    /// When the connection is lost.
     pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Failure> {
         let piece = self.response.chunk().await;
         Ok(piece.map_err(|error| failed(&error, &self.name))?.map(Vec::from))

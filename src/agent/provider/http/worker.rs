@@ -17,10 +17,7 @@ pub struct RuntimeThread {
 }
 
 impl RuntimeThread {
-    /// Starts a thread with this name.
-    ///
-    /// # Errors
-    /// When the system has no more threads or descriptors.
+    /// Starts a thread with this name. Fails when the system has no more threads or descriptors.
     pub fn start(name: &str) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();

@@ -187,7 +187,7 @@ impl ObjectDecoder for ChatDecoder {
         self.begin_nameless(out);
         self.reasoning.sign(&mut self.blocks, out);
         match self.finish.take() {
-            Some(reason) => Finish::named(&reason).end(&reason, &mut self.blocks, out),
+            Some(reason) => Finish::from_name(&reason).end(&reason, &mut self.blocks, out),
             // Some servers end with only `[DONE]`; without anything before it, it is not an answer.
             None if self.done && !self.blocks.is_empty() => self.blocks.stop(StopReason::Stop, out),
             None if self.done => {

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
 use super::super::classify::from_error;
 use super::super::finish::Finish;
-use super::super::json::{StringOrJson, Text, count, lenient, malformed, raw_value};
+use super::super::json::{StringOrJson, Text, count, lenient, raw_value, read_object};
 use super::super::objects::{ObjectDecoder, cut_off};
 use super::super::{Failure, StreamEvent};
 use tau_protocol::message::Usage;
@@ -74,17 +74,12 @@ impl ObjectDecoder for ResponsesDecoder {
     }
 
     fn object(&mut self, text: &str, name: &str, out: &mut Vec<StreamEvent>) {
-        if let Ok(event) = serde_json::from_str::<Event>(text) {
-            return self.event(&event, text, name, out);
-        }
-        // Raw values cannot be borrowed from a repaired object, so its text is read again.
-        let repaired = match lenient(text) {
-            Ok(value) => value.to_string(),
-            Err(failure) => return self.fail(failure, out),
-        };
-        match serde_json::from_str::<Event>(&repaired) {
-            Ok(event) => self.event(&event, &repaired, name, out),
-            Err(error) => self.fail(malformed(&error), out),
+        let read = read_object(text, |text| {
+            self.event(&serde_json::from_str(text)?, text, name, out);
+            Ok(())
+        });
+        if let Err(failure) = read {
+            self.fail(failure, out);
         }
     }
 
@@ -317,13 +312,13 @@ impl ResponsesDecoder {
             "incomplete" => {
                 let reason = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
                 let reason = reason.unwrap_or(status);
-                match Finish::named(reason) {
+                match Finish::from_name(reason) {
                     Finish::Stop | Finish::Unknown => (Finish::Length, reason),
                     known => (known, reason),
                 }
             }
             "in_progress" | "queued" => (Finish::Broken, status),
-            _ => (Finish::named(status), status),
+            _ => (Finish::from_name(status), status),
         };
         finish.end(reported, &mut self.blocks, out);
     }

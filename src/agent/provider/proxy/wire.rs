@@ -9,9 +9,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::provider::partial_json;
 use crate::provider::sse::SseFrame;
-use crate::provider::{AnswerDecoder, Failure, FailureKind, StreamEvent};
+use crate::provider::{AnswerDecoder, Failure, FailureKind, StreamEvent, partial_json};
 use tau_protocol::event::Delta;
 use tau_protocol::message::{StopReason, ToolCall, Usage};
 

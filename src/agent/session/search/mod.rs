@@ -83,9 +83,6 @@ struct Session {
 /// Finds the entries of sessions that contain all words of `query`, each from the beginning of a word; case and accents
 /// are ignored, and words in double quotes are found together. Hits in sessions that are in the index come first: whole words, newest session first, then beginnings
 /// of words. `emit` returns whether to continue; it gets `None` from time to time, so that a search that is no longer needed can end.
-///
-/// # Errors
-/// When the index can be neither read nor written.
 pub fn search(
     scope: &SearchScope<'_>,
     query: &str,

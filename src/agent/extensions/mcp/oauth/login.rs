@@ -1,7 +1,5 @@
 //! A login: from the server's metadata, through the browser, to tokens on disk.
 
-use std::time::Duration;
-
 use oauth2::TokenResponse;
 use rmcp::transport::auth::{
     AuthorizationManager, AuthorizationMetadata, CredentialStore, InMemoryCredentialStore, OAuthClientConfig,
@@ -9,14 +7,12 @@ use rmcp::transport::auth::{
 };
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
 use url::Url;
 
 use super::super::http::has_authorization;
 use super::store::{LoginStore, Record, address};
 use super::{Login, OwnClient, addresses, requests, said};
-use crate::catalogue::login::callback::{Arrival, Callback, Mark, Page};
-use crate::catalogue::login::without;
+use crate::catalogue::login::callback::{Callback, Mark, in_time, shown};
 use crate::provider::http::Network;
 use crate::settings::mcp_servers::{McpServer, McpTransport, OauthClient};
 use tau_tools::user_error::UserError;
@@ -25,8 +21,6 @@ use tau_tools::user_error::UserError;
 const CLIENT_NAME: &str = "tau";
 /// The path that the browser returns to.
 const PATH: &str = "/callback";
-/// The time that the user has in the browser.
-const WITHIN: Duration = Duration::from_secs(10 * 60);
 
 /// A login that waits for the user. Dropping it ends it.
 pub struct BrowserLogin {
@@ -45,10 +39,8 @@ pub struct BrowserLogin {
     store: LoginStore,
 }
 
-/// Asks a server where to log in, registers tau there, and listens for the browser.
-///
-/// # Errors
-/// The reason a login is not possible, as part of a sentence.
+/// Asks a server where to log in, registers tau there, and listens for the browser. The error is the reason a
+/// login is not possible, as part of a sentence.
 pub async fn begin(
     server: &McpServer,
     store: &LoginStore,
@@ -152,39 +144,14 @@ impl BrowserLogin {
     }
 
     /// Waits for the user to log in, and saves the tokens. `pasted` are final addresses of a browser on
-    /// another machine.
-    ///
-    /// # Errors
-    /// The reason there are no tokens, as part of a sentence.
+    /// another machine. The error is the reason there are no tokens, as part of a sentence.
     pub async fn finish(mut self, pasted: &mut mpsc::Receiver<String>) -> Result<(), UserError> {
-        let late = |_| format!("nobody has logged in within {} minutes", WITHIN.as_secs() / 60);
-        timeout(WITHIN, self.answered(pasted)).await.map_err(late)?
-    }
-
-    async fn answered(&mut self, pasted: &mut mpsc::Receiver<String>) -> Result<(), UserError> {
         let mark = Mark::State(self.state.clone());
-        loop {
-            let (arrival, visitor) = tokio::select! {
-                (arrival, visitor) = self.callback.arrival(&mark) => (arrival, Some(visitor)),
-                Some(text) = pasted.recv() => {
-                    let address = Url::parse(text.trim()).ok();
-                    (address.and_then(|address| Arrival::of(&address, PATH, &mark)).unwrap_or(Arrival::Foreign), None)
-                }
-            };
-            let done = match arrival {
-                Arrival::Code { code, issuer } => self.exchange(&code, issuer.as_deref()).await,
-                Arrival::Refused(why) => Err(format!("the login was refused: {}", without(&why, &[])).into()),
-                Arrival::Foreign => match visitor {
-                    Some(_) => continue,
-                    None => Err("the address that was pasted does not belong to this login".into()),
-                },
-            };
-            if let Some(visitor) = visitor {
-                let failed = done.as_ref().err().map(|why| format!("tau is not logged in: {why}."));
-                visitor.show(Page::of_login(failed.as_deref())).await;
-            }
-            return done;
-        }
+        in_time(async {
+            let (code, issuer, visitor) = self.callback.code(&mark, pasted).await?;
+            shown(visitor, self.exchange(&code, issuer.as_deref()).await).await
+        })
+        .await
     }
 
     /// Exchanges a code for tokens, and saves them.

@@ -66,10 +66,8 @@ impl LoginStore {
         }
     }
 
-    /// Deletes the login at a server; returns whether there was one. Blocks.
-    ///
-    /// # Errors
-    /// The reason, as part of a sentence.
+    /// Deletes the login at a server; returns whether there was one. Blocks. The error is the reason, as part
+    /// of a sentence.
     pub fn forget(&self, server: &McpServer) -> Result<bool, UserError> {
         let url = address(server)?;
         let had = self.state(server) == LoginState::LoggedIn
