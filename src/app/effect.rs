@@ -38,6 +38,12 @@ pub enum Effect {
     Quit,
 }
 
+impl<C: Into<AgentCommand>> From<C> for Effect {
+    fn from(command: C) -> Self {
+        Effect::Agent(command.into())
+    }
+}
+
 /// A setting that is stored when it is changed on the screen.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SavedSetting {

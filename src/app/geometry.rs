@@ -3,9 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::picture::PictureSupport;
-use tau_protocol::screen_settings::DiffLayout;
-use tau_protocol::screen_settings::Notify;
-use tau_protocol::screen_settings::Support;
+use tau_protocol::screen_settings::{DiffLayout, Notify, Support};
 
 /// Minimum width in cells from which diffs are side by side by default.
 const SPLIT_WIDTH: u16 = 140;

@@ -67,7 +67,7 @@ impl Mods {
         self.is_none()
     }
 
-    fn named(name: &str) -> Option<Mods> {
+    fn from_name(name: &str) -> Option<Mods> {
         let name = name.to_ascii_lowercase();
         let mut known = Self::NAMES.iter().chain(&Self::ALIASES);
         known.find(|(word, _)| *word == name).map(|(_, mods)| *mods)
@@ -226,9 +226,6 @@ impl Key {
     }
 
     /// Parses the text form; modifiers in any order, names in any case.
-    ///
-    /// # Errors
-    /// The invalid part, and a valid example.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let wrong = || KeyError(text.to_owned());
         let text = text.trim();
@@ -245,7 +242,7 @@ impl Key {
         };
         let mut mods = Mods::NONE;
         for word in head.split('+').filter(|_| !head.is_empty()) {
-            mods = mods.with(Mods::named(word.trim()).ok_or_else(wrong)?);
+            mods = mods.with(Mods::from_name(word.trim()).ok_or_else(wrong)?);
         }
         // `Ctrl+O` usually means ctrl+o; shift counts only when named.
         let code = match KeyCode::parse(code.trim()).ok_or_else(wrong)? {

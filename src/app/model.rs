@@ -33,9 +33,10 @@ use crate::overlays::plan::WorkMode;
 use crate::screen_settings::ScreenSettings;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::chosen::ChosenModels;
-use tau_protocol::command::{Queue, QueuedMessage};
+use tau_protocol::command::{Queue, QueuedMessage, TaskCommand};
 use tau_protocol::message::Block;
 use tau_protocol::model::Model as AiModel;
+use tau_protocol::query::Query;
 use tau_protocol::worktree;
 use tau_tools::plan::WorkPlan;
 
@@ -75,7 +76,7 @@ pub struct Answering {
 }
 
 /// The state of the program.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Model {
     /// Time of the newest message.
     pub now: Millis,
@@ -409,6 +410,13 @@ impl Model {
         let ticket = self.next_ticket();
         self.requests.insert(ticket, request.clone());
         effects.push(Effect::Ask(ticket, request));
+        ticket
+    }
+
+    /// Asks the agent; the answer comes with the ticket.
+    pub(super) fn query(&mut self, query: Query, effects: &mut Vec<Effect>) -> Ticket {
+        let ticket = self.next_ticket();
+        effects.push(TaskCommand::Query { ticket: ticket.0, query }.into());
         ticket
     }
 

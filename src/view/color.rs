@@ -79,10 +79,8 @@ impl Palette {
         self.names.insert(name.to_owned(), color);
     }
 
-    /// Reads `#rrggbb`, a number 0-255, `default`, or a name of the palette or of the 16.
-    ///
-    /// # Errors
-    /// The accepted forms of a colour, for the user.
+    /// Reads `#rrggbb`, a number 0-255, `default`, or a name of the palette or of the 16. The error names the
+    /// accepted forms of a colour, for the user.
     pub fn color(&self, word: &str) -> Result<Color, UserError> {
         if let Some(color) = self.names.get(word) {
             return Ok(*color);
@@ -105,9 +103,6 @@ impl Palette {
     }
 
     /// Reads a style: modifiers, a colour, `on` and a background colour, each optional.
-    ///
-    /// # Errors
-    /// The unknown word, for the user.
     pub fn style(&self, words: &str) -> Result<Style, UserError> {
         let mut style = Style::new();
         let mut words = words.split_whitespace();

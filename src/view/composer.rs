@@ -8,8 +8,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::theme::{Theme, ThemeToken};
-use super::wrap;
-use super::{footer, layout};
+use super::{footer, layout, wrap};
 use tau_app::Model;
 use tau_app::action::Action;
 use tau_app::composer::layout::{ComposerLayout, VisualRow};

@@ -3,9 +3,8 @@
 use ratatui::text::{Line, Span};
 
 use super::panel::both_ends;
-use super::terminal_text;
 use super::theme::{Theme, ThemeToken};
-use super::wrap;
+use super::{terminal_text, wrap};
 use tau_app::Model;
 use tau_app::action::Action;
 use tau_app::printable::printable_line;

@@ -123,7 +123,7 @@ impl ThemeToken {
         }
     }
 
-    fn named(name: &str) -> Option<ThemeToken> {
+    fn from_name(name: &str) -> Option<ThemeToken> {
         ThemeToken::ALL.iter().copied().find(|token| token.name() == name)
     }
 
@@ -200,9 +200,6 @@ impl Theme {
     }
 
     /// Reads a theme file.
-    ///
-    /// # Errors
-    /// The first fault.
     pub fn parse(source: &str) -> Result<Theme, ThemeError> {
         source::read(source).map(|file| file.theme).map_err(|faults| {
             faults.into_iter().next().unwrap_or(ThemeError { line: 1, text: String::new() })

@@ -24,7 +24,7 @@ pub const ANSWERS: [(PlanAnswer, &str); 6] = [
 const PASSED: Millis = 2_000;
 
 /// The mode for work without a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkMode {
     mode: PermissionMode,
     /// Start time of the current mode.
@@ -76,7 +76,7 @@ pub(crate) enum PlanChoice {
 }
 
 /// The dialog.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlanView {
     /// The id of the question that it answers; without one, the accepted plan is only displayed.
     pub id: Option<String>,
@@ -118,19 +118,7 @@ impl PlanView {
 
     /// The accepted plan.
     pub fn shown(text: &str, now: Millis) -> Self {
-        PlanView {
-            id: None,
-            text: text.to_owned(),
-            is_edited: false,
-            selected: 0,
-            marked: 0,
-            scroll: 0,
-            step: 0,
-            comment: None,
-            ticket: None,
-            since: now,
-            quiet_since: now,
-        }
+        PlanView { text: text.to_owned(), since: now, quiet_since: now, ..PlanView::default() }
     }
 
     /// Records that it appears on the screen.

@@ -4,8 +4,7 @@ use super::list_keys::{ListStep, answer_key};
 use crate::key::{Key, KeyCode};
 use crate::outcome::KeyOutcome;
 use crate::printable::Printable;
-use tau_protocol::trust::Trust;
-use tau_protocol::trust::{ChangeKind, Folder};
+use tau_protocol::trust::{ChangeKind, Folder, Trust};
 
 /// The answers, in display order.
 pub const ANSWERS: [(TrustAnswer, &str); 3] = [

@@ -14,9 +14,10 @@ const TOOLS: [&str; 8] = ["read", "write", "edit", "bash", "ls", "find", "grep",
 const FILES: [&str; 3] = ["read", "write", "edit"];
 
 /// The state of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CallState {
     /// Its arguments are still arriving.
+    #[default]
     Arriving,
     /// It waits for its turn.
     Waiting,

@@ -18,7 +18,7 @@ pub enum CommandEnd {
 }
 
 /// A command of the user.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CommandPanel {
     pub command: Printable,
     /// True for `!!`: the model never sees it.
@@ -47,15 +47,9 @@ impl CommandPanel {
         CommandPanel {
             command: arguments::command(command),
             private,
-            without_sandbox: false,
             source: command.to_owned(),
-            output: PanelOutput::None,
-            secrets: HiddenSecrets::default(),
             since,
-            took: None,
-            end: None,
-            full_output: None,
-            blocked: None,
+            ..CommandPanel::default()
         }
     }
 

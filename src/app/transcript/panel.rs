@@ -51,7 +51,7 @@ pub enum PanelOutput {
 }
 
 /// A call of a tool.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolPanel {
     pub call_id: String,
     pub name: Printable,
@@ -88,20 +88,8 @@ impl ToolPanel {
         ToolPanel {
             call_id: call_id.to_owned(),
             name: asked_line(name),
-            title: Printable::default(),
-            arguments: CallArguments::default(),
             state: CallState::Arriving,
-            outcome: None,
-            reason: None,
-            output: PanelOutput::None,
-            pictures: Vec::new(),
-            notes: Arc::default(),
-            blocked: None,
-            remarks: Arc::default(),
-            hooks: Vec::new(),
-            secrets: HiddenSecrets::default(),
-            since: None,
-            duration: None,
+            ..ToolPanel::default()
         }
     }
 

@@ -14,8 +14,7 @@ use crate::printable::spell_hidden;
 use crate::request::{Applied, EditorSource, EditorUse, ShellRequest, Ticket};
 use tau_protocol::approval::{ApprovalAnswer, ApprovalOutcome, ApprovalRequest, PermissionMode};
 use tau_protocol::chosen::ChosenMode;
-use tau_protocol::command::AgentCommand;
-use tau_protocol::command::{QuestionCommand, QueueCommand, SettingsCommand, TaskCommand};
+use tau_protocol::command::{QuestionCommand, QueueCommand, SettingsCommand};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::model::Api;
 use tau_protocol::query::{Query, QueryAnswer};
@@ -184,7 +183,7 @@ fn answer_open(model: &mut Model, answer: ApprovalAnswer, effects: &mut Vec<Effe
     let Some(id) = model.approvals.open().map(|open| open.request.id.clone()) else { return };
     let stops = matches!(answer, ApprovalAnswer::Deny { stop: true, .. });
     if stops {
-        effects.push(Effect::Agent(AgentCommand::Queue(QueueCommand::TakeQueue)));
+        effects.push(QueueCommand::TakeQueue.into());
         if let Some(run) = model.status.run.as_mut() {
             run.stopping = true;
         }
@@ -211,10 +210,7 @@ fn answer_kind(model: &mut Model, allow: bool, effects: &mut Vec<Effect>) {
 fn send(model: &mut Model, id: &str, answer: ApprovalAnswer, effects: &mut Vec<Effect>) {
     // A rule may be refused; then the call is still pending.
     let is_final = !matches!(answer, ApprovalAnswer::AllowAlways { .. } | ApprovalAnswer::AllowExact { .. });
-    effects.push(Effect::Agent(AgentCommand::Questions(QuestionCommand::AnswerApproval {
-        id: id.to_owned(),
-        answer,
-    })));
+    effects.push(QuestionCommand::AnswerApproval { id: id.to_owned(), answer }.into());
     model.approvals.sent(id);
     if is_final {
         model.approvals.answered(id);
@@ -228,12 +224,10 @@ fn ask_coverage(model: &mut Model, rule: String, effects: &mut Vec<Effect>) {
         }
         return;
     }
-    let ticket = model.next_ticket();
+    let ticket = model.query(Query::RuleCoverage { rule, list: Verdict::Allow }, effects);
     if let Some(open) = model.approvals.open_mut() {
         open.coverage_asked(ticket);
     }
-    let query = Query::RuleCoverage { rule, list: Verdict::Allow };
-    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
 }
 
 /// Edits the call: a command of one line in the prompt, anything else in the user's editor.
@@ -246,10 +240,8 @@ fn edit(model: &mut Model, effects: &mut Vec<Effect>) {
         Preview::Command { command } => editor(model, command, ".sh", effects),
         Preview::Change { .. } => {
             let id = open.request.id.clone();
-            let ticket = model.next_ticket();
+            let ticket = model.query(Query::ProposedText { id }, effects);
             wait_for(model, ticket);
-            let query = Query::ProposedText { id };
-            effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
         }
         Preview::None | Preview::Arguments { .. } => {}
     }
@@ -334,11 +326,8 @@ fn view(model: &mut Model, effects: &mut Vec<Effect>) {
         Preview::Command { command } => (command.clone(), ".sh"),
         // Its hunks are incomplete: the resulting file is shown instead.
         Preview::Change { change } if change.cut => {
-            let ticket = model.next_ticket();
-            set_viewer(model, &id, ticket);
-            let query = Query::ProposedText { id };
-            return effects
-                .push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
+            let ticket = model.query(Query::ProposedText { id: id.clone() }, effects);
+            return set_viewer(model, &id, ticket);
         }
         Preview::Change { change } => (format!("{}\n{}", change.path, change.unified()), ".diff"),
         Preview::Arguments { arguments } => {
@@ -431,7 +420,7 @@ pub(super) fn set_mode(model: &mut Model, mode: PermissionMode, effects: &mut Ve
         return model.remark("answer this change first: you left out some of its hunks");
     }
     model.asked_modes.push_back(mode);
-    effects.push(Effect::Agent(AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode })));
+    effects.push(SettingsCommand::SetPermissionMode { mode }.into());
 }
 
 /// Records a mode change.

@@ -14,7 +14,7 @@ use crate::printable::Printable;
 use crate::request::{ShellRequest, Ticket};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::attempt::{AttemptFile, AttemptList, AttemptNews, AttemptOrder};
-use tau_protocol::command::{AgentCommand, SessionCommand};
+use tau_protocol::command::SessionCommand;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::goal::Goal;
 use tau_protocol::message::{Cost, Usage};
@@ -119,7 +119,7 @@ pub(super) fn news(
             if news.dollars > 0.0 {
                 let cost = Cost { total: news.dollars, ..Cost::default() };
                 let usage = Usage { cost, ..Usage::default() };
-                effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::AddUsage { usage })));
+                effects.push(SessionCommand::AddUsage { usage }.into());
             }
             if news.ended {
                 let text = format!("the attempts have ended: {}", news.said);

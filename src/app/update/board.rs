@@ -61,7 +61,7 @@ pub(super) fn fill(model: &mut Model, ticket: Ticket, answer: Result<BoardList, 
     match answer {
         Ok(list) => {
             view.fill(list);
-            // What comes later than the session that is open here, as from servers, comes before it.
+            // Rows that arrive later, as from servers, may be placed above the open session.
             if !view.is_used && view.list.row().is_some_and(|row| row.id == own) {
                 view.list.selected = 0;
             }
@@ -79,7 +79,7 @@ pub(super) fn chosen(
 ) {
     let own = &model.status.mirror.session.id;
     let request = match choice {
-        // Here it is.
+        // It is open here.
         BoardChoice::Open { id } | BoardChoice::Answer { id } if id == *own => return,
         BoardChoice::Open { .. } if attempts::hold(model) => {
             return model.overlays.push(Overlay::Board(view));
@@ -297,7 +297,7 @@ pub(super) fn pass_on(model: &mut Model, asked: Vec<Effect>, effects: &mut Vec<E
         if let Some(answering) = &mut model.answering {
             answering.sent.insert(ticket, own);
             if own.is_none() {
-                // A look that has begun may be older than the answer.
+                // A query in progress may have been answered before this.
                 answering.ticket = None;
                 answering.asked = model.now;
             }

@@ -5,24 +5,14 @@ use crate::model::Model;
 use crate::overlays::changes::{ChangesChoice, ChangesView};
 use crate::overlays::overlay::Overlay;
 use crate::request::{EditorSource, ShellRequest, Ticket};
-use tau_protocol::command::AgentCommand;
-use tau_protocol::command::{SessionCommand, TaskCommand};
+use tau_protocol::command::SessionCommand;
 use tau_protocol::query::Query;
 use tau_protocol::undo::SessionChanges;
 
 /// Opens the list.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
-    let ticket = ask(model, effects);
+    let ticket = model.query(Query::Changes, effects);
     model.overlays.push(Overlay::Changes(Box::new(ChangesView::waiting(ticket))));
-}
-
-fn ask(model: &mut Model, effects: &mut Vec<Effect>) -> Ticket {
-    let ticket = model.next_ticket();
-    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query {
-        ticket: ticket.0,
-        query: Query::Changes,
-    })));
-    ticket
 }
 
 /// Fills in the changes.
@@ -35,7 +25,7 @@ pub(super) fn fill(model: &mut Model, ticket: Ticket, changes: &SessionChanges) 
 /// Refreshes the list, because an undo made it out of date.
 pub(super) fn restored(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.open::<ChangesView>().is_some() {
-        let ticket = ask(model, effects);
+        let ticket = model.query(Query::Changes, effects);
         if let Some(view) = model.open::<ChangesView>() {
             view.ticket = Some(ticket);
         }
@@ -62,7 +52,7 @@ pub(super) fn chosen(
     model.overlays.push(Overlay::Changes(view));
     match choice {
         ChangesChoice::Revert(order) => {
-            effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Revert { order })));
+            effects.push(SessionCommand::Revert { order }.into());
         }
         ChangesChoice::Edit { path, line } => {
             let source = EditorSource::File { path, line };

@@ -7,8 +7,6 @@ use crate::effect::Effect;
 use crate::key::{Key, KeyCode};
 use crate::model::Model;
 use crate::request::{FileMatches, ShellRequest, Ticket};
-use tau_protocol::command::AgentCommand;
-use tau_protocol::command::TaskCommand;
 use tau_protocol::extension::ArgumentValues;
 use tau_protocol::query::Query;
 
@@ -132,17 +130,13 @@ fn refresh_argument(model: &mut Model, command: String, typed: String, effects: 
     if let Some(list) = &mut before {
         list.keep_values(&word);
     }
-    let ticket = model.next_ticket();
-    let query = Query::CompleteArgument { command, typed };
-    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
+    let ticket = model.query(Query::CompleteArgument { command, typed }, effects);
     model.completion = Some(Completion::paths(kind, &word, ticket, before));
 }
 
 /// Asks the agent for the addresses of a template.
 fn refresh_address(model: &mut Model, word: &str, command: String, typed: String, effects: &mut Vec<Effect>) {
-    let ticket = model.next_ticket();
-    let query = Query::CompleteArgument { command, typed };
-    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
+    let ticket = model.query(Query::CompleteArgument { command, typed }, effects);
     let listed = model.completion.take();
     model.completion = Some(Completion::paths(CompletionKind::Resource, word, ticket, listed));
 }

@@ -3,7 +3,6 @@
 use crate::effect::Effect;
 use crate::model::Model;
 use crate::request::NO_TICKET;
-use tau_protocol::command::AgentCommand;
 use tau_protocol::command::TaskCommand;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::query::{ContextPart, ContextUsage, Query};
@@ -11,10 +10,7 @@ use tau_tools::counted::{counted, thousands};
 
 /// Asks the agent for the usage of the context window.
 pub(super) fn ask(effects: &mut Vec<Effect>) {
-    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query {
-        ticket: NO_TICKET,
-        query: Query::ContextUsage,
-    })));
+    effects.push(TaskCommand::Query { ticket: NO_TICKET, query: Query::ContextUsage }.into());
 }
 
 /// Shows the usage of the context window.

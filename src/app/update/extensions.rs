@@ -7,8 +7,6 @@ use crate::overlays::extension_list::{ExtensionChoice, ExtensionsView};
 use crate::overlays::overlay::Overlay;
 use crate::printable::Printable;
 use crate::request::{Applied, EditorSource, ShellRequest, Ticket};
-use tau_protocol::command::AgentCommand;
-use tau_protocol::command::TaskCommand;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::extension::ExtensionRow;
 use tau_protocol::query::Query;
@@ -16,24 +14,15 @@ use tau_tools::user_error::UserError;
 
 /// Opens the list.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
-    let view = ExtensionsView::waiting(ask(model, effects));
+    let view = ExtensionsView::waiting(model.query(Query::Extensions, effects));
     model.overlays.push(Overlay::Extensions(Box::new(view)));
-}
-
-fn ask(model: &mut Model, effects: &mut Vec<Effect>) -> Ticket {
-    let ticket = model.next_ticket();
-    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query {
-        ticket: ticket.0,
-        query: Query::Extensions,
-    })));
-    ticket
 }
 
 /// Refills an open list, because the extensions changed.
 pub(super) fn changed(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.open::<ExtensionsView>().is_some() {
         // A pending query may be answered with the old state.
-        let ticket = ask(model, effects);
+        let ticket = model.query(Query::Extensions, effects);
         if let Some(view) = model.open::<ExtensionsView>() {
             view.ticket = Some(ticket);
         }

@@ -4,7 +4,7 @@ use crate::effect::Effect;
 use crate::model::Model;
 use crate::msg::Millis;
 use crate::time_format::seconds;
-use tau_protocol::command::{AgentCommand, RunCommand, SessionCommand};
+use tau_protocol::command::{RunCommand, SessionCommand};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::goal::{Goal, GoalOrder, GoalState};
 
@@ -36,11 +36,11 @@ pub(super) fn run(model: &mut Model, arguments: &str, effects: &mut Vec<Effect>)
 }
 
 fn set(goal: Option<GoalOrder>, effects: &mut Vec<Effect>) {
-    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::SetGoal { goal })));
+    effects.push(SessionCommand::SetGoal { goal }.into());
 }
 
 fn pursue(effects: &mut Vec<Effect>) {
-    effects.push(Effect::Agent(AgentCommand::Run(RunCommand::PursueGoal)));
+    effects.push(RunCommand::PursueGoal.into());
 }
 
 /// The goal in words.

@@ -5,7 +5,6 @@ use crate::action::Action;
 use crate::effect::Effect;
 use crate::model::{Model, REMARK};
 use crate::msg::Millis;
-use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{QueueCommand, RunCommand, ShellCommand};
 
 /// Milliseconds within which two presses count as a double press.
@@ -21,11 +20,11 @@ pub(super) fn cancel(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     }
     if model.jobs.count() > 0 {
-        effects.push(Effect::Agent(AgentCommand::Shell(ShellCommand::AbortBash)));
+        effects.push(ShellCommand::AbortBash.into());
     } else if let Some(run) = model.status.run.as_mut() {
         run.stopping = true;
-        effects.push(Effect::Agent(AgentCommand::Queue(QueueCommand::TakeQueue)));
-        effects.push(Effect::Agent(AgentCommand::Run(RunCommand::Abort)));
+        effects.push(QueueCommand::TakeQueue.into());
+        effects.push(RunCommand::Abort.into());
     } else if model.composer.is_empty() && model.completion.is_none() {
         let armed = model.tree_armed.take().is_some_and(|until| model.now < until);
         if armed {

@@ -11,23 +11,13 @@ use crate::overlays::list::List;
 use crate::overlays::overlay::Overlay;
 use crate::printable::Printable;
 use crate::request::Ticket;
-use tau_protocol::command::{AgentCommand, ShellCommand, TaskCommand};
+use tau_protocol::command::ShellCommand;
 use tau_protocol::query::{Query, QueryAnswer};
 use tau_tools::user_error::UserError;
 
-fn order(command: ShellCommand, effects: &mut Vec<Effect>) {
-    effects.push(Effect::Agent(AgentCommand::Shell(command)));
-}
-
-fn ask(model: &mut Model, query: Query, effects: &mut Vec<Effect>) -> Ticket {
-    let ticket = model.next_ticket();
-    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
-    ticket
-}
-
 /// Opens the list.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
-    let list = List::waiting(ask(model, Query::Jobs, effects));
+    let list = List::waiting(model.query(Query::Jobs, effects));
     let asked = model.now;
     model.overlays.push(Overlay::Jobs(Box::new(JobsView { list, asked, ..JobsView::default() })));
 }
@@ -50,10 +40,10 @@ pub(super) fn changed(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 fn look(model: &mut Model, effects: &mut Vec<Effect>) {
-    let ticket = ask(model, Query::Jobs, effects);
+    let ticket = model.query(Query::Jobs, effects);
     let now = model.now;
     let tail = model.open::<JobsView>().and_then(|view| view.tail.as_ref().map(|tail| tail.job));
-    let of_tail = tail.map(|job| ask(model, Query::JobOutput { job }, effects));
+    let of_tail = tail.map(|job| model.query(Query::JobOutput { job }, effects));
     if let Some(view) = model.open::<JobsView>() {
         (view.list.ticket, view.asked) = (Some(ticket), now);
         if let Some(tail) = &mut view.tail {
@@ -107,12 +97,12 @@ pub(super) fn press(
     match choice {
         None => {}
         Some(JobChoice::Tail { job }) => {
-            let ticket = Some(ask(model, Query::JobOutput { job }, effects));
+            let ticket = Some(model.query(Query::JobOutput { job }, effects));
             view.tail = Some(JobTail { job, ticket, ..JobTail::default() });
         }
-        Some(JobChoice::Stop { job }) => order(ShellCommand::StopJob { job }, effects),
+        Some(JobChoice::Stop { job }) => effects.push(ShellCommand::StopJob { job }.into()),
         Some(JobChoice::Keep { job, kept }) => {
-            order(ShellCommand::KeepJobs { job: Some(job), kept }, effects);
+            effects.push(ShellCommand::KeepJobs { job: Some(job), kept }.into());
         }
     }
     model.overlays.push(Overlay::Jobs(view));
@@ -121,7 +111,7 @@ pub(super) fn press(
 /// Moves the commands that the model waits for to the background.
 pub(super) fn move_to_background(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.status.run {
-        Some(_) => order(ShellCommand::MoveToBackground, effects),
+        Some(_) => effects.push(ShellCommand::MoveToBackground.into()),
         None => model.remark("no command of the model is running"),
     }
 }

@@ -67,7 +67,6 @@ use super::geometry::Laid;
 use super::model::Model;
 use super::msg::{Msg, Stamped};
 use super::request::NO_TICKET;
-use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{Queue, TaskCommand};
 use tau_protocol::query::Query;
 
@@ -124,10 +123,8 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
     }
     if let Some((from, goal)) = model.transcript.wants_page(&model.laid) {
         model.transcript.page_asked(from, goal.clone());
-        effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query {
-            ticket: NO_TICKET,
-            query: Query::HistoryPage { from, goal },
-        })));
+        effects
+            .push(TaskCommand::Query { ticket: NO_TICKET, query: Query::HistoryPage { from, goal } }.into());
     }
     status_line::follow(&mut model, &mut effects);
     for effect in &effects {

@@ -5,15 +5,13 @@ use std::sync::Arc;
 use super::pickers;
 use crate::action::Action;
 use crate::effect::{Effect, SavedSetting};
-use crate::fuzzy;
 use crate::model::Model;
-use crate::model_order;
 use crate::overlays::overlay::Overlay;
 use crate::overlays::picker::{Picker, PickerKind, PickerRow};
 use crate::printable::Printable;
 use crate::request::{KeylessModel, LocalModelServer, ModelList, ModelsFor, ShellRequest, Ticket};
 use crate::token_count::tokens;
-use tau_protocol::command::AgentCommand;
+use crate::{fuzzy, model_order};
 use tau_protocol::command::SettingsCommand;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::model::{Api, Model as AiModel};
@@ -74,7 +72,7 @@ fn step_known(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     match next.cloned() {
         Some(ai) => {
             model.remark(&format!("model: {}, in this session", shown_name(&ai)));
-            effects.push(Effect::Agent(AgentCommand::Settings(SettingsCommand::SetModel { model: ai })));
+            effects.push(SettingsCommand::SetModel { model: ai }.into());
         }
         None if real().nth(1).is_none() => model.remark("only one model is available; /login adds more"),
         None => {
@@ -106,7 +104,7 @@ pub(super) fn set(model: &mut Model, ai: Arc<AiModel>, effects: &mut Vec<Effect>
     model.remark(&format!("model: {}", shown_name(&ai)));
     model.chosen_models.choose(&ai.reference());
     effects.push(Effect::Save(SavedSetting::Model(ai.reference())));
-    effects.push(Effect::Agent(AgentCommand::Settings(SettingsCommand::SetModel { model: ai })));
+    effects.push(SettingsCommand::SetModel { model: ai }.into());
 }
 
 /// Switches from the demo, or from no model, to a working one; returns whether it did.

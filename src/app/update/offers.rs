@@ -7,7 +7,6 @@ use crate::model::{HeldPrompt, Model};
 use crate::overlays::offer::{Offer, OfferAnswer, OfferView, WebOffer};
 use crate::overlays::overlay::Overlay;
 use crate::request::{Applied, ShellRequest};
-use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{Queue, RunCommand};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::message::Block;
@@ -40,7 +39,7 @@ pub(super) fn prompt(
             model.overlays.push(Overlay::Offer(OfferView::new(Offer::Web(offer), model.now)));
         }
         None => {
-            effects.push(Effect::Agent(AgentCommand::Run(RunCommand::Prompt { text, images, streaming })));
+            effects.push(RunCommand::Prompt { text, images, streaming }.into());
         }
     }
 }
@@ -89,7 +88,9 @@ pub(super) fn decided(model: &mut Model, answer: Result<Applied, UserError>, eff
 
 fn release(model: &mut Model, effects: &mut Vec<Effect>) {
     let held = std::mem::take(&mut model.held).into_iter();
-    effects.extend(held.map(|HeldPrompt { text, images, streaming }| {
-        Effect::Agent(AgentCommand::Run(RunCommand::Prompt { text, images, streaming }))
-    }));
+    effects.extend(
+        held.map(|HeldPrompt { text, images, streaming }| {
+            RunCommand::Prompt { text, images, streaming }.into()
+        }),
+    );
 }

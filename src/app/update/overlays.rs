@@ -10,7 +10,6 @@ use crate::effect::Effect;
 use crate::key::{Key, KeyCode};
 use crate::model::Model;
 use crate::outcome::KeyOutcome;
-use crate::overlays::board::BoardView;
 use crate::overlays::form::FormView;
 use crate::overlays::offer::OfferView;
 use crate::overlays::overlay::{self, Overlay};
@@ -19,7 +18,6 @@ use crate::overlays::plan::PlanView;
 use crate::overlays::user_questions::QuestionsView;
 use crate::request::Ticket;
 use crate::slash::Slash;
-use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{QuestionAnswer, QuestionCommand};
 use tau_protocol::event::Question;
 
@@ -90,17 +88,19 @@ pub(super) fn enter_again(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-fn board_key(model: &mut Model, mut view: Box<BoardView>, key: Key, page: usize, effects: &mut Vec<Effect>) {
-    match view.key(key, page) {
-        KeyOutcome::Done(choice) => board::chosen(model, view, choice, effects),
-        KeyOutcome::Closed => {}
-        KeyOutcome::Ignored | KeyOutcome::Handled => model.overlays.push(Overlay::Board(view)),
-    }
-}
-
 fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
     use KeyOutcome::{Closed, Done, Handled, Ignored};
     let Some(top) = model.overlays.pop() else { return };
+    // A list that stays open until it is closed, or something in it is chosen.
+    macro_rules! list {
+        ($kind:ident, $view:ident, $outcome:expr, $chosen:path) => {
+            match $outcome {
+                Done(choice) => $chosen(model, $view, choice, effects),
+                Closed => {}
+                Ignored | Handled => model.overlays.push(Overlay::$kind($view)),
+            }
+        };
+    }
     match top {
         Overlay::Picker { mut picker, ticket } => match picker.key(key, page) {
             Done(choice) => chosen(model, picker, ticket, choice, effects),
@@ -123,46 +123,18 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Done(answer) => trust::answered(model, view.folder.root, answer, effects),
             Closed | Ignored | Handled => model.overlays.push(Overlay::Trust(view)),
         },
-        Overlay::Tree(mut view) => match view.key(key, page) {
-            Done(choice) => tree::chosen(model, view, choice, effects),
-            Closed => {}
-            Ignored | Handled => model.overlays.push(Overlay::Tree(view)),
-        },
-        Overlay::Settings(mut view) => match view.key(key, page) {
-            Done(choice) => settings::chosen(model, view, choice, effects),
-            Closed => {}
-            Ignored | Handled => model.overlays.push(Overlay::Settings(view)),
-        },
-        Overlay::Extensions(mut view) => match view.press(key, page) {
-            Done(choice) => extensions::chosen(model, view, choice, effects),
-            Closed => {}
-            Ignored | Handled => model.overlays.push(Overlay::Extensions(view)),
-        },
-        Overlay::Board(view) => board_key(model, view, key, page, effects),
+        Overlay::Tree(mut view) => list!(Tree, view, view.key(key, page), tree::chosen),
+        Overlay::Settings(mut view) => list!(Settings, view, view.key(key, page), settings::chosen),
+        Overlay::Extensions(mut view) => list!(Extensions, view, view.press(key, page), extensions::chosen),
+        Overlay::Board(mut view) => list!(Board, view, view.key(key, page), board::chosen),
         Overlay::Jobs(view) => job_list::press(model, view, key, page, effects),
         Overlay::Worktrees(view) => worktrees::press(model, view, key, page, effects),
         Overlay::Attempts(view) => attempts::press(model, view, key, page, effects),
         Overlay::Leave(view) => job_list::leave_key(model, view, key, effects),
-        Overlay::Keys(mut view) => match view.key(key, &model.keymap, page) {
-            Done(keys) => key_list::chosen(model, view, keys, effects),
-            Closed => {}
-            Ignored | Handled => model.overlays.push(Overlay::Keys(view)),
-        },
-        Overlay::Rules(mut view) => match view.key(key, page) {
-            Done(choice) => rule_list::chosen(model, view, choice, effects),
-            Closed => {}
-            Ignored | Handled => model.overlays.push(Overlay::Rules(view)),
-        },
-        Overlay::Changes(mut view) => match view.key(key, page) {
-            Done(choice) => changes::chosen(model, view, choice, effects),
-            Closed => {}
-            Ignored | Handled => model.overlays.push(Overlay::Changes(view)),
-        },
-        Overlay::Queue(mut view) => match view.key(key, &model.status, page) {
-            Done(choice) => queue::chosen(model, view, choice, effects),
-            Closed => {}
-            Ignored | Handled => model.overlays.push(Overlay::Queue(view)),
-        },
+        Overlay::Keys(mut view) => list!(Keys, view, view.key(key, &model.keymap, page), key_list::chosen),
+        Overlay::Rules(mut view) => list!(Rules, view, view.key(key, page), rule_list::chosen),
+        Overlay::Changes(mut view) => list!(Changes, view, view.key(key, page), changes::chosen),
+        Overlay::Queue(mut view) => list!(Queue, view, view.key(key, &model.status, page), queue::chosen),
         Overlay::SideQuestion(view) => side_question::press(model, view, (key, page), effects),
         Overlay::Plan(view) => plan_key(model, view, (key, page), effects),
         Overlay::Mode(mut question) => match question.key(key) {
@@ -186,7 +158,7 @@ fn asked_key(
 ) {
     match overlay::asked_key(&question, &mut selected, key) {
         KeyOutcome::Done(answer) => {
-            effects.push(Effect::Agent(AgentCommand::Questions(QuestionCommand::Answer { id, answer })));
+            effects.push(QuestionCommand::Answer { id, answer }.into());
         }
         KeyOutcome::Closed | KeyOutcome::Ignored | KeyOutcome::Handled => {
             model.overlays.push(Overlay::Asked { id, question, selected });
@@ -205,8 +177,7 @@ fn offer_key(model: &mut Model, mut view: OfferView, key: Key, effects: &mut Vec
 
 fn form_key(model: &mut Model, mut form: Box<FormView>, key: Key, effects: &mut Vec<Effect>) {
     match form.key(key) {
-        KeyOutcome::Done(answer) => effects
-            .push(Effect::Agent(AgentCommand::Questions(QuestionCommand::Answer { id: form.id, answer }))),
+        KeyOutcome::Done(answer) => effects.push(QuestionCommand::Answer { id: form.id, answer }.into()),
         KeyOutcome::Closed | KeyOutcome::Ignored | KeyOutcome::Handled => {
             model.overlays.push(Overlay::Form(form));
         }
@@ -242,10 +213,7 @@ fn questions_answered(
     if answer == QuestionAnswer::Declined && !typed.is_empty() {
         model.composer.paste(&typed);
     }
-    effects.push(Effect::Agent(AgentCommand::Questions(QuestionCommand::Answer {
-        id: view.id.clone(),
-        answer,
-    })));
+    effects.push(QuestionCommand::Answer { id: view.id.clone(), answer }.into());
     next_appears(model);
 }
 

@@ -7,7 +7,6 @@ use crate::key::Key;
 use crate::model::Model;
 use crate::request::{NO_TICKET, ShellRequest};
 use crate::transcript::hidden_secrets::HiddenSecrets;
-use tau_protocol::command::AgentCommand;
 use tau_protocol::command::TaskCommand;
 use tau_protocol::query::Query;
 
@@ -51,7 +50,7 @@ pub(super) fn reveal(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.transcript.selected_secrets() {
         Some(secrets) if secrets.shown().is_empty() => {
             let query = Query::Reveal { placeholders: model.transcript.selected_placeholders() };
-            effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: NO_TICKET, query })));
+            effects.push(TaskCommand::Query { ticket: NO_TICKET, query }.into());
         }
         Some(_) => model.transcript.show_secrets(&[]),
         None => model.remark("no secrets in it are hidden"),

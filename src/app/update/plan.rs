@@ -5,7 +5,6 @@ use crate::model::Model;
 use crate::overlays::overlay::Overlay;
 use crate::overlays::plan::{PlanChoice, PlanView};
 use crate::request::{EditorUse, ShellRequest, Ticket};
-use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{QuestionAnswer, QuestionCommand, QueueCommand, SessionCommand};
 use tau_tools::plan::WorkPlan;
 use tau_tools::user_error::UserError;
@@ -49,7 +48,7 @@ pub(super) fn chosen(
 ) {
     let answer = match choice {
         PlanChoice::Drop => {
-            return effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::DropPlan)));
+            return effects.push(SessionCommand::DropPlan.into());
         }
         PlanChoice::Edit => {
             let (text, ending) = (view.text.clone(), ".md".to_owned());
@@ -72,7 +71,7 @@ pub(super) fn closed(model: &mut Model, view: &PlanView, effects: &mut Vec<Effec
     if view.id.is_none() {
         return;
     }
-    effects.push(Effect::Agent(AgentCommand::Queue(QueueCommand::TakeQueue)));
+    effects.push(QueueCommand::TakeQueue.into());
     if let Some(run) = model.status.run.as_mut() {
         run.stopping = true;
     }
@@ -85,7 +84,7 @@ fn send(model: &mut Model, view: &PlanView, answer: QuestionAnswer, effects: &mu
     model.status.waited(waited, model.now);
     model.transcript.run_waited(waited);
     model.transcript.show_tail();
-    effects.push(Effect::Agent(AgentCommand::Questions(QuestionCommand::Answer { id, answer })));
+    effects.push(QuestionCommand::Answer { id, answer }.into());
 }
 
 /// Takes the plan from the editor.

@@ -5,7 +5,6 @@ use crate::effect::Effect;
 use crate::model::{Model, QueueEdit};
 use crate::overlays::overlay::{Overlay, OverlayState};
 use crate::overlays::queue_list::{self, QueueChoice, QueueView};
-use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{QueueChange, QueueCommand, QueuedMessage};
 use tau_protocol::message::Block;
 
@@ -38,7 +37,7 @@ pub(super) fn chosen(model: &mut Model, view: QueueView, choice: QueueChoice, ef
             if change != QueueChange::SendNow {
                 model.overlays.push(Overlay::Queue(view));
             }
-            effects.push(Effect::Agent(AgentCommand::Queue(QueueCommand::ChangeQueued { message, change })));
+            effects.push(QueueCommand::ChangeQueued { message, change }.into());
         }
     }
 }
@@ -66,10 +65,7 @@ pub(super) fn save_edit(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     model.composer.reset(Some(text.clone()));
     model.composer.put_draft(edit.draft);
     let change = QueueChange::Replace { text, images };
-    effects.push(Effect::Agent(AgentCommand::Queue(QueueCommand::ChangeQueued {
-        message: edit.message,
-        change,
-    })));
+    effects.push(QueueCommand::ChangeQueued { message: edit.message, change }.into());
     true
 }
 

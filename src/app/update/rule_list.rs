@@ -7,7 +7,6 @@ use crate::overlays::overlay::Overlay;
 use crate::overlays::rule_list::{RuleChoice, RuleStage, RulesView};
 use crate::printable::Printable;
 use crate::request::Ticket;
-use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{SettingsCommand, TaskCommand};
 use tau_protocol::query::{Query, QueryAnswer};
 use tau_protocol::rules::RuleChange;
@@ -15,9 +14,7 @@ use tau_tools::user_error::UserError;
 
 /// Opens the list.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
-    let ticket = model.next_ticket();
-    let query = Query::PermissionRules;
-    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
+    let ticket = model.query(Query::PermissionRules, effects);
     model.overlays.push(Overlay::Rules(Box::new(RulesView::waiting(ticket))));
 }
 
@@ -32,7 +29,7 @@ pub(super) fn changed(model: &mut Model, effects: &mut Vec<Effect>) {
 fn list_again(view: &mut RulesView, ticket: Ticket, effects: &mut Vec<Effect>) {
     view.ticket = Some(ticket);
     let query = Query::PermissionRules;
-    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
+    effects.push(TaskCommand::Query { ticket: ticket.0, query }.into());
 }
 
 /// Carries out the outcome of a key; the list stays open.
@@ -48,10 +45,7 @@ pub(super) fn chosen(
             let ticket = model.next_ticket();
             view.ticket = Some(ticket);
             view.said = None;
-            effects.push(Effect::Agent(AgentCommand::Settings(SettingsCommand::ChangeRules {
-                ticket: ticket.0,
-                change: change.clone(),
-            })));
+            effects.push(SettingsCommand::ChangeRules { ticket: ticket.0, change: change.clone() }.into());
             view.change = Some(change);
         }
     }
@@ -73,10 +67,7 @@ fn look_up(model: &mut Model, view: &mut RulesView, effects: &mut Vec<Effect>) {
     if rule.is_empty() {
         return view.set_coverage(Coverage::Known(Vec::new()));
     }
-    let ticket = model.next_ticket();
-    view.set_coverage(Coverage::Asked(ticket));
-    let query = Query::RuleCoverage { rule, list };
-    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
+    view.set_coverage(Coverage::Asked(model.query(Query::RuleCoverage { rule, list }, effects)));
 }
 
 /// Handles the agent's answer. True when the list waited for it.

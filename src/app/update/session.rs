@@ -6,8 +6,7 @@ use crate::effect::Effect;
 use crate::model::Model;
 use crate::request::{ShellRequest, Ticket};
 use crate::time_format::span;
-use tau_protocol::command::AgentCommand;
-use tau_protocol::command::{SessionChange, SessionCommand, TaskCommand};
+use tau_protocol::command::{SessionChange, SessionCommand};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::plan_limits::PlanWindow;
 use tau_protocol::query::{Query, SessionSource};
@@ -18,7 +17,7 @@ pub(super) fn clone(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.status.fresh {
         return model.remark("this session has no messages to copy yet");
     }
-    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(SessionChange::Clone))));
+    effects.push(SessionCommand::Change(SessionChange::Clone).into());
     model.remark("you are now in a copy of this session");
 }
 
@@ -33,7 +32,7 @@ pub(super) fn name(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
         return model.transcript.notice(NoticeLevel::Info, &text, Some("/name NAME sets one"));
     }
     let name = name.to_owned();
-    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(SessionChange::Name { name }))));
+    effects.push(SessionCommand::Change(SessionChange::Name { name }).into());
 }
 
 /// Shows the session: its model and settings, its usage, and its location.
@@ -82,12 +81,8 @@ fn plan(model: &Model) -> String {
 /// Exports the session: asks the agent for its location.
 pub(super) fn export(model: &mut Model, file: &str, effects: &mut Vec<Effect>) {
     let file = Some(PathBuf::from(file)).filter(|file| !file.as_os_str().is_empty());
-    let ticket = model.next_ticket();
+    let ticket = model.query(Query::Source, effects);
     model.exports.insert(ticket, file);
-    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query {
-        ticket: ticket.0,
-        query: Query::Source,
-    })));
 }
 
 /// Continues in a copy of a session file.
@@ -100,9 +95,7 @@ pub(super) fn import(model: &mut Model, file: &str, effects: &mut Vec<Effect>) {
             Some("for example /import ~/session.jsonl"),
         );
     }
-    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(SessionChange::Import {
-        path: PathBuf::from(file),
-    }))));
+    effects.push(SessionCommand::Change(SessionChange::Import { path: PathBuf::from(file) }).into());
 }
 
 /// Handles the agent's answer with the session's location.

@@ -14,7 +14,6 @@ use crate::overlays::picker::{Picker, PickerKind, PickerRow, TextMatch};
 use crate::printable::Printable;
 use crate::request::{FoundSessions, SessionRows, ShellRequest, Ticket};
 use crate::time_format::age;
-use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{SessionChange, SessionCommand};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::session_row::{FoundSession, LastExchange, SessionOrigin, SessionRow};
@@ -66,7 +65,7 @@ pub(super) fn picked(model: &mut Model, picker: &Picker, key: &str, effects: &mu
     let (path, source) = (PathBuf::from(key), picker.source(key));
     leave(model);
     let offer = SessionChange::Offer { path, source };
-    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(offer))));
+    effects.push(SessionCommand::Change(offer).into());
 }
 
 /// Adds rows to the list.
@@ -210,9 +209,7 @@ pub(super) fn rename(model: &mut Model, key: &str, name: &str, effects: &mut Vec
     }
     let (path, name) = (PathBuf::from(key), name.to_owned());
     if model.status.mirror.session.file.as_deref() == Some(Path::new(key)) {
-        return effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(
-            SessionChange::Name { name },
-        ))));
+        return effects.push(SessionCommand::Change(SessionChange::Name { name }).into());
     }
     model.ask(ShellRequest::RenameSession { path, name }, effects);
 }

@@ -21,7 +21,8 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Turns vim's keys on or off, and stores that.
 pub(super) fn switch_vim(model: &mut Model, effects: &mut Vec<Effect>) {
     let mode = if model.composer.vim_mode().is_some() { EditingMode::Emacs } else { EditingMode::Vim };
-    let (key, value) = ("editing_mode".to_owned(), Some(Hidden(mode.name().to_owned())));
+    let mode: &str = mode.into();
+    let (key, value) = ("editing_mode".to_owned(), Some(Hidden(mode.to_owned())));
     model.ask(ShellRequest::SetSetting { key, value }, effects);
 }
 

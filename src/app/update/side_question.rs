@@ -7,7 +7,7 @@ use crate::outcome::KeyOutcome;
 use crate::overlays::overlay::Overlay;
 use crate::overlays::side_question::SideQuestionView;
 use crate::request::Ticket;
-use tau_protocol::command::{AgentCommand, TaskCommand};
+use tau_protocol::command::TaskCommand;
 use tau_protocol::event::TaskEvent;
 
 /// Handles `/btw` with this question.
@@ -20,7 +20,7 @@ pub(super) fn ask(model: &mut Model, question: &str, effects: &mut Vec<Effect>) 
     let id = format!("{}-{}-{ticket}", model.boot.at, model.now);
     model.overlays.push(Overlay::SideQuestion(Box::new(SideQuestionView::new(id.clone(), question))));
     let question = question.to_owned();
-    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::SideQuestion { id, question })));
+    effects.push(TaskCommand::SideQuestion { id, question }.into());
 }
 
 /// Adds to the answer, or ends it.
@@ -60,7 +60,7 @@ pub(super) fn press(
     match view.key(key, page) {
         KeyOutcome::Closed | KeyOutcome::Done(()) if view.is_open => {
             let id = view.id;
-            effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::StopSideQuestion { id })));
+            effects.push(TaskCommand::StopSideQuestion { id }.into());
         }
         KeyOutcome::Closed | KeyOutcome::Done(()) => {}
         KeyOutcome::Ignored | KeyOutcome::Handled => model.overlays.push(Overlay::SideQuestion(view)),

@@ -11,7 +11,6 @@ use crate::overlays::help::HelpView;
 use crate::overlays::overlay::Overlay;
 use crate::request::ShellRequest;
 use crate::slash::{CommandRow, Slash};
-use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{Queue, RunCommand, SessionChange, SessionCommand};
 
 /// Runs a command of the list. Where it opens a list, words that it has no use for filter that.
@@ -51,7 +50,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Resume => sessions::open(model, false, effects),
         Slash::New => {
             sessions::leave(model);
-            effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(SessionChange::New))));
+            effects.push(SessionCommand::Change(SessionChange::New).into());
         }
         Slash::Name => session::name(model, arguments, effects),
         Slash::Tree => tree::open(model, effects),
@@ -64,7 +63,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         }
         Slash::Compact => {
             let instructions = Some(arguments.to_owned()).filter(|text| !text.is_empty());
-            effects.push(Effect::Agent(AgentCommand::Run(RunCommand::Compact { instructions })));
+            effects.push(RunCommand::Compact { instructions }.into());
         }
         Slash::Diff => changes::open(model, effects),
         Slash::Undo => undo::open(model, effects),

@@ -9,8 +9,7 @@ use crate::effect::Effect;
 use crate::model::Model;
 use crate::slash::{CommandRow, Slash, is_exit};
 use tau_protocol::approval::PermissionMode;
-use tau_protocol::command::AgentCommand;
-use tau_protocol::command::{Queue, ShellCommand, TaskCommand};
+use tau_protocol::command::{Queue, ShellCommand};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::message::Block;
 use tau_protocol::query::Query;
@@ -78,13 +77,8 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
         }
         // It may be a prompt of an MCP server that is starting.
         Some(Err(word)) if word.contains(':') => {
-            let ticket = model.next_ticket();
-            effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query {
-                ticket: ticket.0,
-                query: Query::Extensions,
-            })));
             model.early_command = Some((queue, text));
-            model.early_asked = Some(ticket);
+            model.early_asked = Some(model.query(Query::Extensions, effects));
             return;
         }
         Some(Err(word)) => return unknown(model, word),
@@ -151,13 +145,9 @@ pub(super) fn run(
 ) {
     let id = Some(format!("user-{}", model.next_ticket().0));
     let size = Some(terminal_focus::panel_size(model.size));
-    effects.push(Effect::Agent(AgentCommand::Shell(ShellCommand::Bash {
-        id,
-        command,
-        exclude_from_context: private,
-        size,
-        without_sandbox,
-    })));
+    effects.push(
+        ShellCommand::Bash { id, command, exclude_from_context: private, size, without_sandbox }.into(),
+    );
 }
 
 fn sent(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {

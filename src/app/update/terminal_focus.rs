@@ -12,7 +12,6 @@ use crate::key::{Key, KeyCode, Mouse};
 use crate::model::Model;
 use crate::msg::Millis;
 use crate::pty_input;
-use tau_protocol::command::AgentCommand;
 use tau_protocol::command::ShellCommand;
 use tau_tools::vt::TerminalScreen;
 
@@ -99,14 +98,14 @@ pub(super) fn mouse(model: &mut Model, event: Mouse, effects: &mut Vec<Effect>) 
 
 fn send(model: &Model, owner: KeyboardOwner, data: String, effects: &mut Vec<Effect>) {
     if let Some(id) = model.jobs.id(owner.entry).filter(|_| !data.is_empty()) {
-        effects.push(Effect::Agent(AgentCommand::Shell(ShellCommand::BashInput { id, data })));
+        effects.push(ShellCommand::BashInput { id, data }.into());
     }
 }
 
 /// Updates the keyboard's owner and the terminals' sizes after a message was folded.
 pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
     for (id, data) in model.jobs.take_answers() {
-        effects.push(Effect::Agent(AgentCommand::Shell(ShellCommand::BashInput { id, data })));
+        effects.push(ShellCommand::BashInput { id, data }.into());
     }
     let asks = model.jobs.take_screen_request();
     match (model.jobs.owner(), asks) {
@@ -127,7 +126,7 @@ pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
     let wanted =
         |screen: &TerminalScreen| if screen.is_full() { full_size(window) } else { panel_size(window) };
     for (id, size) in model.jobs.fit(wanted, &mut model.transcript) {
-        effects.push(Effect::Agent(AgentCommand::Shell(ShellCommand::BashResize { id, size })));
+        effects.push(ShellCommand::BashResize { id, size }.into());
     }
 }
 

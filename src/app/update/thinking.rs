@@ -4,7 +4,6 @@ use super::pickers;
 use crate::effect::Effect;
 use crate::model::Model;
 use crate::overlays::picker::{Picker, PickerKind};
-use tau_protocol::command::AgentCommand;
 use tau_protocol::command::SettingsCommand;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::model::ThinkingLevel;
@@ -22,7 +21,7 @@ pub(super) fn next(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Sets the named level; opens the list when there is no name.
 pub(super) fn named(model: &mut Model, word: &str, effects: &mut Vec<Effect>) {
-    match ThinkingLevel::named(word) {
+    match ThinkingLevel::from_name(word) {
         Some(level) => set(model, level, effects),
         None if word.is_empty() => open(model),
         None => {
@@ -35,7 +34,7 @@ pub(super) fn named(model: &mut Model, word: &str, effects: &mut Vec<Effect>) {
 
 /// Sets the picked level.
 pub(super) fn picked(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
-    set(model, ThinkingLevel::named(name).unwrap_or_default(), effects);
+    set(model, ThinkingLevel::from_name(name).unwrap_or_default(), effects);
 }
 
 /// Opens the list of the model's levels.
@@ -50,6 +49,6 @@ fn open(model: &mut Model) {
 /// Sets the level, or the nearest one of the model.
 fn set(model: &mut Model, level: ThinkingLevel, effects: &mut Vec<Effect>) {
     let level = model.status.mirror.model.as_ref().map_or(level, |ai| ai.nearest(level));
-    effects.push(Effect::Agent(AgentCommand::Settings(SettingsCommand::SetThinking { level })));
+    effects.push(SettingsCommand::SetThinking { level }.into());
     model.remark(&format!("thinking: {}", level.name()));
 }

@@ -7,7 +7,6 @@ use crate::overlays::picker::{Picker, PickerKind, PickerRow};
 use crate::overlays::tree::{TreeChoice, TreeView};
 use crate::printable::Printable;
 use crate::request::NO_TICKET;
-use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{SessionChange, SessionCommand, TaskCommand};
 use tau_protocol::outline::{Outline, RowKind};
 use tau_protocol::query::Query;
@@ -28,7 +27,7 @@ pub(super) fn open_forks(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Asks the agent for the tree.
 fn outline() -> Effect {
-    Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: NO_TICKET, query: Query::Outline }))
+    TaskCommand::Query { ticket: NO_TICKET, query: Query::Outline }.into()
 }
 
 /// Passes the tree to the dialog that waits for it.
@@ -76,22 +75,19 @@ pub(super) fn chosen(model: &mut Model, view: Box<TreeView>, choice: TreeChoice,
         }
         TreeChoice::Label { entry_id, label } => {
             model.overlays.push(Overlay::Tree(view));
-            effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Label { entry_id, label })));
+            effects.push(SessionCommand::Label { entry_id, label }.into());
             return effects.push(outline());
         }
-        TreeChoice::Fork { entry_id } => {
-            AgentCommand::Session(SessionCommand::Change(SessionChange::Fork { entry_id }))
-        }
+        TreeChoice::Fork { entry_id } => SessionCommand::Change(SessionChange::Fork { entry_id }),
         TreeChoice::Go { entry_id, summary } => {
-            AgentCommand::Session(SessionCommand::Change(SessionChange::GoTo { entry_id, summary }))
+            SessionCommand::Change(SessionChange::GoTo { entry_id, summary })
         }
     };
-    effects.push(Effect::Agent(command));
+    effects.push(command.into());
 }
 
 /// Starts a session from before the picked message.
 pub(super) fn fork(key: &str, effects: &mut Vec<Effect>) {
     let entry_id = key.to_owned();
-    effects
-        .push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(SessionChange::Fork { entry_id }))));
+    effects.push(SessionCommand::Change(SessionChange::Fork { entry_id }).into());
 }

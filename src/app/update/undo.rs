@@ -10,8 +10,7 @@ use crate::request::Ticket;
 use crate::slash::Slash;
 use crate::time_format::age;
 use crate::undo::UndoDialog;
-use tau_protocol::command::AgentCommand;
-use tau_protocol::command::{SessionCommand, TaskCommand};
+use tau_protocol::command::SessionCommand;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::query::Query;
 use tau_protocol::undo::{
@@ -34,9 +33,7 @@ pub(super) fn redo(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 fn ask(model: &mut Model, query: Query, effects: &mut Vec<Effect>) {
-    let ticket = model.next_ticket();
-    model.undo.waiting = Some(ticket);
-    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
+    model.undo.waiting = Some(model.query(query, effects));
 }
 
 /// Handles a failed query; false when it is not for this dialog.
@@ -209,12 +206,8 @@ pub(super) fn conflict_picked(model: &mut Model, key: &str, effects: &mut Vec<Ef
 fn send(model: &mut Model, effects: &mut Vec<Effect>) {
     let UndoDialog { order, redo, .. } = std::mem::take(&mut model.undo);
     model.undo.returns = !redo && order.scope.conversation();
-    let command = if redo {
-        AgentCommand::Session(SessionCommand::Redo { order })
-    } else {
-        AgentCommand::Session(SessionCommand::Undo { order })
-    };
-    effects.push(Effect::Agent(command));
+    let command = if redo { SessionCommand::Redo { order } } else { SessionCommand::Undo { order } };
+    effects.push(command.into());
 }
 
 /// Records a text put into the composer: the text of a prompt, if the conversation was undone.

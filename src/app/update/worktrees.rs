@@ -10,7 +10,7 @@ use crate::overlays::list::{List, report};
 use crate::overlays::overlay::Overlay;
 use crate::overlays::worktree_list::{WorktreeChoice, WorktreesView};
 use crate::request::{ShellRequest, Ticket};
-use tau_protocol::command::{AgentCommand, SessionChange, SessionCommand};
+use tau_protocol::command::{SessionChange, SessionCommand};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::session_row::SessionOrigin;
 use tau_protocol::worktree::{self, WorktreeDone, WorktreeRow};
@@ -121,6 +121,6 @@ pub(super) fn done(
     }
     if let Some(path) = session {
         let open = SessionChange::Offer { path, source: SessionOrigin::Tau };
-        effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(open))));
+        effects.push(SessionCommand::Change(open).into());
     }
 }

@@ -7,11 +7,10 @@ use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, inner_width};
 use super::list::{FilterRow, ListBox};
-use crate::diff;
 use crate::highlight::Highlighter;
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
-use crate::wrap;
+use crate::{diff, wrap};
 use tau_app::overlays::changes::{ChangeItem, ChangesView};
 use tau_app::printable::printable_line;
 use tau_protocol::undo::{ChangeKind, ChangedFile, SessionChanges};

@@ -9,10 +9,9 @@ use super::list::{Below, ListBox, report};
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
-use tau_app::Model;
 use tau_app::overlays::job_list::{JobTail, JobsView};
 use tau_app::printable::printable_line;
-use tau_app::time_format;
+use tau_app::{Model, time_format};
 use tau_tools::counted::{byte_size, counted};
 use tau_tools::jobs::{JobRow, JobState};
 

@@ -209,7 +209,7 @@ impl Reading<'_> {
     fn styles(&mut self, table: &str, entries: &Table, palette: &Palette, depth: ColorDepth, to: &mut Looks) {
         for (key, value) in entries {
             let name = key.get_ref();
-            let Some(token) = ThemeToken::named(name) else {
+            let Some(token) = ThemeToken::from_name(name) else {
                 self.fault(key.span(), format!("{table}.{name}: no element of that name; {}", near(name)));
                 continue;
             };

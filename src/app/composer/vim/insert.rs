@@ -1,8 +1,7 @@
 //! Insert mode: its start, its end, and repeating the typed text.
 
 use super::command::{Command, InsertAt, Verb};
-use super::edit;
-use super::{Change, Insertion, Mode, place_after};
+use super::{Change, Insertion, Mode, edit, place_after};
 use crate::composer::Composer;
 
 impl Composer {
