@@ -68,43 +68,7 @@ fn run() -> Exit {
     }
     match subcommand {
         Ok(None) => {}
-        Ok(Some(Subcommand::Models(args))) => return crash::or_crash(models::run(&args)),
-        Ok(Some(Subcommand::Acp(args))) => return acp(*args),
-        Ok(Some(Subcommand::Batch(args))) => return crash::or_crash(batch::run(&args)),
-        Ok(Some(Subcommand::Sessions(args))) => return crash::or_crash(sessions::run(&args)),
-        Ok(Some(Subcommand::Export(args))) => return crash::or_crash(export::run(&args)),
-        Ok(Some(Subcommand::Diff(args))) => return crash::or_crash(undo::diff(&args)),
-        Ok(Some(Subcommand::Undo(args))) => return crash::or_crash(undo::undo(&args)),
-        Ok(Some(Subcommand::Update(args))) => return crash::or_crash(update::run(&args)),
-        Ok(Some(Subcommand::Uninstall(args))) => return crash::or_crash(uninstall::run(&args)),
-        Ok(Some(Subcommand::Doctor(args))) => return crash::or_crash(doctor::run(&args)),
-        Ok(Some(Subcommand::Add(args))) => return crash::or_crash(package_commands::add(&args)),
-        Ok(Some(Subcommand::Remove(args))) => return crash::or_crash(package_commands::remove(&args)),
-        Ok(Some(Subcommand::Import(args))) => return crash::or_crash(import::run(&args)),
-        Ok(Some(Subcommand::Extensions(args))) => return crash::or_crash(extensions::run(&args)),
-        Ok(Some(Subcommand::Permissions(args))) => return crash::or_crash(permissions::run(&args)),
-        Ok(Some(Subcommand::Mcp(args))) => return crash::or_crash(mcp::run(&args)),
-        Ok(Some(Subcommand::Tools(args))) => return crash::or_crash(tools::run(&args)),
-        Ok(Some(Subcommand::Theme(args))) => return crash::or_crash(theme::run(&args)),
-        Ok(Some(Subcommand::Sandbox(args))) => return crash::or_crash(sandbox::run(&args)),
-        Ok(Some(Subcommand::McpServe(args))) => return crash::or_crash(serve::mcp::run(*args)),
-        Ok(Some(Subcommand::Proxy(args))) => return crash::or_crash(proxy::run(&args)),
-        Ok(Some(Subcommand::Attach(args))) => return attach(args),
-        Ok(Some(Subcommand::Serve(args))) => return crash::or_crash(serve::run(*args)),
-        Ok(Some(Subcommand::Auth(args))) => return crash::or_crash(auth::run(args)),
-        Ok(Some(Subcommand::Login(args))) => return crash::or_crash(login::run(&args)),
-        Ok(Some(Subcommand::Completions(args))) => return say(&completion_scripts::completions(args.shell)),
-        Ok(Some(Subcommand::Board(_))) => return board(),
-        Ok(Some(Subcommand::Jobs(args))) => return crash::or_crash(jobs::run(&args)),
-        Ok(Some(Subcommand::Logs(args))) => return crash::or_crash(live::commands::logs(&args)),
-        Ok(Some(Subcommand::Wait(args))) => return crash::or_crash(live::commands::wait(&args)),
-        Ok(Some(Subcommand::Stop(args))) => return crash::or_crash(live::commands::stop(&args)),
-        Ok(Some(Subcommand::Send(args))) => return crash::or_crash(live::commands::send(&args)),
-        Ok(Some(Subcommand::Attempts(args))) => {
-            return crash::or_crash(commands::attempts::run(&args));
-        }
-        Ok(Some(Subcommand::Worktree(args))) => return crash::or_crash(worktree::run(&args)),
-        Ok(Some(Subcommand::Man(_))) => return say(&man_pages::man()),
+        Ok(Some(command)) => return crash::or_crash(carry_out(command)),
         Err(error) => return args::print_clap_error(&error),
     }
     let args = match CliArgs::read(arguments.clone()) {
@@ -115,6 +79,46 @@ fn run() -> Exit {
         return fail(Exit::Usage, &text);
     }
     converse(args, arguments.get(1..).unwrap_or_default())
+}
+
+fn carry_out(command: Subcommand) -> Exit {
+    match command {
+        Subcommand::Models(args) => models::run(&args).into(),
+        Subcommand::Acp(args) => acp(*args),
+        Subcommand::Batch(args) => batch::run(&args).into(),
+        Subcommand::Sessions(args) => sessions::run(&args).into(),
+        Subcommand::Export(args) => export::run(&args).into(),
+        Subcommand::Diff(args) => undo::diff(&args),
+        Subcommand::Undo(args) => undo::undo(&args).into(),
+        Subcommand::Update(args) => update::run(&args),
+        Subcommand::Uninstall(args) => uninstall::run(&args).into(),
+        Subcommand::Doctor(args) => doctor::run(&args),
+        Subcommand::Add(args) => package_commands::add(&args).into(),
+        Subcommand::Remove(args) => package_commands::remove(&args).into(),
+        Subcommand::Import(args) => import::run(&args),
+        Subcommand::Extensions(args) => extensions::run(&args).into(),
+        Subcommand::Permissions(args) => permissions::run(&args).into(),
+        Subcommand::Mcp(args) => mcp::run(&args).into(),
+        Subcommand::Tools(args) => tools::run(&args).into(),
+        Subcommand::Theme(args) => theme::run(&args),
+        Subcommand::Sandbox(args) => sandbox::run(&args),
+        Subcommand::McpServe(args) => serve::mcp::run(*args),
+        Subcommand::Proxy(args) => proxy::run(&args).into(),
+        Subcommand::Attach(args) => attach(args),
+        Subcommand::Serve(args) => serve::run(*args),
+        Subcommand::Auth(args) => auth::run(args),
+        Subcommand::Login(args) => login::run(&args),
+        Subcommand::Completions(args) => say(&completion_scripts::completions(args.shell)),
+        Subcommand::Board(_) => board(),
+        Subcommand::Jobs(args) => jobs::run(&args),
+        Subcommand::Logs(args) => live::commands::logs(&args),
+        Subcommand::Wait(args) => live::commands::wait(&args),
+        Subcommand::Stop(args) => live::commands::stop(&args),
+        Subcommand::Send(args) => live::commands::send(&args),
+        Subcommand::Attempts(args) => commands::attempts::run(&args),
+        Subcommand::Worktree(args) => worktree::run(&args),
+        Subcommand::Man(_) => say(&man_pages::man()),
+    }
 }
 
 /// Does what tau and its completion scripts start tau for, by a first word that no help names.
@@ -175,19 +179,19 @@ fn acp(args: AcpArgs) -> Exit {
     if let Err(error) = signals::allow_open_files().and_then(|()| start_log(&args)) {
         return fail(Exit::Config, &error);
     }
-    crash::or_crash(if login { screen(args) } else { headless::acp(args) })
+    if login { screen(args) } else { headless::acp(args) }
 }
 
 /// Shows all live sessions.
 fn board() -> Exit {
     waiter::divide();
-    crash::or_crash(screen(CliArgs { board: true, ..CliArgs::without_arguments() }))
+    screen(CliArgs { board: true, ..CliArgs::without_arguments() })
 }
 
 /// Shows a session that another process has open.
 fn attach(args: AttachArgs) -> Exit {
     waiter::divide();
-    crash::or_crash(attach::start::run(args))
+    attach::start::run(args)
 }
 
 /// Starts the log if requested.

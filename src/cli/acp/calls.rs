@@ -10,8 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::headless::prompts;
 use tau_app::ansi;
-use tau_tools::paths;
-use tau_tools::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
+use tau_tools::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput, paths};
 
 /// The kind of a tool, by its name.
 pub(crate) fn kind(tool: &str) -> ToolKind {

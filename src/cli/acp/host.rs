@@ -10,16 +10,14 @@ use agent_client_protocol_schema::v1::{
     Error, ErrorCode, ListSessionsResponse, McpServer as GivenServer, SessionInfo as ListedSession,
 };
 
-use super::PROFILE;
 use super::calls::shown_path;
 use super::editor::EditorLink;
 use super::state::{Beginning, BeginningKind};
-use super::wire;
+use super::{PROFILE, wire};
 use crate::args::CliArgs;
-use crate::compose::Setup;
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::compose::session_lookup::places;
-use crate::compose::sessions;
+use crate::compose::{Setup, sessions};
 use crate::headless;
 use crate::process::exit::Refusal;
 use tau_agent::catalogue::keys::KeySource;

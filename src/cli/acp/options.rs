@@ -12,8 +12,7 @@ use agent_client_protocol_schema::v1::{
 use super::state::AcpSession;
 use super::wire;
 use tau_protocol::approval::PermissionMode;
-use tau_protocol::command::AgentCommand;
-use tau_protocol::command::SettingsCommand;
+use tau_protocol::command::{AgentCommand, SettingsCommand};
 use tau_protocol::model::{Model, ThinkingLevel};
 
 /// The option of the permission mode.
@@ -138,7 +137,7 @@ pub(crate) fn choose(
         }
         THINKING => {
             let levels = session.mirror.model.as_ref().map(|model| model.levels()).unwrap_or_default();
-            let level = ThinkingLevel::named(value).filter(|level| levels.contains(level));
+            let level = ThinkingLevel::from_name(value).filter(|level| levels.contains(level));
             let text = || wrong(format!("this model has no thinking level \"{value}\""));
             session.mirror.thinking = level.ok_or_else(text)?;
             Ok(AgentCommand::Settings(SettingsCommand::SetThinking { level: session.mirror.thinking }))

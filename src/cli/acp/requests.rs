@@ -23,8 +23,7 @@ use super::state::{About, AcpState, Beginning, BeginningKind, NextPrompt, Order,
 use super::wire::Incoming;
 use super::{approvals, calls_of_session, jobs, options, plans, prompt, questions, wire};
 use tau_app::slash::{Commands, Slash};
-use tau_protocol::command::AgentCommand;
-use tau_protocol::command::{Queue, RunCommand, SettingsCommand, TaskCommand};
+use tau_protocol::command::{AgentCommand, Queue, RunCommand, SettingsCommand, TaskCommand};
 use tau_protocol::message::Block;
 use tau_protocol::query::Query;
 use tau_protocol::title;

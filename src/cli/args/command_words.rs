@@ -55,7 +55,7 @@ pub(crate) fn as_flags(arguments: Vec<OsString>) -> Vec<OsString> {
     let flags: Vec<&str> = match words.as_slice() {
         ["help"] => vec!["--help"],
         ["version"] => vec!["--version"],
-        ["help", command, rest @ ..] if subcommand::NAMES.contains(command) => {
+        ["help", command, rest @ ..] if subcommand::names().contains(command) => {
             let inner = rest.iter().copied().filter(|word| !word.starts_with('-'));
             std::iter::once(*command).chain(inner).chain(["--help"]).collect()
         }
@@ -103,7 +103,7 @@ fn advice(word: &str, arguments: &[OsString]) -> Option<String> {
         return Some(format!("`{name}` is a command of the screen: start tau, then type /{name}"));
     }
     let others = elsewhere().map(|(known, _)| known).chain(["help", "version"]);
-    let known: Vec<&str> = subcommand::NAMES.iter().copied().chain(others).collect();
+    let known: Vec<&str> = subcommand::names().into_iter().chain(others).collect();
     let known: Vec<&str> = known.into_iter().filter(|known| known.len() >= MIN_MISSPELLED).collect();
     let is_long = name.chars().count() >= MIN_MISSPELLED;
     let near = *close_matches(&name, &known, 1, LIKENESS).first().filter(|_| is_long)?;
@@ -117,10 +117,10 @@ fn subcommand_form(name: &str, word: &str, arguments: &[OsString]) -> Option<Str
     if matches!(name, "help" | "version") {
         return Some(format!(
             "to print it: tau {name}; the commands that it knows are {}",
-            subcommand::NAMES.join(", ")
+            subcommand::names().join(", ")
         ));
     }
-    if !subcommand::NAMES.contains(&name) {
+    if !subcommand::names().contains(&name) {
         return None;
     }
     let is_other = |other: &&OsString| other.to_str().is_none_or(|other| other.trim() != word);
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn words_that_resemble_a_command_are_refused() {
-        for word in subcommand::NAMES.iter().chain(ELSEWHERE.iter().flat_map(|(_, words)| words.iter())) {
+        for word in subcommand::names().iter().chain(ELSEWHERE.iter().flat_map(|(_, words)| words.iter())) {
             for line in
                 [format!("tau -p {word}"), format!("tau --model m {word}"), format!("tau --trust {word} x")]
             {

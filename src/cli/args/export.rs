@@ -49,7 +49,7 @@ fn agents() -> impl TypedValueParser<Value = SessionOrigin> {
 }
 
 fn formats() -> impl TypedValueParser<Value = Format> {
-    let format = |name: String| Format::named(&name).ok_or("not a format");
+    let format = |name: String| Format::from_name(&name).ok_or("not a format");
     PossibleValuesParser::new([Format::Html, Format::Markdown, Format::Jsonl].map(Format::ending))
         .try_map(format)
 }

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::hunks::{self, Choice};
-use super::{Attempts, Changed, KEPT};
-use super::{recover, uncounted};
+use super::{Attempts, Changed, KEPT, recover, uncounted};
 use crate::worktrees::{
     self,
     git::{self, Git},

@@ -39,11 +39,7 @@ use tau_tools::deadline;
 const BEAT: Duration = Duration::from_millis(500);
 
 /// Runs the batch, or hands it to an engine; returns the program's end.
-pub fn run(args: &BatchArgs) -> Exit {
-    begin(args).unwrap_or_else(|refusal| refusal.fail())
-}
-
-fn begin(args: &BatchArgs) -> Result<Exit, Refusal> {
+pub fn run(args: &BatchArgs) -> Result<Exit, Refusal> {
     let tasks = tasks::read(&args.tasks)?;
     let path = args.results.clone().unwrap_or_else(|| beside(&tasks.file));
     if args.report {
@@ -300,10 +296,8 @@ fn cannot_claim(error: &std::io::Error) -> Outcome {
 
 /// Waits until the process that works on the task has ended, at most as long as `patience`. The run of a batch that
 /// was killed ends soon. An engine that cannot reach a machine starts its task on another one, and may later end
-/// what still runs on the first, so its part waits as long as it takes.
-///
-/// # Errors
-/// The outcome, when the wait or the batch ends before, or the task cannot be claimed.
+/// what still runs on the first, so its part waits as long as it takes. The error is the outcome when the
+/// wait or the batch ends before, or the task cannot be claimed.
 async fn claimed(
     task: &BatchTask,
     folder: &BatchFolder,

@@ -138,9 +138,6 @@ impl BatchFolder {
     }
 
     /// The result of a task; `None` if it has none.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is of a task with another content.
     pub fn result(&self, task: &BatchTask) -> Result<Option<TaskResult>, Refusal> {
         let file = self.result_file(&task.id);
         let bytes = match read_capped(&file, MAX_SIZE) {

@@ -141,10 +141,7 @@ fn task_in(line: &str) -> Result<BatchTask, String> {
     })
 }
 
-/// Reads a file of tasks.
-///
-/// # Errors
-/// The file cannot be read, a line is no task, or two tasks have one id.
+/// Reads a file of tasks. Fails when a line is no task, or two tasks have one id.
 pub(crate) fn read(file: &Path) -> Result<TaskList, Refusal> {
     let shown = file.display();
     let bytes = read_capped(file, MAX_SIZE)

@@ -28,11 +28,7 @@ use tau_view::theme::ThemeToken;
 const UNKNOWN: &str = "unknown format: the file must end in .html, .md or .jsonl";
 
 /// Runs the command; returns the program's end.
-pub fn run(args: &ExportArgs) -> Exit {
-    work(args).unwrap_or_else(|refusal| refusal.fail())
-}
-
-fn work(args: &ExportArgs) -> Result<Exit, Refusal> {
+pub fn run(args: &ExportArgs) -> Result<Exit, Refusal> {
     let mut flags = CliArgs::without_arguments();
     flags.settings.0.session_dir.clone_from(&args.session_dir);
     let environment = Environment::read(&flags, OnBadConfig::Refuse)?;

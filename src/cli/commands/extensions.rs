@@ -16,11 +16,7 @@ use tau_protocol::extension::{ExtensionKind, ExtensionRow};
 use tau_tools::counted::counted;
 
 /// Runs the command; returns the program's end.
-pub(crate) fn run(args: &ExtensionsArgs) -> Exit {
-    work(args).unwrap_or_else(|refusal| refusal.fail())
-}
-
-fn work(args: &ExtensionsArgs) -> Result<Exit, Refusal> {
+pub(crate) fn run(args: &ExtensionsArgs) -> Result<Exit, Refusal> {
     let cwd = std::env::current_dir().map_err(Refusal::config)?;
     let all = CliArgs { trust: args.trust, ..CliArgs::without_arguments() };
     let (environment, project) = Environment::read_in(&all, OnBadConfig::Warn, &cwd)?;

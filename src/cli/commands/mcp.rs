@@ -8,8 +8,7 @@ use super::{mcp_login, table};
 use crate::args::CliArgs;
 use crate::args::mcp::{McpAction, McpArgs};
 use crate::compose::environment::{Environment, OnBadConfig};
-use crate::compose::mcp_servers;
-use crate::compose::sandbox;
+use crate::compose::{mcp_servers, sandbox};
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::plain;
 use tau_agent::extensions::mcp::oauth::{LoginState, LoginStore, login_command};
@@ -22,11 +21,7 @@ use tau_tools::scratch::Scratch;
 use tau_tools::user_error::UserError;
 
 /// Runs the command; returns the program's end.
-pub fn run(args: &McpArgs) -> Exit {
-    work(args).unwrap_or_else(|refusal| refusal.fail())
-}
-
-fn work(args: &McpArgs) -> Result<Exit, Refusal> {
+pub fn run(args: &McpArgs) -> Result<Exit, Refusal> {
     let cwd = std::env::current_dir().map_err(Refusal::config)?;
     let mut all = CliArgs::without_arguments();
     all.trust = match &args.action {

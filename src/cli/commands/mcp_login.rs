@@ -5,10 +5,9 @@ use std::io::BufRead;
 use tokio::sync::mpsc;
 
 use crate::compose::environment::Environment;
-use crate::process::browser;
 use crate::process::exit::{Exit, Refusal, fail, say};
-use crate::process::plain;
 use crate::process::signals::Signals;
+use crate::process::{browser, plain};
 use tau_agent::extensions::mcp::oauth::{LoginStore, begin, login_command};
 use tau_agent::settings::mcp_servers::McpServer;
 use tau_tools::process::ChildEnv;

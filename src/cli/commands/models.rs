@@ -22,11 +22,7 @@ use tau_tools::counted::counted;
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Runs the command; returns the program's end.
-pub fn run(args: &ModelsArgs) -> Exit {
-    work(args).unwrap_or_else(|refusal| refusal.fail())
-}
-
-fn work(args: &ModelsArgs) -> Result<Exit, Refusal> {
+pub fn run(args: &ModelsArgs) -> Result<Exit, Refusal> {
     let flags = CliArgs {
         proxy: args.proxy.clone(),
         proxy_token: args.proxy_token.clone().filter(|_| args.proxy.is_some()),

@@ -12,16 +12,15 @@ use clap::{Arg, ArgAction, Command};
 
 use super::man_pages::definition;
 use crate::args::CliArgs;
-use crate::compose;
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::compose::mcp_servers;
 use crate::compose::session_lookup::{places, short_ids};
-use crate::live;
 use crate::live::record::LiveRecord;
 use crate::process::exit::{Exit, say};
 use crate::process::plain;
 use crate::proxy::tokens::{TOKENS_FILE, TokenTable};
 use crate::tui::theme_files::ThemeFiles;
+use crate::{compose, live};
 use tau_agent::catalogue::login::LOGINS;
 use tau_agent::catalogue::search_services::SERVICES;
 use tau_agent::session::all;

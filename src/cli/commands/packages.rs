@@ -13,16 +13,6 @@ use crate::process::plain;
 use tau_agent::extensions::packages::{PackageRecord, Packages};
 use tau_agent::provider::http::Http;
 
-/// Runs `tau add`; returns the program's end.
-pub(crate) fn add(args: &AddArgs) -> Exit {
-    add_all(args).unwrap_or_else(|refusal| refusal.fail())
-}
-
-/// Runs `tau remove`; returns the program's end.
-pub(crate) fn remove(args: &RemoveArgs) -> Exit {
-    remove_all(args).unwrap_or_else(|refusal| refusal.fail())
-}
-
 /// A package to fetch: its source, the plugin in it, and its name if it is there already.
 struct Wanted {
     source: Source,
@@ -30,7 +20,8 @@ struct Wanted {
     name: Option<String>,
 }
 
-fn add_all(args: &AddArgs) -> Result<Exit, Refusal> {
+/// Runs `tau add`; returns the program's end.
+pub(crate) fn add(args: &AddArgs) -> Result<Exit, Refusal> {
     let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Warn)?;
     let packages = Packages::new(&environment.paths);
     let records = packages.records().map_err(|error| unreadable(&packages, &error))?;
@@ -150,7 +141,8 @@ fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Refusal {
     })
 }
 
-fn remove_all(args: &RemoveArgs) -> Result<Exit, Refusal> {
+/// Runs `tau remove`; returns the program's end.
+pub(crate) fn remove(args: &RemoveArgs) -> Result<Exit, Refusal> {
     let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Warn)?;
     let packages = Packages::new(&environment.paths);
     let records = packages.records().map_err(|error| unreadable(&packages, &error))?;

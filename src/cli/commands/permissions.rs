@@ -19,11 +19,7 @@ use tau_tools::access::Access;
 use tau_tools::{AnyTool, ToolKind, paths};
 
 /// Runs the command; returns the program's end.
-pub fn run(args: &PermissionsArgs) -> Exit {
-    work(args).unwrap_or_else(|refusal| refusal.fail())
-}
-
-fn work(args: &PermissionsArgs) -> Result<Exit, Refusal> {
+pub fn run(args: &PermissionsArgs) -> Result<Exit, Refusal> {
     let cwd = std::env::current_dir().map_err(Refusal::config)?;
     let mut all = CliArgs::without_arguments();
     if let Some(PermissionsAction::Test { trust, .. }) = &args.action {

@@ -13,9 +13,8 @@ use super::table;
 use crate::args::CliArgs;
 use crate::args::tools::{ToolsAction, ToolsArgs};
 use crate::compose::environment::{Environment, OnBadConfig};
-use crate::compose::permission_rules;
 use crate::compose::project_settings::ProjectSettings;
-use crate::compose::{self, sandbox};
+use crate::compose::{self, permission_rules, sandbox};
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::plain;
 use crate::process::signals::Signals;
@@ -28,14 +27,9 @@ use tau_tools::bash::Bash;
 use tau_tools::process::ChildEnv;
 use tau_tools::scratch::Scratch;
 use tau_tools::{
-    AnyTool, Approved, Content, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress, Toolbox,
+    AnyTool, Approved, Content, OutputLimits, ToolContext, ToolError, ToolOutput, Toolbox,
     toolbox::{self, BuiltInTool, Offered},
 };
-
-/// Runs the command; returns the program's end.
-pub(crate) fn run(args: &ToolsArgs) -> Exit {
-    work(args).unwrap_or_else(|refusal| refusal.fail())
-}
 
 /// The context of the command.
 struct Here {
@@ -61,7 +55,8 @@ impl Here {
     }
 }
 
-fn work(args: &ToolsArgs) -> Result<Exit, Refusal> {
+/// Runs the command; returns the program's end.
+pub(crate) fn run(args: &ToolsArgs) -> Result<Exit, Refusal> {
     let trust = match &args.action {
         Some(ToolsAction::Check { trust, .. } | ToolsAction::Run { trust, .. }) => *trust,
         None => args.trust,
@@ -300,21 +295,15 @@ impl Here {
         let Environment { paths, settings, keys, .. } = &self.environment;
         let secrets: Vec<String> = keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
         let env = ChildEnv::new(&secrets, settings.pass_env.as_deref().unwrap_or_default(), "tools");
+        let scratch = Arc::new(Scratch::new(&std::env::temp_dir()).map_err(Refusal::config)?);
         Ok(ToolContext {
-            cwd: self.cwd.as_path().into(),
             cancel,
-            progress: ToolProgress::none(),
-            file_versions: Arc::default(),
-            scratch: Arc::new(Scratch::new(&std::env::temp_dir()).map_err(Refusal::config)?),
             env: Arc::new(env),
             sandbox: Arc::new(sandbox::policy(settings, paths, &self.cwd)),
             files: self.permissions().file_filter(&self.cwd, std::env::home_dir().as_deref()),
-            editor: None,
-            user: None,
-            jobs: None,
-            helpers: None,
             limits: OutputLimits { images: true, ..OutputLimits::default() },
             default_timeout: settings.bash_timeout,
+            ..ToolContext::new(&self.cwd, scratch)
         })
     }
 

@@ -109,11 +109,7 @@ fn not_covered(lost: &[NotCovered]) -> Option<String> {
 }
 
 /// Runs `tau undo`; returns the program's end.
-pub fn undo(args: &UndoArgs) -> Exit {
-    back(args).unwrap_or_else(|refusal| refusal.fail())
-}
-
-fn back(args: &UndoArgs) -> Result<Exit, Refusal> {
+pub fn undo(args: &UndoArgs) -> Result<Exit, Refusal> {
     let Finished { prompts, undo, .. } = find(&args.of)?;
     let Some(mut undo) = undo else { return Ok(say("this session changed no file\n")) };
     let Some(number) = args.to else { return Ok(say(&listed(&mut undo, &prompts))) };

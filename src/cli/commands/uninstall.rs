@@ -20,11 +20,7 @@ use tau_tools::counted::{byte_size, counted};
 use tau_tools::user_error::UserError;
 
 /// Runs the command; returns the program's end.
-pub fn run(args: &UninstallArgs) -> Exit {
-    work(args).unwrap_or_else(|refusal| refusal.fail())
-}
-
-fn work(args: &UninstallArgs) -> Result<Exit, Refusal> {
+pub fn run(args: &UninstallArgs) -> Result<Exit, Refusal> {
     let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Warn)?;
     let origin = Origin::here();
     let found =

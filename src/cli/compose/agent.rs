@@ -4,16 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::Setup;
 use super::prompt::AgentPrompt;
-use super::{sandbox, web};
+use super::{Setup, sandbox, web};
 use crate::args::CliArgs;
 use crate::attempts::uncounted;
 use crate::compose::environment::{self, Environment, OnBadConfig};
 use crate::compose::host::ProgramHost;
-use crate::compose::mcp_servers;
-use crate::compose::permission_rules;
 use crate::compose::project_settings::ProjectSettings;
+use crate::compose::{mcp_servers, permission_rules};
 use crate::process::exit::Refusal;
 use tau_agent::catalogue::keys::Keys;
 use tau_agent::demo::{DemoTransport, Pace};

@@ -311,8 +311,8 @@ pub fn undo_options(settings: &Settings, paths: &Paths) -> UndoOptions {
     UndoOptions { dir: paths.undo(), quota: megabytes.saturating_mul(1024 * 1024) }
 }
 
-/// Asks a provider for its models and caches the list; returns the models that answer messages. The error is
-/// the errors of the request, and `Config` when the address or the key is missing.
+/// Asks a provider for its models and caches the list; returns the models that answer messages. Fails with
+/// `Config` when the address or the key is missing.
 pub async fn refresh(
     catalogue: &Catalogue,
     keys: &Keys,

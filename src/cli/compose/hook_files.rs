@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use super::project_settings::ProjectSettings;
 use tau_agent::extensions::hooks::{self, HookFile, HookFormat};
-use tau_agent::settings::guards;
 use tau_agent::settings::other_folders::OtherFolders;
 use tau_agent::settings::private_files::read_capped;
 use tau_agent::settings::trust::{OTHERS_HOOKS, SETTINGS, uses_others_hooks};
-use tau_agent::settings::{MAX_BYTES, Paths};
+use tau_agent::settings::{MAX_BYTES, Paths, guards};
 use tau_protocol::extension::ExtensionSource;
 use tau_tools::user_error::UserError;
 

@@ -33,15 +33,9 @@ pub(crate) async fn check_key(direct: &Direct, model: Arc<Model>, key: Option<Se
     let hello = Message::User(UserMessage::new(UserContent::Text("hello".to_owned())));
     let request = ModelRequest {
         thinking: model.nearest(ThinkingLevel::Off),
-        model,
         key: key.clone(),
-        system: "".into(),
-        messages: vec![Arc::new(hello)],
-        tools: Arc::new([]),
         max_tokens: Some(16),
-        temperature: None,
-        session_id: String::new(),
-        join_deltas: false,
+        ..ModelRequest::new(model, vec![Arc::new(hello)])
     };
     let mut stream = direct.stream(request, CancellationToken::new());
     let first = async {

@@ -2,8 +2,7 @@
 
 use super::environment::{Connections, OnBadConfig};
 use tau_agent::engine::behavior::OnAsk;
-use tau_protocol::run::RetryMode;
-use tau_protocol::run::{OnRepeat, SteerMode};
+use tau_protocol::run::{OnRepeat, RetryMode, SteerMode};
 
 /// A front end's requirements for settings and its agent.
 #[derive(Clone, Copy, Debug)]

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::args::CliArgs;
 use crate::worktrees;
-use tau_agent::settings::Paths;
-use tau_agent::settings::folder;
 use tau_agent::settings::trust::{PROMPT_FILE, Project, uses_others_hooks};
+use tau_agent::settings::{Paths, folder};
 use tau_protocol::trust::{Folder, Trust};
 use tau_tools::user_error::UserError;
 

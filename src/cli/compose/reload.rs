@@ -12,8 +12,7 @@ use tau_agent::settings::table::{SettingRow, TABLE, row};
 use tau_agent::settings::{Settings, guards};
 use tau_app::background::AUTO;
 use tau_app::request::{Applied, NO_TICKET};
-use tau_protocol::command::AgentCommand;
-use tau_protocol::command::{SettingsCommand, TaskCommand, Tuning};
+use tau_protocol::command::{AgentCommand, SettingsCommand, TaskCommand, Tuning};
 use tau_protocol::query::Query;
 use tau_view::theme::Theme;
 

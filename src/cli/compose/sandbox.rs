@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use tau_agent::engine::behavior::Sandboxing;
-use tau_agent::settings::chosen_mode;
 use tau_agent::settings::sandbox::NetworkAccess;
-use tau_agent::settings::{Paths, Settings, table, write};
+use tau_agent::settings::{Paths, Settings, chosen_mode, table, write};
 use tau_protocol::chosen::ChosenMode;
 use tau_tools::paths;
 use tau_tools::sandbox::SandboxPolicy;

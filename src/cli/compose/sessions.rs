@@ -228,11 +228,7 @@ fn named(setup: &Setup, mut session: Session) -> Result<Session, Refusal> {
 }
 
 /// Runs `tau sessions`; returns the program's end.
-pub(crate) fn run(args: &SessionsArgs) -> Exit {
-    listed(args).unwrap_or_else(|refusal| refusal.fail())
-}
-
-fn listed(args: &SessionsArgs) -> Result<Exit, Refusal> {
+pub(crate) fn run(args: &SessionsArgs) -> Result<Exit, Refusal> {
     if let Some(SessionsAction::Search { words, limit }) = &args.action {
         return session_search::run(args, &words.join(" "), *limit);
     }

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::prompts;
 use crate::process::exit::Refusal;
 use crate::process::plain;
+use tau_tools::budget::shortened;
 use tau_tools::user_error::UserError;
 
 /// Maximum number of listed violations.
@@ -131,11 +132,7 @@ impl Violations {
 fn line(error: &ValidationError<'_>) -> String {
     let path = error.instance_path().as_str();
     let place = if path.is_empty() { String::new() } else { format!("{path}: ") };
-    let text = plain::line(&format!("{place}{}", error.masked_with("the value")));
-    match text.char_indices().nth(LINE) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text,
-    }
+    shortened(&plain::line(&format!("{place}{}", error.masked_with("the value"))), LINE)
 }
 
 /// The content of a fenced block, if the text is one from its first to its last line.

@@ -89,7 +89,7 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value) {
     }
     if let Some(effort) = text_in(config, "model_reasoning_effort") {
         let what = format!("model_reasoning_effort: {effort}");
-        match ThinkingLevel::named(effort) {
+        match ThinkingLevel::from_name(effort) {
             Some(level) => found.change(file, what, setting("thinking", level.name())),
             None => found.left(file, what, "tau has no such level"),
         }

@@ -96,10 +96,8 @@ impl BoardServers {
         }
     }
 
-    /// The server of a session of the board, if it is on one.
-    ///
-    /// # Errors
-    /// The server is not on the board any more.
+    /// The server of a session of the board, if it is on one. Fails when the server is not on the board any
+    /// more.
     pub(crate) fn of(&self, id: &str) -> Result<Option<OnServer>, UserError> {
         if !id.starts_with(SCHEME) {
             return Ok(None);
@@ -228,10 +226,8 @@ impl ServerLink {
         self.server()?.ask_for(BOARD, ask).await
     }
 
-    /// Asks the server for something that the user wants.
-    ///
-    /// # Errors
-    /// It cannot be done, or there is no connection.
+    /// Asks the server for something that the user wants. Fails when it cannot be done, or there is no
+    /// connection.
     pub(crate) async fn carry_out(&self, ask: &BoardAsk) -> Result<BoardAnswer, UserError> {
         self.ask(ask).await.map_err(|trouble| {
             let why = clipped(trouble.text().to_owned());

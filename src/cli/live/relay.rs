@@ -22,9 +22,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::sync::Mutex;
 
 use super::commands::{self, known};
-use super::record;
 use super::relayed_board::RelayedBoard;
-use super::start;
+use super::{record, start};
 use crate::args::CliArgs;
 use crate::attach::wire::relay::{MARK, PROTOCOL, RUN, SERVE};
 use crate::attach::wire::{FarCommand, Hello, Left, Welcome, spoken};

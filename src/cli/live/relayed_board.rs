@@ -44,10 +44,7 @@ impl RelayedBoard {
         RelayedBoard { paths, others, directory, listed: Mutex::default() }
     }
 
-    /// Answers a request.
-    ///
-    /// # Errors
-    /// The request is not one of a board, or cannot be carried out.
+    /// Answers a request. Fails when the request is not one of a board, or cannot be carried out.
     pub async fn answer(&self, request: Request) -> Result<Response, Problem> {
         if request.uri().path() != BOARD {
             return Err(Problem::not_found("there is nothing at this path; see /openapi.json"));

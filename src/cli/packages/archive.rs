@@ -24,9 +24,6 @@ pub(super) struct Unpacked {
 }
 
 /// The files of an archive in any known format.
-///
-/// # Errors
-/// The reason in words.
 pub(super) fn unpack(archive: &[u8]) -> Result<Vec<Unpacked>, UserError> {
     match archive {
         [0x1f, 0x8b, ..] => tar(&whole(GzDecoder::new(archive))?),

@@ -70,9 +70,6 @@ struct Fetched {
 }
 
 /// Brings a package into a folder below `staging`.
-///
-/// # Errors
-/// The reason in words.
 pub(crate) async fn stage(
     source: &Source,
     plugin: Option<&str>,

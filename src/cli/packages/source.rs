@@ -26,10 +26,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Reads a source; relative paths are relative to `cwd`.
-    ///
-    /// # Errors
-    /// A sentence that says what can be written.
+    /// Reads a source; relative paths are relative to `cwd`. The error says what can be written.
     pub(crate) fn parse(text: &str, cwd: &Path) -> Result<Self, UserError> {
         let text = text.trim();
         if let Some(name) = text.strip_prefix("npm:") {

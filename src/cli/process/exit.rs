@@ -142,6 +142,12 @@ impl Refusal {
     }
 }
 
+impl From<Result<Exit, Refusal>> for Exit {
+    fn from(end: Result<Exit, Refusal>) -> Self {
+        end.unwrap_or_else(|refusal| refusal.fail())
+    }
+}
+
 /// Prints the reason for the program's end, and returns the end. Every message has this one form:
 /// `tau: what failed: why; what to do`.
 pub fn fail(exit: Exit, reason: &str) -> Exit {

@@ -30,7 +30,7 @@ use server::{Accounts, Serving};
 use tau_agent::demo::DemoTransport;
 use tau_agent::provider::key_refresh::KeyRefresh;
 use tau_agent::provider::scripted::Router;
-use tau_agent::settings::private_files::{LockFile, SharedFile, read_capped};
+use tau_agent::settings::private_files::{LockFile, SharedFile, read_json};
 use tau_app::token_count;
 use tau_tools::counted::counted;
 use tokens::{TokenFile, TokenRow, TokenTable};
@@ -43,11 +43,7 @@ const GRACE: Duration = Duration::from_secs(10);
 const SAVING: Duration = Duration::from_secs(1);
 
 /// Runs the command; returns the program's end.
-pub fn run(args: &ProxyArgs) -> Exit {
-    work(args).unwrap_or_else(|refusal| refusal.fail())
-}
-
-fn work(args: &ProxyArgs) -> Result<Exit, Refusal> {
+pub fn run(args: &ProxyArgs) -> Result<Exit, Refusal> {
     let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Refuse)?;
     let file = args.tokens.clone().unwrap_or_else(|| environment.paths.config.join(tokens::TOKENS_FILE));
     match &args.action {
@@ -124,14 +120,8 @@ fn limits(row: &TokenRow) -> String {
 }
 
 fn read_ledger(file: &Path) -> Result<Ledger, Refusal> {
-    let wrong = |error: &dyn std::fmt::Display| {
-        Refusal::config(format!("{}: {error}; repair it, or move it away", file.display()))
-    };
-    match read_capped(file, MAX_LEDGER) {
-        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| wrong(&error)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Ledger::default()),
-        Err(error) => Err(wrong(&error)),
-    }
+    let wrong = |error| Refusal::config(format!("{}: {error}; repair it, or move it away", file.display()));
+    Ok(read_json(file, MAX_LEDGER).map_err(wrong)?.unwrap_or_default())
 }
 
 fn serve(args: &ProxyArgs, environment: Environment, file: PathBuf) -> Result<Exit, Refusal> {

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::commands::export;
-use crate::compose::reload;
-use crate::compose::{AgentPrompt, Setup};
+use crate::compose::{AgentPrompt, Setup, reload};
 use crate::process::exit::warn;
 use tau_agent::catalogue::Catalogue;
 use tau_agent::catalogue::keys::Keys;
@@ -24,9 +23,6 @@ pub trait RpcHost: Send {
     /// Whether there are credentials for a model, or it needs no credentials.
     fn can_use(&self, model: &Model) -> bool;
     /// Exports a session to `file`, or to a file named after it in `dir`; returns the path of the file.
-    ///
-    /// # Errors
-    /// A message with a remedy.
     fn export(&self, session: &SessionSource, dir: &Path, file: Option<&Path>) -> Result<PathBuf, UserError>;
     /// The most permissive mode that the client can choose.
     fn mode_ceiling(&self) -> PermissionMode {

@@ -9,8 +9,9 @@ use serde_json::{Map, Value};
 use super::lines::InputLine;
 use tau_protocol::approval::{ApprovalAnswer, PermissionMode};
 use tau_protocol::attachment::Attachment;
-use tau_protocol::command::AgentCommand;
-use tau_protocol::command::{QuestionAnswer, Queue, SessionChange, SessionCommand, ShellCommand};
+use tau_protocol::command::{
+    AgentCommand, QuestionAnswer, Queue, SessionChange, SessionCommand, ShellCommand,
+};
 use tau_protocol::goal::GoalOrder;
 use tau_protocol::message::{Block, UserMessage};
 use tau_protocol::model::ThinkingLevel;

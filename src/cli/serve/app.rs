@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::elsewhere::Elsewhere;
 use super::guard::Guard;
 use super::hub::Hub;
-use super::metrics::Metrics;
-use super::metrics::OpenStream;
+use super::metrics::{Metrics, OpenStream};
 use super::problem::Problem;
 use crate::args::serve::LogFormat;
 

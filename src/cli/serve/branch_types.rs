@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::types::SessionDetail;
+use super::types::{SessionDetail, same_variants};
 use tau_protocol::undo::{ConflictChoice, RestoreReport, UndoScope};
 
 /// The end of a fork.
@@ -49,15 +49,7 @@ pub(crate) enum UndoScopeName {
     Both,
 }
 
-impl From<UndoScopeName> for UndoScope {
-    fn from(name: UndoScopeName) -> Self {
-        match name {
-            UndoScopeName::Files => UndoScope::Files,
-            UndoScopeName::Conversation => UndoScope::Conversation,
-            UndoScopeName::Both => UndoScope::Both,
-        }
-    }
-}
+same_variants!(UndoScopeName => UndoScope: Files, Conversation, Both);
 
 /// The treatment of a path that something else changed as well.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
@@ -72,15 +64,7 @@ pub(crate) enum ChoiceName {
     Merge,
 }
 
-impl From<ChoiceName> for ConflictChoice {
-    fn from(name: ChoiceName) -> Self {
-        match name {
-            ChoiceName::Keep => ConflictChoice::Keep,
-            ChoiceName::Old => ConflictChoice::Old,
-            ChoiceName::Merge => ConflictChoice::Merge,
-        }
-    }
-}
+same_variants!(ChoiceName => ConflictChoice: Keep, Old, Merge);
 
 /// The restored paths.
 #[derive(Clone, Debug, Serialize, ToSchema)]

@@ -67,9 +67,6 @@ impl Elsewhere {
 
     /// The process that has the session of a request open, if it is another one, and the request as that process
     /// takes it.
-    ///
-    /// # Errors
-    /// The body is too large.
     pub async fn find(
         &self,
         request: Request,
@@ -96,10 +93,8 @@ impl Elsewhere {
         Ok((owner, Request::from_parts(parts, Body::from(body))))
     }
 
-    /// Passes on a request to the owner of a session.
-    ///
-    /// # Errors
-    /// The request is not for other processes, or the owner does not answer.
+    /// Passes on a request to the owner of a session. Fails when the request is not for other processes, or
+    /// the owner does not answer.
     pub async fn pass_on(
         &self,
         owner: &FoundRecord,

@@ -10,8 +10,9 @@ use crate::process::exit::Exit;
 use crate::process::plain;
 use crate::protocol;
 use tau_protocol::approval::PermissionMode;
-use tau_protocol::event::AgentEvent;
-use tau_protocol::event::{NoticeLevel, RunEvent, SessionEvent, SessionInfo, TaskEvent, TurnEvent};
+use tau_protocol::event::{
+    AgentEvent, NoticeLevel, RunEvent, SessionEvent, SessionInfo, TaskEvent, TurnEvent,
+};
 use tau_protocol::live_session::LiveState;
 use tau_protocol::message::{AssistantMessage, Message, StopReason, Usage};
 use tau_protocol::mirror::SessionMirror;

@@ -21,10 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const GONE: &str =
     "the attempts have ended with the process of their session; /attempts lists what they have";
 
-/// Begins attempts.
-///
-/// # Errors
-/// Their permission mode is above the highest of this server.
+/// Begins attempts. Fails when their permission mode is above the highest of this server.
 pub(super) fn begin(live: &Arc<LiveSession>, order: AttemptOrder) -> Result<ShellReply, Problem> {
     let ceiling = live.read_facts(|facts, _| facts.mode_ceiling);
     order.mode.within(ceiling).map_err(Problem::refused)?;

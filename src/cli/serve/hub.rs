@@ -209,10 +209,8 @@ impl Hub {
         LiveCounts { sessions: all.len(), running, waiting }
     }
 
-    /// The session with this id, opened if necessary.
-    ///
-    /// # Errors
-    /// When no session has this id, another tau uses it, or the limit of open ones is reached.
+    /// The session with this id, opened if necessary. Fails when no session has this id, another tau uses it,
+    /// or the limit of open ones is reached.
     pub async fn open(&self, id: &str) -> Result<Arc<LiveSession>, Problem> {
         if let Some(live) = self.find(id) {
             return Ok(live);

@@ -23,9 +23,9 @@ use tokio::time::Instant;
 use super::hub::{Hub, NewSession, SessionOptions};
 use super::live::LiveSession;
 use super::problem::Problem;
+use super::types::same_variants;
 use tau_protocol::approval::{ApprovalAnswer, PermissionMode, RuleScope};
-use tau_protocol::command::AgentCommand;
-use tau_protocol::command::{QuestionAnswer, QuestionCommand, Queue, RunCommand};
+use tau_protocol::command::{AgentCommand, QuestionAnswer, QuestionCommand, Queue, RunCommand};
 
 /// Default wait of a tool in seconds: clients usually give up after 60.
 const WAIT: u64 = 45;
@@ -61,16 +61,7 @@ enum Mode {
     Plan,
 }
 
-impl From<Mode> for PermissionMode {
-    fn from(mode: Mode) -> Self {
-        match mode {
-            Mode::Auto => PermissionMode::Auto,
-            Mode::Ask => PermissionMode::Ask,
-            Mode::Edits => PermissionMode::Edits,
-            Mode::Plan => PermissionMode::Plan,
-        }
-    }
-}
+same_variants!(Mode => PermissionMode: Auto, Ask, Edits, Plan);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

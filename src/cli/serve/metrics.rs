@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tau_protocol::event::AgentEvent;
-use tau_protocol::event::{RunEvent, TurnEvent};
+use tau_protocol::event::{AgentEvent, RunEvent, TurnEvent};
 use tau_protocol::message::{Message, StopReason};
 
 /// Upper bounds of the histogram of request times, in seconds.

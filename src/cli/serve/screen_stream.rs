@@ -16,8 +16,7 @@ use super::metrics::{Metrics, OpenStream};
 use super::stream::event_stream;
 use crate::attach::wire::{Closed, Greeting, Happened, frame};
 use tau_agent::api::events::join;
-use tau_protocol::event::AgentEvent;
-use tau_protocol::event::{NoticeLevel, SessionEvent, SettingsEvent, TaskEvent};
+use tau_protocol::event::{AgentEvent, NoticeLevel, SessionEvent, SettingsEvent, TaskEvent};
 use tau_protocol::model::Model;
 
 /// Bytes of events that are sent to a connection at once.

@@ -14,8 +14,7 @@ use tokio::sync::oneshot;
 use super::event_log::{Following, Position, frame};
 use super::live::{Answer, Client, KEEP_ALIVE, LiveSession};
 use super::metrics::{Metrics, OpenStream};
-use tau_protocol::command::AgentCommand;
-use tau_protocol::command::RunCommand;
+use tau_protocol::command::{AgentCommand, RunCommand};
 
 /// Bytes of frames that are sent to a connection at once.
 const CHUNK: usize = 64 * 1024;

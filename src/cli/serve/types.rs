@@ -10,6 +10,20 @@ use tau_protocol::message::Block;
 use tau_protocol::model::ThinkingLevel;
 use tau_tools::user::UserAnswer;
 
+/// Converts an enum to one whose variants have the same names.
+macro_rules! same_variants {
+    ($from:ident => $to:ident: $($variant:ident),+) => {
+        impl From<$from> for $to {
+            fn from(from: $from) -> Self {
+                match from {
+                    $($from::$variant => $to::$variant,)+
+                }
+            }
+        }
+    };
+}
+pub(crate) use same_variants;
+
 /// The properties of a new session.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -53,19 +67,7 @@ pub(crate) enum ThinkingName {
     Max,
 }
 
-impl From<ThinkingName> for ThinkingLevel {
-    fn from(name: ThinkingName) -> Self {
-        match name {
-            ThinkingName::Off => ThinkingLevel::Off,
-            ThinkingName::Minimal => ThinkingLevel::Minimal,
-            ThinkingName::Low => ThinkingLevel::Low,
-            ThinkingName::Medium => ThinkingLevel::Medium,
-            ThinkingName::High => ThinkingLevel::High,
-            ThinkingName::Xhigh => ThinkingLevel::Xhigh,
-            ThinkingName::Max => ThinkingLevel::Max,
-        }
-    }
-}
+same_variants!(ThinkingName => ThinkingLevel: Off, Minimal, Low, Medium, High, Xhigh, Max);
 
 /// The permission mode: which calls need approval before they run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
@@ -77,16 +79,7 @@ pub(crate) enum ModeName {
     Plan,
 }
 
-impl From<ModeName> for PermissionMode {
-    fn from(name: ModeName) -> Self {
-        match name {
-            ModeName::Auto => PermissionMode::Auto,
-            ModeName::Ask => PermissionMode::Ask,
-            ModeName::Edits => PermissionMode::Edits,
-            ModeName::Plan => PermissionMode::Plan,
-        }
-    }
-}
+same_variants!(ModeName => PermissionMode: Auto, Ask, Edits, Plan);
 
 /// A picture in a message.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -116,14 +109,7 @@ pub(crate) enum QueueName {
     FollowUp,
 }
 
-impl From<QueueName> for Queue {
-    fn from(name: QueueName) -> Self {
-        match name {
-            QueueName::Steer => Queue::Steer,
-            QueueName::FollowUp => Queue::FollowUp,
-        }
-    }
-}
+same_variants!(QueueName => Queue: Steer, FollowUp);
 
 /// A prompt for a session.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -238,16 +224,7 @@ impl From<ApprovalDecision> for ApprovalAnswer {
     }
 }
 
-impl From<ScopeName> for RuleScope {
-    fn from(name: ScopeName) -> Self {
-        match name {
-            ScopeName::Session => RuleScope::Session,
-            ScopeName::Local => RuleScope::Local,
-            ScopeName::Project => RuleScope::Project,
-            ScopeName::User => RuleScope::User,
-        }
-    }
-}
+same_variants!(ScopeName => RuleScope: Session, Local, Project, User);
 
 /// The scope of a new rule.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
@@ -399,7 +376,7 @@ pub(crate) struct ListParams {
 }
 
 /// A session.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionDetail {
     pub id: String,

@@ -3,14 +3,11 @@
 use std::ffi::OsStr;
 
 use super::Services;
-use crate::compose::Setup;
-use crate::compose::{reload, setting_list};
-use tau_agent::settings::{chosen_mode, chosen_models};
-use tau_agent::settings::{paths, table, write};
+use crate::compose::{Setup, reload, setting_list};
+use tau_agent::settings::{chosen_mode, chosen_models, paths, table, write};
 use tau_app::effect::SavedSetting;
 use tau_app::request::{Applied, KeyChanges, SettingList};
-use tau_protocol::chosen::ChosenMode;
-use tau_protocol::chosen::ChosenModels;
+use tau_protocol::chosen::{ChosenMode, ChosenModels};
 use tau_tools::user_error::UserError;
 
 impl Services {

@@ -7,8 +7,7 @@
 use super::modes::TerminalMode;
 use crate::process::plain;
 use tau_app::geometry::TerminalUse;
-use tau_protocol::screen_settings::Notify;
-use tau_protocol::screen_settings::Support;
+use tau_protocol::screen_settings::{Notify, Support};
 
 /// Maximum number of characters in a notification.
 const NOTIFICATION_CHARS: usize = 120;

@@ -21,9 +21,8 @@ pub(super) use inotify::DirectoryWatch;
 #[cfg(not(target_os = "linux"))]
 pub(super) use unsupported::DirectoryWatch;
 
-use crate::compose::Setup;
-use crate::compose::mcp_servers;
 use crate::compose::project_settings::ProjectSettings;
+use crate::compose::{Setup, mcp_servers};
 use crate::services::Services;
 use tau_agent::extensions::changes::{Difference, ExtensionChange, summary};
 use tau_agent::extensions::mcp::ConfiguredServer;
@@ -31,8 +30,7 @@ use tau_agent::extensions::places::Places;
 use tau_agent::extensions::registry::Origin;
 use tau_agent::extensions::watched;
 use tau_app::request::NO_TICKET;
-use tau_protocol::command::AgentCommand;
-use tau_protocol::command::{SettingsCommand, TaskCommand, Tuning};
+use tau_protocol::command::{AgentCommand, SettingsCommand, TaskCommand, Tuning};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::extension::ExtensionKind;
 use tau_protocol::query::Query;

@@ -22,10 +22,9 @@ use super::terminal::{self, Suspended};
 use super::theme_files::ThemeFiles;
 use crate::live::published::Published;
 use crate::live::record;
-use crate::process::crash;
 use crate::process::exit::Exit;
 use crate::process::signals::{Caught, Signals};
-use crate::process::waiter;
+use crate::process::{crash, waiter};
 use tau_agent::api::events::join;
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
@@ -162,9 +161,6 @@ enum Wake {
 impl Shell {
     /// Connects a screen to an agent; `held` are events of the terminal that were not handled yet. Must be
     /// called in the agent's runtime; runs in the input's.
-    ///
-    /// # Errors
-    /// The recording cannot be written.
     pub(super) fn new(
         mut screen: LiveScreen,
         (input, alarm): (TerminalInput, Alarm),

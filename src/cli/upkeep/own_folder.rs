@@ -2,9 +2,8 @@
 //!
 //! `current` is a link that is replaced in one step, so that a start in the meantime finds one of the two versions.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::release::Version;
 use tau_tools::regular_files::read_text;

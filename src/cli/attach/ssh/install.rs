@@ -11,10 +11,8 @@ use crate::process::exit::{Exit, Refusal, say};
 use tau_agent::settings::servers::SshAddress;
 use tau_tools::regular_files::open_regular;
 
-/// Asks whether to copy this tau to the machine, and does so.
-///
-/// # Errors
-/// The user does not want it or cannot be asked, or it does not run there.
+/// Asks whether to copy this tau to the machine, and does so. Fails if the user does not want it or cannot be
+/// asked, or if it does not run there.
 pub(super) fn offer(address: &SshAddress, other: &OtherMachine) -> Result<(), Refusal> {
     let machine = address.machine();
     let version = env!("CARGO_PKG_VERSION");

@@ -41,10 +41,6 @@ pub(super) struct Wish {
 }
 
 /// Connects to the machine, and finds the session or begins it. ssh asks on the terminal.
-///
-/// # Errors
-/// The address is invalid, ssh cannot connect, tau is missing there and nobody can be asked, or the session or folder does
-/// not exist.
 pub(super) fn connect(text: &str, wish: Wish, setup: &Setup) -> Result<(Server, String), Refusal> {
     let address = SshAddress::read(text)
         .map_err(|why| Refusal::usage(format!("{:?} is not an ssh address: {why}", plain::line(text))))?;

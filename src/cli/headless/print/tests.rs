@@ -14,7 +14,7 @@ use super::*;
 use crate::headless::batch::GRACE;
 use tau_protocol::command::{RunCommand, TaskCommand};
 use tau_protocol::event::{QuestionEvent, RunEvent, TaskEvent, TurnEvent};
-use tau_protocol::message::{AssistantMessage, Block, Usage};
+use tau_protocol::message::{AssistantMessage, Block};
 use tau_protocol::model::Api;
 use tau_protocol::run::RunEnd;
 
@@ -64,11 +64,9 @@ fn answer(text: &str, stop_reason: StopReason) -> Arc<Message> {
         api: Api::Scripted,
         provider: "test".into(),
         model: "test".into(),
-        usage: Usage::default(),
         stop_reason,
         error_message,
-        response_id: None,
-        timestamp: 0,
+        ..AssistantMessage::default()
     }))
 }
 

@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use tau_agent::provider::{ModelRequest, handoff};
 use tau_agent::secrets::Secret;
 use tau_protocol::message::{
-    AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, Usage, UserContent,
-    UserMessage,
+    AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, UserContent, UserMessage,
 };
 use tau_protocol::model::{Model, ThinkingLevel};
 use tau_tools::user_error::UserError;
@@ -136,7 +135,7 @@ pub(super) fn refuse(body: &Value, fields: &[&str]) -> Result<(), UserError> {
 /// The thinking level of a word for effort. Fails when there is no such level.
 pub(super) fn effort(word: &str) -> Result<ThinkingLevel, UserError> {
     let word = if word == "none" { "off" } else { word };
-    ThinkingLevel::named(word).ok_or_else(|| format!("there is no effort {word:?}").into())
+    ThinkingLevel::from_name(word).ok_or_else(|| format!("there is no effort {word:?}").into())
 }
 
 /// A tool with a name, a description and the schema of its arguments. Fails when it has no name.
@@ -197,14 +196,7 @@ impl Conversation {
         if !blocks.is_empty() {
             self.messages.push(Message::Assistant(AssistantMessage {
                 content: blocks,
-                api: Default::default(),
-                provider: String::new(),
-                model: String::new(),
-                usage: Usage::default(),
-                stop_reason: StopReason::Stop,
-                error_message: None,
-                response_id: None,
-                timestamp: 0,
+                ..AssistantMessage::default()
             }));
         }
     }

@@ -22,10 +22,7 @@ impl Hub {
         blocking(move || all::rows_once(&root, &places(&root), cwd.as_deref(), &index)).await
     }
 
-    /// The session of another agent with this id.
-    ///
-    /// # Errors
-    /// No session has this id.
+    /// The session of another agent with this id. Fails when no session has this id.
     pub async fn of_others(&self, id: &str) -> Result<(PathBuf, SessionOrigin), Problem> {
         let (root, wanted) = (self.root.clone(), id.to_owned());
         let found = match is_session_id(id) {
@@ -50,10 +47,7 @@ impl Hub {
         self.file(id).await.is_ok() || self.of_others(id).await.is_ok()
     }
 
-    /// The file of a saved session.
-    ///
-    /// # Errors
-    /// When no session has this id.
+    /// The file of a saved session. Fails when no session has this id.
     pub async fn file(&self, id: &str) -> Result<PathBuf, Problem> {
         let (root, wanted) = (self.root.clone(), id.to_owned());
         let found = match is_session_id(id) {

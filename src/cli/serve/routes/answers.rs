@@ -5,8 +5,7 @@ use axum::http::StatusCode;
 use super::super::extract::{AlreadyOpen, JsonBody, Names};
 use super::super::problem::Problem;
 use super::super::types::{AnswerQuestion, ApprovalDecision};
-use tau_protocol::command::AgentCommand;
-use tau_protocol::command::QuestionCommand;
+use tau_protocol::command::{AgentCommand, QuestionCommand};
 
 /// Decides on a call that awaits approval. The first answer counts.
 #[utoipa::path(post, path = "/api/sessions/{id}/approvals/{approval}", tag = "answers", request_body = ApprovalDecision, responses(

@@ -8,12 +8,11 @@ use axum::http::request::Parts;
 use axum::response::Response;
 
 use super::super::app::App;
-use super::super::attached;
 use super::super::extract::{AlreadyOpen, JsonBody, Names, Opened, Params};
-use super::super::far_attempts;
 use super::super::live::Ended;
 use super::super::problem::Problem;
 use super::super::screen_stream::ScreenStream;
+use super::super::{attached, far_attempts};
 use crate::attach::wire::{
     Commands, Found, HEADER, Leave, Left, OtherSession, StreamRequest, Taken, Wanted, spoken,
 };

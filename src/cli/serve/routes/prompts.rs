@@ -17,8 +17,7 @@ use super::super::stream::EventStream;
 use super::super::types::{
     Accepted, Disposition, EventFrame, ImageBlock, PromptAnywhere, PromptSession, QueueMessage,
 };
-use tau_protocol::command::AgentCommand;
-use tau_protocol::command::{Queue, QueueCommand, RunCommand, TaskCommand};
+use tau_protocol::command::{AgentCommand, Queue, QueueCommand, RunCommand, TaskCommand};
 use tau_protocol::message::Block;
 use tau_protocol::query::Query;
 

@@ -25,8 +25,7 @@ use crate::protocol;
 use tau_agent::export::Format;
 use tau_agent::session::tail::TAIL;
 use tau_agent::session::{Access, Session};
-use tau_protocol::event::AgentEvent;
-use tau_protocol::event::TurnEvent;
+use tau_protocol::event::{AgentEvent, TurnEvent};
 use tau_protocol::query::{PageFrom, PageGoal, SessionSource, ask};
 
 /// Streams the events of a session as they happen, until it is closed. Opens it.

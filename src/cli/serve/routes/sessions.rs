@@ -23,8 +23,7 @@ use crate::live::record::{FoundRecord, LiveRecord};
 use tau_agent::session::entry::iso;
 use tau_agent::session::{foreign, list};
 use tau_protocol::approval::PermissionMode;
-use tau_protocol::command::AgentCommand;
-use tau_protocol::command::{SessionChange, SessionCommand, SettingsCommand};
+use tau_protocol::command::{AgentCommand, SessionChange, SessionCommand, SettingsCommand};
 use tau_protocol::live_session::LiveState;
 use tau_protocol::session_row::{SessionOrigin, SessionRow};
 
@@ -177,18 +176,7 @@ pub(super) async fn show(
         id: row.id,
         name: row.name,
         cwd: row.cwd.display().to_string(),
-        live: false,
-        running: false,
-        model: None,
-        thinking: None,
-        permission_mode: None,
-        queue: None,
-        approvals: Vec::new(),
-        questions: Vec::new(),
-        usage: None,
-        clients: 0,
-        last_event_id: None,
-        replay_from: None,
+        ..SessionDetail::default()
     }))
 }
 

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::content::{EMPTY, text_of, too_large};
-use super::terminal;
-use super::{ClipboardProgram, is_set, usable};
+use super::{ClipboardProgram, is_set, terminal, usable};
 use crate::services::call::Call;
 use crate::services::files::picture_of;
 use tau_app::request::Pasted;

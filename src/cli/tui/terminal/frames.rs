@@ -12,11 +12,10 @@ use crossterm::style::{Attribute, Print, SetAttribute};
 use crossterm::terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
 use ratatui::layout::Rect;
 
-use super::super::frame_encoder;
-use super::super::modes;
 use super::super::output::WriteOutcome;
 use super::super::questions::{Questions, WHERE_IS_THE_CURSOR};
 use super::super::widths::{KINDS, Widths};
+use super::super::{frame_encoder, modes};
 use super::kept_pictures::KeptPictures;
 use super::{Surface, TIMEOUT, Tty, size};
 use tau_view::frame::Frame;
