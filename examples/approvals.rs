@@ -10,12 +10,11 @@
 )]
 
 use serde_json::json;
-use tau::agent::AgentEvent;
 use tau::agent::api::CodingAgent;
-use tau::agent::catalogue;
 use tau::agent::protocol::approval::{ApprovalAnswer, ApprovalRequest, PermissionMode};
 use tau::agent::protocol::event::{QuestionEvent, RunEvent};
 use tau::agent::provider::scripted::{Scripted, calls, says};
+use tau::agent::{AgentEvent, catalogue};
 
 /// The user's decision at a prompt.
 fn decide(request: &ApprovalRequest) -> ApprovalAnswer {

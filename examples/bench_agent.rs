@@ -26,15 +26,14 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tau::agent::AgentEvent;
 use tau::agent::api::{Agent, CodingAgent};
-use tau::agent::catalogue;
 use tau::agent::protocol::event::{Delta, RunEvent};
 use tau::agent::protocol::message::StopReason;
 use tau::agent::protocol::model::Api;
 use tau::agent::provider::reader::AnswerReader;
 use tau::agent::provider::scripted::{Scripted, calls, says};
 use tau::agent::provider::{StreamEvent, wire_format};
+use tau::agent::{AgentEvent, catalogue};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -56,7 +55,7 @@ async fn main() -> Outcome<()> {
     let wanted = |part: &str| parts.is_empty() || parts.iter().any(|named| named == part);
     if wanted("decode") {
         for name in ["openai-completions", "openai-responses", "anthropic-messages", "google-generative-ai"] {
-            let rate = decoding(Api::named(name).ok_or("no such format")?)?;
+            let rate = decoding(Api::from_name(name).ok_or("no such format")?)?;
             row(&format!("decode {name}"), format!("{rate:.0} MB/s"));
         }
     }

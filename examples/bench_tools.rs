@@ -19,13 +19,11 @@ use tau::agent::permissions::{CallFacts, Options, Permissions, RuleInForce, Rule
 use tau::agent::protocol::approval::PermissionMode;
 use tau::agent::undo::scan::Scanner;
 use tau::tools::access::Access;
-use tau::tools::file_versions::FileVersions;
 use tau::tools::process::ChildEnv;
 use tau::tools::sandbox::support::Support;
 use tau::tools::sandbox::{SandboxLevel, SandboxPolicy};
 use tau::tools::scratch::Scratch;
-use tau::tools::{OutputLimits, ToolContext, ToolProgress, Toolbox};
-use tokio_util::sync::CancellationToken;
+use tau::tools::{ToolContext, Toolbox};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -67,22 +65,8 @@ struct Bench {
 
 impl Bench {
     fn new(folder: &Path) -> Outcome<Self> {
-        let context = ToolContext {
-            cwd: Arc::from(folder),
-            cancel: CancellationToken::new(),
-            progress: ToolProgress::none(),
-            file_versions: Arc::new(FileVersions::default()),
-            scratch: Arc::new(Scratch::new(folder)?),
-            env: Arc::new(ChildEnv::new(&[], &[], "bench")),
-            sandbox: Arc::default(),
-            files: Arc::new(tau::tools::access::AllFiles),
-            editor: None,
-            user: None,
-            jobs: None,
-            helpers: None,
-            limits: OutputLimits::default(),
-            default_timeout: None,
-        };
+        let env = Arc::new(ChildEnv::new(&[], &[], "bench"));
+        let context = ToolContext { env, ..ToolContext::new(folder, Arc::new(Scratch::new(folder)?)) };
         Ok(Bench { context, tools: Toolbox::all() })
     }
 

@@ -8,11 +8,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tau::agent::AgentEvent;
 use tau::agent::api::Agent;
-use tau::agent::catalogue;
 use tau::agent::protocol::event::TurnEvent;
 use tau::agent::provider::scripted::{Scripted, calls, says};
+use tau::agent::{AgentEvent, catalogue};
 use tau::tools::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
 /// What the model gives.

@@ -22,7 +22,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::time::timeout;
 
-use crate::support::program::bare;
+use crate::support::program::{bare, own_model};
 use crate::support::server::{Act, Server};
 use crate::time_limit::InTime;
 
@@ -48,10 +48,7 @@ impl Editor {
         let dir = tempfile::tempdir().unwrap();
         let server = Server::start(acts).await;
         let mut command = bare(dir.path());
-        command
-            .arg("acp")
-            .args(["--base-url", &server.url(), "--api-key", "x", "--model", "m"])
-            .args(arguments);
+        command.arg("acp").args(own_model(&server.url())).args(arguments);
         command.env("TAU_PERMISSION_MODE", "auto");
         // Its complaints are not read.
         command.stdin(Stdio::piped()).stderr(Stdio::null());

@@ -22,10 +22,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tau::agent::protocol::command::{
-    Queue, QueueChange, QueuedMessage, RunCommand, SessionChange, SettingsCommand,
+    Queue, QueueChange, QueuedMessage, RunCommand, SessionChange, SettingsCommand, ShellCommand,
 };
 use tau::agent::protocol::event::TurnEvent;
-use tau::agent::protocol::message::{Message, StopReason};
+use tau::agent::protocol::message::{Message, StopReason, ToolResultMessage};
 use tau::agent::provider::FailureKind;
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::{Content, Toolbox};
@@ -43,6 +43,24 @@ fn text(text: &str) -> Value {
 
 fn ms(ms: u64) -> Value {
     json!({ "ms": ms })
+}
+
+/// A command of the user, in a terminal of this size.
+fn bash_in(id: &str, command: &str, size: Option<(u16, u16)>) -> AgentCommand {
+    let (id, command) = (Some(id.into()), command.into());
+    ShellCommand::Bash { id, command, exclude_from_context: false, size, without_sandbox: false }.into()
+}
+
+/// The results of calls.
+fn tool_results(events: &[AgentEvent]) -> Vec<ToolResultMessage> {
+    let result = |event: &AgentEvent| match event {
+        AgentEvent::Turn(TurnEvent::MessageEnd { message }) => match message.as_ref() {
+            Message::ToolResult(result) => Some(result.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    events.iter().filter_map(result).collect()
 }
 
 /// Checks that a prompt `go` against scripts produces exactly these events.
@@ -126,21 +144,15 @@ async fn what_cannot_run_gets_a_result_that_says_why() {
 
 /// The results in events: id, whether it is an error, text.
 fn results(events: &[AgentEvent]) -> Vec<(String, bool, String)> {
-    let result = |event: &AgentEvent| match event {
-        AgentEvent::Turn(TurnEvent::MessageEnd { message }) => match message.as_ref() {
-            Message::ToolResult(result) => {
-                let texts = result.content.iter().map(|content| match content {
-                    Content::Text { text } => text.as_str(),
-                    Content::Image { .. } => "",
-                });
-                let reported = texts.collect::<Vec<_>>().join("\n");
-                Some((result.tool_call_id.clone(), result.is_error, reported))
-            }
-            _ => None,
-        },
-        _ => None,
+    let told = |result: ToolResultMessage| {
+        let texts = result.content.iter().map(|content| match content {
+            Content::Text { text } => text.as_str(),
+            Content::Image { .. } => "",
+        });
+        let reported = texts.collect::<Vec<_>>().join("\n");
+        (result.tool_call_id, result.is_error, reported)
     };
-    events.iter().filter_map(result).collect()
+    tool_results(events).into_iter().map(told).collect()
 }
 
 #[tokio::test]

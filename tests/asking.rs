@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use crate::approvals::terminal::{calling, play, saying};
-use crate::support::program::{bare, calls, run, says};
+use crate::support::program::{bare, body, calls, own_model, run, says};
 use crate::support::server::{Act, Server};
 use crate::time_limit::InTime;
 
@@ -25,7 +25,7 @@ fn acts() -> Vec<Act> {
 
 /// The last tool result in a request to the model.
 pub(crate) fn result_of(request: &str) -> String {
-    let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let body = body(request);
     let messages = body["messages"].as_array().unwrap();
     let result = messages.iter().rev().find(|message| message["role"] == "tool").expect("a tool result");
     result["content"].as_str().unwrap().to_owned()
@@ -41,7 +41,7 @@ async fn where_nobody_can_answer_the_model_is_told_at_once() {
     {
         let (dir, server) = (tempfile::tempdir().unwrap(), Server::start(acts()).await);
         let mut command = bare(dir.path());
-        command.args(["--base-url", &server.url(), "--api-key", "x", "--model", "m", "--mode", mode]);
+        command.args(own_model(&server.url())).args(["--mode", mode]);
         if input.is_none() {
             command.arg("go");
         }
@@ -57,7 +57,7 @@ async fn where_nobody_can_answer_the_model_is_told_at_once() {
 async fn over_rpc(commands: &[Value], answer: Option<Value>) -> String {
     let (dir, server) = (tempfile::tempdir().unwrap(), Server::start(acts()).await);
     let mut command = bare(dir.path());
-    command.args(["--mode", "rpc", "--base-url", &server.url(), "--api-key", "x", "--model", "m"]);
+    command.args(["--mode", "rpc"]).args(own_model(&server.url()));
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -191,7 +191,7 @@ async fn a_question_that_was_open_when_tau_ended_is_reported_as_interrupted() {
     let (dir, server) = (tempfile::tempdir().unwrap(), Server::start(vec![says("done")]).await);
     let file = interrupted_session(dir.path());
     let mut command = bare(dir.path());
-    command.args(["--base-url", &server.url(), "--api-key", "x", "--model", "m", "-p", "--session"]);
+    command.args(own_model(&server.url())).args(["-p", "--session"]);
     let ended = run(command.arg(&file).arg("and now?"), None).await;
     assert_eq!(ended.code, 0, "{ended:?}");
     let result = result_of(server.requests().last().unwrap());
@@ -208,7 +208,7 @@ struct Rpc {
 impl Rpc {
     fn start(dir: &Path, server: &Server, arguments: &[&str]) -> Self {
         let mut command = bare(dir);
-        command.args(["--mode", "rpc", "--base-url", &server.url(), "--api-key", "x", "--model", "m"]);
+        command.args(["--mode", "rpc"]).args(own_model(&server.url()));
         command.args(["--permission-mode", "auto"]).args(arguments);
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take().unwrap();
@@ -246,7 +246,7 @@ fn plan() -> Act {
 }
 
 fn tools_of(request: &str) -> Vec<String> {
-    let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let body = body(request);
     let tools = body["tools"].as_array().unwrap().iter();
     tools.map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect()
 }
@@ -342,18 +342,7 @@ async fn a_plan_is_rejected_changed_or_closed() {
 async fn without_anybody_who_can_accept_it_the_answer_is_the_plan() {
     let (dir, server) = (tempfile::tempdir().unwrap(), Server::start(vec![says("1. Do it")]).await);
     let mut command = bare(dir.path());
-    command.args([
-        "--base-url",
-        &server.url(),
-        "--api-key",
-        "x",
-        "--model",
-        "m",
-        "--permission-mode",
-        "plan",
-        "-p",
-        "go",
-    ]);
+    command.args(own_model(&server.url())).args(["--permission-mode", "plan", "-p", "go"]);
     let ended = run(&mut command, None).await;
     assert_eq!((ended.code, ended.out.trim()), (0, "1. Do it"), "{ended:?}");
     let request = server.requests().pop().unwrap();

@@ -30,7 +30,8 @@ fn definitions(text: &str) -> Vec<String> {
         let mut definition = String::new();
         for line in lines.by_ref() {
             let code = line.split(" //").next().unwrap_or_default();
-            if !code.trim_start().starts_with("//") && !code.trim().is_empty() {
+            let is_sent = !["//", "#[strum("].iter().any(|start| code.trim_start().starts_with(start));
+            if is_sent && !code.trim().is_empty() {
                 writeln!(definition, "{}", code.trim_end()).unwrap();
             }
             if line == "}" || !line.starts_with([' ', '#', '/']) && line.ends_with([';', '}']) {

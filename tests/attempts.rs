@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use crate::background_jobs::Home;
 use crate::support::processes::{gone, rare_sleep};
-use crate::support::program::{Ended, bare, calls_all, run, says_using};
+use crate::support::program::{Ended, bare, body, calls_all, run, says_using};
 use crate::support::server::{Act, Server};
 use crate::time_limit::{InTime, RunInTime};
 
 /// A server that acts by the model and the number of results in the request.
 async fn server(choose: impl Fn(&str, usize) -> Act + Send + Sync + 'static) -> Server {
     Server::choosing(move |_, request| {
-        let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+        let body = body(request);
         let results = body["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool");
         choose(body["model"].as_str().unwrap(), results.count())
     })

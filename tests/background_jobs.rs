@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::support::processes::{alive, gone, rare_sleep};
-use crate::support::program::{bare, calls, says};
+use crate::support::program::{bare, calls, own_model, says, text_of};
 use crate::support::server::{Act, Server};
 use crate::time_limit::{InTime, RunInTime, SOON};
 
@@ -30,7 +30,7 @@ impl Home {
 
     pub(crate) fn tau(&self, arguments: &[&str]) -> Command {
         let mut command = bare(self.dir.path());
-        command.args(["--base-url", &self.server.url(), "--api-key", "x", "--model", "m"]).args(arguments);
+        command.args(own_model(&self.server.url())).args(arguments);
         command.env("TAU_PERMISSION_MODE", "auto").current_dir(self.dir.path().join("work"));
         command
     }
@@ -52,14 +52,6 @@ impl Home {
     /// The text of the last message of a request.
     pub(crate) fn last(&self, request: usize) -> String {
         text_of(self.messages(request).last().unwrap())
-    }
-}
-
-/// The text of a message.
-pub(crate) fn text_of(message: &Value) -> String {
-    match &message["content"] {
-        Value::String(text) => text.clone(),
-        blocks => blocks[0]["text"].as_str().unwrap_or_default().to_owned(),
     }
 }
 

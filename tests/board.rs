@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::live::{command, other_terminal, texts, wait_for_state};
 use crate::screen::{Screen, TIMEOUT};
-use crate::support::program::{calls, says};
+use crate::support::program::{calls, models_file, says};
 use crate::support::server::{Act, Server};
 use crate::time_limit::{EndInTime, RunInTime};
 
@@ -30,11 +30,7 @@ pub fn server(acts: Vec<Act>) -> Server {
 
 /// Starts a session in the background that asks.
 pub fn begin(home: &Path, server: &Server, prompt: &str) -> String {
-    let models = format!(
-        "[vendors.own]\nbase_url = \"{}\"\napi = \"openai-completions\"\napi_key = \"x\"\n\
-         [[vendors.own.models]]\nid = \"m\"\n",
-        server.url()
-    );
+    let models = models_file(&server.url(), "");
     fs::create_dir_all(home.join("tau")).unwrap();
     fs::write(home.join("tau/models.toml"), models).unwrap();
     let mut begun = command(home, &["-b", "--model", "own/m", prompt]);

@@ -18,31 +18,25 @@ async fn of_an_answer_that_was_cut_and_sent_again_one_is_on_the_screen() {
     let whole = "The first half, the second half.";
     let server = Server::start(vec![cut(), cut(), says(whole), says("And more.")]).await;
     let connected = format!("--base-url {} --api-key x --model m", server.url());
-    tokio::task::spawn_blocking(move || {
-        let once = |screen: &Screen| {
-            screen.wait_until("one answer", |cells| {
-                let text = cells.contents();
-                text.contains(whole)
-                    && text.matches("first half").count() == 1
-                    && !text.contains("connection")
-            });
-        };
-        let screen = Screen::prepared("", &connected, 80, 24);
-        screen.type_keys("go\r");
-        once(&screen);
-        screen.type_keys("on\r");
-        screen.wait_for("And more.");
-        once(&screen);
-        screen.type_keys("/new\r");
-        screen.wait_until("an empty screen", |cells| !cells.contents().contains(whole));
-        screen.type_keys("/resume\r");
-        screen.wait_for("go");
-        screen.type_keys("\r");
-        screen.wait_for("And more.");
-        once(&screen);
-    })
-    .await
-    .unwrap();
+    let once = |screen: &Screen| {
+        screen.wait_until("one answer", |cells| {
+            let text = cells.contents();
+            text.contains(whole) && text.matches("first half").count() == 1 && !text.contains("connection")
+        });
+    };
+    let screen = Screen::prepared("", &connected, 80, 24);
+    screen.type_keys("go\r");
+    once(&screen);
+    screen.type_keys("on\r");
+    screen.wait_for("And more.");
+    once(&screen);
+    screen.type_keys("/new\r");
+    screen.wait_until("an empty screen", |cells| !cells.contents().contains(whole));
+    screen.type_keys("/resume\r");
+    screen.wait_for("go");
+    screen.type_keys("\r");
+    screen.wait_for("And more.");
+    once(&screen);
 }
 
 /// What stops a run says so, and compaction does not stop one.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::support::processes::{alive, gone, rare_sleep};
-use crate::support::program::{Ended, bare, calls_all, run, says_using};
+use crate::support::program::{Ended, bare, calls_all, run, says_using, text_of};
 use crate::support::server::{Act, Server};
 use crate::time_limit::{InTime, SOON};
 
@@ -56,14 +56,6 @@ impl Asked {
     fn tools(&self) -> Vec<String> {
         let tools = self.body["tools"].as_array().cloned().unwrap_or_default();
         tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect()
-    }
-}
-
-/// The text of a message.
-fn text_of(message: &Value) -> String {
-    match &message["content"] {
-        Value::String(text) => text.clone(),
-        blocks => blocks[0]["text"].as_str().unwrap_or_default().to_owned(),
     }
 }
 

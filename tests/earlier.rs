@@ -17,7 +17,7 @@ use tau::view::memo::{RowsKey, RowsVersion};
 
 use crate::harness::{Screen, assistant, call, frames, text, user};
 use crate::screen::Screen as Terminal;
-use crate::support::session_files::{HEADER, line};
+use crate::support::session_files::long_session;
 
 fn said(name: &str, range: std::ops::Range<usize>) -> Vec<Arc<Message>> {
     range.map(|at| Arc::new(user(&format!("{name} {at}")))).collect()
@@ -45,7 +45,7 @@ fn opened(messages: Vec<Arc<Message>>) -> Screen {
 }
 
 /// The number of requests for more since the last call.
-fn asked(screen: &mut Screen) -> usize {
+pub(crate) fn asked(screen: &mut Screen) -> usize {
     let is_page = |effect: &Effect| {
         matches!(
             effect,
@@ -270,14 +270,8 @@ fn the_first_message_of_a_large_session_is_reached_in_a_terminal() {
     const FIND: &str = "\x06";
     const PREVIOUS_PROMPT: &str = "\x1b[1;5A";
     let dir = tempfile::tempdir().unwrap();
-    let mut lines = vec![HEADER.replace("/srv/web", dir.path().to_str().unwrap())];
-    for at in 0..140 {
-        let parent = (at > 0).then(|| format!("m{}", at - 1));
-        let text = format!("message number {at}.\n{}", "word ".repeat(10_000));
-        lines.push(line(&format!("m{at}"), parent.as_deref(), &text));
-    }
     let path = dir.path().join("large.jsonl");
-    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    std::fs::write(&path, long_session(dir.path())).unwrap();
     assert!(std::fs::metadata(&path).unwrap().len() > 6 << 20);
     for home in [false, true] {
         let screen = Terminal::start(&["--session", path.to_str().unwrap()], 80, 24);

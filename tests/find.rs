@@ -4,15 +4,13 @@
 use std::sync::Arc;
 
 use ratatui::style::Style;
-use tau::agent::AgentCommand;
-use tau::agent::protocol::command::TaskCommand;
 use tau::agent::protocol::event::{SessionEvent, ShellEvent, TaskEvent};
 use tau::agent::protocol::message::Message;
-use tau::agent::protocol::query::{HistoryPage, Query, QueryAnswer};
-use tau::app::Effect;
+use tau::agent::protocol::query::{HistoryPage, QueryAnswer};
 use tau::app::geometry::ScrollPosition;
 use tau::view::theme::{Theme, ThemeToken};
 
+use crate::earlier::asked;
 use crate::harness::{Screen, text, user};
 
 fn said(words: &[String]) -> Vec<Arc<Message>> {
@@ -108,20 +106,6 @@ fn what_is_typed_never_reaches_the_message() {
     screen.keys("draft<ctrl+f>pear<enter>xyz<esc>");
     let shown = shown(&mut screen);
     assert!(shown.contains("> draft") && !shown.contains("xyz"), "{shown}");
-}
-
-/// The number of requests for earlier messages.
-fn asked(screen: &mut Screen) -> usize {
-    let is_page = |effect: &Effect| {
-        matches!(
-            effect,
-            Effect::Agent(AgentCommand::Task(TaskCommand::Query {
-                ticket: 0,
-                query: Query::HistoryPage { .. }
-            }))
-        )
-    };
-    screen.take_effects().into_iter().filter(is_page).count()
 }
 
 fn page(screen: &mut Screen, words: &[&str], left: Option<u64>) {

@@ -269,12 +269,7 @@ fn a_shell_command_shows_its_output_and_its_end() {
         command: "make".into(),
         output: "red\n".into(),
         exit_code: Some(2),
-        cancelled: false,
-        truncated: false,
-        full_output_path: None,
-        exclude_from_context: false,
-        blocked: None,
-        timestamp: 0,
+        ..BashExecution::default()
     };
     screen.agent(ShellEvent::BashEnd { id, message });
     let shown = text(&screen.draw());

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::approvals::terminal::play;
 use crate::background_jobs::wire::Client;
-use crate::background_jobs::{Home, bash, text_of};
-use crate::support::program::{Ended, bare, run, says};
+use crate::background_jobs::{Home, bash};
+use crate::support::program::{Ended, bare, run, says, text_of};
 use crate::support::server::{Act, answer};
 use crate::time_limit::InTime;
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::screen::Screen;
-use crate::support::program::{bare, calls, run, says};
+use crate::support::program::{bare, calls, own_model, run, says};
 use crate::support::server::Server;
 use crate::time_limit::{JoinInTime, SOON};
 
@@ -40,7 +40,7 @@ async fn told(flags: &[&str], rest: &[(&str, Value)]) -> (tempfile::TempDir, Pat
     std::fs::write(work.join("src/a"), "mine\n").unwrap();
     let moved = move_away(&work);
     let mut command = bare(home.path());
-    command.current_dir(&work).args(["-p", "--base-url", &server.url(), "--api-key", "x", "--model", "m"]);
+    command.current_dir(&work).args(["-p"]).args(own_model(&server.url()));
     let ended = run(command.args(flags).arg("carry on, please"), None).await;
     moved.join_in_time("the move");
     assert!(ended.out.contains("done"), "{ended:?}");
@@ -109,23 +109,19 @@ async fn commands_are_judged_where_they_run() {
 async fn a_command_of_the_user_runs_above_and_the_screen_says_so() {
     let server = Server::start(vec![says("hello")]).await;
     let url = server.url();
-    tokio::task::spawn_blocking(move || {
-        let script = format!(
-            "git init -q main && git -C main -c user.name=x -c user.email=x@x commit -q --allow-empty -m one && \
-             git -C main worktree add -q ../tree && cd tree && \
-             \"$TAU_BIN\" --base-url {url} --api-key x --model m"
-        );
-        let screen = Screen::program(Path::new("/bin/bash"), &["-c", &script], 100, 30);
-        screen.wait_for("ask for something");
-        screen.type_keys("!git -C ../main worktree remove --force ../tree; echo 'rem''oved'\r");
-        screen.wait_for("removed");
-        screen.type_keys("!echo in $(basename $PWD)\r");
-        screen.wait_for("in work");
-        screen.wait_for("no longer exists");
-        screen.type_keys("hi\r");
-        screen.wait_for("hello");
-        assert!(!screen.home().join("work/tree").exists(), "{}", screen.text());
-    })
-    .await
-    .unwrap();
+    let script = format!(
+        "git init -q main && git -C main -c user.name=x -c user.email=x@x commit -q --allow-empty -m one && \
+         git -C main worktree add -q ../tree && cd tree && \
+         \"$TAU_BIN\" --base-url {url} --api-key x --model m"
+    );
+    let screen = Screen::program(Path::new("/bin/bash"), &["-c", &script], 100, 30);
+    screen.wait_for("ask for something");
+    screen.type_keys("!git -C ../main worktree remove --force ../tree; echo 'rem''oved'\r");
+    screen.wait_for("removed");
+    screen.type_keys("!echo in $(basename $PWD)\r");
+    screen.wait_for("in work");
+    screen.wait_for("no longer exists");
+    screen.type_keys("hi\r");
+    screen.wait_for("hello");
+    assert!(!screen.home().join("work/tree").exists(), "{}", screen.text());
 }

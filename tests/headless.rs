@@ -28,7 +28,7 @@ use serde_json::Value;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::support::program::{Ended, bare, calls, run, says, stalls};
+use crate::support::program::{Ended, bare, calls, own_model, run, says, stalls};
 use crate::support::server::{Act, Server, stream};
 use crate::time_limit::InTime;
 
@@ -46,7 +46,7 @@ impl Place {
     /// The program with the server as its provider.
     fn tau(&self, arguments: &[&str]) -> Command {
         let mut command = bare(self.dir.path());
-        command.args(["--base-url", &self.server.url(), "--api-key", "x", "--model", "m"]).args(arguments);
+        command.args(own_model(&self.server.url())).args(arguments);
         command
     }
 }

@@ -32,17 +32,7 @@ fn writes(screen: &mut Screen, delta: &str) {
 }
 
 fn ends(screen: &mut Screen) {
-    let message = BashExecution {
-        command: "x".into(),
-        output: String::new(),
-        exit_code: Some(0),
-        cancelled: false,
-        truncated: false,
-        full_output_path: None,
-        exclude_from_context: false,
-        blocked: None,
-        timestamp: 0,
-    };
+    let message = BashExecution { command: "x".into(), exit_code: Some(0), ..BashExecution::default() };
     screen.agent(ShellEvent::BashEnd { id: Some(ID.into()), message });
 }
 

@@ -389,17 +389,7 @@ fn output(text: String) -> ToolOutput {
 }
 
 fn execution(output: String) -> BashExecution {
-    BashExecution {
-        command: "x".into(),
-        output,
-        exit_code: Some(1),
-        cancelled: false,
-        truncated: false,
-        full_output_path: None,
-        exclude_from_context: false,
-        blocked: None,
-        timestamp: 0,
-    }
+    BashExecution { command: "x".into(), output, exit_code: Some(1), ..BashExecution::default() }
 }
 
 fn steps(plain: usize) -> usize {

@@ -12,8 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tau::agent::api::Hooks;
-use tau::agent::api::{Agent, AgentBuilder, AgentError, CodingAgent, KeyFn};
+use tau::agent::api::{Agent, AgentBuilder, AgentError, CodingAgent, Hooks, KeyFn};
 use tau::agent::protocol::attachment::Attachment;
 use tau::agent::protocol::command::{Queue, QueueCommand};
 use tau::agent::protocol::event::{AgentEvent, QuestionEvent, QueueEvent, ShellEvent, TaskEvent};
@@ -187,16 +186,8 @@ async fn budgets_reach_the_wire() {
         let Value::Object(quirks) = quirks else { panic!() };
         let model = Model { api, reasoning: true, max_tokens: 64_000, quirks, ..Model::clone(&model("m")) };
         let request = ModelRequest {
-            model: Arc::new(model),
-            key: None,
-            system: "".into(),
-            messages: vec![user_message("hi")],
-            tools: Arc::new([]),
             thinking: ThinkingLevel::High,
-            max_tokens: None,
-            temperature: None,
-            session_id: String::new(),
-            join_deltas: false,
+            ..ModelRequest::new(Arc::new(model), vec![user_message("hi")])
         };
         let body = tau::agent::provider::wire_format(api).unwrap().encode(&request).unwrap().body;
         assert_eq!(body.pointer(place), Some(&json!(7_777)), "{body}");

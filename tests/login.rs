@@ -5,16 +5,15 @@ mod server;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpStream;
-use tokio::process::{Child, Command};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
 
 use self::server::{Manner, Server};
 use crate::screen::Screen as Terminal;
+use crate::support::login::{Login, all_text, fetch};
 use crate::support::program::{Ended, bare, run};
 use crate::time_limit::InTime;
 
@@ -52,66 +51,6 @@ async fn ended(place: &Path, arguments: &[&str]) -> Ended {
     run(&mut tau(place, arguments), None).await
 }
 
-/// The answer to a GET: its status, its `location` and its body.
-async fn fetch(url: &str) -> (u16, Option<String>, String) {
-    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
-    let mut stream = TcpStream::connect(host).in_time("a connection").await.unwrap();
-    let request = format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).in_time("an answer").await.unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    let location = head.lines().find_map(|line| line.strip_prefix("location: ")).map(str::to_owned);
-    (status, location, body.to_owned())
-}
-
-/// A `tau login` that waits, the address it printed, and what it says later.
-struct Login {
-    child: Child,
-    page: String,
-    said: tokio::task::JoinHandle<String>,
-}
-
-impl Login {
-    async fn start(command: &mut Command) -> Self {
-        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let page = loop {
-            let line = lines.next_line().in_time("the address").await.unwrap();
-            let line = line.expect("it has ended without an address");
-            if line.starts_with("http") {
-                break line;
-            }
-        };
-        let said = tokio::spawn(async move {
-            let mut said = String::new();
-            while let Ok(Some(line)) = lines.next_line().await {
-                said += &(line + "\n");
-            }
-            said
-        });
-        Login { child, page, said }
-    }
-
-    /// The address to which the authorization server sends the browser.
-    async fn target(&self) -> String {
-        let (status, target, body) = fetch(&self.page).await;
-        assert_eq!(status, 303, "{} {body}", self.page);
-        target.unwrap()
-    }
-
-    async fn end(self) -> Ended {
-        let output = self.child.wait_with_output().in_time("the end of the login").await.unwrap();
-        let out = self.said.in_time("the output").await.unwrap();
-        Ended {
-            code: output.status.code().unwrap(),
-            out,
-            err: String::from_utf8_lossy(&output.stderr).into(),
-        }
-    }
-}
-
 /// Logs in with a code for any device.
 async fn log_in(place: &Path, name: &str) {
     let ended = ended(place, &["login", name, "--device", "--no-browser"]).await;
@@ -130,20 +69,6 @@ fn expire(place: &Path, provider: &str) {
     let mut all: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     all[provider]["expires"] = json!(1000);
     std::fs::write(&file, all.to_string()).unwrap();
-}
-
-/// Every file below a folder but `auth.json`, as text.
-fn all_text(folder: &Path) -> String {
-    let mut text = String::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            text += &all_text(&path);
-        } else if path.file_name().unwrap() != "auth.json" {
-            text += &String::from_utf8_lossy(&std::fs::read(path).unwrap());
-        }
-    }
-    text
 }
 
 /// A prompt that is answered.
@@ -432,7 +357,14 @@ async fn tokens_are_nowhere_but_in_their_file() {
     let mut command = tau(place.path(), &["-p", "--model", "kimi-coding/k3", "hello"]);
     let refused = run(command.env("TAU_LOG", "trace"), None).await;
     assert_ne!(refused.code, 0);
-    let text = format!("{}{}{}{}{}", end.out, end.err, refused.out, refused.err, all_text(place.path()));
+    let text = format!(
+        "{}{}{}{}{}",
+        end.out,
+        end.err,
+        refused.out,
+        refused.err,
+        all_text(place.path(), "auth.json")
+    );
     for secret in
         ["access-token-", "refresh-token-", "copilot-token-", "gho-the-github-token", "the-device-code"]
     {
@@ -467,27 +399,23 @@ async fn a_login_on_the_screen() {
     let server = Server::start(Manner { polls, ..Manner::default() }).await;
     let place = home(&server);
     let models = std::fs::read_to_string(place.path().join("config/models.toml")).unwrap();
-    tokio::task::spawn_blocking(move || {
-        let script = format!(
-            "mkdir -p \"$TAU_HOME\"; cat >\"$TAU_HOME/models.toml\" <<'E'\n{models}\nE\nexport BROWSER=true"
-        );
-        let screen = Terminal::prepared(&script, "", 100, 30);
-        screen.type_keys("/login kimi\r");
-        screen.wait_for("WXYZ-5678");
-        screen.wait_for("Log in to Kimi Code");
-        screen.wait_for("logged in to Kimi Code");
-        let auth = std::fs::read_to_string(screen.tau_home().join("auth.json")).unwrap();
-        assert!(auth.contains("\"kimi-coding\"") && auth.contains("\"oauth\""), "{auth}");
-        // Escape ends a login that waits.
-        screen.type_keys("/login chatgpt\r");
-        screen.wait_for("Your browser opens this page");
-        screen.type_keys("\x1b");
-        screen.wait_until("no login", |cells| !cells.contents().contains("Log in to ChatGPT"));
-        screen.type_keys("hello\r");
-        screen.wait_for("Hello from the plan.");
-    })
-    .await
-    .unwrap();
+    let script = format!(
+        "mkdir -p \"$TAU_HOME\"; cat >\"$TAU_HOME/models.toml\" <<'E'\n{models}\nE\nexport BROWSER=true"
+    );
+    let screen = Terminal::prepared(&script, "", 100, 30);
+    screen.type_keys("/login kimi\r");
+    screen.wait_for("WXYZ-5678");
+    screen.wait_for("Log in to Kimi Code");
+    screen.wait_for("logged in to Kimi Code");
+    let auth = std::fs::read_to_string(screen.tau_home().join("auth.json")).unwrap();
+    assert!(auth.contains("\"kimi-coding\"") && auth.contains("\"oauth\""), "{auth}");
+    // Escape ends a login that waits.
+    screen.type_keys("/login chatgpt\r");
+    screen.wait_for("Your browser opens this page");
+    screen.type_keys("\x1b");
+    screen.wait_until("no login", |cells| !cells.contents().contains("Log in to ChatGPT"));
+    screen.type_keys("hello\r");
+    screen.wait_for("Hello from the plan.");
     none_wrong(&server);
 }
 
@@ -506,32 +434,27 @@ async fn limits_of_the_plan_are_shown() {
     let server = Server::start(Manner { limits, ..Manner::default() }).await;
     server.known().access = vec!["sk-ant-oat01-of-the-environment".to_owned()];
     let (url, service) = (server.url(), server.clone());
-    tokio::task::spawn_blocking(move || {
-        // The token of `claude setup-token`, where no key is set.
-        let script = format!(
-            "export ANTHROPIC_BASE_URL={url} CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-of-the-environment"
-        );
-        let screen = Terminal::prepared(&script, "--model anthropic/claude-haiku-4-5", 120, 30);
-        screen.type_keys("hello\r");
-        screen.wait_for("Hello from the plan.");
-        screen.wait_for("plan 42% (5h)");
-        screen.type_keys("/usage\r");
-        screen.wait_for("plan: 5h 42% used, resets in 2h0");
-        screen.wait_for("week 13% used");
-        // A refusal tells them too.
-        let refusal = json!({"type": "error", "error": {"type": "rate_limit_error", "message": "too much"}});
-        service.known().manner.service = Some((429, refusal));
-        service.known().manner.limits[0].1 = "1.0".to_owned();
-        screen.type_keys("again\r");
-        screen.wait_for("plan 100% (5h)");
-        screen.type_keys("\x1b");
-        screen.wait_for("stopped");
-        // Another provider has other limits.
-        screen.type_keys("/model demo\r");
-        screen.wait_until("no plan", |cells| !cells.contents().contains("(5h)"));
-    })
-    .await
-    .unwrap();
+    // The token of `claude setup-token`, where no key is set.
+    let script =
+        format!("export ANTHROPIC_BASE_URL={url} CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-of-the-environment");
+    let screen = Terminal::prepared(&script, "--model anthropic/claude-haiku-4-5", 120, 30);
+    screen.type_keys("hello\r");
+    screen.wait_for("Hello from the plan.");
+    screen.wait_for("plan 42% (5h)");
+    screen.type_keys("/usage\r");
+    screen.wait_for("plan: 5h 42% used, resets in 2h0");
+    screen.wait_for("week 13% used");
+    // A refusal tells them too.
+    let refusal = json!({"type": "error", "error": {"type": "rate_limit_error", "message": "too much"}});
+    service.known().manner.service = Some((429, refusal));
+    service.known().manner.limits[0].1 = "1.0".to_owned();
+    screen.type_keys("again\r");
+    screen.wait_for("plan 100% (5h)");
+    screen.type_keys("\x1b");
+    screen.wait_for("stopped");
+    // Another provider has other limits.
+    screen.type_keys("/model demo\r");
+    screen.wait_until("no plan", |cells| !cells.contents().contains("(5h)"));
     assert!(server.last().headers["anthropic-beta"].contains("oauth-2025-04-20"));
 }
 

@@ -18,7 +18,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use crate::screen::Screen;
-use crate::support::program::{Ended, bare, calls, run, says};
+use crate::support::program::{
+    Ended, bare, calls, last_result, models_file, offered_tools, own_model, run, says,
+};
 use crate::support::server::{Act, Server};
 use crate::time_limit::InTime;
 
@@ -56,7 +58,7 @@ async fn answered_by_a_line(place: &Path, config: &str, model: &Server, mut answ
     std::fs::write(folder.join("config.toml"), config).unwrap();
     let mut command = bare(place);
     command.env("TAU_HOME", &folder).env("TAU_PERMISSION_MODE", "auto").stdin(Stdio::piped());
-    command.args(["--base-url", &model.url(), "--api-key", "x", "--model", "m", "--json"]);
+    command.args(own_model(&model.url())).args(["--json"]);
     let mut child = command.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -76,19 +78,6 @@ async fn answered_by_a_line(place: &Path, config: &str, model: &Server, mut answ
     child.wait().in_time("the end").await.unwrap();
 }
 
-/// The names of the tools in a request.
-fn tools(request: &Value) -> Vec<&str> {
-    let tools = request["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
-    tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).collect()
-}
-
-/// The result of the call in the last request.
-fn result(requests: &[Value]) -> String {
-    let messages = requests.last().and_then(|request| request["messages"].as_array()).unwrap();
-    let result = messages.iter().rfind(|message| message["role"] == "tool").expect("a result");
-    result["content"].as_str().map_or_else(|| result["content"].to_string(), str::to_owned)
-}
-
 /// The result of one call to a tool of a server called `demo`.
 async fn called(manner: &str, tool: &str, text: &str) -> String {
     called_of(&server::config("demo", manner, ""), &format!("mcp__demo__{tool}"), &json!({"text": text}))
@@ -99,7 +88,7 @@ async fn called(manner: &str, tool: &str, text: &str) -> String {
 async fn called_of(config: &str, tool: &str, arguments: &Value) -> String {
     let (ended, requests) = printed(config, vec![calls(tool, arguments), says("Finished.")], &[]).await;
     assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
-    result(&requests)
+    last_result(&requests)
 }
 
 /// A screen with a server called `demo` that offers prompts and resources, and asks.
@@ -125,7 +114,7 @@ async fn the_tools_of_a_server_are_offered_and_called() {
     let acts = vec![calls("mcp__demo__echo", &json!({"text": "hello"})), says("Finished.")];
     let (ended, requests) = printed(&config, acts, &[]).await;
     assert_eq!((ended.code, ended.out.trim()), (0, "Finished."), "{}", ended.err);
-    let names = tools(&requests[0]);
+    let names = offered_tools(&requests[0]);
     assert_eq!(names[..6], ["read", "bash", "jobs", "edit", "write", "ask_user"]);
     assert!(names.contains(&"mcp__demo__echo"), "{names:?}");
     let mut sorted = names[6..].to_vec();
@@ -135,7 +124,7 @@ async fn the_tools_of_a_server_are_offered_and_called() {
     let echo = echo.iter().find(|tool| tool["function"]["name"] == "mcp__demo__echo").unwrap();
     let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
     assert_eq!(echo["function"]["parameters"], schema, "references are replaced");
-    assert_eq!(result(&requests), "usual said: hello");
+    assert_eq!(last_result(&requests), "usual said: hello");
     assert_eq!(requests[0]["tools"], requests[1]["tools"], "what is sent begins the same");
 }
 
@@ -154,13 +143,13 @@ async fn one_odd_tool_does_not_take_the_others() {
     let config = server::config("demo", "odd", "");
     let acts = vec![calls("mcp__demo__strange", &json!({"text": "x"})), says("Finished.")];
     let (ended, requests) = printed(&config, acts, &[]).await;
-    let names = tools(&requests[0]);
+    let names = offered_tools(&requests[0]);
     for (name, offered) in
         [("echo", true), ("no_schema", true), ("twice", true), ("bent", false), ("strange", true)]
     {
         assert_eq!(names.contains(&format!("mcp__demo__{name}").as_str()), offered, "{name}: {names:?}");
     }
-    let told = result(&requests);
+    let told = last_result(&requests);
     assert!(told.contains("readable") && told.contains("to its end"), "{told}");
     assert!(told.contains("[content of kind \"hologram\" that cannot be read]"), "{told}");
     assert!(told.contains("[content of kind \"image\" that cannot be read]"), "{told}");
@@ -213,10 +202,7 @@ async fn a_model_that_sees_gets_pictures() {
 
 /// `models.toml` with a model that accepts images.
 fn vision(url: &str) -> String {
-    format!(
-        "[vendors.own]\nbase_url = \"{url}\"\napi = \"openai-completions\"\napi_key = \"x\"\n\
-         [[vendors.own.models]]\nid = \"m\"\ninput = [\"text\", \"image\"]\n"
-    )
+    models_file(url, "input = [\"text\", \"image\"]\n")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -229,7 +215,7 @@ async fn a_server_that_ended_is_started_again() {
     ];
     let (ended, requests) = printed(&config, acts, &[]).await;
     assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
-    assert_eq!(result(&requests), "usual said: again");
+    assert_eq!(last_result(&requests), "usual said: again");
     assert!(ended.err.contains("MCP server demo has ended: "), "{}", ended.err);
 }
 
@@ -245,8 +231,8 @@ async fn servers_that_cannot_be_used_do_not_keep_tau_from_working() {
         let acts = vec![calls("mcp__other__echo", &json!({"text": "hi"})), says("Finished.")];
         let (ended, requests) = printed(&config, acts, &[]).await;
         assert_eq!((ended.code, ended.out.trim()), (0, "Finished."), "{manner}: {}", ended.err);
-        assert_eq!(result(&requests), "usual said: hi", "{manner}");
-        assert!(!tools(&requests[0]).iter().any(|name| name.contains("demo")), "{manner}");
+        assert_eq!(last_result(&requests), "usual said: hi", "{manner}");
+        assert!(!offered_tools(&requests[0]).iter().any(|name| name.contains("demo")), "{manner}");
         let notice = ended.err.lines().find(|line| line.contains("MCP server demo cannot be used: "));
         assert!(notice.is_some_and(|notice| notice.contains(why)), "{manner}: {}", ended.err);
         assert!(manner != "dies" || ended.err.contains("no database at /srv/db"), "{}", ended.err);
@@ -299,8 +285,9 @@ async fn a_server_gets_no_keys_but_what_it_is_given() {
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_and_flags_say_which_tools_are_offered() {
     let config = server::config("demo", "usual", "allow_tools = [\"e*\", \"steps\"]\ndeny_tools = [\"env\"]");
-    let offered =
-        |requests: &[Value]| -> Vec<String> { tools(&requests[0]).into_iter().map(str::to_owned).collect() };
+    let offered = |requests: &[Value]| -> Vec<String> {
+        offered_tools(&requests[0]).into_iter().map(str::to_owned).collect()
+    };
     let (_, requests) = printed(&config, vec![says("Finished.")], &[]).await;
     assert_eq!(offered(&requests)[6..], ["mcp__demo__echo", "mcp__demo__steps"]);
     let (_, requests) = printed(&config, vec![says("Finished.")], &["--tools", "read"]).await;
@@ -317,7 +304,7 @@ async fn rules_hold_for_the_tools_of_servers() {
     let config = server::config("demo", "usual", "") + rules;
     let acts = vec![calls("mcp__demo__echo", &json!({"text": "hi"})), says("Finished.")];
     let (_, requests) = printed(&config, acts, &[]).await;
-    let denied = result(&requests);
+    let denied = last_result(&requests);
     assert!(denied.contains("denied") && denied.contains("mcp__demo__e*"), "{denied}");
 }
 
@@ -331,7 +318,7 @@ async fn a_server_that_floods_is_still_of_use() {
         says("Finished."),
     ];
     let (_, requests) = printed(&config, acts, &[]).await;
-    assert_eq!(result(&requests), "floods said: hello");
+    assert_eq!(last_result(&requests), "floods said: hello");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -346,9 +333,10 @@ async fn tools_that_change_are_offered_from_the_next_turn_on() {
     let (ended, requests) = printed(&config, acts, &[]).await;
     assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
     assert!(
-        !tools(&requests[0]).contains(&"mcp__demo__new") && tools(&requests[2]).contains(&"mcp__demo__new")
+        !offered_tools(&requests[0]).contains(&"mcp__demo__new")
+            && offered_tools(&requests[2]).contains(&"mcp__demo__new")
     );
-    assert_eq!(result(&requests), "changes said: hello");
+    assert_eq!(last_result(&requests), "changes said: hello");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -17,6 +17,7 @@ use tau::view::theme::{Theme, ThemeToken};
 
 use crate::harness::{Screen, assistant, call, frame, frames, text};
 use crate::screen::Screen as Terminal;
+use crate::support::program::own_model;
 use crate::support::server::{Act, Server, stream};
 
 const SCRIPT: &str = "set -euo pipefail\nfor name in one two; do\n  echo \"$name\" | tee -a log.txt\ndone\n";
@@ -138,14 +139,9 @@ fn of_a_long_command_eight_rows_are_shown_and_all_with_a_key() {
     has(&mut screen, &["$ echo line-1 ", "  echo line-7\n  ⋯ 23 hidden lines · ctrl+o to expand\n"]);
     let message = BashExecution {
         command,
-        output: String::new(),
         exit_code: Some(3),
-        cancelled: false,
-        truncated: false,
-        full_output_path: None,
-        exclude_from_context: false,
-        blocked: None,
         timestamp: screen.at + 4_200,
+        ..BashExecution::default()
     };
     screen.agent(ShellEvent::BashEnd { id: Some("user-3".into()), message });
     has(&mut screen, &["4.2s ✗ exit 3\n"]);
@@ -333,47 +329,39 @@ async fn a_command_is_readable_in_a_terminal_while_it_arrives_and_after() {
     let end = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n";
     let acts = vec![Act::Stall(stream(&head))];
     let server = Server::start(acts).await;
-    let args = ["--base-url", &server.url(), "--api-key", "x", "--model", "m"].map(str::to_owned);
-    tokio::task::spawn_blocking(move || {
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        let screen = Terminal::start(&args, 80, 24);
-        screen.wait_for("ask for something");
-        screen.type_keys("go\r");
-        screen.wait_until("the command so far", |cells| {
-            cells.contents().contains("$ set -e") && cells.contents().contains("echo half")
-        });
-    })
-    .await
-    .unwrap();
+    let args = own_model(&server.url()).map(str::to_owned);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let screen = Terminal::start(&args, 80, 24);
+    screen.wait_for("ask for something");
+    screen.type_keys("go\r");
+    screen.wait_until("the command so far", |cells| {
+        cells.contents().contains("$ set -e") && cells.contents().contains("echo half")
+    });
     let done = "data: {\"choices\":[{\"delta\":{\"content\":\"Finished.\"}}]}\n\ndata: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":900,\"completion_tokens\":30}}\n\ndata: [DONE]\n\n";
     let acts = vec![Act::Send(stream(&(head + &rest + end))), Act::Send(stream(done))];
     let server = Server::start(acts).await;
-    let args = ["--base-url", &server.url(), "--api-key", "x", "--model", "m"].map(str::to_owned);
-    tokio::task::spawn_blocking(move || {
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        let screen = Terminal::start(&args, 80, 40);
-        screen.wait_for("ask for something");
-        screen.type_keys("go\r");
-        screen.wait_for("Finished.");
-        screen.wait_for("↑900 ↓30");
-        let shown = screen.text();
-        for words in ["$ set -e", "echo half-way", "echo step-5", "⋯ 7 hidden lines", "\n│ step-12"] {
-            assert!(shown.contains(words), "no {words:?} in\n{shown}");
-        }
-        assert!(!shown.contains("echo step-6") && shown.contains("⋯ 6 hidden lines"), "{shown}");
-        screen.type_keys("\x0f");
-        screen.wait_until("everything", |cells| {
-            let shown = cells.contents();
-            let first = shown.lines().any(|line| line.trim_end() == "│ step-1");
-            first && shown.contains("echo step-12") && !shown.contains("hidden")
-        });
-        // A user command: the same, as typed.
-        screen.type_keys("\x0f!for n in 1 2; do\x0aecho $n-user\x0adone\r");
-        screen.wait_for("2-user");
-        screen.wait_for("$ for n in 1 2; do");
-    })
-    .await
-    .unwrap();
+    let args = own_model(&server.url()).map(str::to_owned);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let screen = Terminal::start(&args, 80, 40);
+    screen.wait_for("ask for something");
+    screen.type_keys("go\r");
+    screen.wait_for("Finished.");
+    screen.wait_for("↑900 ↓30");
+    let shown = screen.text();
+    for words in ["$ set -e", "echo half-way", "echo step-5", "⋯ 7 hidden lines", "\n│ step-12"] {
+        assert!(shown.contains(words), "no {words:?} in\n{shown}");
+    }
+    assert!(!shown.contains("echo step-6") && shown.contains("⋯ 6 hidden lines"), "{shown}");
+    screen.type_keys("\x0f");
+    screen.wait_until("everything", |cells| {
+        let shown = cells.contents();
+        let first = shown.lines().any(|line| line.trim_end() == "│ step-1");
+        first && shown.contains("echo step-12") && !shown.contains("hidden")
+    });
+    // A user command: the same, as typed.
+    screen.type_keys("\x0f!for n in 1 2; do\x0aecho $n-user\x0adone\r");
+    screen.wait_for("2-user");
+    screen.wait_for("$ for n in 1 2; do");
 }
 
 #[test]
@@ -491,32 +479,27 @@ async fn a_key_turns_diffs_and_prose_has_a_width_in_a_terminal() {
     );
     let server = Server::start(vec![Act::Send(stream(&call)), Act::Send(stream(&done))]).await;
     let url = server.url();
-    tokio::task::spawn_blocking(move || {
-        let script = format!(
-            "mkdir -p \"$TAU_HOME\"; echo 'stale line' > a.txt; echo 'prose_width = 60' > \"$TAU_HOME/config.toml\"; \
-             exec \"$TAU_BIN\" --base-url {url} --api-key x --model m"
-        );
-        let screen = Terminal::program(std::path::Path::new("/bin/sh"), &["-c", &script], 160, 40);
-        screen.wait_for("ask for something");
-        screen.type_keys("go\r");
-        screen.wait_for("Finished.");
-        let shown = screen.text();
-        let widest =
-            shown.lines().filter(|line| line.contains("word")).map(|line| line.trim_end().len()).max();
-        assert!(widest.is_some_and(|widest| (50..=62).contains(&widest)), "{widest:?} in\n{shown}");
-        // At 160 columns the new line is on the right.
-        let column = |cells: &vt100::Screen| {
-            let text = cells.contents();
-            text.lines().find_map(|line| line.find("fresh line"))
-        };
-        screen.wait_until("two columns", |cells| column(cells).is_some_and(|at| at > 80));
-        screen.type_keys("\x1bs");
-        screen.wait_until("one column", |cells| column(cells).is_some_and(|at| at < 40));
-        screen.type_keys("\x1bs");
-        screen.wait_until("two columns", |cells| column(cells).is_some_and(|at| at > 80));
-    })
-    .await
-    .unwrap();
+    let script = format!(
+        "mkdir -p \"$TAU_HOME\"; echo 'stale line' > a.txt; echo 'prose_width = 60' > \"$TAU_HOME/config.toml\"; \
+         exec \"$TAU_BIN\" --base-url {url} --api-key x --model m"
+    );
+    let screen = Terminal::program(std::path::Path::new("/bin/sh"), &["-c", &script], 160, 40);
+    screen.wait_for("ask for something");
+    screen.type_keys("go\r");
+    screen.wait_for("Finished.");
+    let shown = screen.text();
+    let widest = shown.lines().filter(|line| line.contains("word")).map(|line| line.trim_end().len()).max();
+    assert!(widest.is_some_and(|widest| (50..=62).contains(&widest)), "{widest:?} in\n{shown}");
+    // At 160 columns the new line is on the right.
+    let column = |cells: &vt100::Screen| {
+        let text = cells.contents();
+        text.lines().find_map(|line| line.find("fresh line"))
+    };
+    screen.wait_until("two columns", |cells| column(cells).is_some_and(|at| at > 80));
+    screen.type_keys("\x1bs");
+    screen.wait_until("one column", |cells| column(cells).is_some_and(|at| at < 40));
+    screen.type_keys("\x1bs");
+    screen.wait_until("two columns", |cells| column(cells).is_some_and(|at| at > 80));
 }
 
 /// A failed command shows the lines that say what failed, with blank ones squeezed; also in a session that

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use crate::screen::Screen;
-use crate::support::program::{bare, calls, run, says};
+use crate::support::program::{bare, calls, own_model, run, says};
 use crate::support::server::Server;
 
 /// Files of the project, besides its own content.
@@ -75,15 +75,7 @@ async fn no_pipe_keeps_tau_from_working() {
         ];
         let server = Server::start(acts).await;
         let mut command = bare(home.path());
-        command.current_dir(&work).args([
-            "--base-url",
-            &server.url(),
-            "--api-key",
-            "x",
-            "--model",
-            "m",
-            "--trust",
-        ]);
+        command.current_dir(&work).args(own_model(&server.url())).args(["--trust"]);
         command.args(["--tools", "read,bash,edit,write,grep,find,ls", "-p", "go"]);
         let ended = timeout(Duration::from_secs(50), run(&mut command, None)).await;
         let ended = ended.unwrap_or_else(|_| panic!("{name}: it hangs"));
@@ -101,7 +93,7 @@ async fn a_pipe_for_the_users_settings_is_refused() {
         pipe(&home.path().join(".config/tau").join(name));
         let server = Server::start(vec![says("done")]).await;
         let mut command = bare(home.path());
-        command.args(["--base-url", &server.url(), "--api-key", "x", "--model", "m", "-p", "go"]);
+        command.args(own_model(&server.url())).args(["-p", "go"]);
         let ended = run(&mut command, None).await;
         assert!(ended.code == 3 && ended.err.contains("not a regular file"), "{name}: {ended:?}");
     }

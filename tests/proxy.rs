@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
 use crate::support::dice::Dice;
-use crate::support::program::{Ended, bare, calls, run, says};
+use crate::support::program::{Ended, bare, body, calls, run, says};
 use crate::support::server::{Act, Server, stream};
 use crate::time_limit::{InTime, SOON};
 
@@ -461,7 +461,7 @@ async fn clients_learn_the_models_of_the_server() {
         .requests()
         .iter()
         .map(|request| {
-            let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+            let body = body(request);
             body["model"].as_str().unwrap().to_owned()
         })
         .collect();

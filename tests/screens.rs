@@ -11,8 +11,7 @@ use tau::agent::protocol::message::{AssistantMessage, Block, Cost, Message, Stop
 use tau::agent::protocol::model::{Api, Model, Price, ThinkingLevel};
 use tau::agent::protocol::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::protocol::query::QueryAnswer;
-use tau::agent::protocol::session_row::LastExchange;
-use tau::agent::protocol::session_row::SessionRow;
+use tau::agent::protocol::session_row::{LastExchange, SessionRow};
 use tau::app::Msg;
 use tau::app::boot::Boot;
 use tau::app::geometry::Size;

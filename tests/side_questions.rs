@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::approvals::terminal::{play, saying};
 use crate::background_jobs::wire::Client;
-use crate::background_jobs::{Home, bash, text_of};
-use crate::support::program::{says, stalls};
+use crate::background_jobs::{Home, bash};
+use crate::support::program::{says, stalls, text_of};
 use crate::support::server::{Act, stream};
 use crate::time_limit::InTime;
 

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::support::program::{bare, calls, run, says};
+use crate::support::program::{bare, calls, own_model, run, says};
 use crate::support::server::Server;
 use crate::support::tool_bench::Bench;
 
@@ -156,16 +156,7 @@ async fn instructions_pipes_and_commands_may_be_utf_16() {
     fs::write(work.join("wide"), wide("Output: größer\n")).unwrap();
     fs::write(work.join("piped"), wide("Piped: größer\n")).unwrap();
     let mut command = bare(home.path());
-    command.current_dir(&work).args([
-        "-p",
-        "--trust",
-        "--base-url",
-        &server.url(),
-        "--api-key",
-        "x",
-        "--model",
-        "m",
-    ]);
+    command.current_dir(&work).args(["-p", "--trust"]).args(own_model(&server.url()));
     command.args(["--permission-mode", "auto", "--sandbox", "off"]);
     command.stdin(fs::File::open(work.join("piped")).unwrap());
     let ended = run(command.arg("@named").arg("look"), None).await;

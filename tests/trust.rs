@@ -9,16 +9,14 @@ use tau::agent::context::prompt_source::{InstructionMode, PromptSource};
 use tau::agent::protocol::command::{SettingsCommand, Tuning};
 use tau::agent::protocol::trust::{ChangeKind, FileChange, Folder, Trust};
 use tau::agent::session::Session;
-use tau::agent::settings::Settings;
-use tau::agent::settings::folder;
 use tau::agent::settings::trust::Project;
+use tau::agent::settings::{Settings, folder};
 use tau::app::boot::Boot;
 use tau::app::geometry::Size;
 use tau::app::request::{Applied, ShellReply, ShellRequest};
 use tau::app::{Effect, Msg};
 use tau::cli::args::CliArgs;
-use tau::cli::compose::reload;
-use tau::cli::compose::{AgentPrompt, Setup};
+use tau::cli::compose::{AgentPrompt, Setup, reload};
 
 use crate::harness::{Screen, boot, shared, text};
 use crate::time_limit::RunInTime;

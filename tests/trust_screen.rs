@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use tau::agent::protocol::trust::Trust;
-use tau::agent::protocol::trust::{ChangeKind, FileChange, Folder};
+use tau::agent::protocol::trust::{ChangeKind, FileChange, Folder, Trust};
 use tau::app::boot::Boot;
 use tau::app::request::{Applied, ShellReply, ShellRequest};
 use tau::app::screen_settings::ScreenSettings;

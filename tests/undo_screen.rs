@@ -70,95 +70,84 @@ fn type_line(screen: &Screen, line: &str) {
 async fn a_command_over_twenty_files_goes_back_and_asks_about_the_one_that_you_changed() {
     let server = server().await;
     let url = server.url();
-    tokio::task::spawn_blocking(move || {
-        let screen = changed(&url, "true");
-        mine(&screen);
-        type_line(&screen, "/undo");
-        screen.wait_for("23 files");
-        screen.type_keys("\r");
-        screen.wait_for("Files and conversation");
-        screen.type_keys("\r");
-        screen.wait_for("f7.txt: changed since");
-        screen.type_keys("\x1b[B\r");
-        screen.wait_for("took back changes of 22 files, merged f7.txt; /redo brings it back");
-        screen.wait_for_composer("change the files");
-        for n in 1..=20 {
-            let end = if n == 7 { "mine" } else { "line 9" };
-            let expected: String = (1..9).map(|line| format!("line {line}\n")).collect();
-            assert_eq!(text(&screen, &format!("f{n}.txt")), format!("{expected}{end}\n"), "{n}");
-        }
-        assert!(at(&screen, "gone.txt").exists() && !at(&screen, "made").exists());
+    let screen = changed(&url, "true");
+    mine(&screen);
+    type_line(&screen, "/undo");
+    screen.wait_for("23 files");
+    screen.type_keys("\r");
+    screen.wait_for("Files and conversation");
+    screen.type_keys("\r");
+    screen.wait_for("f7.txt: changed since");
+    screen.type_keys("\x1b[B\r");
+    screen.wait_for("took back changes of 22 files, merged f7.txt; /redo brings it back");
+    screen.wait_for_composer("change the files");
+    for n in 1..=20 {
+        let end = if n == 7 { "mine" } else { "line 9" };
+        let expected: String = (1..9).map(|line| format!("line {line}\n")).collect();
+        assert_eq!(text(&screen, &format!("f{n}.txt")), format!("{expected}{end}\n"), "{n}");
+    }
+    assert!(at(&screen, "gone.txt").exists() && !at(&screen, "made").exists());
 
-        // The text of the prompt is in the composer, and a command after it is recognised.
-        screen.type_keys("/redo");
-        screen.wait_for_composer("change the files/redo");
-        screen.type_keys("\r");
-        screen.wait_for("brought back changes of 23 files; /undo takes it back again");
-        screen.wait_for("Finished.");
-        assert!(text(&screen, "f7.txt").contains("LINE 3") && text(&screen, "f7.txt").contains("mine"));
-        assert!(!at(&screen, "gone.txt").exists() && at(&screen, "made/new.txt").exists());
-    })
-    .await
-    .unwrap();
+    // The text of the prompt is in the composer, and a command after it is recognised.
+    screen.type_keys("/redo");
+    screen.wait_for_composer("change the files/redo");
+    screen.type_keys("\r");
+    screen.wait_for("brought back changes of 23 files; /undo takes it back again");
+    screen.wait_for("Finished.");
+    assert!(text(&screen, "f7.txt").contains("LINE 3") && text(&screen, "f7.txt").contains("mine"));
+    assert!(!at(&screen, "gone.txt").exists() && at(&screen, "made/new.txt").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_are_listed_and_reverted_hunk_by_hunk() {
     let server = server().await;
     let url = server.url();
-    tokio::task::spawn_blocking(move || {
-        let screen = changed(&url, "true");
-        type_line(&screen, "/diff");
-        screen.wait_for("Changes of this session: 23 files, +21 -21");
-        screen.wait_for("A made/new.txt");
-        screen.type_keys("\x1b[F\r\x1b[B");
-        screen.wait_for("GITHUB_TOKEN=[secret 1-");
-        assert!(!screen.text().contains("ghp_x8"), "{}", screen.text());
-        screen.type_keys("\x1b[H");
-        // The first is f1.txt: unfold it, and revert its only hunk.
-        screen.type_keys("\r");
-        screen.wait_for("LINE 3");
-        screen.type_keys("\x1b[B");
-        screen.type_keys("r");
-        screen.wait_for("Changes of this session: 22 files, +20 -20");
-        assert!(!text(&screen, "f1.txt").contains("LINE"));
-        assert!(text(&screen, "f2.txt").contains("LINE"));
-    })
-    .await
-    .unwrap();
+    let screen = changed(&url, "true");
+    type_line(&screen, "/diff");
+    screen.wait_for("Changes of this session: 23 files, +21 -21");
+    screen.wait_for("A made/new.txt");
+    screen.type_keys("\x1b[F\r\x1b[B");
+    screen.wait_for("GITHUB_TOKEN=[secret 1-");
+    assert!(!screen.text().contains("ghp_x8"), "{}", screen.text());
+    screen.type_keys("\x1b[H");
+    // The first is f1.txt: unfold it, and revert its only hunk.
+    screen.type_keys("\r");
+    screen.wait_for("LINE 3");
+    screen.type_keys("\x1b[B");
+    screen.type_keys("r");
+    screen.wait_for("Changes of this session: 22 files, +20 -20");
+    assert!(!text(&screen, "f1.txt").contains("LINE"));
+    assert!(text(&screen, "f2.txt").contains("LINE"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_finished_session_is_listed_and_undone_from_the_shell() {
     let server = server().await;
     let url = server.url();
-    tokio::task::spawn_blocking(move || {
-        let rest = "\"$TAU_BIN\" diff >patch 2>masked; \
-            mkdir -p $TAU_HOME; echo mask_secrets=false >>$TAU_HOME/config.toml; \"$TAU_BIN\" diff >plain; \
-            \"$TAU_BIN\" undo >list; \
-            \"$TAU_BIN\" undo --to 1 </dev/null; echo code $?; \
-            \"$TAU_BIN\" undo --to 1 --yes; echo \"then $?\"; \"$TAU_BIN\" undo --to 9 --yes; echo \"none $?\"";
-        let screen = changed(&url, rest);
-        mine(&screen);
-        type_line(&screen, "/quit");
-        screen.wait_for("all over");
-        let shown = screen.text();
-        for words in ["code 2", "restored 22 files, left as they are: f7.txt", "then 0", "none 2"] {
-            assert!(shown.contains(words), "no {words:?} in\n{shown}");
-        }
-        let patch = text(&screen, "patch");
-        for words in ["diff --tau a/f1.txt b/f1.txt\n", "-line 3\n+LINE 3\n", "a/f7.txt b/f7.txt (changed since)"] {
-            assert!(patch.contains(words), "no {words:?} in\n{patch}");
-        }
-        assert!(patch.contains("+GITHUB_TOKEN=[secret 1-") && !patch.contains("ghp_"), "{patch}");
-        let masked = text(&screen, "masked");
-        assert!(masked.contains("masked 1 secret in standard output"), "{masked}");
-        assert!(text(&screen, "plain").contains("+GITHUB_TOKEN=ghp_x8Kq"), "it can be switched off");
-        assert!(text(&screen, "list").contains("1  change the files"), "{}", text(&screen, "list"));
-        assert!(!text(&screen, "f6.txt").contains("LINE") && text(&screen, "f7.txt").contains("mine"));
-    })
-    .await
-    .unwrap();
+    let rest = "\"$TAU_BIN\" diff >patch 2>masked; \
+        mkdir -p $TAU_HOME; echo mask_secrets=false >>$TAU_HOME/config.toml; \"$TAU_BIN\" diff >plain; \
+        \"$TAU_BIN\" undo >list; \
+        \"$TAU_BIN\" undo --to 1 </dev/null; echo code $?; \
+        \"$TAU_BIN\" undo --to 1 --yes; echo \"then $?\"; \"$TAU_BIN\" undo --to 9 --yes; echo \"none $?\"";
+    let screen = changed(&url, rest);
+    mine(&screen);
+    type_line(&screen, "/quit");
+    screen.wait_for("all over");
+    let shown = screen.text();
+    for words in ["code 2", "restored 22 files, left as they are: f7.txt", "then 0", "none 2"] {
+        assert!(shown.contains(words), "no {words:?} in\n{shown}");
+    }
+    let patch = text(&screen, "patch");
+    for words in ["diff --tau a/f1.txt b/f1.txt\n", "-line 3\n+LINE 3\n", "a/f7.txt b/f7.txt (changed since)"]
+    {
+        assert!(patch.contains(words), "no {words:?} in\n{patch}");
+    }
+    assert!(patch.contains("+GITHUB_TOKEN=[secret 1-") && !patch.contains("ghp_"), "{patch}");
+    let masked = text(&screen, "masked");
+    assert!(masked.contains("masked 1 secret in standard output"), "{masked}");
+    assert!(text(&screen, "plain").contains("+GITHUB_TOKEN=ghp_x8Kq"), "it can be switched off");
+    assert!(text(&screen, "list").contains("1  change the files"), "{}", text(&screen, "list"));
+    assert!(!text(&screen, "f6.txt").contains("LINE") && text(&screen, "f7.txt").contains("mine"));
 }
 
 /// Two prompts; then a process left in the background replaces the directory that undo writes to with a link
@@ -168,62 +157,54 @@ async fn undo_writes_nothing_through_a_link_on_the_screen_or_from_the_shell() {
     let server =
         serve(&["mkdir d; echo evil >d/.bashrc; echo evil >d/.profile", "rm d/.bashrc d/.profile"]).await;
     let url = server.url();
-    tokio::task::spawn_blocking(move || {
-        let script = format!(
-            "echo mine >$HOME/.bashrc; \"$TAU_BIN\" --base-url {url} --api-key x --model m; \
-             \"$TAU_BIN\" undo --to 2 --conflicts old --yes; printf 'all %s\n' over; read line"
-        );
-        let screen = Screen::program(std::path::Path::new("/bin/bash"), &["-c", &script], 100, 30);
-        screen.wait_for("ask for something");
-        type_line(&screen, "the first");
-        screen.wait_for("Finished.");
-        type_line(&screen, "the second");
-        screen.wait_for("Finished. Again.");
-        std::fs::remove_dir(at(&screen, "d")).unwrap();
-        std::os::unix::fs::symlink(screen.home(), at(&screen, "d")).unwrap();
-        type_line(&screen, "/undo");
-        screen.wait_for("2 files");
-        screen.type_keys("\r");
-        screen.wait_for("Files and conversation");
-        screen.type_keys("\r");
-        for file in ["d/.bashrc", "d/.profile"] {
-            screen.wait_for(&format!("{file}: a link is on the way to it"));
-            screen.type_keys("old\r");
-        }
-        screen.wait_for("a symbolic link is on the way to it");
-        let untouched = || {
-            let text = std::fs::read_to_string(screen.home().join(".bashrc")).unwrap();
-            assert!(text == "mine\n" && !screen.home().join(".profile").exists(), "{}", screen.text());
-        };
-        untouched();
-        screen.type_keys("\x03");
-        screen.wait_for_composer("ask for something, or !command");
-        type_line(&screen, "/quit");
-        screen.wait_for("all over");
-        assert!(screen.text().contains("a symbolic link is on the way to it"), "{}", screen.text());
-        untouched();
-    })
-    .await
-    .unwrap();
+    let script = format!(
+        "echo mine >$HOME/.bashrc; \"$TAU_BIN\" --base-url {url} --api-key x --model m; \
+         \"$TAU_BIN\" undo --to 2 --conflicts old --yes; printf 'all %s\n' over; read line"
+    );
+    let screen = Screen::program(std::path::Path::new("/bin/bash"), &["-c", &script], 100, 30);
+    screen.wait_for("ask for something");
+    type_line(&screen, "the first");
+    screen.wait_for("Finished.");
+    type_line(&screen, "the second");
+    screen.wait_for("Finished. Again.");
+    std::fs::remove_dir(at(&screen, "d")).unwrap();
+    std::os::unix::fs::symlink(screen.home(), at(&screen, "d")).unwrap();
+    type_line(&screen, "/undo");
+    screen.wait_for("2 files");
+    screen.type_keys("\r");
+    screen.wait_for("Files and conversation");
+    screen.type_keys("\r");
+    for file in ["d/.bashrc", "d/.profile"] {
+        screen.wait_for(&format!("{file}: a link is on the way to it"));
+        screen.type_keys("old\r");
+    }
+    screen.wait_for("a symbolic link is on the way to it");
+    let untouched = || {
+        let text = std::fs::read_to_string(screen.home().join(".bashrc")).unwrap();
+        assert!(text == "mine\n" && !screen.home().join(".profile").exists(), "{}", screen.text());
+    };
+    untouched();
+    screen.type_keys("\x03");
+    screen.wait_for_composer("ask for something, or !command");
+    type_line(&screen, "/quit");
+    screen.wait_for("all over");
+    assert!(screen.text().contains("a symbolic link is on the way to it"), "{}", screen.text());
+    untouched();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reverting_says_which_way_and_compacting_nothing_says_only_that() {
     let server = server().await;
     let url = server.url();
-    tokio::task::spawn_blocking(move || {
-        let screen = changed(&url, "true");
-        type_line(&screen, "/diff");
-        screen.wait_for("A made/new.txt");
-        screen.type_keys("r");
-        screen.type_keys("\x1b");
-        screen.wait_for("took back changes of f1.txt; /redo brings it back");
-        type_line(&screen, "/new");
-        screen.wait_for_composer("ask for something, or !command");
-        type_line(&screen, "/compact");
-        screen.wait_for("nothing to compact");
-        assert!(!screen.text().contains("compaction failed"), "{}", screen.text());
-    })
-    .await
-    .unwrap();
+    let screen = changed(&url, "true");
+    type_line(&screen, "/diff");
+    screen.wait_for("A made/new.txt");
+    screen.type_keys("r");
+    screen.type_keys("\x1b");
+    screen.wait_for("took back changes of f1.txt; /redo brings it back");
+    type_line(&screen, "/new");
+    screen.wait_for_composer("ask for something, or !command");
+    type_line(&screen, "/compact");
+    screen.wait_for("nothing to compact");
+    assert!(!screen.text().contains("compaction failed"), "{}", screen.text());
 }

@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
 
 use crate::screen::Screen as Terminal;
-use crate::support::program::{Ended, bare, calls, run, says};
+use crate::support::program::{Ended, bare, calls, last_result, offered_tools, run, says};
 use crate::support::server::{Act, Server};
 use crate::time_limit::InTime;
 
@@ -98,19 +98,6 @@ fn bodies(model: &Server) -> Vec<Value> {
     model.requests().iter().map(|request| serde_json::from_str(&body(request)).unwrap_or_default()).collect()
 }
 
-/// The names of the tools in a request.
-fn tools(request: &Value) -> Vec<&str> {
-    let tools = request["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
-    tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).collect()
-}
-
-/// The result of the call in the last request.
-fn result(requests: &[Value]) -> String {
-    let messages = requests.last().and_then(|request| request["messages"].as_array()).unwrap();
-    let result = messages.iter().rfind(|message| message["role"] == "tool").expect("a result");
-    result["content"].as_str().map_or_else(|| result["content"].to_string(), str::to_owned)
-}
-
 /// Fetching from this machine is on.
 const ON: &str = "web_fetch = true\nweb_allow_private = [\"127.0.0.1\"]\n";
 
@@ -123,7 +110,7 @@ async fn the_tools_are_offered_when_they_are_on() {
     let offered = async |config: &str, arguments: &[&str]| {
         let (ended, requests) = printed(config, vec![says("Finished.")], arguments).await;
         assert_eq!(ended.code, 0, "{}", ended.err);
-        tools(&requests[0]).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        offered_tools(&requests[0]).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     let usual = ["read", "bash", "jobs", "edit", "write", "ask_user"];
     assert_eq!(offered("", &[]).await, usual);
@@ -156,7 +143,7 @@ async fn a_project_cannot_turn_them_on() {
     let mut command = program(place.path(), "", &model);
     let ended = run(command.args(["--trust", "-p", "go"]), None).await;
     assert!(ended.err.contains("web_fetch"), "{}", ended.err);
-    assert!(bodies(&model).iter().all(|request| !tools(request).contains(&"web_fetch")));
+    assert!(bodies(&model).iter().all(|request| !offered_tools(request).contains(&"web_fetch")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -164,18 +151,18 @@ async fn a_page_reaches_the_model() {
     let site = Site::start().await;
     let (ended, requests) = printed(ON, fetches(&site.url("/guide#part")), &[]).await;
     assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
-    let text = result(&requests);
+    let text = last_result(&requests);
     assert!(text.starts_with(&format!("{} (HTTP 200, text/html, ", site.url("/guide"))), "{text}");
     assert!(text.contains("Title: Guide\n\n# Start here\n\nRun `make`."), "{text}");
     assert_eq!(site.seen(), ["GET /guide"]);
     let (_, requests) = printed("web_fetch = true\n", fetches(&site.url("/guide")), &[]).await;
-    let refused = result(&requests);
+    let refused = last_result(&requests);
     assert!(
         refused.contains("private or local address") && refused.contains("web_allow_private"),
         "{refused}"
     );
     let (_, requests) = printed(ON, fetches(&site.url("/guide")), &["--network", "off"]).await;
-    assert!(result(&requests).contains("turned the network off"), "{}", result(&requests));
+    assert!(last_result(&requests).contains("turned the network off"), "{}", last_result(&requests));
     assert_eq!(site.seen().len(), 1, "nothing else was asked for");
 }
 
@@ -189,10 +176,10 @@ async fn the_example_of_the_document_works() {
     let site = Site::start().await;
     let config = format!("permission_mode = \"ask\"\n{example}");
     let (_, requests) = printed(&config, fetches(&site.url("/x")), &[]).await;
-    assert!(result(&requests).contains("# Start here"), "{}", result(&requests));
-    assert!(tools(&requests[0]).contains(&"web_search"));
+    assert!(last_result(&requests).contains("# Start here"), "{}", last_result(&requests));
+    assert!(offered_tools(&requests[0]).contains(&"web_search"));
     let (_, requests) = printed(&config, fetches("https://example.com/"), &[]).await;
-    assert!(result(&requests).contains("it was not run"), "{}", result(&requests));
+    assert!(last_result(&requests).contains("it was not run"), "{}", last_result(&requests));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -212,7 +199,7 @@ async fn rules_name_hosts() {
         let before = site.seen().len();
         let config = format!("permission_mode = \"{mode}\"\n{ON}[permissions]\n{rules}\n");
         let (_, requests) = printed(&config, fetches(&site.url("/x")), &[]).await;
-        let text = result(&requests);
+        let text = last_result(&requests);
         assert_eq!(site.seen().len() - before, usize::from(is_fetched), "{mode} {rules}: {text}");
         assert_eq!(text.contains("# Start here"), is_fetched, "{mode} {rules}: {text}");
     }
@@ -244,7 +231,7 @@ async fn every_service_is_asked_in_its_way() {
         let mut command = program(place.path(), &config, &model);
         let ended = run(command.env(variable, "key-of-search-1").args(["-p", "go"]), None).await;
         assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
-        let text = result(&bodies(&model));
+        let text = last_result(&bodies(&model));
         assert!(
             text.contains("1. The ") && text.contains("\n   https://doc.example/book\n   All of it.\n"),
             "{text}"
@@ -261,7 +248,7 @@ async fn the_key_of_a_service_is_kept_where_keys_are() {
     let config = format!("web_search = \"tavily\"\nweb_search_url = \"{}\"\n", site.url("/refuses"));
     let model = Server::start(search()).await;
     let ended = run(program(place.path(), &config, &model).args(["-p", "go"]), None).await;
-    let text = result(&bodies(&model));
+    let text = last_result(&bodies(&model));
     assert!(
         text.contains("there is no key for Tavily; the user can set TAVILY_API_KEY"),
         "{text} {}",
@@ -286,7 +273,7 @@ async fn the_key_of_a_service_is_kept_where_keys_are() {
         site.seen(),
         ["POST /refuses authorization=Bearer tvly-secret-key-123 {\"query\":\"x\",\"max_results\":8}"]
     );
-    let text = result(&bodies(&model));
+    let text = last_result(&bodies(&model));
     assert!(text.starts_with("cannot search with Tavily: ") && !text.contains("tvly-secret"), "{text}");
     for file in walk(&home) {
         let is_auth = file.ends_with("auth.json");
@@ -348,24 +335,20 @@ async fn the_screen_asks_and_shows_the_page() {
     let site = Site::start().await;
     let model = Server::start(fetches(&site.url("/guide"))).await;
     let (base, url) = (model.url(), site.url("/guide"));
-    tokio::task::spawn_blocking(move || {
-        let script = format!(
-            "mkdir -p \"$TAU_HOME\"; printf '%s' '{ON}' > \"$TAU_HOME/config.toml\"\n\
-             exec \"$TAU_BIN\" --permission-mode ask --base-url {base} --api-key x --model m"
-        );
-        let screen = Terminal::program(Path::new("/bin/sh"), &["-c", &script], 100, 30);
-        screen.wait_for("ask for something");
-        screen.type_keys("go\r");
-        screen.wait_for("1 Yes, once");
-        let asked = screen.text();
-        assert!(asked.contains(&url) && asked.contains("no rule allows 127.0.0.1"), "{asked}");
-        // Keys typed at once do not count.
-        std::thread::sleep(Duration::from_millis(450));
-        screen.type_keys("y");
-        screen.wait_for("Finished.");
-        screen.wait_for("# Start here");
-    })
-    .await
-    .unwrap();
+    let script = format!(
+        "mkdir -p \"$TAU_HOME\"; printf '%s' '{ON}' > \"$TAU_HOME/config.toml\"\n\
+         exec \"$TAU_BIN\" --permission-mode ask --base-url {base} --api-key x --model m"
+    );
+    let screen = Terminal::program(Path::new("/bin/sh"), &["-c", &script], 100, 30);
+    screen.wait_for("ask for something");
+    screen.type_keys("go\r");
+    screen.wait_for("1 Yes, once");
+    let asked = screen.text();
+    assert!(asked.contains(&url) && asked.contains("no rule allows 127.0.0.1"), "{asked}");
+    // Keys typed at once do not count.
+    std::thread::sleep(Duration::from_millis(450));
+    screen.type_keys("y");
+    screen.wait_for("Finished.");
+    screen.wait_for("# Start here");
     assert_eq!(site.seen(), ["GET /guide"]);
 }

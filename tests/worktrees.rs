@@ -9,8 +9,7 @@ use crate::background_jobs::{Home, bash};
 use crate::screen::Screen;
 use crate::support::processes::{gone, rare_sleep};
 use crate::support::program::{Ended, bare, calls, run, says};
-use crate::time_limit::InTime;
-use crate::time_limit::RunInTime;
+use crate::time_limit::{InTime, RunInTime};
 
 /// Runs a script with git in the repository, as a user with a name.
 async fn script(home: &Home, script: &str) {

@@ -1,7 +1,7 @@
 //! Calls waiting for the user: the options, their effects, and withdrawn requests.
 
 use super::*;
-use crate::support::program::{calls, says};
+use crate::support::program::{calls, own_model, says};
 
 /// Runs one prompt in ask mode whose call writes a file; `option` is chosen, or the request is answered
 /// `cancelled`. Returns the request, the answer of the prompt, and the text of the file.
@@ -119,7 +119,7 @@ async fn without_a_mode_the_editor_is_asked() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(vec![calls("bash", &json!({"command": "touch made"})), says("done")]).await;
     let mut command = bare(dir.path());
-    command.arg("acp").args(["--base-url", &server.url(), "--api-key", "x", "--model", "m"]);
+    command.arg("acp").args(own_model(&server.url()));
     command.stdin(Stdio::piped()).stderr(Stdio::null());
     let mut editor = Editor::of(command.spawn().unwrap(), server, dir);
     editor.ask("initialize", json!({"protocolVersion": 1})).await;

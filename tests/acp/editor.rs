@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::mcp::server;
-use crate::support::program::{calls, says};
+use crate::support::program::{body, calls, says};
 
 /// Answers tau's requests about files until the prompt is answered. `text` is the editor's version of every
 /// file; text to write is written and kept.
@@ -134,7 +134,7 @@ async fn forms_of_servers_are_shown_by_editors_that_can() {
         }
         assert_eq!(editor.answer(id).await["result"]["stopReason"], "end_turn");
         let request = editor.server.requests().pop().unwrap();
-        let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+        let body = body(&request);
         let result = body["messages"].as_array().unwrap().last().unwrap()["content"].to_string();
         assert!(result.contains(expected), "{result}");
         assert_eq!(editor.end().await, 0);

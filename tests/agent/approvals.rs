@@ -46,17 +46,6 @@ async fn answer(bench: &Bench, request: &ApprovalRequest, answer: ApprovalAnswer
     bench.send(QuestionCommand::AnswerApproval { id: request.id.clone(), answer }).await;
 }
 
-fn results(events: &[AgentEvent]) -> Vec<ToolResultMessage> {
-    let result = |event: &AgentEvent| match event {
-        AgentEvent::Turn(TurnEvent::MessageEnd { message }) => match message.as_ref() {
-            Message::ToolResult(result) => Some(result.clone()),
-            _ => None,
-        },
-        _ => None,
-    };
-    events.iter().filter_map(result).collect()
-}
-
 fn said(result: &ToolResultMessage) -> String {
     let text = |content: &Content| match content {
         Content::Text { text } => text.clone(),
@@ -80,7 +69,7 @@ async fn decided(command: &str, decision: ApprovalAnswer) -> (Bench, ToolResultM
     assert_eq!(request.preview, Preview::Command { command: command.into() });
     assert!(!request.reasons.is_empty() && request.tool_call_id == "c", "{request:?}");
     answer(&bench, &request, decision).await;
-    let result = results(&bench.settled().await).pop().unwrap();
+    let result = tool_results(&bench.settled().await).pop().unwrap();
     (bench, result)
 }
 
@@ -112,7 +101,7 @@ async fn a_denial_can_end_the_run() {
     answer(&bench, &request, ApprovalAnswer::Deny { reason: None, stop: true }).await;
     let events = bench.settled().await;
     assert!(events.contains(&AgentEvent::Run(RunEvent::AgentSettled { aborted: true })));
-    assert_eq!(said(&results(&events)[0]), "the user denied this call, it was not run");
+    assert_eq!(said(&tool_results(&events)[0]), "the user denied this call, it was not run");
 }
 
 #[tokio::test]
@@ -130,7 +119,7 @@ async fn only_the_hunks_that_were_chosen_are_written() {
     let Preview::Change { change } = &request.preview else { panic!("{request:?}") };
     assert_eq!((change.hunks.len(), request.access.writes.as_slice()), (2, &[path.clone()][..]));
     answer(&bench, &request, ApprovalAnswer::Allow { hunks: Some(vec![1]), edited: None }).await;
-    let result = results(&bench.settled().await).pop().unwrap();
+    let result = tool_results(&bench.settled().await).pop().unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), old.replace("line 30\n", "thirty\n"));
     let text = said(&result);
     assert!(text.contains("rejected part of this change (hunk 1 of 2)"), "{text}");
@@ -151,7 +140,7 @@ async fn a_new_text_can_be_put_in_place_of_the_proposed_one() {
     assert!(!bench.dir.path().join("f").exists(), "nothing is written before it is allowed");
     let edited = Some("of the user\n".to_owned());
     answer(&bench, &request, ApprovalAnswer::Allow { hunks: None, edited }).await;
-    let result = results(&bench.settled().await).pop().unwrap();
+    let result = tool_results(&bench.settled().await).pop().unwrap();
     assert_eq!(std::fs::read_to_string(bench.dir.path().join("f")).unwrap(), "of the user\n");
     assert!(said(&result).contains("The user changed the new text before it was written."), "{result:?}");
 }
@@ -165,7 +154,7 @@ async fn a_file_that_changed_while_it_was_asked_about_is_left_alone() {
     let request = asked(&mut bench).await;
     file(&bench, "f", "a and more of the user\n");
     answer(&bench, &request, ALLOW).await;
-    let result = results(&bench.settled().await).pop().unwrap();
+    let result = tool_results(&bench.settled().await).pop().unwrap();
     assert!(result.is_error && said(&result).contains("changed it"), "{result:?}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "a and more of the user\n");
 }
@@ -291,7 +280,7 @@ async fn in_plan_mode_nothing_changes_and_the_model_is_told_when_it_begins_and_e
     file(&bench, "f", "content\n");
     bench.prompt("go").await;
     let events = bench.settled().await;
-    let ended = results(&events);
+    let ended = tool_results(&events);
     assert!(ended[0].is_error && said(&ended[0]).contains("plan mode"), "{ended:?}");
     assert!(!ended[1].is_error && said(&ended[1]).contains("content"), "{ended:?}");
     assert!(!bench.dir.path().join("one").exists());
@@ -324,7 +313,7 @@ async fn a_question_ends_with_the_run_and_the_call_did_not_run() {
         outcome: ApprovalOutcome::Withdrawn,
     });
     assert!(events.contains(&ended), "{events:?}");
-    assert!(said(&results(&events)[0]).contains("before the user decided; the call was not run"));
+    assert!(said(&tool_results(&events)[0]).contains("before the user decided; the call was not run"));
     // A late answer changes nothing.
     answer(&bench, &request, ALLOW).await;
     bench.prompt("next").await;
@@ -365,7 +354,7 @@ async fn time_spent_waiting_is_not_the_tools_time() {
     tokio::time::sleep(Duration::from_millis(1500)).await;
     let waited = since.elapsed();
     answer(&bench, &request, ALLOW).await;
-    let result = results(&bench.settled().await).pop().unwrap();
+    let result = tool_results(&bench.settled().await).pop().unwrap();
     let time = Duration::from_millis(result.duration_ms.unwrap());
     assert!(time + waited <= begun.elapsed(), "{time:?} and {waited:?} of {:?}", begun.elapsed());
 }
@@ -411,7 +400,7 @@ async fn a_command_that_cannot_run_does_not_hold_up_those_after_it() {
     let request = asked(&mut bench).await;
     assert_eq!(request.tool_call_id, "b");
     answer(&bench, &request, ALLOW).await;
-    let ended = results(&bench.settled().await);
+    let ended = tool_results(&bench.settled().await);
     assert!(ended[0].is_error && !ended[1].is_error, "{ended:?}");
     assert!(bench.dir.path().join("b").exists());
 }
@@ -422,7 +411,7 @@ async fn a_steering_message_ends_the_questions_that_are_left() {
     bench.send(RunCommand::Prompt { text: "stop".into(), images: Vec::new(), streaming: Queue::Steer }).await;
     answer(&bench, &requests[0], ALLOW).await;
     let events = bench.settled().await;
-    let ended = results(&events);
+    let ended = tool_results(&events);
     assert!(!ended[0].is_error && ended[1].is_error && ended[2].is_error, "{ended:?}");
     assert!(said(&ended[1]).contains("skipped") && said(&ended[2]).contains("skipped"), "{ended:?}");
     let withdrawn = |event: &&AgentEvent| {
@@ -521,7 +510,7 @@ async fn what_the_sandbox_refuses_a_command_is_asked_and_runs_again() {
             answer(&bench, request, denied(request)).await;
         }
         events.extend(bench.settled().await);
-        let results = results(&events);
+        let results = tool_results(&events);
         let runs = std::fs::read_to_string(bench.dir.path().join("runs")).unwrap().lines().count();
         assert_eq!((target.exists(), runs), (works, if works { 2 } else { 1 }));
         assert_eq!(folder.path().join("g").exists(), always);
@@ -546,7 +535,7 @@ async fn a_call_that_ran_is_denied_a_second_run() {
     bench.prompt("go").await;
     asked(&mut bench).await;
     bench.send(SettingsCommand::SetPermissionMode { mode: PermissionMode::Plan }).await;
-    let results = results(&bench.settled().await);
+    let results = tool_results(&bench.settled().await);
     assert!(said(&results[0]).contains("denied, the call was not run again: plan mode"), "{results:?}");
 }
 
@@ -569,7 +558,7 @@ async fn writes_of_file_tools_outside_the_sandbox_are_asked_before_or_refused() 
             );
             answer(&bench, &request, ALLOW).await;
         }
-        let results = results(&bench.settled().await);
+        let results = tool_results(&bench.settled().await);
         assert_eq!((target.exists(), results[0].is_error), (works, !works), "{results:?}");
         assert!(works || said(&results[0]).contains("tau's sandbox blocks writing"), "{results:?}");
         assert!(bench.dir.path().join("inside").exists(), "{results:?}");
@@ -586,7 +575,7 @@ async fn without_anybody_to_ask_the_refusal_of_the_sandbox_stands() {
     bench.prompt("go").await;
     let events = bench.settled().await;
     assert!(!events.iter().any(is_request));
-    let results = results(&events);
+    let results = tool_results(&events);
     assert!(
         !target.exists() && said(&results[0]).contains("not the program but tau's sandbox"),
         "{results:?}"

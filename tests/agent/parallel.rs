@@ -21,27 +21,16 @@ fn bench(calls: Vec<Step>) -> Bench {
     Bench::with(Player::new(vec![first, vec![Say("ok"), STOP]]), |config| config.tools = Toolbox::all())
 }
 
-fn results(events: &[AgentEvent]) -> Vec<ToolResultMessage> {
-    let result = |event: &AgentEvent| match event {
-        AgentEvent::Turn(TurnEvent::MessageEnd { message }) => match message.as_ref() {
-            Message::ToolResult(result) => Some(result.clone()),
-            _ => None,
-        },
-        _ => None,
-    };
-    events.iter().filter_map(result).collect()
-}
-
 fn texts(events: &[AgentEvent]) -> Vec<String> {
     let text = |result: ToolResultMessage| match result.content.into_iter().next() {
         Some(Content::Text { text }) => text,
         _ => String::new(),
     };
-    results(events).into_iter().map(text).collect()
+    tool_results(events).into_iter().map(text).collect()
 }
 
 fn ids(events: &[AgentEvent]) -> Vec<String> {
-    results(events).into_iter().map(|result| result.tool_call_id).collect()
+    tool_results(events).into_iter().map(|result| result.tool_call_id).collect()
 }
 
 /// The calls in the order in which they ended.
@@ -113,7 +102,7 @@ async fn commands_that_take_the_lock_of_a_repository_do_not_meet() {
     let mut bench = bench(calls);
     bench.prompt("go").await;
     let events = bench.settled().await;
-    let failed: Vec<_> = results(&events).into_iter().filter(|result| result.is_error).collect();
+    let failed: Vec<_> = tool_results(&events).into_iter().filter(|result| result.is_error).collect();
     assert!(failed.is_empty(), "{failed:?}");
 }
 
@@ -148,7 +137,7 @@ async fn escape_stops_all_that_run_side_by_side() {
     let began = Instant::now();
     let events = bench.settled().await;
     assert!(began.elapsed() < Duration::from_secs(10));
-    let results = results(&events);
+    let results = tool_results(&events);
     assert!(results.len() == 3 && results.iter().all(|result| result.is_error), "{results:?}");
     assert!(!bench.dir.path().join("log").exists());
 }
@@ -167,7 +156,7 @@ async fn changes_of_files_keep_their_order() {
     ]);
     bench.prompt("go").await;
     let events = bench.settled().await;
-    let results = results(&events);
+    let results = tool_results(&events);
     assert!(results.iter().all(|result| !result.is_error), "{results:?}");
     let texts = texts(&events);
     assert!(texts[3].starts_with("three\n"), "{}", texts[3]);

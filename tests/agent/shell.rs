@@ -7,14 +7,7 @@ use tau::agent::protocol::message::BashExecution;
 use super::*;
 
 fn bash(id: &str, command: &str) -> AgentCommand {
-    let (id, command) = (Some(id.into()), command.into());
-    AgentCommand::Shell(ShellCommand::Bash {
-        id,
-        command,
-        exclude_from_context: false,
-        size: None,
-        without_sandbox: false,
-    })
+    bash_in(id, command, None)
 }
 
 /// Collects events until this many commands have ended.

@@ -9,14 +9,7 @@ use super::*;
 const SIZE: (u16, u16) = (91, 17);
 
 fn bash(command: &str) -> AgentCommand {
-    let (id, command) = (Some("b".into()), command.into());
-    AgentCommand::Shell(ShellCommand::Bash {
-        id,
-        command,
-        exclude_from_context: false,
-        size: Some(SIZE),
-        without_sandbox: false,
-    })
+    bash_in("b", command, Some(SIZE))
 }
 
 fn typed(data: &str) -> AgentCommand {

@@ -5,8 +5,7 @@ use tau::agent::protocol::command::QuestionCommand;
 use tau::agent::protocol::event::{QuestionEvent, RunEvent, SessionEvent, TurnEvent};
 use tau::app::boot::Boot;
 use tau::app::geometry::ScreenKind;
-use tau::app::update;
-use tau::app::{Model, Stamped};
+use tau::app::{Model, Stamped, update};
 use tau::view::frame::Frame;
 
 use super::*;

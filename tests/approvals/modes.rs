@@ -121,7 +121,8 @@ fn planned(text: &str) -> Screen {
 
 const PLAN: &str = "# Plan\n\n1. Read the parser.\n2. Fix `empty`.\n3. Add a test.\n";
 
-fn sent(screen: &mut Screen) -> Vec<AgentCommand> {
+/// The commands that were sent.
+pub(super) fn sent(screen: &mut Screen) -> Vec<AgentCommand> {
     let command = |effect| match effect {
         Effect::Agent(command) => Some(command),
         _ => None,

@@ -6,8 +6,8 @@ use tau::agent::protocol::command::{AgentCommand, SettingsCommand, TaskCommand};
 use tau::agent::protocol::event::{SettingsEvent, TaskEvent};
 use tau::agent::protocol::query::{Query, QueryAnswer};
 use tau::agent::protocol::rules::{BuiltInRule, ListedRule, NewRule, PermissionRules, RuleChange, Verdict};
-use tau::app::Effect;
 
+use super::modes::sent;
 use super::terminal::{calling, file, play, saying};
 use crate::harness::{Screen, frames, text};
 use crate::screen::Screen as Terminal;
@@ -51,15 +51,6 @@ fn some_rules() -> PermissionRules {
             built_in(Verdict::Allow, "tools that only read", true),
         ],
     }
-}
-
-/// The queries and changes that were sent, with their tickets.
-fn sent(screen: &mut Screen) -> Vec<AgentCommand> {
-    let command = |effect| match effect {
-        Effect::Agent(command) => Some(command),
-        _ => None,
-    };
-    screen.take_effects().into_iter().filter_map(command).collect()
 }
 
 fn answer(screen: &mut Screen, ticket: u64, answer: Result<QueryAnswer, UserError>) {

@@ -6,22 +6,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::screen::{Screen as Terminal, TIMEOUT};
-use crate::support::server::{Act, Server, stream};
-
-/// An answer with these calls: tool and arguments.
-pub(crate) fn calling(calls: &[(&str, Value)]) -> Act {
-    let call = |(index, (name, arguments)): (usize, &(&str, Value))| json!({"index": index, "id": format!("c{index}"), "function": {"name": name, "arguments": arguments.to_string()}});
-    let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
-    let delta = json!({"choices": [{"delta": {"tool_calls": calls}}]});
-    let end = json!({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]});
-    Act::Send(stream(&format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n")))
-}
-
-pub(crate) fn saying(text: &str) -> Act {
-    let delta = json!({"choices": [{"delta": {"content": text}}]});
-    let end = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]});
-    Act::Send(stream(&format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n")))
-}
+use crate::support::program::body;
+pub(crate) use crate::support::program::{calling, says as saying};
+use crate::support::server::{Act, Server};
 
 /// Plays a session in ask mode: the script creates files, the acts are the model's, `play` is the user.
 pub(crate) async fn play(
@@ -47,6 +34,21 @@ pub(crate) async fn play(
     server.requests()
 }
 
+/// Plays a session whose first call asks this question.
+async fn asked(
+    acts: Vec<Act>,
+    script: &'static str,
+    question: &'static str,
+    user: impl FnOnce(&Terminal) + Send + 'static,
+) -> Vec<String> {
+    play(acts, script, "", (80, 24), move |screen| {
+        screen.type_keys("go\r");
+        screen.wait_for(question);
+        user(screen);
+    })
+    .await
+}
+
 pub(super) fn file(screen: &Terminal, name: &str) -> Option<String> {
     std::fs::read_to_string(screen.home().join("work").join(name)).ok()
 }
@@ -58,9 +60,7 @@ pub(super) fn touch() -> Act {
 #[tokio::test(flavor = "multi_thread")]
 async fn once_lets_the_call_run_and_the_draft_survives() {
     let acts = vec![touch(), saying("Finished.")];
-    let requests = play(acts, "", "", (80, 24), |screen| {
-        screen.type_keys("go\r");
-        screen.wait_for("Run this command?");
+    let requests = asked(acts, "", "Run this command?", |screen| {
         assert_eq!(file(screen, "made.txt"), None, "nothing ran yet");
         screen.resize(40, 12);
         screen.wait_for("1 Yes, once");
@@ -113,9 +113,7 @@ async fn a_denial_has_a_reason_and_the_model_gets_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn esc_stops_the_run() {
     let acts = vec![touch(), saying("Finished.")];
-    let requests = play(acts, "", "", (80, 24), |screen| {
-        screen.type_keys("go\r");
-        screen.wait_for("Run this command?");
+    let requests = asked(acts, "", "Run this command?", |screen| {
         screen.press_until("\x1b", "ask for something");
         assert_eq!(file(screen, "made.txt"), None);
     })
@@ -126,9 +124,7 @@ async fn esc_stops_the_run() {
 #[tokio::test(flavor = "multi_thread")]
 async fn always_adds_a_rule_and_the_next_call_is_not_asked() {
     let makes = |name: &str| calling(&[("bash", json!({ "command": format!("mkdir {name}") }))]);
-    play(vec![makes("one"), makes("two"), saying("Finished.")], "", "", (80, 24), |screen| {
-        screen.type_keys("go\r");
-        screen.wait_for("Run this command?");
+    asked(vec![makes("one"), makes("two"), saying("Finished.")], "", "Run this command?", |screen| {
         screen.press_until("a", "Type a rule…");
         screen.type_keys("3");
         screen.wait_for("rule: ");
@@ -146,9 +142,7 @@ async fn always_adds_a_rule_and_the_next_call_is_not_asked() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_is_edited_before_it_runs() {
     let acts = vec![touch(), saying("Finished.")];
-    let requests = play(acts, "", "", (80, 24), |screen| {
-        screen.type_keys("go\r");
-        screen.wait_for("Run this command?");
+    let requests = asked(acts, "", "Run this command?", |screen| {
         screen.press_until("e", "enter runs it as it is here");
         screen.type_keys("\x17other.txt\r");
         screen.wait_for("Finished.");
@@ -174,9 +168,7 @@ fn two_edits() -> Vec<Act> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hunk_is_rejected_and_the_rest_applied() {
-    let requests = play(two_edits(), LINES, "", (80, 24), |screen| {
-        screen.type_keys("go\r");
-        screen.wait_for("Make this change?");
+    let requests = asked(two_edits(), LINES, "Make this change?", |screen| {
         screen.wait_for("hunk 1 of 2");
         screen.press_until("\t", "● [x] hunk 2 of 2");
         screen.type_keys(" ");
@@ -194,9 +186,7 @@ async fn a_hunk_is_rejected_and_the_rest_applied() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn going_back_in_a_question_does_not_switch_the_mode() {
-    let requests = play(two_edits(), LINES, "", (80, 24), |screen| {
-        screen.type_keys("go\r");
-        screen.wait_for("Make this change?");
+    let requests = asked(two_edits(), LINES, "Make this change?", |screen| {
         screen.wait_for("hunk 1 of 2");
         screen.press_until("\t", "● [x] hunk 2 of 2");
         screen.type_keys(" ");
@@ -224,9 +214,7 @@ async fn going_back_in_a_question_does_not_switch_the_mode() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_is_edited_in_the_editor() {
     let script = "export EDITOR='sed -i s/second/edited/'; seq -f 'line %g' 1 40 > a.txt";
-    play(two_edits(), script, "", (80, 24), |screen| {
-        screen.type_keys("go\r");
-        screen.wait_for("Make this change?");
+    asked(two_edits(), script, "Make this change?", |screen| {
         screen.press_until("e", "Finished.");
         let text = file(screen, "a.txt").unwrap();
         assert!(text.contains("edited\n") && text.contains("thirtieth\n"), "{text}");
@@ -237,9 +225,7 @@ async fn a_change_is_edited_in_the_editor() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_mode_is_switched_while_a_call_waits() {
     let acts = vec![touch(), saying("Finished.")];
-    play(acts, "", "", (80, 24), |screen| {
-        screen.type_keys("go\r");
-        screen.wait_for("Run this command?");
+    asked(acts, "", "Run this command?", |screen| {
         screen.wait_for(" · ask");
         for mode in [" · edits", "◇ plan"] {
             screen.type_keys("\x1b[Z");
@@ -368,7 +354,7 @@ async fn a_plan_is_made_and_carried_out() {
     })
     .await;
     let tools = |request: &String| -> Vec<String> {
-        let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+        let body = body(request);
         let tools = body["tools"].as_array().unwrap().iter();
         tools.map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect()
     };
@@ -413,34 +399,30 @@ async fn an_accepted_plan_continues_in_the_mode_of_before() {
 async fn the_first_start_asks_for_the_mode_and_stores_it() {
     let server = Server::start(vec![saying("Finished.")]).await;
     let url = server.url();
-    tokio::task::spawn_blocking(move || {
-        let script = format!(
-            "unset TAU_PERMISSION_MODE; \"$TAU_BIN\" --base-url {url} --api-key x --model m; echo first is over; read line; \
-                              exec \"$TAU_BIN\" --base-url {url} --api-key x --model m"
-        );
-        let screen = Terminal::program(Path::new("/bin/sh"), &["-c", &script], 80, 24);
-        screen.wait_for("What may the model do without asking you?");
-        screen.type_keys("\x1b[B\x1b[B\r");
-        screen.wait_for(" · edits");
-        let find = |folder: &Path| std::fs::read_to_string(folder.join("permission-mode.json")).ok();
-        let state = screen.tau_home().join("logs");
-        let end = Instant::now() + TIMEOUT;
-        while find(&state).is_none_or(|text| text != "{\"mode\":\"edits\"}") {
-            assert!(Instant::now() < end, "not kept");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        assert!(!screen.tau_home().join("config.toml").exists(), "it is no setting");
-        screen.type_keys("\x04");
-        screen.wait_for("first is over");
-        screen.type_keys("\n");
-        screen.wait_until("the second start", |cells| {
-            let text = cells.contents();
-            text.contains(" · edits") && text.contains("ask for something") && cells.alternate_screen()
-        });
-        assert!(!screen.text().contains("What may the model do"), "{}", screen.text());
-    })
-    .await
-    .unwrap();
+    let script = format!(
+        "unset TAU_PERMISSION_MODE; \"$TAU_BIN\" --base-url {url} --api-key x --model m; echo first is over; read line; \
+                          exec \"$TAU_BIN\" --base-url {url} --api-key x --model m"
+    );
+    let screen = Terminal::program(Path::new("/bin/sh"), &["-c", &script], 80, 24);
+    screen.wait_for("What may the model do without asking you?");
+    screen.type_keys("\x1b[B\x1b[B\r");
+    screen.wait_for(" · edits");
+    let find = |folder: &Path| std::fs::read_to_string(folder.join("permission-mode.json")).ok();
+    let state = screen.tau_home().join("logs");
+    let end = Instant::now() + TIMEOUT;
+    while find(&state).is_none_or(|text| text != "{\"mode\":\"edits\"}") {
+        assert!(Instant::now() < end, "not kept");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!screen.tau_home().join("config.toml").exists(), "it is no setting");
+    screen.type_keys("\x04");
+    screen.wait_for("first is over");
+    screen.type_keys("\n");
+    screen.wait_until("the second start", |cells| {
+        let text = cells.contents();
+        text.contains(" · edits") && text.contains("ask for something") && cells.alternate_screen()
+    });
+    assert!(!screen.text().contains("What may the model do"), "{}", screen.text());
 }
 
 /// Files of the workspace change without approval; commands and other files need it.

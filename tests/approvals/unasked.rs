@@ -4,19 +4,12 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use tau::tools::sandbox::support::Support;
 
 use super::terminal::{calling, play, saying};
+use crate::sandbox::unasked::is_confined;
 use crate::screen::Screen as Terminal;
+use crate::support::program::own_model;
 use crate::time_limit::{EndInTime, RunInTime};
-
-fn is_confined() -> bool {
-    let confines = Support::here().confines_unasked();
-    if !confines {
-        eprintln!("not tested: this kernel cannot confine what nobody was asked about");
-    }
-    confines
-}
 
 /// Prints whether the process is confined: 2 for a system call filter.
 const STATUS: &str = "grep Seccomp: /proc/self/status";
@@ -173,18 +166,7 @@ async fn where_nobody_can_be_asked_the_model_is_told() {
     let folder = home.path().to_path_buf();
     let output = tokio::task::spawn_blocking(move || {
         let mut tau = std::process::Command::new(env!("CARGO_BIN_EXE_tau"));
-        tau.args([
-            "--base-url",
-            &url,
-            "--api-key",
-            "x",
-            "--model",
-            "m",
-            "--permission-mode",
-            "ask",
-            "-p",
-            "go",
-        ]);
+        tau.args(own_model(&url)).args(["--permission-mode", "ask", "-p", "go"]);
         tau.current_dir(&folder).env("HOME", &folder).env("TAU_HOME", folder.join("tau"));
         tau.output_in_time()
     })

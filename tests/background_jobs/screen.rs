@@ -30,6 +30,19 @@ fn stop_and_quit(screen: &Screen) {
     screen.wait_for("stopped process ");
 }
 
+/// Plays a session in which a command sleeps in the background; `user` gets its time.
+async fn with_job(number: u32, user: impl FnOnce(&Screen, &str) + Send + 'static) {
+    let nap = rare_sleep(number);
+    let acts = vec![background(&format!("sleep {nap}")), saying("It runs.")];
+    play(acts, "", AUTO, (100, 30), move |screen| {
+        screen.type_keys("go\r");
+        screen.wait_for("It runs.");
+        screen.wait_for("1 job");
+        user(screen, &nap);
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_command_is_moved_to_the_background_and_listed() {
     let nap = rare_sleep(331);
@@ -116,41 +129,29 @@ async fn sending_now_moves_the_command_instead_of_killing_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn quitting_asks_about_running_jobs_and_names_what_it_stopped() {
-    let nap = rare_sleep(333);
-    let acts = vec![background(&format!("sleep {nap}")), saying("It runs.")];
-    let looked = nap.clone();
-    play(acts, "", AUTO, (100, 30), move |screen| {
-        screen.type_keys("go\r");
-        screen.wait_for("It runs.");
-        screen.wait_for("1 job");
+    with_job(333, |screen, nap| {
         screen.type_keys("\x04");
         screen.wait_for("1 background job is still running.");
         screen.wait_for("› Stop them and quit");
         // Esc stays.
         screen.type_keys("\x1b");
         screen.wait_until("no question", |cells| !cells.contents().contains("still running."));
-        assert_eq!(alive(&looked).len(), 1);
+        assert_eq!(alive(nap).len(), 1);
         screen.type_keys("/context\r");
         screen.wait_for("1 background job running; /jobs lists them");
         screen.type_keys("/quit\r");
         screen.wait_for("› Stop them and quit");
         screen.type_keys("\r");
-        screen.wait_for(&format!("of job 1: sleep {looked}"));
+        screen.wait_for(&format!("of job 1: sleep {nap}"));
         screen.wait_for("to continue: tau --continue");
-        assert_eq!(alive(&looked), []);
+        assert_eq!(alive(nap), []);
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_with_jobs_can_be_left_running() {
-    let nap = rare_sleep(334);
-    let acts = vec![background(&format!("sleep {nap}")), saying("It runs.")];
-    let looked = nap.clone();
-    play(acts, "", AUTO, (100, 30), move |screen| {
-        screen.type_keys("go\r");
-        screen.wait_for("It runs.");
-        screen.wait_for("1 job");
+    with_job(334, |screen, nap| {
         screen.type_keys("\x04");
         screen.wait_for("› Stop them and quit");
         screen.type_keys("\x1b[B");
@@ -159,9 +160,9 @@ async fn a_session_with_jobs_can_be_left_running() {
         screen.wait_for("the session continues: tau attach ");
         // Longer than the process of a session at rest stays.
         std::thread::sleep(std::time::Duration::from_millis(800));
-        assert_eq!(alive(&looked).len(), 1, "it continues");
+        assert_eq!(alive(nap).len(), 1, "it continues");
         let rows = left(screen.home());
-        let row = rows.iter().find(|row| row["command"] == format!("sleep {looked}"));
+        let row = rows.iter().find(|row| row["command"] == format!("sleep {nap}"));
         let session = row.unwrap_or_else(|| panic!("{rows:?}"))["session"].as_str().unwrap().to_owned();
         // The screen comes back with its jobs; when the last one ends, so does the process.
         let home = screen.home().display();
@@ -176,7 +177,7 @@ async fn a_session_with_jobs_can_be_left_running() {
         again.wait_until("no list", |cells| !cells.contents().contains("○ stopped"));
         again.type_keys("\x04");
         again.wait_for("exit=0");
-        wait_gone(&looked);
+        wait_gone(nap);
     })
     .await;
 }

@@ -10,7 +10,7 @@ use tokio::process::Command;
 use super::write;
 use crate::sandbox::has_landlock;
 use crate::screen::Screen;
-use crate::support::program::{Ended, bare, calls, run, says};
+use crate::support::program::{Ended, bare, calls, own_model, run, says};
 use crate::support::server::{Act, Server};
 use crate::time_limit::InTime;
 
@@ -450,7 +450,7 @@ async fn a_hook_blocks_a_compaction() {
     let place = Place::new(&hook("PreCompact", "manual", "cat > compact.json; echo keep it all >&2; exit 2"));
     let server = Server::start(vec![says("Hello.")]).await;
     let mut command = bare(place.dir.path());
-    command.args(["--mode", "rpc", "--base-url", &server.url(), "--api-key", "x", "--model", "m"]);
+    command.args(["--mode", "rpc"]).args(own_model(&server.url()));
     let lines = [json!({"type": "compact", "customInstructions": "be short"})];
     let all = speaks(&place, command, &lines, "compaction_end").await;
     assert!(all.contains("hook blocked it: keep it all"), "{all}");

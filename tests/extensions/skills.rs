@@ -12,7 +12,7 @@ use tau::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSour
 
 use super::{skill, write};
 use crate::screen::Screen;
-use crate::support::program::{bare, says};
+use crate::support::program::{bare, own_model, says};
 use crate::support::server::Server;
 use crate::time_limit::InTime;
 
@@ -206,7 +206,7 @@ async fn the_model_is_told_of_skills_that_are_trusted() {
     let opened = Opened::watch(&[&folder, &folder.join("theirs")]);
     let run = async |more: &[&str]| {
         let mut command = bare(dir.path());
-        command.args(["--base-url", &server.url(), "--api-key", "x", "--model", "m", "-p", "hello"]);
+        command.args(own_model(&server.url())).args(["-p", "hello"]);
         command.args(more).current_dir(&work);
         command.output().in_time("a prompt").await.unwrap()
     };

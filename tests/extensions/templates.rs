@@ -9,7 +9,7 @@ use tokio::process::Command;
 
 use super::{skill, write};
 use crate::screen::Screen;
-use crate::support::program::{bare, calls, says};
+use crate::support::program::{bare, calls, own_model, says};
 use crate::support::server::{Act, Server};
 use crate::time_limit::InTime;
 
@@ -42,7 +42,7 @@ impl Place {
 
     fn tau(&self, arguments: &[&str]) -> Command {
         let mut command = bare(self.dir.path());
-        command.args(["--base-url", &self.server.url(), "--api-key", "x", "--model", "m"]).args(arguments);
+        command.args(own_model(&self.server.url())).args(arguments);
         command.current_dir(self.work());
         command
     }

@@ -9,7 +9,7 @@ use tau::agent::protocol::extension::ExtensionState;
 use super::hooks::Place;
 use super::write;
 use crate::mcp::client::Client;
-use crate::support::program::{Ended, bare, calls, run, says};
+use crate::support::program::{Ended, bare, calls, models_file, run, says};
 use crate::support::server::Server;
 
 /// A tool that writes its input to a file, and does not declare that.
@@ -77,11 +77,7 @@ async fn a_skill_that_the_model_reads_allows_what_it_names() {
 async fn a_template_names_its_thinking_level() {
     let server = Server::start(vec![says("done")]).await;
     let place = Place::new("");
-    let models = format!(
-        "[vendors.own]\nbase_url = \"{}\"\napi = \"openai-completions\"\napi_key = \"x\"\n\
-         [[vendors.own.models]]\nid = \"m\"\nreasoning = true\n",
-        server.url()
-    );
+    let models = models_file(&server.url(), "reasoning = true\n");
     write(&place.path("config/models.toml"), &models);
     write(&place.path(".claude/commands/hard.md"), "---\nthinking: high\n---\nThink.");
     let ended = tau(&place, &["--model", "own/m", "--thinking", "low", "-p", "/hard", "hello"]).await;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use serde_json::Value;
 
-use crate::support::program::{Ended, bare, run, says};
+use crate::support::program::{Ended, bare, models_file, run, says};
 use crate::support::server::Server;
 
 /// The directory in the recordings.
@@ -30,11 +30,7 @@ impl Place {
         fs::create_dir_all(place.work()).unwrap();
         let config = place.at("tau");
         fs::create_dir_all(&config).unwrap();
-        let models = format!(
-            "[vendors.own]\nbase_url = \"{}\"\napi = \"openai-completions\"\napi_key = \"x\"\n\
-             [[vendors.own.models]]\nid = \"m\"\ninput = [\"text\", \"image\"]\n",
-            place.server.url()
-        );
+        let models = models_file(&place.server.url(), "input = [\"text\", \"image\"]\n");
         fs::write(config.join("models.toml"), models).unwrap();
         place
     }

@@ -22,7 +22,7 @@ pub fn reply(screen: &mut Screen, reply: ShellReply) {
 }
 
 /// A screen with something behind the overlay.
-fn talked() -> Screen {
+pub(super) fn talked() -> Screen {
     let mut screen = Screen::new();
     screen.user("explain the parser");
     screen.answer("It reads **tokens** and makes a tree of them.", 3);

@@ -9,17 +9,9 @@ use tau::agent::protocol::undo::{
 use tau::app::Effect;
 use tau::tools::{FileDiff, Hunk};
 
+use super::overlays::talked;
 use crate::harness::{START, Screen, frames};
 use tau::tools::user_error::UserError;
-
-/// A screen with something behind the overlay.
-fn talked() -> Screen {
-    let mut screen = Screen::new();
-    screen.user("explain the parser");
-    screen.answer("It reads **tokens** and makes a tree of them.", 3);
-    screen.take_effects();
-    screen
-}
 
 /// Answers the latest query.
 pub(super) fn answer(screen: &mut Screen, answer: Result<QueryAnswer, UserError>) {

@@ -14,50 +14,11 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 use super::driver::{behavior, cuts, magnitude};
 use super::{Target, as_text, bodies, pieces, run, texts};
-
-/// Markdown marks, and characters that are hard to display.
-const MARKS: &[&str] = &[
-    "# ",
-    "- ",
-    "* ",
-    "1. ",
-    "> ",
-    "```",
-    "```rust\n",
-    "~~~\n",
-    "    ",
-    "---\n",
-    "===\n",
-    "| a | b |\n|---|--:|\n",
-    "|",
-    "**",
-    "_",
-    "`",
-    "[a](http://b.c)",
-    "[^1]",
-    "[^1]: n\n",
-    "[x]: /u\n",
-    "<b>",
-    "<!--",
-    "-->",
-    "- [x] ",
-    "> [!NOTE]\n",
-    "&#27;",
-    "\\",
-    "~~",
-    "\u{1b}[31m",
-    "\u{9b}",
-    "\u{202e}",
-    "\u{200b}",
-    "\u{1100}\u{1161}",
-    "🇩🇪",
-    "\u{e0041}",
-    "\r",
-];
+use crate::text::HOSTILE;
 
 #[test]
 fn markdown_blocks() {
-    run(Target { name: "markdown_blocks", check: check_blocks, seeds: texts(), words: MARKS, cases: 500 });
+    run(Target { name: "markdown_blocks", check: check_blocks, seeds: texts(), words: HOSTILE, cases: 500 });
 }
 
 fn check_blocks(input: &[u8]) -> u64 {
@@ -106,7 +67,7 @@ fn printable_text() {
         name: "printable_text",
         check: check_printable,
         seeds: texts(),
-        words: MARKS,
+        words: HOSTILE,
         cases: 1_000,
     });
 }

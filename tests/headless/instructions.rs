@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::*;
+use crate::support::program::body;
 
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -16,7 +17,7 @@ fn write(path: &Path, text: &str) {
 /// The messages of each request.
 fn messages(server: &Server) -> Vec<Vec<Value>> {
     let of = |request: String| {
-        let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+        let body = body(&request);
         body["messages"].as_array().unwrap().clone()
     };
     server.requests().into_iter().map(of).collect()

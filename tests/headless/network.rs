@@ -5,6 +5,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::faults::tls;
+use crate::support::program::body;
 use crate::support::server::{answer, closed_port};
 use crate::time_limit::InTime;
 
@@ -182,7 +183,7 @@ async fn a_known_model_keeps_its_quirks_at_another_address() {
         ]);
         run(tau.args(["--api-key", "x", "--thinking", "high"]), None).await;
         let request = place.server.requests().pop().unwrap();
-        let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+        let body = body(&request);
         assert_eq!(body["thinking"]["type"], "adaptive", "{model}: {body}");
         assert_eq!(body["thinking"]["budget_tokens"], Value::Null, "{model}: {body}");
         assert_eq!(body["model"], model, "the name stays");

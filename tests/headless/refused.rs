@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::support::program::body;
 use crate::support::server::answer;
 
 /// A refusal of a request with this message.
@@ -13,8 +14,7 @@ fn refuses(status: &str, message: &str) -> Act {
 
 /// The bodies of the requests, as JSON.
 fn bodies(server: &Server) -> Vec<Value> {
-    let body = |request: String| serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
-    server.requests().into_iter().map(body).collect()
+    server.requests().iter().map(|request| body(request)).collect()
 }
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";

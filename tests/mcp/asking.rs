@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::client::Client;
-use super::{answered_by_a_line, printed, result, server};
+use super::{answered_by_a_line, printed, server};
 use crate::screen::Screen as Terminal;
-use crate::support::program::{calls, says};
+use crate::support::program::{body, calls, last_result, says};
 use crate::support::server::{Act, Server};
 
 fn asks(tool: &str) -> Vec<Act> {
@@ -15,8 +15,8 @@ fn asks(tool: &str) -> Vec<Act> {
 /// The result of the call in the last request to the model.
 fn answered(model: &Server) -> Value {
     let request = model.requests().pop().unwrap();
-    let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
-    serde_json::from_str(&result(&[body])).unwrap()
+    let body = body(&request);
+    serde_json::from_str(&last_result(&[body])).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -24,7 +24,7 @@ async fn with_nobody_to_ask_questions_are_declined() {
     for tool in ["ask", "open"] {
         let (ended, requests) = printed(&server::config("demo", "offers", ""), asks(tool), &[]).await;
         assert_eq!((ended.code, ended.out.trim()), (0, "Finished."), "{}", ended.err);
-        assert_eq!(result(&requests), "{\"action\":\"decline\"}");
+        assert_eq!(last_result(&requests), "{\"action\":\"decline\"}");
         assert!(ended.err.contains("declined a question of MCP server demo"), "{}", ended.err);
     }
 }

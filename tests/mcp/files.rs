@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{printed_in, result, server, tools};
+use super::{printed_in, server};
 use crate::sandbox::has_landlock;
-use crate::support::program::{Ended, bare, calls, run, says};
+use crate::support::program::{Ended, bare, calls, last_result, offered_tools, run, says};
 
 /// The `mcp.json` for a server called `demo` with this behaviour.
 fn json_file(manner: &str) -> String {
@@ -30,11 +30,15 @@ async fn servers_of_a_directory_are_used_only_if_it_is_trusted() {
         std::fs::write(path, text).unwrap();
         let (ended, requests) = printed_in(place.path(), "", vec![says("Finished.")], &[]).await;
         assert!(ended.err.contains(&format!("ignoring {name}")), "{}", ended.err);
-        assert_eq!(tools(&requests[0]), ["read", "bash", "jobs", "edit", "write", "ask_user"], "{name}");
+        assert_eq!(
+            offered_tools(&requests[0]),
+            ["read", "bash", "jobs", "edit", "write", "ask_user"],
+            "{name}"
+        );
         assert!(!log.exists(), "{name}: it was started");
         let acts = vec![calls("mcp__demo__echo", &json!({"text": "hi"})), says("Finished.")];
         let (_, requests) = printed_in(place.path(), "", acts, &["--trust"]).await;
-        assert_eq!(result(&requests), "usual said: hi", "{name}");
+        assert_eq!(last_result(&requests), "usual said: hi", "{name}");
     }
 }
 
@@ -48,11 +52,11 @@ async fn a_file_of_other_agents_is_read_and_config_toml_counts_more() {
     {
         let acts = vec![calls("mcp__demo__echo", &json!({"text": "hi"})), says("Finished.")];
         let (_, requests) = printed_in(place.path(), &config, acts, &[]).await;
-        assert_eq!(result(&requests), said);
+        assert_eq!(last_result(&requests), said);
     }
     let off = "extensions_off = [\"mcp:demo\"]\n";
     let (_, requests) = printed_in(place.path(), off, vec![says("Finished.")], &[]).await;
-    assert_eq!(tools(&requests[0]).len(), 6);
+    assert_eq!(offered_tools(&requests[0]).len(), 6);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -82,12 +86,12 @@ async fn a_sandboxed_server_changes_nothing_outside_of_the_workspace() {
         let config = setting.to_owned() + &server::config("demo", "usual", more);
         let acts = vec![calls("mcp__demo__write", &json!({"text": target})), says("Finished.")];
         let (ended, requests) = printed_in(place.path(), &config, acts, &[]).await;
-        assert_eq!(result(&requests), expected, "{setting} {more} {}", ended.err);
+        assert_eq!(last_result(&requests), expected, "{setting} {more} {}", ended.err);
         assert_eq!(target.exists(), expected == "written");
         let inside = place.path().join("made.txt");
         let acts = vec![calls("mcp__demo__write", &json!({"text": inside})), says("Finished.")];
         let (_, requests) = printed_in(place.path(), &config, acts, &[]).await;
-        assert_eq!(result(&requests), "written", "{setting} {more}");
+        assert_eq!(last_result(&requests), "written", "{setting} {more}");
     }
 }
 
@@ -155,6 +159,6 @@ async fn the_server_in_the_documents_works() {
     let acts = vec![calls("mcp__today__today", &json!({})), says("Finished.")];
     let (ended, requests) = printed_in(place.path(), &config, acts, &[]).await;
     assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
-    let date = result(&requests);
+    let date = last_result(&requests);
     assert!(date.len() == 10 && date.chars().filter(|c| *c == '-').count() == 2, "{date}");
 }

@@ -8,8 +8,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
 
-use super::{called_of, printed, tools};
-use crate::support::program::says;
+use super::{called_of, printed};
+use crate::support::program::{offered_tools, says};
 
 /// The messages to the server: the session and token of each, and its method.
 type Seen = Arc<Mutex<Vec<(String, String)>>>;
@@ -89,6 +89,6 @@ async fn an_address_that_cannot_be_used_is_reported() {
             ended.err
         );
         assert!(!ended.err.contains("Bearer wrong"), "{}", ended.err);
-        assert_eq!(tools(&requests[0]).len(), 6);
+        assert_eq!(offered_tools(&requests[0]).len(), 6);
     }
 }

@@ -4,17 +4,17 @@ mod server;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 
 use self::server::{Manner, Servers};
-use super::{printed_in, result, tools};
-use crate::support::program::{Ended, bare, calls, run, says};
+use super::printed_in;
+use crate::support::login::{Login, all_text, fetch};
+use crate::support::program::{Ended, bare, calls, last_result, offered_tools, run, says};
 use crate::time_limit::InTime;
 
 /// A home folder with this `config.toml`.
@@ -40,62 +40,23 @@ async fn ended(place: &Path, arguments: &[&str]) -> Ended {
     run(&mut mcp(place, arguments), None).await
 }
 
-/// The answer to a GET: its status, its `location` and its body.
-async fn fetch(url: &str) -> (u16, Option<String>, String) {
-    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
-    let mut stream = TcpStream::connect(host).in_time("a connection").await.unwrap();
-    let request = format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).in_time("an answer").await.unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    let location = head.lines().find_map(|line| line.strip_prefix("location: ")).map(str::to_owned);
-    (status, location, body.to_owned())
+/// A `tau mcp login` that waits for the browser.
+async fn start_login(place: &Path, more: &[&str]) -> Login {
+    Login::start(mcp(place, &["login", "far", "--no-browser"]).args(more)).await
 }
 
-/// A `tau mcp login` that waits for the browser, and the address it printed.
-struct Login {
-    child: Child,
-    page: String,
-}
-
-impl Login {
-    async fn start(place: &Path, more: &[&str]) -> Self {
-        let mut command = mcp(place, &["login", "far", "--no-browser"]);
-        let mut child = command.args(more).stdin(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let page = loop {
-            let line = lines.next_line().in_time("the address").await.unwrap();
-            let line = line.expect("it has ended without an address");
-            if line.starts_with("http") {
-                break line;
-            }
-        };
-        // Later output must not fill the pipe.
-        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        Login { child, page }
-    }
-
-    /// The address to which the authorization server sends the browser.
-    async fn target(&self) -> String {
-        let (status, target, body) = fetch(&self.page).await;
-        assert_eq!(status, 303, "{} {body}", self.page);
-        target.unwrap()
-    }
-
-    async fn end(self) -> (i32, String) {
-        let output = self.child.wait_with_output().in_time("the end of the login").await.unwrap();
-        (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
-    }
+/// The end of a login: its exit code, and what it said.
+async fn end_login(login: Login) -> (i32, String) {
+    let ended = login.end().await;
+    (ended.code, ended.err)
 }
 
 /// Logs in as a user would.
 async fn log_in(place: &Path) {
-    let login = Login::start(place, &[]).await;
+    let login = start_login(place, &[]).await;
     let (status, _, body) = fetch(&login.target().await).await;
     assert!(status == 200 && body.contains("<h1>tau is logged in</h1>"), "{status} {body}");
-    assert_eq!(login.end().await, (0, String::new()));
+    assert_eq!(end_login(login).await, (0, String::new()));
 }
 
 /// The file of the login.
@@ -118,25 +79,11 @@ fn expire(place: &Path) {
     std::fs::write(file(place), saved.to_string()).unwrap();
 }
 
-/// Every file below a folder, as text.
-fn all_text(folder: &Path, but: &str) -> String {
-    let mut text = String::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            text += &all_text(&path, but);
-        } else if !path.to_string_lossy().contains(but) {
-            text += &String::from_utf8_lossy(&std::fs::read(path).unwrap());
-        }
-    }
-    text
-}
-
 /// The result of a call to the server's tools.
 async fn called(place: &Path, config: &str, tool: &str) -> (Ended, String) {
     let acts = vec![calls(&format!("mcp__far__{tool}"), &json!({})), says("Finished.")];
     let (ended, requests) = printed_in(place, config, acts, &[]).await;
-    let result = result(&requests);
+    let result = last_result(&requests);
     (ended, result)
 }
 
@@ -208,7 +155,7 @@ async fn who_is_not_logged_in_is_told_what_to_run() {
         let (ended_by, requests) = printed_in(place.path(), &config, vec![says("Finished.")], &[]).await;
         assert_eq!(ended_by.out.trim(), "Finished.");
         assert!(ended_by.err.contains(why), "{}", ended_by.err);
-        assert_eq!(tools(&requests[0]).len(), 6);
+        assert_eq!(offered_tools(&requests[0]).len(), 6);
         let listed = ended(place.path(), &["list"]).await;
         assert!(listed.out.starts_with("far  needs login  "), "{listed:?}");
         assert!(listed.out.ends_with("far needs login: run `tau mcp login far`\n"), "{listed:?}");
@@ -247,7 +194,7 @@ async fn tokens_that_are_not_accepted_any_more_are_renewed_once() {
     let acts =
         vec![calls("mcp__far__expire", &json!({})), calls("mcp__far__add", &json!({})), says("Finished.")];
     let (ended, requests) = printed_in(place.path(), &config, acts, &[]).await;
-    assert!(!ended.err.contains("MCP") && result(&requests) == "added far away", "{}", ended.err);
+    assert!(!ended.err.contains("MCP") && last_result(&requests) == "added far away", "{}", ended.err);
     assert_eq!(servers.grants(), ["authorization_code", "refresh_token"]);
 }
 
@@ -315,7 +262,7 @@ async fn a_renewal_that_fails_for_now_keeps_the_login() {
 async fn only_the_answer_to_this_login_counts() {
     let servers = Servers::start(Manner::default()).await;
     let place = home(&servers.config(""));
-    let login = Login::start(place.path(), &[]).await;
+    let login = start_login(place.path(), &[]).await;
     let target = login.target().await;
     let (callback, _) = target.split_once('?').unwrap();
     for wrong in ["?code=c&state=another", "?code=c", "?error=access_denied", "?error=x&state=another", ""] {
@@ -333,7 +280,7 @@ async fn only_the_answer_to_this_login_counts() {
     assert_eq!(servers.grants(), [""; 0]);
     assert_eq!(fetch(&target).await.0, 200);
     drop(idle);
-    assert_eq!(login.end().await, (0, String::new()));
+    assert_eq!(end_login(login).await, (0, String::new()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -341,10 +288,10 @@ async fn a_login_that_is_refused_says_so_here_and_there() {
     let refuses = "access_denied&error_description=%3Cb%3Enot+you%1B%5B31m";
     let servers = Servers::start(Manner { refuses: Some(refuses), ..Manner::default() }).await;
     let place = home(&servers.config(""));
-    let login = Login::start(place.path(), &[]).await;
+    let login = start_login(place.path(), &[]).await;
     let (status, _, body) = fetch(&login.target().await).await;
     assert!(status == 400 && body.contains("access_denied: &lt;b&gt;not you"), "{status} {body}");
-    let (code, err) = login.end().await;
+    let (code, err) = end_login(login).await;
     assert!(code == 1 && err.contains("not logged in to far: the login was refused: access_denied"), "{err}");
     assert!(!err.contains('\u{1b}'), "{err:?}");
     assert!(!place.path().join("config/mcp-logins").exists());
@@ -355,10 +302,10 @@ async fn an_exchange_that_fails_is_reported_without_the_code() {
     let body = "{\"error\": \"invalid_grant\", \"error_description\": \"the-code-0 is not one\"}";
     let servers = Servers::start(Manner { answers: Some((400, body)), ..Manner::default() }).await;
     let place = home(&servers.config(""));
-    let login = Login::start(place.path(), &[]).await;
+    let login = start_login(place.path(), &[]).await;
     let (status, _, body) = fetch(&login.target().await).await;
     assert!(status == 400 && body.contains("The login has failed"), "{body}");
-    let (code, err) = login.end().await;
+    let (code, err) = end_login(login).await;
     assert!(code == 1 && err.contains("invalid_grant") && err.contains("[redacted] is not one"), "{err}");
     assert!(!err.contains("the-code-0") && !body.contains("the-code-0"), "{err} {body}");
 }
@@ -367,15 +314,15 @@ async fn an_exchange_that_fails_is_reported_without_the_code() {
 async fn an_address_can_be_pasted_where_the_browser_is_elsewhere() {
     let servers = Servers::start(Manner::default()).await;
     let place = home(&servers.config(""));
-    let mut login = Login::start(place.path(), &[]).await;
+    let mut login = start_login(place.path(), &[]).await;
     let target = login.target().await;
     let mut input = login.child.stdin.take().unwrap();
     input.write_all(format!("\n{target}\n").as_bytes()).await.unwrap();
-    assert_eq!(login.end().await, (0, String::new()));
-    let mut login = Login::start(place.path(), &[]).await;
+    assert_eq!(end_login(login).await, (0, String::new()));
+    let mut login = start_login(place.path(), &[]).await;
     let mut input = login.child.stdin.take().unwrap();
     input.write_all(format!("{target}\n").as_bytes()).await.unwrap();
-    let (code, err) = login.end().await;
+    let (code, err) = end_login(login).await;
     assert!(code == 1 && err.contains("does not belong to this login"), "{err}");
 }
 
@@ -383,10 +330,10 @@ async fn an_address_can_be_pasted_where_the_browser_is_elsewhere() {
 async fn a_login_can_be_stopped() {
     let servers = Servers::start(Manner::default()).await;
     let place = home(&servers.config(""));
-    let login = Login::start(place.path(), &[]).await;
+    let login = start_login(place.path(), &[]).await;
     let pid = rustix::process::Pid::from_raw(login.child.id().unwrap().cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    let (code, err) = login.end().await;
+    let (code, err) = end_login(login).await;
     assert!(code == 130 && err.contains("not logged in to far: stopped"), "{code} {err}");
 }
 

@@ -97,35 +97,31 @@ async fn a_client_lists_completes_and_sends_prompts() {
 async fn a_prompt_is_typed_with_the_menu() {
     let model = Server::start(vec![says("Finished.")]).await;
     let url = model.url();
-    tokio::task::spawn_blocking(move || {
-        let screen = super::on_screen(&url);
-        screen.type_keys("/demo:");
-        screen.wait_for("/demo:greet <name> [style]");
-        screen.wait_for("Talks");
-        assert!(screen.text().contains("Greets somebody"), "{}", screen.text());
-        // Enter accepts the command, and the values of its first argument follow.
-        screen.type_keys("gre\r");
-        screen.wait_for("Grace Hopper");
-        screen.type_keys("Gr");
-        screen.wait_until("one value", |cells| !cells.contents().contains("Ada"));
-        screen.type_keys("\t");
-        screen.wait_for_composer("/demo:greet \"Grace Hopper\"");
-        screen.wait_for("as Grace Hopper likes it");
-        screen.type_keys("style=f");
-        screen.wait_until("one value", |cells| {
-            let text = cells.contents();
-            text.contains("formal") && !text.contains("likes it")
-        });
-        screen.type_keys("\t");
-        screen.wait_for_composer("/demo:greet \"Grace Hopper\" style=formal");
-        screen.type_keys("\r");
-        screen.wait_for("Greet \"Grace Hopper\" in a \"formal\" way.");
-        screen.wait_for("Finished.");
-        screen.type_keys("/extensions\r");
-        screen.wait_for("15 tools · 3 prompts · 5 resources · fake");
-    })
-    .await
-    .unwrap();
+    let screen = super::on_screen(&url);
+    screen.type_keys("/demo:");
+    screen.wait_for("/demo:greet <name> [style]");
+    screen.wait_for("Talks");
+    assert!(screen.text().contains("Greets somebody"), "{}", screen.text());
+    // Enter accepts the command, and the values of its first argument follow.
+    screen.type_keys("gre\r");
+    screen.wait_for("Grace Hopper");
+    screen.type_keys("Gr");
+    screen.wait_until("one value", |cells| !cells.contents().contains("Ada"));
+    screen.type_keys("\t");
+    screen.wait_for_composer("/demo:greet \"Grace Hopper\"");
+    screen.wait_for("as Grace Hopper likes it");
+    screen.type_keys("style=f");
+    screen.wait_until("one value", |cells| {
+        let text = cells.contents();
+        text.contains("formal") && !text.contains("likes it")
+    });
+    screen.type_keys("\t");
+    screen.wait_for_composer("/demo:greet \"Grace Hopper\" style=formal");
+    screen.type_keys("\r");
+    screen.wait_for("Greet \"Grace Hopper\" in a \"formal\" way.");
+    screen.wait_for("Finished.");
+    screen.type_keys("/extensions\r");
+    screen.wait_for("15 tools · 3 prompts · 5 resources · fake");
     assert_eq!(model.requests().len(), 1);
 }
 
@@ -151,20 +147,16 @@ async fn a_prompt_waits_for_its_server() {
 async fn the_screen_sends_a_prompt_when_its_server_is_ready() {
     let model = Server::start(vec![says("Finished.")]).await;
     let url = model.url();
-    tokio::task::spawn_blocking(move || {
-        let folder = tempfile::tempdir().unwrap();
-        let go = folder.path().join("go");
-        let screen = super::on_screen_with(&url, &late(&go));
-        screen.type_keys("/other:greet Ada\r");
-        screen.wait_for("unknown command /other:greet");
-        screen.type_keys("\x15/demo:greet Ada\r");
-        screen.wait_for("MCP server demo is starting");
-        screen.wait_for_composer("/demo:greet Ada");
-        std::fs::write(&go, "").unwrap();
-        screen.wait_for("Greet \"Ada\"");
-        screen.wait_for("Finished.");
-    })
-    .await
-    .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let go = folder.path().join("go");
+    let screen = super::on_screen_with(&url, &late(&go));
+    screen.type_keys("/other:greet Ada\r");
+    screen.wait_for("unknown command /other:greet");
+    screen.type_keys("\x15/demo:greet Ada\r");
+    screen.wait_for("MCP server demo is starting");
+    screen.wait_for_composer("/demo:greet Ada");
+    std::fs::write(&go, "").unwrap();
+    screen.wait_for("Greet \"Ada\"");
+    screen.wait_for("Finished.");
     assert_eq!(model.requests().len(), 1);
 }

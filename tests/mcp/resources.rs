@@ -75,24 +75,20 @@ async fn a_client_lists_resources() {
 async fn a_resource_is_chosen_from_the_list() {
     let model = Server::start(vec![says("Finished.")]).await;
     let url = model.url();
-    tokio::task::spawn_blocking(move || {
-        let screen = super::on_screen(&url);
-        screen.type_keys("/demo:");
-        screen.wait_for("/demo:greet");
-        screen.type_keys("\x15see @dem");
-        screen.wait_for("MCP server · 5 resources");
-        screen.type_keys("\t");
-        screen.wait_for_composer("see @demo:");
-        screen.wait_for("notes · What was noted");
-        screen.wait_for("template · lines · A number of lines");
-        screen.type_keys("note\r");
-        screen.wait_for_composer("see @demo:demo://notes");
-        screen.type_keys("\r");
-        screen.wait_for("what was noted");
-        screen.wait_for("Finished.");
-    })
-    .await
-    .unwrap();
+    let screen = super::on_screen(&url);
+    screen.type_keys("/demo:");
+    screen.wait_for("/demo:greet");
+    screen.type_keys("\x15see @dem");
+    screen.wait_for("MCP server · 5 resources");
+    screen.type_keys("\t");
+    screen.wait_for_composer("see @demo:");
+    screen.wait_for("notes · What was noted");
+    screen.wait_for("template · lines · A number of lines");
+    screen.type_keys("note\r");
+    screen.wait_for_composer("see @demo:demo://notes");
+    screen.type_keys("\r");
+    screen.wait_for("what was noted");
+    screen.wait_for("Finished.");
     let requests = model.requests();
     assert!(requests[0].contains("what was noted"), "{}", requests[0]);
 }
@@ -114,25 +110,21 @@ async fn the_address_of_a_template_is_completed() {
     assert_eq!(complete(&mut client, "demo://lines/3").await, found);
     assert_eq!(complete(&mut client, "demo://notes").await, json!({"argument": "", "values": []}));
     let url = model.url();
-    tokio::task::spawn_blocking(move || {
-        let screen = super::on_screen(&url);
-        screen.type_keys("/demo:");
-        screen.wait_for("/demo:greet");
-        screen.type_keys("\x15see @demo:lin");
-        screen.wait_for("template · lines · A number of lines");
-        screen.type_keys("\t");
-        screen.wait_for_composer("see @demo:demo://lines/");
-        screen.wait_for("demo://lines/a%20b");
-        screen.type_keys("3\x1b[B");
-        screen.wait_until("fewer addresses", |cells| {
-            let text = cells.contents();
-            text.contains("demo://lines/30") && !text.contains("a%20b")
-        });
-        screen.type_keys("\x1b[B\r");
-        screen.wait_for_composer("see @demo:demo://lines/3");
-    })
-    .await
-    .unwrap();
+    let screen = super::on_screen(&url);
+    screen.type_keys("/demo:");
+    screen.wait_for("/demo:greet");
+    screen.type_keys("\x15see @demo:lin");
+    screen.wait_for("template · lines · A number of lines");
+    screen.type_keys("\t");
+    screen.wait_for_composer("see @demo:demo://lines/");
+    screen.wait_for("demo://lines/a%20b");
+    screen.type_keys("3\x1b[B");
+    screen.wait_until("fewer addresses", |cells| {
+        let text = cells.contents();
+        text.contains("demo://lines/30") && !text.contains("a%20b")
+    });
+    screen.type_keys("\x1b[B\r");
+    screen.wait_for_composer("see @demo:demo://lines/3");
 }
 
 /// A resource that is a file is judged like the file.

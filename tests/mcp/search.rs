@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{printed, printed_in, result, server, tools};
-use crate::support::program::{calls, says};
+use super::{printed, printed_in, server};
+use crate::support::program::{calls, last_result, offered_tools, says};
 
 fn description<'a>(request: &'a Value, name: &str) -> &'a str {
     let tools = request["tools"].as_array().unwrap();
@@ -22,7 +22,7 @@ async fn many_tools_are_found_when_they_are_needed() {
     let (ended, requests) = printed(&config, acts, &[]).await;
     assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
     assert_eq!(
-        tools(&requests[0]),
+        offered_tools(&requests[0]),
         ["read", "bash", "jobs", "edit", "write", "ask_user", "tool_search", "tool_call"]
     );
     let list = description(&requests[0], "tool_search");
@@ -30,12 +30,12 @@ async fn many_tools_are_found_when_they_are_needed() {
         list.contains("\nmcp__demo__echo: Says what it is told\n")
             && list.contains("\nmcp__demo__more_150: ")
     );
-    let found = result(&requests[..2]);
+    let found = last_result(&requests[..2]);
     assert!(
         found.contains("\"name\":\"mcp__demo__echo\"") && found.contains("\"properties\":{\"text\":"),
         "{found}"
     );
-    assert_eq!(result(&requests), "many said: hello");
+    assert_eq!(last_result(&requests), "many said: hello");
     assert_eq!(requests[0]["tools"], requests[2]["tools"], "what is sent begins the same");
 }
 
@@ -47,12 +47,12 @@ async fn rules_are_about_the_tool_that_is_called() {
         vec![calls("tool_call", &call), calls("mcp__demo__echo", &json!({"text": "x"})), says("Finished.")];
     let (_, requests) = printed(&config, acts, &[]).await;
     for requests in [&requests[..2], &requests] {
-        let denied = result(requests);
+        let denied = last_result(requests);
         assert!(denied.contains("denied") && denied.contains("mcp__demo__echo"), "{denied}");
     }
     let acts = vec![calls("tool_call", &json!({"name": "nothing", "arguments": {}})), says("Finished.")];
     let (_, requests) = printed(&server::config("demo", "many", ""), acts, &[]).await;
-    let unknown = result(&requests);
+    let unknown = last_result(&requests);
     assert!(unknown.contains("unknown tool \"nothing\"") && unknown.contains("tool_search"), "{unknown}");
 }
 
@@ -65,6 +65,6 @@ async fn the_window_of_the_model_decides() {
         std::fs::write(place.path().join("config/models.toml"), facts).unwrap();
         let config = server::config("demo", server, "");
         let (_, requests) = printed_in(place.path(), &config, vec![says("Finished.")], &[]).await;
-        assert_eq!(tools(&requests[0]).contains(&"tool_search"), searched, "{server}");
+        assert_eq!(offered_tools(&requests[0]).contains(&"tool_search"), searched, "{server}");
     }
 }

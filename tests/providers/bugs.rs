@@ -76,18 +76,7 @@ fn request(api: Api, base_url: &str, messages: Vec<Value>) -> ModelRequest {
         Model { id: "m".into(), api, provider: "p".into(), base_url: base_url.into(), ..Model::default() };
     let messages =
         messages.into_iter().map(|value| Arc::new(serde_json::from_value::<Message>(value).unwrap()));
-    ModelRequest {
-        model: Arc::new(model),
-        key: None,
-        system: "sys\0tem".into(),
-        messages: messages.collect(),
-        tools: [].into(),
-        thinking: Default::default(),
-        max_tokens: None,
-        temperature: None,
-        session_id: String::new(),
-        join_deltas: false,
-    }
+    ModelRequest { system: "sys\0tem".into(), ..ModelRequest::new(Arc::new(model), messages.collect()) }
 }
 
 async fn events(request: ModelRequest) -> Vec<StreamEvent> {

@@ -23,7 +23,7 @@ fn recorded_streams() {
         }
         let meta = read_json(&path.with_extension("meta.json"));
         let expected = read_json(&path.with_extension("expected.json"));
-        let api = Api::named(meta["api"].as_str().unwrap()).unwrap();
+        let api = Api::from_name(meta["api"].as_str().unwrap()).unwrap();
         let body = std::fs::read(&path).unwrap();
         let whole = decode(api, &body, &[body.len()]);
         check_rules(&name, &whole);

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tau::agent::protocol::message::AssistantMessage;
-use tau::agent::protocol::model::{Api, Model, ThinkingLevel};
+use tau::agent::protocol::model::{Api, Model};
 use tau::agent::provider::assemble::Assembler;
 use tau::agent::provider::reader::AnswerReader;
 use tau::agent::provider::{AnswerDecoder, ModelRequest, StreamEvent, wire_format};
@@ -43,18 +43,7 @@ pub fn model(api: Api) -> Model {
 
 /// A request without messages to a model with this format.
 pub fn request(api: Api) -> ModelRequest {
-    ModelRequest {
-        model: Arc::new(model(api)),
-        key: None,
-        system: "".into(),
-        messages: Vec::new(),
-        tools: Arc::new([]),
-        thinking: ThinkingLevel::Off,
-        max_tokens: None,
-        temperature: None,
-        session_id: "s".into(),
-        join_deltas: false,
-    }
+    ModelRequest { session_id: "s".into(), ..ModelRequest::new(Arc::new(model(api)), Vec::new()) }
 }
 
 /// Sizes of parts, from 1 to `most`.

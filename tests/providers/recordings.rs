@@ -55,7 +55,7 @@ pub struct Recording {
 impl Recording {
     /// The wire format; `None` for that of an app server.
     pub fn api(&self) -> Option<Api> {
-        Api::named(self.format)
+        Api::from_name(self.format)
     }
 
     pub fn status(&self) -> u16 {

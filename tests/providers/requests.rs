@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tau::agent::protocol::message::{
-    AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, Usage, UserContent,
-    UserMessage,
+    AssistantMessage, Block, Message, ToolCall, ToolResultMessage, UserContent, UserMessage,
 };
 use tau::agent::protocol::model::{Api, Model, ThinkingLevel};
 use tau::agent::provider::{Headers, ModelRequest, handoff, wire_format};
@@ -43,11 +42,7 @@ fn assistant(model: &Model, content: Vec<Block>) -> Message {
         api: model.api,
         provider: model.provider.clone(),
         model: model.id.clone(),
-        usage: Usage::default(),
-        stop_reason: StopReason::Stop,
-        error_message: None,
-        response_id: None,
-        timestamp: 0,
+        ..AssistantMessage::default()
     })
 }
 
@@ -134,6 +129,7 @@ fn conversation(model: &Model) -> Vec<Message> {
 
 fn request(model: Model, thinking: ThinkingLevel) -> ModelRequest {
     let messages: Vec<Arc<Message>> = conversation(&model).into_iter().map(Arc::new).collect();
+    let messages = handoff::for_model(&messages, &model);
     let tool = |name: &str, schema: Value| ToolSpec {
         name: name.into(),
         label: name.into(),
@@ -144,16 +140,12 @@ fn request(model: Model, thinking: ThinkingLevel) -> ModelRequest {
     let path = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
     let command = json!({"type": "object", "properties": {"command": {"type": "string"}}});
     ModelRequest {
-        messages: handoff::for_model(&messages, &model),
-        model: Arc::new(model),
         key: Some(Secret::new("key-1234567890")),
         system: "Be brief.".into(),
         tools: vec![tool("read", path), tool("bash", command)].into(),
         thinking,
-        max_tokens: None,
-        temperature: None,
         session_id: "session-1".into(),
-        join_deltas: false,
+        ..ModelRequest::new(Arc::new(model), messages)
     }
 }
 

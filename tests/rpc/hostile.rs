@@ -45,18 +45,8 @@ fn line(dice: &mut Dice) -> Vec<u8> {
         json!({"type": command, "message": 5, "level": [], "mode": null, "images": 7, "name": {}}),
         json!({"type": [command]}),
     ];
-    let whole = fields[dice.below(fields.len())].to_string().into_bytes();
-    match dice.below(6) {
-        0 => whole[..dice.below(whole.len())].to_vec(),
-        1 => (0..dice.below(60)).map(|_| dice.below(256) as u8).filter(|byte| *byte != b'\n').collect(),
-        2 => {
-            let mut bytes = whole;
-            let at = dice.below(bytes.len());
-            bytes[at] = (dice.below(255) as u8).max(11);
-            bytes
-        }
-        _ => whole,
-    }
+    let whole = dice.pick(&fields).to_string().into_bytes();
+    dice.mangle(whole)
 }
 
 #[tokio::test]

@@ -8,12 +8,12 @@ use tokio::process::{Child, ChildStdout, Command};
 
 use super::*;
 use crate::support::dice::Dice;
-use crate::support::program::{bare, calls, says, stalls};
+use crate::support::program::{bare, body, calls, own_model, says, stalls};
 use crate::support::server::{Act, Server};
 
 fn serve(dir: &Path, server: &Server, arguments: &[&str]) -> Command {
     let mut command = bare(dir);
-    command.args(arguments).args(["--base-url", &server.url(), "--api-key", "x", "--model", "m"]);
+    command.args(arguments).args(own_model(&server.url()));
     // Tests of approvals choose another mode.
     command.env("TAU_PERMISSION_MODE", "auto");
     // Its complaints are not read.
@@ -38,7 +38,7 @@ async fn a_client_of_the_older_document_works_unchanged() {
     let client = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rpc/older_client.py");
     let mut command = Command::new("python3");
     command.arg(client).arg(env!("CARGO_BIN_EXE_tau"));
-    command.args(["--base-url", &server.url(), "--api-key", "x", "--model", "m"]);
+    command.args(own_model(&server.url()));
     command.env("TAU_PERMISSION_MODE", "auto");
     command.env("HOME", dir.path()).env("TAU_HOME", dir.path()).current_dir(dir.path()).kill_on_drop(true);
     let ended = timeout(Duration::from_secs(60), command.output()).await.expect("it does not end").unwrap();
@@ -51,7 +51,7 @@ async fn commands_do_not_inherit_ignored_signals() {
     let server = Server::start(Vec::new()).await;
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' INT QUIT HUP TSTP USR1; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_tau")]);
-    command.args(["--mode", "rpc", "--base-url", &server.url(), "--api-key", "x", "--model", "m"]);
+    command.args(["--mode", "rpc"]).args(own_model(&server.url()));
     command.env("HOME", dir.path()).env("TAU_HOME", dir.path()).current_dir(dir.path()).kill_on_drop(true);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
@@ -145,11 +145,7 @@ async fn a_session_of_another_directory_brings_its_settings() {
         timeout(Duration::from_secs(60), child.wait()).await.expect("tau does not end").unwrap().success()
     );
 
-    let bodies: Vec<Value> = server
-        .requests()
-        .iter()
-        .map(|request| serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap())
-        .collect();
+    let bodies: Vec<Value> = server.requests().iter().map(|request| body(request)).collect();
     let tools = |body: &Value| -> Vec<String> {
         let tools = body["tools"].as_array().unwrap().iter();
         tools.map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect()

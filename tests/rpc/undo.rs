@@ -5,20 +5,29 @@ use tau::tools::Toolbox;
 
 use super::*;
 
-#[tokio::test]
-async fn a_client_lists_changes_and_takes_them_back() {
-    let kept = tempfile::tempdir().unwrap();
-    let call = |command: &str| vec![Call("c", "bash", json!({ "command": command })), USE];
-    let command = "printf 'one\\ntwo\\n' >a; echo b >b";
-    let answers = vec![call(command), vec![Say("done"), STOP], call("echo more >>a"), vec![Say("ok"), STOP]];
+fn bash(command: &str) -> Vec<Step> {
+    vec![Call("c", "bash", json!({ "command": command })), USE]
+}
+
+/// A client whose model has answered two prompts, `first` and `second`; `kept` holds what undo needs.
+async fn client(answers: Vec<Vec<Step>>, kept: &Path) -> Client {
     let mut client = Client::with(Player::new(answers), RpcEvents::Auto, |config| {
         config.tools = Toolbox::all();
-        config.behavior.undo = Some(UndoOptions { dir: kept.path().into(), quota: 1 << 30 });
+        config.behavior.undo = Some(UndoOptions { dir: kept.into(), quota: 1 << 30 });
     });
     for message in ["first", "second"] {
         client.ask(json!({"type": "prompt", "message": message})).await;
         client.settled().await;
     }
+    client
+}
+
+#[tokio::test]
+async fn a_client_lists_changes_and_takes_them_back() {
+    let kept = tempfile::tempdir().unwrap();
+    let command = "printf 'one\\ntwo\\n' >a; echo b >b";
+    let answers = vec![bash(command), vec![Say("done"), STOP], bash("echo more >>a"), vec![Say("ok"), STOP]];
+    let mut client = client(answers, kept.path()).await;
     let path = |name: &str| client.dir.path().join(name);
     let (a, b) = (path("a"), path("b"));
     let found = client.ask(json!({"type": "get_checkpoints"})).await["data"]["checkpoints"].clone();
@@ -55,7 +64,7 @@ async fn secrets_in_changes_are_masked() {
     let kept = tempfile::tempdir().unwrap();
     // The value is not in the model's text, so it is first seen here.
     let command = "echo API_TOKEN=zx81-Q7rr$(echo -99aB) >.env";
-    let call = vec![Call("c", "bash", json!({ "command": command })), USE];
+    let call = bash(command);
     let mut client =
         Client::with(Player::new(vec![call, vec![Say("done"), STOP]]), RpcEvents::Auto, |config| {
             config.tools = Toolbox::all();
@@ -102,21 +111,13 @@ async fn the_conversation_goes_back_with_the_files() {
 #[tokio::test]
 async fn nothing_is_written_through_a_link() {
     let (kept, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let call = |command: &str| vec![Call("c", "bash", json!({ "command": command })), USE];
     let answers = vec![
-        call("mkdir d; echo evil >d/file"),
+        bash("mkdir d; echo evil >d/file"),
         vec![Say("done"), STOP],
-        call("echo more >>d/file"),
+        bash("echo more >>d/file"),
         vec![Say("ok"), STOP],
     ];
-    let mut client = Client::with(Player::new(answers), RpcEvents::Auto, |config| {
-        config.tools = Toolbox::all();
-        config.behavior.undo = Some(UndoOptions { dir: kept.path().into(), quota: 1 << 30 });
-    });
-    for message in ["first", "second"] {
-        client.ask(json!({"type": "prompt", "message": message})).await;
-        client.settled().await;
-    }
+    let mut client = client(answers, kept.path()).await;
     let found = client.ask(json!({"type": "get_checkpoints"})).await["data"]["checkpoints"].clone();
     let file = client.ask(json!({"type": "get_changes"})).await["data"]["files"][1].clone();
     std::fs::remove_dir_all(client.dir.path().join("d")).unwrap();

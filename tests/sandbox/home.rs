@@ -11,6 +11,7 @@ use serde_json::json;
 use super::{Place, has_landlock, run, text};
 use crate::approvals::terminal::{calling, saying};
 use crate::screen::Screen;
+use crate::support::program::own_model;
 use crate::support::server::Server;
 
 const NOTICE: &str =
@@ -95,7 +96,7 @@ async fn without_a_screen_one_line_says_so_and_nothing_is_written() {
     let (place, said) = tokio::task::spawn_blocking(move || {
         let place = Place::new();
         let mut tau = Command::new(env!("CARGO_BIN_EXE_tau"));
-        tau.args(["--base-url", &url, "--api-key", "x", "--model", "m", "--sandbox", "workspace-write"]);
+        tau.args(own_model(&url)).args(["--sandbox", "workspace-write"]);
         tau.args(["--permission-mode", "auto", "-p", "go"]).stdin(std::process::Stdio::null());
         tau.current_dir(&place.outside).env("HOME", &place.outside).env("TAU_HOME", &place.home);
         let output = run(tau);

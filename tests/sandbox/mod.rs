@@ -7,7 +7,7 @@ mod home;
 mod other_kernels;
 mod planted;
 mod races;
-mod unasked;
+pub(crate) mod unasked;
 
 use std::ffi::OsStr;
 use std::fs;

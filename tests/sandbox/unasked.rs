@@ -17,7 +17,7 @@ use crate::support::tool_bench::Bench;
 use crate::time_limit::EndInTime;
 
 /// True if this kernel can keep a command from changing anything; prints a note if not.
-fn is_confined() -> bool {
+pub(crate) fn is_confined() -> bool {
     let confines = Support::here().confines_unasked();
     if !confines {
         eprintln!("not tested: this kernel cannot confine what nobody was asked about");

@@ -10,7 +10,7 @@ use super::create;
 use super::dropping::Dropping;
 use crate::screen::Screen;
 use crate::support::program::{bare, run};
-use crate::support::session_files::{HEADER, line};
+use crate::support::session_files::long_session;
 
 /// A screen attached to a session of the server at a place: `http://…`, `https://…` or `unix:…`.
 pub(super) fn attached_at(place: &str, token: &str, session: &str, columns: u16) -> Screen {
@@ -190,15 +190,9 @@ async fn branches_models_and_going_back_work_from_an_attached_screen() {
 #[tokio::test]
 async fn what_is_not_loaded_of_a_long_session_is_found_and_gone_to() {
     let dir = tempfile::tempdir().unwrap();
-    let mut lines = vec![HEADER.replace("/srv/web", dir.path().to_str().unwrap())];
-    for at in 0..140 {
-        let parent = (at > 0).then(|| format!("m{}", at - 1));
-        let text = format!("message number {at}.\n{}", "word ".repeat(10_000));
-        lines.push(line(&format!("m{at}"), parent.as_deref(), &text));
-    }
     let folder = dir.path().join("sessions/--here--");
     std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("large_s1.jsonl"), lines.join("\n") + "\n").unwrap();
+    std::fs::write(folder.join("large_s1.jsonl"), long_session(dir.path())).unwrap();
     let sessions = dir.path().join("sessions").display().to_string();
     let server = Served::in_dir(dir, &["--log", "off", "--session-dir", &sessions]).await;
     let screen = attached(&server, "s1");

@@ -13,17 +13,7 @@ use crate::support::server::Server;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn esc_aborts_a_run_for_all_screens() {
     let provider = Server::start(vec![stalls("half of an answer")]).await;
-    let dir = tempfile::tempdir().unwrap();
-    let models = format!(
-        "[vendors.own]\nbase_url = \"{}\"\napi = \"openai-completions\"\napi_key = \"x\"\n\
-         [[vendors.own.models]]\nid = \"m\"\n",
-        provider.url()
-    );
-    std::fs::write(dir.path().join("models.toml"), models).unwrap();
-    let mut tau = command(dir.path(), &["--listen", "127.0.0.1:0"], &["--log", "off"]);
-    tau.env("TAU_HOME", dir.path());
-    let (child, address, token) = ready(tau).await;
-    let server = Served { child, address, token, dir };
+    let server = Served::with_model(&provider).await;
     let id = create(&server, json!({ "model": "own/m" })).await;
     let (screen, other) = (attached(&server, &id), attached(&server, &id));
     send(&screen, "go");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::client::{Served, command, ready};
 use super::create;
-use crate::support::program::{calls, says};
+use crate::support::program::{calls, models_file, says};
 use crate::support::server::Server;
 use crate::time_limit::InTime;
 
@@ -37,11 +37,7 @@ async fn attempts_are_begun_compared_taken_and_removed() {
     let (home, work) = (dir.path().join("tau"), dir.path().join("work"));
     std::fs::create_dir_all(&home).unwrap();
     std::fs::create_dir_all(&work).unwrap();
-    let models = format!(
-        "[vendors.own]\nbase_url = \"{}\"\napi = \"openai-completions\"\napi_key = \"x\"\n\
-         [[vendors.own.models]]\nid = \"m\"\n",
-        provider.url()
-    );
+    let models = models_file(&provider.url(), "");
     std::fs::write(home.join("models.toml"), models).unwrap();
     std::fs::write(work.join("file"), "zero\n").unwrap();
     git(&work, &["init", "-q"]).await;

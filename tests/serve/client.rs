@@ -8,7 +8,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::process::{Child, Command};
 
-use crate::support::program::bare;
+use crate::support::program::{bare, models_file};
+use crate::support::server::Server;
 use crate::time_limit::InTime;
 
 /// A running `tau serve`.
@@ -68,6 +69,16 @@ impl Served {
     /// Starts it in this folder.
     pub async fn in_dir(dir: tempfile::TempDir, arguments: &[&str]) -> Self {
         let command = command(dir.path(), &["--listen", "127.0.0.1:0"], arguments);
+        let (child, address, token) = ready(command).await;
+        Served { child, address, token, dir }
+    }
+
+    /// Starts it with the model `own/m` at this provider, in auto mode.
+    pub async fn with_model(provider: &Server) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("models.toml"), models_file(&provider.url(), "")).unwrap();
+        let mut command = command(dir.path(), &["--listen", "127.0.0.1:0"], &["--log", "off"]);
+        command.env("TAU_HOME", dir.path()).env("TAU_PERMISSION_MODE", "auto");
         let (child, address, token) = ready(command).await;
         Served { child, address, token, dir }
     }

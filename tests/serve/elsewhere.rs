@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{Served, command, ready};
-use crate::support::program::{bare, calls, says};
+use crate::support::program::{bare, calls, own_model, says};
 use crate::support::server::{Act, Server};
 use crate::time_limit::InTime;
 
@@ -15,7 +15,7 @@ async fn beside(acts: Vec<Act>, mode: &str) -> (Served, Server, String) {
     tau.env("TAU_HOME", dir.path());
     let (child, address, token) = ready(tau).await;
     let mut begun = bare(dir.path());
-    begun.args(["-b", "--base-url", &provider.url(), "--api-key", "x", "--model", "m", "clean up"]);
+    begun.args(["-b"]).args(own_model(&provider.url())).args(["clean up"]);
     begun.env("TAU_HOME", dir.path()).env("TAU_PERMISSION_MODE", "ask").current_dir(dir.path());
     let output = begun.output().in_time("a session in the background").await.unwrap();
     let id = String::from_utf8_lossy(&output.stdout).trim().to_owned();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Served, command, ready};
+use super::client::Served;
 use super::create;
 use crate::support::processes::{alive, gone, rare_sleep};
 use crate::support::program::{calls, says};
@@ -13,17 +13,7 @@ async fn jobs_of_a_session_are_listed_read_and_stopped() {
     let nap = rare_sleep(351);
     let call = json!({ "command": format!("echo begun; sleep {nap}"), "background": true });
     let provider = Server::start(vec![calls("bash", &call), says("it runs")]).await;
-    let dir = tempfile::tempdir().unwrap();
-    let models = format!(
-        "[vendors.own]\nbase_url = \"{}\"\napi = \"openai-completions\"\napi_key = \"x\"\n\
-         [[vendors.own.models]]\nid = \"m\"\n",
-        provider.url()
-    );
-    std::fs::write(dir.path().join("models.toml"), models).unwrap();
-    let mut tau = command(dir.path(), &["--listen", "127.0.0.1:0"], &["--log", "off"]);
-    tau.env("TAU_HOME", dir.path()).env("TAU_PERMISSION_MODE", "auto");
-    let (child, address, token) = ready(tau).await;
-    let server = Served { child, address, token, dir };
+    let server = Served::with_model(&provider).await;
     let id = create(&server, json!({ "model": "own/m" })).await;
     let path = format!("/api/sessions/{id}");
     let mut events = server.events(&id).await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::browser::Browser;
 use super::client::Served;
 use super::page_layout::LAYOUT;
-use crate::support::program::{calls, says, stalls};
+use crate::support::program::{calls, own_model, says, stalls};
 use crate::support::server::{Act, Server};
 
 /// Text as a hostile model may write it.
@@ -307,7 +307,7 @@ async fn questions_of_the_model_are_answered_on_the_page() {
 /// Starts a session in the background beside the server, which asks for a command.
 async fn begin_beside(server: &Served, upstream: &Server) -> String {
     let mut tau = crate::support::program::bare(server.dir.path());
-    tau.args(["-b", "--base-url", &upstream.url(), "--api-key", "x", "--model", "m", "clean up"]);
+    tau.args(["-b"]).args(own_model(&upstream.url())).args(["clean up"]);
     tau.env("TAU_PERMISSION_MODE", "ask").current_dir(server.dir.path());
     let output = tau.output().await.unwrap();
     String::from_utf8_lossy(&output.stdout).trim().to_owned()

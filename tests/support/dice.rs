@@ -36,6 +36,27 @@ impl Dice {
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % bound.max(1)
     }
 
+    /// The line, often cut short, replaced or changed in one byte, but still one line.
+    pub fn mangle(&mut self, mut line: Vec<u8>) -> Vec<u8> {
+        match self.below(6) {
+            0 => line.truncate(self.below(line.len())),
+            1 => {
+                let random = (0..self.below(60)).map(|_| self.below(256) as u8);
+                line = random.filter(|byte| *byte != b'\n').collect();
+            }
+            2 => {
+                let at = self.below(line.len());
+                line[at] = (self.below(255) as u8).max(11);
+            }
+            3 => {
+                let depth = self.below(500);
+                line = format!("{}{}", "[".repeat(depth), "]".repeat(self.below(500))).into_bytes();
+            }
+            _ => {}
+        }
+        line
+    }
+
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len())]
     }

@@ -3,6 +3,7 @@
 pub mod dice;
 pub mod fake;
 pub mod harness;
+pub mod login;
 pub mod processes;
 pub mod program;
 pub mod screen;

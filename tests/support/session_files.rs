@@ -106,3 +106,14 @@ pub fn check(what: &str, bytes: &[u8], expected: &[&str], skipped: usize) {
     expected.extend(["user:more".to_owned(), "assistant:and more".to_owned()]);
     assert_eq!(texts(&opened_soon(&path)), expected, "{what}: reopened");
 }
+
+/// The lines of a session of 7 MB in this directory: 140 messages, of which the first row has the number.
+pub fn long_session(cwd: &Path) -> String {
+    let mut lines = vec![HEADER.replace("/srv/web", cwd.to_str().unwrap())];
+    for at in 0..140 {
+        let parent = (at > 0).then(|| format!("m{}", at - 1));
+        let text = format!("message number {at}.\n{}", "word ".repeat(10_000));
+        lines.push(line(&format!("m{at}"), parent.as_deref(), &text));
+    }
+    lines.join("\n") + "\n"
+}

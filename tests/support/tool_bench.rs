@@ -6,13 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tau::tools::file_versions::FileVersions;
 use tau::tools::process::ChildEnv;
 use tau::tools::scratch::Scratch;
-use tau::tools::{
-    Content, OutputLimits, Prepared, ToolContext, ToolError, ToolOutput, ToolProgress, Toolbox,
-};
-use tokio_util::sync::CancellationToken;
+use tau::tools::{Content, Prepared, ToolContext, ToolError, ToolOutput, Toolbox};
 
 /// A temporary working directory, with everything that a call needs.
 pub struct Bench {
@@ -27,22 +23,9 @@ impl Bench {
         let folder = tempfile::tempdir().unwrap();
         let cwd = folder.path().join("work");
         fs::create_dir(&cwd).unwrap();
-        let context = ToolContext {
-            cwd: Arc::from(cwd.as_path()),
-            cancel: CancellationToken::new(),
-            progress: ToolProgress::none(),
-            file_versions: Arc::new(FileVersions::default()),
-            scratch: Arc::new(Scratch::new(folder.path()).unwrap()),
-            env: Arc::new(ChildEnv::new(&[], &[], "test-session")),
-            sandbox: Arc::default(),
-            files: Arc::new(tau::tools::access::AllFiles),
-            editor: None,
-            user: None,
-            jobs: None,
-            helpers: None,
-            limits: OutputLimits::default(),
-            default_timeout: None,
-        };
+        let scratch = Arc::new(Scratch::new(folder.path()).unwrap());
+        let env = Arc::new(ChildEnv::new(&[], &[], "test-session"));
+        let context = ToolContext { env, ..ToolContext::new(&cwd, scratch) };
         Bench { _folder: folder, context, tools: Toolbox::all() }
     }
 

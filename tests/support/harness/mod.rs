@@ -218,11 +218,9 @@ pub fn assistant(content: Vec<Block>, stop_reason: StopReason) -> Message {
         api: Api::OpenaiCompletions,
         provider: "local".into(),
         model: "coder".into(),
-        usage: Usage::default(),
         stop_reason,
-        error_message: None,
-        response_id: None,
         timestamp: START,
+        ..AssistantMessage::default()
     })
 }
 
