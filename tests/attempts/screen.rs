@@ -251,6 +251,7 @@ async fn attempts_count_for_the_limit_of_the_session() {
             screen.wait_for("1 × limit reached");
             screen.wait_for("2 × limit reached");
             close(screen);
+            screen.wait_for("the attempts have ended");
             enter(screen, "/attempts 2 --until false again");
             screen.wait_for("session_cost allows $1");
             enter(screen, "hello");
