@@ -45,6 +45,19 @@ impl Place {
 }
 
 #[test]
+fn a_page_is_judged_by_its_host() {
+    let place = Place::new("[permissions]\ndeny = [\"web_fetch(127.0.0.1)\"]\n", "");
+    for call in ["http://127.0.0.1/", "http://2130706433/x", "{\"url\": \"http://127.0.0.1/\"}"] {
+        let (text, ..) = place.tau(&["permissions", "test", "--tool", "web_fetch", call]);
+        assert!(text.contains("deny   127.0.0.1"), "{call}: {text}");
+    }
+    let (text, ..) = place.tau(&["permissions", "test", "--tool", "web_fetch", "https://example.com/"]);
+    assert!(text.contains("in mode ask: ask") && text.contains("web_fetch(example.com)"), "{text}");
+    let (_, errors, code) = place.tau(&["permissions", "test", "--tool", "web_fetch", "not an address"]);
+    assert!(code == 2 && !errors.is_empty(), "{code} {errors}");
+}
+
+#[test]
 fn the_rules_in_force_are_listed_with_their_lines() {
     let user = "theme = \"dark\"\n[permissions]\nallow = [\"bash(make *)\"]\nunprotected = [\"git\"]\n";
     let place = Place::new(user, "[permissions]\ndeny = [\"bash(git push *)\"]\n");

@@ -68,6 +68,15 @@ const PLANTED: &[&[&str]] = &[
         "mkdir sub; git init -q --separate-git-dir .git/modules/sub sub; cd sub; git commit -q --allow-empty -m x; EVIL; \
        cd ..; LINK",
     ],
+    // In a working tree that the command adds,
+    &[
+        "git worktree add -q wt; cd wt; git init -q sub; cd sub; git commit -q --allow-empty -m x; EVIL; cd ..; LINK",
+    ],
+    // and in one that is there.
+    &[
+        "git worktree add -q wt",
+        "cd wt; git init -q sub; cd sub; git commit -q --allow-empty -m x; EVIL; cd ..; LINK",
+    ],
 ];
 
 fn expanded(script: &str) -> String {
@@ -78,7 +87,7 @@ fn expanded(script: &str) -> String {
 }
 
 fn canary(place: &Place) -> bool {
-    user(place, "rm -f $OUT/canary; git status; git diff; sleep 0.05; git status --short");
+    user(place, "rm -f $OUT/canary; git status; git diff; sleep 0.05; git status --short; git -C wt status");
     place.outside.join("canary").exists()
 }
 
@@ -117,6 +126,23 @@ fn the_gitlink_of_a_planted_submodule_is_taken_out_again() {
     assert!(index.ends_with("\ta\n") && index.lines().count() == 1, "{index}");
     // The command's files are there, but no repository any more.
     assert!(place.work.join("sub").is_dir() && !place.work.join("sub/.git").exists());
+}
+
+#[test]
+fn nothing_is_undone_outside_of_the_workspace() {
+    if !(has_mounts() && has_program("git")) {
+        return;
+    }
+    let place = repository();
+    user(
+        &place,
+        "git init -q $OUT/x/sub; git -C $OUT/x/sub config core.fsmonitor false; git worktree add -q wt",
+    );
+    // The index of the tree and the place of the tree are both the command's to write.
+    let script = "cd wt; git init -q sub; git -C sub commit -q --allow-empty -m x; LINK; \
+                  echo $OUT/x/.git >../.git/worktrees/wt/gitdir";
+    place.script(WRITE, &expanded(script));
+    assert!(place.outside.join("x/sub/.git").exists());
 }
 
 #[test]

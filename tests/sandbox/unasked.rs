@@ -191,6 +191,18 @@ const REACHES: &[&str] = &[
 ];
 
 #[test]
+fn another_name_of_a_key_does_not_make_it_readable() {
+    if !is_confined() {
+        return;
+    }
+    let place = place();
+    fs::hard_link(place.outside.join(".ssh/id"), place.outside.join("other")).unwrap();
+    fs::write(place.outside.join("plain"), "PLAIN").unwrap();
+    let output = script(&place, "cat $HOME/.ssh/id $HOME/other $HOME/plain", true);
+    assert_eq!(text(&output.stdout), "PLAIN", "{}", text(&output.stderr));
+}
+
+#[test]
 fn no_other_process_is_reached_and_no_key_is_read() {
     if !is_confined() {
         return;

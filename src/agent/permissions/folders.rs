@@ -205,8 +205,10 @@ const REPLACING: [&str; 16] = [
     "unlink",
 ];
 /// Programs that put many files into a folder.
-const FILLING: [&str; 12] =
-    ["7z", "bsdtar", "cp", "cpio", "git", "install", "patch", "rsync", "scp", "stow", "tar", "unzip"];
+const FILLING: [&str; 14] = [
+    "7z", "bsdtar", "cp", "cpio", "docker", "git", "install", "patch", "podman", "rsync", "scp", "stow",
+    "tar", "unzip",
+];
 
 /// The program of a part, without its folder.
 pub(super) fn program(part: &Part) -> Cow<'_, str> {
@@ -313,6 +315,15 @@ pub(super) fn replaces_folders(part: &Part) -> bool {
 /// Whether a part may put files that it does not name into the folders that it names.
 pub(super) fn fills_folders(part: &Part) -> bool {
     FILLING.contains(&program(part).as_ref()) && !leaves_folders(part)
+}
+
+/// Whether a part may make a folder with files in it of one that it names.
+pub(super) fn makes_folders(part: &Part, is_there: bool) -> bool {
+    let name = program(part);
+    let is_git = name == "git";
+    let moves = ["mv", "ln", "rename", "rsync"].contains(&name.as_ref());
+    let fills = FILLING.contains(&name.as_ref()) && !is_git && !(is_there && leaves_folders(part));
+    moves || fills || is_git && git_subcommand(part).is_some_and(|word| word == "mv")
 }
 
 /// Whether a part searches a folder without hidden and ignored files.

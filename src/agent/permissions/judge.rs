@@ -1,6 +1,7 @@
 //! Judges a call part by part by rules, built-in lists and the mode.
 
 mod files;
+mod texts;
 
 use super::command_pattern::Match;
 use super::links;
@@ -158,6 +159,7 @@ impl Judge<'_> {
             let within = |doubt: &Doubt| doubt.span.start < part.span.end && part.span.start < doubt.span.end;
             let is_doubted = analysis.doubts.iter().any(within);
             self.part(part, bare, is_doubted, (&analysis, &scene), findings);
+            self.commands_in_texts(part, &scene, 0, findings);
             let text = command.get(part.span.clone()).unwrap_or_default();
             for finding in findings.iter_mut().skip(before) {
                 finding.part = text.to_owned();
@@ -166,6 +168,7 @@ impl Judge<'_> {
             free.extend((before..findings.len()).map(|at| (at, part)));
         }
         self.doubts(command, &analysis, bare, findings);
+        self.wider_patterns(command, &scene, findings);
         self.unknown_targets(command, &analysis, &scene, findings, start);
         self.dangers(command, &analysis, &scene, findings);
         if findings.len() == start {

@@ -2,6 +2,7 @@
 
 use super::*;
 
+mod texts;
 mod tracked;
 mod variants;
 

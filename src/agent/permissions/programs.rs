@@ -191,6 +191,14 @@ const INTERPRETERS: &[&str] = words!(
          deno bun php lua luajit osascript pwsh Rscript tclsh awk gawk guile"
 );
 
+/// Programs whose commands may stand directly before a name, as in `w.bashrc` and `1ezap`.
+const EDITORS: &[&str] = words!("sed gsed ed red ex vi vim nvim view vimdiff rvim qed");
+
+/// Whether a program takes commands with a name directly behind a letter.
+pub(super) fn is_editor(name: &str) -> bool {
+    EDITORS.contains(&name)
+}
+
 /// The name of a program without its folder.
 pub(super) fn base(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
@@ -350,6 +358,50 @@ pub(super) fn takes_data(words: &[Word], more_arguments: bool) -> bool {
     if let Some(program) = Program::named(&name) {
         return program.running(words).is_empty();
     }
+    if name == "sed" {
+        return read_only::sed_edits_only(words, more_arguments);
+    }
     let part = || Part { words: words.to_vec(), more_arguments, ..Part::default() };
     DATA.contains(&name.as_ref()) || read_only::only_reads(&part())
+}
+
+/// Programs that take names or instructions from their input with one of these words, although they treat other words
+/// as data.
+const INSTRUCTED: &[(&str, &[&str])] = &[
+    ("curl", words!("-K --config ^-K -T --upload-file")),
+    ("wget", words!("-i --input-file ^-i")),
+    ("tar", words!("-T --files-from ^-T")),
+    ("bsdtar", words!("-T ^-T")),
+    ("rsync", words!("--files-from --include-from --exclude-from")),
+    ("sort", words!("--files0-from")),
+    ("wc", words!("--files0-from")),
+    ("du", words!("--files0-from")),
+    ("file", words!("-f --files-from")),
+    ("find", words!("-files0-from")),
+    ("zip", words!("-@ --names-stdin")),
+    // Files that are included.
+    ("gcc", words!("-")),
+    ("g++", words!("-")),
+    ("cc", words!("-")),
+    ("c++", words!("-")),
+    ("clang", words!("-")),
+    ("clang++", words!("-")),
+    (
+        "git",
+        words!(
+            "apply am --stdin --stdin-paths --batch --batch-check --pathspec-from-file \
+             fast-import update-index"
+        ),
+    ),
+];
+
+/// Whether names in the input of a part may be files that it uses.
+pub(super) fn reads_names(part: &Part) -> bool {
+    let Some(name) = name(&part.words) else { return true };
+    let listed = INSTRUCTED.iter().find(|(program, _)| *program == name).map_or(&[][..], |(_, words)| words);
+    let literals = || part.words.iter().skip(1).filter_map(Word::literal);
+    literals().any(|text| listed.iter().any(|spec| is_word(spec, &text)))
+        // The input of `xargs` are arguments.
+        || part.more_arguments
+        || !takes_data(&part.words, part.more_arguments)
 }

@@ -20,6 +20,28 @@ const MAX_TEXT_BYTES: usize = 4_096;
 /// The maximum nesting of such texts.
 const MAX_DEPTH: usize = 3;
 
+/// Parts of the names of variables whose values programs run.
+const RUN: [&str; 10] =
+    ["EDITOR", "PAGER", "COMMAND", "ASKPASS", "SSH", "DIFF", "BROWSER", "WRAPPER", "RUNNER", "VISUAL"];
+
+/// Whether programs run the value of a variable with this name.
+pub(super) fn is_run(name: &str) -> bool {
+    RUN.iter().any(|run| name.contains(run))
+}
+
+/// The values of variables of a part that programs may run: those for a program, and those with such a name or with a
+/// substitution in quotes, which prompts run.
+pub(super) fn values(part: &Part) -> impl Iterator<Item = &Word> {
+    let substitutes = |word: &Word| {
+        let mut texts = word.pieces.iter().filter_map(Piece::text);
+        texts.any(|text| text.contains("$(") || text.contains('`'))
+    };
+    let values = part.values.iter();
+    let values =
+        values.filter(move |(name, word)| !part.words.is_empty() || is_run(name) || substitutes(word));
+    values.map(|(_, word)| word)
+}
+
 /// How certainly a rule is about a part, including the commands that run it.
 pub(super) fn concerns(pattern: &CommandPattern, part: &Part) -> Match {
     let mut found = of_words(pattern, &part.words, part.more_arguments, 0);
@@ -27,6 +49,11 @@ pub(super) fn concerns(pattern: &CommandPattern, part: &Part) -> Match {
         // Texts before the command, such as the values of variables.
         let before = outer.get(..*start).unwrap_or_default();
         found = found.max(of_texts(pattern, before, 0));
+    }
+    if !part.values.is_empty() {
+        let words: Vec<Word> = std::iter::once(Word::default()).chain(values(part).cloned()).collect();
+        let held = if is_held(pattern.leading(), &words, false) { Match::Perhaps } else { Match::No };
+        found = found.max(held);
     }
     if !part.texts.is_empty() && !programs::takes_data(&part.words, part.more_arguments) {
         found = found.max(of_input(pattern, &part.texts).min(Match::Perhaps));
@@ -70,7 +97,41 @@ fn of_words(pattern: &CommandPattern, words: &[Word], more: bool, depth: usize) 
             found = matches.max().unwrap_or(Match::No).max(pattern.may_match(rest, more)).max(found);
         }
     }
-    if found == Match::Yes { found } else { found.max(of_texts(pattern, words, depth)) }
+    if found == Match::Yes {
+        return found;
+    }
+    let is_held = is_held(pattern.leading(), words, programs::is_editor(&name));
+    let held = if is_held { Match::Perhaps } else { Match::No };
+    found.max(of_texts(pattern, words, depth)).max(held)
+}
+
+/// Whether the words of a program have those that a rule names within others: `-wrapper zap,y`, `1ezap y`.
+fn is_held(wanted: &[String], words: &[Word], is_editor: bool) -> bool {
+    let is_in = |word: &Word, wanted: &str| {
+        let mut texts = word.pieces.iter().filter_map(Piece::text);
+        texts.any(|text| holds(text, wanted, is_editor))
+    };
+    let mut wanted = wanted.iter();
+    let is_first = |wanted: &String| words.iter().skip(1).any(|word| is_in(word, base(wanted)));
+    let is_other = |wanted: &String| {
+        words
+            .iter()
+            .skip(1)
+            .any(|word| word.pieces.iter().filter_map(Piece::text).any(|text| has_word(text, wanted)))
+    };
+    wanted.next().is_some_and(is_first) && wanted.all(is_other)
+}
+
+/// Whether a text has the name of a program, not as a part of another name or path. In a text for an editor, a
+/// command may stand directly before it.
+fn holds(text: &str, name: &str, is_editor: bool) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    text.match_indices(name).any(|(at, _)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let behind = text.get(at + name.len()..).and_then(|behind| behind.chars().next());
+        let is_command = is_editor && before == Some('e');
+        (is_command || !before.is_some_and(is_part)) && !behind.is_some_and(|c| is_part(c) || c == '/')
+    })
 }
 
 /// Matches texts within words that may be commands.

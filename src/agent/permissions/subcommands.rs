@@ -50,7 +50,8 @@ pub(super) const GIT_RUNS: &[&str] = words!(
          show:--ext-diff difftool--helper: mergetool--lib: subtree:--exec imap-send: \
          request-pull: quiltimport: replay: merge:-s merge:--strategy rebase:-s \
          rebase:--strategy pull:-s pull:--strategy cherry-pick:--strategy revert:--strategy \
-         merge-index: apply:--unsafe-paths"
+         merge-index: apply:--unsafe-paths ls-remote:^ext:: fetch:^ext:: \
+         pull:^ext:: clone:^ext:: push:^ext:: remote:^ext:: archive:^--remote=ext::"
 );
 
 /// The subcommands of git. Another word may be an alias.

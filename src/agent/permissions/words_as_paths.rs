@@ -1,5 +1,7 @@
 //! Resolves the words of a command to paths, as far as possible without running it.
 
+mod candidates;
+
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -10,20 +12,16 @@ use super::links;
 use super::path_pattern::{JudgedPath, Places, in_normal_form};
 use super::path_text::{MAX_ALTERNATIVES, Mark, PathText};
 use super::shell::{Analysis, Part, Piece, Word};
+use candidates::{candidates, in_text};
 
 /// The maximum number of directories that a command may be in after its `cd`s.
 const MAX_DIRECTORIES: usize = 6;
 /// The maximum number of words of a part whose links are followed; of the others only the text counts.
 const MAX_RESOLVED: usize = 64;
-/// The maximum length of a path that systems accept, and so of a word that is one.
-const MAX_PATH: usize = 4096;
 /// The maximum number of names on the disk that a pattern is compared with.
 const MAX_NAMES: usize = 4_000;
 /// The maximum number of folders of other words that a path may be relative to.
 const MAX_FOLDERS: usize = 8;
-/// The maximum number of parts of a word, separated by `:`, `=`, `,` and `@`, that are treated as names
-/// without further indication.
-const MAX_BARE_PARTS: usize = 6;
 /// Builtins whose words assign literal values to variables.
 const DECLARING: [&str; 5] = ["export", "declare", "typeset", "local", "readonly"];
 /// Variables of the shell that are numbers.
@@ -98,8 +96,21 @@ impl NamedPath {
 impl<'a> Scene<'a> {
     pub(super) fn of(analysis: &'a Analysis, places: &'a Places) -> Self {
         let directories = vec![PathText::from(places.workspace.plain.as_path())];
-        let (values, folders, paths) = (BTreeMap::new(), OnceCell::new(), RefCell::default());
-        let known_directories = OnceCell::new();
+        Self::from(analysis, places, directories, BTreeMap::new())
+    }
+
+    /// The scene of a command that runs within this one.
+    pub(super) fn inside<'b>(&'b self, analysis: &'b Analysis) -> Scene<'b> {
+        Scene::from(analysis, self.places, self.directories.clone(), self.values.clone())
+    }
+
+    fn from(
+        analysis: &'a Analysis,
+        places: &'a Places,
+        directories: Vec<PathText>,
+        values: BTreeMap<String, Vec<PathText>>,
+    ) -> Self {
+        let (folders, paths, known_directories) = (OnceCell::new(), RefCell::default(), OnceCell::new());
         let mut scene = Scene { places, directories, known_directories, values, analysis, folders, paths };
         for part in &analysis.parts {
             scene.assign(part);
@@ -378,6 +389,16 @@ impl<'a> Scene<'a> {
         )
     }
 
+    /// The paths that a text may be, from the directories of the command.
+    pub(super) fn paths_of(&self, text: &PathText) -> Rc<[NamedPath]> {
+        self.paths(text, false, true)
+    }
+
+    /// The values that the command itself gives to a variable.
+    pub(super) fn given(&self, name: &str) -> &[PathText] {
+        self.values.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// The folders that the words of the command name.
     pub(super) fn folders(&self) -> &[PathBuf] {
         self.folders.get_or_init(|| {
@@ -422,13 +443,16 @@ impl<'a> Scene<'a> {
     /// read them.
     pub(super) fn named(&self, part: &Part, changes: bool) -> Vec<Named> {
         let mut named = Vec::new();
+        let program = super::folders::program(part);
+        let is_editor = changes && super::programs::is_editor(&program);
+        let is_plain = program == "sed" && super::programs::takes_data(&part.words, part.more_arguments);
         let folders: Vec<PathBuf> = if changes {
             part.words.iter().skip(1).flat_map(|word| self.folder(word)).take(MAX_FOLDERS).collect()
         } else {
             Vec::new()
         };
-        // A variable of the shell names nothing until a command gets it, except the file of its history.
-        let is_used = |name: &str| !part.words.is_empty() || name == "HISTFILE";
+        // A variable of the shell names nothing until a command gets it, except the files that shells read.
+        let is_used = |name: &str| !part.words.is_empty() || ["HISTFILE", "BASH_ENV", "ENV"].contains(&name);
         let values = part.values.iter().filter(|(name, _)| is_used(name)).map(|(_, word)| (1, word));
         for (index, word) in part.words.iter().enumerate().chain(values) {
             if super::folders::is_text(part, index) {
@@ -438,8 +462,7 @@ impl<'a> Scene<'a> {
             // What `find` has found is named from where it runs, wherever it runs the command.
             let elsewhere = part.elsewhere && !is_found;
             for text in texts {
-                let (whole, inner) = candidates(&text, index == 0);
-                for candidate in whole {
+                for candidate in candidates(&text, index == 0) {
                     let counts = changes || candidate.marks().contains(&Mark::Char('/'));
                     for path in self.paths(&candidate, elsewhere, index < MAX_RESOLVED).iter() {
                         let counts = counts || matches!(path, NamedPath::Known(_)) && path.is_there();
@@ -451,11 +474,12 @@ impl<'a> Scene<'a> {
                         named.extend(ends.map(|path| Named { path, how: Naming::Through, counts: true }));
                     }
                 }
-                let inner = inner.into_iter().filter(|_| changes && index > 0);
-                for paths in inner.map(|text| self.paths(&text, part.elsewhere, true)) {
-                    let in_text =
+                let inner =
+                    if changes && !is_plain && index > 0 { in_text(&text, is_editor) } else { Vec::new() };
+                for paths in inner.iter().map(|text| self.paths(text, part.elsewhere, true)) {
+                    let named_in =
                         |path: &NamedPath| Named { path: path.clone(), how: Naming::InText, counts: true };
-                    named.extend(paths.iter().map(in_text));
+                    named.extend(paths.iter().map(named_in));
                 }
             }
         }
@@ -553,43 +577,4 @@ fn ends_in(text: &PathText, folder: &Path) -> Vec<NamedPath> {
         });
     }
     found
-}
-
-/// The parts of a word that may be a path: all of it, the text after `=`, `:`, `,` or `@`, and the value of a
-/// short option; and separately, texts that look like one in a word with several words.
-fn candidates(text: &PathText, is_name: bool) -> (Vec<PathText>, Vec<PathText>) {
-    let has = |part: &PathText, of: &[char]| {
-        part.marks().iter().any(|mark| matches!(mark, Mark::Char(c) if of.contains(c)))
-    };
-    let is_hole = |part: &PathText| part.text().is_none();
-    if text.is_empty() || text.marks().len() > MAX_PATH || is_name && !has(text, &['/']) {
-        return (Vec::new(), Vec::new());
-    }
-    let is_option = text.starts_with("-");
-    let mut found = Vec::new();
-    if !is_option {
-        found.push(text.clone());
-    }
-    found.extend(text.split_once('=').map(|(_, value)| value));
-    let cuts = [':', '@', '=', ','];
-    if has(text, &cuts) {
-        let parts = text.split(|c| cuts.contains(&c));
-        let is_short = parts.len() <= MAX_BARE_PARTS;
-        let may_be = |part: &PathText| is_short || has(part, &['/', '.', '~']) || is_hole(part);
-        found.extend(parts.into_iter().filter(may_be));
-    }
-    if is_option && !text.starts_with("--") {
-        let value = PathText::of(text.marks().get(2..).unwrap_or_default());
-        // A cluster of options may come before the value.
-        let begins = |mark: &Mark| matches!(mark, Mark::Char('/' | '.' | '~'));
-        let start = text.marks().iter().position(begins).and_then(|at| text.marks().get(at..));
-        found.extend(start.map(PathText::of));
-        found.extend(Some(value).filter(|value| value.marks().len() > 1 || is_hole(value)));
-    }
-    found.retain(|value| !value.is_empty());
-    found.dedup();
-    let is_text = has(text, &[' ', '\n', '\'', '"', '(', ';', '\t']);
-    let is_path = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '+');
-    let inner = if is_text { text.split(|c| !is_path(c)) } else { Vec::new() };
-    (found, inner.into_iter().filter(|part| has(part, &['/', '.'])).collect())
 }

@@ -28,6 +28,8 @@ use cache::PageCache;
 use fetch::WebFetch;
 use page::Limits;
 use search::WebSearchTool;
+use tau_tools::access::Access;
+use tau_tools::user_error::UserError;
 use tau_tools::{AnyTool, Toolbox};
 
 /// The names of the tools, in the order in which models see them.
@@ -130,6 +132,11 @@ impl Web {
         let on = self.all().into_iter().filter(|tool| is_on(&tool.spec().name));
         on.fold(tools, Toolbox::with)
     }
+}
+
+/// The access of a call that fetches a page. Fails if nothing can be fetched from the address.
+pub fn access_of(url: &str) -> Result<Access, UserError> {
+    Ok(Access { network: vec![address::host(&address::parse(url)?)], ..Access::default() })
 }
 
 #[cfg(test)]

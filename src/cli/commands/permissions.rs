@@ -14,6 +14,7 @@ use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
 use tau_agent::extensions::registry::Loaded;
 use tau_agent::permissions::{CallFacts, Finding, Permissions};
+use tau_agent::web;
 use tau_protocol::approval::PermissionMode;
 use tau_tools::access::Access;
 use tau_tools::{AnyTool, ToolKind, paths};
@@ -81,6 +82,13 @@ fn touched(loaded: &Loaded, tool: &str, call: &str, cwd: &Path) -> Result<(Acces
         ToolKind::Command => (Access::command(call), false),
         ToolKind::Write => (Access::change(path()), false),
         ToolKind::Read | ToolKind::Search => (Access::read(path()), true),
+        // `web_search` contacts an address of the settings.
+        ToolKind::Web if tool == "web_fetch" => {
+            let arguments = call.trim_start().starts_with('{').then(|| tools::of_json(call)).transpose()?;
+            let url =
+                arguments.as_ref().map_or(Some(call), |all| all.get("url").and_then(|url| url.as_str()));
+            (web::access_of(url.unwrap_or_default()).map_err(Refusal::usage)?, true)
+        }
         _ => match loaded.tools.iter().find(|known| known.name() == tool) {
             Some(custom) => {
                 let access = custom.touches(tools::of_json(call)?, cwd);

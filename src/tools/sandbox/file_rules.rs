@@ -9,6 +9,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use landlock::{
@@ -142,9 +143,12 @@ impl Rules {
     }
 
     /// Allows reading everything at `path` except paths at or in `hidden`. A directory that cannot be listed
-    /// stays hidden, too.
+    /// stays hidden, too; so does a file with several names, as a rule for a file holds for all of them.
     fn allow_reading(&mut self, path: &Path, hidden: &[&PathBuf]) -> io::Result<()> {
-        self.allow_beside(path, hidden, &|rules, path| rules.allow(path, AccessFs::ReadFile.into()))
+        self.allow_beside(path, hidden, &|rules, path| match path.symlink_metadata() {
+            Ok(metadata) if metadata.is_file() && metadata.nlink() > 1 => Ok(()),
+            _ => rules.allow(path, AccessFs::ReadFile.into()),
+        })
     }
 
     /// Calls `allow` for `path`, or, if something in it is left out, for each entry beside that.

@@ -76,7 +76,10 @@ pub(super) fn git_links(dir: &Path) -> GitLinks {
 }
 
 fn read_links(dir: &Path, path: &Path) -> BTreeSet<PathBuf> {
-    let config = read(&dir.join("config"), MAX_CONFIG).unwrap_or_default();
+    // An additional working tree has the configuration of its repository.
+    let own = dir.join("config");
+    let config = if dir.join("commondir").exists() { dir.join("../../config") } else { own };
+    let config = read(&config, MAX_CONFIG).unwrap_or_default();
     let long = String::from_utf8_lossy(&config).to_lowercase().contains("sha256");
     let object = if long { 32 } else { 20 };
     let mut links = BTreeSet::new();

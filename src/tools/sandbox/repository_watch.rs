@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::fs::Access;
@@ -13,6 +13,7 @@ use super::nested_git::{self, GitLinks};
 use super::protected;
 use crate::file_at::FileAt;
 use crate::ids;
+use crate::paths;
 use crate::process::ChildEnv;
 
 /// Files that must not appear in a repository or the folder of a working tree: git would read its
@@ -33,26 +34,60 @@ pub(super) struct RepositoryWatch {
 
 #[derive(Debug)]
 struct Repository {
-    /// The top of the working tree.
-    top: PathBuf,
     /// Its `.git`.
     dir: PathBuf,
     /// The forbidden files that already existed.
     there: BTreeSet<PathBuf>,
     /// The commands of unfinished rebases.
     commands: BTreeSet<String>,
+    /// Its own working tree, and the additional ones.
+    trees: Vec<Tree>,
+    /// The writable root that it is in.
+    root: PathBuf,
+    /// Its `HEAD`, if git takes it for a repository.
+    head: Option<Vec<u8>>,
+}
+
+/// A working tree.
+#[derive(Debug, Default)]
+struct Tree {
+    /// The folder with its index.
+    dir: PathBuf,
     links: GitLinks,
     /// The submodules that have a repository.
     with_git: BTreeSet<PathBuf>,
-    /// Its `HEAD`, if git takes it for a repository.
-    head: Option<Vec<u8>>,
+    /// Whether it may have repositories of submodules beside its index.
+    has_modules: bool,
+}
+
+impl Tree {
+    fn new(dir: PathBuf) -> Self {
+        let (links, top) = (nested_git::git_links(&dir), top_of_tree(&dir));
+        let has_git = |link: &&PathBuf| exists(&top.join(link).join(".git"));
+        let with_git = links.iter().filter(has_git).cloned().collect();
+        Tree { has_modules: exists(&dir.join("modules")), with_git, links, dir }
+    }
+}
+
+/// The top of the working tree whose index is in a folder.
+fn top_of_tree(dir: &Path) -> PathBuf {
+    let git = read(&dir.join("gitdir"));
+    let git = Path::new(git.trim_end());
+    let is_additional = dir.parent().is_some_and(|parent| parent.ends_with("worktrees"));
+    match git.parent().filter(|_| is_additional) {
+        Some(top) => dir.join(top),
+        None => protected::top_of(dir).to_path_buf(),
+    }
 }
 
 impl RepositoryWatch {
     /// Records the state of the repositories at these writable roots.
     pub(super) fn new(roots: &[PathBuf]) -> Self {
-        let all = roots.iter().flat_map(|root| protected::repositories(root));
-        RepositoryWatch { repositories: all.map(Repository::new).collect() }
+        let of = |root: &PathBuf| {
+            let found = protected::repositories(root).into_iter();
+            found.map(|dir| Repository::new(dir, root.clone())).collect::<Vec<_>>()
+        };
+        RepositoryWatch { repositories: roots.iter().flat_map(of).collect() }
     }
 
     /// Undoes forbidden changes and returns the paths concerned.
@@ -62,17 +97,13 @@ impl RepositoryWatch {
 }
 
 impl Repository {
-    fn new(dir: PathBuf) -> Self {
-        let top = protected::top_of(&dir).to_path_buf();
-        let links = nested_git::git_links(&dir);
-        let has_git = |link: &&PathBuf| exists(&top.join(link).join(".git"));
+    fn new(dir: PathBuf, root: PathBuf) -> Self {
         Repository {
             there: candidates(&dir).chain(linked(&dir)).filter(|path| exists(path)).collect(),
             commands: to_do_lists(&dir).flat_map(|list| commands(&read(&list))).collect(),
-            with_git: links.iter().filter(has_git).cloned().collect(),
-            links,
+            trees: trees(&dir).map(Tree::new).collect(),
+            root,
             head: head(&dir).filter(|_| PARTS.iter().all(|part| is_open(&dir.join(part)))),
-            top,
             dir,
         }
     }
@@ -83,7 +114,7 @@ impl Repository {
         undone.extend(linked(&self.dir).filter(|path| is_new(path) && remove(path)));
         undone.extend(candidates(&self.dir).filter(|path| is_new(path) && remove(path)));
         undone.extend(to_do_lists(&self.dir).filter(|list| self.without_new_commands(list)));
-        undone.extend(self.settle_links());
+        undone.extend(trees(&self.dir).flat_map(|tree| self.settle_links(&tree)));
         undone
     }
 
@@ -125,56 +156,71 @@ impl Repository {
         replace(list, kept.as_bytes()).is_ok() || remove(list)
     }
 
-    /// Keeps git from entering submodules that the command has made, if it would run something in there.
-    fn settle_links(&self) -> Vec<PathBuf> {
-        let modules = self.dir.join("modules");
-        let modules = if self.there.contains(&modules) { modules } else { PathBuf::from("/dev/null") };
-        let is_planted = |link: &&PathBuf| {
-            !self.with_git.contains(*link) && !nested_git::is_plain(&self.top.join(link), &modules, 0)
+    /// Keeps git from entering submodules that the command has made, if it would run something in there. `dir` is the
+    /// folder with the index of a working tree.
+    fn settle_links(&self, dir: &Path) -> Vec<PathBuf> {
+        let new = Tree::default();
+        let before = self.trees.iter().find(|tree| tree.dir == dir).unwrap_or(&new);
+        let top = paths::identity(&top_of_tree(dir));
+        let modules = if before.has_modules { dir.join("modules") } else { PathBuf::from("/dev/null") };
+        // The command may have written both the index and the place of the tree.
+        let is_inside = |link: &Path| {
+            let is_plain = |part| matches!(part, Component::Normal(_));
+            link.components().all(is_plain) && paths::identity(&top.join(link)).starts_with(&top)
         };
-        let links = nested_git::git_links(&self.dir);
-        let planted: Vec<&PathBuf> = links.iter().filter(is_planted).collect();
+        let is_planted = |link: &&PathBuf| {
+            let is_known = before.with_git.contains(*link);
+            !is_known && is_inside(link) && !nested_git::is_plain(&top.join(link), &modules, 0)
+        };
+        let links = nested_git::git_links(dir);
+        let is_watched = top.starts_with(&self.root);
+        let planted: Vec<&PathBuf> = links.iter().filter(|_| is_watched).filter(is_planted).collect();
         if planted.is_empty() {
             return Vec::new();
         }
         for link in &planted {
-            let git = self.top.join(link).join(".git");
+            let git = top.join(link).join(".git");
             let other = format!(".git.blocked-{}", ids::id().simple());
             FileAt::find(&git).and_then(|at| at.rename(&other)).ok();
         }
         let added: Vec<&PathBuf> =
-            planted.iter().filter(|link| !self.links.contains(**link)).copied().collect();
-        self.forget(&added);
-        planted.into_iter().map(|link| self.top.join(link).join(".git")).collect()
+            planted.iter().filter(|link| !before.links.contains(**link)).copied().collect();
+        forget(dir, &top, &added);
+        planted.into_iter().map(|link| top.join(link).join(".git")).collect()
     }
+}
 
-    /// Removes submodules from the index. If git fails to do so, they stay there without a repository.
-    fn forget(&self, links: &[&PathBuf]) {
-        use std::os::unix::ffi::OsStrExt;
+/// The folders with the indexes of a repository: its own, and those of its additional working trees.
+fn trees(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    std::iter::once(dir.to_path_buf()).chain(protected::working_trees(dir))
+}
 
-        remove(&self.dir.join("index.lock"));
-        let mut git = Command::new("git");
-        ChildEnv::of_helpers().apply(&mut git);
-        let started = git
-            .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--git-dir"])
-            .arg(&self.dir)
-            .arg("--work-tree")
-            .arg(&self.top)
-            .args(["update-index", "-z", "--force-remove", "--stdin"])
-            .current_dir(&self.top)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        let Ok(mut child) = started else { return };
-        if let Some(mut stdin) = child.stdin.take() {
-            for link in links {
-                let name = [link.as_os_str().as_bytes(), b"\0"].concat();
-                stdin.write_all(&name).ok();
-            }
+/// Removes submodules from an index. If git fails to do so, they stay there without a repository.
+fn forget(dir: &Path, top: &Path, links: &[&PathBuf]) {
+    use std::os::unix::ffi::OsStrExt;
+
+    remove(&dir.join("index.lock"));
+    let mut git = Command::new("git");
+    ChildEnv::of_helpers().apply(&mut git);
+    let started = git
+        .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--git-dir"])
+        .arg(dir)
+        .arg("--work-tree")
+        .arg(top)
+        .args(["update-index", "-z", "--force-remove", "--stdin"])
+        .current_dir(top)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut child) = started else { return };
+    if let Some(mut stdin) = child.stdin.take() {
+        for link in links {
+            let name = [link.as_os_str().as_bytes(), b"\0"].concat();
+            stdin.write_all(&name).ok();
         }
-        child.wait().ok();
     }
+    child.wait().ok();
 }
 
 /// The file that says which branch is checked out.
@@ -216,8 +262,7 @@ fn candidates(dir: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// The lists of remaining rebase steps, of a repository and its working trees.
 fn to_do_lists(dir: &Path) -> impl Iterator<Item = PathBuf> {
-    let trees = protected::working_trees(dir).into_iter();
-    trees.chain([dir.to_path_buf()]).map(|dir| dir.join(TO_DO)).filter(|list| exists(list))
+    trees(dir).map(|dir| dir.join(TO_DO)).filter(|list| exists(list))
 }
 
 fn commands(text: &str) -> Vec<String> {

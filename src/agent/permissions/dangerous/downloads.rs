@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::permissions::programs::{self, base, is_interpreter};
-use crate::permissions::shell::{Analysis, Part, Word};
+use crate::permissions::shell::{Analysis, Part, Piece, Word};
 use crate::permissions::strict::inner_commands;
 use crate::permissions::subcommands::{has, words};
 
 const DOWNLOADING: &[&str] = words!(
     "curl wget fetch aria2c http https xh curlie lynx links w3m elinks nc ncat socat ftp lftp \
-                           axel ssh scp sftp rsync"
+                           axel ssh scp sftp rsync gh"
 );
 /// Builtins that run a text or a file in the shell itself.
 const EVALUATING: &[&str] = words!("eval source .");
@@ -25,7 +25,8 @@ pub(super) fn run(command: &str, analysis: &Analysis) -> Option<(String, Range<u
         programs::name(words)
             .is_some_and(|name| DOWNLOADING.contains(&name.as_ref()) && !is_remote_shell(&name))
     };
-    let downloads: Vec<&(&Part, Cow<'_, [Word]>)> = commands.iter().filter(is_download).collect();
+    let mut downloads: Vec<(&Part, Cow<'_, [Word]>)> = commands.iter().filter(is_download).cloned().collect();
+    downloads.extend(analysis.parts.iter().filter_map(|part| Some((part, connection(part)?))));
     let (_, first) = downloads.first()?;
     let written = analysis
         .parts
@@ -39,12 +40,22 @@ pub(super) fn run(command: &str, analysis: &Analysis) -> Option<(String, Range<u
         !file.is_empty()
             && names.iter().any(|name| base(name.split(['?', '#']).next().unwrap_or(name)) == file)
     };
-    let (runner, _) = commands.iter().find(|(_, words)| match script(words) {
-        Script::None => false,
+    let gets_download = |part: &Part, words: &[Word]| {
+        let within = |word: &Word| {
+            let is_in = |(of, _): &(&Part, Cow<'_, [Word]>)| word.span.contains(&of.span.start);
+            is_process_substitution(word) && downloads.iter().any(is_in)
+        };
+        words.iter().any(within) && !programs::takes_data(words, part.more_arguments)
+    };
+    let (runner, _) = commands.iter().find(|(part, words)| match script(words) {
+        Script::None => gets_download(part, words),
         Script::Unknown => true,
-        Script::File(file) => is_of_network(&file),
+        Script::File(file) => is_of_network(&file) || gets_download(part, words),
     })?;
     let from = first.iter().skip(1).filter_map(Word::literal).find_map(|text| {
+        if let Some(address) = text.strip_prefix("/dev/tcp/") {
+            return Some(format!(" from {}", address.split('/').next()?));
+        }
         let host = text.split_once("://")?.1.split(['/', '?', '#']).next()?.to_owned();
         Some(format!(" from {host}"))
     });
@@ -57,6 +68,21 @@ pub(super) fn run(command: &str, analysis: &Analysis) -> Option<(String, Range<u
     });
     let span = start.unwrap_or(runner.span.start)..runner.span.end;
     Some((format!("it runs a program that it downloads{from}, which nobody has read"), span))
+}
+
+/// The words of a redirection that opens a connection, as those of a command that downloads.
+fn connection(part: &Part) -> Option<Cow<'static, [Word]>> {
+    let opens = |word: &Word| {
+        word.literal()
+            .is_some_and(|text| ["/dev/tcp/", "/dev/udp/"].iter().any(|start| text.starts_with(start)))
+    };
+    let target = part.redirects.iter().map(|redirect| &redirect.target).find(|target| opens(target))?;
+    Some(Cow::Owned(vec![Word::default(), target.clone()]))
+}
+
+/// Whether a word is the output of a command, as a file: `<(curl …)`.
+fn is_process_substitution(word: &Word) -> bool {
+    matches!(word.pieces.as_slice(), [Piece::Text(text), Piece::Unknown] if text == "/dev/fd/")
 }
 
 fn is_remote_shell(name: &str) -> bool {
@@ -93,7 +119,16 @@ fn script(words: &[Word]) -> Script {
             (_, None) => Script::Unknown,
         };
     }
-    if !is_interpreter(program) || has("awk gawk", program) {
+    if has("awk gawk mawk sed make gmake ninja", program) {
+        let is = |word: &Word, list: &str| word.literal().is_some_and(|text| has(list, &text));
+        let is_pair = |pair: &[Word]| match pair {
+            [option, value] => is(option, "-f --file --makefile") && is(value, "- /dev/stdin"),
+            _ => false,
+        };
+        let reads = words.windows(2).any(is_pair) || words.iter().any(|word| is(word, "-f- --file=-"));
+        return if reads { Script::Unknown } else { Script::None };
+    }
+    if !is_interpreter(program) {
         return if name.contains('/') { Script::File(name.into_owned()) } else { Script::None };
     }
     let is_shell = program.ends_with("sh");

@@ -8,6 +8,7 @@ use super::Lost;
 use super::targets::Targets;
 use crate::permissions::programs::Program;
 use crate::permissions::shell::{Piece, Word};
+use crate::permissions::subcommands::has;
 
 /// Branches that are shared with others.
 const DEFAULT_BRANCHES: [&str; 5] = ["main", "master", "trunk", "develop", "HEAD"];
@@ -21,6 +22,13 @@ pub(super) fn lost(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Op
     if let Some(setting) = forced.filter(|_| places.clone().any(is_push)) {
         let text = format!("it pushes with {setting}: commits that only the remote has may be lost");
         return Some((text, Some(vec!["git".to_owned(), "push".to_owned(), setting.into_owned()])));
+    }
+    let pruning = words.iter().filter_map(Word::literal).find(|text| is_pruning_setting(text));
+    let is_gc =
+        |at: usize| words.get(at).and_then(Word::literal).is_some_and(|word| has("gc maintenance", &word));
+    if let Some(setting) = pruning.filter(|_| places.clone().any(is_gc)) {
+        let text = "it removes commits that are in no branch".to_owned();
+        return Some((text, Some(vec!["git".to_owned(), "gc".to_owned(), setting.into_owned()])));
     }
     places.find_map(|at| {
         let subcommand = words.get(at)?.literal()?.into_owned();
@@ -43,10 +51,17 @@ pub(super) fn lost(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Op
             "checkout" | "switch" => checkout(&subcommand, rest, elsewhere, targets),
             "restore" => restore(rest, elsewhere, targets),
             "stash" => stash(rest),
-            "reflog" if rest.first().and_then(Word::literal).as_deref() == Some("expire") => Some((
-                "it forgets where branches were, and with that commits that are in none".to_owned(),
-                Some("expire".to_owned()),
-            )),
+            "worktree" if rest.first().and_then(Word::literal).as_deref() == Some("remove") => {
+                option(rest, "f", "force").map(|option| (lose("git worktree remove"), Some(option)))
+            }
+            "submodule" if rest.first().and_then(Word::literal).as_deref() == Some("deinit") => {
+                option(rest, "f", "force").map(|option| (lose("git submodule deinit"), Some(option)))
+            }
+            "reflog" => {
+                let word = rest.first().and_then(Word::literal).filter(|word| has("expire delete", word))?;
+                let text = "it forgets where branches were, and with that commits that are in none";
+                Some((text.to_owned(), Some(word.into_owned())))
+            }
             "gc" | "prune" => option(rest, "", "prune")
                 .or_else(|| (subcommand == "prune").then(String::new))
                 .map(|option| ("it removes commits that are in no branch".to_owned(), Some(option))),
@@ -68,6 +83,12 @@ fn is_forcing_setting(text: &str) -> bool {
     let name = name.to_lowercase();
     name.starts_with("remote.")
         && (name.ends_with(".mirror") && value != "false" || name.ends_with(".push") && value.contains('+'))
+}
+
+/// Whether a word sets that what no branch has is removed at once: `-c gc.pruneExpire=now`.
+fn is_pruning_setting(text: &str) -> bool {
+    let name = text.split_once('=').map_or(text, |(name, _)| name).to_lowercase();
+    name.starts_with("gc.") && name.contains("expire")
 }
 
 fn lose(what: &str) -> String {

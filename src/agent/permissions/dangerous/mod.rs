@@ -4,6 +4,7 @@
 //! make it dangerous in full: `bash(git push --force *)` does, `bash(git *)` and `bash` do not.
 
 mod downloads;
+mod fed;
 mod git;
 mod targets;
 
@@ -25,11 +26,11 @@ use targets::{Loss, Targets};
 const PROGRAMS: &[&str] = words!(
     "rm find git dd shred chmod chown chgrp mv rsync wipefs blkdiscard fdisk sfdisk sgdisk parted \
                         cryptsetup badblocks diskutil tee cp truncate srm wipe hdparm zpool lvremove vgremove pvremove \
-                        mkswap"
+                        mkswap mke2fs zfs nvme btrfs fd fdfind tar setfacl"
 );
 /// The programs among them that destroy any operand.
 const DESTROYING: &str =
-    "shred wipefs blkdiscard fdisk sfdisk sgdisk parted srm wipe lvremove vgremove pvremove mkswap";
+    "shred wipefs blkdiscard fdisk sfdisk sgdisk parted srm wipe lvremove vgremove pvremove mkswap mke2fs";
 
 /// An irreversible action.
 struct Danger {
@@ -56,7 +57,8 @@ impl Judge<'_> {
             let wanted = |name: &str| is_dangerous(name);
             let inner = inner_commands(&part.words, part.more_arguments, &wanted);
             let inner = inner.iter().filter_map(|words| of_words(words, part.elsewhere, &targets));
-            let found = found.chain(inner).chain(of_redirects(part)).map(|(text, named)| Danger {
+            let fed = fed::lost(part, command, analysis, &targets);
+            let found = found.chain(inner).chain(of_redirects(part)).chain(fed).map(|(text, named)| Danger {
                 text,
                 span: part.span.clone(),
                 named,
@@ -124,14 +126,23 @@ fn of_words(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lo
         }),
         "find" => find(arguments, elsewhere, targets),
         "git" => git::lost(words, elsewhere, targets),
-        "chmod" | "chown" | "chgrp" if has_option(arguments, "R", "recursive") => operands.find_map(|word| {
-            let loss = targets.loss(word, elsewhere).filter(Loss::is_outside)?;
-            let what = if name == "chmod" { "permissions" } else { "owners" };
-            Some((
-                format!("it changes the {what} of {}, and the old ones are recorded nowhere", loss.what()),
-                named(word),
-            ))
+        "fd" | "fdfind" => fd(arguments, elsewhere, targets),
+        "tar" if has_option(arguments, "", "remove-files") => operands.find_map(|word| {
+            let loss = targets.loss(word, elsewhere)?;
+            Some((format!("it removes {}", loss.what()), named(word)))
         }),
+        "chmod" | "chown" | "chgrp" | "setfacl" if has_option(arguments, "R", "recursive") => operands
+            .find_map(|word| {
+                let loss = targets.loss(word, elsewhere).filter(Loss::is_outside)?;
+                let what = if name == "chmod" { "permissions" } else { "owners" };
+                Some((
+                    format!(
+                        "it changes the {what} of {}, and the old ones are recorded nowhere",
+                        loss.what()
+                    ),
+                    named(word),
+                ))
+            }),
         "mv" => operands.find_map(|word| {
             let loss = targets.loss(word, elsewhere).filter(Loss::is_outside)?;
             Some((format!("it moves {} away", loss.what()), named(word)))
@@ -142,9 +153,9 @@ fn of_words(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lo
             Some((format!("it deletes everything in {} that is not in the source", loss.what()), named(word)))
         }
         "dd" | "tee" | "cp" | "truncate" => devices(&name, arguments),
-        "zpool" | "diskutil" | "cryptsetup" | "hdparm" | "badblocks" => {
+        "zpool" | "zfs" | "nvme" | "btrfs" | "diskutil" | "cryptsetup" | "hdparm" | "badblocks" => {
             const ENDING: &str = "destroy eraseDisk eraseVolume zeroDisk secureErase partitionDisk luksFormat \
-                                  luksErase erase --security-erase -w";
+                                  luksErase erase --security-erase -w format sanitize delete";
             let word = arguments.iter().find(|word| word.literal().is_some_and(|text| has(ENDING, &text)))?;
             Some((format!("{name} destroys what is on the disk"), named(word)))
         }
@@ -177,8 +188,6 @@ fn has_option(arguments: &[Word], letters: &str, long: &str) -> bool {
 /// A `find` that deletes, or runs a deleting command.
 fn find(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost> {
     const REMOVING: &str = "rm shred unlink srm truncate";
-    const NARROWING: &str = "-name -iname -path -ipath -wholename -regex -iregex -mtime -atime -ctime -mmin -amin -cmin \
-                             -newer -size -empty -user -group -perm -inum -links -samefile -xtype";
     let literals: Vec<Cow<'_, str>> =
         arguments.iter().map(|word| word.literal().unwrap_or_default()).collect();
     let runs = |pair: &[Cow<'_, str>]| match pair {
@@ -190,13 +199,7 @@ fn find(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lo
     if !literals.iter().any(|text| text == "-delete") && !literals.windows(2).any(runs) {
         return None;
     }
-    let is_option = |text: &Cow<'_, str>| has("-H -L -P", text) || text.starts_with("-O");
-    let skipped = literals.iter().take_while(|text| is_option(text)).count();
-    let starts = arguments.get(skipped..).unwrap_or_default().iter();
-    let is_start = |word: &&Word| !word.literal().is_some_and(|text| text.starts_with(['-', '(', '!']));
-    let starts: Vec<Word> = starts.take_while(is_start).cloned().collect();
-    let starts = if starts.is_empty() { vec![Word::of_text(".")] } else { starts };
-    let is_narrow = literals.iter().any(|text| has(NARROWING, text));
+    let (starts, is_narrow) = (find_starts(arguments), is_narrowed(arguments));
     starts.iter().find_map(|word| {
         let loss = targets.loss(word, elsewhere).filter(|loss| loss.is_outside() || !is_narrow)?;
         let what = if is_narrow { "what it finds below" } else { "everything below" };
@@ -205,6 +208,46 @@ fn find(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lo
             word.literal().map(|text| vec!["find".into(), text.into_owned()]),
         ))
     })
+}
+
+/// Where a `find` with these words begins.
+fn find_starts(arguments: &[Word]) -> Vec<Word> {
+    let is = |word: &&Word, what: &dyn Fn(&str) -> bool| word.literal().is_some_and(|text| what(&text));
+    let is_option = |text: &str| has("-H -L -P", text) || text.starts_with("-O");
+    let starts = arguments.iter().skip_while(|word| is(word, &is_option));
+    let starts: Vec<Word> =
+        starts.take_while(|word| !is(word, &|text| text.starts_with(['-', '(', '!']))).cloned().collect();
+    if starts.is_empty() { vec![Word::of_text(".")] } else { starts }
+}
+
+/// An `fd` that runs a deleting command on all that it finds.
+fn fd(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost> {
+    let is = |word: &Word, list: &str| word.literal().is_some_and(|text| has(list, programs::base(&text)));
+    let at = arguments.iter().position(|word| is(word, "-x -X --exec --exec-batch"))?;
+    arguments.get(at + 1).filter(|word| is(word, "rm shred unlink srm truncate"))?;
+    let is_operand = |word: &&Word| !word.literal().is_some_and(|text| text.starts_with('-'));
+    let operands: Vec<&Word> = arguments.iter().take(at).filter(is_operand).collect();
+    let outside = operands.iter().skip(1).find_map(|word| targets.loss(word, elsewhere));
+    let is_all = operands
+        .first()
+        .is_none_or(|pattern| is(pattern, ". .*") || pattern.literal().as_deref() == Some(""));
+    let here = || targets.loss(&Word::of_text("."), elsewhere).filter(|_| is_all && operands.len() < 2);
+    let loss = outside.filter(|loss| is_all || loss.is_outside()).or_else(here)?;
+    Some((format!("fd removes what it finds below {}", loss.what()), None))
+}
+
+/// Whether a `find` with these words finds only some files.
+fn is_narrowed(arguments: &[Word]) -> bool {
+    const NARROWING: &str = "-name -iname -path -ipath -wholename -regex -iregex -mtime -atime -ctime -mmin -amin -cmin \
+                             -newer -size -empty -user -group -perm -inum -links -samefile -xtype";
+    let literals: Vec<Cow<'_, str>> =
+        arguments.iter().map(|word| word.literal().unwrap_or_default()).collect();
+    let is = |at: Option<usize>, list: &str| {
+        at.and_then(|at| literals.get(at)).is_some_and(|text| has(list, text))
+    };
+    // Everything but those is not less.
+    let excludes = |at: usize| is(at.checked_sub(1), "! -not") || is(Some(at + 2), "-prune");
+    (0..literals.len()).any(|at| is(Some(at), NARROWING) && !excludes(at))
 }
 
 /// Writing directly to a disk, bypassing its file system.
@@ -260,8 +303,8 @@ fn fork_bomb(command: &str) -> Option<(String, Range<usize>)> {
         let name = before.get(start..).map(|name| name.strip_prefix("function").unwrap_or(name))?;
         let body = packed.get(at + open.len()..)?;
         let body = body.split('}').next().unwrap_or_default();
-        let calls_itself_twice =
-            !name.is_empty() && body.replace(';', "").contains(&format!("{name}|{name}"));
+        let calls_itself_twice = !name.is_empty()
+            && ['|', '&'].iter().any(|sign| body.replace(';', "").contains(&format!("{name}{sign}{name}")));
         let end = places.get(at + open.len() + body.len()).map_or(command.len(), |last| last + 1);
         let span = places.get(start).copied().unwrap_or_default()..end;
         calls_itself_twice

@@ -6,7 +6,9 @@ use globset::GlobBuilder;
 
 use crate::permissions::links::followed;
 use crate::permissions::path_pattern::{Places, normalised};
+use crate::permissions::path_text::{Mark, PathText};
 use crate::permissions::shell::{Part, Piece, Word};
+use crate::permissions::word_texts::is_filled_in;
 use crate::permissions::words_as_paths::Scene;
 
 /// The maximum number of texts that a word with braces stands for.
@@ -62,37 +64,72 @@ pub(super) struct Targets<'a> {
     /// Whether there may be others.
     has_others: bool,
     pub places: &'a Places,
+    scene: &'a Scene<'a>,
 }
 
 /// The placeholder for an unknown part of a word.
 const UNKNOWN: char = '\u{0}';
 
 impl<'a> Targets<'a> {
-    pub(super) fn new(scene: &Scene<'_>, places: &'a Places) -> Self {
+    pub(super) fn new(scene: &'a Scene<'a>, places: &'a Places) -> Self {
         let directories = scene.working_directories().into_iter().map(|path| path.plain).collect();
-        Targets { directories, has_others: scene.directories_of(&Part::default()).is_none(), places }
+        Targets { directories, has_others: scene.directories_of(&Part::default()).is_none(), places, scene }
     }
 
     /// The loss if the paths named by a word are removed.
     pub(super) fn loss(&self, word: &Word, elsewhere: bool) -> Option<Loss> {
-        let texts = if word.is_brace { braces(&self.text(word, true)) } else { vec![self.text(word, false)] };
-        texts.into_iter().find_map(|text| match text.contains(UNKNOWN) {
+        self.texts(word).into_iter().find_map(|text| match text.contains(UNKNOWN) {
             true => self.emptied(&text, elsewhere),
             false => self.known(&text, elsewhere),
         })
     }
 
+    /// The texts that a word stands for: with values of variables that the command sets, and without.
+    fn texts(&self, word: &Word) -> Vec<String> {
+        if is_filled_in(word) {
+            // What is put in may be all of the last name.
+            let text = self.text(word, false);
+            let folder = text.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let whole = if text.contains('/') { format!("{folder}/{UNKNOWN}") } else { UNKNOWN.to_string() };
+            return vec![whole];
+        }
+        let plain = if word.is_brace { braces(&self.text(word, true)) } else { vec![self.text(word, false)] };
+        let is_given =
+            |piece: &Piece| matches!(piece, Piece::Variable(name) if !self.scene.given(name).is_empty());
+        if !word.pieces.iter().any(is_given) {
+            return plain;
+        }
+        let known = |text: &PathText| {
+            let shown = |mark: &Mark| match mark {
+                Mark::Char(c) => Some(*c),
+                Mark::One => Some('?'),
+                Mark::Name => Some('*'),
+                Mark::Folders | Mark::Any => Some(UNKNOWN),
+                Mark::Visible => None,
+            };
+            let text: String = text.marks().iter().filter_map(shown).collect();
+            match text.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+                Some(rest) => format!("{}{rest}", self.home()),
+                None => text,
+            }
+        };
+        plain.into_iter().chain(self.scene.texts(word).iter().map(known)).collect()
+    }
+
+    fn home(&self) -> String {
+        self.places.home.as_ref().map_or_else(|| "/root".to_owned(), |home| home.plain.display().to_string())
+    }
+
     /// A word as text, with the home directory filled in.
     fn text(&self, word: &Word, is_brace: bool) -> String {
-        let home = || self.places.home.as_ref().map(|home| home.plain.display().to_string());
         let mut text = String::new();
         // A brace expansion is preceded by an unknown piece that marks it.
         for piece in word.pieces.iter().skip(usize::from(is_brace)) {
             match piece {
                 Piece::Text(piece) => text.push_str(piece),
                 Piece::Glob(c) => text.push(*c),
-                Piece::Home => text.push_str(&home().unwrap_or_else(|| "/root".to_owned())),
-                Piece::Variable(name) if name == "HOME" => text.push_str(&home().unwrap_or_default()),
+                Piece::Home => text.push_str(&self.home()),
+                Piece::Variable(name) if name == "HOME" => text.push_str(&self.home()),
                 Piece::Variable(name) if name == "PWD" => {
                     text.push_str(&self.places.workspace.plain.display().to_string());
                 }

@@ -7,7 +7,9 @@ use super::{Finding, Judge, allowed, of_rule};
 use crate::permissions::folders::Search;
 use crate::permissions::path_pattern::{JudgedPath, Match, PathPattern};
 use crate::permissions::path_text::PathText;
-use crate::permissions::protected::{Protected, Use, encloses, form_in, may_be_protected, protected};
+use crate::permissions::protected::{
+    Protected, Use, encloses, form_in, holds_protected, may_be_protected, protected,
+};
 use crate::permissions::read_only::{NotKnown, tracked};
 use crate::permissions::rule::{Pattern, Rule};
 use crate::permissions::shell::{Analysis, Direction, Part, Piece, Redirect, Word};
@@ -161,7 +163,7 @@ impl Judge<'_> {
     }
 
     /// Checks protected paths for a path that is not fully known.
-    fn perhaps_kept(&self, text: &PathText, is_used: Use, findings: &mut Vec<Finding>) {
+    pub(super) fn perhaps_kept(&self, text: &PathText, is_used: Use, findings: &mut Vec<Finding>) {
         if let Some(kind) = may_be_protected(text, &self.places, &self.options.own, is_used) {
             findings.extend(self.protected(kind, PathBuf::from(text.shown())));
         }
@@ -221,12 +223,27 @@ impl Judge<'_> {
                     if counts && (how != Naming::InText || self.is_far(known)) {
                         self.check_protected_path(known, is_used, findings);
                     }
-                    if how == Naming::Word && counts && links::is_folder(&known.real) {
+                    let is_folder = links::is_folder(&known.real);
+                    if how == Naming::Word && counts && is_folder {
                         self.folder(part, known, only_reads, findings);
+                    }
+                    let is_made = !only_reads && folders::makes_folders(part, is_folder);
+                    if how == Naming::Word
+                        && is_made
+                        && let Some(kind) = holds_protected(&PathText::from(known.plain.as_path()))
+                    {
+                        findings.extend(self.protected(kind, known.plain.clone()));
                     }
                 }
                 NamedPath::Partly(text) if how != Naming::InText => {
                     self.perhaps_kept(text, is_used, findings);
+                    if !text.is_open()
+                        && !only_reads
+                        && folders::makes_folders(part, false)
+                        && let Some(kind) = holds_protected(text)
+                    {
+                        findings.extend(self.may_touch(kind));
+                    }
                     let holds = |folder: &PathBuf| self.hidden_in(folder);
                     if is_unknown
                         && !names_only
@@ -235,24 +252,13 @@ impl Judge<'_> {
                         findings.extend(self.may_touch(kind));
                     }
                 }
+                NamedPath::Partly(text) if self.is_far_text(text) => {
+                    self.perhaps_kept(text, is_used, findings)
+                }
                 NamedPath::Partly(_) => {}
             }
         }
-        if !part.texts.is_empty() && !programs::takes_data(&part.words, part.more_arguments) {
-            // A program may be among the files it reads.
-            let words =
-                part.words.iter().take(1).cloned().chain(part.texts.iter().map(|it| Word::of_text(it)));
-            let read = Part { words: words.collect(), elsewhere: part.elsewhere, ..Part::default() };
-            for Named { path, .. } in scene.named(&read, true).iter().filter(|it| it.how != Naming::Through) {
-                self.check_path_rules(path, Use::Read, None, Naming::InText, findings);
-                self.check_path_rules(path, Use::Write, None, Naming::InText, findings);
-                if let NamedPath::Known(known) = path
-                    && self.is_far(known)
-                {
-                    self.check_protected_path(known, Use::Write, findings);
-                }
-            }
-        }
+        self.named_in_input(part, scene, findings);
         if folders::searches_here(part, |word| scene.is_there(word)) {
             for folder in scene.working_directories() {
                 self.folder(part, &folder, only_reads, findings);
@@ -264,9 +270,39 @@ impl Judge<'_> {
         }
     }
 
+    /// Judges the files that the input of a command names: a program may be among them.
+    fn named_in_input(&self, part: &Part, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+        if part.texts.is_empty() || !programs::reads_names(part) {
+            return;
+        }
+        let lines = part.texts.iter().flat_map(|text| text.lines()).map(Word::of_text);
+        let words = part.words.iter().take(1).cloned().chain(lines).collect();
+        let read = Part { words, elsewhere: part.elsewhere, ..Part::default() };
+        for Named { path, .. } in scene.named(&read, true).iter().filter(|it| it.how != Naming::Through) {
+            self.check_path_rules(path, Use::Read, None, Naming::InText, findings);
+            self.check_path_rules(path, Use::Write, None, Naming::InText, findings);
+            match path {
+                NamedPath::Known(known) if self.is_far(known) => {
+                    self.check_protected_path(known, Use::Write, findings);
+                }
+                NamedPath::Partly(text) if self.is_far_text(text) => {
+                    self.perhaps_kept(text, Use::Write, findings);
+                }
+                NamedPath::Known(_) | NamedPath::Partly(_) => {}
+            }
+        }
+    }
+
     /// Whether a path is not directly in the workspace: a name in a text is more likely a word than a file there.
     fn is_far(&self, path: &JudgedPath) -> bool {
         path.plain.parent() != Some(&*self.places.workspace.plain)
+    }
+
+    /// Like [`Judge::is_far`], for a path that is not fully known.
+    fn is_far_text(&self, path: &PathText) -> bool {
+        let parts = |path: &PathText| path.names().count();
+        let workspace = PathText::from(self.places.workspace.plain.as_path());
+        path.clone_below(&workspace).is_none_or(|_| parts(path) > parts(&workspace) + 1)
     }
 
     /// Secrets currently in a folder.
@@ -445,33 +481,42 @@ impl Judge<'_> {
             if is_sink(redirect, reopens) {
                 continue;
             }
-            let is_used = match redirect.direction {
-                Direction::Read => Use::Read,
-                Direction::Write => Use::Write,
-            };
             let before = findings.len();
-            let (paths, through) = scene.target(&redirect.target, part);
-            let known = |path: &NamedPath| match path {
-                NamedPath::Known(path) => Some(Rc::clone(path)),
-                NamedPath::Partly(_) => None,
-            };
-            let all_known: Option<Vec<Rc<JudgedPath>>> = paths.iter().map(known).collect();
-            for (path, how) in paths
-                .iter()
-                .map(|path| (path, Naming::Word))
-                .chain(through.iter().map(|path| (path, Naming::Through)))
-            {
-                self.check_path_rules(path, is_used, None, how, findings);
-                match path {
-                    NamedPath::Known(path) => self.check_protected_path(path, is_used, findings),
-                    NamedPath::Partly(text) => self.perhaps_kept(text, is_used, findings),
-                }
-            }
-            if is_used == Use::Write {
+            let paths = self.redirected(redirect, part, scene, findings);
+            if redirect.direction == Direction::Write {
+                let known = |path: &NamedPath| match path {
+                    NamedPath::Known(path) => Some(Rc::clone(path)),
+                    NamedPath::Partly(_) => None,
+                };
+                let all_known: Option<Vec<Rc<JudgedPath>>> = paths.iter().map(known).collect();
                 findings.push(self.written(all_known.as_deref(), bare));
             }
             findings.iter_mut().skip(before).for_each(|finding| finding.reason.span = span);
         }
+    }
+
+    /// Applies rules and protected paths to the target of a redirection; returns the paths that it may be.
+    pub(super) fn redirected(
+        &self,
+        redirect: &Redirect,
+        part: &Part,
+        scene: &Scene<'_>,
+        findings: &mut Vec<Finding>,
+    ) -> Vec<NamedPath> {
+        let is_used = match redirect.direction {
+            Direction::Read => Use::Read,
+            Direction::Write => Use::Write,
+        };
+        let (paths, through) = scene.target(&redirect.target, part);
+        let named = paths.iter().map(|path| (path, Naming::Word));
+        for (path, how) in named.chain(through.iter().map(|path| (path, Naming::Through))) {
+            self.check_path_rules(path, is_used, None, how, findings);
+            match path {
+                NamedPath::Known(path) => self.check_protected_path(path, is_used, findings),
+                NamedPath::Partly(text) => self.perhaps_kept(text, is_used, findings),
+            }
+        }
+        paths
     }
 
     /// The finding for writing one of these files; `None` if they are unknown.

@@ -196,7 +196,7 @@ pub(super) fn may_be_protected(
     let is_anchored = |start: &PathText| {
         // A part that may be anything does not stand for the place itself.
         let known = path.marks().iter().take_while(|mark| **mark != Mark::Any).count();
-        !path.is_open() || known > start.marks().len()
+        !path.is_open() || path.is_of_folders() || known > start.marks().len()
     };
     let in_folder = |folder: &Path| {
         let parent = folder.parent().map(PathText::from).unwrap_or_default();
@@ -252,6 +252,12 @@ pub(super) fn encloses(
         at_home.into_iter().find_map(|(kind, path)| found(path, kind))
     };
     found(".ssh", Protected::Ssh).or_else(secret).or_else(started)
+}
+
+/// The kind of a protected place that is directly in a folder with this path, wherever that is.
+pub(super) fn holds_protected(folder: &PathText) -> Option<Protected> {
+    let lower = folder.to_lowercase();
+    PlaceTable::get().below(&lower.names().collect::<Vec<_>>())
 }
 
 /// The kind of which a form occurs literally in a path.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use super::places::PLACES;
 use super::{KEY_NAMES, KEY_PLACES, Protected, SYSTEM_KEYS, Spelled};
-use crate::permissions::path_text::{self, Area, PathText};
+use crate::permissions::path_text::{self, Area, Mark, PathText};
 
 /// The minimum length of a name that is recognised without its dot.
 const MIN_DOTLESS: usize = 5;
@@ -122,6 +122,18 @@ impl PlaceTable {
             })
         };
         places.into_iter().find(is_written).map(|place| place.kind)
+    }
+
+    /// The kind of the first place that is anywhere, and in a folder whose path ends with these names.
+    pub(super) fn below(&self, names: &[&[Mark]]) -> Option<Protected> {
+        let is_in = |place: &&Place| {
+            let folders = place.names.get(..place.names.len().saturating_sub(1)).unwrap_or_default();
+            let start = names.len().checked_sub(folders.len()).filter(|_| !folders.is_empty());
+            let ends = start.and_then(|start| names.get(start..)).unwrap_or_default();
+            !ends.is_empty() && ends.iter().zip(folders).all(|(name, folder)| folder.meets_marks(name))
+        };
+        let mut places = self.places.iter().filter(|place| place.anchor == Anchor::Anywhere);
+        places.find(is_in).map(|place| place.kind)
     }
 
     /// The kind of a place with this name, except for its dot.

@@ -18,6 +18,7 @@ use super::shell::{Part, Word};
 use super::subcommands::words;
 
 pub(super) use repository::{NotKnown, objection_when_hardened, tracked};
+pub(super) use scripts::sed_edits_only;
 
 /// The environment that a command runs in.
 #[derive(Clone, Copy)]

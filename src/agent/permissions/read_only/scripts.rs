@@ -5,6 +5,17 @@ use std::borrow::Cow;
 use super::{excluded, unknown_arguments};
 use crate::permissions::shell::Word;
 
+/// Whether sed does no more than change its files, with a script that names no others.
+pub(in crate::permissions) fn sed_edits_only(words: &[Word], more_arguments: bool) -> bool {
+    let is_in_place = |word: &Word| {
+        let text = word.literal().unwrap_or_default();
+        text.starts_with("--in-place") || text.strip_prefix("-i").is_some_and(|rest| !rest.contains('e'))
+    };
+    let arguments = words.get(1..).unwrap_or_default();
+    let others: Vec<Word> = arguments.iter().filter(|word| !is_in_place(word)).cloned().collect();
+    sed(&others, more_arguments).is_none()
+}
+
 /// The reason sed may do more than print: `-i`, or a script with `w`, `e`, `r`, or anything that is not
 /// plain.
 pub(super) fn sed(arguments: &[Word], more_arguments: bool) -> Option<String> {

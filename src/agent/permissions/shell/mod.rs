@@ -166,7 +166,7 @@ fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Sour
     let mut part = Part {
         span: source.span(&simple.span),
         assigned: simple.assigned,
-        values: simple.values,
+        values: simple.values.into_iter().map(|(name, value)| (name, placed(value))).collect(),
         words: simple.words.into_iter().map(placed).collect(),
         texts: simple.texts,
         redirects: simple
@@ -254,7 +254,7 @@ fn inner_part(outer: &Part, run: wrappers::Run) -> Part {
     Part {
         span,
         assigned: run.assigned,
-        values: Vec::new(),
+        values: run.values,
         words,
         redirects: Vec::new(),
         texts: outer.texts.clone(),

@@ -19,6 +19,8 @@ pub(super) struct Run {
     pub start: usize,
     pub end: usize,
     pub assigned: Vec<String>,
+    /// The values of these variables.
+    pub values: Vec<(String, Word)>,
     pub more_arguments: bool,
     pub elsewhere: bool,
     /// Arguments that contain this placeholder are replaced by others; if it is empty, all arguments are.
@@ -31,6 +33,7 @@ impl Run {
             start,
             end: words.len(),
             assigned: Vec::new(),
+            values: Vec::new(),
             more_arguments: false,
             elsewhere: false,
             replaced: None,
@@ -276,9 +279,10 @@ fn given(word: &Word) -> Option<String> {
 
 fn env(words: &[Word]) -> Unwrapped {
     let doubt = |text: &str, at| Unwrapped::Doubt { text: text.to_owned(), at };
-    let (mut at, mut set, mut elsewhere) = (1, Vec::new(), false);
+    let (mut at, mut set, mut values, mut elsewhere) = (1, Vec::new(), Vec::new(), false);
     while let Some(word) = words.get(at) {
         if let Some(name) = given(word) {
+            values.extend(word.clone().value_of(&name).map(|value| (name.clone(), value)));
             set.push(name);
             at += 1;
             continue;
@@ -307,7 +311,7 @@ fn env(words: &[Word]) -> Unwrapped {
     if at >= words.len() {
         return Unwrapped::Plain;
     }
-    Unwrapped::Runs(vec![Run { assigned: set, elsewhere, ..Run::rest(words, at) }])
+    Unwrapped::Runs(vec![Run { assigned: set, values, elsewhere, ..Run::rest(words, at) }])
 }
 
 fn xargs(words: &[Word]) -> Unwrapped {

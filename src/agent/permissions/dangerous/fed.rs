@@ -1,0 +1,153 @@
+//! Removals whose operands another command gives: `find ~ | xargs rm -rf`, `rm -rf "$(pwd)"`.
+
+use super::targets::Targets;
+use super::{Lost, find_starts, has_option, is_narrowed};
+use crate::permissions::links;
+use crate::permissions::programs;
+use crate::permissions::shell::{Analysis, Part, Piece, Word};
+use crate::permissions::subcommands::has;
+use crate::permissions::word_texts::is_filled_in;
+
+const REMOVING: &str = "rm shred srm unlink truncate trash trash-put";
+/// Programs that print the names of the files that they are given, or that are in the folders they are given.
+const NAMING: &str = "ls echo printf realpath readlink dirname fd fdfind tree du set";
+/// Programs that leave out lines, so that less is removed.
+const CHOOSING: &str = "grep egrep fgrep rg head tail sed awk comm uniq fzf jq";
+
+/// The loss if a part removes what another one names.
+pub(super) fn lost(part: &Part, command: &str, analysis: &Analysis, targets: &Targets<'_>) -> Option<Lost> {
+    let name = programs::name(&part.words)?;
+    let arguments = part.words.get(1..).unwrap_or_default();
+    let removes = |word: &Word| word.literal().is_some_and(|text| has(REMOVING, programs::base(&text)));
+    if !has(REMOVING, &name) && !(name == "parallel" && arguments.iter().any(removes)) {
+        return None;
+    }
+    let is_recursive = name != "rm" || has_option(arguments, "rR", "recursive");
+    let given = part.texts.iter().filter(|_| part.more_arguments).flat_map(|text| text.split_whitespace());
+    let given = given.map(word_of).find_map(|word| targets.loss(&word, part.elsewhere));
+    if let Some(loss) = given.filter(|_| is_recursive) {
+        return Some((format!("it removes {}", loss.what()), None));
+    }
+    let (sources, is_chosen) = sources(part, command, analysis);
+    sources.into_iter().find_map(|source| {
+        let found = named(source, is_chosen, is_recursive, targets)?;
+        Some((format!("it removes {found}"), None))
+    })
+}
+
+/// The parts whose output names what a part removes, and whether something chooses among it.
+fn sources<'a>(part: &Part, command: &str, analysis: &'a Analysis) -> (Vec<&'a Part>, bool) {
+    let is_of_find =
+        part.outer.last().is_some_and(|(words, _)| programs::name(words).is_some_and(|name| name == "find"));
+    let is_open = |word: &&Word| is_filled_in(word) || whole(word).is_some();
+    let open: Vec<&Word> = part.words.iter().skip(1).filter(is_open).collect();
+    let is_whole = |word: &Word| {
+        is_filled_in(word) && !word.pieces.iter().filter_map(Piece::text).any(|text| text.contains('/'))
+    };
+    let is_xargs =
+        part.more_arguments && !is_of_find && (open.is_empty() || open.iter().any(|word| is_whole(word)));
+    let is_piped = is_xargs || programs::name(&part.words).is_some_and(|name| name == "parallel");
+    let is_positional = open.iter().any(|word| is_positional(word, command));
+    let values: Vec<&(String, Word)> = analysis.parts.iter().flat_map(|part| &part.values).collect();
+    let mut spans = Vec::new();
+    let mut is_read = false;
+    for word in open {
+        match whole(word) {
+            Some(Piece::Variable(name)) => {
+                let of_it = values.iter().filter(|(of, _)| of == name);
+                spans.extend(of_it.map(|(_, value)| value.span.clone()));
+                let reads = |part: &Part| {
+                    let literals: Vec<_> = part.words.iter().filter_map(Word::literal).collect();
+                    let is_reader =
+                        literals.first().is_some_and(|first| has("read mapfile readarray", first));
+                    is_reader && literals.iter().any(|word| word == name)
+                };
+                is_read |= analysis.parts.iter().any(reads);
+            }
+            _ => spans.push(word.span.clone()),
+        }
+    }
+    let feeds = |other: &Part| {
+        let behind = command.get(other.span.end..).unwrap_or_default().trim_start();
+        let before = command.get(..other.span.start).unwrap_or_default().trim_end();
+        behind.starts_with('|') && !behind.starts_with("||") || before.ends_with("<(")
+    };
+    // What a function or a script is given, or found by `find` for it.
+    let gives = |other: &Part| {
+        let name = programs::name(&other.words).unwrap_or_default();
+        has("set find", &name) || links::program(&name).is_none() && !other.words.is_empty()
+    };
+    let is_source = |other: &&Part| {
+        let is_within =
+            |span: &std::ops::Range<usize>| span.contains(&other.span.start) && *span != part.span;
+        !std::ptr::eq(*other, part)
+            && (spans.iter().any(is_within)
+                || (is_piped || is_read) && feeds(other)
+                || is_positional && gives(other))
+    };
+    let sources: Vec<&Part> = analysis.parts.iter().filter(is_source).collect();
+    let chooses = |part: &&Part| {
+        let is_inverse = has_option(part.words.get(1..).unwrap_or_default(), "v", "invert-match");
+        programs::name(&part.words).is_some_and(|name| has(CHOOSING, &name)) && !is_inverse
+    };
+    let is_chosen = sources.iter().any(chooses);
+    (sources, is_chosen)
+}
+
+/// A word of the input, in which the shell has replaced `~`.
+fn word_of(text: &str) -> Word {
+    let mut word = Word::of_text(text.strip_prefix('~').unwrap_or(text));
+    if text.starts_with('~') {
+        word.pieces.insert(0, Piece::Home);
+    }
+    word
+}
+
+/// Whether a word is an argument of a function or a script, such as `"$1"`.
+fn is_positional(word: &Word, command: &str) -> bool {
+    let text = command.get(word.span.clone()).unwrap_or_default();
+    ["$1", "${1", "$@", "${@", "$*", "$0"].iter().any(|argument| text.contains(argument))
+}
+
+/// The variable or the unknown text that is all of a word.
+fn whole(word: &Word) -> Option<&Piece> {
+    let mut pieces = word.pieces.iter().filter(|piece| piece.text() != Some(""));
+    let only = pieces.next().filter(|piece| matches!(piece, Piece::Variable(_) | Piece::Unknown))?;
+    pieces.next().is_none().then_some(only)
+}
+
+/// The names that a part prints, in words, if their removal is a loss.
+fn named(part: &Part, is_chosen: bool, is_recursive: bool, targets: &Targets<'_>) -> Option<String> {
+    let name = programs::name(&part.words)?;
+    let arguments = part.words.get(1..).unwrap_or_default();
+    let here = [Word::of_text(".")];
+    if name == "find" {
+        let is_narrow = is_chosen || is_narrowed(arguments);
+        let starts = find_starts(arguments);
+        let loss = starts.iter().find_map(|word| {
+            targets.loss(word, part.elsewhere).filter(|loss| loss.is_outside() || !is_narrow)
+        })?;
+        let what = if is_narrow { "what it finds below" } else { "everything below" };
+        return Some(format!("{what} {}", loss.what()));
+    }
+    let is_top = || arguments.iter().filter_map(Word::literal).any(|word| word == "--show-toplevel");
+    let is_operand = |word: &&Word| !word.literal().is_some_and(|text| text.starts_with('-'));
+    let mut operands: Vec<&Word> = arguments.iter().filter(is_operand).collect();
+    if name == "pwd" || name == "git" && is_top() || operands.is_empty() && has("ls fd fdfind tree du", &name)
+    {
+        operands = here.iter().collect();
+    } else if !has(NAMING, &name) && links::program(&name).is_some() {
+        return None;
+    }
+    let parent = |word: &&Word| {
+        let mut word = Word::clone(word);
+        word.pieces.push(Piece::Text("/..".to_owned()));
+        word
+    };
+    let parents: Vec<Word> = operands.iter().filter(|_| name == "dirname").map(parent).collect();
+    if name == "dirname" {
+        operands = parents.iter().collect();
+    }
+    let loss = operands.iter().find_map(|word| targets.loss(word, part.elsewhere));
+    loss.filter(|_| is_recursive && !is_chosen).map(|loss| loss.what())
+}

@@ -1,0 +1,157 @@
+//! Judges the files in texts that a program may run as commands: `script -c 'cat .e*'`.
+
+use super::Judge;
+use super::{Finding, links, strict};
+use crate::permissions::path_text::{Mark, PathText};
+use crate::permissions::protected::Use;
+use crate::permissions::shell::{self, Part, Piece, Word};
+use crate::permissions::subcommands::has;
+use crate::permissions::words_as_paths::{NamedPath, Scene};
+use crate::permissions::{Verdict, folders, programs};
+
+/// The maximum nesting of such texts.
+const MAX_DEPTH: usize = 3;
+
+impl Judge<'_> {
+    /// Applies rules on files and protected paths to texts among the words of a part. The text may be something else
+    /// than a command, so no rule denies it.
+    pub(super) fn commands_in_texts(
+        &self,
+        part: &Part,
+        scene: &Scene<'_>,
+        depth: usize,
+        findings: &mut Vec<Finding>,
+    ) {
+        let texts = texts(part);
+        if depth == MAX_DEPTH || texts.is_empty() {
+            return;
+        }
+        let before = findings.len();
+        for text in texts {
+            let analysis = links::analysis(&text);
+            let scene = scene.inside(&analysis);
+            for inner in &analysis.parts {
+                let mut inner = Part { elsewhere: inner.elsewhere || part.elsewhere, ..inner.clone() };
+                // `.shell cat x`, `shell cat x`.
+                if !is_command(&inner) && inner.words.len() > 1 {
+                    inner.words.remove(0);
+                }
+                if !is_command(&inner) {
+                    continue;
+                }
+                let only_reads = self.objection(&inner, &scene).is_none();
+                self.named_files(&inner, only_reads, &scene, findings);
+                for redirect in &inner.redirects {
+                    self.redirected(redirect, &inner, &scene, findings);
+                }
+                self.commands_in_texts(&inner, &scene, depth + 1, findings);
+            }
+        }
+        for finding in findings.iter_mut().skip(before) {
+            finding.verdict = finding.verdict.min(Verdict::Ask);
+            finding.reason.span = None;
+        }
+    }
+}
+
+/// Names of what changes the meaning of patterns.
+const WIDENING: [&str; 5] = ["shopt", "GLOBIGNORE", "BASHOPTS", "extglob", "dotglob"];
+
+impl Judge<'_> {
+    /// Checks protected paths for the patterns of a command that changes what patterns match, and so cannot be analysed:
+    /// `shopt -s extglob; cp x ~/.@(bashrc)`.
+    pub(super) fn wider_patterns(&self, command: &str, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+        if !WIDENING.iter().any(|name| command.contains(name)) {
+            return;
+        }
+        let sees_hidden = ["dotglob", "GLOBIGNORE"].iter().any(|name| command.contains(name));
+        for text in wide_words(command, sees_hidden) {
+            for path in scene.paths_of(&text).iter() {
+                if let NamedPath::Partly(text) = path {
+                    self.perhaps_kept(text, Use::Write, findings);
+                }
+            }
+        }
+    }
+}
+
+/// The words of a command that have patterns, including those of `extglob`.
+fn wide_words(command: &str, sees_hidden: bool) -> Vec<PathText> {
+    let (mut found, mut word, mut evidence, mut is_pattern) =
+        (Vec::new(), PathText::default(), 0_usize, false);
+    let (mut chars, mut open) = (command.chars().chain([' ']).peekable(), 0_usize);
+    while let Some(c) = chars.next() {
+        let is_group = "@!?*+".contains(c) && chars.peek() == Some(&'(');
+        match c {
+            _ if is_group => {
+                chars.next();
+                open += 1;
+                word.push(Mark::Name);
+                is_pattern = true;
+            }
+            ')' if open > 0 => open -= 1,
+            '|' if open > 0 => {}
+            c if open > 0 => evidence += usize::from(c.is_alphanumeric()),
+            '\'' | '"' | '\\' => {}
+            '*' | '?' | '[' => {
+                let mark = if c == '?' { Mark::One } else { Mark::Name };
+                if sees_hidden {
+                    word.push(mark)
+                } else {
+                    word.push_of_pattern(mark)
+                }
+                is_pattern = true;
+            }
+            c if c.is_whitespace() || ";|&<>()".contains(c) => {
+                if is_pattern && evidence >= 2 {
+                    found.push(std::mem::take(&mut word));
+                }
+                (word, evidence, is_pattern) = (PathText::default(), 0, false);
+            }
+            c => {
+                evidence = if c == '/' { 0 } else { evidence + usize::from(c != '~') };
+                word.push(Mark::Char(c));
+            }
+        }
+    }
+    found
+}
+
+/// Whether the first word of a part is a program or a builtin, so that it may be a command and no sentence.
+fn is_command(part: &Part) -> bool {
+    let Some(first) = part.words.first() else { return !part.redirects.is_empty() };
+    let Some(name) = first.literal() else { return true };
+    name.contains('/') || is_builtin(&name) || links::program(&name).is_some()
+}
+
+fn is_builtin(name: &str) -> bool {
+    has(". source eval exec cd command builtin read mapfile readarray export declare", name)
+}
+
+/// The texts in the words of a part, and in the values of its variables, that may be commands.
+fn texts(part: &Part) -> Vec<String> {
+    let is_text = |word: &Word| {
+        let has_marks = |piece: &Piece| piece.text().is_some_and(|text| text.contains(MARKS));
+        word.pieces.iter().any(has_marks)
+    };
+    let sets =
+        part.words.first().and_then(Word::literal).is_some_and(|name| has("export declare typeset", &name));
+    let is_set = |word: &Word| match word.pieces.first() {
+        Some(Piece::Text(text)) => text.split_once('=').is_some_and(|(name, _)| strict::is_run(name)),
+        _ => false,
+    };
+    let mut words = vec![Word::default()];
+    let values = strict::values(part);
+    words.extend(values.filter(|word| is_text(word)).cloned());
+    let (before, named) = (words.len(), part.words.iter().enumerate().skip(1));
+    let named = named.filter(|(index, word)| is_text(word) && !folders::is_text(part, *index));
+    words.extend(named.map(|(_, word)| word).filter(|word| !sets || is_set(word)).cloned());
+    let takes_data = || programs::takes_data(&part.words, part.more_arguments);
+    if words.len() > before && !sets && (shell::is_taken_apart(&part.words) || takes_data()) {
+        words.truncate(before);
+    }
+    if words.len() > 1 { strict::texts(&words) } else { Vec::new() }
+}
+
+/// Characters of commands with more than one word, or with redirections.
+const MARKS: [char; 8] = [' ', '\t', '\n', '<', '>', ';', '|', '!'];

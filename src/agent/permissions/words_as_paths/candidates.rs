@@ -1,0 +1,116 @@
+//! The parts of a word that may name a file.
+
+use crate::permissions::path_text::{Mark, PathText};
+
+/// The maximum length of a path that systems accept, and so of a word that is one.
+const MAX_PATH: usize = 4096;
+/// The maximum number of parts of a word, separated by `:`, `=`, `,` and `@`, that are treated as names
+/// without further indication.
+const MAX_BARE_PARTS: usize = 6;
+/// The length that a name with a sign of a pattern in a text has to exceed: many languages have such signs.
+const EVIDENCE: usize = 2;
+/// The maximum number of names behind commands in a word.
+const MAX_GLUED: usize = 32;
+/// A name that is common in programs that only look for repositories.
+const GIT: [Mark; 5] = [Mark::Char('/'), Mark::Char('.'), Mark::Char('g'), Mark::Char('i'), Mark::Char('t')];
+
+fn has(part: &PathText, of: &[char]) -> bool {
+    part.marks().iter().any(|mark| matches!(mark, Mark::Char(c) if of.contains(c)))
+}
+
+/// The parts of a word that may be a path: all of it, the text after `=`, `:`, `,` or `@`, and the value of a
+/// short option.
+pub(super) fn candidates(text: &PathText, is_name: bool) -> Vec<PathText> {
+    let is_hole = |part: &PathText| part.text().is_none();
+    if text.is_empty() || text.marks().len() > MAX_PATH || is_name && !has(text, &['/']) {
+        return Vec::new();
+    }
+    let is_option = text.starts_with("-");
+    let mut found = Vec::new();
+    if !is_option {
+        found.push(text.clone());
+    }
+    found.extend(text.split_once('=').map(|(_, value)| value));
+    let cuts = [':', '@', '=', ','];
+    if has(text, &cuts) {
+        let parts = text.split(|c| cuts.contains(&c));
+        let is_short = parts.len() <= MAX_BARE_PARTS;
+        let may_be = |part: &PathText| is_short || has(part, &['/', '.', '~']) || is_hole(part);
+        found.extend(parts.into_iter().filter(may_be));
+    }
+    if is_option && !text.starts_with("--") {
+        let value = PathText::of(text.marks().get(2..).unwrap_or_default());
+        // A cluster of options may come before the value.
+        let begins = |mark: &Mark| matches!(mark, Mark::Char('/' | '.' | '~'));
+        let start = text.marks().iter().position(begins).and_then(|at| text.marks().get(at..));
+        found.extend(start.map(PathText::of));
+        found.extend(Some(value).filter(|value| value.marks().len() > 1 || is_hole(value)));
+    }
+    found.retain(|value| !value.is_empty());
+    found.dedup();
+    found
+}
+
+/// The names in a word that may be a text of several words, such as a program in another language. In texts of an
+/// editor, a command may stand directly before a name.
+pub(super) fn in_text(text: &PathText, is_editor: bool) -> Vec<PathText> {
+    let is_path = |c: char| c.is_alphanumeric() || "/._-~+".contains(c);
+    let is_glob = |mark: &Mark| matches!(mark, Mark::Char('*' | '?' | '[' | ']'));
+    let is_cut = |mark: &Mark| matches!(mark, Mark::Char(c) if !is_path(*c)) && !is_glob(mark);
+    let is_plain = |c: char| is_path(c) || ":=@,%$".contains(c);
+    let is_text = text.marks().iter().any(|mark| matches!(mark, Mark::Char(c) if !is_plain(*c)));
+    let (mut found, mut start) = (Vec::new(), 0_usize);
+    for token in text.marks().split(is_cut).filter(|_| is_text || is_editor) {
+        let before = start.checked_sub(1).and_then(|at| text.marks().get(at));
+        start += token.len() + 1;
+        if token.iter().any(is_glob) {
+            // Every name that is not known has to say something.
+            let says = |name: &[Mark]| !name.iter().any(is_glob) || name.len() > EVIDENCE;
+            found.extend(token.split(|mark| *mark == Mark::Char('/')).all(says).then(|| pattern(token)));
+        }
+        for (at, name) in token.split(is_glob).enumerate() {
+            found.extend(names(name, before.filter(|_| at == 0) == Some(&Mark::Char('$'))));
+            if is_editor {
+                found.extend(glued(name).take(MAX_GLUED));
+            }
+        }
+    }
+    found.retain(|name| has(name, &['/', '.']));
+    found
+}
+
+/// The name in a text, and what it may be behind an unknown beginning: `$HOME/.x`, `home + "/.x"`.
+fn names(name: &[Mark], is_variable: bool) -> impl Iterator<Item = PathText> {
+    let slash = name.iter().position(|mark| *mark == Mark::Char('/')).filter(|at| *at == 0 || is_variable);
+    let rest = slash.and_then(|at| name.get(at..)).filter(|rest| matches!(rest, [_, Mark::Char('.'), ..]));
+    let below_unknown = rest.filter(|rest| *rest != GIT).map(|rest| {
+        let mut whole = PathText::any();
+        whole.extend(&PathText::of(rest));
+        whole
+    });
+    std::iter::once(PathText::of(name)).chain(below_unknown)
+}
+
+/// The names that may stand directly behind a command.
+fn glued(name: &[Mark]) -> impl Iterator<Item = PathText> {
+    let is_start = |at: &usize| {
+        let before = at.checked_sub(1).and_then(|before| name.get(before));
+        matches!(name.get(*at), Some(Mark::Char('.' | '/' | '~')))
+            || matches!(before, Some(Mark::Char('r' | 'R' | 'w' | 'W' | 'e')))
+    };
+    (1..name.len()).filter(is_start).map(|at| PathText::of(name.get(at..).unwrap_or_default()))
+}
+
+/// A text whose signs of a pattern are one.
+fn pattern(text: &[Mark]) -> PathText {
+    let mut whole = PathText::default();
+    for mark in text {
+        match mark {
+            Mark::Char('*' | '[') => whole.push_of_pattern(Mark::Name),
+            Mark::Char('?') => whole.push_of_pattern(Mark::One),
+            Mark::Char(']') => {}
+            mark => whole.push(*mark),
+        }
+    }
+    whole
+}
