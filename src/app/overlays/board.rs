@@ -30,7 +30,7 @@ pub struct BoardView {
     /// Whether `x` was pressed on a run: once more stops it.
     pub stops: bool,
     /// Whether a row was moved to since the filter last changed.
-    has_moved: bool,
+    pub(crate) has_moved: bool,
     /// Whether a key was pressed since it was opened.
     pub(crate) is_used: bool,
     /// The time of the last query.
