@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::command_result::{self, Wording};
 use super::details::fact;
 use super::jobs::command::{self, CallEnd, MovedCommand, Running, Waiting};
-use super::jobs::{self, JobLink};
+use super::jobs::{self, JobLink, Place};
 use super::prepared::{with_note, with_terminal};
 use super::{
     Access, Details, Prepared, Preview, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, editor,
@@ -134,11 +134,10 @@ impl Bash {
             return with_terminal(answer, |output| output.command = Some(fact(&args.command)));
         }
         let link = context.jobs.as_ref();
-        if background {
-            may_background(link)?;
-        }
+        let place = if background { Some(place(link)?) } else { None };
         let kills_after = timeout.filter(|_| !background && link.is_none_or(|link| !link.is_offered));
-        let running = command::start(&self.shell, &args.command, kills_after, &context);
+        let mut running = command::start(&self.shell, &args.command, kills_after, &context);
+        running.place = place;
         let waiting = Waiting { timeout: timeout.filter(|_| !background), background, link };
         let finished =
             match command::wait(running, waiting, &context.cancel).await.map_err(ToolError::refused)? {
@@ -155,18 +154,19 @@ impl Bash {
     }
 }
 
-/// Checks that a command can be started as a job.
-fn may_background(link: Option<&JobLink>) -> Result<(), ToolError> {
-    match link.filter(|link| link.is_offered) {
-        None => Err(ToolError::refused(
+/// The place of a command that is started as a job.
+fn place(link: Option<&JobLink>) -> Result<Place, ToolError> {
+    let link = link.filter(|link| link.is_offered).ok_or_else(|| {
+        ToolError::refused(
             "`background` is not possible here, because the tool jobs is off; run the command without it",
-        )),
-        Some(link) if !link.jobs.has_room() => Err(ToolError::refused(format!(
+        )
+    })?;
+    link.jobs.place().ok_or_else(|| {
+        ToolError::refused(format!(
             "{} jobs are running, which is the most; stop one first",
             jobs::MAX_RUNNING
-        ))),
-        Some(_) => Ok(()),
-    }
+        ))
+    })
 }
 
 /// Makes a command a job; returns the answer of its call.

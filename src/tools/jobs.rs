@@ -98,6 +98,8 @@ struct Inner {
     moves: watch::Sender<(u64, MoveReason)>,
     /// The number of calls that a move would end.
     movable: AtomicUsize,
+    /// The number of commands that are about to be jobs.
+    places: AtomicUsize,
     changes: mpsc::UnboundedSender<JobChange>,
 }
 
@@ -122,6 +124,16 @@ pub struct JobLink {
     pub session: String,
     /// Whether the model has a tool to look at jobs.
     pub is_offered: bool,
+}
+
+/// The place of a command that is about to be a job; counted during its lifetime.
+#[derive(Debug)]
+pub(crate) struct Place(Arc<Inner>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.places.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// A call that a move would end; counted during its lifetime.
@@ -164,6 +176,7 @@ impl Jobs {
             list: Mutex::default(),
             moves: watch::Sender::new((0, MoveReason::User)),
             movable: AtomicUsize::new(0),
+            places: AtomicUsize::new(0),
             changes,
         };
         (Jobs(Arc::new(inner)), receiver)
@@ -185,16 +198,23 @@ impl Jobs {
         count
     }
 
-    /// Whether another job may start.
-    pub(crate) fn has_room(&self) -> bool {
-        self.running().len() < MAX_RUNNING
+    /// A place for another job; `None` if as many run or are about to as may.
+    pub(crate) fn place(&self) -> Option<Place> {
+        let list = self.0.list.lock();
+        let running = list.all.iter().filter(|job| !job.has_ended()).count();
+        // Under the lock, as calls of one answer ask at the same time.
+        (running + self.0.places.load(Ordering::Relaxed) < MAX_RUNNING).then(|| {
+            self.0.places.fetch_add(1, Ordering::Relaxed);
+            Place(Arc::clone(&self.0))
+        })
     }
 
     /// Makes a running command a job.
     pub(crate) fn adopt(&self, running: Running, session: &str) -> Arc<Job> {
-        let Running { command, started, since, watched, cancel, task } = running;
+        let Running { command, started, since, watched, cancel, task, place } = running;
         watched.keep_output();
         let mut list = self.0.list.lock();
+        drop(place);
         list.last += 1;
         let job = Arc::new(Job {
             id: list.last,

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{JobLink, Movable, MoveReason};
+use super::{JobLink, Movable, MoveReason, Place};
 use crate::details::fact;
 use crate::process::watched::Watched;
 use crate::process::{self, ChildEnv, CommandIo, CommandLine, FinishedCommand, Flow};
@@ -32,6 +32,8 @@ pub(crate) struct Running {
     /// Ends all its processes.
     pub cancel: CancellationToken,
     pub task: CommandTask,
+    /// Its place among the jobs, if it is about to be one.
+    pub place: Option<Place>,
 }
 
 /// The task that runs it. All processes of the command are killed when this is dropped.
@@ -113,6 +115,7 @@ pub(crate) fn start(shell: &Path, command: &str, timeout: Option<u64>, context: 
         watched,
         cancel,
         task: CommandTask(task),
+        place: None,
     }
 }
 
@@ -138,7 +141,8 @@ pub(crate) async fn wait(
         }
         () = deadline::until(first) => MovedCommand::Asked,
         () = deadline::until(deadline) => {
-            if !link.is_some_and(|link| link.jobs.has_room()) {
+            running.place = link.and_then(|link| link.jobs.place());
+            if running.place.is_none() {
                 running.cancel.cancel();
                 let finished = running.task.result().await?;
                 return Ok(CallEnd::Finished(FinishedCommand { cancelled: false, timed_out: true, ..finished }));
