@@ -50,6 +50,7 @@ use tau_tools::user_error::UserError;
 /// Runs the program; returns its exit code.
 pub fn main() -> std::process::ExitCode {
     let exit = run();
+    compose::agent::clear_scratch();
     stderr::finish();
     exit.into()
 }

@@ -25,6 +25,8 @@ const PRIVATE: &str = "private";
 const MAX_IN_ALL: u64 = 1024 * 1024 * 1024;
 /// The age at which the folder of a dead process is removed.
 const KEPT: Duration = Duration::from_secs(3 * 24 * 60 * 60);
+/// The age at which one without output is removed: its process may be one of another container.
+const EMPTY_KEPT: Duration = Duration::from_secs(60 * 60);
 
 /// The folder of one process: mode 0700, bounded in total size, removed after some days.
 #[derive(Debug)]
@@ -126,8 +128,13 @@ impl Scratch {
         self.shelf.lock().folder.clone()
     }
 
-    /// Removes folders of dead processes after three days and returns their number. Slow on a full disk: use
-    /// a background thread.
+    /// Removes all but the files of output, at the end of the process.
+    pub fn clear(&self) {
+        self.shelf.lock().clear();
+    }
+
+    /// Removes folders of dead processes after three days, those without output sooner, and returns their number.
+    /// Slow on a full disk: use a background thread.
     pub fn sweep(&self) -> usize {
         let Ok(entries) = fs::read_dir(&self.base) else { return 0 };
         let old = entries.filter_map(Result::ok).filter(is_left_behind);
@@ -142,7 +149,10 @@ fn is_left_behind(entry: &DirEntry) -> bool {
     // The metadata is the entry's own: a link of this name is not followed.
     let Ok(metadata) = entry.metadata() else { return false };
     let ours = metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw();
-    let old = metadata.modified().ok().and_then(|at| at.elapsed().ok()).is_some_and(|age| age > KEPT);
+    let is_folder = |entry: io::Result<DirEntry>| entry.is_ok_and(|entry| entry.path().is_dir());
+    let has_output = || !fs::read_dir(entry.path()).is_ok_and(|mut entries| entries.all(is_folder));
+    let age = metadata.modified().ok().and_then(|at| at.elapsed().ok());
+    let old = age.is_some_and(|age| age > KEPT || age > EMPTY_KEPT && !has_output());
     ours && old && rustix::process::test_kill_process(pid).is_err()
 }
 
@@ -198,6 +208,13 @@ impl Shelf {
 
 impl Drop for Shelf {
     fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+impl Shelf {
+    /// Removes all but the files of output.
+    fn clear(&mut self) {
         let Some(folder) = &self.folder else { return };
         // The files' folder stays with them, alone.
         if self.files.is_empty() {
@@ -310,9 +327,17 @@ mod tests {
         let dead = 0x3fff_fff0;
         let old = make(format!("{PREFIX}{dead}-aaaa"), KEPT + Duration::from_secs(60));
         let young = make(format!("{PREFIX}{dead}-bbbb"), Duration::from_secs(60));
+        let empty = make(format!("{PREFIX}{dead}-dddd"), EMPTY_KEPT * 2);
+        let with_output = make(format!("{PREFIX}{dead}-eeee"), EMPTY_KEPT * 2);
+        fs::write(with_output.join("bash-0001.log"), "x").unwrap();
+        let age = std::time::SystemTime::now() - EMPTY_KEPT * 2;
+        File::open(&with_output).unwrap().set_modified(age).unwrap();
         let alive = make(format!("{PREFIX}{}-cccc", std::process::id()), KEPT * 2);
         let foreign = make("something-else".into(), KEPT * 2);
-        assert_eq!(Scratch::new(base.path()).unwrap().sweep(), 1);
-        assert_eq!([&old, &young, &alive, &foreign].map(|path| path.exists()), [false, true, true, true]);
+        assert_eq!(Scratch::new(base.path()).unwrap().sweep(), 2);
+        assert_eq!(
+            [&old, &young, &empty, &with_output, &alive, &foreign].map(|path| path.exists()),
+            [false, true, false, true, true, true]
+        );
     }
 }
