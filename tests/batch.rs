@@ -286,6 +286,24 @@ fn a_signal_ends_the_runs_and_leaves_the_rest() {
 }
 
 #[test]
+fn what_an_engine_does_not_take_is_refused_before_anything_is_written() {
+    let home = Home::new("http://127.0.0.1:9/v1");
+    home.tasks(&[task("a", "true")]);
+    let cases: [(&[&str], &str); 4] = [
+        (&["--on", "slurm", "--results", "with blank"], "sbatch takes no blanks in paths"),
+        (&["--results", "with-blank", "--", "-pcpu"], "add --on slurm"),
+        (&["--results", "with-blank", "--image", "x"], "are for --on kubernetes"),
+        (&["--on", "slurm", "--results", "with-blank", "--secret", "x"], "are for --on kubernetes"),
+    ];
+    for (args, why) in cases {
+        let (code, _, err) = home.run(args);
+        assert_eq!(code, Some(2), "{args:?}: {err}");
+        assert!(err.contains(why), "{args:?}: {err}");
+        assert!(!home.at("with blank").exists() && !home.at("with-blank").exists(), "{args:?}");
+    }
+}
+
+#[test]
 fn an_array_of_slurm_does_each_task_although_a_node_dies() {
     let home = Home::new(&answering(Duration::ZERO, "from a node"));
     let tasks: Vec<Value> = (0..5)

@@ -14,7 +14,7 @@ mod spent;
 mod tasks;
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,6 +52,7 @@ pub fn run(args: &BatchArgs) -> Result<Exit, Refusal> {
         return Ok(told(&Report::new(&tasks.list, results, reasons, &spent), args.json));
     }
     let chosen = chosen(&tasks, &args.only)?;
+    check_engine(args, &path)?;
     let folder = BatchFolder::make(&path)?;
     let mut results = folder.results(&chosen)?;
     if args.again {
@@ -74,8 +75,22 @@ pub fn run(args: &BatchArgs) -> Result<Exit, Refusal> {
     }
 }
 
+/// Refuses what the engine does not take, before anything is written.
+fn check_engine(args: &BatchArgs, results: &Path) -> Result<(), Refusal> {
+    if args.on == Some(Engine::Slurm) {
+        slurm::check(&args.options, results)?;
+    } else if !args.options.is_empty() {
+        return Err(Refusal::usage("options after -- are for sbatch: add --on slurm"));
+    }
+    let is_default = args.secret.is_none() && args.image == "tau" && args.volume == "tau-batch";
+    if args.on != Some(Engine::Kubernetes) && !is_default {
+        return Err(Refusal::usage("--image, --volume and --secret are for --on kubernetes"));
+    }
+    Ok(())
+}
+
 /// The results folder that is usual: `TASKS.results`.
-fn beside(file: &std::path::Path) -> PathBuf {
+fn beside(file: &Path) -> PathBuf {
     file.with_extension("results")
 }
 

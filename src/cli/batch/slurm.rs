@@ -24,6 +24,22 @@ const QUEUED_AGAIN: &str = "pid=$!\n\
      [ \"$code\" -eq 137 ] && [ \"${SLURM_RESTART_COUNT:-0}\" -lt 4 ] && scontrol requeue \"$SLURM_JOB_ID\"\n\
      exit \"$code\"\n";
 
+/// Refuses options and folders that sbatch does not take.
+pub(super) fn check(options: &[String], results: &Path) -> Result<(), Refusal> {
+    if let Some(option) =
+        options.iter().find(|option| !option.starts_with('-') || option.contains(['\n', '\r']))
+    {
+        return Err(Refusal::usage(format!("{option:?} is not an option of sbatch")));
+    }
+    let results = std::path::absolute(results).map_err(Refusal::config)?.display().to_string();
+    match results.contains(char::is_whitespace) {
+        true => Err(Refusal::usage(format!(
+            "sbatch takes no blanks in paths: use another --results than {results}"
+        ))),
+        false => Ok(()),
+    }
+}
+
 /// Writes the script and the list of tasks, and submits it with `--apply`.
 pub(super) fn hand_over(
     args: &BatchArgs,
@@ -76,19 +92,9 @@ fn script(
     list: &Path,
     options: &[String],
 ) -> Result<String, Refusal> {
-    if let Some(option) =
-        options.iter().find(|option| !option.starts_with('-') || option.contains(['\n', '\r']))
-    {
-        return Err(Refusal::usage(format!("{option:?} is not an option of sbatch")));
-    }
     let path = |path: &Path| quoted(&path.display().to_string());
     let logs: PathBuf = folder.path().join("runs/slurm-%A-%a.log");
-    let logs = logs.display().to_string();
-    if logs.contains(char::is_whitespace) {
-        return Err(Refusal::usage(format!(
-            "sbatch takes no blanks in paths: use another --results than {logs}"
-        )));
-    }
+    let logs = logs.display();
     let options: String = options.iter().map(|option| format!("#SBATCH {option}\n")).collect();
     Ok(format!(
         "#!/bin/sh\n#SBATCH --job-name=tau-batch\n#SBATCH --requeue\n#SBATCH --open-mode=append\n\
