@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::support::processes::{alive, gone, rare_sleep};
-use crate::support::program::{bare, calls, own_model, says, text_of};
+use crate::support::processes::{alive, gone, kill, rare_sleep};
+use crate::support::program::{bare, calls, calls_all, own_model, says, text_of};
 use crate::support::server::{Act, Server};
 use crate::time_limit::{InTime, RunInTime, SOON};
 
@@ -78,6 +78,51 @@ fn left(home: &Path) -> Vec<Value> {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tau"));
     command.args(["jobs", "--json"]).env_clear().env("HOME", home).env("TAU_HOME", home.join("tau"));
     serde_json::from_slice(&command.output_in_time().stdout).unwrap()
+}
+
+#[tokio::test]
+async fn the_end_names_the_processes_that_it_stops_and_those_that_continue() {
+    let nap = rare_sleep(351);
+    let leaving = bash(&format!("sleep {nap} >/dev/null 2>&1 & echo left"));
+    let home = Home::new(vec![leaving, says("done")]).await;
+    let (code, _, err) = home.print("go").await;
+    assert_eq!(code, Some(0), "{err}");
+    let pid =
+        left(home.dir.path()).iter().find(|row| row["command"] == format!("sleep {nap}")).unwrap()["pid"]
+            .clone();
+    let line = format!("tau: process {pid} continues: sleep {nap}; `tau jobs --stop {pid}` ends it\n");
+    assert!(err.contains(&line), "{err}");
+    kill(&nap).await;
+    // A command that is waited for.
+    let nap = rare_sleep(361);
+    let home = Home::new(vec![bash(&format!("sleep {nap}")), says("done")]).await;
+    let program = home.tau(&["-p", "go"]).spawn().unwrap();
+    let begun = Instant::now();
+    while alive(&nap).is_empty() {
+        assert!(begun.elapsed() < SOON, "the command does not start");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let pid = rustix::process::Pid::from_raw(i32::try_from(program.id().unwrap()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let ended = program.wait_with_output().in_time("the end").await.unwrap();
+    let err = String::from_utf8_lossy(&ended.stderr);
+    let named = err.lines().any(|line| line.starts_with("tau: stopped process ") && line.ends_with(&nap));
+    assert!(named, "{err}");
+}
+
+#[tokio::test]
+async fn calls_of_one_answer_start_no_more_jobs_than_may_run() {
+    let nap = rare_sleep(341);
+    let call = json!({ "command": format!("exec sleep {nap}"), "background": true });
+    let all: Vec<(&str, Value)> = (0..34).map(|_| ("bash", call.clone())).collect();
+    let home = Home::new(vec![calls_all(&all, 1), says("done")]).await;
+    let (code, _, err) = home.print("go").await;
+    assert_eq!(code, Some(0), "{err}");
+    let results = home.messages(1);
+    let with = |part: &str| results.iter().filter(|result| text_of(result).contains(part)).count();
+    assert_eq!(with("running in the background as job "), 32);
+    assert_eq!(with("32 jobs are running, which is the most; stop one first"), 2);
+    gone(&nap).await;
 }
 
 #[tokio::test]

@@ -114,7 +114,10 @@ impl<S: AsyncFnMut() -> Caught> BatchDriver<S> {
     pub async fn next(&mut self) -> BatchEvent {
         tokio::select! {
             biased;
-            stop = self.stops.next() => BatchEvent::Stop(stop),
+            stop = self.stops.next() => {
+                self.jobs.look();
+                BatchEvent::Stop(stop)
+            }
             event = self.agent.events.recv() => {
                 event.iter().for_each(|event| self.jobs.take(event));
                 BatchEvent::Agent(event)

@@ -1,9 +1,11 @@
-//! The background jobs that the end of a session stopped, for the report at the program's end.
+//! The background jobs and other processes that the end of a session stopped or left, for the report at the
+//! program's end.
 
 use super::plain;
 use tau_agent::AgentEvent;
 use tau_protocol::event::ShellEvent;
 use tau_tools::jobs::{JobRow, JobState};
+use tau_tools::process::left::{self, LeftProcess};
 
 /// The background jobs of an agent, and which of them its end stopped.
 #[derive(Debug, Default)]
@@ -13,32 +15,45 @@ pub(crate) struct StoppedJobs {
     /// Whether the agent is ending.
     is_ending: bool,
     stopped: Vec<JobRow>,
+    /// The processes that ran when the end began.
+    processes: Vec<LeftProcess>,
 }
 
 impl StoppedJobs {
     /// From the jobs that are known when the agent begins to end.
     pub fn beside(known: &[JobRow]) -> Self {
-        let ended = known.iter().filter(|job| !job.is_running()).map(|job| job.id);
-        StoppedJobs { before: ended.collect(), is_ending: true, stopped: Vec::new() }
+        let mut jobs = StoppedJobs { before: ended(known), ..StoppedJobs::default() };
+        jobs.ending();
+        jobs
     }
 
     /// The agent begins to end.
     pub fn ending(&mut self) {
         self.is_ending = true;
+        self.look();
+    }
+
+    /// Notes the processes that run: something begins to stop them.
+    pub fn look(&mut self) {
+        for process in left::own() {
+            if !self.processes.iter().any(|known| is_same(known, &process)) {
+                self.processes.push(process);
+            }
+        }
     }
 
     /// Takes an event of the agent.
     pub fn take(&mut self, event: &AgentEvent) {
         let AgentEvent::Shell(ShellEvent::JobsChanged { jobs }) = event else { return };
         if !self.is_ending {
-            self.before = StoppedJobs::beside(jobs).before;
+            self.before = ended(jobs);
             return;
         }
         let is_stopped = |job: &&JobRow| job.state == JobState::Stopped && !self.before.contains(&job.id);
         self.stopped = jobs.iter().filter(is_stopped).cloned().collect();
     }
 
-    /// A line for each of their processes.
+    /// A line for each process that was stopped or continues.
     pub fn lines(&self) -> Vec<String> {
         let line = |job: &JobRow| match job.processes.as_slice() {
             [] => vec![format!("stopped job {}: {}", job.id, plain::line(&job.command))],
@@ -54,6 +69,31 @@ impl StoppedJobs {
                 })
                 .collect(),
         };
-        self.stopped.iter().flat_map(line).collect()
+        self.stopped.iter().flat_map(line).chain(self.others()).collect()
     }
+
+    /// The lines about processes that are of no job.
+    fn others(&self) -> impl Iterator<Item = String> {
+        let now = if self.processes.is_empty() { Vec::new() } else { left::own() };
+        let is_of_job = |process: &LeftProcess| {
+            self.stopped.iter().flat_map(|job| &job.processes).any(|other| other.pid == process.pid)
+        };
+        let others = self.processes.iter().filter(move |process| !is_of_job(process));
+        others.map(move |process| {
+            let (pid, name) = (process.pid, plain::line(&process.name));
+            match now.iter().any(|other| is_same(other, process)) {
+                true => format!("process {pid} continues: {name}; `tau jobs --stop {pid}` ends it"),
+                false => format!("stopped process {pid}: {name}"),
+            }
+        })
+    }
+}
+
+/// The ids of the jobs that have ended.
+fn ended(jobs: &[JobRow]) -> Vec<u32> {
+    jobs.iter().filter(|job| !job.is_running()).map(|job| job.id).collect()
+}
+
+fn is_same(one: &LeftProcess, other: &LeftProcess) -> bool {
+    (one.pid, one.start) == (other.pid, other.start)
 }

@@ -8,6 +8,7 @@ use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::Signal;
 
@@ -20,6 +21,8 @@ pub struct LeftProcess {
     pub pid: i32,
     /// The command line, shortened.
     pub name: String,
+    /// The id of the command.
+    run: String,
     /// The session's id; empty if unknown.
     pub session: String,
     /// The start time in clock ticks since the machine was started; with the id it identifies a process.
@@ -30,6 +33,22 @@ pub struct LeftProcess {
     pub cpu: Duration,
     /// Its memory, in bytes.
     pub memory: u64,
+}
+
+/// The ids of the commands that this process has started.
+static STARTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Notes a command that this process starts.
+pub(super) fn note(run: &str) {
+    STARTED.lock().push(run.to_owned());
+}
+
+/// Those of the commands that this process has started, oldest first.
+pub fn own() -> Vec<LeftProcess> {
+    let started = STARTED.lock().clone();
+    // Looking at all processes takes a while.
+    let all = if started.is_empty() { Vec::new() } else { all() };
+    all.into_iter().filter(|process| started.contains(&process.run)).collect()
 }
 
 /// All of them, oldest first, except this process and those that it runs in.
@@ -46,9 +65,11 @@ pub fn all() -> Vec<LeftProcess> {
     let found = entries.iter().filter(|entry| entry.alive && !above.contains(&entry.pid));
     let mut left: Vec<LeftProcess> = found
         .filter_map(|&Process { pid, start, ticks, pages, .. }| {
+            let (run, session) = marks(pid)?;
             Some(LeftProcess {
                 pid,
-                session: session(pid)?,
+                run,
+                session,
                 name: name(pid),
                 start,
                 age: running.saturating_sub(span(start)),
@@ -97,8 +118,8 @@ pub fn stop(stopped: &[LeftProcess]) -> bool {
     }
 }
 
-/// The session of a process with a mark.
-fn session(pid: i32) -> Option<String> {
+/// The ids of the command and of the session of a process with a mark.
+fn marks(pid: i32) -> Option<(String, String)> {
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let value = |name: &str| {
         environment.split(|byte| *byte == 0).find_map(|variable| {
@@ -108,6 +129,5 @@ fn session(pid: i32) -> Option<String> {
             })
         })
     };
-    value(MARK)?;
-    Some(value(SESSION).unwrap_or_default())
+    Some((value(MARK)?, value(SESSION).unwrap_or_default()))
 }

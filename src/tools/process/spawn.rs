@@ -16,7 +16,7 @@ use tokio::process::{Child, Command};
 
 use super::process_tree::{self, ProcessTree};
 use super::pty::Pty;
-use super::{ChildEnv, CommandIo, CommandLine, git, signals};
+use super::{ChildEnv, CommandIo, CommandLine, git, left, signals};
 use crate::sandbox::SandboxPolicy;
 use crate::sandbox::confinement::{Confinement, Surroundings};
 use crate::scratch::Scratch;
@@ -70,6 +70,7 @@ pub(super) fn spawn(
 ) -> io::Result<Spawned> {
     let CommandLine { program, arguments, variables, cwd, .. } = command;
     let (mut program, id) = marked(program, arguments, variables, cwd, env);
+    left::note(&id);
     let private = command.sandbox.unasked.then(|| scratch.private_folder()).transpose()?;
     if let Some(private) = &private {
         program.env("TMPDIR", private.path()).envs(git::hardened(env.variables()));
