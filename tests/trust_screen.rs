@@ -62,9 +62,10 @@ fn the_settings_of_another_directory_are_applied_and_asked_about() {
         theme: Some("light".into()),
         ..Applied::default()
     };
-    screen.send(Msg::DirectoryChanged { applied, folders: vec![changed_folder()] });
+    let place = "/srv/web".to_owned();
+    screen.send(Msg::DirectoryChanged { applied, folders: vec![changed_folder()], place });
     assert_eq!(screen.take_effects(), [Effect::Agent(command)]);
-    assert_eq!(screen.model().theme, "light");
+    assert_eq!((screen.model().theme.as_str(), screen.model().place.as_str()), ("light", "/srv/web"));
     let shown = text(&screen.draw());
     assert!(shown.contains("never use them"), "{shown}");
     screen.keys("<esc>");

@@ -48,9 +48,14 @@ pub enum Msg {
     Agent(AgentEvent),
     /// A request was answered; see [`super::request::ShellRequest`].
     Finished(Ticket, ShellReply),
-    /// The open session moved to another directory: the changes from its project settings, and the folders to
-    /// ask about.
-    DirectoryChanged { applied: Applied, folders: Vec<Folder> },
+    /// The open session moved to another directory: the changes from its project settings, the folders to ask
+    /// about, and its place for the status line.
+    DirectoryChanged {
+        applied: Applied,
+        folders: Vec<Folder>,
+        #[serde(default)]
+        place: String,
+    },
     /// The connection to the session's server was lost or restored.
     Connection(Connection),
     /// A frame was laid out.

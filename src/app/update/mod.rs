@@ -62,10 +62,13 @@ mod undo;
 mod vim;
 mod worktrees;
 
+use std::sync::Arc;
+
 use super::effect::Effect;
 use super::geometry::Laid;
 use super::model::Model;
 use super::msg::{Msg, Stamped};
+use super::printable::Printable;
 use super::request::NO_TICKET;
 use tau_protocol::command::{Queue, TaskCommand};
 use tau_protocol::query::Query;
@@ -105,7 +108,9 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
         Msg::Agent(event) => agent::take(&mut model, &event, &mut effects),
         Msg::Finished(ticket, reply) => replies::take(&mut model, ticket, reply, &mut effects),
         Msg::Laid(laid) => take_laid(&mut model, laid, &mut effects),
-        Msg::DirectoryChanged { applied, folders } => {
+        Msg::DirectoryChanged { applied, folders, place } => {
+            model.place = Printable::line(&place).as_str().to_owned();
+            Arc::make_mut(&mut model.boot).place.clone_from(&model.place);
             trust::applied(&mut model, applied, &mut effects);
             if !folders.is_empty() {
                 trust::ask(&mut model, folders);

@@ -75,7 +75,7 @@ impl Setup {
     /// The places of the system prompt's files.
     fn prompt_files(&self) -> PromptSource {
         PromptSource {
-            cwd: self.cwd.clone(),
+            cwd: self.project_dir.clone(),
             role: self.args.system_prompt.clone(),
             config: self.paths.config.clone(),
             project: self.project.prompt_files(),

@@ -77,7 +77,7 @@ pub struct Services {
     /// Models of servers on this machine, once they have been found.
     pub served: Mutex<Vec<Arc<Model>>>,
     /// The files of the project, for completion.
-    pub files: FileIndex,
+    pub files: Mutex<Arc<FileIndex>>,
     /// The sessions of the board.
     pub board: Mutex<Listed>,
     /// The last answer about them.
@@ -453,14 +453,15 @@ impl PerformRequest for Services {
         let (services, call) = (Arc::clone(self), call.share());
         blocking(move || {
             let rules = || services.setup.lock().file_filter();
-            Ok(services.files.find(&query, &rules, &|| call.is_cancelled()))
+            let files = Arc::clone(&services.files.lock());
+            Ok(files.find(&query, &rules, &|| call.is_cancelled()))
         })
         .await
     }
 
     async fn paths(self: &Arc<Self>, _: &Call, prefix: String) -> Result<Vec<String>, UserError> {
         let services = Arc::clone(self);
-        blocking(move || Ok(files::complete(&services.cwd, &prefix, &AllFiles))).await
+        blocking(move || Ok(files::complete(&services.dir(), &prefix, &AllFiles))).await
     }
 
     async fn clipboard(self: &Arc<Self>, _: &Call, text: String) -> Result<Option<String>, UserError> {
@@ -480,7 +481,7 @@ impl PerformRequest for Services {
         let services = Arc::clone(self);
         blocking(move || {
             let rules = services.setup.lock().file_filter();
-            files::pictures(&services.cwd, &readings, &*rules)
+            files::pictures(&services.dir(), &readings, &*rules)
         })
         .await
     }
@@ -510,26 +511,30 @@ impl PerformRequest for Services {
     }
 
     async fn branch(self: &Arc<Self>, _: &Call) -> Result<Option<String>, UserError> {
-        let dir = self.setup.lock().project_dir.clone();
-        Ok(repository::checked_out(&dir).await)
+        Ok(repository::checked_out(&self.dir()).await)
     }
 }
 
 impl Services {
+    /// The directory of the session.
+    fn dir(&self) -> PathBuf {
+        self.setup.lock().project_dir.clone()
+    }
+
     /// The services of an agent with this setup and this prompt.
     pub(crate) fn of(setup: Setup, prompt: AgentPrompt) -> Self {
         Services {
             keys: Arc::clone(&setup.keys),
             direct: environment::direct(&setup.settings, Connections::WithAgent),
             history: PromptHistory::new(&setup.paths),
-            cwd: setup.cwd.clone(),
+            cwd: setup.project_dir.clone(),
             sessions: setup.settings.session_root(&setup.paths),
             index: setup.paths.session_index(),
             search_index: setup.paths.search_index(),
             prompt,
             config_file: setup.paths.shared(setup.paths.config_file()),
             served: Mutex::default(),
-            files: FileIndex::new(setup.cwd.clone()),
+            files: Mutex::new(Arc::new(FileIndex::new(setup.project_dir.clone()))),
             board: Mutex::default(),
             board_shown: Mutex::default(),
             board_servers: BoardServers::default(),

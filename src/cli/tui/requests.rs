@@ -20,9 +20,12 @@ use crate::attach::server::Server;
 use crate::compose::reload;
 use crate::services::Services;
 use crate::services::call::Call;
+use crate::services::files::FileIndex;
+use tau_agent::settings::paths;
 use tau_app::effect::SavedSetting;
 use tau_app::request::{Applied, ShellReply, ShellRequest, Ticket};
 use tau_protocol::trust::Folder;
+use tau_protocol::worktree;
 use tau_tools::user_error::UserError;
 
 /// The pending requests.
@@ -179,6 +182,7 @@ impl RequestRunner {
         let shown = entered.and_then(|(mut new, applied)| {
             let folders = new.refresh_projects()?.into_iter().filter(Folder::is_open).collect();
             *setup = new;
+            *services.files.lock() = Arc::new(FileIndex::new(dir.to_owned()));
             Ok((applied, folders))
         });
         Some(shown.map_err(|refusal| refusal.text.into()))
@@ -197,4 +201,9 @@ impl RequestRunner {
             }
         });
     }
+}
+
+/// A directory in the status line.
+pub(super) fn shown_place(dir: &Path) -> String {
+    worktree::of(dir).map_or_else(|| paths::in_short(dir), |here| here.to_string())
 }

@@ -17,7 +17,7 @@ use super::live_screen::LiveScreen;
 use super::pacing::FramePacer;
 use super::pictures::PictureDone;
 use super::questions::ClipboardAsk;
-use super::requests::RequestRunner;
+use super::requests::{RequestRunner, shown_place};
 use super::terminal::{self, Suspended};
 use super::theme_files::ThemeFiles;
 use crate::live::published::Published;
@@ -447,9 +447,13 @@ impl Shell {
             _ => None,
         };
         self.screen.fold(Msg::Agent(event))?;
-        match dir.and_then(|dir| self.requests.enter_directory(&dir)) {
+        let Some(dir) = dir else { return Ok(()) };
+        match self.requests.enter_directory(&dir) {
             None => Ok(()),
-            Some(Ok((applied, folders))) => self.screen.fold(Msg::DirectoryChanged { applied, folders }),
+            Some(Ok((applied, folders))) => {
+                let place = shown_place(&dir);
+                self.screen.fold(Msg::DirectoryChanged { applied, folders, place })
+            }
             Some(Err(text)) => {
                 let hint = Some("/trust shows the settings of this folder".to_owned());
                 let notice = AgentEvent::Task(TaskEvent::Notice {
