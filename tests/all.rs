@@ -87,6 +87,7 @@ mod questions;
 mod queue_list;
 mod reader;
 mod rendering;
+mod reopened;
 mod replays;
 mod repository;
 mod rpc;

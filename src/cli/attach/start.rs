@@ -2,9 +2,10 @@
 //! taken over, so that errors remain readable.
 
 use std::path::Path;
+use std::time::Duration;
 
 use super::running::{RunningServer, running};
-use super::server::{Address, Server, split_link};
+use super::server::{Address, Server, Trouble, split_link};
 use super::ssh::{self, Wish};
 use super::wire::Wanted;
 use crate::args::CliArgs;
@@ -13,6 +14,7 @@ use crate::commands::table;
 use crate::compose::{Setup, session_lookup};
 use crate::live::commands::{known, open_sessions, short_names};
 use crate::live::record::{self, LiveRecord};
+use crate::live::rights;
 use crate::process::exit::{Exit, Refusal, fail};
 use crate::process::plain;
 use crate::tui;
@@ -25,6 +27,8 @@ const USUAL: &str = "http://127.0.0.1:4180";
 /// The maximum number of sessions that are named, and of characters of their titles.
 const MAX_ROWS: usize = 10;
 const MAX_TITLE: usize = 60;
+/// The longest wait for the server.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// The variable of the token if no file is named.
 const TOKEN: &str = "TAU_SERVE_TOKEN";
 
@@ -47,7 +51,9 @@ pub(crate) fn run(args: AttachArgs) -> Exit {
         Ok(runtime) => runtime,
         Err(error) => return fail(Exit::Config, &format!("cannot start: {error}")),
     };
-    let found = runtime.block_on(server.find(&wanted));
+    let found = runtime.block_on(async { tokio::time::timeout(PATIENCE, server.find(&wanted)).await });
+    let silent = |_| Trouble::Unreachable(format!("{} does not answer", server.name()));
+    let found = found.map_err(silent).flatten();
     drop(runtime);
     match found {
         Ok(session) => {
@@ -98,8 +104,9 @@ fn prepare(args: AttachArgs) -> Result<Target, Refusal> {
         // No process has it open: this one does, if there is such a session.
         let (path, _) = session_lookup::find(&setup.settings.session_root(&setup.paths), wanted)?;
         let id = list::row_of(&path).map(|row| row.id).unwrap_or_default();
-        let flags =
+        let mut flags =
             CliArgs { record: args.record, session: Some(wanted.clone()), ..CliArgs::without_arguments() };
+        rights::restore(&mut flags, &setup.paths, &setup.settings, &id);
         return Setup::read(flags, PROFILE).map(|setup| Target::Here(Box::new(setup), id));
     }
     let has_token =

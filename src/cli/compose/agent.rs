@@ -12,6 +12,7 @@ use crate::compose::environment::{self, Environment, OnBadConfig};
 use crate::compose::host::ProgramHost;
 use crate::compose::project_settings::ProjectSettings;
 use crate::compose::{mcp_servers, permission_rules};
+use crate::live::rights;
 use crate::process::exit::Refusal;
 use tau_agent::catalogue::keys::Keys;
 use tau_agent::demo::{DemoTransport, Pace};
@@ -35,6 +36,7 @@ use tau_protocol::run::{RetryMode, RunLimits};
 use tau_tools::access::FileFilter;
 use tau_tools::bash::Bash;
 use tau_tools::delegate::Delegate;
+use tau_tools::paths::reason;
 use tau_tools::process::ChildEnv;
 use tau_tools::scratch::Scratch;
 use tau_tools::{Toolbox, toolbox};
@@ -82,6 +84,7 @@ impl Setup {
         if session.info().resumed {
             uncounted::count(&self.paths, &mut session);
         }
+        let kept = self.keep_rights(&session);
         let tools = self.tools()?;
         let mut source = self.prompt_source(&tools)?;
         // A session runs in its own directory, regardless of the program's.
@@ -95,6 +98,7 @@ impl Setup {
             let files = if files.is_empty() { "no files".to_owned() } else { files.join(", ") };
             text.notices.push(format!("this session runs in {}; instructions from {files}", own.display()));
         }
+        text.notices.extend(kept);
         text.notices.extend(sandbox::notices(&self.settings, &self.paths, &source.cwd));
         let cwd = source.cwd.clone();
         let prompt = AgentPrompt::new(source, &text.text);
@@ -137,6 +141,14 @@ impl Setup {
             helper: None,
         };
         Ok(ComposedAgent { config, prompt, notices: text.notices })
+    }
+
+    /// Keeps the rights of a session for whoever opens it again; returns why they could not be kept.
+    fn keep_rights(&self, session: &Session) -> Option<String> {
+        let kept = rights::keep(&self.paths, session.info(), (&self.args, &self.settings), self.first_mode());
+        kept.err().map(|error| {
+            format!("the rights of this session cannot be kept for the next time: {}", reason(&error))
+        })
     }
 
     fn behavior(&self, prompt: AgentPrompt, cwd: &Path) -> Behavior {
@@ -328,8 +340,16 @@ pub(super) fn check_tools(
 }
 
 /// The scratch folder of this process, shared by all its sessions: it is bounded, and a server has many.
+static SHARED: OnceLock<Arc<Scratch>> = OnceLock::new();
+
+/// Removes what is in the scratch folder but for output, at the end of the process.
+pub(crate) fn clear_scratch() {
+    if let Some(scratch) = SHARED.get() {
+        scratch.clear();
+    }
+}
+
 fn scratch() -> Result<Arc<Scratch>, Refusal> {
-    static SHARED: OnceLock<Arc<Scratch>> = OnceLock::new();
     if let Some(scratch) = SHARED.get() {
         return Ok(Arc::clone(scratch));
     }

@@ -21,6 +21,7 @@ use crate::headless::stdin_prompts;
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
 use tau_agent::provider::sse::{SseFrame, SseParser};
+use tau_agent::session::lock::{self, Life, Owner};
 use tau_agent::session::tail::TAIL;
 use tau_agent::session::{Access, Session, SessionError, list};
 use tau_agent::settings::Paths;
@@ -28,6 +29,7 @@ use tau_protocol::live_session::LiveState;
 use tau_protocol::message::Message;
 use tau_protocol::query::{PageFrom, PageGoal};
 use tau_protocol::session_row::SessionRow;
+use tau_tools::process::left;
 
 /// The report that there was nothing to stop.
 pub(crate) const NOTHING_RUNS: &str = "nothing runs in this session";
@@ -64,6 +66,27 @@ impl Named {
         };
         let record = record.or_else(|| record::of(&environment.paths, &id));
         Ok(Named { environment, id, record, file })
+    }
+
+    /// Fails if another process has it open and cannot be reached.
+    fn check_reach(&self) -> Result<(), Refusal> {
+        let owner = self.file.as_deref().and_then(lock::noted);
+        // The process of a record that is ending is not in the way.
+        let is_known = |owner: &Owner| {
+            self.record.as_ref().is_some_and(|found| found.is_live || found.record.pid == owner.pid)
+        };
+        match owner.filter(|owner| owner.life() == Life::Runs && !is_known(owner)) {
+            Some(owner) => Err(Refusal::config(format!(
+                "{owner} has this session open and cannot be reached from here; a session of `tau serve` is on its \
+                 page, others end with their program"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The number of that process.
+    fn process(&self) -> u32 {
+        self.record.as_ref().map(|found| found.record.pid).unwrap_or_default()
     }
 
     /// The process that has it open, if there is one.
@@ -134,6 +157,9 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
         Ok(named) => named,
         Err(refusal) => return refusal.fail(),
     };
+    if let Err(refusal) = named.check_reach() {
+        return refusal.fail();
+    }
     let (mut told, mut ended, mut was_at_work) = (false, None, false);
     loop {
         let Some(found) = record::of(&named.environment.paths, &named.id) else {
@@ -180,10 +206,15 @@ pub(crate) fn stop(args: &StopArgs) -> Exit {
 fn stop_run(id: &str) -> Exit {
     on_runtime(async {
         let named = Named::find(id)?;
+        named.check_reach()?;
         let network = named.environment.settings.network();
         let others = Others::new(named.environment.paths.clone(), network);
         if !others.stop(&named.id).await.map_err(Refusal::config)? {
-            warn(NOTHING_RUNS);
+            let left = left::all().into_iter().filter(|process| process.session == named.id).count();
+            match left {
+                0 => warn(NOTHING_RUNS),
+                _ => warn(&format!("{NOTHING_RUNS} but background jobs; `tau jobs` lists and stops them")),
+            }
         }
         Ok(Exit::Ok)
     })
@@ -208,11 +239,15 @@ fn send_text(id: &str, text: &str) -> Exit {
     };
     match named.server() {
         Ok(Some(server)) => on_runtime(async {
-            others::send_to(&server, &named.id, text).await.map_err(|trouble| refused(&trouble))?;
+            let sent = others::send_to(&server, &named.id, text);
+            others::in_time(named.process(), sent).await.map_err(|trouble| refused(&trouble))?;
             Ok(Exit::Ok)
         }),
         Ok(None) => {
-            let arguments = ["-b", "--session", &named.id, "--", text].map(OsString::from);
+            if let Err(refusal) = named.check_reach() {
+                return refusal.fail();
+            }
+            let arguments = [start::AGAIN, "-b", "--session", &named.id, "--", text].map(OsString::from);
             match start::begin(&arguments, false) {
                 Ok(_) => Exit::Ok,
                 Err(exit) => exit,
@@ -234,10 +269,15 @@ fn logs_of(id: &str, follows: bool) -> Exit {
         let server = named.server()?.filter(|_| follows);
         let Some(server) = server else {
             let texts = named.file.as_deref().map(|file| answers(file, None)).transpose()?;
-            return Ok(print(&texts.unwrap_or_default()));
+            let printed = print(&texts.unwrap_or_default());
+            if follows {
+                named.check_reach()?;
+            }
+            return Ok(printed);
         };
         let history = format!("/api/sessions/{}/history", named.id);
-        let page: Value = server.get(&history).await.map_err(|trouble| refused(&trouble))?;
+        let page = others::in_time(named.process(), server.get(&history)).await;
+        let page: Value = page.map_err(|trouble| refused(&trouble))?;
         let start = page.get("start").and_then(Value::as_u64).filter(|start| *start > 0);
         let mut texts = match (&named.file, start) {
             (Some(file), Some(start)) => answers(file, Some(start))?,

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use super::hosting::Hosting;
 use super::registry::Ending;
+use super::{rights, start};
 use crate::args::{self, CliArgs};
-use crate::compose::environment::Connections;
+use crate::compose::environment::{Connections, Environment, OnBadConfig};
 use crate::compose::profile::FrontEndProfile;
 use crate::compose::{Setup, sessions};
 use crate::headless::prompts::{self, CliPrompt};
@@ -33,16 +34,22 @@ const OPEN_PROFILE: FrontEndProfile =
 pub(crate) fn run(arguments: &[OsString]) -> Exit {
     // The end of the terminal must not reach it.
     let _ = rustix::process::setsid();
-    let args = match CliArgs::read(std::iter::once(OsString::from("tau")).chain(arguments.iter().cloned())) {
-        Ok(args) => args,
-        Err(error) => return args::print_clap_error(&error),
+    let (is_again, arguments) = match arguments {
+        [first, rest @ ..] if first == start::AGAIN => (true, rest),
+        all => (false, all),
     };
+    let mut args =
+        match CliArgs::read(std::iter::once(OsString::from("tau")).chain(arguments.iter().cloned())) {
+            Ok(args) => args,
+            Err(error) => return args::print_clap_error(&error),
+        };
     let prompts = match stdin_prompts::text(&args.prompts) {
         Ok(prompts) if prompts.is_empty() => return fail(Exit::Usage, NO_PROMPT),
         Ok(prompts) => prompts,
         Err(error) => return fail(Exit::Config, &error),
     };
-    let started = Setup::read(args, PROFILE).and_then(|setup| {
+    let restored = if is_again { restore(&mut args) } else { Ok(()) };
+    let started = restored.and_then(|()| Setup::read(args, PROFILE)).and_then(|setup| {
         setup.args.output.as_deref().map_or(Ok(()), answer::check_writable).map_err(Refusal::config)?;
         let mut session = sessions::open(&setup)?;
         session.survey();
@@ -65,6 +72,15 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
             Err(refusal) => refusal.fail(),
         }
     })
+}
+
+/// Adds what was kept of the rights of the session that the arguments name.
+fn restore(args: &mut CliArgs) -> Result<(), Refusal> {
+    let environment = Environment::read(args, OnBadConfig::Warn)?;
+    if let Some(id) = args.session.clone() {
+        rights::restore(args, &environment.paths, &environment.settings, &id);
+    }
+    Ok(())
 }
 
 /// Time for which an opened session waits for its first client.

@@ -4,8 +4,8 @@
 //! describes it in a [`record`] that [`registry`] keeps up to date; [`hosting`] is both. A screen does so by
 //! [`published`]. [`host`] is such a process without a terminal, begun by [`start`]; [`commands`] are the
 //! clients `tau logs`, `wait`, `stop` and `send`. [`others`] are the sessions of other processes, [`listed`] the
-//! rows of the board, [`board_servers`] those of other machines. [`relay`] is the way from another machine to the
-//! sessions here, [`relayed_board`] the board of one.
+//! rows of the board, [`board_servers`] those of other machines. [`rights`] are kept for whoever opens a session again.
+//! [`relay`] is the way from another machine to the sessions here, [`relayed_board`] the board of one.
 
 pub(crate) mod board_servers;
 pub(crate) mod commands;
@@ -18,5 +18,6 @@ pub(crate) mod record;
 pub(crate) mod registry;
 pub(crate) mod relay;
 mod relayed_board;
+pub(crate) mod rights;
 pub(crate) mod socket;
 pub(crate) mod start;

@@ -1,6 +1,7 @@
 //! The live sessions of other processes: finding the way to one, and what waits there, answers and messages.
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
@@ -14,6 +15,9 @@ use tau_protocol::command::AgentCommand;
 use tau_protocol::live_session::WaitingQuestions;
 use tau_protocol::query::QueryAnswer;
 use tau_tools::user_error::UserError;
+
+/// The longest wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The connections to them.
 #[derive(Debug)]
@@ -49,13 +53,21 @@ impl Others {
         self.server(id)?.ok_or_else(|| "no process has this session open any more".to_owned().into())
     }
 
+    /// The answer of the process of a session, in words if there is none.
+    async fn answer_of<T>(
+        &self,
+        id: &str,
+        answer: impl Future<Output = Result<T, Trouble>>,
+    ) -> Result<T, UserError> {
+        let process = record::of(&self.paths, id).map(|found| found.record.pid).unwrap_or_default();
+        in_time(process, answer).await.map_err(|trouble| words(&trouble).into())
+    }
+
     /// The calls and questions that wait for the user in a session. The error is a sentence.
     pub(crate) async fn waiting(&self, id: &str) -> Result<WaitingQuestions, UserError> {
         let Some(server) = self.server(id)? else { return Ok(WaitingQuestions::default()) };
-        server
-            .get(&format!("/api/sessions/{id}/attach/waiting"))
-            .await
-            .map_err(|trouble| words(&trouble).into())
+        let path = format!("/api/sessions/{id}/attach/waiting");
+        self.answer_of(id, server.get(&path)).await
     }
 
     /// Gives a session an answer of the user, or asks it about what waits. The error is a sentence.
@@ -65,7 +77,7 @@ impl Others {
         command: &AgentCommand,
     ) -> Result<Option<QueryAnswer>, UserError> {
         let path = format!("/api/sessions/{id}/attach/answer");
-        self.open(id)?.ask_for(&path, command).await.map_err(|trouble| words(&trouble).into())
+        self.answer_of(id, self.open(id)?.ask_for(&path, command)).await
     }
 
     /// Stops the run of a session; returns false if nothing runs in it. The error is a sentence.
@@ -73,7 +85,7 @@ impl Others {
         let is_at_work = record::of(&self.paths, id).is_some_and(|found| found.state().is_at_work());
         let Some(server) = self.server(id)?.filter(|_| is_at_work) else { return Ok(false) };
         let path = format!("/api/sessions/{id}/abort");
-        server.tell(&path, &Value::Null).await.map_err(|trouble| words(&trouble))?;
+        self.answer_of(id, server.tell(&path, &Value::Null)).await?;
         Ok(true)
     }
 
@@ -81,7 +93,7 @@ impl Others {
     /// sentence.
     pub(crate) async fn send(&self, id: &str, text: &str) -> Result<(), UserError> {
         match self.server(id)? {
-            Some(server) => send_to(&server, id, text).await.map_err(|trouble| words(&trouble).into()),
+            Some(server) => self.answer_of(id, send_to(&server, id, text)).await,
             None => begin(id, text).await,
         }
     }
@@ -102,6 +114,20 @@ impl Others {
             }
         }
     }
+}
+
+/// The answer of a process, unless it takes too long: it may be stopped, or stuck on a disk.
+pub(crate) async fn in_time<T>(
+    process: u32,
+    answer: impl Future<Output = Result<T, Trouble>>,
+) -> Result<T, Trouble> {
+    let silent = |_| {
+        Trouble::Unreachable(format!(
+            "process {process}, which has this session open, does not answer; `kill -9 {process}` ends it, and \
+             the session is kept"
+        ))
+    };
+    tokio::time::timeout(PATIENCE, answer).await.map_err(silent).flatten()
 }
 
 /// Sends a message to a session of this process.

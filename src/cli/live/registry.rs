@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use super::others::Others;
 use super::record::{LiveRecord, Registered};
+use super::rights;
 use super::socket::LiveSocket;
 use crate::serve::live::LiveSession;
 use tau_agent::provider::http::Network;
 use tau_agent::session::list;
 use tau_agent::settings::Paths;
+use tau_protocol::approval::PermissionMode;
 use tau_protocol::live_session::LiveState;
 use tau_protocol::title;
 
@@ -32,6 +34,8 @@ pub(crate) struct Registry {
     background: bool,
     open: HashMap<String, Registered>,
     others: Arc<Others>,
+    /// The kept modes of sessions without a terminal.
+    modes: HashMap<String, PermissionMode>,
 }
 
 impl Registry {
@@ -39,7 +43,15 @@ impl Registry {
     pub fn new(paths: &Paths, network: Network, socket: &LiveSocket, background: bool) -> Self {
         let (address, token) = (socket.address(), socket.token().to_owned());
         let others = Arc::new(Others::new(paths.clone(), network));
-        Registry { paths: paths.clone(), address, token, background, open: HashMap::new(), others }
+        Registry {
+            paths: paths.clone(),
+            address,
+            token,
+            background,
+            open: HashMap::new(),
+            others,
+            modes: HashMap::new(),
+        }
     }
 
     /// Sets that no terminal has the sessions open any more.
@@ -52,6 +64,9 @@ impl Registry {
     pub fn update(&mut self, all: &[Arc<LiveSession>]) {
         self.open.retain(|id, _| all.iter().any(|live| live.id == *id));
         for live in all {
+            if self.background || live.helper.is_some() {
+                self.keep_mode(live);
+            }
             let record = self.record(live);
             // What waits in a helper waits in its parent, too.
             if !record.watched && record.state == LiveState::Waiting && record.parent.is_none() {
@@ -65,6 +80,19 @@ impl Registry {
             if let Err(error) = written {
                 tracing::warn!(%error, "the record of a live session could not be written");
             }
+        }
+    }
+
+    /// Keeps the mode of a session for whoever opens it again, as no terminal shows it.
+    fn keep_mode(&mut self, live: &LiveSession) {
+        let mode = live.read_facts(|facts, _| facts.mirror.mode);
+        if self.modes.insert(live.id.clone(), mode) == Some(mode) {
+            return;
+        }
+        let session = live.read_facts(|facts, _| facts.mirror.session.clone());
+        let parent = live.helper.as_ref().map(|helper| helper.parent.as_str());
+        if let Err(error) = rights::keep_mode(&self.paths, &session, parent, mode) {
+            tracing::warn!(%error, "the permission mode of a session could not be kept");
         }
     }
 

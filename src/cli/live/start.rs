@@ -11,6 +11,9 @@ use tau_tools::user_error::UserError;
 /// The first argument of the process that has the session. Nobody types it.
 pub(crate) const WORD: &str = "--live-host";
 
+/// The word after [`WORD`] for a session that is opened again with what was kept of its rights.
+pub(crate) const AGAIN: &str = "--live-again";
+
 /// Maximum length of what a started process says about itself, in bytes.
 const MAX_LINE: u64 = 64 * 1024;
 

@@ -20,6 +20,7 @@ use super::live::LiveSession;
 use super::metrics::{LiveCounts, Metrics};
 use super::problem::Problem;
 use crate::compose::Setup;
+use crate::live::rights;
 use crate::process::exit::Refusal;
 use crate::services::Services;
 use tau_agent::engine::config::AgentConfig;
@@ -467,7 +468,9 @@ fn compose_saved(base: &Setup, path: &Path) -> Result<Composed, Problem> {
     }
     let mut session = session;
     session.survey();
-    let setup = own_setup(base, &cwd)?;
+    let mut base = base.clone();
+    rights::restore(&mut base.args, &base.paths, &base.settings, &session.info().id);
+    let setup = own_setup(&base, &cwd)?;
     composed(setup.continuing(&session), session)
 }
 

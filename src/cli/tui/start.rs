@@ -20,7 +20,7 @@ use super::input::TerminalInput;
 use super::live_screen::LiveScreen;
 use super::measuring::Measuring;
 use super::recording::Recording;
-use super::requests::RequestRunner;
+use super::requests::{RequestRunner, shown_place};
 use super::shell::{Connected, Left, Shell};
 use super::terminal::{self, MouseCapture, Tty};
 use super::theme_files::ThemeFiles;
@@ -36,6 +36,7 @@ use crate::headless::prompts;
 use crate::live::host;
 use crate::live::published::Published;
 use crate::live::record::{self, LiveRecord};
+use crate::live::rights;
 use crate::process::exit::{Exit, Refusal, fail};
 use crate::process::signals::Signals;
 use crate::process::{crash, plain, waiter};
@@ -62,7 +63,6 @@ use tau_protocol::query::Query;
 use tau_protocol::run::{OnRepeat, RetryMode, SteerMode};
 use tau_protocol::session_row::SessionOrigin;
 use tau_protocol::trust::Folder;
-use tau_protocol::worktree;
 use tau_tools::regular_files::read_text;
 use tau_tools::user_error::UserError;
 use tau_view::Memo;
@@ -271,7 +271,11 @@ async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Conne
         offer.map(|offer| AgentCommand::Session(SessionCommand::Change(offer))).into_iter().collect();
     commands.extend(setup.args.goal());
     commands.push(list_commands());
-    tokio::task::spawn_blocking(move || scratch.sweep());
+    let paths = setup.paths.clone();
+    tokio::task::spawn_blocking(move || {
+        scratch.sweep();
+        rights::sweep(&paths);
+    });
     let (sender, replies) = mpsc::channel(REPLIES);
     let requests = RequestRunner::new(services, sender);
     let (news_sender, news) = mpsc::channel(NEWS);
@@ -369,12 +373,12 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
     let background = std::env::var("COLORFGBG").ok();
     let background = background.and_then(|value| Background::from_colorfgbg(&value)).unwrap_or_default();
     let area = terminal::size();
-    let settings = &setup.settings;
+    let (settings, dir) = (&setup.settings, &setup.project_dir);
     let boot = Boot {
         at: jiff::Timestamp::now().as_millisecond(),
         size: Size { width: area.width, height: area.height },
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        place: worktree::of(&setup.cwd).map_or_else(|| paths::in_short(&setup.cwd), |here| here.to_string()),
+        place: shown_place(dir),
         attached: None,
         model: setup.model.clone(),
         thinking: setup.thinking,
@@ -384,7 +388,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         },
         // A choice could not be stored in an unreadable file.
         ask_permission_mode: setup.permission_mode().is_none() && setup.settings_fault.is_none(),
-        can_sandbox: sandbox::is_offered(settings, &setup.paths, &setup.cwd),
+        can_sandbox: sandbox::is_offered(settings, &setup.paths, dir),
         settings_fault: setup.settings_fault.clone(),
         demo: setup.demo,
         theme,
@@ -396,7 +400,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         notices,
         folders: folders(setup),
         instructions: setup.instructions().iter().map(|path| paths::in_short(path)).collect(),
-        sandbox: sandbox::in_force(&setup.settings, &setup.paths, &setup.cwd).unwrap_or_default(),
+        sandbox: sandbox::in_force(&setup.settings, &setup.paths, dir).unwrap_or_default(),
         more_commands: true,
         // Like the mode: an answer could not be stored.
         offers: match setup.settings_fault {

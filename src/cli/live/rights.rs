@@ -1,0 +1,190 @@
+//! The rights and limits that a session was given for one process, by flags and variables or on its screen. They are
+//! kept for the process that opens the session again for its user (`tau send`, `tau attach`, the board, the page),
+//! which takes at most these. A command line that names the session counts for itself.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::args::CliArgs;
+use tau_agent::settings::private_files::{read_capped, write_private};
+use tau_agent::settings::{Paths, Settings, table};
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::event::SessionInfo;
+
+/// Maximum size of a file, in bytes.
+const MAX_SIZE: u64 = 64 * 1024;
+/// The age at which the file of a session that was never saved or was deleted is removed.
+const STALE: Duration = Duration::from_secs(24 * 3600);
+
+/// The settings of which the stricter value holds; the mode is kept as it was at the end.
+const STRICTER: [&str; 2] = ["sandbox.level", "sandbox.network"];
+/// The settings whose flags are kept.
+const FLAGS: [&str; 6] = ["tools", "web_fetch", "web_search", "mask_secrets", "temperature", "goal_rounds"];
+/// The settings whose flags are kept together with `base_url`, as no file knows that model.
+const MODEL: [&str; 5] = ["base_url", "provider", "api", "model", "thinking"];
+
+/// The kept rights and limits of a session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Kept {
+    /// The session's file.
+    file: PathBuf,
+    mode: Option<PermissionMode>,
+    /// Settings by their keys, as they are typed.
+    settings: BTreeMap<String, String>,
+    no_tools: bool,
+    max_turns: Option<u32>,
+    max_cost: Option<f64>,
+    max_tokens: Option<u64>,
+    timeout: Option<u64>,
+}
+
+impl Kept {
+    /// From flags and variables.
+    fn of(args: &CliArgs, settings: &Settings, mode: PermissionMode) -> Self {
+        let flags = &args.settings.0;
+        let of_run = |key: &str| {
+            let row = table::row(key)?;
+            let is_set = |name: &str| std::env::var_os(name).is_some();
+            let is_of_run = row.text(flags).is_some() || row.columns.env.is_some_and(is_set);
+            is_of_run.then(|| row.text(settings)).flatten()
+        };
+        let flagged = |key: &str| table::row(key)?.text(flags);
+        let model = MODEL.iter().filter(|_| flags.base_url.is_some());
+        let plain = FLAGS.iter().chain(model).filter_map(|key| Some(((*key).to_owned(), flagged(key)?)));
+        let strict = STRICTER.iter().filter_map(|key| Some(((*key).to_owned(), of_run(key)?)));
+        Kept {
+            file: PathBuf::new(),
+            mode: of_run("permission_mode").map(|_| mode),
+            settings: plain.chain(strict).collect(),
+            no_tools: args.no_tools,
+            max_turns: args.max_turns,
+            max_cost: args.max_cost,
+            max_tokens: args.max_tokens,
+            timeout: args.timeout,
+        }
+    }
+
+    /// Adds what was kept to arguments, where it is stricter; `settings` are the ones that hold without it.
+    fn apply(self, args: &mut CliArgs, settings: &Settings) {
+        let flags = &mut args.settings.0;
+        let first = settings.permission_mode.unwrap_or(PermissionMode::Ask);
+        if let Some(mode) = self.mode.filter(|mode| (*mode).min(first) != first) {
+            flags.permission_mode = Some(mode);
+            // It may come with the mode that was chosen at the first start, which a flag replaces.
+            flags.sandbox.level = flags.sandbox.level.or(settings.sandbox.level);
+        }
+        for (key, value) in &self.settings {
+            let mut kept = Settings::default();
+            let Some(row) = table::row(key) else { continue };
+            if let Err(error) = row.set(&mut kept, OsStr::new(value)) {
+                tracing::warn!(%error, key, "a kept setting cannot be used");
+            }
+            let is_used = match key.as_str() {
+                "sandbox.level" => kept.sandbox.level() > settings.sandbox.level(),
+                "sandbox.network" => kept.sandbox.network() > settings.sandbox.network(),
+                _ => true,
+            };
+            if let (Some(kept), Some(own)) = (&mut kept.tools, &flags.tools) {
+                kept.retain(|name| own.contains(name));
+            }
+            if is_used {
+                *flags = std::mem::take(flags).overlaid(kept);
+            }
+        }
+        args.no_tools |= self.no_tools;
+        args.max_turns = least(args.max_turns, self.max_turns);
+        args.max_cost = least(args.max_cost, self.max_cost);
+        args.max_tokens = least(args.max_tokens, self.max_tokens);
+        args.timeout = least(args.timeout, self.timeout);
+    }
+}
+
+/// The stricter of two limits.
+fn least<T: PartialOrd>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(if one < other { one } else { other }),
+        (one, other) => one.or(other),
+    }
+}
+
+fn folder(paths: &Paths) -> PathBuf {
+    paths.state.join("rights")
+}
+
+fn path(paths: &Paths, id: &str) -> PathBuf {
+    folder(paths).join(format!("{id}.json"))
+}
+
+fn read(paths: &Paths, id: &str) -> Option<Kept> {
+    match read_capped(&path(paths, id), MAX_SIZE) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        // There were limits, but which is not known.
+        read => Some(
+            read.ok()
+                .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+                .unwrap_or_else(|| Kept { mode: Some(PermissionMode::Plan), ..Kept::default() }),
+        ),
+    }
+}
+
+fn write(paths: &Paths, id: &str, kept: &Kept) -> io::Result<()> {
+    write_private(&path(paths, id), &serde_json::to_vec(kept)?)
+}
+
+/// Keeps the rights of a session that this process opens, in place of those of the process before. Fails with
+/// errors of the file system.
+pub(crate) fn keep(
+    paths: &Paths,
+    session: &SessionInfo,
+    (args, settings): (&CliArgs, &Settings),
+    mode: PermissionMode,
+) -> io::Result<()> {
+    let Some(file) = session.file.clone() else { return Ok(()) };
+    let kept = Kept::of(args, settings, mode);
+    if kept != Kept::default() {
+        return write(paths, &session.id, &Kept { file, ..kept });
+    }
+    match std::fs::remove_file(path(paths, &session.id)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Keeps the mode that a session has now; a helper has the other rights of its parent. Fails with errors of the file
+/// system.
+pub(crate) fn keep_mode(
+    paths: &Paths,
+    session: &SessionInfo,
+    parent: Option<&str>,
+    mode: PermissionMode,
+) -> io::Result<()> {
+    let Some(file) = session.file.clone() else { return Ok(()) };
+    let kept = read(paths, parent.unwrap_or(&session.id)).unwrap_or_default();
+    write(paths, &session.id, &Kept { file, mode: Some(mode), ..kept })
+}
+
+/// Adds what was kept of a session to arguments, where it is stricter; `settings` are the ones that hold without it.
+pub(crate) fn restore(args: &mut CliArgs, paths: &Paths, settings: &Settings, id: &str) {
+    if let Some(kept) = read(paths, id) {
+        kept.apply(args, settings);
+    }
+}
+
+/// Removes the files of sessions that were never saved, or are deleted.
+pub(crate) fn sweep(paths: &Paths) {
+    for entry in std::fs::read_dir(folder(paths)).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let age = entry.metadata().and_then(|meta| meta.modified()).ok().and_then(|time| time.elapsed().ok());
+        let bytes = read_capped(&path, MAX_SIZE).unwrap_or_default();
+        let kept: Option<Kept> = serde_json::from_slice(&bytes).ok();
+        if age.is_some_and(|age| age > STALE) && kept.is_none_or(|kept| !kept.file.exists()) {
+            let _ = std::fs::remove_file(&path);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Sessions that are opened again after their process has ended: with their rights and limits, in their place.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tau::tools::sandbox::support::Support;
+
+use crate::live::{command, other_terminal, texts, wait_for_state};
+use crate::support::program::{calls, says, stalls};
+use crate::support::server::Server;
+use crate::time_limit::RunInTime;
+
+/// A provider that runs what a prompt `run COMMAND` says.
+async fn obedient() -> Server {
+    Server::choosing(|_, request| {
+        let body = request.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        let body: Value = serde_json::from_str(body).unwrap_or_default();
+        let last = body["messages"].as_array().and_then(|all| all.last()).cloned().unwrap_or_default();
+        let text = match &last["content"] {
+            Value::Array(parts) => parts.last().map(|part| part["text"].clone()).unwrap_or_default(),
+            text => text.clone(),
+        };
+        match text.as_str().and_then(|text| text.strip_prefix("run ")) {
+            Some(command) if last["role"] == "user" => calls("bash", &json!({ "command": command })),
+            _ => says("done with it"),
+        }
+    })
+    .await
+}
+
+fn home() -> tempfile::TempDir {
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir_all(home.path().join("work")).unwrap();
+    home
+}
+
+/// The process that has a session open.
+fn pid_of(home: &Path, id: &str) -> Pid {
+    let record = fs::read(home.join(format!("tau/logs/live/{id}.json"))).unwrap();
+    let record: Value = serde_json::from_slice(&record).unwrap();
+    Pid::from_raw(i32::try_from(record["pid"].as_i64().unwrap()).unwrap()).unwrap()
+}
+
+fn run(home: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+    texts(&command(home, args).output_in_time())
+}
+
+/// Starts a session with these flags, and waits for its end; returns its id.
+fn ended(home: &Path, url: &str, flags: &[&str], prompt: &str) -> String {
+    let args = [&["-b", "--base-url", url, "--model", "m"], flags, &[prompt]].concat();
+    let (code, id, err) = run(home, &args);
+    assert_eq!(code, Some(0), "{flags:?}: {err}");
+    let id = id.trim().to_owned();
+    run(home, &["wait", &id]);
+    id
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_keeps_the_rights_and_limits_of_its_flags() {
+    let (home, server) = (home(), obedient().await);
+    let (home, url) = (home.path(), server.url());
+    let file = home.join("work/file");
+    let cases: [(&[&str], i32); 6] = [
+        (&["--permission-mode", "plan"], 0),
+        (&["--tools", "read"], 0),
+        (&["--no-tools"], 0),
+        (&["--sandbox", "read-only"], 0),
+        // As often as it was meant to answer.
+        (&["--max-turns", "1"], 5),
+        (&[], 0),
+    ];
+    for (flags, expected) in cases {
+        if flags.first() == Some(&"--sandbox") && Support::here().landlock == 0 {
+            continue;
+        }
+        let id = ended(home, &url, flags, "hello");
+        // And a second time.
+        for _ in 0..2 {
+            let (code, _, err) = run(home, &["send", &id, "run touch file; test -f file"]);
+            assert_eq!(code, Some(0), "{flags:?}: {err}");
+            let (code, _, err) = run(home, &["wait", &id]);
+            assert_eq!(code, Some(expected), "{flags:?}: {err}");
+            let is_limited = flags.first() == Some(&"--max-turns");
+            assert!(is_limited || file.exists() == flags.is_empty(), "{flags:?}");
+            let _ = fs::remove_file(&file);
+        }
+        // The user may say otherwise.
+        if flags.first() == Some(&"--tools") {
+            let args = ["-p", "--base-url", &url, "--model", "m", "--session", &id, "run touch file"];
+            let (code, _, err) = run(home, &args);
+            assert_eq!((code, file.exists()), (Some(0), true), "{err}");
+            fs::remove_file(&file).unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_session_that_asked_asks_again() {
+    let (home, server) = (home(), obedient().await);
+    let (home, url) = (home.path(), server.url());
+    let args = ["-b", "--base-url", &url, "--model", "m", "--permission-mode", "ask", "run touch file"];
+    let (code, id, err) = run(home, &args);
+    assert_eq!(code, Some(0), "{err}");
+    let id = id.trim();
+    wait_for_state(home, id, "waiting");
+    kill_process(pid_of(home, id), Signal::KILL).unwrap();
+    wait_for_state(home, id, "failed");
+    let (code, _, err) = run(home, &["send", id, "run touch file"]);
+    assert_eq!(code, Some(0), "{err}");
+    wait_for_state(home, id, "waiting");
+    assert!(!home.join("work/file").exists());
+    assert_eq!(run(home, &["stop", id]).0, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn attaching_to_an_ended_session_brings_back_its_mode() {
+    let (home, server) = (home(), obedient().await);
+    let (home, url) = (home.path(), server.url());
+    let id = ended(home, &url, &["--permission-mode", "ask"], "hello");
+    let screen = other_terminal(home, &format!("export TAU_PERMISSION_MODE=auto\n$TAU_BIN attach {id}"));
+    screen.wait_for("done with it");
+    screen.type_keys("run touch file\r");
+    wait_for_state(home, &id, "waiting");
+    assert!(!home.join("work/file").exists());
+    screen.type_keys("\x1b\x04");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ended_session_is_shown_in_its_own_directory() {
+    let (home, server) = (home(), obedient().await);
+    let (home, url) = (home.path(), server.url());
+    fs::create_dir_all(home.join("other")).unwrap();
+    fs::write(home.join("work/of-the-work.txt"), "").unwrap();
+    fs::write(home.join("other/of-the-other.txt"), "").unwrap();
+    let id = ended(home, &url, &[], "hello");
+    for line in
+        [format!("$TAU_BIN attach {id}"), format!("$TAU_BIN --base-url {url} --model m --session {id}")]
+    {
+        let screen = other_terminal(home, &format!("cd ../other; {line}"));
+        screen.wait_for("done with it");
+        screen.wait_for("~/work");
+        screen.type_keys("@of-the");
+        screen.wait_for("of-the-work.txt");
+        assert!(!screen.text().contains("of-the-other"), "{}", screen.text());
+        screen.type_keys("\x15\x04");
+        screen.wait_for("exit=");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_cannot_be_reached_is_named() {
+    let (home, server) = (home(), Server::start(vec![stalls("begun")]).await);
+    let (home, url) = (home.path(), server.url());
+    let args = ["-p", "--base-url", &url, "--model", "m", "--session-id", "printed", "hello"];
+    let mut printing = command(home, &args).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let end = std::time::Instant::now() + crate::screen::TIMEOUT;
+    while server.requests().is_empty() {
+        assert!(std::time::Instant::now() < end, "no request");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    for args in [
+        &["stop", "printed"][..],
+        &["send", "printed", "more"],
+        &["wait", "printed"],
+        &["logs", "-f", "printed"],
+    ] {
+        let (code, _, err) = run(home, args);
+        assert_eq!(code, Some(3), "{args:?}: {err}");
+        let named =
+            format!("process {} has this session open and cannot be reached from here", printing.id());
+        assert!(err.contains(&named), "{args:?}: {err}");
+    }
+    printing.kill().unwrap();
+    printing.wait().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_does_not_answer_is_named() {
+    let (home, server) = (home(), Server::start(vec![stalls("begun")]).await);
+    let (home, url) = (home.path(), server.url());
+    let (code, id, err) = run(home, &["-b", "--base-url", &url, "--model", "m", "hello"]);
+    assert_eq!(code, Some(0), "{err}");
+    let (id, pid) = (id.trim(), pid_of(home, id.trim()));
+    kill_process(pid, Signal::STOP).unwrap();
+    for args in [&["stop", id][..], &["send", id, "more"], &["logs", "-f", id]] {
+        let (code, _, err) = run(home, args);
+        assert_eq!(code, Some(3), "{args:?}: {err}");
+        let named = format!("process {}, which has this session open, does not answer", pid.as_raw_nonzero());
+        assert!(err.contains(&named), "{args:?}: {err}");
+    }
+    kill_process(pid, Signal::KILL).unwrap();
+}
