@@ -254,6 +254,8 @@ fn what_was_killed_at_rest_is_not_listed_and_what_is_gone_is_not_opened() {
     screen.type_keys("\r");
     screen.wait_for("this session has ended, and its file is gone");
     screen.wait_for("✓ done     gone away");
-    screen.type_keys("\x1b\x1bhello\r");
-    screen.wait_for("hello");
+    screen.type_keys("\x1b");
+    screen.wait_until("the board closes", |cells| !cells.contents().contains("gone away"));
+    screen.type_keys("hello\r");
+    screen.wait_for("▌ hello");
 }
