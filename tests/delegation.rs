@@ -473,7 +473,7 @@ async fn the_answer_of_a_helper_that_had_finished_survives_a_kill() {
     }
     child.kill().await.unwrap();
     crate::support::processes::kill(&nap).await;
-    let ended = home.print(&["-c", "go on"]).await;
+    let ended = home.print(&["-c", "continue"]).await;
     assert_eq!(ended.code, 0, "{}", ended.err);
     let results = home.parent().results();
     assert_eq!(results[0], "it is blue");

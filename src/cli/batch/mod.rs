@@ -105,7 +105,7 @@ fn chosen(tasks: &TaskList, only: &[String]) -> Result<Vec<BatchTask>, Refusal> 
     }
 }
 
-/// What each task has cost so far.
+/// The cost of each task so far.
 fn spent_by(
     folder: &BatchFolder,
     tasks: &[BatchTask],
@@ -178,7 +178,7 @@ struct Batch {
     is_part: bool,
     /// Dollars after which no more tasks begin.
     most: Option<f64>,
-    /// What each task has cost.
+    /// The cost of each task.
     spent: HashMap<String, Spent>,
     /// The tasks that have not begun, each with its folder, links followed.
     waiting: VecDeque<(BatchTask, Option<PathBuf>)>,

@@ -20,7 +20,7 @@ pub(super) struct Report {
     pub results: Vec<TaskResult>,
     /// The tasks without a result, with the reason if an attempt was made.
     pub missing: Vec<(String, Option<String>)>,
-    /// What all runs have cost.
+    /// The cost of all runs.
     spent: Spent,
 }
 

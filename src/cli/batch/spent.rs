@@ -1,8 +1,7 @@
-//! What the runs of tasks have cost, also those that left no result, and how the last one of a task ended.
+//! The cost of the runs of tasks, also of those that left no result, and how the last one of a task ended.
 //!
 //! The events of a task's last run say what it cost. Before the next one begins, that is added to a file beside them.
 
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
 
 use serde::{Deserialize, Serialize};
@@ -14,11 +13,12 @@ use crate::live::commands::answer_in;
 use tau_agent::settings::private_files::{read_capped, write_private};
 use tau_protocol::message::{Message, Usage};
 use tau_protocol::usage::helper_usage;
+use tau_tools::regular_files::open_regular;
 
 /// Maximum size of the file of earlier runs, in bytes.
 const MAX_SIZE: u64 = 4 * 1024;
 
-/// What runs have cost.
+/// The cost of runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Spent {
@@ -115,7 +115,7 @@ impl BatchFolder {
     /// The last run of a task; `None` if it was never begun.
     fn last_run(&self, id: &str) -> Option<Run> {
         let mut run = Run::default();
-        let lines = BufReader::new(File::open(self.run_file(id)).ok()?).split(b'\n');
+        let lines = BufReader::new(open_regular(&self.run_file(id)).ok()?).split(b'\n');
         lines.map_while(Result::ok).for_each(|line| run.take(&line));
         Some(run)
     }
@@ -141,7 +141,7 @@ impl BatchFolder {
         write_private(&self.earlier_file(id), &serde_json::to_vec(&earlier)?)
     }
 
-    /// What all runs of a task have cost.
+    /// The cost of all runs of a task.
     pub fn spent(&self, id: &str, result: Option<&TaskResult>) -> Spent {
         let Earlier { mut spent, session } = self.earlier(id);
         match result {

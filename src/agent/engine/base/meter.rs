@@ -21,7 +21,7 @@ struct MeterState {
     used: Mutex<Used>,
     /// The run that asked for this one.
     above: Option<Meter>,
-    /// What the session has cost before, and the limits of the session and of 24 hours; on the topmost meter.
+    /// The cost of the session before, and the limits of the session and of 24 hours; on the topmost meter.
     spending: Option<SessionSpending>,
 }
 
@@ -77,7 +77,7 @@ impl Meter {
         self.chain().for_each(|meter| meter.0.used.lock().usage.add(usage));
     }
 
-    /// What the session has cost, with this run.
+    /// The cost of the session, with this run.
     pub(crate) fn of_whole_session(&self) -> f64 {
         self.0.spending.as_ref().map_or(0.0, SessionSpending::before) + self.usage().cost.total
     }
