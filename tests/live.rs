@@ -155,7 +155,7 @@ fn the_board_shows_stops_and_opens_sessions() {
     // The filter, stopping, and what it leads to.
     board.type_keys("/stars");
     board.wait_until("one row", |cells| !cells.contents().contains("count the trees"));
-    board.type_keys("\x15\x7fx");
+    board.type_keys("\x15\x7fxx");
     board.wait_for("stopped");
     board.wait_for("× failed");
     let stopped = [&one, &two].into_iter().find(|id| state(&home, id).as_deref() == Some("failed"));
