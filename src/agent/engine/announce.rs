@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::behavior::Restore;
 use super::state::Engine;
-use super::{accepted_plan, goal};
+use super::{accepted_plan, goal, kept_queue};
 use crate::engine::base::call_titles::titles_of;
 use crate::engine::base::history_cursor::HistoryRead;
 use crate::engine::calls::missing_results::missing_results;
@@ -37,6 +37,7 @@ pub(crate) fn session_opened(engine: &mut Engine) {
     engine.emit(SessionEvent::SessionOpened { session, messages, titles });
     accepted_plan::restore(engine);
     goal::restore(engine);
+    kept_queue::restore(engine);
     history_paging::start(engine);
     session_usage::start(engine, &missing);
     let (own, used) = (engine.config.session.info().cwd.clone(), engine.cwd().to_owned());
@@ -155,8 +156,9 @@ pub(crate) fn use_model(engine: &mut Engine, model: Arc<Model>) {
     }
 }
 
-/// Reports the content of the queues.
+/// Saves and reports the content of the queues.
 pub(crate) fn queues(engine: &mut Engine) {
+    kept_queue::save(engine);
     let update = engine.queues.update();
     engine.emit(update);
 }

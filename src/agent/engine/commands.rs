@@ -10,7 +10,9 @@ use tokio_util::sync::CancellationToken;
 use super::queries::{self, session_usage};
 use super::shell::{USUAL_OUTPUT, UserCommand, UserCommandEvent};
 use super::state::{Engine, Phase, ends_what_runs};
-use super::{accepted_plan, announce, ask_user, background_jobs, delegation, gate, goal, side_question};
+use super::{
+    accepted_plan, announce, ask_user, background_jobs, delegation, gate, goal, kept_queue, side_question,
+};
 use crate::engine::base::clock::now;
 use crate::engine::base::queue::QueueChangeOutcome;
 use crate::engine::gate::sandbox_gate;
@@ -391,6 +393,7 @@ fn abort(engine: &mut Engine) {
         });
     }
     if !messages.is_empty() {
+        kept_queue::delivered(engine);
         announce::return_messages(engine, messages);
     }
 }

@@ -20,7 +20,7 @@
 //! - `delegation`: helpers, their questions and their results; `live_helper`: a helper for other front ends
 //! - `side_question`: requests beside the run
 //! - `announce`, `history_paging`, `session_usage`, `queries`, `context_usage`: reports
-//! - `goal`: the goal in the session
+//! - `goal`, `kept_queue`: the goal and the queued messages in the session
 //! - `state`: the struct
 //! - `config`, `behavior`, `helper_role`, `helper_place`, `shell`, and the pure parts: queues, retries, limits, loop guard
 
@@ -49,6 +49,7 @@ mod helper_place;
 pub mod helper_role;
 pub mod hooks;
 pub mod host;
+mod kept_queue;
 pub mod live_helper;
 mod mode_note;
 mod queries;

@@ -304,6 +304,14 @@ impl Session {
         self.add_custom(custom_type, data, Flush::Now)
     }
 
+    /// Like [`Session::append_custom`], without moving the conversation.
+    pub(crate) fn append_custom_aside(&mut self, custom_type: &str, data: Value) -> Result<(), SessionError> {
+        let leaf = self.tree.leaf().map(|leaf| leaf.id.clone());
+        let written = self.append_custom(custom_type, data);
+        self.tree.move_leaf(leaf.as_deref());
+        written
+    }
+
     /// Appends what a request beside the conversation cost. It counts in the totals, and the conversation stays
     /// where it is. If the file cannot be written, the entry is kept in memory.
     pub fn append_usage(&mut self, usage: Value) -> Result<(), SessionError> {

@@ -19,7 +19,7 @@ pub use tau_tools::regular_files::{open_regular, open_with, read_capped};
 const LOCK_PAUSE: Duration = Duration::from_millis(25);
 
 /// Creates the folder and its missing parents, accessible only to the user (0700).
-pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
+pub fn private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 

@@ -3,8 +3,12 @@
 //! Pure. Steering messages are delivered after the tool calls of a turn, follow-ups when the agent
 //! would stop, each queue one message at a time or all at once. Aborting leaves both as they are;
 //! only [`Queues::take`] and [`Queues::clear`] empty them.
+//!
+//! What was delivered counts as waiting until the session has it: [`Queues::kept`].
 
 use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
 
 use tau_protocol::command::{Queue, QueueChange, QueuedMessage};
 use tau_protocol::event::{AgentEvent, QueueEvent};
@@ -18,6 +22,18 @@ pub(crate) struct Queues {
     follow_up: VecDeque<UserMessage>,
     steering_mode: QueueMode,
     follow_up_mode: QueueMode,
+    /// Delivered, but not yet in the session.
+    delivered: Vec<UserMessage>,
+    /// Whether the session keeps any.
+    is_kept: bool,
+}
+
+/// The queued messages as the session keeps them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct KeptQueues {
+    pub(crate) steering: Vec<UserMessage>,
+    pub(crate) follow_up: Vec<UserMessage>,
 }
 
 /// The outcome of a change of a queued message.
@@ -77,7 +93,10 @@ impl Queues {
                 queue.insert(index.saturating_add_signed(*by).min(queue.len()), queued);
             }
             QueueChange::Requeue { queue } => self.push(*queue, queued),
-            QueueChange::SendNow => return QueueChangeOutcome::Send(queued),
+            QueueChange::SendNow => {
+                self.delivered.push(queued.clone());
+                return QueueChangeOutcome::Send(queued);
+            }
         }
         QueueChangeOutcome::Changed
     }
@@ -88,10 +107,36 @@ impl Queues {
             Queue::Steer => (&mut self.steering, self.steering_mode),
             Queue::FollowUp => (&mut self.follow_up, self.follow_up_mode),
         };
-        match mode {
+        let next: Vec<UserMessage> = match mode {
             QueueMode::OneAtATime => waiting.pop_front().into_iter().collect(),
             QueueMode::All => waiting.drain(..).collect(),
-        }
+        };
+        self.delivered.extend(next.iter().cloned());
+        next
+    }
+
+    /// Notes that the session has what was delivered, or that it is never sent; returns whether there was anything.
+    pub(crate) fn have_arrived(&mut self) -> bool {
+        !std::mem::take(&mut self.delivered).is_empty()
+    }
+
+    /// The messages that would be lost with the process; `None` if there are none, and the session keeps none either.
+    pub(crate) fn kept(&mut self) -> Option<KeptQueues> {
+        let kept = KeptQueues {
+            steering: self.delivered.iter().chain(&self.steering).cloned().collect(),
+            follow_up: self.follow_up.iter().cloned().collect(),
+        };
+        let is_any = kept != KeptQueues::default();
+        let was_any = std::mem::replace(&mut self.is_kept, is_any);
+        (is_any || was_any).then_some(kept)
+    }
+
+    /// Replaces the messages by kept ones.
+    pub(crate) fn restore(&mut self, kept: KeptQueues) {
+        self.delivered.clear();
+        self.is_kept = kept != KeptQueues::default();
+        self.steering = kept.steering.into();
+        self.follow_up = kept.follow_up.into();
     }
 
     /// Whether a steering message is waiting.

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::state::{Engine, Phase};
 use super::{
     accepted_plan, announce, attend, background_jobs, commands, compact, event_hooks, expand,
-    folder_instructions, goal, goal_check, grants, mode_note, turn,
+    folder_instructions, goal, goal_check, grants, kept_queue, mode_note, turn,
 };
 use crate::context::request;
 use crate::engine::calls::{missing_results, tool_calls, written_calls};
@@ -121,7 +121,7 @@ fn record_settings(engine: &mut Engine) {
 fn deliver(engine: &mut Engine, queue: Queue) -> Vec<UserMessage> {
     let messages = engine.queues.next(queue);
     if !messages.is_empty() {
-        announce::queues(engine);
+        engine.emit(engine.queues.update());
     }
     messages
 }
@@ -144,7 +144,9 @@ struct Loop<'a> {
 impl Loop<'_> {
     async fn take_turns(&mut self, start: Start) {
         self.run.engine.emit(RunEvent::AgentStart);
-        commands::answer_sync_queries(self.run.engine);
+        if !matches!(&start, Start::Messages(messages) if !messages.is_empty()) {
+            commands::answer_sync_queries(self.run.engine);
+        }
         self.warn_of_unknown_price();
         // A session that is resumed with a smaller model may be too large from the start.
         self.await_servers().await;
@@ -157,6 +159,7 @@ impl Loop<'_> {
             let (added, prompts) = event_hooks::admit(self.run.engine, std::mem::take(&mut messages)).await;
             messages = expand::all(self.run.engine, prompts).await;
             if waiting && messages.is_empty() && !(begun && self.can_continue()) {
+                kept_queue::delivered(self.run.engine);
                 return;
             }
             begun = true;
@@ -179,6 +182,9 @@ impl Loop<'_> {
             for message in messages.drain(..) {
                 self.run.commit(Message::User(message));
             }
+            // What was sent is acknowledged once it is saved.
+            kept_queue::delivered(self.run.engine);
+            commands::answer_sync_queries(self.run.engine);
             if self.run.engine.meters.used.overspent().is_some() {
                 self.run.engine.meters.ended_by = Some(RunEnd::Dollars);
                 return;
@@ -371,6 +377,7 @@ impl Loop<'_> {
         grants::end(engine);
         accepted_plan::run_ended(engine);
         goal::run_ended(engine, end);
+        kept_queue::run_ended(engine);
         engine.meters.deadline = None;
         engine.undo.settle();
         engine.flush();

@@ -87,6 +87,11 @@ pub(crate) async fn session(engine: &mut Engine, command: SessionChange) {
 async fn switch_to(engine: &mut Engine, next: Session) {
     end_shells(engine, Instant::now() + SHELLS_END).await;
     side_question::drop_all(engine);
+    if !engine.queues.is_empty() {
+        let messages = engine.queues.take();
+        announce::queues(engine);
+        announce::return_messages(engine, messages);
+    }
     engine.flush();
     let before = engine.cwd().to_owned();
     let lost = engine.config.session.has_unsaved();
@@ -97,11 +102,6 @@ async fn switch_to(engine: &mut Engine, next: Session) {
         engine.refresh_system_prompt();
     }
     engine.forget_session_state();
-    if !engine.queues.is_empty() {
-        let messages = engine.queues.take();
-        announce::queues(engine);
-        announce::return_messages(engine, messages);
-    }
     announce::session_opened(engine);
     announce::restore_settings(engine);
     if lost {

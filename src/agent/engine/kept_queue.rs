@@ -1,0 +1,66 @@
+//! The queued messages, kept in the session until they are sent: a message that was accepted outlives the process.
+
+use serde_json::json;
+
+use super::state::Engine;
+use crate::engine::base::queue::KeptQueues;
+use crate::session::entry::Body;
+use tau_protocol::message::{Message, UserMessage};
+
+/// The type of the session entries that hold the queued messages.
+const ENTRY: &str = "tau.queue";
+
+/// Saves the queued messages in the session.
+pub(crate) fn save(engine: &mut Engine) {
+    let Some(KeptQueues { steering, follow_up }) = engine.queues.kept() else { return };
+    // Copies of the session do not have the messages to send, too.
+    let data = json!({
+        "session": engine.config.session.info().id, "steering": steering, "followUp": follow_up,
+    });
+    let saved = engine.config.session.append_custom_aside(ENTRY, data);
+    engine.saved(saved);
+}
+
+/// Notes that the messages that were delivered are in the session, or were refused.
+pub(crate) fn delivered(engine: &mut Engine) {
+    if engine.queues.have_arrived() {
+        save(engine);
+    }
+}
+
+/// Called when a run has ended: the end of a large session file, which is read first, then has what is queued.
+pub(crate) fn run_ended(engine: &mut Engine) {
+    if !engine.queues.is_empty() {
+        save(engine);
+    }
+}
+
+/// Restores the messages that were queued when the session was last open, and reports them if there are any.
+pub(crate) fn restore(engine: &mut Engine) {
+    let session = &engine.config.session;
+    let mut sent = Vec::new();
+    let mut kept = None;
+    for entry in session.tree().entries().iter().rev() {
+        if let Body::Message { message } = &entry.body
+            && let Message::User(user) = message.as_ref()
+        {
+            sent.push(user);
+        }
+        kept = entry.custom_data(ENTRY);
+        if kept.is_some() {
+            break;
+        }
+    }
+    let Some(data) = kept.filter(|data| data["session"] == session.info().id.as_str()) else { return };
+    let Ok(mut kept) = serde_json::from_value::<KeptQueues>(data) else { return };
+    // The process may have ended between the message and the note that it is no longer queued.
+    let is_waiting = |one: &UserMessage| {
+        sent.iter().all(|sent| (sent.timestamp, &sent.content) != (one.timestamp, &one.content))
+    };
+    kept.steering.retain(is_waiting);
+    kept.follow_up.retain(is_waiting);
+    engine.queues.restore(kept);
+    if !engine.queues.is_empty() {
+        engine.emit(engine.queues.update());
+    }
+}
