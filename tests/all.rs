@@ -61,6 +61,7 @@ mod library;
 mod links;
 mod list_keys;
 mod live;
+mod live_ends;
 mod login;
 mod mcp;
 mod model_cycle;

@@ -14,35 +14,35 @@ use crate::screen::{Screen, TIMEOUT};
 use crate::time_limit::{EndInTime, RunInTime};
 
 /// A user's home, with one folder to work in.
-struct Home(TempDir);
+pub(crate) struct Home(pub(crate) TempDir);
 
 impl Home {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let home = Home(tempfile::tempdir().unwrap());
         fs::create_dir_all(home.at("work")).unwrap();
         home
     }
 
-    fn at(&self, path: &str) -> PathBuf {
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.0.path().join(path)
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         command(self.0.path(), args)
     }
 
-    fn run(&self, args: &[&str]) -> (Option<i32>, String, String) {
+    pub(crate) fn run(&self, args: &[&str]) -> (Option<i32>, String, String) {
         texts(&self.command(args).output_in_time())
     }
 
     /// Starts a session in the background; returns its id.
-    fn background(&self, url: &str, prompt: &str) -> String {
+    pub(crate) fn background(&self, url: &str, prompt: &str) -> String {
         let (code, out, err) = self.run(&["-b", "--base-url", url, "--model", "m", prompt]);
         assert_eq!(code, Some(0), "{err}");
         out.trim().to_owned()
     }
 
-    fn wait_for_state(&self, id: &str, state: &str) {
+    pub(crate) fn wait_for_state(&self, id: &str, state: &str) {
         wait_for_state(self.0.path(), id, state);
     }
 }

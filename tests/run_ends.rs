@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tau::agent::AgentEvent;
-use tau::agent::protocol::event::{SessionEvent, TaskEvent, TurnEvent};
+use tau::agent::protocol::event::{RunEvent, SessionEvent, TaskEvent, TurnEvent};
 use tau::agent::protocol::message::{
     AssistantMessage, Block, Cost, Message, StopReason, ToolResultMessage, Usage,
 };
 use tau::agent::protocol::query::{HistoryPage, QueryAnswer};
 use tau::app::Msg;
 use tau::app::geometry::Size;
+use tau::tools::delegate::HelperReport;
 use tau::tools::{Content, Details};
 
 use crate::harness::{Screen, assistant, call, frames, user};
@@ -123,4 +124,24 @@ fn a_session_from_a_file_shows_what_each_run_used() {
     screen.agent(earlier(run("first").to_vec(), None));
     screen.send(Msg::Resized(Size { width: 80, height: 60 }));
     assert_eq!(ends(&mut screen), ["↑2.4k ↓120 · $0.024"; 3]);
+}
+
+/// The line counts what was used before this screen came, and what helpers have used.
+#[test]
+fn a_run_that_was_joined_ends_with_all_that_it_took() {
+    let mut screen = Screen::new();
+    let report = HelperReport { input: 1_000, output: 100, cost: 0.5, ..HelperReport::default() };
+    let Message::ToolResult(plain) = result("a").as_ref().clone() else { panic!() };
+    let helped =
+        Message::ToolResult(ToolResultMessage { details: Details::Helper(Box::new(report)), ..plain });
+    let session = screen.model().status.mirror.session.clone();
+    let messages = vec![Arc::new(user("go")), calls("a", 300), Arc::new(helped)];
+    screen.agent(SessionEvent::SessionOpened { session, messages, titles: Default::default() });
+    let start = AgentEvent::Run(RunEvent::AgentStart);
+    screen.agent(TaskEvent::Earlier { ms: 9_000, event: Box::new(start) });
+    let message = answer("Done.", 40);
+    screen.agent(TurnEvent::MessageStart { message: Arc::clone(&message) });
+    screen.agent(TurnEvent::MessageEnd { message });
+    screen.settle();
+    has(&mut screen, &["Done.\n\n  9s · ↑3.4k ↓440 · $0.524\n"]);
 }

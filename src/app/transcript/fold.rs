@@ -427,6 +427,7 @@ impl Transcript {
 
     /// Fills the panel from a stored result; for a result that was seen live, changes nothing.
     fn result(&mut self, message: &Arc<Message>, result: &ToolResultMessage) {
+        self.run_was_helped(&result.details);
         let output = ToolOutput { content: result.content.clone(), details: result.details.clone() };
         self.on_call(&result.tool_call_id, |panel| {
             if !panel.state.is_over() {

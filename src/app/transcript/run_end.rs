@@ -6,6 +6,8 @@ use super::{EntryBody, Transcript};
 use crate::geometry::EntryId;
 use crate::msg::Millis;
 use tau_protocol::message::{AssistantMessage, Usage};
+use tau_protocol::usage::helper_usage;
+use tau_tools::details::Details;
 
 /// The end entry of a run that began in the history, if no other entry tells its cost.
 const FIRST_RUN_END: EntryId = EntryId(0);
@@ -50,6 +52,8 @@ pub(super) struct OpenRun {
     cost: RunCost,
     /// The model had nothing more to do.
     is_complete: bool,
+    /// It was at work when this screen came: what it has used until then is among the messages.
+    is_joined: bool,
 }
 
 /// The first end of a run in a sequence of entries: the run may have begun earlier.
@@ -66,10 +70,20 @@ pub(super) enum FirstEnd {
 
 impl Transcript {
     pub(super) fn run_begins(&mut self, now: Millis) {
+        let since = Some(now);
+        if self.run.is_joined {
+            self.run = OpenRun { since, cost: self.run.cost, ..OpenRun::default() };
+            return;
+        }
         if self.first_end == FirstEnd::Open {
             self.first_end = FirstEnd::Unmarked;
         }
-        self.run = OpenRun { since: Some(now), ..OpenRun::default() };
+        self.run = OpenRun { since, ..OpenRun::default() };
+    }
+
+    /// Notes that the run that begins next was at work before this screen came.
+    pub(crate) fn join_run(&mut self) {
+        self.run.is_joined = true;
     }
 
     /// Ends the run because the agent has settled, and adds its cost.
@@ -97,6 +111,11 @@ impl Transcript {
     pub(super) fn run_answers(&mut self, answer: &AssistantMessage) {
         self.run.cost.add(&answer.usage);
         self.run.is_complete = answer.tool_calls().next().is_none();
+    }
+
+    /// Counts what a helper has used.
+    pub(super) fn run_was_helped(&mut self, details: &Details) {
+        self.run.cost.add(&helper_usage(details).unwrap_or_default());
     }
 
     /// Ends a complete run, because the next message was read from a file.

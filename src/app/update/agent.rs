@@ -25,6 +25,9 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
     if let AgentEvent::Task(TaskEvent::Earlier { ms, event }) = event {
         let now = model.now;
         model.now = now.saturating_sub_unsigned(*ms);
+        if matches!(**event, AgentEvent::Run(RunEvent::AgentStart)) {
+            model.transcript.join_run();
+        }
         take(model, event, effects);
         model.now = now;
         return;

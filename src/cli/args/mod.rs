@@ -277,9 +277,7 @@ impl CliArgs {
 
     /// The goal that is set before each prompt.
     pub(crate) fn goal(&self) -> Option<AgentCommand> {
-        let command = self.until.clone()?;
-        let goal = Some(GoalOrder { command, limits: None });
-        Some(AgentCommand::Session(SessionCommand::SetGoal { goal }))
+        self.until.clone().map(set_goal)
     }
 
     /// The selected front end. The screen needs a terminal at both ends.
@@ -295,6 +293,12 @@ impl CliArgs {
             None => FrontEnd::Screen,
         }
     }
+}
+
+/// The command that sets this goal, or continues it.
+pub(crate) fn set_goal(command: String) -> AgentCommand {
+    let goal = Some(GoalOrder { command, limits: None });
+    AgentCommand::Session(SessionCommand::SetGoal { goal })
 }
 
 /// Removed flags, and their replacements.

@@ -77,6 +77,7 @@ pub(crate) fn attach(server: Server, session: String) -> Linked {
         sending: None,
         pause: Duration::ZERO,
         leaving: None,
+        opens: true,
     };
     let task = tokio::spawn(link.run());
     Linked { agent: AgentHandle { commands, events, task }, session: session_now, connection: connection_now }
@@ -133,6 +134,8 @@ struct Link {
     /// Delay before commands are sent.
     pause: Duration,
     leaving: Option<Leaving>,
+    /// Whether the user wants the session even if no process has it open any more.
+    opens: bool,
 }
 
 /// A cause of waking the task.
@@ -194,7 +197,8 @@ impl Link {
     fn begin(&mut self) {
         if matches!(self.state, State::Connecting { .. }) && self.reader.is_none() {
             let joining = StreamRequest { client: self.client.clone(), after: self.last.clone() };
-            self.reader = Some(Reader::start(Arc::clone(&self.server), self.session.clone(), joining));
+            self.reader =
+                Some(Reader::start(Arc::clone(&self.server), self.session.clone(), joining, self.opens));
         }
         let can_send = self.state == State::Open && self.sending.is_none() && self.leaving.is_none();
         if can_send && !self.waiting.is_empty() {
@@ -276,7 +280,7 @@ impl Link {
         }
         if is_by_user && self.state == State::Down {
             // Sending something means that the user wants the session back.
-            self.state = State::Connecting { attempt: 0 };
+            (self.state, self.opens) = (State::Connecting { attempt: 0 }, true);
         }
     }
 
@@ -357,9 +361,11 @@ impl Link {
             }
             Heard::Closed(Closed { not_deleted, .. }) => {
                 let why = not_deleted.map(|why| format!(", but could not be deleted: {why}"));
-                let text = format!("the session was closed on the server{}", why.unwrap_or_default());
+                let place = if self.server.shown_name().is_empty() { "" } else { " on the server" };
+                let text = format!("the session was closed{place}{}", why.unwrap_or_default());
                 self.down(&text, true, "send something to open it again, or /resume another");
             }
+            Heard::Lost(Trouble::Ended(text)) => self.down(&text, true, "send something to open it again"),
             Heard::Lost(Trouble::Refused(text)) => {
                 self.down(&text, false, "/resume opens another session, /quit leaves");
             }
@@ -391,7 +397,7 @@ impl Link {
         if !was_up {
             self.connection.send_replace(Connection::Up);
         }
-        self.state = State::Open;
+        (self.state, self.opens) = (State::Open, false);
         if next >= self.first {
             self.taken(next);
             self.tried = 0;

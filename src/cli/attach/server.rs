@@ -1,16 +1,20 @@
 //! The server of an attached screen: its address, its requests, and the meaning of its refusals.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::own_session::OwnSession;
 use super::ssh::tunnel::{Fault, Tunnel};
 use super::wire::{self, Commands, Found, HEADER, Leave, Left, StreamRequest, Taken, Wanted};
+use crate::live::record::FoundRecord;
 use tau_agent::provider::http::Network;
 use tau_agent::provider::http::tau_server::{ServerAnswer, ServerStream, TauServer};
 use tau_agent::provider::{Failure, Headers};
+use tau_agent::settings::Paths;
 use tau_app::request::{ShellReply, ShellRequest};
 use tau_protocol::command::SessionChange;
 
@@ -69,6 +73,8 @@ pub(crate) enum Trouble {
     NotAttached(String),
     /// The server refuses, and would do so again.
     Refused(String),
+    /// No process has the session open any more.
+    Ended(String),
 }
 
 impl Trouble {
@@ -78,7 +84,8 @@ impl Trouble {
             Trouble::Unreachable(text)
             | Trouble::Busy(text)
             | Trouble::NotAttached(text)
-            | Trouble::Refused(text) => text,
+            | Trouble::Refused(text)
+            | Trouble::Ended(text) => text,
         }
     }
 }
@@ -88,8 +95,8 @@ impl Trouble {
 pub(crate) struct Server {
     http: TauServer,
     place: Place,
-    /// Whether it is only the process of a session of this machine.
-    is_of_session: bool,
+    /// Where it is only the process of a session of this machine: the current one.
+    own: Option<Arc<OwnSession>>,
 }
 
 /// The way to a server.
@@ -109,19 +116,38 @@ impl Server {
                 TauServer::at("http://localhost", Some(path.clone()), &headers, network)?
             }
         };
-        Ok(Server { http, place: Place::Address(address), is_of_session: false })
+        Ok(Server { http, place: Place::Address(address), own: None })
     }
 
     /// The process that has a session open on this machine. Fails when its address is unusable.
-    pub(crate) fn of_session(address: Address, token: &str, network: &Network) -> Result<Self, Failure> {
-        Ok(Server { is_of_session: true, ..Self::new(address, token, network)? })
+    pub(crate) fn of_session(
+        found: &FoundRecord,
+        address: Address,
+        paths: &Paths,
+        network: &Network,
+    ) -> Result<Self, Failure> {
+        let own = OwnSession::new(found, paths, network, headers)?;
+        Ok(Server { own: Some(Arc::new(own)), ..Self::new(address, &found.record.token, network)? })
+    }
+
+    /// Makes sure that requests about a session reach the process that has it open; with `open`, one is started where
+    /// there is none.
+    pub(crate) async fn find_process(&self, session: &str, open: bool) -> Result<(), Trouble> {
+        match &self.own {
+            Some(own) => own.find(session, open).await,
+            None => Ok(()),
+        }
+    }
+
+    fn http(&self) -> Cow<'_, TauServer> {
+        self.own.as_ref().map_or(Cow::Borrowed(&self.http), |own| Cow::Owned(own.http()))
     }
 
     /// The relay at the other end of a tunnel, which has to be started before the first request.
     pub(crate) fn behind_ssh(tunnel: Arc<Tunnel>, network: &Network) -> Result<Self, Failure> {
         let (socket, name) = (tunnel.socket().to_owned(), tunnel.address().machine());
         let http = TauServer::behind(socket, name, &headers(tunnel.token()), network)?;
-        Ok(Server { http, place: Place::Tunnel(tunnel), is_of_session: false })
+        Ok(Server { http, place: Place::Tunnel(tunnel), own: None })
     }
 
     /// Makes ready for requests, in the current runtime. Fails when there is no place for the tunnel's socket.
@@ -139,13 +165,13 @@ impl Server {
 
     /// Its name where the directory of a session is shown; empty where that says everything.
     pub(crate) fn shown_name(&self) -> &str {
-        if self.is_of_session { "" } else { self.name() }
+        if self.own.is_some() { "" } else { self.name() }
     }
 
     /// The arguments that attach to a session of it again.
     pub(crate) fn to_return(&self, session: &str) -> String {
         // Another process may have a session of this machine by then.
-        if self.is_of_session { session.to_owned() } else { format!("{} {session}", self.address()) }
+        if self.own.is_some() { session.to_owned() } else { format!("{} {session}", self.address()) }
     }
 
     /// Its address as an argument.
@@ -188,7 +214,7 @@ impl Server {
     ) -> Result<ServerStream, Trouble> {
         let after = joining.after.as_ref().map(|id| format!("&after={id}")).unwrap_or_default();
         let path = format!("{}?client={}{after}", place(session), joining.client);
-        match self.http.stream(&path).await.map_err(|failure| self.lost(&failure))? {
+        match self.http().stream(&path).await.map_err(|failure| self.lost(&failure))? {
             Ok(stream) => Ok(stream),
             Err(answer) => Err(self.trouble(&answer)),
         }
@@ -218,7 +244,7 @@ impl Server {
     /// A session as a document in the format with this ending, and a name for its file.
     pub(crate) async fn document(&self, session: &str, format: &str) -> Result<(Vec<u8>, String), Trouble> {
         let path = format!("/api/sessions/{session}/export?format={format}");
-        let answer = self.http.get(&path).await.map_err(|failure| self.lost(&failure))?;
+        let answer = self.http().get(&path).await.map_err(|failure| self.lost(&failure))?;
         if answer.status != 200 {
             return Err(self.trouble(&answer));
         }
@@ -228,14 +254,14 @@ impl Server {
 
     /// Reads JSON.
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
-        let answer = self.http.get(path).await.map_err(|failure| self.lost(&failure))?;
+        let answer = self.http().get(path).await.map_err(|failure| self.lost(&failure))?;
         self.understood(&answer)
     }
 
     /// Sends JSON, whose answer has no meaning here.
     pub(crate) async fn tell(&self, path: &str, body: &impl Serialize) -> Result<(), Trouble> {
         let body = serde_json::to_vec(body).unwrap_or_default();
-        let answer = self.http.post(path, body).await.map_err(|failure| self.lost(&failure))?;
+        let answer = self.http().post(path, body).await.map_err(|failure| self.lost(&failure))?;
         if (200..300).contains(&answer.status) { Ok(()) } else { Err(self.trouble(&answer)) }
     }
 
@@ -250,14 +276,14 @@ impl Server {
 
     /// Opens the stream of a session's events.
     pub(crate) async fn events(&self, path: &str) -> Result<ServerStream, Trouble> {
-        let opened = self.http.stream(path).await.map_err(|failure| self.lost(&failure))?;
+        let opened = self.http().stream(path).await.map_err(|failure| self.lost(&failure))?;
         opened.map_err(|answer| self.trouble(&answer))
     }
 
     async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, Trouble> {
         let body = serde_json::to_vec(body)
             .map_err(|error| Trouble::Refused(format!("this cannot be sent to the server: {error}")))?;
-        let answer = self.http.post(path, body).await.map_err(|failure| self.lost(&failure))?;
+        let answer = self.http().post(path, body).await.map_err(|failure| self.lost(&failure))?;
         self.understood(&answer)
     }
 

@@ -42,7 +42,8 @@ pub(crate) fn run(args: AttachArgs) -> Exit {
         }
         Ok(Target::Connected(connected)) => {
             let (setup, server, session) = *connected;
-            return run_attached(&setup, server, session, None);
+            let restored = record::take_screen(&setup.paths, &session);
+            return run_attached(&setup, server, session, restored);
         }
         Ok(Target::Server(target)) => *target,
         Err(refusal) => return refusal.fail(),
@@ -55,6 +56,11 @@ pub(crate) fn run(args: AttachArgs) -> Exit {
     let silent = |_| Trouble::Unreachable(format!("{} does not answer", server.name()));
     let found = found.map_err(silent).flatten();
     drop(runtime);
+    let found = match (found, &wanted.session) {
+        // Its process ends at this moment: another one opens the session.
+        (Err(Trouble::Unreachable(_)), Some(id)) if server.shown_name().is_empty() => Ok(id.clone()),
+        (found, _) => found,
+    };
     match found {
         Ok(session) => {
             let restored = record::take_screen(&setup.paths, &session);
@@ -93,7 +99,7 @@ fn prepare(args: AttachArgs) -> Result<Target, Refusal> {
         && let Some(found) = known(&setup.paths, wanted)
         && let Some(address) = found.address()
     {
-        let server = Server::of_session(address, &found.record.token, &setup.settings.network());
+        let server = Server::of_session(&found, address, &setup.paths, &setup.settings.network());
         let server = server.map_err(Refusal::config)?;
         let wanted = Wanted { session: Some(found.record.id), new: false };
         return Ok(Target::Server(Box::new((setup, server, wanted))));

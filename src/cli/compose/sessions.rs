@@ -113,10 +113,24 @@ pub(crate) fn live(setup: &Setup) -> Option<FoundRecord> {
     if args.session.is_none() && args.session_id.is_none() && !args.continue_last {
         return None;
     }
+    record::of(&setup.paths, &wanted_id(setup)?).filter(|found| found.is_live)
+}
+
+/// The id of the requested session, if there is one of tau's.
+pub(crate) fn wanted_id(setup: &Setup) -> Option<String> {
+    list::row_of(&wanted_file(setup)?).map(|row| row.id)
+}
+
+/// Whether another process has the requested session open.
+pub(crate) fn is_in_use(setup: &Setup) -> bool {
+    let owner = wanted_file(setup).and_then(|path| lock::noted(&path));
+    owner.is_some_and(|owner| owner.life() != Life::Ended)
+}
+
+/// The file of the requested session, if it is one of tau's.
+fn wanted_file(setup: &Setup) -> Option<PathBuf> {
     match wanted(setup).ok()? {
-        Wanted::Open(path) => {
-            record::of(&setup.paths, &list::row_of(&path)?.id).filter(|found| found.is_live)
-        }
+        Wanted::Open(path) => Some(path),
         Wanted::New(_) | Wanted::Copy(..) | Wanted::Continue(..) => None,
     }
 }
@@ -205,7 +219,8 @@ fn open_file(path: &Path) -> Result<Session, Refusal> {
     };
     let session = session.map_err(|error| match &error {
         SessionError::Locked { .. } => {
-            Refusal::config(format!("{error}; --fork {} continues in a copy", path.display()))
+            let id = list::row_of(path).map_or_else(|| path.display().to_string(), |row| row.id);
+            Refusal::config(format!("{error}; --fork {id} continues in a copy"))
         }
         _ => Refusal::config(error),
     })?;

@@ -235,7 +235,9 @@ impl ServerLink {
                 Trouble::Unreachable(_) => {
                     UserError::new(format!("{} cannot be reached", self.address.machine())).because(why)
                 }
-                Trouble::Busy(_) | Trouble::NotAttached(_) | Trouble::Refused(_) => why.into(),
+                Trouble::Busy(_) | Trouble::NotAttached(_) | Trouble::Refused(_) | Trouble::Ended(_) => {
+                    why.into()
+                }
             }
         })
     }

@@ -172,7 +172,7 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
             return Exit::Ok;
         };
         if found.is_interrupted() {
-            return Refusal { exit: Exit::Crash, text: interrupted(&in_use(&named.id)) }.fail();
+            return Refusal { exit: end_of(&found), text: interrupted(&in_use(&named.id)) }.fail();
         }
         was_at_work |= matches!(found.state(), LiveState::Running | LiveState::Waiting);
         match (found.state(), found.record.exit) {
@@ -192,6 +192,11 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
         }
         std::thread::sleep(LOOK);
     }
+}
+
+/// The end of a process that was interrupted at work: by a signal, else by a kill or a crash.
+fn end_of(found: &FoundRecord) -> Exit {
+    found.record.exit.map_or(Exit::Crash, Exit::Command)
 }
 
 fn interrupted(id: &str) -> String {
@@ -233,28 +238,25 @@ pub(crate) fn send(args: &SendArgs) -> Exit {
 }
 
 fn send_text(id: &str, text: &str) -> Exit {
-    let named = match Named::find(id) {
-        Ok(named) => named,
-        Err(refusal) => return refusal.fail(),
-    };
-    match named.server() {
-        Ok(Some(server)) => on_runtime(async {
+    on_runtime(async {
+        let named = Named::find(id)?;
+        if let Some(server) = named.server()? {
             let sent = others::send_to(&server, &named.id, text);
-            others::in_time(named.process(), sent).await.map_err(|trouble| refused(&trouble))?;
-            Ok(Exit::Ok)
-        }),
-        Ok(None) => {
-            if let Err(refusal) = named.check_reach() {
-                return refusal.fail();
+            match others::in_time(named.process(), sent).await {
+                Ok(()) => return Ok(Exit::Ok),
+                Err(trouble @ Trouble::Refused(_)) => return Err(refused(&trouble)),
+                Err(trouble) if others::still_has(&named.environment.paths, &named.id).await => {
+                    return Err(refused(&trouble));
+                }
+                // Its process has ended: another one opens the session.
+                Err(_) => {}
             }
-            let arguments = [start::AGAIN, "-b", "--session", &named.id, "--", text].map(OsString::from);
-            match start::begin(&arguments, false) {
-                Ok(_) => Exit::Ok,
-                Err(exit) => exit,
-            }
+        } else {
+            named.check_reach()?;
         }
-        Err(refusal) => refusal.fail(),
-    }
+        let arguments = [start::AGAIN, "-b", "--session", &named.id, "--", text].map(OsString::from);
+        Ok(start::begin(&arguments, false).map_or_else(|exit| exit, |_| Exit::Ok))
+    })
 }
 
 /// Runs `tau logs`; returns the program's end.
@@ -292,7 +294,13 @@ fn logs_of(id: &str, follows: bool) -> Exit {
         if printed != Exit::Ok || !is_at_work {
             return Ok(printed);
         }
-        follow(&server, &format!("/api/sessions/{}/events?after={after}", named.id)).await
+        let followed = follow(&server, &format!("/api/sessions/{}/events?after={after}", named.id)).await;
+        match record::of(&named.environment.paths, &named.id) {
+            Some(found) if found.is_interrupted() => {
+                Err(Refusal { exit: end_of(&found), text: interrupted(&named.id) })
+            }
+            _ => followed,
+        }
     })
 }
 

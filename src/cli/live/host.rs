@@ -3,13 +3,17 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::hosting::Hosting;
+use super::others;
+use super::record::{self, FoundRecord};
 use super::registry::Ending;
 use super::{rights, start};
 use crate::args::{self, CliArgs};
+use crate::attach::server::Trouble;
 use crate::compose::environment::{Connections, Environment, OnBadConfig};
 use crate::compose::profile::FrontEndProfile;
 use crate::compose::{Setup, sessions};
@@ -17,14 +21,18 @@ use crate::headless::prompts::{self, CliPrompt};
 use crate::headless::{self, NO_PROMPT, answer, stdin_prompts};
 use crate::process::crash;
 use crate::process::exit::{Exit, Refusal, fail, warn};
+use crate::process::plain;
 use crate::process::signals::Signals;
 use crate::serve::PROFILE;
+use crate::serve::facts::Facts;
 use crate::serve::hub::{Hub, NewSession};
 use crate::serve::live::LiveSession;
 use crate::serve::problem::Problem;
 use crate::tui;
 use tau_agent::session::Session;
+use tau_agent::settings::Paths;
 use tau_protocol::command::{AgentCommand, Queue, QueueCommand, RunCommand};
+use tau_protocol::goal::GoalState;
 
 /// The composition of sessions that are opened for a client: its user is at a screen, with all rights.
 const OPEN_PROFILE: FrontEndProfile =
@@ -44,22 +52,24 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
             Err(error) => return args::print_clap_error(&error),
         };
     let prompts = match stdin_prompts::text(&args.prompts) {
-        Ok(prompts) if prompts.is_empty() => return fail(Exit::Usage, NO_PROMPT),
+        Ok(prompts) if prompts.is_empty() && args.until.is_some() => prompts,
+        Ok(prompts) if prompts.iter().all(is_blank) => return fail(Exit::Usage, NO_PROMPT),
         Ok(prompts) => prompts,
         Err(error) => return fail(Exit::Config, &error),
     };
     let restored = if is_again { restore(&mut args) } else { Ok(()) };
     let started = restored.and_then(|()| Setup::read(args, PROFILE)).and_then(|setup| {
         setup.args.output.as_deref().map_or(Ok(()), answer::check_writable).map_err(Refusal::config)?;
-        let mut session = sessions::open(&setup)?;
-        session.survey();
-        let setup = setup.continuing(&session).with_model()?;
         prompts::check_readable(&setup.args.prompts, &*setup.file_filter(), &setup.cwd)
             .map_err(Refusal::config)?;
-        Ok((setup, session))
+        let Some(mut session) = open_or_send(&setup, &prompts)? else { return Ok(None) };
+        session.survey();
+        let goal = setup.args.goal().or_else(|| interrupted_goal(&setup, &session));
+        Ok(Some((setup.continuing(&session).with_model()?, session, goal)))
     });
-    let (setup, session) = match started {
-        Ok(started) => started,
+    let (setup, session, goal) = match started {
+        Ok(Some(started)) => started,
+        Ok(None) => return Exit::Ok,
         Err(refusal) => return refusal.fail(),
     };
     crash::install_for_server(setup.paths.state.clone());
@@ -67,7 +77,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
         if let Err(refusal) = headless::has_key(&setup, &mut signals).await {
             return refusal.fail();
         }
-        match host(setup, session, prompts, signals).await {
+        match host(setup, session, (goal, prompts), signals).await {
             Ok(exit) => exit,
             Err(refusal) => refusal.fail(),
         }
@@ -81,6 +91,60 @@ fn restore(args: &mut CliArgs) -> Result<(), Refusal> {
         rights::restore(args, &environment.paths, &environment.settings, &id);
     }
     Ok(())
+}
+
+fn is_blank(prompt: &CliPrompt) -> bool {
+    prompt.text.trim().is_empty() && prompt.images.is_empty()
+}
+
+/// The goal that the session pursued when its process was interrupted. The record is the user's own, so its command is
+/// one that the user has set on this machine.
+fn interrupted_goal(setup: &Setup, session: &Session) -> Option<AgentCommand> {
+    let found = record::of(&setup.paths, &session.info().id).filter(FoundRecord::is_interrupted)?;
+    // One with a masked secret is not what the user has set.
+    found.record.goal.filter(|command| !command.contains("[secret ")).map(args::set_goal)
+}
+
+/// The line about a goal that is not pursued.
+fn paused_goal(facts: &Facts) -> Option<String> {
+    let goal = facts.mirror.goal.as_ref().filter(|goal| goal.state == GoalState::Paused)?;
+    let command = plain::line(&goal.command);
+    Some(format!("the goal of this session is paused: {command}; --until with this command continues it"))
+}
+
+/// Time for which a session may be in use by a process that does not serve it yet, or no longer.
+const IN_PASSING: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Opens the session; one that another process has open is sent the prompts there, and `None` returned. Of several
+/// processes that are started for one session, one opens it.
+fn open_or_send(setup: &Setup, prompts: &[CliPrompt]) -> Result<Option<Session>, Refusal> {
+    let end = Instant::now() + IN_PASSING;
+    loop {
+        let found = sessions::live(setup).filter(|_| setup.args.goal().is_none());
+        let server = found.as_ref().and_then(|found| others::server_of(found, &setup.settings.network()));
+        if let (Some(found), Some(server)) = (found.as_ref(), server) {
+            let server = server.map_err(Refusal::config)?;
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.map_err(|error| Refusal::config(format!("cannot start: {error}")))?;
+            let sent = others::send_prompts(&server, &found.record.id, prompts);
+            match runtime.block_on(others::in_time(found.record.pid, sent)) {
+                Ok(()) => {
+                    tell(&found.record.id);
+                    return Ok(None);
+                }
+                Err(trouble @ Trouble::Refused(_)) => return Err(Refusal::config(trouble.text())),
+                Err(trouble) if Instant::now() > end => return Err(Refusal::config(trouble.text())),
+                Err(_) => {}
+            }
+        } else {
+            match sessions::open(setup) {
+                Err(_) if sessions::is_in_use(setup) && Instant::now() < end => {}
+                opened => return opened.map(Some),
+            }
+        }
+        std::thread::sleep(LOOK);
+    }
 }
 
 /// Time for which an opened session waits for its first client.
@@ -109,7 +173,6 @@ pub(crate) fn open(arguments: &[OsString]) -> Exit {
             Ok(hosting) => hosting,
             Err(error) => return fail(Exit::Config, &format!("cannot serve the session: {error}")),
         };
-        hosting.hold_jobs();
         let live = match open_or_begin(hosting.hub(), id).await {
             Ok(live) => live,
             Err(problem) => return fail(Exit::Config, &problem.detail),
@@ -118,7 +181,7 @@ pub(crate) fn open(arguments: &[OsString]) -> Exit {
         tell(&live.id);
         hosting.until_watched(FIRST_CLIENT).await;
         let end = until_end(&mut hosting, &mut signals).await;
-        hosting.end(if end == Exit::Ok { Ending::AtRest } else { Ending::Interrupted }).await;
+        hosting.end(end.into()).await;
         end
     })
 }
@@ -135,15 +198,18 @@ async fn open_or_begin(hub: &Hub, id: Option<String>) -> Result<Arc<LiveSession>
 async fn host(
     setup: Setup,
     session: Session,
-    prompts: Vec<CliPrompt>,
+    (goal, prompts): (Option<AgentCommand>, Vec<CliPrompt>),
     mut signals: Signals,
 ) -> Result<Exit, Refusal> {
-    let (output, goal) = (setup.args.output.clone(), setup.args.goal());
+    let output = setup.args.output.clone();
     setup.notices.iter().for_each(|notice| warn(notice));
     let mut hosting = Hosting::start(setup, true)
         .map_err(|error| Refusal::config(format!("cannot serve the session: {error}")))?;
     let live = hosting.hub().adopt(session).await.map_err(|problem| Refusal::config(problem.detail))?;
     send(&live, goal, prompts).await?;
+    if let Some(notice) = live.read_facts(|facts, _| paused_goal(facts)) {
+        warn(&notice);
+    }
     hosting.refresh();
     tell(&live.id);
     let end = until_end(&mut hosting, &mut signals).await;
@@ -153,7 +219,7 @@ async fn host(
     {
         tracing::warn!(%error, "the answer could not be written");
     }
-    hosting.end(if end == Exit::Ok { Ending::AtRest } else { Ending::Interrupted }).await;
+    hosting.end(end.into()).await;
     Ok(end)
 }
 
@@ -182,6 +248,10 @@ async fn send(
     let ended = |_| Refusal { exit: Exit::Crash, text: "the agent ended while it was starting".to_owned() };
     if let Some(goal) = goal {
         live.send(goal).await.map_err(ended)?;
+        if prompts.is_empty() {
+            live.send(AgentCommand::Run(RunCommand::PursueGoal)).await.map_err(ended)?;
+            return live.caught_up().await.map(drop).map_err(ended);
+        }
     }
     for (at, CliPrompt { text, images }) in prompts.into_iter().enumerate() {
         let command = match at {

@@ -12,8 +12,9 @@ use super::registry::{Ending, Registry};
 use super::socket::LiveSocket;
 use crate::compose::Setup;
 use crate::serve::hub::{HelperChannel, Hub, HubLimits};
-use crate::serve::live::LiveSession;
 use crate::serve::metrics::Metrics;
+use crate::tui::extension_watch::DirectoryWatch;
+use tau_agent::settings::Paths;
 
 /// Maximum number of sessions: a screen that is attached may open others.
 const MAX_SESSIONS: usize = 64;
@@ -28,10 +29,12 @@ pub(crate) struct Hosting {
     registry: Registry,
     changes: watch::Receiver<u64>,
     stop: watch::Sender<bool>,
-    /// Whether background jobs that run hold the process, as their user left them running.
-    holds_jobs: bool,
     serving: JoinHandle<()>,
-    _socket: LiveSocket,
+    metrics: Arc<Metrics>,
+    paths: Paths,
+    socket: LiveSocket,
+    /// Whether the socket was removed.
+    watch: Option<DirectoryWatch>,
 }
 
 impl Hosting {
@@ -49,15 +52,17 @@ impl Hosting {
         helpers: HelperChannel,
         background: bool,
     ) -> io::Result<Self> {
-        let (socket, listener) = LiveSocket::bind(&setup.paths)?;
-        let registry = Registry::new(&setup.paths, setup.settings.network(), &socket, background);
+        let paths = setup.paths.clone();
+        let (socket, listener) = LiveSocket::bind(&paths)?;
+        let watch = socket.watch();
+        let registry = Registry::new(&setup, &socket, background);
         let metrics = Arc::<Metrics>::default();
         let limits = HubLimits { sessions: MAX_SESSIONS, idle: Duration::MAX };
         let hub = Hub::with_changes(setup, limits, Arc::clone(&metrics), count, helpers);
         let (stop, stopped) = watch::channel(false);
         let serving = socket.serve(listener, &hub, &metrics, stopped);
         let changes = hub.changes();
-        Ok(Hosting { hub, registry, changes, stop, holds_jobs: false, serving, _socket: socket })
+        Ok(Hosting { hub, registry, changes, stop, serving, metrics, paths, socket, watch })
     }
 
     /// The sessions.
@@ -70,23 +75,33 @@ impl Hosting {
         self.registry.update(&self.hub.all());
     }
 
-    /// Lets background jobs that run hold the process.
-    pub fn hold_jobs(&mut self) {
-        self.holds_jobs = true;
-    }
-
     /// Sets that no terminal has the sessions open any more.
     pub fn leave_terminal(&mut self) {
-        self.hold_jobs();
         self.registry.set_background();
         self.refresh();
     }
 
     /// Waits until something has changed, and writes it. Safe to drop before it completes.
     pub async fn follow(&mut self) {
-        // The hub, which is the sender, is alive.
-        let _ = self.changes.changed().await;
+        tokio::select! {
+            // The hub, which is the sender, is alive.
+            _ = self.changes.changed() => {}
+            () = DirectoryWatch::changed(&mut self.watch) => self.bind_again(),
+        }
         self.refresh();
+    }
+
+    /// Serves on a new socket if the socket was removed.
+    fn bind_again(&mut self) {
+        match self.socket.bind_again(&self.paths) {
+            Ok(None) => {}
+            Ok(Some(listener)) => {
+                self.watch = self.socket.watch();
+                self.registry.moved_to(&self.socket);
+                self.serving = self.socket.serve(listener, &self.hub, &self.metrics, self.stop.subscribe());
+            }
+            Err(error) => tracing::warn!(%error, "the session cannot be reached from other processes"),
+        }
     }
 
     /// Follows changes until the first client looks, or the time is over.
@@ -100,15 +115,11 @@ impl Hosting {
         let _ = tokio::time::timeout(limit, watched).await;
     }
 
-    /// Follows changes until nothing runs in any session, no question waits, and no client looks.
+    /// Follows changes until nothing runs in any session, no job is left of one, no question waits, and no client looks.
     pub async fn until_at_rest(&mut self) {
         let mut since = None;
         loop {
-            let unused = |live: &LiveSession| match self.holds_jobs {
-                true => live.unused_for(),
-                false => live.unneeded_for(),
-            };
-            let is_used = self.hub.all().iter().any(|live| unused(live).is_none());
+            let is_used = self.hub.all().iter().any(|live| live.unused_for().is_none());
             let now = Instant::now();
             since = if is_used { None } else { since.or(Some(now)) };
             match since.map(|since| since + LINGER) {
@@ -126,8 +137,9 @@ impl Hosting {
     pub async fn end(mut self, ending: Ending) {
         self.stop.send_replace(true);
         self.refresh();
-        self.registry.end(ending);
         self.hub.shut_down(if ending == Ending::AtRest { GRACE } else { Duration::ZERO }).await;
+        // Who finds no process that has them finds them free.
+        self.registry.end(ending);
         // A client that does not read its last bytes must not delay the end.
         let _ = tokio::time::timeout_at(Instant::now() + GRACE, self.serving).await;
     }

@@ -1,7 +1,7 @@
 //! The live sessions of other processes: finding the way to one, and what waits there, answers and messages.
 
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
@@ -9,6 +9,7 @@ use tokio::process::Command;
 
 use super::record::{self, FoundRecord};
 use crate::attach::server::{Server, Trouble};
+use crate::headless::prompts::CliPrompt;
 use tau_agent::provider::http::Network;
 use tau_agent::settings::Paths;
 use tau_protocol::command::AgentCommand;
@@ -93,7 +94,16 @@ impl Others {
     /// sentence.
     pub(crate) async fn send(&self, id: &str, text: &str) -> Result<(), UserError> {
         match self.server(id)? {
-            Some(server) => self.answer_of(id, send_to(&server, id, text)).await,
+            Some(server) => {
+                let process = record::of(&self.paths, id).map(|found| found.record.pid).unwrap_or_default();
+                match in_time(process, send_to(&server, id, text)).await {
+                    Ok(()) => Ok(()),
+                    Err(trouble @ Trouble::Refused(_)) => Err(words(&trouble).into()),
+                    Err(trouble) if still_has(&self.paths, id).await => Err(words(&trouble).into()),
+                    // Its process has ended: another one opens the session.
+                    Err(_) => begin(id, text).await,
+                }
+            }
             None => begin(id, text).await,
         }
     }
@@ -116,6 +126,21 @@ impl Others {
     }
 }
 
+/// Time for which a process that is about to end may still have its session.
+const ENDING: Duration = Duration::from_secs(1);
+
+/// Whether a process has the session open, and does not end right now.
+pub(crate) async fn still_has(paths: &Paths, id: &str) -> bool {
+    let end = Instant::now() + ENDING;
+    while record::of(paths, id).is_some_and(|found| found.is_live) {
+        if Instant::now() > end {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    false
+}
+
 /// The answer of a process, unless it takes too long: it may be stopped, or stuck on a disk.
 pub(crate) async fn in_time<T>(
     process: u32,
@@ -132,8 +157,17 @@ pub(crate) async fn in_time<T>(
 
 /// Sends a message to a session of this process.
 pub(crate) async fn send_to(server: &Server, id: &str, text: &str) -> Result<(), Trouble> {
-    let body = json!({ "prompt": text, "streaming": "steer", "detach": true });
-    server.tell(&format!("/api/sessions/{id}/prompt"), &body).await
+    send_prompts(server, id, &[CliPrompt { text: text.to_owned(), images: Vec::new() }]).await
+}
+
+/// Sends prompts to a session of this process; while it works, it gets the first one before its next turn.
+pub(crate) async fn send_prompts(server: &Server, id: &str, prompts: &[CliPrompt]) -> Result<(), Trouble> {
+    for (at, CliPrompt { text, images }) in prompts.iter().enumerate() {
+        let streaming = if at == 0 { "steer" } else { "followUp" };
+        let body = json!({ "prompt": text, "images": images, "streaming": streaming, "detach": true });
+        server.tell(&format!("/api/sessions/{id}/prompt"), &body).await?;
+    }
+    Ok(())
 }
 
 /// Continues a session in a process of its own, in the background.

@@ -75,9 +75,9 @@ impl Published {
         self.live.sent(command);
     }
 
-    /// Whether the agent works, or background jobs run.
+    /// Whether the agent works, or commands or background jobs run.
     pub fn is_at_work(&self) -> bool {
-        self.live.read_facts(|facts, _| facts.mirror.running || facts.mirror.running_jobs() > 0)
+        self.live.read_facts(|facts, _| facts.is_at_work())
     }
 
     /// The next event that another screen caused without the agent. Safe to drop before it completes.
@@ -177,6 +177,6 @@ async fn continue_alone(hosting: Option<Hosting>, live: &Arc<LiveSession>, agent
         }
     };
     let end = host::until_end(&mut hosting, &mut signals).await;
-    hosting.end(if end == Exit::Ok { Ending::AtRest } else { Ending::Interrupted }).await;
+    hosting.end(end.into()).await;
     end
 }

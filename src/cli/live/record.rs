@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attach::server::Address;
 use tau_agent::settings::Paths;
-use tau_agent::settings::private_files::{LockFile, read_capped};
+use tau_agent::settings::private_files::{LockFile, private_dir, read_capped};
 use tau_app::screen_place::ScreenPlace;
 use tau_protocol::live_session::{LiveRow, LiveState};
 use tau_tools::user_error::UserError;
@@ -65,6 +65,8 @@ pub(crate) struct LiveRecord {
     pub archived: bool,
     /// The id of the session whose helper it is.
     pub parent: Option<String>,
+    /// The command of the goal that is pursued.
+    pub goal: Option<String>,
 }
 
 /// A record, and whether its process still runs.
@@ -174,10 +176,11 @@ impl Registered {
         &self.written
     }
 
-    /// Ends the registration, but keeps the file, without the way to the process.
-    pub fn keep(mut self) {
+    /// Ends the registration, but keeps the file, without the way to the process, with this end.
+    pub fn keep(mut self, exit: Option<u8>) {
         self.is_kept = true;
-        let record = LiveRecord { address: String::new(), token: String::new(), ..self.written.clone() };
+        let record =
+            LiveRecord { address: String::new(), token: String::new(), exit, ..self.written.clone() };
         if let Err(error) = self.update(record) {
             tracing::warn!(%error, "the record of a session could not be written");
         }
@@ -207,8 +210,13 @@ fn screen_file(paths: &Paths, id: &str) -> PathBuf {
     folder(paths).join(format!("{id}.screen"))
 }
 
-/// Keeps the draft and the scroll position of a screen that is left. Fails with errors of the file system.
+/// Keeps the draft and the scroll position of a screen that is left, if there is anything to keep. Fails with errors of
+/// the file system.
 pub(crate) fn keep_screen(paths: &Paths, id: &str, place: &ScreenPlace) -> io::Result<()> {
+    if *place == ScreenPlace::default() || !tau_agent::session::is_session_id(id) {
+        return Ok(());
+    }
+    private_dir(&folder(paths))?;
     let mut new = tempfile::Builder::new().prefix(".tau-").tempfile_in(folder(paths))?;
     new.write_all(&serde_json::to_vec(place)?)?;
     new.persist(screen_file(paths, id)).map(drop).map_err(|failed| failed.error)
@@ -342,7 +350,7 @@ mod tests {
         open.update(LiveRecord { exit: Some(0), background: true, ..record("a", LiveState::Done) }).unwrap();
         // A session that was killed at rest leaves nothing.
         write(&folder(&paths).join("e.json"), &record("e", LiveState::Idle)).unwrap();
-        open.keep();
+        open.keep(Some(0));
         let ended = of(&paths, "a").unwrap();
         assert_eq!((ended.state(), ended.is_live, ended.record.exit), (LiveState::Done, false, Some(0)));
         assert_eq!(all(&paths).len(), 2);

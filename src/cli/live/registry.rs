@@ -4,14 +4,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::others::Others;
-use super::record::{LiveRecord, Registered};
+use super::record::{self, LiveRecord, Registered};
 use super::rights;
 use super::socket::LiveSocket;
+use crate::compose::Setup;
+use crate::process::exit::Exit;
 use crate::serve::live::LiveSession;
-use tau_agent::provider::http::Network;
 use tau_agent::session::list;
 use tau_agent::settings::Paths;
 use tau_protocol::approval::PermissionMode;
+use tau_protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
 use tau_protocol::live_session::LiveState;
 use tau_protocol::title;
 
@@ -20,8 +22,14 @@ use tau_protocol::title;
 pub(crate) enum Ending {
     /// The results of background runs are kept.
     AtRest,
-    /// Sessions at work count as interrupted.
-    Interrupted,
+    /// Sessions at work count as interrupted, by this end of the process.
+    Interrupted(Exit),
+}
+
+impl From<Exit> for Ending {
+    fn from(exit: Exit) -> Self {
+        if exit == Exit::Ok { Ending::AtRest } else { Ending::Interrupted(exit) }
+    }
 }
 
 /// The records of this process.
@@ -40,7 +48,8 @@ pub(crate) struct Registry {
 
 impl Registry {
     /// A registry of sessions that are served on this socket.
-    pub fn new(paths: &Paths, network: Network, socket: &LiveSocket, background: bool) -> Self {
+    pub fn new(setup: &Setup, socket: &LiveSocket, background: bool) -> Self {
+        let (paths, network) = (&setup.paths, setup.settings.network());
         let (address, token) = (socket.address(), socket.token().to_owned());
         let others = Arc::new(Others::new(paths.clone(), network));
         Registry {
@@ -52,6 +61,11 @@ impl Registry {
             others,
             modes: HashMap::new(),
         }
+    }
+
+    /// Sets the new address of the process.
+    pub fn moved_to(&mut self, socket: &LiveSocket) {
+        self.address = socket.address();
     }
 
     /// Sets that no terminal has the sessions open any more.
@@ -74,8 +88,11 @@ impl Registry {
             }
             let written = match self.open.get_mut(&live.id) {
                 Some(open) => open.update(record),
-                None => Registered::new(&self.paths, record)
-                    .map(|registered| drop(self.open.insert(live.id.clone(), registered))),
+                None => {
+                    self.tell_if_interrupted(live);
+                    let new = Registered::new(&self.paths, record);
+                    new.map(|registered| drop(self.open.insert(live.id.clone(), registered)))
+                }
             };
             if let Err(error) = written {
                 tracing::warn!(%error, "the record of a live session could not be written");
@@ -93,6 +110,14 @@ impl Registry {
         let parent = live.helper.as_ref().map(|helper| helper.parent.as_str());
         if let Err(error) = rights::keep_mode(&self.paths, &session, parent, mode) {
             tracing::warn!(%error, "the permission mode of a session could not be kept");
+    /// Says on the session's screen that its process was interrupted at work when it was last open.
+    fn tell_if_interrupted(&self, live: &LiveSession) {
+        if !self.background && record::of(&self.paths, &live.id).is_some_and(|found| found.is_interrupted()) {
+            live.tell_screens(&AgentEvent::Task(TaskEvent::Notice {
+                level: NoticeLevel::Info,
+                text: "this session was interrupted at work".to_owned(),
+                hint: Some("send a message to go on, such as continue".to_owned()),
+            }));
         }
     }
 
@@ -110,12 +135,11 @@ impl Registry {
     pub fn end(self, ending: Ending) {
         for registered in self.open.into_values() {
             let record = registered.record();
-            let is_kept = match ending {
-                Ending::AtRest => record.is_result(),
-                Ending::Interrupted => record.state.is_at_work(),
-            };
-            if is_kept {
-                registered.keep();
+            let (exit, state) = (record.exit, record.state);
+            match ending {
+                Ending::AtRest if record.is_result() => registered.keep(exit),
+                Ending::Interrupted(exit) if state.is_at_work() => registered.keep(Some(exit.code())),
+                Ending::AtRest | Ending::Interrupted(_) => {}
             }
         }
     }
@@ -150,6 +174,7 @@ impl Registry {
             told: false,
             archived: false,
             parent: live.helper.as_ref().map(|helper| helper.parent.clone()),
+            goal: facts.mirror.goal.as_ref().filter(|goal| goal.is_active()).map(|goal| goal.command.clone()),
         })
     }
 }

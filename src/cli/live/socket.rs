@@ -3,11 +3,15 @@
 //! It is in a folder that only the user can enter, and nothing listens on the network. Clients send the token
 //! from the session's record.
 
-use std::io;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use tokio::net::UnixListener;
 use tokio::sync::watch;
 
@@ -19,6 +23,8 @@ use crate::serve::guard::Guard;
 use crate::serve::hub::Hub;
 use crate::serve::metrics::Metrics;
 use crate::serve::routes;
+use crate::tui::extension_watch::DirectoryWatch;
+use tau_agent::extensions::watched::Interest;
 use tau_agent::settings::Paths;
 
 /// Maximum body of a request, in bytes.
@@ -41,18 +47,57 @@ impl Drop for LiveSocket {
     }
 }
 
+/// Binds a socket of this process.
+fn listen(paths: &Paths) -> io::Result<(PathBuf, UnixListener)> {
+    let folder = socket_folder::private(paths)?;
+    remove_dead(&folder);
+    let path = folder.join(format!("{}.sock", std::process::id()));
+    // Left by an earlier process with this number: this one binds no other.
+    let _ = std::fs::remove_file(&path);
+    let listener = UnixListener::bind(&path)?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+    Ok((path, listener))
+}
+
+/// Removes the sockets of processes that were killed.
+fn remove_dead(folder: &Path) {
+    for path in std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let number = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".sock")?.parse().ok());
+        let Some(pid) = number.and_then(Pid::from_raw) else { continue };
+        let is_gone = test_kill_process(pid) == Err(Errno::SRCH);
+        // A process of another container has another number here.
+        if is_gone
+            && UnixStream::connect(&path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+        {
+            let _ = std::fs::remove_file(&path);
+        }
+    }
+}
+
 impl LiveSocket {
     /// Binds a new socket of this process. Fails when there is no folder for it that only the user can enter,
     /// or the system refuses.
     pub fn bind(paths: &Paths) -> io::Result<(Self, UnixListener)> {
-        let folder = socket_folder::private(paths)?;
         let token = crate::serve::random().map_err(|refusal| io::Error::other(refusal.text))?;
-        let path = folder.join(format!("{}.sock", std::process::id()));
-        // Left by an earlier process with this number: this one binds no other.
-        let _ = std::fs::remove_file(&path);
-        let listener = UnixListener::bind(&path)?;
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+        let (path, listener) = listen(paths)?;
         Ok((LiveSocket { path, token }, listener))
+    }
+
+    /// Binds again if the socket was removed, as the folder of a login is with its last end. Fails like [`Self::bind`].
+    pub fn bind_again(&mut self, paths: &Paths) -> io::Result<Option<UnixListener>> {
+        if self.path.exists() {
+            return Ok(None);
+        }
+        let (path, listener) = listen(paths)?;
+        self.path = path;
+        Ok(Some(listener))
+    }
+
+    /// Watches whether it is removed; `None` where the system does not tell.
+    pub fn watch(&self) -> Option<DirectoryWatch> {
+        let (folder, name) = (self.path.parent()?, self.path.file_name()?);
+        let names = Interest::Names { names: BTreeSet::from([name.to_owned()]), contents: false };
+        DirectoryWatch::new(&BTreeMap::from([(folder.to_owned(), names)]))
     }
 
     /// Its address for clients.

@@ -11,7 +11,7 @@ use crate::process::plain;
 use crate::protocol;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::{
-    AgentEvent, NoticeLevel, RunEvent, SessionEvent, SessionInfo, TaskEvent, TurnEvent,
+    AgentEvent, NoticeLevel, RunEvent, SessionEvent, SessionInfo, ShellEvent, TaskEvent, TurnEvent,
 };
 use tau_protocol::live_session::LiveState;
 use tau_protocol::message::{AssistantMessage, Message, StopReason, Usage};
@@ -33,6 +33,8 @@ pub(crate) struct Facts {
     /// Tool calls that have ended since the session was opened.
     pub tool_calls: u64,
     pub run: RunFacts,
+    /// The number of commands of the user that run.
+    commands: usize,
     /// The text of the first message of the user since the session was opened.
     pub first_prompt: Option<String>,
     /// The events from which a client that has read the messages must start, to get incomplete ones, too: an
@@ -128,6 +130,8 @@ impl Facts {
                 self.open.remove(tool_call_id);
                 self.tool_calls = self.tool_calls.saturating_add(1);
             }
+            AgentEvent::Shell(ShellEvent::BashStart { .. }) => self.commands += 1,
+            AgentEvent::Shell(ShellEvent::BashEnd { .. }) => self.commands = self.commands.saturating_sub(1),
             AgentEvent::Task(TaskEvent::SideAnswerEnded { usage, .. })
             | AgentEvent::Session(SessionEvent::UsageAdded { usage }) => self.usage.add(usage),
             AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, .. }) => {
@@ -142,9 +146,19 @@ impl Facts {
         self.mirror.model.as_ref().map(|model| model.reference())
     }
 
+    /// Whether anything runs in it: the agent, a command of the user, a background job.
+    pub fn is_at_work(&self) -> bool {
+        self.mirror.running || self.runs_commands() || self.mirror.running_jobs() > 0
+    }
+
+    /// Whether a command of the user runs.
+    pub fn runs_commands(&self) -> bool {
+        self.commands > 0
+    }
+
     /// The state; `ended` is whether a run that is over is a result.
     pub fn state(&self, ended: bool) -> LiveState {
-        match self.mirror.running {
+        match self.mirror.running || self.runs_commands() {
             _ if self.waiting() > 0 => LiveState::Waiting,
             true => LiveState::Running,
             false if !self.run.is_over() || !ended => LiveState::Idle,

@@ -30,7 +30,6 @@ use tau_protocol::event::{
     QuestionEvent, RunEvent, SessionEvent, SettingsEvent, ShellEvent, TaskEvent, TurnEvent,
 };
 use tau_protocol::query::{QueryAnswer, TypedQuery, ask};
-use tau_tools::jobs::JobRow;
 use tau_tools::user_error::UserError;
 
 /// The first ticket of clients' queries: those of a screen in this process are lower.
@@ -419,19 +418,8 @@ impl LiveSession {
 
     /// Time since its last use; `None` while it has clients, works, or has background jobs.
     pub fn unused_for(&self) -> Option<Duration> {
-        self.unused(|job| job.is_running())
-    }
-
-    /// Like [`Self::unused_for`], but only jobs that are to be kept count.
-    pub fn unneeded_for(&self) -> Option<Duration> {
-        self.unused(|job| job.is_running() && job.kept)
-    }
-
-    fn unused(&self, holds: impl Fn(&JobRow) -> bool) -> Option<Duration> {
         let board = self.board.lock();
-        let mirror = &board.facts.mirror;
-        let is_used = mirror.running
-            || mirror.jobs.iter().any(holds)
+        let is_used = board.facts.is_at_work()
             || self.clients.load(Ordering::Relaxed) > 0
             || self.services.hosted.is_at_work();
         (!is_used).then(|| board.used.elapsed())
@@ -486,7 +474,7 @@ fn is_listed(event: &AgentEvent) -> bool {
         AgentEvent::Turn(event) => matches!(event, TurnEvent::MessageEnd { .. }),
         AgentEvent::Questions(_) | AgentEvent::Session(_) => true,
         AgentEvent::Settings(event) => matches!(event, SettingsEvent::ModelChanged { .. }),
-        AgentEvent::Shell(event) => matches!(event, ShellEvent::JobsChanged { .. }),
+        AgentEvent::Shell(event) => !matches!(event, ShellEvent::BashExecutionUpdate { .. }),
         AgentEvent::Queue(_) | AgentEvent::Task(_) => false,
     }
 }

@@ -94,6 +94,8 @@ impl Opening {
             AgentEvent::Session(SessionEvent::SessionUsage { usage, priced }) => {
                 self.before = usage.map(|usage| (usage, *priced));
             }
+            AgentEvent::Session(SessionEvent::UsageAdded { usage })
+            | AgentEvent::Task(TaskEvent::SideAnswerEnded { usage, .. }) => self.since.add(usage),
             AgentEvent::Run(event) => self.run(event),
             AgentEvent::Turn(of_turn) => self.turn(of_turn, event),
             AgentEvent::Shell(event) => self.shell(event),

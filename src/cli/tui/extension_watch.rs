@@ -17,9 +17,9 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep, sleep_until};
 
 #[cfg(target_os = "linux")]
-pub(super) use inotify::DirectoryWatch;
+pub(crate) use inotify::DirectoryWatch;
 #[cfg(not(target_os = "linux"))]
-pub(super) use unsupported::DirectoryWatch;
+pub(crate) use unsupported::DirectoryWatch;
 
 use crate::compose::project_settings::ProjectSettings;
 use crate::compose::{Setup, mcp_servers};

@@ -12,7 +12,7 @@ pub mod decode;
 mod early;
 pub mod editor;
 pub mod event;
-mod extension_watch;
+pub(crate) mod extension_watch;
 mod first_start;
 mod frame_encoder;
 pub mod input;

@@ -114,7 +114,7 @@ pub(crate) fn run_restored(setup: Setup, restored: Option<ScreenPlace>) -> Exit 
             Ok(setup) => setup,
             Err(refusal) => return refusal.fail(),
         };
-        return match Server::of_session(address, &found.record.token, &setup.settings.network()) {
+        return match Server::of_session(&found, address, &setup.paths, &setup.settings.network()) {
             Ok(server) => run_attached(&setup, server, found.record.id, restored),
             Err(failure) => fail(Exit::Config, &failure.to_string()),
         };
@@ -416,7 +416,13 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
 
 /// The notice about sessions of this directory that were interrupted at work.
 fn interrupted(setup: &Setup) -> Option<String> {
-    let records = record::interrupted(&setup.paths, &setup.cwd);
+    // The board has them all.
+    if setup.args.board {
+        return None;
+    }
+    let opened = sessions::wanted_id(setup);
+    let mut records = record::interrupted(&setup.paths, &setup.cwd);
+    records.retain(|record| opened.as_ref() != Some(&record.id));
     let title = |record: &LiveRecord| plain::line(&record.title);
     match records.as_slice() {
         [] => None,

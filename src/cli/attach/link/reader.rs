@@ -41,11 +41,15 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Opens the stream and starts reading.
-    pub(super) fn start(server: Arc<Server>, session: String, joining: StreamRequest) -> Self {
+    /// Opens the stream and starts reading; `opens` is whether to open a session that no process has open.
+    pub(super) fn start(server: Arc<Server>, session: String, joining: StreamRequest, opens: bool) -> Self {
         let (sender, heard) = mpsc::channel(WAITING);
         let task = tokio::spawn(async move {
-            let end = match server.stream(&session, &joining).await {
+            let stream = async {
+                server.find_process(&session, opens).await?;
+                server.stream(&session, &joining).await
+            };
+            let end = match stream.await {
                 Ok(stream) => read(stream, &sender).await,
                 Err(trouble) => Some(Heard::Lost(trouble)),
             };

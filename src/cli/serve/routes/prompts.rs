@@ -17,7 +17,7 @@ use super::super::stream::EventStream;
 use super::super::types::{
     Accepted, Disposition, EventFrame, ImageBlock, PromptAnywhere, PromptSession, QueueMessage,
 };
-use tau_protocol::command::{AgentCommand, Queue, QueueCommand, RunCommand, TaskCommand};
+use tau_protocol::command::{AgentCommand, Queue, QueueCommand, RunCommand, ShellCommand, TaskCommand};
 use tau_protocol::message::Block;
 use tau_protocol::query::Query;
 
@@ -107,6 +107,9 @@ pub(super) async fn follow_up(
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn abort(AlreadyOpen(live): AlreadyOpen) -> Result<StatusCode, Problem> {
     live.send(AgentCommand::Run(RunCommand::Abort)).await?;
+    if live.read_facts(|facts, _| facts.runs_commands()) {
+        live.send(AgentCommand::Shell(ShellCommand::AbortBash)).await?;
+    }
     live.idle().await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -32,10 +32,11 @@ impl Shell {
         if let Some(published) = self.published.take() {
             let ending = match exit {
                 Exit::Ok | Exit::Aborted => Ending::AtRest,
-                _ => Ending::Interrupted,
+                exit => Ending::Interrupted(exit),
             };
             published.end(ending).await;
         }
+        let unkept = self.keep_attached_screen();
         let connection = self.connection.as_ref().map(|connection| connection.borrow().clone());
         let connection = connection.unwrap_or_default();
         let attached =
@@ -64,7 +65,7 @@ impl Shell {
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, ended).await;
         self.screen.print_rest();
         match attached {
-            Some(line) => lines.push(line),
+            Some(line) => lines.extend([Some(line), unkept].into_iter().flatten()),
             None => {
                 lines.extend(stopped.lines());
                 lines.extend(of_attempts);
@@ -84,14 +85,11 @@ impl Shell {
         self.requests.close();
         self.send_waiting();
         let id = published.id().to_owned();
-        let place = self.screen.model().map(screen_place).unwrap_or_default();
-        let kept = record::keep_screen(&self.requests.services().setup.lock().paths, &id, &place);
+        let unkept = self.keep_screen(&id);
         self.screen.print_rest();
         let mut lines = vec![format!("the session continues: tau attach {id}")];
         lines.extend(of_attempts);
-        if let Err(error) = kept {
-            lines.push(format!("your draft could not be kept: {error}"));
-        }
+        lines.extend(unkept);
         let _ = self.await_answer().await;
         drop(self.screen.tty.farewell(&lines));
         published.leave(self.agent)
@@ -99,6 +97,19 @@ impl Shell {
 }
 
 impl Shell {
+    /// Keeps the draft and the scroll position for the next screen on this session; returns a line if that fails.
+    fn keep_screen(&self, id: &str) -> Option<String> {
+        let place = self.screen.model().map(screen_place).unwrap_or_default();
+        let kept = record::keep_screen(&self.requests.services().setup.lock().paths, id, &place);
+        kept.err().map(|error| format!("your draft could not be kept: {error}"))
+    }
+
+    /// Like [`Self::keep_screen`], for an attached screen.
+    fn keep_attached_screen(&self) -> Option<String> {
+        let (_, session) = self.requests.server()?;
+        self.keep_screen(&session)
+    }
+
     /// Ends the attempts that the screen has begun, and counts what they have cost; returns a line about them.
     async fn stop_attempts(&mut self) -> Option<String> {
         let count = self.screen.model()?.attempts.filter(|running| !running.is_far)?.count;

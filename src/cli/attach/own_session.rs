@@ -1,0 +1,78 @@
+//! The process that has a session of this machine open, for as long as a screen is attached: when it has ended,
+//! another one may have the session, or is started.
+
+use std::path::PathBuf;
+
+use parking_lot::Mutex;
+
+use super::server::{Address, Trouble};
+use crate::live::record::{self, FoundRecord};
+use crate::live::start;
+use tau_agent::provider::http::Network;
+use tau_agent::provider::http::tau_server::TauServer;
+use tau_agent::provider::{Failure, Headers};
+use tau_agent::settings::Paths;
+use tau_tools::user_error::UserError;
+
+/// The way to the process of a session.
+#[derive(Debug)]
+pub(super) struct OwnSession {
+    paths: Paths,
+    network: Network,
+    /// The folder in which it is opened again.
+    directory: PathBuf,
+    headers: fn(&str) -> Headers,
+    http: Mutex<TauServer>,
+}
+
+/// The report that no process has the session open.
+pub(crate) const ENDED: &str = "the process of the session has ended";
+
+impl OwnSession {
+    /// The way to the process of this record. Fails when its address is unusable.
+    pub(super) fn new(
+        found: &FoundRecord,
+        paths: &Paths,
+        network: &Network,
+        headers: fn(&str) -> Headers,
+    ) -> Result<Self, Failure> {
+        let (paths, network) = (paths.clone(), network.clone());
+        let http = Mutex::new(connected(found, &network, headers)?);
+        Ok(OwnSession { paths, network, directory: found.record.directory.clone(), headers, http })
+    }
+
+    /// The client for its requests.
+    pub(super) fn http(&self) -> TauServer {
+        self.http.lock().clone()
+    }
+
+    /// Finds the process that has this session open now; if it is to `open` it, starts one where there is none.
+    pub(super) async fn find(&self, session: &str, open: bool) -> Result<(), Trouble> {
+        let is_live = || record::of(&self.paths, session).filter(|found| found.is_live);
+        let mut found = is_live();
+        if found.is_none() && open {
+            let (directory, id) = (self.directory.clone(), session.to_owned());
+            let opened = tokio::task::spawn_blocking(move || start::open(&directory, Some(&id))).await;
+            let opened = opened.unwrap_or_else(|error| Err(UserError::new(error.to_string())));
+            opened.map_err(|error| Trouble::Refused(error.to_string()))?;
+            found = is_live();
+        }
+        let found = found.ok_or_else(|| Trouble::Ended(ENDED.to_owned()))?;
+        let http = connected(&found, &self.network, self.headers);
+        *self.http.lock() = http.map_err(|failure| Trouble::Refused(failure.to_string()))?;
+        Ok(())
+    }
+}
+
+fn connected(
+    found: &FoundRecord,
+    network: &Network,
+    headers: fn(&str) -> Headers,
+) -> Result<TauServer, Failure> {
+    let (url, socket) = match found.address() {
+        Some(Address::Socket(path)) => ("http://localhost".to_owned(), Some(path)),
+        Some(Address::Url(url)) => (url, None),
+        None => (String::new(), None),
+    };
+    TauServer::at(&url, socket, &headers(&found.record.token), network)
+}

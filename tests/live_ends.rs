@@ -1,0 +1,256 @@
+//! The ends of live sessions: nothing that was acknowledged is lost, and whoever comes later finds the way on.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::harness::answering;
+use crate::live::{Home, only_id, other_terminal, wait_for_state};
+use crate::screen::{Screen, TIMEOUT};
+
+/// The process that has a session open.
+fn process_of(home: &Path, id: &str) -> Pid {
+    let record = fs::read(home.join(format!("tau/logs/live/{id}.json"))).unwrap();
+    let record: Value = serde_json::from_slice(&record).unwrap();
+    Pid::from_raw(i32::try_from(record["pid"].as_i64().unwrap()).unwrap()).unwrap()
+}
+
+fn wait_for_file(path: &Path) {
+    let end = Instant::now() + TIMEOUT;
+    while !path.exists() {
+        assert!(Instant::now() < end, "{} is not made", path.display());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The messages of the user in a session.
+fn prompts(home: &Home, id: &str) -> Vec<String> {
+    let (_, document, err) = home.run(&["export", id, "-", "--format", "jsonl"]);
+    let entries = document.lines().map(|line| serde_json::from_str::<Value>(line).expect(&err));
+    let text = |entry: Value| {
+        let message = &entry["message"];
+        let content = message["content"].as_str().or_else(|| message["content"][0]["text"].as_str());
+        (message["role"] == "user").then(|| content.unwrap().to_owned())
+    };
+    entries.filter_map(text).collect()
+}
+
+#[test]
+fn an_acknowledged_message_survives_every_end() {
+    let (slow, fast) = (answering(Duration::from_secs(60), "never"), answering(Duration::ZERO, "an answer"));
+    for (end, code) in [("stop", 130), ("TERM", 143), ("KILL", 101)] {
+        let home = Home::new();
+        let id = home.background(&slow, "take your time");
+        let (sent, _, err) = home.run(&["send", &id, "one more thing"]);
+        assert_eq!(sent, Some(0), "{err}");
+        match end {
+            "stop" => assert_eq!(home.run(&["stop", &id]).0, Some(0)),
+            "TERM" => kill_process(process_of(home.0.path(), &id), Signal::TERM).unwrap(),
+            _ => kill_process(process_of(home.0.path(), &id), Signal::KILL).unwrap(),
+        }
+        assert_eq!(home.run(&["wait", &id]).0, Some(code), "{end}");
+        let screen = other_terminal(home.0.path(), &format!("$TAU_BIN --session {id}"));
+        screen.wait_for("take your time");
+        screen.wait_for("one more thing");
+        screen.type_keys("\x04");
+        screen.wait_for("exit=");
+        let again = ["-b", "--session", &id, "--base-url", &fast, "--model", "m", "go on"];
+        let (begun, _, err) = home.run(&again);
+        assert_eq!(begun, Some(0), "{end}: {err}");
+        assert_eq!(home.run(&["wait", &id]).0, Some(0), "{end}");
+        assert_eq!(prompts(&home, &id), ["take your time", "one more thing", "go on"], "{end}");
+    }
+}
+
+#[test]
+fn messages_sent_at_once_to_a_session_at_rest_all_arrive() {
+    let home = Home::new();
+    let (code, id, err) = home.run(&["-b", "--model", "demo", "hello there"]);
+    assert_eq!(code, Some(0), "{err}");
+    let id = id.trim();
+    assert_eq!(home.run(&["wait", id]).0, Some(0));
+    let sent: Vec<String> = (0..6).map(|number| format!("message {number}")).collect();
+    std::thread::scope(|scope| {
+        for text in &sent {
+            let home = &home;
+            scope.spawn(move || {
+                let (code, _, err) = home.run(&["send", id, text]);
+                assert_eq!(code, Some(0), "{text}: {err}");
+            });
+        }
+    });
+    // Without another session of the same name.
+    let (code, out, err) = home.run(&["-b", "--session", id, "the last one"]);
+    assert_eq!((code, out.trim()), (Some(0), id), "{err}");
+    assert_eq!(home.run(&["wait", id]).0, Some(0));
+    let mut found = prompts(&home, id);
+    assert_eq!(found.remove(0), "hello there");
+    assert_eq!(found.pop().as_deref(), Some("the last one"));
+    found.sort();
+    assert_eq!(found, sent);
+}
+
+/// It says so, and opens the session again for what is sent.
+#[test]
+fn a_screen_outlives_the_one_that_it_watched() {
+    let mut first = Screen::prepared("export TAU_DEMO_SPEED=max", "--model demo", 80, 24);
+    let home = first.home().to_owned();
+    let id = only_id(&home);
+    first.type_keys("hello there\r");
+    wait_for_state(&home, &id, "idle");
+    let second = other_terminal(&home, &format!("TAU_DEMO_SPEED=max $TAU_BIN attach {id}"));
+    second.wait_for("hello there");
+    first.type_keys("\x04");
+    assert!(first.wait_exit().success());
+    second.wait_for("send something to open it again");
+    second.type_keys("hello again\r");
+    second.wait_for("▌ hello again");
+    second.wait_until("nothing but the prompts", |cells| !cells.contents().contains("trying again"));
+    second.type_keys("\x04");
+    second.wait_for("exit=0");
+}
+
+#[test]
+fn every_screen_that_is_left_keeps_its_draft() {
+    let home = Home::new();
+    let id = home.background(&answering(Duration::from_secs(60), "never"), "take your time");
+    for (typed, kept) in [("half a thought", ""), (" and the rest", "half a thought")] {
+        let screen = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
+        screen.wait_for("take your time");
+        screen.wait_for(kept);
+        screen.type_keys(typed);
+        screen.wait_for(typed.trim());
+        screen.type_keys("\x18b");
+        screen.wait_for(&format!("tau attach {id}"));
+        screen.wait_for("exit=0");
+    }
+    let last = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
+    last.wait_for("half a thought and the rest");
+    assert_eq!(home.run(&["stop", &id]).0, Some(0));
+}
+
+/// The system removes the folder of sockets with the last end of a login.
+#[test]
+fn a_session_whose_socket_is_removed_is_reached_again() {
+    let home = Home::new();
+    let id = home.background(&answering(Duration::from_secs(60), "never"), "take your time");
+    let pid = process_of(home.0.path(), &id).as_raw_nonzero();
+    let socket = home.at(&format!("tau/logs/live/{pid}.sock"));
+    fs::remove_file(&socket).unwrap();
+    wait_for_file(&socket);
+    assert_eq!(home.run(&["stop", &id]).0, Some(0));
+    assert_eq!(home.run(&["wait", &id]).0, Some(130));
+}
+
+#[test]
+fn the_socket_of_a_killed_process_is_removed_by_the_next_one() {
+    let home = Home::new();
+    let slow = answering(Duration::from_secs(60), "never");
+    let id = home.background(&slow, "take your time");
+    let pid = process_of(home.0.path(), &id);
+    let socket = home.at(&format!("tau/logs/live/{}.sock", pid.as_raw_nonzero()));
+    kill_process(pid, Signal::KILL).unwrap();
+    assert_eq!(home.run(&["wait", &id]).0, Some(101));
+    assert!(socket.exists());
+    let next = home.background(&slow, "another");
+    assert!(!socket.exists());
+    assert_eq!(home.run(&["stop", &next]).0, Some(0));
+}
+
+#[test]
+fn whoever_follows_a_session_that_is_killed_learns_how_to_continue() {
+    let home = Home::new();
+    let id = home.background(&answering(Duration::from_secs(60), "never"), "take your time");
+    let pid = process_of(home.0.path(), &id);
+    let (code, _, err) = std::thread::scope(|scope| {
+        let following = scope.spawn(|| home.run(&["logs", "-f", &id]));
+        std::thread::sleep(Duration::from_millis(500));
+        kill_process(pid, Signal::KILL).unwrap();
+        following.join().unwrap()
+    });
+    assert_eq!(code, Some(101), "{err}");
+    assert!(err.contains(&format!("to continue: tau send {id} continue")), "{err}");
+}
+
+#[test]
+fn a_goal_is_pursued_after_an_interruption_and_without_a_prompt() {
+    let home = Home::new();
+    let (slow, fast) = (answering(Duration::from_secs(60), "never"), answering(Duration::ZERO, "an answer"));
+    let goal = "test -f made || { touch made; false; }";
+    let (code, id, err) =
+        home.run(&["-b", "--until", goal, "--base-url", &slow, "--model", "m", "take your time"]);
+    assert_eq!(code, Some(0), "{err}");
+    let id = id.trim();
+    kill_process(process_of(home.0.path(), id), Signal::KILL).unwrap();
+    assert_eq!(home.run(&["wait", id]).0, Some(101));
+    let (code, _, err) = home.run(&["-b", "--session", id, "--base-url", &fast, "--model", "m", "continue"]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert_eq!(home.run(&["wait", id]).0, Some(0));
+    assert!(home.at("work/made").exists(), "the goal was dropped");
+    let goal = "test -f more || { touch more; false; }";
+    let (code, id, err) = home.run(&["-b", "--until", goal, "--base-url", &fast, "--model", "m"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(home.run(&["wait", id.trim()]).0, Some(0));
+    assert!(home.at("work/more").exists());
+    for blank in ["", "  "] {
+        assert_eq!(home.run(&["-b", "--base-url", &fast, "--model", "m", blank]).0, Some(2));
+    }
+}
+
+#[test]
+fn a_goal_that_the_user_has_stopped_is_named_as_paused() {
+    let home = Home::new();
+    let slow = answering(Duration::from_secs(60), "never");
+    let (_, id, err) = home.run(&["-b", "--until", "test -f it", "--base-url", &slow, "--model", "m", "go"]);
+    let id = id.trim();
+    assert_eq!(home.run(&["stop", id]).0, Some(0), "{err}");
+    assert_eq!(home.run(&["wait", id]).0, Some(130));
+    let fast = answering(Duration::ZERO, "an answer");
+    let (code, _, err) = home.run(&["-b", "--session", id, "--base-url", &fast, "--model", "m", "go on"]);
+    assert_eq!(code, Some(0));
+    assert!(err.contains("the goal of this session is paused: test -f it"), "{err}");
+}
+
+#[test]
+fn a_command_of_the_user_goes_on_when_the_screen_is_left() {
+    let script = "\"$TAU_BIN\" --model demo; echo \"exit=$?\"; cat";
+    let screen = Screen::program(Path::new("/bin/bash"), &["-c", script], 80, 24);
+    screen.wait_until("composer", |cells| crate::screen::composer(cells).is_some());
+    let home = screen.home().to_owned();
+    let id = only_id(&home);
+    screen.type_keys("!until [ -f go ]; do sleep 0.05; done; touch made\r");
+    wait_for_state(&home, &id, "running");
+    screen.type_keys("\x18b");
+    screen.wait_for(&format!("the session continues: tau attach {id}"));
+    screen.wait_for("exit=0");
+    fs::write(home.join("work/go"), "").unwrap();
+    wait_for_file(&home.join("work/made"));
+}
+
+#[test]
+fn a_session_is_opened_again_with_the_rights_and_limits_that_it_had() {
+    let home = Home::new();
+    let flags = ["-b", "--permission-mode", "plan", "--max-turns", "3", "--api-key", "hidden"];
+    let (code, id, err) = home.run(&[&flags[..], &["--model", "demo", "hello there"]].concat());
+    assert_eq!(code, Some(0), "{err}");
+    let id = id.trim();
+    for _ in 0..2 {
+        assert_eq!(home.run(&["wait", id]).0, Some(0));
+        let record = fs::read_to_string(home.at(&format!("tau/logs/live/{id}.json"))).unwrap();
+        assert!(!record.contains("hidden"), "{record}");
+        let record: Value = serde_json::from_str(&record).unwrap();
+        assert_eq!(record["mode"], "plan");
+        assert!(record["arguments"].as_array().unwrap().contains(&"--max-turns=3".into()), "{record}");
+        let (code, _, err) = home.run(&["send", id, "hello again"]);
+        assert_eq!(code, Some(0), "{err}");
+    }
+    assert_eq!(home.run(&["wait", id]).0, Some(0));
+    let screen = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
+    screen.wait_for("hello again");
+    screen.wait_for("plan");
+    screen.type_keys("\x04");
+    screen.wait_for("exit=0");
+}
