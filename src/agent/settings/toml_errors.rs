@@ -147,12 +147,14 @@ mod tests {
         for row in TABLE {
             for value in values {
                 let text = format!("{} = {value}", row.key);
-                let wrong = crate::settings::parse_toml::<crate::settings::Settings>(&text).err();
-                let Some(problem) = wrong else { continue };
-                let words =
-                    problem.text.split(|c: char| !c.is_alphanumeric() && c != '_').collect::<Vec<_>>();
-                if of_the_reader.iter().any(|word| words.contains(word)) {
-                    odd.push(format!("{text}: {}", problem.text));
+                let strictly = parse_toml::<Settings>(&text).err().map(|problem| problem.text);
+                let leniently = values_of::<Settings>(Path::new("c"), &text).1;
+                let leniently = leniently.into_iter().map(|(_, error)| error.to_string());
+                for said in strictly.into_iter().chain(leniently) {
+                    let mut words = said.split(|c: char| !c.is_alphanumeric() && c != '_');
+                    if words.any(|word| of_the_reader.contains(&word)) {
+                        odd.push(format!("{text}: {said}"));
+                    }
                 }
             }
         }

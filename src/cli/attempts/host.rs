@@ -79,13 +79,24 @@ impl HostOrder {
         let known = CliArgs::read(command_words::as_flags(all.collect()))
             .unwrap_or_else(|_| CliArgs::without_arguments());
         let AttemptOrder { count, check, task: _, models, thinking, mode, spent: _, session: _ } = self.order;
+        let plain = CliArgs::without_arguments();
         let mut args = CliArgs {
+            settings: known.settings,
+            proxy: known.proxy,
+            proxy_token: known.proxy_token,
+            system_prompt: known.system_prompt,
+            no_tools: known.no_tools,
+            no_context_files: known.no_context_files,
+            trust: known.trust,
+            max_turns: known.max_turns,
+            max_tokens: known.max_tokens,
+            timeout: known.timeout,
             json: true,
             attempts: Some(count),
             until: Some(check),
             max_cost: self.most,
             cwd: Some(self.directory),
-            ..known.flags()
+            ..plain
         };
         args.settings.0.permission_mode = Some(mode);
         if !models.is_empty() {

@@ -3,14 +3,12 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::hosting::Hosting;
 use super::others;
 use super::record::{self, FoundRecord};
-use super::registry::Ending;
 use super::{rights, start};
 use crate::args::{self, CliArgs};
 use crate::attach::server::Trouble;
@@ -30,7 +28,6 @@ use crate::serve::live::LiveSession;
 use crate::serve::problem::Problem;
 use crate::tui;
 use tau_agent::session::Session;
-use tau_agent::settings::Paths;
 use tau_protocol::command::{AgentCommand, Queue, QueueCommand, RunCommand};
 use tau_protocol::goal::GoalState;
 

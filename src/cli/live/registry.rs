@@ -110,6 +110,9 @@ impl Registry {
         let parent = live.helper.as_ref().map(|helper| helper.parent.as_str());
         if let Err(error) = rights::keep_mode(&self.paths, &session, parent, mode) {
             tracing::warn!(%error, "the permission mode of a session could not be kept");
+        }
+    }
+
     /// Says on the session's screen that its process was interrupted at work when it was last open.
     fn tell_if_interrupted(&self, live: &LiveSession) {
         if !self.background && record::of(&self.paths, &live.id).is_some_and(|found| found.is_interrupted()) {
