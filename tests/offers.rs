@@ -252,6 +252,9 @@ fn nothing_is_lost_or_overtaken_while_it_is_asked() {
     screen.at += 1_000;
     let drawn = text(&screen.draw());
     assert!(drawn.contains("Let the model fetch web pages?") && drawn.contains("3 files"), "{drawn}");
+    // The first Enter was to send them.
+    screen.keys("<enter>");
+    assert_eq!(screen.take_effects(), []);
     screen.keys("<enter>");
     let asked = screen.take_effects().into_iter().find_map(|effect| match effect {
         Effect::Ask(ticket, ShellRequest::Decide { settings, kept }) => Some((ticket, settings, kept)),

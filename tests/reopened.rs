@@ -10,7 +10,7 @@ use tau::tools::sandbox::support::Support;
 use crate::live::{command, other_terminal, texts, wait_for_state};
 use crate::support::program::{calls, says, stalls};
 use crate::support::server::Server;
-use crate::time_limit::RunInTime;
+use crate::time_limit::{EndInTime, RunInTime};
 
 /// A provider that runs what a prompt `run COMMAND` says.
 async fn obedient() -> Server {
@@ -173,7 +173,7 @@ async fn a_process_that_cannot_be_reached_is_named() {
         assert!(err.contains(&named), "{args:?}: {err}");
     }
     printing.kill().unwrap();
-    printing.wait().unwrap();
+    printing.wait_in_time("its end");
 }
 
 #[tokio::test(flavor = "multi_thread")]

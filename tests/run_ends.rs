@@ -143,5 +143,5 @@ fn a_run_that_was_joined_ends_with_all_that_it_took() {
     screen.agent(TurnEvent::MessageStart { message: Arc::clone(&message) });
     screen.agent(TurnEvent::MessageEnd { message });
     screen.settle();
-    has(&mut screen, &["Done.\n\n  9s · ↑3.4k ↓440 · $0.524\n"]);
+    has(&mut screen, &["Done.\n\n  9.0s · ↑3.4k ↓440 · $0.524\n"]);
 }

@@ -121,7 +121,7 @@ async fn an_address_that_cannot_work_is_a_configuration_error() {
         ("127.0.0.1:8080/v1", "does not begin with http:// or https://"),
         ("api.example.com/v1", "does not begin with http:// or https://"),
         ("what is this", "does not begin with http:// or https://"),
-        ("", "does not begin with http:// or https://"),
+        ("", "the provider has no address"),
         ("ftp://127.0.0.1/v1", "ftp:// is not supported"),
         ("file:///etc/passwd", "file:// is not supported"),
         ("unix:/run/x.sock", "does not begin with http:// or https://"),
@@ -134,7 +134,8 @@ async fn an_address_that_cannot_work_is_a_configuration_error() {
         let failure = failure(&found);
         assert_eq!(failure.kind, FailureKind::Config, "{base_url}: {failure}");
         assert!(failure.message.contains(why) && !failure.retryable(), "{base_url}: {failure}");
-        assert!(failure.to_string().contains("http://localhost:8080/v1"), "how to write it: {failure}");
+        let how = if base_url.is_empty() { "base_url" } else { "http://localhost:8080/v1" };
+        assert!(failure.to_string().contains(how), "how to write it: {failure}");
         assert!(!failure.message.contains("hunter2"), "{failure}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     approval, attempts, board, changes, context, copy, extensions, goal, job_list, key_list, login, models,
-    overlay_paste, plan, rule_list, session, sessions, settings, side_question, submit, themes, thinking,
+    offers, overlay_paste, plan, rule_list, session, sessions, settings, side_question, themes, thinking,
     tree, trust, undo, worktrees,
 };
 use crate::effect::Effect;
@@ -11,6 +11,7 @@ use crate::overlays::help::HelpView;
 use crate::overlays::overlay::Overlay;
 use crate::request::ShellRequest;
 use crate::slash::{CommandRow, Slash};
+use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::{Queue, RunCommand, SessionChange, SessionCommand};
 
 /// Runs a command of the list. Where it opens a list, words that it has no use for filter that.
@@ -84,7 +85,8 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Permissions => rule_list::open(model, effects),
         Slash::Plan if arguments.is_empty() => plan::open(model),
         Slash::Plan => {
-            submit::plan(model, arguments.to_owned(), Vec::new(), Queue::Steer, effects);
+            approval::set_mode(model, PermissionMode::Plan, effects);
+            offers::prompt(model, arguments.to_owned(), Vec::new(), Queue::Steer, effects);
         }
         Slash::SideQuestion => side_question::ask(model, arguments, effects),
         Slash::Goal => goal::run(model, arguments, effects),

@@ -88,13 +88,7 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
 }
 
 /// Plans a task in plan mode.
-pub(super) fn plan(
-    model: &mut Model,
-    task: String,
-    images: Vec<Block>,
-    queue: Queue,
-    effects: &mut Vec<Effect>,
-) {
+fn plan(model: &mut Model, task: String, images: Vec<Block>, queue: Queue, effects: &mut Vec<Effect>) {
     approval::set_mode(model, PermissionMode::Plan, effects);
     send_prompt(model, task, images, queue, effects);
 }

@@ -14,7 +14,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::server::{Server, Trouble};
+use super::reach::Trouble;
+use super::server::Server;
 use super::wire::{Closed, Commands, Happened, Left, StreamRequest};
 use reader::{Heard, Reader};
 use tau_agent::engine::task::AgentHandle;

@@ -6,6 +6,7 @@
 
 pub(crate) mod link;
 mod own_session;
+pub(crate) mod reach;
 pub(crate) mod requests;
 pub(crate) mod running;
 pub(crate) mod server;

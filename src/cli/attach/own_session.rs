@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use parking_lot::Mutex;
 
-use super::server::{Address, Trouble};
+use super::reach::{Address, Trouble};
 use crate::live::record::{self, FoundRecord};
 use crate::live::start;
 use tau_agent::provider::http::Network;

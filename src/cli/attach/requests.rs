@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::link::CurrentSession;
-use super::server::{Server, Trouble};
+use super::reach::Trouble;
+use super::server::Server;
 use crate::services::Services;
 use crate::services::call::Call;
 use tau_agent::settings::private_files::write_private;

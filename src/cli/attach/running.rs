@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::server::Address;
+use super::reach::Address;
 use tau_agent::settings::Paths;
 use tau_agent::settings::private_files::{LockFile, read_capped, write_private};
 

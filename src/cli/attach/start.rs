@@ -4,8 +4,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use super::reach::{Address, Trouble, split_link};
 use super::running::{RunningServer, running};
-use super::server::{Address, Server, Trouble, split_link};
+use super::server::Server;
 use super::ssh::{self, Wish};
 use super::wire::Wanted;
 use crate::args::CliArgs;

@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Attempt, Attempts, run};
+use super::{Attempt, Attempts, Changed, KEPT};
+use crate::worktrees::git::{self, Git};
+use crate::worktrees::snapshot;
 use tau_agent::session::list;
 use tau_agent::session::unreported::cost_of_file;
 use tau_agent::settings::{Paths, Settings};
@@ -28,7 +30,7 @@ pub(super) fn recover(paths: &Paths, attempts: &mut Attempts) {
             attempt.cost = cost_of_file(&file).or(attempt.cost);
             attempt.seconds = seconds_until(&file, started).unwrap_or(attempt.seconds);
         }
-        if let Err(error) = run::keep(attempt, &id, &base) {
+        if let Err(error) = keep(attempt, &id, &base) {
             tracing::warn!(%error, "the files of an attempt could not be kept");
         }
     }
@@ -63,4 +65,30 @@ pub(super) fn stop_processes(attempts: &Attempts) -> Result<usize, UserError> {
         false => Err(UserError::new("not every process of the attempts has ended")
             .remedy("`tau jobs` lists what is left")),
     }
+}
+
+/// Keeps the files of an attempt as a commit.
+pub(super) fn keep(attempt: &mut Attempt, id: &str, base: &str) -> Result<(), UserError> {
+    git::check_safe(&attempt.path)?;
+    snapshot::refuse_repositories(&attempt.path)?;
+    let git = Git::within(&attempt.path);
+    let files = snapshot::commit_files(git, Some(base), &format!("Attempt {}", attempt.number))?;
+    git.text(&["update-ref", &format!("{KEPT}/{id}/{}", attempt.number), &files])?;
+    attempt.changed = changed(git, base, &files)?;
+    attempt.files = Some(files);
+    Ok(())
+}
+
+/// The size of the difference between two commits.
+pub(super) fn changed(git: Git<'_>, base: &str, files: &str) -> Result<Changed, UserError> {
+    let lines =
+        git.text(&["diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--numstat", base, files])?;
+    let mut changed = Changed::default();
+    for line in lines.lines() {
+        let mut numbers = line.split('\t').map(|number| number.parse::<u64>().unwrap_or(0));
+        changed.files += 1;
+        changed.added += numbers.next().unwrap_or(0);
+        changed.removed += numbers.next().unwrap_or(0);
+    }
+    Ok(changed)
 }

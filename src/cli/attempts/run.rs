@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::meter::{Budget, Known, Progress, metered};
 use super::shown::Shown;
-use super::{Attempt, Attempts, KEPT, copies, words};
+use super::{Attempts, copies, recover, words};
 use crate::args::CliArgs;
 use crate::args::front_end::{FrontEnd, StandardStreams};
 use crate::compose::{ComposedAgent, Setup, sessions};
@@ -24,14 +24,11 @@ use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::signals::{Caught, Signals};
 use crate::process::{crash, plain};
 use crate::worktrees;
-use crate::worktrees::git::Git;
-use crate::worktrees::snapshot;
 use tau_agent::engine::task;
 use tau_agent::settings::private_files::LockFile;
 use tau_protocol::attempt::MOST_ATTEMPTS;
 use tau_protocol::command::AgentCommand;
 use tau_tools::counted::counted;
-use tau_tools::user_error::UserError;
 
 /// Maximum number of characters of the task in the record.
 const MAX_TASK: usize = 400;
@@ -284,23 +281,12 @@ async fn ended(attempts: &mut Attempts, index: usize, exit: Exit, took: Duration
     attempt.cost = known.spending.known_dollars();
     let (number, mut with_files) = (attempt.number, attempt.clone());
     let kept =
-        tokio::task::spawn_blocking(move || keep(&mut with_files, &id, &base).map(|()| with_files)).await;
+        tokio::task::spawn_blocking(move || recover::keep(&mut with_files, &id, &base).map(|()| with_files))
+            .await;
     match kept.map_err(|error| error.to_string()).and_then(|kept| kept.map_err(String::from)) {
         Ok(with_files) => *attempt = with_files,
         Err(why) => warn(&format!("attempt {number}: its files could not be kept: {why}")),
     }
-}
-
-/// Keeps the files of an attempt as a commit.
-pub(super) fn keep(attempt: &mut Attempt, id: &str, base: &str) -> Result<(), UserError> {
-    crate::worktrees::git::check_safe(&attempt.path)?;
-    snapshot::refuse_repositories(&attempt.path)?;
-    let git = Git::within(&attempt.path);
-    let files = snapshot::commit_files(git, Some(base), &format!("Attempt {}", attempt.number))?;
-    git.text(&["update-ref", &format!("{KEPT}/{id}/{}", attempt.number), &files])?;
-    attempt.changed = super::take::changed(git, base, &files)?;
-    attempt.files = Some(files);
-    Ok(())
 }
 
 fn report(attempts: &Attempts, exit: Exit, is_json: bool) -> Exit {

@@ -5,31 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::hunks::{self, Choice};
-use super::{Attempts, Changed, KEPT, recover, uncounted};
-use crate::worktrees::{
-    self,
-    git::{self, Git},
-};
+use super::{Attempts, KEPT, recover, uncounted};
+use crate::worktrees::{self, git};
 use tau_agent::session::Session;
 use tau_agent::settings::{Paths, Settings};
 use tau_agent::undo::{CallStart, SessionUndo, UndoOptions, prompts};
 use tau_protocol::message::{Message, UserContent, UserMessage};
 use tau_tools::access::Access;
 use tau_tools::user_error::UserError;
-
-/// The size of the difference between two commits.
-pub(super) fn changed(git: Git<'_>, base: &str, files: &str) -> Result<Changed, UserError> {
-    let lines =
-        git.text(&["diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--numstat", base, files])?;
-    let mut changed = Changed::default();
-    for line in lines.lines() {
-        let mut numbers = line.split('\t').map(|number| number.parse::<u64>().unwrap_or(0));
-        changed.files += 1;
-        changed.added += numbers.next().unwrap_or(0);
-        changed.removed += numbers.next().unwrap_or(0);
-    }
-    Ok(changed)
-}
 
 /// Applies attempts, or parts of them, to the directory. `/undo` in the session whose id is returned takes it back.
 pub(crate) fn take(

@@ -11,12 +11,17 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::tasks::BatchTask;
-use crate::process::exit::Refusal;
+use crate::process::exit::{Exit, Refusal};
+use crate::process::plain;
 use tau_agent::settings::private_files::{LockFile, read_capped};
-use tau_tools::regular_files::open_regular;
+use tau_tools::regular_files::{open_regular, read_text};
 
 /// Maximum size of a result, in bytes.
 const MAX_SIZE: u64 = 4 << 20;
+/// Bytes that are kept of a check's output and of an answer.
+pub(super) const KEPT: usize = 4 * 1024;
+/// Maximum size of what tau writes to standard error, in bytes.
+const MAX_ERRORS: u64 = 4 << 20;
 /// The beginning of the names of results that are being written.
 const NEW: &str = ".new-";
 /// Maximum number of times that a result is written again because its file was removed.
@@ -197,6 +202,27 @@ impl BatchFolder {
         }
         Ok(())
     }
+}
+
+/// Whether a run with this end says something about the task. A failure of the provider, the configuration or
+/// the machine does not, nor does a run that was stopped.
+pub(super) fn is_result(code: u8) -> bool {
+    let ends = [Exit::Ok, Exit::Refused, Exit::Limit, Exit::Stuck, Exit::Invalid, Exit::GivenUp];
+    ends.iter().any(|exit| exit.code() == code)
+}
+
+/// The last line of what tau wrote to standard error.
+pub(super) fn last_line(file: &Path) -> Option<String> {
+    let text = read_text(file, MAX_ERRORS).ok()?;
+    let line = text.lines().rev().find_map(|line| line.strip_prefix("tau: "))?;
+    Some(plain::line(line))
+}
+
+/// The end of a text.
+pub(super) fn kept(text: &str) -> String {
+    let from = text.len().saturating_sub(KEPT);
+    let from = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    text.get(from..).unwrap_or(text).to_owned()
 }
 
 #[cfg(test)]

@@ -11,21 +11,15 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
-use super::results::{BatchFolder, CheckResult, TaskResult};
+use super::results::{BatchFolder, CheckResult, KEPT, TaskResult, is_result, last_line};
 use super::spent::Run;
 use super::tasks::{BatchTask, TaskList};
-use crate::process::exit::Exit;
 use crate::process::plain;
 use tau_agent::settings::private_files::LockFile;
-use tau_tools::regular_files::read_text;
 use tau_tools::user_error::UserError;
 
 /// Maximum time of a command that decides.
 const CHECK: Duration = Duration::from_secs(3600);
-/// Bytes that are kept of its output and of an answer.
-const KEPT: usize = 4 * 1024;
-/// Maximum size of what tau writes to standard error, in bytes.
-const MAX_ERRORS: u64 = 4 << 20;
 /// Time that a stopped tau has to save its session, and one whose batch was killed to notice that.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
@@ -127,13 +121,6 @@ async fn attempt(
         machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         ended: jiff::Timestamp::now().to_string(),
     })))
-}
-
-/// Whether a run with this end says something about the task. A failure of the provider, the configuration or
-/// the machine does not, nor does a run that was stopped.
-pub(super) fn is_result(code: u8) -> bool {
-    let ends = [Exit::Ok, Exit::Refused, Exit::Limit, Exit::Stuck, Exit::Invalid, Exit::GivenUp];
-    ends.iter().any(|exit| exit.code() == code)
 }
 
 /// The flags of a task, for tau.
@@ -322,18 +309,4 @@ async fn git(arguments: &[&str]) -> Result<String, UserError> {
     let said = String::from_utf8_lossy(&output.stderr);
     let line = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("git failed");
     Err(plain::line(line).into())
-}
-
-/// The last line of what tau wrote to standard error.
-pub(super) fn last_line(file: &Path) -> Option<String> {
-    let text = read_text(file, MAX_ERRORS).ok()?;
-    let line = text.lines().rev().find_map(|line| line.strip_prefix("tau: "))?;
-    Some(plain::line(line))
-}
-
-/// The end of a text.
-pub(super) fn kept(text: &str) -> String {
-    let from = text.len().saturating_sub(KEPT);
-    let from = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-    text.get(from..).unwrap_or(text).to_owned()
 }

@@ -7,8 +7,7 @@ use std::io::{self, BufRead as _, BufReader};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::results::{BatchFolder, TaskResult};
-use super::runner::{is_result, kept, last_line};
+use super::results::{BatchFolder, TaskResult, is_result, kept, last_line};
 use crate::live::commands::answer_in;
 use tau_agent::settings::private_files::{read_capped, write_private};
 use tau_protocol::message::{Message, Usage};

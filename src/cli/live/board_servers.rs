@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::attach::server::{Server, Trouble};
+use crate::attach::reach::Trouble;
+use crate::attach::server::Server;
 use crate::attach::ssh::tunnel::Tunnel;
 use crate::attach::wire::{BOARD, BoardAnswer, BoardAsk, Hello};
 use tau_agent::provider::http::Network;

@@ -11,7 +11,7 @@ use super::others;
 use super::record::{self, FoundRecord};
 use super::{rights, start};
 use crate::args::{self, CliArgs};
-use crate::attach::server::Trouble;
+use crate::attach::reach::Trouble;
 use crate::compose::environment::{Connections, Environment, OnBadConfig};
 use crate::compose::profile::FrontEndProfile;
 use crate::compose::{Setup, sessions};
@@ -110,13 +110,13 @@ fn paused_goal(facts: &Facts) -> Option<String> {
 }
 
 /// Time for which a session may be in use by a process that does not serve it yet, or no longer.
-const IN_PASSING: Duration = Duration::from_secs(5);
+const CHANGING_HANDS: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Opens the session; one that another process has open is sent the prompts there, and `None` returned. Of several
 /// processes that are started for one session, one opens it.
 fn open_or_send(setup: &Setup, prompts: &[CliPrompt]) -> Result<Option<Session>, Refusal> {
-    let end = Instant::now() + IN_PASSING;
+    let end = Instant::now() + CHANGING_HANDS;
     loop {
         let found = sessions::live(setup).filter(|_| setup.args.goal().is_none());
         let server = found.as_ref().and_then(|found| others::server_of(found, &setup.settings.network()));

@@ -8,7 +8,8 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 use super::record::{self, FoundRecord};
-use crate::attach::server::{Server, Trouble};
+use crate::attach::reach::Trouble;
+use crate::attach::server::Server;
 use crate::headless::prompts::CliPrompt;
 use tau_agent::provider::http::Network;
 use tau_agent::settings::Paths;

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use crate::attach::server::Address;
+use crate::attach::reach::Address;
 use tau_agent::settings::Paths;
 use tau_agent::settings::private_files::{LockFile, private_dir, read_capped};
 use tau_app::screen_place::ScreenPlace;

@@ -119,7 +119,7 @@ impl Registry {
             live.tell_screens(&AgentEvent::Task(TaskEvent::Notice {
                 level: NoticeLevel::Info,
                 text: "this session was interrupted at work".to_owned(),
-                hint: Some("send a message to go on, such as continue".to_owned()),
+                hint: Some("send a message to continue".to_owned()),
             }));
         }
     }

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::metrics::OpenStream;
 use super::problem::Problem;
-use crate::attach::server::Address;
+use crate::attach::reach::Address;
 use crate::attach::wire::{Commands, HEADER};
 use crate::live::record::{self, FoundRecord};
 use tau_agent::provider::Headers;

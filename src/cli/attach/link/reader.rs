@@ -7,7 +7,8 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::attach::server::{Server, Trouble};
+use crate::attach::reach::Trouble;
+use crate::attach::server::Server;
 use crate::attach::wire::{Closed, Greeting, Happened, StreamRequest, frame};
 use tau_agent::provider::http::tau_server::ServerStream;
 use tau_agent::provider::sse::{SseFrame, SseParser};
