@@ -227,7 +227,13 @@ fn a_command_of_the_user_continues_when_the_screen_is_left() {
     let home = screen.home().to_owned();
     let id = only_id(&home);
     screen.type_keys("!until [ -f go ]; do sleep 0.05; done; touch made\r");
-    wait_for_state(&home, &id, "running");
+    // It has no file yet.
+    let record = home.join(format!("tau/logs/live/{id}.json"));
+    let end = Instant::now() + TIMEOUT;
+    while !fs::read_to_string(&record).unwrap().contains("\"state\":\"running\"") {
+        assert!(Instant::now() < end, "{}", fs::read_to_string(&record).unwrap());
+        std::thread::sleep(Duration::from_millis(20));
+    }
     screen.type_keys("\x18b");
     screen.wait_for(&format!("the session continues: tau attach {id}"));
     screen.wait_for("exit=0");

@@ -191,7 +191,7 @@ pub(super) fn waiting(
         answering.ticket = None;
         return match answer {
             Ok(waiting) if !waiting.is_empty() => {
-                fill_questions(&mut answering.model, &waiting, &answering.title)
+                fill_questions(&mut answering.model, &waiting, &answering.title);
             }
             Ok(_) => leave(model, Some(Ok("answered")), effects),
             Err(error) => leave(model, Some(Err(&error)), effects),

@@ -296,6 +296,10 @@ fn logs_of(id: &str, follows: bool) -> Exit {
             return Ok(printed);
         }
         let followed = follow(&server, &format!("/api/sessions/{}/events?after={after}", named.id)).await;
+        if followed.is_err() {
+            // One that was killed may not have ended yet.
+            others::still_has(&named.environment.paths, &named.id).await;
+        }
         match record::of(&named.environment.paths, &named.id) {
             Some(found) if found.is_interrupted() => {
                 Err(Refusal { exit: end_of(&found), text: interrupted(&named.id) })

@@ -64,7 +64,11 @@ fn remove_dead(folder: &Path) {
     for path in std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
         let number = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".sock")?.parse().ok());
         let Some(pid) = number.and_then(Pid::from_raw) else { continue };
-        let is_gone = test_kill_process(pid) == Err(Errno::SRCH);
+        // One that nobody waits for has ended, too.
+        let is_dead =
+            |stat: String| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
+        let stat = std::fs::read_to_string(format!("/proc/{number}/stat", number = pid.as_raw_nonzero()));
+        let is_gone = test_kill_process(pid) == Err(Errno::SRCH) || stat.is_ok_and(is_dead);
         // A process of another container has another number here.
         if is_gone
             && UnixStream::connect(&path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)

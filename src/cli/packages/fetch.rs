@@ -294,7 +294,7 @@ fn npmrc() -> String {
 fn registry_of(name: &str, set: Option<String>, npmrc: &str) -> String {
     let of_key = |wanted: &str| {
         let settings = npmrc.lines().filter_map(|line| line.split_once('='));
-        let found = settings.filter(|(key, _)| key.trim() == wanted).last();
+        let found = settings.rev().find(|(key, _)| key.trim() == wanted);
         found.map(|(_, value)| value.trim().trim_matches(['"', '\'']).to_owned())
     };
     let of_scope = || {

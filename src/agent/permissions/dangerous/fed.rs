@@ -19,7 +19,7 @@ pub(super) fn lost(part: &Part, command: &str, analysis: &Analysis, targets: &Ta
     let name = programs::name(&part.words)?;
     let arguments = part.words.get(1..).unwrap_or_default();
     let removes = |word: &Word| word.literal().is_some_and(|text| has(REMOVING, programs::base(&text)));
-    if !has(REMOVING, &name) && !(name == "parallel" && arguments.iter().any(removes)) {
+    if !(has(REMOVING, &name) || name == "parallel" && arguments.iter().any(removes)) {
         return None;
     }
     let is_recursive = name != "rm" || has_option(arguments, "rR", "recursive");

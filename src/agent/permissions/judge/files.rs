@@ -253,7 +253,7 @@ impl Judge<'_> {
                     }
                 }
                 NamedPath::Partly(text) if self.is_far_text(text) => {
-                    self.perhaps_kept(text, is_used, findings)
+                    self.perhaps_kept(text, is_used, findings);
                 }
                 NamedPath::Partly(_) => {}
             }

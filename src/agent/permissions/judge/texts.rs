@@ -96,9 +96,9 @@ fn wide_words(command: &str, sees_hidden: bool) -> Vec<PathText> {
             '*' | '?' | '[' => {
                 let mark = if c == '?' { Mark::One } else { Mark::Name };
                 if sees_hidden {
-                    word.push(mark)
+                    word.push(mark);
                 } else {
-                    word.push_of_pattern(mark)
+                    word.push_of_pattern(mark);
                 }
                 is_pattern = true;
             }
