@@ -26,7 +26,7 @@ pub(super) struct Match {
     pub(super) passage: String,
 }
 
-/// The class from which marks stand above or below a letter, as accents do; those before are parts of other scripts.
+/// The first combining class of marks above or below a letter, such as accents. Lower classes belong to other scripts.
 const ACCENT: u8 = 200;
 
 /// A character for comparison: in lower case and without accents, so a mark on its own gives nothing.
@@ -47,8 +47,8 @@ pub(super) fn folded(text: &str) -> String {
     if text.is_ascii() { text.to_ascii_lowercase() } else { text.chars().flat_map(folded_char).collect() }
 }
 
-/// The words of a query, for comparison: those in double quotes are one, and punctuation around others is none of
-/// theirs.
+/// The words of a query, in their form for comparison. A phrase in double quotes is one word; punctuation around other
+/// words is dropped.
 pub(super) fn words_in(query: &str) -> Vec<String> {
     let mut words = Vec::new();
     let is_quoted = query.matches('"').count() > 1;

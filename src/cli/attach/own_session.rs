@@ -46,7 +46,7 @@ impl OwnSession {
         self.http.lock().clone()
     }
 
-    /// Finds the process that has this session open now; if it is to `open` it, starts one where there is none.
+    /// Finds the process that has this session open now; with `open`, starts one if no process does.
     pub(super) async fn find(&self, session: &str, open: bool) -> Result<(), Trouble> {
         let is_live = || record::of(&self.paths, session).filter(|found| found.is_live);
         let mut found = is_live();

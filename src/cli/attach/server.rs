@@ -58,8 +58,8 @@ impl Server {
         Ok(Server { own: Some(Arc::new(own)), ..Self::new(address, &found.record.token, network)? })
     }
 
-    /// Makes sure that requests about a session reach the process that has it open; with `open`, one is started where
-    /// there is none.
+    /// Makes sure that requests about a session reach the process that has it open; with `open`, starts one if no
+    /// process does.
     pub(crate) async fn find_process(&self, session: &str, open: bool) -> Result<(), Trouble> {
         match &self.own {
             Some(own) => own.find(session, open).await,

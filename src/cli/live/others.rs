@@ -55,7 +55,7 @@ impl Others {
         self.server(id)?.ok_or_else(|| "no process has this session open any more".to_owned().into())
     }
 
-    /// The answer of the process of a session, in words if there is none.
+    /// The answer of the process of a session. The error is a sentence.
     async fn answer_of<T>(
         &self,
         id: &str,

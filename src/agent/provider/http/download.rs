@@ -32,7 +32,7 @@ impl Http {
                     return whole(body, limit).await;
                 }
                 301 | 302 | 303 | 307 | 308 => next = target(&next, response.headers())?,
-                // The advice about models and providers is none for a file.
+                // The usual hints are about models and providers, which a file has nothing to do with.
                 status @ (404 | 410) => {
                     let text = format!("HTTP {status}: there is no such file");
                     return Err(Failure::new(FailureKind::Protocol, text));
