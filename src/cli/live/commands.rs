@@ -242,15 +242,9 @@ fn send_text(id: &str, text: &str) -> Exit {
     on_runtime(async {
         let named = Named::find(id)?;
         if let Some(server) = named.server()? {
-            let sent = others::send_to(&server, &named.id, text);
-            match others::in_time(named.process(), sent).await {
-                Ok(()) => return Ok(Exit::Ok),
-                Err(trouble @ Trouble::Refused(_)) => return Err(refused(&trouble)),
-                Err(trouble) if others::still_has(&named.environment.paths, &named.id).await => {
-                    return Err(refused(&trouble));
-                }
-                // Its process has ended: another one opens the session.
-                Err(_) => {}
+            let sent = others::deliver(&server, &named.environment.paths, &named.id, text).await;
+            if sent.map_err(|trouble| refused(&trouble))? {
+                return Ok(Exit::Ok);
             }
         } else {
             named.check_reach()?;

@@ -94,18 +94,14 @@ impl Others {
     /// Sends a message to a session; one that no process has open continues in the background. The error is a
     /// sentence.
     pub(crate) async fn send(&self, id: &str, text: &str) -> Result<(), UserError> {
-        match self.server(id)? {
-            Some(server) => {
-                let process = record::of(&self.paths, id).map(|found| found.record.pid).unwrap_or_default();
-                match in_time(process, send_to(&server, id, text)).await {
-                    Ok(()) => Ok(()),
-                    Err(trouble @ Trouble::Refused(_)) => Err(words(&trouble).into()),
-                    Err(trouble) if still_has(&self.paths, id).await => Err(words(&trouble).into()),
-                    // Its process has ended: another one opens the session.
-                    Err(_) => begin(id, text).await,
-                }
-            }
-            None => begin(id, text).await,
+        let is_sent = match self.server(id)? {
+            Some(server) => deliver(&server, &self.paths, id, text).await,
+            None => Ok(false),
+        };
+        match is_sent {
+            Ok(true) => Ok(()),
+            Ok(false) => begin(id, text).await,
+            Err(trouble) => Err(words(&trouble).into()),
         }
     }
 
@@ -142,6 +138,16 @@ pub(crate) async fn still_has(paths: &Paths, id: &str) -> bool {
     false
 }
 
+/// Sends a message to the process that has a session open; false if it has ended, so that another one has to open the
+/// session.
+pub(crate) async fn deliver(server: &Server, paths: &Paths, id: &str, text: &str) -> Result<bool, Trouble> {
+    let process = record::of(paths, id).map(|found| found.record.pid).unwrap_or_default();
+    match in_time(process, send_to(server, id, text)).await {
+        Err(trouble) if matches!(trouble, Trouble::Refused(_)) || still_has(paths, id).await => Err(trouble),
+        sent => Ok(sent.is_ok()),
+    }
+}
+
 /// The answer of a process, unless it takes too long: it may be stopped, or stuck on a disk.
 pub(crate) async fn in_time<T>(
     process: u32,
@@ -157,7 +163,7 @@ pub(crate) async fn in_time<T>(
 }
 
 /// Sends a message to a session of this process.
-pub(crate) async fn send_to(server: &Server, id: &str, text: &str) -> Result<(), Trouble> {
+async fn send_to(server: &Server, id: &str, text: &str) -> Result<(), Trouble> {
     send_prompts(server, id, &[CliPrompt { text: text.to_owned(), images: Vec::new() }]).await
 }
 
