@@ -65,6 +65,34 @@ fn an_acknowledged_message_survives_every_end() {
     }
 }
 
+#[test]
+fn messages_sent_at_once_to_a_session_at_rest_all_arrive() {
+    let home = Home::new();
+    let (code, id, err) = home.run(&["-b", "--model", "demo", "hello there"]);
+    assert_eq!(code, Some(0), "{err}");
+    let id = id.trim();
+    assert_eq!(home.run(&["wait", id]).0, Some(0));
+    let sent: Vec<String> = (0..6).map(|number| format!("message {number}")).collect();
+    std::thread::scope(|scope| {
+        for text in &sent {
+            let home = &home;
+            scope.spawn(move || {
+                let (code, _, err) = home.run(&["send", id, text]);
+                assert_eq!(code, Some(0), "{text}: {err}");
+            });
+        }
+    });
+    // Without another session of the same name.
+    let (code, out, err) = home.run(&["-b", "--session", id, "the last one"]);
+    assert_eq!((code, out.trim()), (Some(0), id), "{err}");
+    assert_eq!(home.run(&["wait", id]).0, Some(0));
+    let mut found = prompts(&home, id);
+    assert_eq!(found.remove(0), "hello there");
+    assert_eq!(found.pop().as_deref(), Some("the last one"));
+    found.sort();
+    assert_eq!(found, sent);
+}
+
 /// It says so, and opens the session again for what is sent.
 #[test]
 fn a_screen_outlives_the_one_that_it_watched() {

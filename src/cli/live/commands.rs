@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::others::{self, Others};
-use super::record::{self, FoundRecord, LiveRecord};
+use super::record::{self, CHANGING_HANDS, FoundRecord, LiveRecord};
 use super::start;
 use crate::args::CliArgs;
 use crate::args::live::{LogsArgs, SendArgs, StopArgs, WaitArgs};
@@ -240,15 +240,22 @@ pub(crate) fn send(args: &SendArgs) -> Exit {
 
 fn send_text(id: &str, text: &str) -> Exit {
     on_runtime(async {
-        let named = Named::find(id)?;
-        if let Some(server) = named.server()? {
-            let sent = others::deliver(&server, &named.environment.paths, &named.id, text).await;
-            if sent.map_err(|trouble| refused(&trouble))? {
-                return Ok(Exit::Ok);
+        let end = Instant::now() + CHANGING_HANDS;
+        let named = loop {
+            let named = Named::find(id)?;
+            if let Some(server) = named.server()? {
+                let sent = others::deliver(&server, &named.environment.paths, &named.id, text).await;
+                if sent.map_err(|trouble| refused(&trouble))? {
+                    return Ok(Exit::Ok);
+                }
             }
-        } else {
-            named.check_reach()?;
-        }
+            match named.check_reach() {
+                Ok(()) => break named,
+                Err(refusal) if Instant::now() > end => return Err(refusal),
+                // It may be about to serve the session.
+                Err(_) => tokio::time::sleep(LOOK).await,
+            }
+        };
         let arguments = [start::AGAIN, "-b", "--session", &named.id, "--", text].map(OsString::from);
         Ok(start::begin(&arguments, false).map_or_else(|exit| exit, |_| Exit::Ok))
     })

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::hosting::Hosting;
 use super::others;
-use super::record::{self, FoundRecord};
+use super::record::{self, CHANGING_HANDS, FoundRecord};
 use super::{rights, start};
 use crate::args::{self, CliArgs};
 use crate::attach::reach::Trouble;
@@ -109,9 +109,7 @@ fn paused_goal(facts: &Facts) -> Option<String> {
     Some(format!("the goal of this session is paused: {command}; --until with this command continues it"))
 }
 
-/// Time for which a session may be in use by a process that does not serve it yet, or no longer.
-const CHANGING_HANDS: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(20);
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Opens the session; one that another process has open is sent the prompts there, and `None` returned. Of several
 /// processes that are started for one session, one opens it.
@@ -203,6 +201,8 @@ async fn host(
     let mut hosting = Hosting::start(setup, true)
         .map_err(|error| Refusal::config(format!("cannot serve the session: {error}")))?;
     let live = hosting.hub().adopt(session).await.map_err(|problem| Refusal::config(problem.detail))?;
+    // Whoever sends something to the session meanwhile finds it.
+    hosting.refresh();
     send(&live, goal, prompts).await?;
     if let Some(notice) = live.read_facts(|facts, _| paused_goal(facts)) {
         warn(&notice);
