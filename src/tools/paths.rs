@@ -62,6 +62,13 @@ pub fn nearest_folder(path: &Path) -> &Path {
 /// The maximum number of links to files that do not exist which are followed, as in the kernel.
 const MAX_LINKS: usize = 40;
 
+/// The real path of a file, as [`Path::canonicalize`] finds it. A file that is missing costs one system call
+/// instead of one for each folder above it: most files that are looked for at the start are.
+pub fn real(path: &Path) -> io::Result<PathBuf> {
+    path.symlink_metadata()?;
+    path.canonicalize()
+}
+
 /// The canonical name of a file, whichever path leads to it: links are followed as far as the path exists, and to
 /// files that do not exist yet, which a write would create. The key of file versions and of the queue of calls.
 pub fn identity(path: &Path) -> PathBuf {

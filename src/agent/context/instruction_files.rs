@@ -13,6 +13,7 @@ use crate::settings::private_files::read_capped;
 use tau_protocol::message::Message;
 use tau_tools::access::FileFilter;
 use tau_tools::encoding;
+use tau_tools::paths;
 
 /// The size limit of an instruction file, in bytes.
 pub const MAX_INSTRUCTION_FILE: u64 = 64 * 1024;
@@ -322,7 +323,7 @@ fn warning(file: &InstructionFile) -> Option<String> {
 /// The text of a file that really is in the folder: a link to another place would send a file to the provider
 /// without the user's intention.
 pub(super) fn read(folder: &Path, path: &Path) -> io::Result<String> {
-    let inside = path.canonicalize()?.starts_with(folder.canonicalize()?);
+    let inside = paths::real(path)?.starts_with(folder.canonicalize()?);
     if !inside {
         return Err(io::Error::other("it is a symbolic link to a file outside its folder"));
     }

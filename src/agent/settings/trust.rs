@@ -19,6 +19,7 @@ use super::toml_file::line_of;
 use super::{MAX_BYTES, Paths, Settings, claude_permissions, read_toml_text, table};
 use crate::permissions::LOCAL;
 use tau_protocol::trust::Trust;
+use tau_tools::paths;
 use tau_tools::regular_files::read_text;
 use tau_tools::user_error::UserError;
 
@@ -100,7 +101,7 @@ impl Project {
         let root = cwd.canonicalize().ok()?;
         let text = |name: &&str| {
             let path = place(&root, name);
-            let inside = path.canonicalize().ok()?.starts_with(&root);
+            let inside = paths::real(&path).ok()?.starts_with(&root);
             let bytes = read_capped(&path, MAX_SIZE).ok().filter(|_| inside)?;
             Some(((*name).to_owned(), String::from_utf8_lossy(&bytes).into_owned()))
         };
@@ -132,7 +133,7 @@ impl Project {
         let depth = cwd.ancestors().position(is_root).unwrap_or_default();
         let folders: Vec<&Path> = cwd.ancestors().take(depth.saturating_add(1)).collect();
         let not_own =
-            |folder: &&&Path| folder.join(FOLDER).canonicalize().ok().is_none_or(|it| Some(it) != own);
+            |folder: &&&Path| paths::real(&folder.join(FOLDER)).ok().is_none_or(|it| Some(it) != own);
         folders
             .iter()
             .rev()
@@ -296,7 +297,7 @@ fn place(root: &Path, name: &str) -> PathBuf {
 fn guard(root: &Path, name: &str) -> io::Result<Option<String>> {
     let path = place(root, name);
     let absent = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
-    match path.canonicalize() {
+    match paths::real(&path) {
         Err(error) if absent.contains(&error.kind()) => Ok(None),
         Err(error) => Err(error),
         Ok(real) if !real.starts_with(root) => Err(io::Error::other("a link that leads out of the project")),
@@ -314,7 +315,7 @@ pub(super) fn shown_name(name: &str) -> String {
 fn extensions(root: &Path) -> Vec<(String, String)> {
     let is_home = is_home(root);
     let found = EXTENSIONS.iter().filter(|_| !is_home).filter_map(|(folder, text)| {
-        let real = root.join(folder).canonicalize().ok()?;
+        let real = paths::real(&root.join(folder)).ok()?;
         (real.starts_with(root) && real.is_dir()).then(|| (format!("{BESIDE}{folder}"), (*text).to_owned()))
     });
     found.collect()
