@@ -205,9 +205,9 @@ const REPLACING: [&str; 16] = [
     "unlink",
 ];
 /// Programs that put many files into a folder.
-const FILLING: [&str; 14] = [
-    "7z", "bsdtar", "cp", "cpio", "docker", "git", "install", "patch", "podman", "rsync", "scp", "stow",
-    "tar", "unzip",
+const FILLING: [&str; 16] = [
+    "7z", "bsdtar", "cp", "cpio", "docker", "git", "install", "patch", "podman", "rar", "rsync", "scp",
+    "stow", "tar", "unzip", "zip",
 ];
 
 /// The program of a part, without its folder.

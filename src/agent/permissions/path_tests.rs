@@ -2,6 +2,7 @@
 
 use super::*;
 
+mod computed;
 mod texts;
 mod tracked;
 mod variants;

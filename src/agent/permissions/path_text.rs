@@ -109,6 +109,11 @@ impl PathText {
         text.chars().all(|c| marks.next() == Some(&Mark::Char(c))) && marks.next().is_none()
     }
 
+    /// Whether it is nothing but such characters.
+    pub(super) fn is_only(&self, chars: &[char]) -> bool {
+        self.0.iter().all(|mark| matches!(mark, Mark::Char(c) if chars.contains(c)))
+    }
+
     /// The text before the first hole.
     pub(super) fn known_start(&self) -> String {
         let end = self.0.iter().position(|mark| !matches!(mark, Mark::Char(_))).unwrap_or(self.0.len());

@@ -56,18 +56,20 @@ pub(super) fn concerns(pattern: &CommandPattern, part: &Part) -> Match {
         found = found.max(held);
     }
     if !part.texts.is_empty() && !programs::takes_data(&part.words, part.more_arguments) {
-        found = found.max(of_input(pattern, &part.texts).min(Match::Perhaps));
+        let is_editor = programs::name(&part.words).is_some_and(|name| programs::is_editor(&name));
+        found = found.max(of_input(pattern, &part.texts, is_editor).min(Match::Perhaps));
     }
     found
 }
 
 /// Matches texts that a program reads, which it may run.
-fn of_input(pattern: &CommandPattern, texts: &[String]) -> Match {
+fn of_input(pattern: &CommandPattern, texts: &[String], is_editor: bool) -> Match {
     let program = std::iter::once(Word::default());
     let words: Vec<Word> = program.chain(texts.iter().map(|text| Word::of_text(text))).collect();
     let wanted = pattern.leading().first().map(|wanted| base(wanted));
     let is_long = |text: &String| text.len() > MAX_TEXT_BYTES && wanted.is_some_and(|it| has_word(text, it));
-    if texts.iter().any(is_long) { Match::Perhaps } else { of_texts(pattern, &words, 0) }
+    let is_held = || is_held(pattern.leading(), &words, is_editor);
+    if texts.iter().any(is_long) || is_held() { Match::Perhaps } else { of_texts(pattern, &words, 0) }
 }
 
 fn of_words(pattern: &CommandPattern, words: &[Word], more: bool, depth: usize) -> Match {
@@ -174,6 +176,7 @@ fn has_word(text: &str, word: &str) -> bool {
 /// variables.
 pub(super) fn texts(words: &[Word]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
+    let program = programs::name(words).and_then(|name| Program::named(&name));
     let mut add = |text: &str| {
         if !text.is_empty() && text.len() <= MAX_TEXT_BYTES && found.len() < MAX_TEXTS {
             found.push(text.to_owned());
@@ -192,6 +195,9 @@ pub(super) fn texts(words: &[Word]) -> Vec<String> {
         }
         if is_option && !text.starts_with("--") {
             add(text.get(2..).unwrap_or_default());
+            // The command may stand directly behind an option of several letters.
+            let values = program.into_iter().flat_map(|program| program.glued(&text));
+            values.for_each(&mut add);
         }
         if let Some((name, value)) = text.split_once('=')
             && name.strip_prefix("-c").unwrap_or(name).starts_with("alias.")

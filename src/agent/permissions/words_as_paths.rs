@@ -12,7 +12,7 @@ use super::links;
 use super::path_pattern::{JudgedPath, Places, in_normal_form};
 use super::path_text::{MAX_ALTERNATIVES, Mark, PathText};
 use super::shell::{Analysis, Part, Piece, Word};
-use candidates::{candidates, in_text};
+use candidates::{at_home, candidates, in_text};
 
 /// The maximum number of directories that a command may be in after its `cd`s.
 const MAX_DIRECTORIES: usize = 6;
@@ -53,6 +53,8 @@ pub(super) enum Naming {
     Word,
     /// Inside a text, such as a program in another language.
     InText,
+    /// Inside a text, below a home directory that the text may put before it.
+    AtHome,
     /// Relative to a folder that another word names, as in `cp x DIR` and `tar -C DIR x`.
     Through,
 }
@@ -140,6 +142,10 @@ impl<'a> Scene<'a> {
             }
             self.set(variable, values);
         }
+        let is_reference =
+            |word: &Word| word.literal().is_some_and(|text| text.starts_with('-') && text.contains('n'));
+        let refers =
+            DECLARING.contains(&name.as_ref()) && name != "export" && part.words.iter().any(is_reference);
         for word in part.words.iter().skip(1) {
             let literal = word.pieces.first().and_then(|piece| match piece {
                 Piece::Text(text) => Some(text.as_str()),
@@ -147,8 +153,11 @@ impl<'a> Scene<'a> {
             });
             let Some(text) = literal else { continue };
             if DECLARING.contains(&name.as_ref()) {
-                let Some((variable, _)) = text.split_once('=') else { continue };
-                let values = word.clone().value_of(variable).map_or_else(Vec::new, |word| self.texts(&word));
+                let Some((variable, value)) = text.split_once('=') else { continue };
+                let values = match refers {
+                    true => self.value(value, true),
+                    false => word.clone().value_of(variable).map_or_else(Vec::new, |word| self.texts(&word)),
+                };
                 self.set(variable.trim_end_matches('+'), values);
             } else if ["read", "printf", "getopts", "mapfile", "readarray", "let", "wait"].contains(&&*name) {
                 self.set(text, vec![PathText::any()]);
@@ -431,7 +440,11 @@ impl<'a> Scene<'a> {
 
     /// The existing folders that a word names.
     fn folder(&self, word: &Word) -> Vec<PathBuf> {
-        let known = self.texts(word).into_iter().map(|text| self.paths(&text, false, true));
+        let texts = self.texts(word).into_iter().flat_map(|text| match text.starts_with("-") {
+            true => candidates(&text, false),
+            false => vec![text],
+        });
+        let known = texts.map(|text| self.paths(&text, false, true));
         let folder = |path: &NamedPath| match path {
             NamedPath::Known(path) if links::is_folder(&path.real) => Some(path.real.clone()),
             NamedPath::Known(_) | NamedPath::Partly(_) => None,
@@ -476,9 +489,11 @@ impl<'a> Scene<'a> {
                 }
                 let inner =
                     if changes && !is_plain && index > 0 { in_text(&text, is_editor) } else { Vec::new() };
-                for paths in inner.iter().map(|text| self.paths(text, part.elsewhere, true)) {
-                    let named_in =
-                        |path: &NamedPath| Named { path: path.clone(), how: Naming::InText, counts: true };
+                let in_home = if inner.is_empty() { Vec::new() } else { at_home(&text) };
+                let inner = inner.iter().map(|text| (text, Naming::InText));
+                for (text, how) in inner.chain(in_home.iter().map(|text| (text, Naming::AtHome))) {
+                    let paths = self.paths(text, part.elsewhere, true);
+                    let named_in = |path: &NamedPath| Named { path: path.clone(), how, counts: true };
                     named.extend(paths.iter().map(named_in));
                 }
             }

@@ -1,57 +1,77 @@
 //! Detects downloaded text that is run: `curl … | sh` and similar commands.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::permissions::programs::{self, base, is_interpreter};
 use crate::permissions::shell::{Analysis, Part, Piece, Word};
-use crate::permissions::strict::inner_commands;
+use crate::permissions::strict::{self, inner_commands};
 use crate::permissions::subcommands::{has, words};
 
 const DOWNLOADING: &[&str] = words!(
-    "curl wget fetch aria2c http https xh curlie lynx links w3m elinks nc ncat socat ftp lftp \
-                           axel ssh scp sftp rsync gh"
+    "curl wget fetch aria2c http https xh curlie lynx links w3m elinks nc ncat netcat socat ftp lftp \
+                           axel gh telnet gsutil rclone lwp-request GET tftp"
 );
+/// Programs that copy from other machines, or run commands there: what they print counts where it is read at once.
+const REMOTE: &[&str] = words!("ssh scp sftp rsync");
 /// Builtins that run a text or a file in the shell itself.
 const EVALUATING: &[&str] = words!("eval source .");
+/// Programs that take commands from a file, or from their input with `-`.
+const INSTRUCTED: &str = "awk gawk mawk sed make gmake ninja cmake ansible-playbook just";
+/// Programs that run the lines of their input.
+const READING: &str = "parallel sem at batch sqlite3 psql mysql mariadb ssh ed gdb expect";
+/// Programs that give a file another name or form.
+const COPYING: &str = "cp mv ln install tee cat gunzip unzip base64 sed tr dd xz gzip";
+/// The standard input, as a file.
+const INPUT: &str = "- /dev/stdin /dev/fd/0 /proc/self/fd/0";
+
+type Command<'a> = (&'a Part, Cow<'a, [Word]>);
 
 /// The danger of a command that downloads something and runs an unknown text, or the file it downloads to, and its
 /// place in the command.
 pub(super) fn run(command: &str, analysis: &Analysis) -> Option<(String, Range<usize>)> {
     let parts = analysis.parts.iter();
-    let commands: Vec<(&Part, Cow<'_, [Word]>)> =
+    let commands: Vec<Command<'_>> =
         parts.flat_map(|part| commands(part).map(move |words| (part, words))).collect();
-    let is_download = |(_, words): &&(&Part, Cow<'_, [Word]>)| {
-        programs::name(words)
-            .is_some_and(|name| DOWNLOADING.contains(&name.as_ref()) && !is_remote_shell(&name))
+    let is_of = |words: &[Word], list: &[&str]| {
+        programs::name(words).is_some_and(|name| list.contains(&name.as_ref()))
     };
-    let mut downloads: Vec<(&Part, Cow<'_, [Word]>)> = commands.iter().filter(is_download).cloned().collect();
+    let is_read = |part: &Part| {
+        let behind = command.get(part.span.end..).unwrap_or_default().trim_start();
+        let before = command.get(..part.span.start).unwrap_or_default().trim_end();
+        behind.starts_with('|') && !behind.starts_with("||") || before.ends_with('(') || before.ends_with('`')
+    };
+    let has_word = |words: &[Word], sought: &str| words.iter().any(|word| has_text(word, sought));
+    let is_download = |(part, words): &&Command<'_>| {
+        is_of(words, DOWNLOADING)
+            || is_of(words, &["openssl"]) && has_word(words, "s_client")
+            || is_of(words, &["aws"]) && has_word(words, "s3")
+            || is_of(words, REMOTE) && is_read(part)
+            || is_of(words, &["git"]) && has_word(words, "--remote")
+    };
+    let mut downloads: Vec<Command<'_>> = commands.iter().filter(is_download).cloned().collect();
     downloads.extend(analysis.parts.iter().filter_map(|part| Some((part, connection(part)?))));
-    let (_, first) = downloads.first()?;
-    let written = analysis
-        .parts
-        .iter()
-        .flat_map(|part| &part.redirects)
-        .filter_map(|redirect| redirect.target.literal());
-    let named = downloads.iter().flat_map(|(_, words)| words.iter().skip(1).filter_map(Word::literal));
-    let names: Vec<Cow<'_, str>> = named.chain(written).collect();
-    let is_of_network = |script: &str| {
-        let file = base(script);
-        !file.is_empty()
-            && names.iter().any(|name| base(name.split(['?', '#']).next().unwrap_or(name)) == file)
+    let copies: Vec<&Command<'_>> = commands.iter().filter(|(_, words)| is_of(words, REMOTE)).collect();
+    let (_, first) = downloads.first().or_else(|| copies.first().copied())?;
+    let is_there = !downloads.is_empty();
+    let files = files((command, analysis), &downloads, &copies);
+    let holds = |word: &Word| downloads.iter().any(|(of, _)| word.span.contains(&of.span.start));
+    let is_run = |(part, words): &&Command<'_>| {
+        let gets = |word: &Word| is_process_substitution(word) && holds(word);
+        let is_given = || words.iter().any(gets) && !programs::takes_data(words, part.more_arguments);
+        let set = part
+            .values
+            .iter()
+            .any(|(name, word)| holds(word) && (is_code(name) || is_process_substitution(word)));
+        set || match script(words, &holds) {
+            Script::None => is_given(),
+            Script::Input => is_there && is_fed(command, part),
+            Script::Unknown => is_there,
+            Script::File(file) => files.contains(base(&file)) || file.starts_with("/dev/tcp/") || is_given(),
+        }
     };
-    let gets_download = |part: &Part, words: &[Word]| {
-        let within = |word: &Word| {
-            let is_in = |(of, _): &(&Part, Cow<'_, [Word]>)| word.span.contains(&of.span.start);
-            is_process_substitution(word) && downloads.iter().any(is_in)
-        };
-        words.iter().any(within) && !programs::takes_data(words, part.more_arguments)
-    };
-    let (runner, _) = commands.iter().find(|(part, words)| match script(words) {
-        Script::None => gets_download(part, words),
-        Script::Unknown => true,
-        Script::File(file) => is_of_network(&file) || gets_download(part, words),
-    })?;
+    let (runner, _) = commands.iter().find(is_run)?;
     let from = first.iter().skip(1).filter_map(Word::literal).find_map(|text| {
         if let Some(address) = text.strip_prefix("/dev/tcp/") {
             return Some(format!(" from {}", address.split('/').next()?));
@@ -70,14 +90,88 @@ pub(super) fn run(command: &str, analysis: &Analysis) -> Option<(String, Range<u
     Some((format!("it runs a program that it downloads{from}, which nobody has read"), span))
 }
 
+/// Whether programs run the value of a variable with this name, or the file that it names.
+pub(super) fn is_code(name: &str) -> bool {
+    strict::is_run(name) || has("BASH_ENV ENV PROMPT_COMMAND LD_PRELOAD", name)
+}
+
+/// Whether a part reads what another one prints.
+fn is_fed(command: &str, part: &Part) -> bool {
+    let before = command.get(..part.span.start).unwrap_or_default();
+    let separator = before.rfind(['|', ';', '&', '\n', '(', '{']).and_then(|at| before.get(..=at));
+    separator.is_some_and(|text| text.ends_with('|') && !text.ends_with("||"))
+        || command.get(part.span.end..).is_some_and(|behind| behind.trim_start().starts_with('<'))
+        || command.get(part.span.clone()).is_some_and(|text| text.contains('<'))
+}
+
+/// The names of the files that a command downloads to, also after they were copied or renamed.
+fn files(
+    (command, analysis): (&str, &Analysis),
+    downloads: &[Command<'_>],
+    copies: &[&Command<'_>],
+) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut add = |text: &str| {
+        let file = base(text.split(['?', '#']).next().unwrap_or(text));
+        if !file.is_empty() {
+            found.insert(file.to_owned());
+        }
+    };
+    for text in downloads.iter().flat_map(|(_, words)| words.iter().skip(1)).filter_map(Word::literal) {
+        // The value of an option may be a part of the word.
+        let option = text.strip_prefix('-').unwrap_or_default();
+        option.split_once(['o', 'O', 'P']).into_iter().for_each(|(_, value)| add(value));
+        text.split_once('=').into_iter().for_each(|(_, value)| add(value));
+        add(&text);
+    }
+    for (_, words) in copies {
+        let sources = words.iter().skip(1).rev().skip(1).filter_map(Word::literal);
+        let is_remote = |text: &Cow<'_, str>| text.contains(':');
+        let mut remote = sources.filter(is_remote).peekable();
+        if remote.peek().is_some() {
+            words.last().and_then(Word::literal).iter().for_each(|text| add(text));
+        }
+        remote.for_each(|text| add(text.rsplit(':').next().unwrap_or_default()));
+    }
+    if downloads.is_empty() && found.is_empty() {
+        return found;
+    }
+    if !downloads.is_empty() {
+        let redirects = analysis.parts.iter().flat_map(|part| &part.redirects);
+        let written: Vec<_> = redirects.filter_map(|redirect| redirect.target.literal()).collect();
+        found.extend(written.iter().map(|text| base(text).to_owned()));
+    }
+    for part in &analysis.parts {
+        let copies = programs::name(&part.words).is_some_and(|name| has(COPYING, &name));
+        let named = part.words.iter().skip(1).filter_map(Word::literal);
+        let named: Vec<String> = named.map(|text| base(&text).to_owned()).collect();
+        if copies && (named.iter().any(|name| found.contains(name)) || is_fed(command, part)) {
+            found.extend(named);
+            let targets = part.redirects.iter().filter_map(|redirect| redirect.target.literal());
+            found.extend(targets.map(|text| base(&text).to_owned()));
+        }
+    }
+    found
+}
+
 /// The words of a redirection that opens a connection, as those of a command that downloads.
 fn connection(part: &Part) -> Option<Cow<'static, [Word]>> {
     let opens = |word: &Word| {
         word.literal()
             .is_some_and(|text| ["/dev/tcp/", "/dev/udp/"].iter().any(|start| text.starts_with(start)))
     };
-    let target = part.redirects.iter().map(|redirect| &redirect.target).find(|target| opens(target))?;
+    let sources = || part.words.iter().skip(1).filter(|_| is_evaluating(&part.words));
+    let mut targets = part.redirects.iter().map(|redirect| &redirect.target).chain(sources());
+    let target = targets.find(|target| opens(target))?;
     Some(Cow::Owned(vec![Word::default(), target.clone()]))
+}
+
+fn is_evaluating(words: &[Word]) -> bool {
+    programs::name(words).is_some_and(|name| EVALUATING.contains(&name.as_ref()))
+}
+
+fn has_text(word: &Word, start: &str) -> bool {
+    word.literal().is_some_and(|text| text.starts_with(start))
 }
 
 /// Whether a word is the output of a command, as a file: `<(curl …)`.
@@ -85,14 +179,14 @@ fn is_process_substitution(word: &Word) -> bool {
     matches!(word.pieces.as_slice(), [Piece::Text(text), Piece::Unknown] if text == "/dev/fd/")
 }
 
-fn is_remote_shell(name: &str) -> bool {
-    has("ssh scp sftp rsync", name)
-}
-
 /// The commands of a part: itself, and the relevant ones among its words.
 fn commands(part: &Part) -> impl Iterator<Item = Cow<'_, [Word]>> {
-    let wanted =
-        |name: &str| DOWNLOADING.contains(&name) || EVALUATING.contains(&name) || is_interpreter(name);
+    let wanted = |name: &str| {
+        DOWNLOADING.contains(&name)
+            || REMOTE.contains(&name)
+            || EVALUATING.contains(&name)
+            || is_interpreter(name)
+    };
     let inner = inner_commands(&part.words, part.more_arguments, &wanted);
     inner.into_iter().map(Cow::Owned).chain([Cow::Borrowed(part.words.as_slice())])
 }
@@ -101,36 +195,82 @@ fn commands(part: &Part) -> impl Iterator<Item = Cow<'_, [Word]>> {
 enum Script {
     None,
     File(String),
+    /// Its standard input, if something is written there.
+    Input,
     /// Its standard input, or an unknown text.
     Unknown,
 }
 
-fn script(words: &[Word]) -> Script {
+/// The program text of a command; `holds` says whether a word has what is downloaded.
+fn script(words: &[Word], holds: &dyn Fn(&Word) -> bool) -> Script {
     let Some(first) = words.first() else { return Script::None };
     let Some(name) = first.literal() else { return Script::Unknown };
     let program = base(&name);
+    let arguments = words.get(1..).unwrap_or_default();
     if EVALUATING.contains(&program) {
-        let literals: Option<Vec<Cow<'_, str>>> = words.iter().skip(1).map(Word::literal).collect();
+        let literals: Option<Vec<Cow<'_, str>>> = arguments.iter().map(Word::literal).collect();
         return match (program, literals) {
             ("eval", Some(_)) => Script::None,
-            (_, Some(files)) => {
-                files.into_iter().next().map_or(Script::None, |file| Script::File(file.into_owned()))
-            }
+            (_, Some(files)) => match files.into_iter().next() {
+                Some(file) if has(INPUT, &file) || file.starts_with("/dev/fd/") => Script::Unknown,
+                file => file.map_or(Script::None, |file| Script::File(file.into_owned())),
+            },
             (_, None) => Script::Unknown,
         };
     }
-    if has("awk gawk mawk sed make gmake ninja", program) {
-        let is = |word: &Word, list: &str| word.literal().is_some_and(|text| has(list, &text));
-        let is_pair = |pair: &[Word]| match pair {
-            [option, value] => is(option, "-f --file --makefile") && is(value, "- /dev/stdin"),
-            _ => false,
+    if has(INSTRUCTED, program) {
+        return instructions(program, arguments, holds);
+    }
+    if has(READING, program) {
+        let is_operand = |word: &&Word| !word.literal().is_some_and(|text| text.starts_with('-'));
+        let operands = arguments.iter().filter(is_operand).count();
+        let is_bare = match program {
+            "parallel" | "sem" => operands == 0,
+            "ssh" => operands == 1,
+            _ => true,
         };
-        let reads = words.windows(2).any(is_pair) || words.iter().any(|word| is(word, "-f- --file=-"));
-        return if reads { Script::Unknown } else { Script::None };
+        let is_given = arguments.iter().any(holds) && program == "ssh";
+        return match (is_given, is_bare) {
+            (true, _) => Script::Unknown,
+            (false, true) => Script::Input,
+            (false, false) => Script::None,
+        };
     }
     if !is_interpreter(program) {
-        return if name.contains('/') { Script::File(name.into_owned()) } else { Script::None };
+        return if programs::takes_data(words, false) {
+            Script::None
+        } else {
+            Script::File(name.into_owned())
+        };
     }
+    of_interpreter(program, words)
+}
+
+/// The file with the instructions of `make -f`, `sed -f` and the like, or their text.
+fn instructions(program: &str, arguments: &[Word], holds: &dyn Fn(&Word) -> bool) -> Script {
+    let mut given = None;
+    for (at, word) in arguments.iter().enumerate() {
+        let Some(text) = word.literal() else { continue };
+        if has("-f -P --file --makefile --justfile", &text) {
+            given = Some(arguments.get(at + 1).and_then(Word::literal));
+        } else if let Some(value) =
+            ["--file=", "--makefile=", "-f"].iter().find_map(|it| text.strip_prefix(it))
+        {
+            given = Some(Some(Cow::Owned(value.to_owned())));
+        }
+    }
+    match given {
+        Some(Some(file)) if has(INPUT, &file) => Script::Unknown,
+        Some(Some(file)) => Script::File(file.into_owned()),
+        Some(None) => Script::None,
+        None if has("make gmake", program) => Script::File("Makefile".to_owned()),
+        None if arguments.iter().any(holds) => Script::Unknown,
+        None => Script::None,
+    }
+}
+
+/// The program text that an interpreter runs.
+fn of_interpreter(program: &str, words: &[Word]) -> Script {
     let is_shell = program.ends_with("sh");
     // Letters of the options whose value is the program text.
     let letters = match program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') {
@@ -141,10 +281,10 @@ fn script(words: &[Word]) -> Script {
     };
     for (at, word) in words.iter().enumerate().skip(1) {
         let Some(text) = word.literal() else { return Script::Unknown };
-        if ["-", "--", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(&text.as_ref()) {
-            if text == "--" {
-                continue;
-            }
+        if text == "--" || at == 1 && has("deno bun", program) && text == "run" {
+            continue;
+        }
+        if has(INPUT, &text) {
             return Script::Unknown;
         }
         if !text.starts_with(['-', '+']) {
@@ -158,6 +298,7 @@ fn script(words: &[Word]) -> Script {
         if gives {
             let value = words.get(at + 1);
             return match value.map(Word::literal) {
+                Some(Some(text)) if text == "-" => Script::Unknown,
                 Some(Some(_)) => Script::None,
                 None if text.len() > 2 => Script::None,
                 Some(None) | None => Script::Unknown,

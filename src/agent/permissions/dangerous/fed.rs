@@ -9,6 +9,8 @@ use crate::permissions::subcommands::has;
 use crate::permissions::word_texts::is_filled_in;
 
 const REMOVING: &str = "rm shred srm unlink truncate trash trash-put";
+/// Programs that give others what they read, where the others are not taken apart.
+const FEEDING: &str = "parallel xargs";
 /// Programs that print the names of the files that they are given, or that are in the folders they are given.
 const NAMING: &str = "ls echo printf realpath readlink dirname fd fdfind tree du set";
 /// Programs that leave out lines, so that less is removed.
@@ -19,7 +21,7 @@ pub(super) fn lost(part: &Part, command: &str, analysis: &Analysis, targets: &Ta
     let name = programs::name(&part.words)?;
     let arguments = part.words.get(1..).unwrap_or_default();
     let removes = |word: &Word| word.literal().is_some_and(|text| has(REMOVING, programs::base(&text)));
-    if !(has(REMOVING, &name) || name == "parallel" && arguments.iter().any(removes)) {
+    if !(has(REMOVING, &name) || has(FEEDING, &name) && arguments.iter().any(removes)) {
         return None;
     }
     let is_recursive = name != "rm" || has_option(arguments, "rR", "recursive");
@@ -46,7 +48,7 @@ fn sources<'a>(part: &Part, command: &str, analysis: &'a Analysis) -> (Vec<&'a P
     };
     let is_xargs =
         part.more_arguments && !is_of_find && (open.is_empty() || open.iter().any(|word| is_whole(word)));
-    let is_piped = is_xargs || programs::name(&part.words).is_some_and(|name| name == "parallel");
+    let is_piped = is_xargs || programs::name(&part.words).is_some_and(|name| has(FEEDING, &name));
     let is_positional = open.iter().any(|word| is_positional(word, command));
     let values: Vec<&(String, Word)> = analysis.parts.iter().flat_map(|part| &part.values).collect();
     let mut spans = Vec::new();
@@ -86,16 +88,12 @@ fn sources<'a>(part: &Part, command: &str, analysis: &'a Analysis) -> (Vec<&'a P
                 || is_positional && gives(other))
     };
     let sources: Vec<&Part> = analysis.parts.iter().filter(is_source).collect();
-    let chooses = |part: &&Part| {
-        let is_inverse = has_option(part.words.get(1..).unwrap_or_default(), "v", "invert-match");
-        programs::name(&part.words).is_some_and(|name| has(CHOOSING, &name)) && !is_inverse
-    };
-    let is_chosen = sources.iter().any(chooses);
+    let is_chosen = sources.iter().any(|part| chooses(part));
     (sources, is_chosen)
 }
 
 /// A word of the input, in which the shell has replaced `~`.
-fn word_of(text: &str) -> Word {
+pub(super) fn word_of(text: &str) -> Word {
     let mut word = Word::of_text(text.strip_prefix('~').unwrap_or(text));
     if text.starts_with('~') {
         word.pieces.insert(0, Piece::Home);
@@ -116,12 +114,40 @@ fn whole(word: &Word) -> Option<&Piece> {
     pieces.next().is_none().then_some(only)
 }
 
-/// The names that a part prints, in words, if their removal is a loss.
-fn named(part: &Part, is_chosen: bool, is_recursive: bool, targets: &Targets<'_>) -> Option<String> {
+/// The words that a part prints as names; `None` if it prints something else.
+pub(super) fn printed(part: &Part) -> Option<Vec<Word>> {
     let name = programs::name(&part.words)?;
     let arguments = part.words.get(1..).unwrap_or_default();
-    let here = [Word::of_text(".")];
-    if name == "find" {
+    let has_word = |sought: &str| arguments.iter().any(|word| word.literal().as_deref() == Some(sought));
+    let is_operand = |word: &&Word| !word.literal().is_some_and(|text| text.starts_with('-'));
+    let mut operands: Vec<Word> = arguments.iter().filter(is_operand).cloned().collect();
+    let is_git = |option: &str| name == "git" && has_word(option);
+    if is_git("--git-dir") || is_git("--absolute-git-dir") {
+        operands = vec![Word::of_text(".git")];
+    } else if name == "pwd"
+        || is_git("--show-toplevel")
+        || operands.is_empty() && has("ls fd fdfind tree du", &name)
+    {
+        operands = vec![Word::of_text(".")];
+    } else if !has(NAMING, &name) && links::program(&name).is_some() {
+        return None;
+    }
+    if name == "dirname" {
+        operands.iter_mut().for_each(|word| word.pieces.push(Piece::Text("/..".to_owned())));
+    }
+    Some(operands)
+}
+
+/// Whether a part leaves out lines of what it reads.
+pub(super) fn chooses(part: &Part) -> bool {
+    let is_inverse = has_option(part.words.get(1..).unwrap_or_default(), "v", "invert-match");
+    programs::name(&part.words).is_some_and(|name| has(CHOOSING, &name)) && !is_inverse
+}
+
+/// The names that a part prints, in words, if their removal is a loss.
+fn named(part: &Part, is_chosen: bool, is_recursive: bool, targets: &Targets<'_>) -> Option<String> {
+    let arguments = part.words.get(1..).unwrap_or_default();
+    if programs::name(&part.words)? == "find" {
         let is_narrow = is_chosen || is_narrowed(arguments);
         let starts = find_starts(arguments);
         let loss = starts.iter().find_map(|word| {
@@ -130,24 +156,6 @@ fn named(part: &Part, is_chosen: bool, is_recursive: bool, targets: &Targets<'_>
         let what = if is_narrow { "what it finds below" } else { "everything below" };
         return Some(format!("{what} {}", loss.what()));
     }
-    let is_top = || arguments.iter().filter_map(Word::literal).any(|word| word == "--show-toplevel");
-    let is_operand = |word: &&Word| !word.literal().is_some_and(|text| text.starts_with('-'));
-    let mut operands: Vec<&Word> = arguments.iter().filter(is_operand).collect();
-    if name == "pwd" || name == "git" && is_top() || operands.is_empty() && has("ls fd fdfind tree du", &name)
-    {
-        operands = here.iter().collect();
-    } else if !has(NAMING, &name) && links::program(&name).is_some() {
-        return None;
-    }
-    let parent = |word: &&Word| {
-        let mut word = Word::clone(word);
-        word.pieces.push(Piece::Text("/..".to_owned()));
-        word
-    };
-    let parents: Vec<Word> = operands.iter().filter(|_| name == "dirname").map(parent).collect();
-    if name == "dirname" {
-        operands = parents.iter().collect();
-    }
-    let loss = operands.iter().find_map(|word| targets.loss(word, part.elsewhere));
+    let loss = printed(part)?.iter().find_map(|word| targets.loss(word, part.elsewhere));
     loss.filter(|_| is_recursive && !is_chosen).map(|loss| loss.what())
 }

@@ -47,7 +47,13 @@ pub(super) fn lost(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Op
                 .filter(|_| option(rest, "u", "").is_some())
                 .map(|option| (lose("git read-tree --reset"), Some(option))),
             "clean" => clean(words, rest),
-            "reset" => option(rest, "", "hard").map(|option| (lose("git reset --hard"), Some(option))),
+            "reset" => option(rest, "", "hard")
+                .or_else(|| option(rest, "", "merge"))
+                .map(|option| (lose(&format!("git reset {option}")), Some(option))),
+            "filter-branch" | "filter-repo" => {
+                Some((format!("git {subcommand} replaces the history of the project"), None))
+            }
+            "branch" | "update-ref" => removed(&subcommand, rest),
             "checkout" | "switch" => checkout(&subcommand, rest, elsewhere, targets),
             "restore" => restore(rest, elsewhere, targets),
             "stash" => stash(rest),
@@ -89,6 +95,23 @@ fn is_forcing_setting(text: &str) -> bool {
 fn is_pruning_setting(text: &str) -> bool {
     let name = text.split_once('=').map_or(text, |(name, _)| name).to_lowercase();
     name.starts_with("gc.") && name.contains("expire")
+}
+
+/// Removing a branch that is shared with others, whether or not another one has its commits.
+fn removed(subcommand: &str, words: &[Word]) -> Option<(String, Option<String>)> {
+    let removes = match subcommand {
+        "branch" => option(words, "D", "")
+            .or_else(|| option(words, "d", "delete").filter(|_| option(words, "f", "force").is_some())),
+        _ => option(words, "d", "delete"),
+    }?;
+    let literals = words.iter().filter_map(Word::literal);
+    let is_default =
+        |text: &Cow<'_, str>| DEFAULT_BRANCHES.contains(&text.strip_prefix("refs/heads/").unwrap_or(text));
+    let branch = literals.into_iter().find(is_default)?;
+    Some((
+        format!("it removes {branch}, and commits that no other branch has are hard to find again"),
+        Some(removes),
+    ))
 }
 
 fn lose(what: &str) -> String {

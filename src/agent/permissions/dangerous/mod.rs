@@ -5,7 +5,9 @@
 
 mod downloads;
 mod fed;
+mod finding;
 mod git;
+mod hidden;
 mod targets;
 
 use std::borrow::Cow;
@@ -20,6 +22,7 @@ use super::strict::inner_commands;
 use super::subcommands::{has, words};
 use super::words_as_paths::Scene;
 use super::{ApprovalReason, PermissionMode, Verdict};
+use finding::is_narrowed;
 use targets::{Loss, Targets};
 
 /// Programs with dangerous uses.
@@ -50,24 +53,12 @@ impl Judge<'_> {
         scene: &Scene<'_>,
         findings: &mut Vec<Finding>,
     ) {
-        let targets = Targets::new(scene, &self.places);
-        let mut dangers: Vec<(Danger, Option<&Part>)> = Vec::new();
-        for part in &analysis.parts {
-            let found = of_words(&part.words, part.elsewhere, &targets).into_iter();
-            let wanted = |name: &str| is_dangerous(name);
-            let inner = inner_commands(&part.words, part.more_arguments, &wanted);
-            let inner = inner.iter().filter_map(|words| of_words(words, part.elsewhere, &targets));
-            let fed = fed::lost(part, command, analysis, &targets);
-            let found = found.chain(inner).chain(of_redirects(part)).chain(fed).map(|(text, named)| Danger {
-                text,
-                span: part.span.clone(),
-                named,
-            });
-            dangers.extend(found.map(|danger| (danger, Some(part))));
+        let targets = Targets::new((command, analysis), scene, &self.places);
+        let mut dangers = found(&targets, command, analysis);
+        if dangers.is_empty() {
+            let hidden = hidden::found(command, analysis, &targets, 0);
+            dangers.extend(hidden.map(|(text, span)| (Danger { text, span, named: None }, None)));
         }
-        let everywhere = [downloads::run(command, analysis), fork_bomb(command)].into_iter().flatten();
-        let everywhere = everywhere.map(|(text, span)| Danger { text, span, named: None });
-        dangers.extend(everywhere.map(|danger| (danger, None)));
         for (danger, part) in dangers {
             if part.is_some_and(|part| self.names(part, &danger)) {
                 continue;
@@ -96,6 +87,28 @@ impl Judge<'_> {
     }
 }
 
+/// The irreversible actions of a command, with the parts that do them where a rule may name these.
+fn found<'a>(
+    targets: &Targets<'_>,
+    command: &str,
+    analysis: &'a Analysis,
+) -> Vec<(Danger, Option<&'a Part>)> {
+    let mut dangers: Vec<(Danger, Option<&Part>)> = Vec::new();
+    for part in &analysis.parts {
+        let found = of_words(&part.words, part.elsewhere, targets).into_iter();
+        let wanted = |name: &str| is_dangerous(name);
+        let inner = inner_commands(&part.words, part.more_arguments, &wanted);
+        let inner = inner.iter().filter_map(|words| of_words(words, part.elsewhere, targets));
+        let others = [of_redirects(part), fed::lost(part, command, analysis, targets)];
+        let found = found.chain(inner).chain(others.into_iter().flatten());
+        let danger = |(text, named)| Danger { text, span: part.span.clone(), named };
+        dangers.extend(found.map(|found| (danger(found), Some(part))));
+    }
+    let everywhere = [downloads::run(command, analysis), fork_bomb(command)].into_iter().flatten();
+    dangers.extend(everywhere.map(|(text, span)| (Danger { text, span, named: None }, None)));
+    dangers
+}
+
 fn is_dangerous(name: &str) -> bool {
     PROGRAMS.contains(&name) || name.starts_with("mkfs")
 }
@@ -105,7 +118,7 @@ fn is_dangerous(name: &str) -> bool {
 type Lost = (String, Option<Vec<String>>);
 
 fn of_words(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost> {
-    let name = programs::name(words)?;
+    let Some(name) = programs::name(words) else { return hidden::of_unknown(words, elsewhere, targets) };
     if !is_dangerous(&name) {
         return None;
     }
@@ -234,20 +247,6 @@ fn fd(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost
     let here = || targets.loss(&Word::of_text("."), elsewhere).filter(|_| is_all && operands.len() < 2);
     let loss = outside.filter(|loss| is_all || loss.is_outside()).or_else(here)?;
     Some((format!("fd removes what it finds below {}", loss.what()), None))
-}
-
-/// Whether a `find` with these words finds only some files.
-fn is_narrowed(arguments: &[Word]) -> bool {
-    const NARROWING: &str = "-name -iname -path -ipath -wholename -regex -iregex -mtime -atime -ctime -mmin -amin -cmin \
-                             -newer -size -empty -user -group -perm -inum -links -samefile -xtype";
-    let literals: Vec<Cow<'_, str>> =
-        arguments.iter().map(|word| word.literal().unwrap_or_default()).collect();
-    let is = |at: Option<usize>, list: &str| {
-        at.and_then(|at| literals.get(at)).is_some_and(|text| has(list, text))
-    };
-    // Everything but those is not less.
-    let excludes = |at: usize| is(at.checked_sub(1), "! -not") || is(Some(at + 2), "-prune");
-    (0..literals.len()).any(|at| is(Some(at), NARROWING) && !excludes(at))
 }
 
 /// Writing directly to a disk, bypassing its file system.

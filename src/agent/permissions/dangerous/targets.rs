@@ -4,15 +4,19 @@ use std::path::{Path, PathBuf};
 
 use globset::GlobBuilder;
 
+use super::fed;
 use crate::permissions::links::followed;
 use crate::permissions::path_pattern::{Places, normalised};
 use crate::permissions::path_text::{Mark, PathText};
-use crate::permissions::shell::{Part, Piece, Word};
+use crate::permissions::shell::{Analysis, Part, Piece, Word};
+use crate::permissions::subcommands::has;
 use crate::permissions::word_texts::is_filled_in;
 use crate::permissions::words_as_paths::Scene;
 
 /// The maximum number of texts that a word with braces stands for.
 const MAX_BRACES: usize = 64;
+/// The maximum number of substitutions and variables that are filled in one after another.
+const MAX_FILLED: usize = 4;
 /// The names of folders at the top of a file system. A path whose beginning is empty may become one.
 const TOP: &str = "bin boot dev etc home lib lib32 lib64 media mnt opt proc root run sbin srv sys tmp usr var nix snap \
                    Users Applications Library System Volumes private cores";
@@ -64,24 +68,113 @@ pub(super) struct Targets<'a> {
     /// Whether there may be others.
     has_others: bool,
     pub places: &'a Places,
-    scene: &'a Scene<'a>,
+    pub scene: &'a Scene<'a>,
+    command: &'a str,
+    analysis: &'a Analysis,
 }
 
 /// The placeholder for an unknown part of a word.
 const UNKNOWN: char = '\u{0}';
 
 impl<'a> Targets<'a> {
-    pub(super) fn new(scene: &'a Scene<'a>, places: &'a Places) -> Self {
+    pub(super) fn new(
+        (command, analysis): (&'a str, &'a Analysis),
+        scene: &'a Scene<'a>,
+        places: &'a Places,
+    ) -> Self {
         let directories = scene.working_directories().into_iter().map(|path| path.plain).collect();
-        Targets { directories, has_others: scene.directories_of(&Part::default()).is_none(), places, scene }
+        let has_others = scene.directories_of(&Part::default()).is_none();
+        Targets { directories, has_others, places, scene, command, analysis }
     }
 
     /// The loss if the paths named by a word are removed.
     pub(super) fn loss(&self, word: &Word, elsewhere: bool) -> Option<Loss> {
-        self.texts(word).into_iter().find_map(|text| match text.contains(UNKNOWN) {
+        self.loss_of(word, elsewhere, 0)
+    }
+
+    fn loss_of(&self, word: &Word, elsewhere: bool, depth: usize) -> Option<Loss> {
+        // `${X:?}` ends the command where it would be empty.
+        let written = self.command.get(word.span.clone()).unwrap_or_default();
+        let is_kept = written.contains(":?") && written.matches('$').count() == 1;
+        let known = self.texts(word).into_iter().find_map(|text| match text.contains(UNKNOWN) {
+            true if is_kept => None,
             true => self.emptied(&text, elsewhere),
             false => self.known(&text, elsewhere),
+        });
+        known.or_else(|| {
+            let filled = if depth < MAX_FILLED { self.filled(word) } else { Vec::new() };
+            filled.iter().find_map(|word| self.loss_of(word, elsewhere, depth + 1))
         })
+    }
+
+    /// The words that a word becomes if it begins with what a command prints, with a part of a variable, or with a
+    /// variable that one of these sets: `"$(pwd)/.."`, `${HOME%/*}`, `read x <<< ~`.
+    fn filled(&self, word: &Word) -> Vec<Word> {
+        let is_empty = |piece: &&Piece| piece.text() == Some("");
+        let first = word.pieces.iter().take_while(is_empty).count();
+        let rest = word.pieces.get(first + 1..).unwrap_or_default();
+        let behind = rest.iter().find(|piece| !is_empty(piece));
+        if word.is_brace || !behind.is_none_or(|piece| piece.text().is_some_and(|text| text.starts_with('/')))
+        {
+            return Vec::new();
+        }
+        let begun = match word.pieces.get(first) {
+            Some(Piece::Unknown) => self.printed(word),
+            Some(Piece::Variable(name)) => self.set(name),
+            _ => return Vec::new(),
+        };
+        let join = |mut word: Word| {
+            word.pieces.extend_from_slice(rest);
+            word
+        };
+        begun.into_iter().map(join).collect()
+    }
+
+    /// The words that the substitution or the expansion in a word gives.
+    fn printed(&self, word: &Word) -> Vec<Word> {
+        let is_within = |part: &&Part| word.span.contains(&part.span.start);
+        let within: Vec<&Part> = self.analysis.parts.iter().filter(is_within).collect();
+        let text = self.command.get(word.span.clone()).unwrap_or_default();
+        let shortened = text.split_once("${").and_then(|(_, rest)| {
+            let inner = rest.split_once('}')?.0;
+            let end = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+            let (name, edit) = inner.split_at_checked(end)?;
+            let edit = match edit.strip_prefix('%') {
+                Some(edit) => edit,
+                None if ["HOME", "PWD"].contains(&name) && !edit.starts_with('#') => "/",
+                None => return None,
+            };
+            let mut word = Word::of_text("");
+            word.pieces.push(Piece::Variable(name.to_owned()));
+            if edit.trim_start_matches('%') != "/" {
+                word.pieces.push(Piece::Text("/..".to_owned()));
+            }
+            Some(word)
+        });
+        let is_chosen = within.iter().any(|part| fed::chooses(part));
+        let printed = within.into_iter().filter(|_| !is_chosen).filter_map(fed::printed).flatten();
+        printed.chain(shortened).collect()
+    }
+
+    /// The words that a variable is set to by other means than a known text.
+    fn set(&self, name: &str) -> Vec<Word> {
+        let values = self.analysis.parts.iter().flat_map(|part| &part.values);
+        let values = values.filter(|(of, word)| of == name && word.literal().is_none());
+        let mut found: Vec<Word> = values.map(|(_, word)| word.clone()).collect();
+        for part in &self.analysis.parts {
+            let is_named =
+                |word: &Word| word.literal().is_some_and(|text| text.trim_start_matches("-v") == name);
+            let Some(first) = part.words.first().and_then(Word::literal) else { continue };
+            if !has("read mapfile readarray printf", &first) || !part.words.iter().any(is_named) {
+                continue;
+            }
+            if first == "printf" {
+                found.extend(part.words.iter().skip(1).filter(|word| !is_named(word)).cloned());
+            } else {
+                found.extend(part.texts.iter().flat_map(|text| text.split_whitespace()).map(fed::word_of));
+            }
+        }
+        found
     }
 
     /// The texts that a word stands for: with values of variables that the command sets, and without.
@@ -94,8 +187,8 @@ impl<'a> Targets<'a> {
             return vec![whole];
         }
         let plain = if word.is_brace { braces(&self.text(word, true)) } else { vec![self.text(word, false)] };
-        let is_given =
-            |piece: &Piece| matches!(piece, Piece::Variable(name) if !self.scene.given(name).is_empty());
+        let is_set = |name: &str| !self.scene.given(name).is_empty() || ["PWD", "OLDPWD"].contains(&name);
+        let is_given = |piece: &Piece| matches!(piece, Piece::Variable(name) if is_set(name));
         if !word.pieces.iter().any(is_given) {
             return plain;
         }
@@ -108,7 +201,11 @@ impl<'a> Targets<'a> {
                 Mark::Visible => None,
             };
             let text: String = text.marks().iter().filter_map(shown).collect();
-            match text.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+            match text
+                .strip_prefix('~')
+                .or_else(|| text.strip_prefix("$HOME"))
+                .filter(|rest| rest.is_empty() || rest.starts_with('/'))
+            {
                 Some(rest) => format!("{}{rest}", self.home()),
                 None => text,
             }

@@ -156,7 +156,7 @@ impl Judge<'_> {
     }
 
     /// Checks protected paths.
-    fn check_protected_path(&self, path: &JudgedPath, is_used: Use, findings: &mut Vec<Finding>) {
+    pub(super) fn check_protected_path(&self, path: &JudgedPath, is_used: Use, findings: &mut Vec<Finding>) {
         if let Some(kind) = protected(path, &self.places, &self.options.own, is_used) {
             findings.extend(self.protected(kind, path.plain.clone()));
         }
@@ -219,6 +219,8 @@ impl Judge<'_> {
                 self.check_path_rules(&path, Use::Write, None, how, findings);
             }
             match &path {
+                NamedPath::Known(known) if how == Naming::AtHome => self.at_home(known, findings),
+                NamedPath::Partly(_) if how == Naming::AtHome => {}
                 NamedPath::Known(known) => {
                     if counts && (how != Naming::InText || self.is_far(known)) {
                         self.check_protected_path(known, is_used, findings);
@@ -278,10 +280,12 @@ impl Judge<'_> {
         let lines = part.texts.iter().flat_map(|text| text.lines()).map(Word::of_text);
         let words = part.words.iter().take(1).cloned().chain(lines).collect();
         let read = Part { words, elsewhere: part.elsewhere, ..Part::default() };
-        for Named { path, .. } in scene.named(&read, true).iter().filter(|it| it.how != Naming::Through) {
+        for Named { path, how, .. } in scene.named(&read, true).iter().filter(|it| it.how != Naming::Through)
+        {
             self.check_path_rules(path, Use::Read, None, Naming::InText, findings);
             self.check_path_rules(path, Use::Write, None, Naming::InText, findings);
             match path {
+                NamedPath::Known(known) if *how == Naming::AtHome => self.at_home(known, findings),
                 NamedPath::Known(known) if self.is_far(known) => {
                     self.check_protected_path(known, Use::Write, findings);
                 }

@@ -2,12 +2,14 @@
 
 use super::Judge;
 use super::{Finding, links, strict};
+use crate::permissions::path_pattern::JudgedPath;
 use crate::permissions::path_text::{Mark, PathText};
-use crate::permissions::protected::Use;
+use crate::permissions::protected::{Protected, Use, protected};
 use crate::permissions::shell::{self, Part, Piece, Word};
 use crate::permissions::subcommands::has;
 use crate::permissions::words_as_paths::{NamedPath, Scene};
 use crate::permissions::{Verdict, folders, programs};
+use std::path::PathBuf;
 
 /// The maximum nesting of such texts.
 const MAX_DEPTH: usize = 3;
@@ -50,6 +52,24 @@ impl Judge<'_> {
         for finding in findings.iter_mut().skip(before) {
             finding.verdict = finding.verdict.min(Verdict::Ask);
             finding.reason.span = None;
+        }
+    }
+}
+
+impl Judge<'_> {
+    /// Checks protected paths for a name that a text may put behind the home directory. A bare name that is protected
+    /// wherever it is may be that in the workspace.
+    pub(super) fn at_home(&self, path: &JudgedPath, findings: &mut Vec<Finding>) {
+        let is_bare = |home: &JudgedPath| path.plain.parent() == Some(&*home.plain);
+        let here = path.plain.file_name().map(|name| self.places.workspace.plain.join(name));
+        let here = here.filter(|_| self.places.home.as_ref().is_some_and(is_bare));
+        let is_here = |plain: PathBuf| {
+            let here = JudgedPath { real: plain.clone(), plain };
+            let kind = protected(&here, &self.places, &self.options.own, Use::Write);
+            kind.is_some_and(|kind| !matches!(kind, Protected::Ssh | Protected::Keys))
+        };
+        if !here.is_some_and(is_here) {
+            self.check_protected_path(path, Use::Write, findings);
         }
     }
 }

@@ -196,6 +196,21 @@ pub(super) const ORDINARY: &[&str] = &[
     "test -f a.txt && echo yes",
     "terraform plan -out=x -var 'a=b c'",
     "kubectl get pods -o jsonpath='{.items[*].metadata.name}'",
+    "rm -rf $(find . -name node_modules)",
+    "find . -name node_modules -type d -prune -exec rm -rf {} +",
+    "find . -type d -name __pycache__ -print0 | xargs -0 rm -rf",
+    "rm -rf \"${BUILD:?}/out\"",
+    "args=(--release --workspace); cargo build \"${args[@]}\"",
+    "files=(src/*.rs); wc -l \"${files[@]}\"",
+    "echo '{\"a\": 1}' | python3 -m json.tool",
+    "git ls-files '*.rs' | xargs sed -i 's/a/b/'",
+    "curl -s http://localhost/data.json -o data.json && python3 load.py data.json",
+    "scp -r dist h:/var/www && ssh h sudo systemctl restart x",
+    "install -Dm755 target/release/x build/bin/x",
+    "docker exec -i db psql -U x < dump.sql",
+    "git commit -F - <<'E'\ntext about rm -rf ~\nE",
+    "cat > x.sh <<'E'\n#!/bin/sh\nrm -rf build\nE",
+    "tmp=\"$(mktemp -d)\" && cd \"$tmp\" && git init -q . && cd - && rm -rf \"$tmp\"",
 ];
 
 #[test]

@@ -89,6 +89,8 @@ pub(super) const PLACES: &[(Protected, &str, &str)] = &[
     (Startup, "~/.config/autostart", "Desktop Application Autostart Specification"),
     (Startup, "~/.config/autostart-scripts", "KDE, Autostart"),
     (Startup, "~/.config/plasma-workspace", "KDE, Session Environment Variables"),
+    (Startup, "~/.kde/Autostart", "KDE, Autostart"),
+    (Startup, "~/.kde4/Autostart", "KDE, Autostart"),
     (Startup, "~/.xprofile", "Xsession(5), display managers"),
     (Startup, "~/.xinitrc", "startx(1)"),
     (Startup, "~/.xserverrc", "startx(1)"),

@@ -141,6 +141,9 @@ impl PlaceTable {
         if ["authorized_keys", "id_rsa", "id_ed25519", "id_ecdsa"].contains(&word) {
             return Some(Protected::Ssh);
         }
+        if word.starts_with("--git-") || word == "--absolute-git-dir" {
+            return Some(Protected::Git);
+        }
         self.dotless.get(word).copied()
     }
 }
@@ -167,6 +170,9 @@ impl Place {
         let [name] = self.names.as_slice() else { return None };
         let name = name.text()?;
         let bare = name.strip_prefix('.')?;
+        if bare == "node_modules" {
+            return None;
+        }
         let says =
             bare.ends_with("rc") || bare.contains('_') || bare.ends_with("env") || bare.starts_with("git");
         (says && bare.len() >= MIN_DOTLESS).then(|| (bare.to_owned(), self.kind))

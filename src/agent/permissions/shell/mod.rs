@@ -4,6 +4,7 @@
 //! every command that `env`, `xargs`, `find -exec`, `sh -c` and similar ones run in turn. Everything that
 //! bash runs is among the parts, or there is a [`Doubt`].
 
+mod loose;
 mod simple;
 #[cfg(feature = "shell")]
 mod structure;
@@ -15,6 +16,7 @@ mod wrappers;
 
 use std::ops::Range;
 
+pub(super) use loose::loosened;
 pub(super) use simple::{Direction, Redirect};
 pub(super) use words::{Doubt, Piece, Word};
 
@@ -63,6 +65,8 @@ pub(super) struct Part {
 pub(super) struct Analysis {
     pub parts: Vec<Part>,
     pub doubts: Vec<Doubt>,
+    /// The scripts that it gives to shells, with their arguments.
+    pub scripts: Vec<String>,
     /// Whether commands may run more than once, or in another order.
     pub loops: bool,
     /// Whether a descriptor that is written to, such as 1 or 2, may lead to a file that was opened for
@@ -209,6 +213,13 @@ fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Sour
             Unwrapped::Script { text, at } => {
                 let place = part.words.get(at).map_or(part.span.clone(), |word| word.span.clone());
                 let depth = source.depth + 1;
+                let arguments: Vec<String> = part.words.iter().skip(at + 1).map(Word::shown).collect();
+                let set = if arguments.is_empty() {
+                    String::new()
+                } else {
+                    format!("set -- {}; ", arguments.join(" "))
+                };
+                analysis.scripts.push(format!("{set}{text}"));
                 scripts.push(Source { text: text.into(), place: Err(place), depth });
                 // The shell itself does nothing more than the script.
                 part.words.clear();

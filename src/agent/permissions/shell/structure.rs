@@ -215,27 +215,41 @@ impl Walk {
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline) {
-        pipeline.seq.iter().for_each(|command| self.command(command));
+        let mut printed = Vec::new();
+        for command in &pipeline.seq {
+            let start = self.found.commands.len();
+            self.command(command);
+            let read = self.found.commands.get_mut(start..).unwrap_or_default().iter_mut();
+            read.for_each(|simple| simple.texts.extend(printed.iter().cloned()));
+            printed = self.printed(start);
+        }
+    }
+
+    /// What the commands from an index on print, as far as it is in their words or in what they read.
+    fn printed(&self, start: usize) -> Vec<String> {
+        self.found.commands.get(start..).unwrap_or_default().iter().flat_map(Simple::printed).collect()
     }
 
     fn command(&mut self, command: &Command) {
         match command {
             Command::Simple(simple) => self.simple(simple),
             Command::Compound(compound, redirects) => {
+                let start = self.found.commands.len();
                 self.compound(compound);
-                self.redirects(redirects.as_ref());
+                self.redirects(redirects.as_ref(), start);
             }
             Command::Function(function) => {
                 self.found.loops = true;
+                let start = self.found.commands.len();
                 self.compound(&function.body.0);
-                self.redirects(function.body.1.as_ref());
+                self.redirects(function.body.1.as_ref(), start);
             }
             Command::ExtendedTest(test, redirects) => {
                 let span = self.span(&test.loc);
                 if evaluates(&test.expr) {
                     self.doubt(span, "a test that evaluates its words");
                 }
-                self.redirects(redirects.as_ref());
+                self.redirects(redirects.as_ref(), self.found.commands.len());
             }
         }
     }
@@ -287,10 +301,13 @@ impl Walk {
         }
     }
 
-    fn redirects(&mut self, list: Option<&RedirectList>) {
+    /// The redirections of a compound command, whose commands begin at an index and read what it reads.
+    fn redirects(&mut self, list: Option<&RedirectList>, start: usize) {
         let Some(list) = list else { return };
-        let mut simple = Simple::default();
+        let (mut simple, end) = (Simple::default(), self.found.commands.len());
         list.0.iter().for_each(|redirect| self.redirect(redirect, &mut simple));
+        let within = self.found.commands.get_mut(start..end).unwrap_or_default().iter_mut();
+        within.for_each(|inner| inner.texts.extend(simple.texts.iter().cloned()));
         let spans = simple.redirects.iter().map(|redirect| redirect.target.span.clone());
         if let Some(span) = spans.reduce(|one, other| one.start..other.end) {
             simple.span = span;
@@ -336,6 +353,14 @@ impl Walk {
                             simple.values.push((name.clone(), value));
                         }
                         let AssignmentValue::Array(elements) = value else { return };
+                        if !assignment.append {
+                            let span = self.span(&assignment.loc);
+                            let within = self.words.range(span.start..span.end).map(|(_, word)| word);
+                            let words: Vec<&Word> =
+                                within.filter(|word| word.span.start > span.start).collect();
+                            let values = words.iter().map(|word| (name.clone(), Word::clone(word)));
+                            simple.values.extend(values.filter(|_| words.len() == elements.len()));
+                        }
                         // One in quotes is an index for bash, too.
                         let is_indexed =
                             |(index, value): &(Option<brush_parser::ast::Word>, brush_parser::ast::Word)| {
@@ -356,7 +381,9 @@ impl Walk {
                 }
             }
             CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
+                let start = self.found.commands.len();
                 self.list(&subshell.list);
+                simple.texts.extend(self.printed(start));
                 let span = self.span(&subshell.loc);
                 let pieces = vec![Piece::Text("/dev/fd/".to_owned()), Piece::Unknown];
                 simple.words.push(Word { span, pieces, ..Word::default() });
@@ -388,7 +415,9 @@ impl Walk {
                     }
                     IoFileRedirectTarget::Fd(_) => return,
                     IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
+                        let start = self.found.commands.len();
                         self.list(&subshell.list);
+                        simple.texts.extend(self.printed(start));
                         return;
                     }
                 }

@@ -89,6 +89,19 @@ impl Word {
         }
     }
 
+    /// Its text, with the names of variables and of the home directory as a shell reads them.
+    pub(in crate::permissions) fn shown(&self) -> String {
+        let shown = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Glob(c) => c.to_string(),
+            Piece::Home => "~".to_owned(),
+            Piece::Variable(name) if name == "HOME" => "~".to_owned(),
+            Piece::Variable(name) => format!("${{{name}}}"),
+            Piece::Unknown => "$_".to_owned(),
+        };
+        self.pieces.iter().skip(usize::from(self.is_brace)).map(shown).collect()
+    }
+
     /// Whether it may begin with `-`, or become several words.
     pub(in crate::permissions) fn may_be_option(&self) -> bool {
         let plain = matches!(self.pieces.first(), Some(Piece::Text(text)) if !text.is_empty() && !text.starts_with('-'));

@@ -11,6 +11,10 @@ const MAX_BARE_PARTS: usize = 6;
 const EVIDENCE: usize = 2;
 /// The maximum number of names behind commands in a word.
 const MAX_GLUED: usize = 32;
+/// The length of a name in quotes in a text.
+const MAX_NAME_IN_TEXT: usize = 255;
+/// The number of texts that may be between two names that are joined.
+const MAX_BETWEEN: usize = 2;
 /// A name that is common in programs that only look for repositories.
 const GIT: [Mark; 5] = [Mark::Char('/'), Mark::Char('.'), Mark::Char('g'), Mark::Char('i'), Mark::Char('t')];
 
@@ -51,6 +55,61 @@ pub(super) fn candidates(text: &PathText, is_name: bool) -> Vec<PathText> {
     found
 }
 
+/// The names in quotes in a text, each with those next to it that the program may put before it, in the home directory:
+/// `join(home, ".config", "x")`. Names without a dot count where the text is about the home directory.
+pub(super) fn at_home(text: &PathText) -> Vec<PathText> {
+    let is_quote = |mark: &Mark| matches!(mark, Mark::Char('\'' | '"' | '`'));
+    let is_path = |mark: &Mark| matches!(mark, Mark::Char(c) if c.is_alphanumeric() || "/._-~+".contains(*c));
+    let marks = text.marks();
+    if !marks.iter().any(is_quote) {
+        return Vec::new();
+    }
+    let lower: String = marks.iter().map(|mark| if let Mark::Char(c) = mark { *c } else { ' ' }).collect();
+    let lower = lower.to_lowercase();
+    let is_about_home =
+        ["home", "expanduser", "getpw", "userprofile"].iter().any(|word| lower.contains(word));
+    // Names with commas between them are a list, unless something joins them.
+    let is_joining = is_about_home || ["join", "catfile", "resolve"].iter().any(|word| lower.contains(word));
+    let mut found = Vec::new();
+    let (mut joined, mut between) = (PathText::default(), 0_usize);
+    // Every other part is within quotes, as far as quotes come in pairs.
+    for part in marks.split(is_quote) {
+        // The mode of a file may stand before its name: `">>.bashrc"`.
+        let signs = part.iter().take_while(|mark| matches!(mark, Mark::Char('>' | '<' | '+' | ' '))).count();
+        let part = if signs < part.len() { part.get(signs..).unwrap_or_default() } else { part };
+        let is_name = !part.is_empty() && part.len() <= MAX_NAME_IN_TEXT && part.iter().all(is_path);
+        let joins = part.iter().all(|mark| match mark {
+            Mark::Char(',') => is_joining,
+            mark => matches!(mark, Mark::Char(' ' | '/' | '+' | ')' | '\n')),
+        });
+        if !is_name || part == [Mark::Char('/')] {
+            if !joins || between > MAX_BETWEEN {
+                joined = PathText::default();
+            }
+            between += 1;
+            continue;
+        }
+        between = 0;
+        if !joined.is_empty() {
+            joined.push(Mark::Char('/'));
+        }
+        joined.extend(&PathText::of(part));
+        for name in [&joined, &PathText::of(part)] {
+            let begins = name.starts_with(".") && !name.is(".git") && !name.is_only(&['.', '/']);
+            if begins || is_about_home && has(name, &['/']) && !name.is_absolute() {
+                let mut whole = PathText::literal("~/");
+                whole.extend(name);
+                found.push(whole);
+            }
+        }
+        if joined.starts_with("/") && has(&joined, &['.']) {
+            found.push(joined.clone());
+        }
+    }
+    found.dedup();
+    found
+}
+
 /// The names in a word that may be a text of several words, such as a program in another language. In texts of an
 /// editor, a command may stand directly before a name.
 pub(super) fn in_text(text: &PathText, is_editor: bool) -> Vec<PathText> {
@@ -69,7 +128,8 @@ pub(super) fn in_text(text: &PathText, is_editor: bool) -> Vec<PathText> {
             found.extend(token.split(|mark| *mark == Mark::Char('/')).all(says).then(|| pattern(token)));
         }
         for (at, name) in token.split(is_glob).enumerate() {
-            found.extend(names(name, before.filter(|_| at == 0) == Some(&Mark::Char('$'))));
+            let is_filled = matches!(before.filter(|_| at == 0), Some(Mark::Char('$' | '%')));
+            found.extend(names(name, is_filled));
             if is_editor {
                 found.extend(glued(name).take(MAX_GLUED));
             }
@@ -79,9 +139,9 @@ pub(super) fn in_text(text: &PathText, is_editor: bool) -> Vec<PathText> {
     found
 }
 
-/// The name in a text, and what it may be behind an unknown beginning: `$HOME/.x`, `home + "/.x"`.
-fn names(name: &[Mark], is_variable: bool) -> impl Iterator<Item = PathText> {
-    let slash = name.iter().position(|mark| *mark == Mark::Char('/')).filter(|at| *at == 0 || is_variable);
+/// The name in a text, and what it may be behind an unknown beginning: `$HOME/.x`, `home + "/.x"`, `%s/.x`.
+fn names(name: &[Mark], is_filled: bool) -> impl Iterator<Item = PathText> {
+    let slash = name.iter().position(|mark| *mark == Mark::Char('/')).filter(|at| *at == 0 || is_filled);
     let rest = slash.and_then(|at| name.get(at..)).filter(|rest| matches!(rest, [_, Mark::Char('.'), ..]));
     let below_unknown = rest.filter(|rest| *rest != GIT).map(|rest| {
         let mut whole = PathText::any();

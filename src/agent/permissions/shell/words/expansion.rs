@@ -2,6 +2,9 @@
 
 use super::{DEEPEST, Lexer, Nested, Piece, Word};
 
+/// What stands for all elements of an array.
+const ELEMENTS: [&str; 2] = ["[@]", "[*]"];
+
 /// Reads the expansion here. `quoted` is true within double quotes.
 pub(super) fn expand(lexer: &mut Lexer<'_>, word: &mut Word, quoted: bool) {
     let start = lexer.at;
@@ -113,6 +116,8 @@ fn parameter(lexer: &mut Lexer<'_>, word: &mut Word, start: usize) {
     let Some(piece) = plain_parameter(inner) else {
         return lexer.give_up(start, "a `${…}` that may do more than give a value");
     };
+    // Every element of an array is a word, also in quotes.
+    word.splits |= ELEMENTS.iter().any(|all| inner.ends_with(all)) && matches!(piece, Piece::Variable(_));
     word.pieces.push(piece);
     lexer.at += length + 1;
 }
@@ -125,10 +130,10 @@ fn plain_parameter(inner: &str) -> Option<Piece> {
     if name.is_empty() {
         return matches!(inner, "@" | "*" | "#" | "?" | "$" | "!" | "-").then_some(Piece::Unknown);
     }
+    let rest = ELEMENTS.iter().find_map(|all| rest.strip_prefix(all)).unwrap_or(rest);
     if rest.is_empty() && counted.is_none() && !name.starts_with(|c: char| c.is_ascii_digit()) {
         return Some(Piece::Variable(name.to_owned()));
     }
-    let rest = rest.strip_prefix("[@]").or_else(|| rest.strip_prefix("[*]")).unwrap_or(rest);
     let plain = |text: &str| {
         text.chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | ':' | '*' | '?' | '-'))
@@ -140,7 +145,8 @@ fn plain_parameter(inner: &str) -> Option<Piece> {
     {
         range.chars().all(|c| c.is_ascii_digit() || c == ':')
     } else {
-        let operators = [":-", ":+", "-", "+", "##", "#", "%%", "%", "//", "/", "^^", "^", ",,", ","];
+        let operators =
+            [":-", ":+", ":?", "-", "+", "?", "##", "#", "%%", "%", "//", "/", "^^", "^", ",,", ","];
         let operator = operators.iter().find_map(|operator| rest.strip_prefix(operator));
         operator.map_or(rest.is_empty(), plain)
     };

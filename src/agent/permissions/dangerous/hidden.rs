@@ -1,0 +1,118 @@
+//! Detects dangers in texts that a command runs, or in commands that the reader does not understand.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::targets::{Loss, Targets};
+use super::{Lost, has_option};
+use crate::permissions::links;
+use crate::permissions::programs::{self, base};
+use crate::permissions::shell::{self, Analysis, Word};
+use crate::permissions::subcommands::has;
+
+/// Builtins that run a text, now or later.
+const EVALUATING: &str = "eval source . trap alias mapfile readarray coproc bind complete";
+/// The maximum number of texts that are taken apart.
+const MAX_TEXTS: usize = 400;
+/// The maximum nesting of such texts.
+const MAX_DEPTH: usize = 2;
+
+/// The first danger that is not in the commands that were understood, and its place.
+pub(super) fn found(
+    command: &str,
+    analysis: &Analysis,
+    targets: &Targets<'_>,
+    depth: usize,
+) -> Option<(String, Range<usize>)> {
+    let mut texts: Vec<(String, Range<usize>)> = Vec::new();
+    for part in &analysis.parts {
+        let name = programs::name(&part.words);
+        let evaluates = |name: &str| has(EVALUATING, base(name)) || base(name).ends_with("sh");
+        let runs = name.as_deref().is_none_or(evaluates) && !part.words.is_empty();
+        if name.as_deref() == Some("eval") {
+            texts.push((joined(&part.words), part.span.clone()));
+        }
+        if runs {
+            let held = held(analysis).into_iter();
+            texts.extend(held.map(|text| (text, part.span.clone())));
+        }
+        if !part.texts.is_empty() && (runs || !programs::takes_data(&part.words, part.more_arguments)) {
+            texts.extend(part.texts.iter().map(|text| (text.clone(), part.span.clone())));
+        }
+        let quoted = part.words.iter().skip(1).filter_map(Word::literal);
+        let quoted = quoted.chain(part.texts.iter().map(|text| Cow::Borrowed(text.as_str())));
+        let quoted: Vec<String> = quoted.flat_map(|text| in_quotes(&text)).collect();
+        if !quoted.is_empty() && !programs::takes_data(&part.words, part.more_arguments) {
+            texts.extend(quoted.into_iter().map(|text| (text, part.span.clone())));
+        }
+    }
+    let whole = 0..command.len();
+    texts.extend(analysis.scripts.iter().map(|script| (script.clone(), whole.clone())));
+    if !analysis.doubts.is_empty() {
+        let loose = shell::loosened(command);
+        let read = loose.as_deref().unwrap_or(command);
+        if links::analysis(read).parts.is_empty() {
+            // What is not understood as a whole is read piece by piece.
+            let pieces = read.split(['\n', ';', '&', '|']);
+            texts.extend(pieces.map(|piece| (piece.to_owned(), whole.clone())));
+        }
+        texts.extend(loose.map(|loose| (loose, whole)));
+    }
+    texts.into_iter().take(MAX_TEXTS).find_map(|(text, span)| {
+        let text = text.trim();
+        let analysis = links::analysis(text);
+        let scene = targets.scene.inside(&analysis);
+        let targets = Targets::new((text, &analysis), &scene, targets.places);
+        let known = super::found(&targets, text, &analysis).into_iter().next().map(|(danger, _)| danger.text);
+        let deeper = || found(text, &analysis, &targets, depth + 1).map(|(danger, _)| danger);
+        Some((known.or_else(|| (depth < MAX_DEPTH).then(deeper).flatten())?, span))
+    })
+}
+
+/// The texts that a command holds in variables, and gives to builtins that read.
+fn held(analysis: &Analysis) -> Vec<String> {
+    let mut found = Vec::new();
+    for part in &analysis.parts {
+        let words: Vec<String> = part.values.iter().map(|(_, word)| word.shown()).collect();
+        // The elements of an array are the words of a command.
+        found.extend((words.len() > 1).then(|| words.join(" ")));
+        found.extend(words);
+        found.extend(part.texts.iter().cloned());
+        let sets =
+            part.words.first().and_then(Word::literal).is_some_and(|name| has("printf set read", &name));
+        if sets {
+            found.extend(part.words.iter().skip(1).map(Word::shown));
+            found.push(joined(&part.words));
+        }
+    }
+    found.retain(|text| text.contains(' '));
+    found
+}
+
+/// The arguments of a command as a text.
+fn joined(words: &[Word]) -> String {
+    words.iter().skip(1).map(Word::shown).collect::<Vec<_>>().join(" ")
+}
+
+/// The texts in quotes in a program in another language that may be dangerous commands.
+fn in_quotes(text: &str) -> Vec<String> {
+    let may_be = |text: &&str| {
+        let first = text.split_whitespace().find(|word| !has("sudo env exec", word));
+        first.is_some_and(|first| super::is_dangerous(base(first)) || has("curl wget", base(first)))
+    };
+    let parts = text.split(['\'', '"', '`']).skip(1);
+    parts.filter(|part| part.contains(' ')).filter(may_be).map(str::to_owned).collect()
+}
+
+/// The loss if a program whose name is not known removes what it is given, as its options look.
+pub(super) fn of_unknown(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost> {
+    let (_, arguments) = words.split_first()?;
+    let (options, operands): (Vec<Word>, Vec<Word>) =
+        arguments.iter().cloned().partition(|word| word.literal().is_some_and(|text| text.starts_with('-')));
+    if !has_option(&options, "rR", "recursive") {
+        return None;
+    }
+    let lost = |word: &Word| targets.loss(word, elsewhere).filter(Loss::is_outside);
+    let loss = operands.iter().find_map(lost)?;
+    Some((format!("it may remove {}: what runs is only known then", loss.what()), None))
+}

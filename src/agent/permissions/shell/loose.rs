@@ -1,0 +1,88 @@
+//! A looser reading of what the strict one does not understand, to find what certainly must not go unasked.
+
+/// The command with expansions that the reader does not know replaced by those that it knows: `${x:?}` becomes `${x}`,
+/// and the name of a variable that another one holds the variable itself. `None` if there are none.
+pub(in crate::permissions) fn loosened(command: &str) -> Option<String> {
+    let (mut loose, mut rest, mut is_changed) = (String::with_capacity(command.len()), command, false);
+    while let Some(at) = rest.find('$') {
+        let (before, behind) = rest.split_at_checked(at)?;
+        loose.push_str(before);
+        let (text, length) = expansion(behind, command);
+        is_changed |= behind.get(..length) != Some(text.as_str());
+        loose.push_str(&text);
+        rest = behind.get(length..)?;
+    }
+    loose.push_str(rest);
+    let plain = without_groups(&sourced(&loose));
+    (is_changed || plain != loose).then_some(plain)
+}
+
+/// The command with files of variables that shells run as such: `BASH_ENV=<(x) bash` becomes `. <(x) bash`.
+fn sourced(command: &str) -> String {
+    let mut plain = command.to_owned();
+    for name in ["BASH_ENV", "ENV"] {
+        plain = plain.replace(&format!("{name}=<("), "; . <(");
+    }
+    plain
+}
+
+/// The command with groups of `extglob` as `*`.
+fn without_groups(command: &str) -> String {
+    let (mut plain, mut chars, mut open) =
+        (String::with_capacity(command.len()), command.chars().peekable(), 0_usize);
+    while let Some(c) = chars.next() {
+        match c {
+            '@' | '!' | '?' | '*' | '+' if chars.peek() == Some(&'(') => {
+                chars.next();
+                open += 1;
+                plain.push('*');
+            }
+            ')' if open > 0 => open -= 1,
+            _ if open > 0 => {}
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// A known form of the expansion at the start of a text, and the length of the one that is there.
+fn expansion(text: &str, command: &str) -> (String, usize) {
+    let plain = || ("$".to_owned(), 1);
+    if text.starts_with("$((") || text.starts_with("$[") {
+        let end = if text.starts_with("$[") { "]" } else { "))" };
+        return text.find(end).map_or_else(plain, |at| ("0".to_owned(), at + end.len()));
+    }
+    if text.starts_with("$\"") {
+        return (String::new(), 1);
+    }
+    let Some(inner) = text.strip_prefix("${") else { return plain() };
+    let Some(length) = closing(inner) else { return plain() };
+    let inner = inner.get(..length).unwrap_or_default();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let (start, holds) = inner.strip_prefix('!').map_or((inner, false), |name| (name, true));
+    let end = start.find(|c| !is_name(c)).unwrap_or(start.len());
+    let name = start.get(..end).unwrap_or_default();
+    let held = command.match_indices(name).filter(|_| holds && !name.is_empty()).find_map(|(at, _)| {
+        let value = command.get(at + name.len()..)?.strip_prefix('=')?.trim_start_matches(['"', '\'']);
+        let value = value.get(..value.find(|c| !is_name(c)).unwrap_or(value.len()))?;
+        (!value.is_empty()).then_some(value)
+    });
+    let known = held.unwrap_or(name);
+    let shown =
+        if known.is_empty() || holds && held.is_none() { "$_".to_owned() } else { format!("${{{known}}}") };
+    (shown, length + 3)
+}
+
+/// The index of the `}` that closes an expansion.
+fn closing(inner: &str) -> Option<usize> {
+    let mut open = 0_usize;
+    for (at, c) in inner.char_indices() {
+        match c {
+            '{' => open += 1,
+            '}' if open == 0 => return Some(at),
+            '}' => open -= 1,
+            _ => {}
+        }
+    }
+    None
+}
