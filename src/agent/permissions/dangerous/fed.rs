@@ -74,11 +74,6 @@ fn sources<'a>(part: &Part, command: &str, analysis: &'a Analysis) -> (Vec<&'a P
         let before = command.get(..other.span.start).unwrap_or_default().trim_end();
         behind.starts_with('|') && !behind.starts_with("||") || before.ends_with("<(")
     };
-    // What a function or a script is given, or found by `find` for it.
-    let gives = |other: &Part| {
-        let name = programs::name(&other.words).unwrap_or_default();
-        has("set find", &name) || links::program(&name).is_none() && !other.words.is_empty()
-    };
     let is_source = |other: &&Part| {
         let is_within =
             |span: &std::ops::Range<usize>| span.contains(&other.span.start) && *span != part.span;
@@ -92,6 +87,12 @@ fn sources<'a>(part: &Part, command: &str, analysis: &'a Analysis) -> (Vec<&'a P
     (sources, is_chosen)
 }
 
+/// Whether a part gives words to a function or a script, or finds them for it.
+pub(super) fn gives(part: &Part) -> bool {
+    let name = programs::name(&part.words).unwrap_or_default();
+    has("set find", &name) || links::program(&name).is_none() && !part.words.is_empty()
+}
+
 /// A word of the input, in which the shell has replaced `~`.
 pub(super) fn word_of(text: &str) -> Word {
     let mut word = Word::of_text(text.strip_prefix('~').unwrap_or(text));
@@ -102,7 +103,7 @@ pub(super) fn word_of(text: &str) -> Word {
 }
 
 /// Whether a word is an argument of a function or a script, such as `"$1"`.
-fn is_positional(word: &Word, command: &str) -> bool {
+pub(super) fn is_positional(word: &Word, command: &str) -> bool {
     let text = command.get(word.span.clone()).unwrap_or_default();
     ["$1", "${1", "$@", "${@", "$*", "$0"].iter().any(|argument| text.contains(argument))
 }

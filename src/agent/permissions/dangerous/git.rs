@@ -155,6 +155,11 @@ fn push(words: &[Word], targets: &Targets<'_>) -> Option<(String, Option<String>
     if let Some(option) = mirror {
         return Some((format!("it removes from {shown} what is not here"), Some(option)));
     }
+    let begins =
+        |word: &Word| word.pieces.iter().find_map(Piece::text).is_some_and(|text| text.starts_with('+'));
+    if words.iter().any(|word| word.literal().is_none() && begins(word)) {
+        return Some((format!("it may overwrite the default branch of {shown}"), None));
+    }
     let refs: Vec<Option<String>> = operands.collect();
     let everything = option(words, "", "all").or_else(|| option(words, "", "branches")).is_some();
     if let Some(force) = force.clone().filter(|_| refs.is_empty() || everything) {

@@ -7,7 +7,7 @@ use super::targets::{Loss, Targets};
 use super::{Lost, has_option};
 use crate::permissions::links;
 use crate::permissions::programs::{self, base};
-use crate::permissions::shell::{self, Analysis, Word};
+use crate::permissions::shell::{self, Analysis, Piece, Word};
 use crate::permissions::subcommands::has;
 
 /// Builtins that run a text, now or later.
@@ -31,7 +31,20 @@ pub(super) fn found(
         let runs = name.as_deref().is_none_or(evaluates) && !part.words.is_empty();
         if name.as_deref() == Some("eval") {
             texts.push((joined(&part.words), part.span.clone()));
+        } else if name.is_none() && runs {
+            texts.push((filled(&part.words, analysis), part.span.clone()));
+        } else if name.as_deref() == Some("env") {
+            let words = part.words.iter().skip(1).map(Word::shown);
+            let words = words.map(|word| word.strip_prefix("-S").map_or(word.clone(), str::to_owned));
+            let words: Vec<String> =
+                words.skip_while(|word| word.is_empty() || word.starts_with('-')).collect();
+            texts.push((words.join(" "), part.span.clone()));
         }
+        let alias = |word: &Word| word.clone().value_of(name.as_deref()?).map(|value| value.shown());
+        let aliases =
+            analysis.parts.iter().filter(|other| programs::name(&other.words).as_deref() == Some("alias"));
+        let values = aliases.flat_map(|other| &other.words).filter_map(alias);
+        texts.extend(values.map(|value| (format!("{value} {}", joined(&part.words)), part.span.clone())));
         if runs {
             let held = held(analysis).into_iter();
             texts.extend(held.map(|text| (text, part.span.clone())));
@@ -41,7 +54,9 @@ pub(super) fn found(
         }
         let quoted = part.words.iter().skip(1).filter_map(Word::literal);
         let quoted = quoted.chain(part.texts.iter().map(|text| Cow::Borrowed(text.as_str())));
-        let quoted: Vec<String> = quoted.flat_map(|text| in_quotes(&text)).collect();
+        let open = part.words.iter().skip(1).filter(|word| word.literal().is_none()).map(Word::shown);
+        let open = open.filter(|text| text.contains(' '));
+        let quoted: Vec<String> = quoted.flat_map(|text| in_quotes(&text)).chain(open).collect();
         if !quoted.is_empty() && !programs::takes_data(&part.words, part.more_arguments) {
             texts.extend(quoted.into_iter().map(|text| (text, part.span.clone())));
         }
@@ -87,6 +102,20 @@ fn held(analysis: &Analysis) -> Vec<String> {
     }
     found.retain(|text| text.contains(' '));
     found
+}
+
+/// A command as a text in which variables have the values that the command gives them.
+fn filled(words: &[Word], analysis: &Analysis) -> String {
+    let value = |word: &Word| {
+        let mut pieces = word.pieces.iter().filter(|piece| piece.text() != Some(""));
+        let Some(Piece::Variable(name)) = pieces.next().filter(|_| pieces.next().is_none()) else {
+            return word.shown();
+        };
+        let values = analysis.parts.iter().flat_map(|part| &part.values).filter(|(of, _)| of == name);
+        let values: Vec<String> = values.map(|(_, value)| value.shown()).collect();
+        if values.is_empty() { word.shown() } else { values.join(" ") }
+    };
+    words.iter().map(value).collect::<Vec<_>>().join(" ")
 }
 
 /// The arguments of a command as a text.

@@ -141,7 +141,7 @@ impl<'a> Targets<'a> {
             let (name, edit) = inner.split_at_checked(end)?;
             let edit = match edit.strip_prefix('%') {
                 Some(edit) => edit,
-                None if ["HOME", "PWD"].contains(&name) && !edit.starts_with('#') => "/",
+                None if !edit.starts_with('#') && self.is_set(name) => "/",
                 None => return None,
             };
             let mut word = Word::of_text("");
@@ -152,7 +152,10 @@ impl<'a> Targets<'a> {
             Some(word)
         });
         let is_chosen = within.iter().any(|part| fed::chooses(part));
-        let printed = within.into_iter().filter(|_| !is_chosen).filter_map(fed::printed).flatten();
+        let is_given = fed::is_positional(word, self.command);
+        let givers = self.analysis.parts.iter().filter(|part| is_given && fed::gives(part));
+        let within = within.into_iter().filter(|_| !is_chosen).chain(givers);
+        let printed = within.filter_map(fed::printed).flatten();
         printed.chain(shortened).collect()
     }
 
@@ -161,6 +164,8 @@ impl<'a> Targets<'a> {
         let values = self.analysis.parts.iter().flat_map(|part| &part.values);
         let values = values.filter(|(of, word)| of == name && word.literal().is_none());
         let mut found: Vec<Word> = values.map(|(_, word)| word.clone()).collect();
+        let words = self.analysis.parts.iter().flat_map(|part| &part.words);
+        found.extend(words.filter_map(|word| word.clone().value_of(name)));
         for part in &self.analysis.parts {
             let is_named =
                 |word: &Word| word.literal().is_some_and(|text| text.trim_start_matches("-v") == name);
@@ -187,8 +192,8 @@ impl<'a> Targets<'a> {
             return vec![whole];
         }
         let plain = if word.is_brace { braces(&self.text(word, true)) } else { vec![self.text(word, false)] };
-        let is_set = |name: &str| !self.scene.given(name).is_empty() || ["PWD", "OLDPWD"].contains(&name);
-        let is_given = |piece: &Piece| matches!(piece, Piece::Variable(name) if is_set(name));
+        let is_given =
+            |piece: &Piece| matches!(piece, Piece::Variable(name) if name != "HOME" && self.is_set(name));
         if !word.pieces.iter().any(is_given) {
             return plain;
         }
@@ -211,6 +216,11 @@ impl<'a> Targets<'a> {
             }
         };
         plain.into_iter().chain(self.scene.texts(word).iter().map(known)).collect()
+    }
+
+    /// Whether the value of a variable is known, as far as the shell and the command itself set it.
+    fn is_set(&self, name: &str) -> bool {
+        !self.scene.given(name).is_empty() || ["HOME", "PWD", "OLDPWD"].contains(&name)
     }
 
     fn home(&self) -> String {

