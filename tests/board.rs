@@ -130,6 +130,13 @@ fn a_question_of_the_model_is_answered_on_the_board() {
     let model = server(vec![calls("ask_user", &choose), says("As you like.")]);
     let id = begin(&home, &model, "choose");
     wait_for_state(&home, &id, "waiting");
+    // It can be left to wait.
+    let left = other_terminal(&home, &format!("$TAU_BIN attach {id}"));
+    left.wait_for("Which database?");
+    std::thread::sleep(QUIET);
+    left.type_keys("\x18b");
+    left.wait_for(&format!("tau attach {id}"));
+    left.wait_for("exit=0");
     screen.type_keys("\x18l");
     screen.wait_for("? waiting  choose");
     screen.type_keys("a");

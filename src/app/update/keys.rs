@@ -29,7 +29,7 @@ fn route(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     if answering::press(model, key, effects) {
         return;
     }
-    if model.focus() == Focus::Overlay && !overlays::is_for_draft(model, key) {
+    if model.focus() == Focus::Overlay && !key.is_led() && !overlays::is_for_draft(model, key) {
         return overlays::key(model, key, effects);
     }
     if key.is_led() {

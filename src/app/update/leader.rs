@@ -5,6 +5,7 @@ use crate::effect::Effect;
 use crate::focus::Focus;
 use crate::key::{Key, KeyCode, Mods};
 use crate::model::Model;
+use crate::overlays::overlay::Overlay;
 
 use super::{actions, approval, completion, find, misdirected};
 
@@ -22,7 +23,7 @@ pub(super) fn joined(model: &mut Model, key: Key) -> Option<Key> {
         }
         return found;
     }
-    if model.focus().is_elsewhere() || !model.keymap.begins_others(key) {
+    if takes_all(model) || !model.keymap.begins_others(key) {
         return Some(key);
     }
     model.led = true;
@@ -31,10 +32,20 @@ pub(super) fn joined(model: &mut Model, key: Key) -> Option<Key> {
     None
 }
 
+/// Whether the leader is a key like others: a list takes all of them, but a question or an answer beside the run lets one
+/// leave it running.
+fn takes_all(model: &Model) -> bool {
+    let is_of_run =
+        |top: &Overlay| matches!(top, Overlay::Questions(_) | Overlay::Plan(_) | Overlay::SideQuestion(_));
+    let is_of_run = model.focus() == Focus::Overlay && model.overlays.last().is_some_and(is_of_run);
+    model.focus().is_elsewhere() && !is_of_run
+}
+
 /// Carries out the action of a key after the leader, and nothing else.
 pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     let Some(action) = model.keymap.action(key) else { return };
     match model.focus() {
+        Focus::Overlay if action != Action::Background => return,
         _ if find::looks_only(action) => {}
         Focus::Find => return,
         Focus::Panel => model.transcript.leave_panel(),
