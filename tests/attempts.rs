@@ -248,9 +248,9 @@ async fn an_interrupt_stops_all_attempts_and_their_processes() {
 #[tokio::test]
 async fn what_attempts_have_is_found_after_a_kill_and_dropping_stops_their_commands() {
     let nap = rare_sleep(348);
-    let command = format!("echo part >part; touch begun; sleep {nap}");
+    let command = format!("echo part >below/part; touch begun; sleep {nap}");
     let home = home(move |_, _| bash(&command)).await;
-    script(&home, "git init -q; echo x >file; git add .; git commit -qm x").await;
+    script(&home, "git init -q; mkdir below; echo x >below/file; git add .; git commit -qm x").await;
     let mut child =
         program(&home, &["-n", "2", "--model", "own/a", "--until", "false", "go"]).spawn().unwrap();
     let has_begun = || copies(&home).iter().filter(|copy| copy.join("begun").exists()).count() == 2;
@@ -271,8 +271,15 @@ async fn what_attempts_have_is_found_after_a_kill_and_dropping_stops_their_comma
     }
     assert_eq!(listed.out.lines().count(), 3, "{}", listed.out);
     assert!(tau(&home, &["attempts", "diff", "1"]).await.out.contains("+part"));
-    let taken = tau(&home, &["attempts", "take", "2", "part"]).await;
-    assert_eq!((taken.code, text(&work(&home).join("part"))), (0, "part\n".to_owned()), "{}", taken.err);
+    // A name is meant as it is seen from where one is.
+    let mut take = program(&home, &["attempts", "take", "2", "part"]);
+    let taken = run(take.current_dir(work(&home).join("below")), None).await;
+    assert_eq!(
+        (taken.code, text(&work(&home).join("below/part"))),
+        (0, "part\n".to_owned()),
+        "{}",
+        taken.err
+    );
     let dropped = tau(&home, &["attempts", "drop"]).await;
     assert!(dropped.out.starts_with("removed 2 attempts, stopped "), "{}{}", dropped.out, dropped.err);
     assert!(crate::support::processes::alive(&nap).is_empty());

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::path::Path;
 
 use super::{Attempt, Attempts};
 use tau_protocol::attempt::AttemptHunk;
@@ -42,6 +43,26 @@ impl Part {
             None => Part { path: text.to_owned(), hunks: Vec::new() },
         }
     }
+}
+
+/// The parts of an attempt with these names, as they are seen from a directory, else from the top.
+pub(crate) fn parts(
+    attempts: &Attempts,
+    attempt: &Attempt,
+    names: &[String],
+    cwd: &Path,
+) -> Result<Vec<Part>, UserError> {
+    let changed = if names.is_empty() { Vec::new() } else { patches(attempts, attempt)? };
+    let seen = |name: &String| {
+        let part = Part::read(name);
+        let path = cwd.join(&part.path);
+        let here = path.strip_prefix(&attempts.top).ok().map(|path| path.to_string_lossy().into_owned());
+        match here.filter(|here| changed.iter().any(|(path, _)| path == here)) {
+            Some(path) => Part { path, ..part },
+            None => part,
+        }
+    };
+    Ok(names.iter().map(seen).collect())
 }
 
 /// An attempt of which parts are taken; all of it if none are named.

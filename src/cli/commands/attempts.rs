@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::args::attempts::{AttemptsAction, AttemptsArgs};
-use crate::attempts::hunks::{self, Choice, Part};
+use crate::attempts::hunks::{self, Choice};
 use crate::attempts::{self, Attempt, Attempts, take, words};
 use crate::process::exit::{Exit, fail, say, warn};
 use crate::process::plain;
@@ -35,8 +35,9 @@ fn act(args: &AttemptsArgs, paths: &Paths, cwd: &Path) -> Result<String, UserErr
         }
         Some(AttemptsAction::Take { number, parts, of }) => {
             let found = attempts::found(paths, cwd, of.as_deref())?;
-            let parts: Vec<Part> = parts.iter().map(|part| Part::read(part)).collect();
-            taken(paths, &found, &[Choice { attempt: found.attempt(*number)?, parts }])
+            let attempt = found.attempt(*number)?;
+            let parts = hunks::parts(&found, attempt, parts, cwd)?;
+            taken(paths, &found, &[Choice { attempt, parts }])
         }
         Some(AttemptsAction::Drop { of }) => {
             let found = attempts::found(paths, cwd, of.as_deref())?;
