@@ -423,6 +423,24 @@ async fn a_session_of_pi_is_continued_in_a_copy() {
     assert!(lines.iter().any(|line| line["message"]["ownField"] == 7), "{lines:?}");
 }
 
+#[tokio::test]
+async fn a_message_to_a_session_of_another_agent_continues_it_in_a_copy() {
+    let place = Place::new().await;
+    place.claude();
+    fs::write(place.at("tau/config.toml"), "model = \"own/m\"\n").unwrap();
+    let before = place.originals();
+    let sent = place.run(&["send", "4d5e6f", "continue"]).await;
+    assert_eq!(sent.code, 0, "{sent:?}");
+    let id = sent.out.trim();
+    assert_eq!(place.run(&["wait", id]).await.code, 0, "{sent:?}");
+    assert_eq!(place.sent().last().unwrap(), "user: continue");
+    assert_eq!(place.originals(), before);
+    for word in ["wait", "stop", "logs"] {
+        let refused = place.run(&[word, "4d5e6f"]).await;
+        assert!(refused.code == 3 && refused.err.contains("is of Claude Code"), "{refused:?}");
+    }
+}
+
 /// The recordings that others made: one session of each program.
 #[tokio::test]
 async fn recorded_sessions_of_each_program_are_continued() {

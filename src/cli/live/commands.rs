@@ -242,7 +242,10 @@ fn send_text(id: &str, text: &str) -> Exit {
     on_runtime(async {
         let end = Instant::now() + CHANGING_HANDS;
         let named = loop {
-            let named = Named::find(id)?;
+            let named = match Named::find(id) {
+                Err(_) if is_foreign(id) => return Ok(continue_in_copy(id, text)),
+                found => found?,
+            };
             if let Some(server) = named.server()? {
                 let sent = others::deliver(&server, &named.environment.paths, &named.id, text).await;
                 if sent.map_err(|trouble| refused(&trouble))? {
@@ -259,6 +262,20 @@ fn send_text(id: &str, text: &str) -> Exit {
         let arguments = [start::AGAIN, "-b", "--session", &named.id, "--", text].map(OsString::from);
         Ok(start::begin(&arguments, false).map_or_else(|exit| exit, |_| Exit::Ok))
     })
+}
+
+/// Whether a session of another agent has this ID.
+fn is_foreign(id: &str) -> bool {
+    Environment::read(&CliArgs::without_arguments(), OnBadConfig::Warn).is_ok_and(|environment| {
+        let root = environment.settings.session_root(&environment.paths);
+        session_lookup::find(&root, id).is_ok_and(|(_, source)| source.is_foreign())
+    })
+}
+
+/// Continues a session of another agent in one of tau, and prints the ID of that.
+fn continue_in_copy(id: &str, text: &str) -> Exit {
+    let arguments = ["-b", "--session", id, "--", text].map(OsString::from);
+    start::begin(&arguments, false).map_or_else(|exit| exit, |id| say(&format!("{id}\n")))
 }
 
 /// Runs `tau logs`; returns the program's end.
