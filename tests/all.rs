@@ -68,6 +68,7 @@ mod model_cycle;
 mod models;
 mod motion;
 mod notifications;
+mod off_screen;
 mod offers;
 mod onboarding;
 mod packages;

@@ -27,7 +27,7 @@ fn wait_for_file(path: &Path) {
 }
 
 /// The messages of the user in a session.
-fn prompts(home: &Home, id: &str) -> Vec<String> {
+pub(crate) fn prompts(home: &Home, id: &str) -> Vec<String> {
     let (_, document, err) = home.run(&["export", id, "-", "--format", "jsonl"]);
     let entries = document.lines().map(|line| serde_json::from_str::<Value>(line).expect(&err));
     let text = |entry: Value| {

@@ -13,7 +13,7 @@ use crate::support::server::Server;
 use crate::time_limit::{EndInTime, RunInTime};
 
 /// A provider that runs what a prompt `run COMMAND` says.
-async fn obedient() -> Server {
+pub(crate) async fn obedient() -> Server {
     Server::choosing(|_, request| {
         let body = request.split_once("\r\n\r\n").map_or("", |(_, body)| body);
         let body: Value = serde_json::from_str(body).unwrap_or_default();
@@ -160,6 +160,9 @@ async fn a_process_that_cannot_be_reached_is_named() {
         assert!(std::time::Instant::now() < end, "no request");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
+    // As if it served its sessions elsewhere.
+    wait_for_state(home, "printed", "running");
+    fs::remove_file(home.join("tau/logs/live/printed.json")).unwrap();
     for args in [
         &["stop", "printed"][..],
         &["send", "printed", "more"],

@@ -134,7 +134,7 @@ fn internal(arguments: &[std::ffi::OsString]) -> Option<Exit> {
     }
     match word.to_str()? {
         live::start::WORD => Some(crash::or_crash(live::host::run(rest))),
-        attempts::host::WORD => Some(crash::or_crash(attempts::host::run(rest))),
+        attempts::host::WORD => Some(crash::or_crash(attempts::run::run_ordered(rest))),
         live::start::OPEN => Some(crash::or_crash(live::host::open(rest))),
         attach::wire::relay::WORD => Some(crash::or_crash(live::relay::run(rest))),
         _ => None,

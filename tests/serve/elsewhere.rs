@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{Served, command, ready};
-use crate::support::program::{bare, calls, own_model, says};
+use crate::support::program::{bare, calls, own_model, run, says, stalls};
 use crate::support::server::{Act, Server};
 use crate::time_limit::InTime;
 
@@ -104,4 +104,38 @@ async fn a_session_of_another_tau_is_stopped_and_no_stranger_reaches_it() {
     let ended = row(&server, &id, "failed").await;
     assert_eq!(ended["waiting"], 0, "{ended}");
     assert!(!server.dir.path().join("made").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_of_the_server_is_listed_stopped_and_waited_for_in_a_terminal() {
+    let provider = Server::start(vec![stalls("begun"), says("Again.")]).await;
+    let server = Served::with_model(&provider).await;
+    let tau = async |arguments: &[&str]| {
+        let mut command = bare(server.dir.path());
+        command.args(arguments).env("TAU_HOME", server.dir.path()).current_dir(server.dir.path());
+        run(&mut command, None).await
+    };
+    let made = server.send("POST", "/api/sessions", &json!({ "model": "own/m" })).await.is(201).json();
+    let id = made["id"].as_str().unwrap();
+    let path = format!("/api/sessions/{id}");
+    let body = json!({ "prompt": "go", "detach": true });
+    server.send("POST", &format!("{path}/prompt"), &body).await.is(202);
+    let state = async || {
+        let rows: Value = serde_json::from_str(&tau(&["sessions", "--json"]).await.out).unwrap();
+        rows[0]["state"].clone()
+    };
+    let runs = async { while state().await != "running" {} };
+    runs.in_time("the run").await;
+    assert_eq!(tau(&["stop", id]).await.code, 0);
+    assert_eq!(tau(&["wait", id]).await.code, 130);
+    assert_eq!(state().await, "failed");
+    // The mode that a client chooses holds wherever the session is opened again.
+    server.send("PATCH", &path, &json!({ "permissionMode": "plan" })).await.is(200);
+    server.send("POST", &format!("{path}/close"), &Value::Null).await.is(204);
+    let shown = server.send("PATCH", &path, &json!({ "name": "opened" })).await.is(200).json();
+    assert_eq!(shown["permissionMode"], "plan", "{shown}");
+    // It is listed once, as the server's own.
+    let list = server.send("GET", "/api/sessions", &Value::Null).await.is(200).json();
+    assert_eq!(list["sessions"].as_array().unwrap().len(), 1, "{list}");
+    assert_eq!(list["sessions"][0]["elsewhere"], false);
 }

@@ -125,7 +125,7 @@ async fn a_client_that_leaves_aborts_its_run_unless_it_has_detached() {
 }
 
 #[tokio::test]
-async fn a_session_that_another_tau_has_open_is_refused() {
+async fn a_session_that_another_server_has_open_is_shared_and_deleted_there() {
     let server = Served::start(&[]).await;
     let id = create(&server, json!({})).await;
     let path = format!("/api/sessions/{id}");
@@ -137,10 +137,10 @@ async fn a_session_that_another_tau_has_open_is_refused() {
     let other = super::client::command(server.dir.path(), &["--listen", "127.0.0.1:0"], &[]);
     let (child, address, token) = super::client::ready(other).await;
     let other = Served { child, address, token, dir: tempfile::tempdir().unwrap() };
-    let refused =
-        other.send("POST", &format!("{path}/prompt"), &json!({ "prompt": "x" })).await.is(409).json();
+    let shared = other.stream("POST", &format!("{path}/prompt"), "", &json!({ "prompt": "help" })).await;
+    { shared }.until("done").await;
+    let refused = other.send("DELETE", &path, &Value::Null).await.is(409).json();
     assert_eq!(refused["type"], json!("urn:tau:problem:session-in-use"), "{refused}");
-    other.send("DELETE", &path, &Value::Null).await.is(409);
     // Read-only requests do not need the lock.
     other.send("GET", &format!("{path}/history"), &Value::Null).await.is(200);
     other.send("GET", &format!("{path}/export?format=md"), &Value::Null).await.is(200);

@@ -17,7 +17,7 @@ use super::{PROFILE, wire};
 use crate::args::CliArgs;
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::compose::session_lookup::places;
-use crate::compose::{Setup, sessions};
+use crate::compose::{AgentPrompt, Setup, sessions};
 use crate::headless;
 use crate::process::exit::Refusal;
 use tau_agent::catalogue::keys::KeySource;
@@ -44,6 +44,8 @@ pub(crate) struct AcpHost {
 /// An agent that can be started, and the client's options.
 pub(crate) struct NewAgent {
     pub(crate) config: AgentConfig,
+    pub(crate) prompt: AgentPrompt,
+    pub(crate) setup: Setup,
     pub(crate) models: Vec<Arc<Model>>,
     pub(crate) mode: PermissionMode,
     pub(crate) mode_ceiling: PermissionMode,
@@ -107,6 +109,8 @@ impl AcpHost {
             mode_ceiling: agent.config.behavior.mode_ceiling,
             notices: setup.notices.iter().chain(&agent.notices).cloned().collect(),
             config: agent.config,
+            prompt: agent.prompt,
+            setup,
         })
     }
 

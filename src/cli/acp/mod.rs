@@ -39,13 +39,13 @@ use super::args::CliArgs;
 use super::rpc::lines::{InputLine, LineReader, MAX_LEN};
 use crate::compose::profile::FrontEndProfile;
 use crate::headless::batch::{Stop, StopWatch};
+use crate::live::off_screen::OffScreen;
 use crate::process::exit::{Exit, warn};
 use crate::process::outgoing::Outgoing;
 use crate::process::signals::Caught;
 use editor::{EditorAsk, EditorLink, EditorRequest};
 use host::{AcpHost, NewAgent};
 use state::{About, AcpSession, AcpState, Asked, Beginning, Opening, Order, SessionKey, Stage};
-use tau_agent::engine::task;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::TaskCommand;
@@ -83,6 +83,7 @@ pub(crate) async fn run(
         host: AcpHost::new(args),
         state: AcpState::of(std::env::current_exe().unwrap_or_else(|_| "tau".into())),
         agents: BTreeMap::new(),
+        off_screen: None,
         last_key: 0,
         news,
         events,
@@ -121,6 +122,8 @@ struct AcpService<R, W, S> {
     host: AcpHost,
     state: AcpState,
     agents: BTreeMap<SessionKey, RunningAgent>,
+    /// The way of other processes to their sessions; absent before the first one.
+    off_screen: Option<OffScreen>,
     last_key: SessionKey,
     news: mpsc::Sender<News>,
     events: mpsc::Receiver<News>,
@@ -319,7 +322,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
 
     /// Starts the agent of a session.
     fn start(&mut self, key: SessionKey, beginning: Beginning, agent: NewAgent) {
-        let NewAgent { config, models, mode, mode_ceiling, notices } = agent;
+        let NewAgent { config, prompt, setup, models, mode, mode_ceiling, notices } = agent;
         notices.iter().for_each(|notice| warn(notice));
         let info = config.session.info().clone();
         if self.state.sessions.values().any(|session| session.mirror.session.id == info.id) {
@@ -327,7 +330,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
             return self.state.refuse(&beginning.request, &wire::error(ErrorCode::InvalidRequest, text));
         }
         let (model, thinking) = (config.model.clone(), config.thinking);
-        let mut handle = task::spawn(config);
+        let off_screen = self.off_screen.get_or_insert_with(|| OffScreen::start(setup.clone(), true));
+        let mut handle = off_screen.spawn((config, prompt), &setup, None);
         let (commands, mut inbox) = mpsc::channel(COMMANDS);
         let outbox = handle.commands.clone();
         tokio::spawn(async move {

@@ -5,13 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{BufRead, Read};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use rustix::process::{Signal, getpid, kill_process};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -20,8 +18,6 @@ use tokio::sync::watch;
 
 use super::{uncounted, words};
 use crate::args::{CliArgs, command_words};
-use crate::headless::prompts::CliPrompt;
-use crate::process::exit::{Exit, fail};
 use crate::process::plain;
 use crate::services::call::Call;
 use tau_agent::settings::Paths;
@@ -49,32 +45,9 @@ pub(crate) struct HostOrder {
     pub most: Option<f64>,
 }
 
-/// Runs the attempts of a screen, which was started with these arguments; returns the program's end.
-pub(crate) fn run(arguments: &[OsString]) -> Exit {
-    let mut line = String::new();
-    let read = std::io::stdin().lock().read_line(&mut line).map_err(UserError::of);
-    let order = read.and_then(|_| serde_json::from_str::<HostOrder>(&line).map_err(UserError::of));
-    let order = match order {
-        Ok(order) => order,
-        Err(why) => return fail(Exit::Usage, &format!("the order of the screen cannot be read: {why}")),
-    };
-    let watch = || {
-        let (mut stdin, mut rest) = (std::io::stdin().lock(), [0; 64]);
-        while stdin.read(&mut rest).is_ok_and(|read| read > 0) {}
-        // An orderly end, as for `tau -n`.
-        let _ = kill_process(getpid(), Signal::TERM);
-    };
-    if let Err(error) = std::thread::Builder::new().name("screen".to_owned()).spawn(watch) {
-        return fail(Exit::Config, &format!("cannot watch the screen: {error}"));
-    }
-    let task = CliPrompt { text: order.order.task.clone(), images: Vec::new() };
-    let session = Some(order.order.session.clone()).filter(|session| !session.is_empty());
-    super::run::run_prompts(&order.arguments(arguments), vec![task], true, session)
-}
-
 impl HostOrder {
     /// The arguments of `tau -n` for the order, with the flags of the screen that also apply to attempts.
-    fn arguments(self, of_screen: &[OsString]) -> CliArgs {
+    pub(super) fn arguments(self, of_screen: &[OsString]) -> CliArgs {
         let all = std::iter::once(OsString::from("tau")).chain(of_screen.iter().cloned());
         let known = CliArgs::read(command_words::as_flags(all.collect()))
             .unwrap_or_else(|_| CliArgs::without_arguments());

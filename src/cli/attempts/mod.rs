@@ -9,7 +9,6 @@ pub(crate) mod hunks;
 mod meter;
 mod recover;
 pub(crate) mod run;
-mod shown;
 pub(crate) mod take;
 pub(crate) mod uncounted;
 pub(crate) mod words;

@@ -1,17 +1,19 @@
 //! Runs the attempts: an agent in each copy, all at the same time.
 
-use std::io::{self, Write};
+use std::ffi::OsString;
+use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
+use rustix::process::{Signal, getpid, kill_process};
 use serde_json::json;
 use tokio::sync::watch;
 
+use super::host::HostOrder;
 use super::meter::{Budget, Known, Progress, metered};
-use super::shown::Shown;
 use super::{Attempts, copies, recover, words};
 use crate::args::CliArgs;
 use crate::args::front_end::{FrontEnd, StandardStreams};
@@ -20,15 +22,17 @@ use crate::headless::print::{self, PrintOptions, PrintStreams};
 use crate::headless::progress::{Liveliness, ProgressLine};
 use crate::headless::prompts::CliPrompt;
 use crate::headless::{has_key, stdin_prompts, with_signals};
+use crate::live::off_screen::OffScreen;
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::signals::{Caught, Signals};
 use crate::process::{crash, plain};
+use crate::serve::live::HelperOf;
 use crate::worktrees;
-use tau_agent::engine::task;
 use tau_agent::settings::private_files::LockFile;
 use tau_protocol::attempt::MOST_ATTEMPTS;
 use tau_protocol::command::AgentCommand;
 use tau_tools::counted::counted;
+use tau_tools::user_error::UserError;
 
 /// Maximum number of characters of the task in the record.
 const MAX_TASK: usize = 400;
@@ -60,6 +64,29 @@ pub(crate) fn run(args: CliArgs) -> Exit {
         }
         Err(error) => fail(Exit::Config, &error),
     }
+}
+
+/// Runs the attempts of a screen, which was started with these arguments; returns the program's end.
+pub(crate) fn run_ordered(arguments: &[OsString]) -> Exit {
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line).map_err(UserError::of);
+    let order = read.and_then(|_| serde_json::from_str::<HostOrder>(&line).map_err(UserError::of));
+    let order = match order {
+        Ok(order) => order,
+        Err(why) => return fail(Exit::Usage, &format!("the order of the screen cannot be read: {why}")),
+    };
+    let watch = || {
+        let (mut stdin, mut rest) = (std::io::stdin().lock(), [0; 64]);
+        while stdin.read(&mut rest).is_ok_and(|read| read > 0) {}
+        // An orderly end, as for `tau -n`.
+        let _ = kill_process(getpid(), Signal::TERM);
+    };
+    if let Err(error) = std::thread::Builder::new().name("screen".to_owned()).spawn(watch) {
+        return fail(Exit::Config, &format!("cannot watch the screen: {error}"));
+    }
+    let task = CliPrompt { text: order.order.task.clone(), images: Vec::new() };
+    let session = Some(order.order.session.clone()).filter(|session| !session.is_empty());
+    run_prompts(&order.arguments(arguments), vec![task], true, session)
 }
 
 /// Runs attempts at these prompts, in the name of a session if there is one; returns the program's end.
@@ -146,9 +173,12 @@ async fn work(
     }
     let budget = Arc::new(Budget::new(setup.args.max_cost, ready.len()));
     let (stop, stopped) = watch::channel(None);
+    let off_screen = OffScreen::start(setup.clone(), false);
     let (mut running, mut progress) = (FuturesUnordered::new(), Progress::default());
     for (index, one) in ready.into_iter().enumerate() {
-        let (known, agent) = spawn(one, index, (&task, setup.args.timeout), &budget, &stopped);
+        let place = place(&attempts, index);
+        let (known, agent) =
+            spawn(one, (index, place, &off_screen), (&task, setup.args.timeout), &budget, &stopped);
         progress.watch(known);
         running.push(agent);
     }
@@ -157,7 +187,6 @@ async fn work(
             record(&words::started(&attempts, attempt));
         }
     }
-    let mut shown = Shown::new(&setup.paths, &attempts);
     let (mut caught_first, mut is_capped, mut signals_sent) = (None, false, 0_u32);
     let mut reports = tokio::time::interval(REPORTS);
     loop {
@@ -166,7 +195,6 @@ async fn work(
                 let Some((index, exit, took, known)) = done else { break };
                 let exit = if is_capped && caught_first.is_none() && exit == Exit::Terminated { Exit::Limit } else { exit };
                 progress.ended(index);
-                shown.ended(index);
                 ended(&mut attempts, index, exit, took, &known).await;
                 if let (true, Some(attempt)) = (is_json, attempts.attempts.get(index)) {
                     record(&words::ended(attempt));
@@ -189,7 +217,6 @@ async fn work(
             }
             _ = reports.tick() => {
                 let changed = progress.changed();
-                shown.progress(&changed);
                 if is_json {
                     changed.iter().for_each(|(number, rounds, cost)| record(&words::progress(*number, *rounds, *cost)));
                 }
@@ -220,13 +247,19 @@ fn note_costs(attempts: &mut Attempts, changed: &[(usize, u32, f64)]) -> bool {
     is_new
 }
 
+/// The place of an attempt in the lists of live sessions: like a helper, it ends with whoever began it.
+fn place(attempts: &Attempts, index: usize) -> HelperOf {
+    let parent = attempts.session.clone().unwrap_or_else(|| attempts.id.clone());
+    HelperOf { parent, title: format!("attempt {}: {}", index + 1, attempts.task) }
+}
+
 /// The end of an attempt: its index, its exit, its time, and what is known of it.
 type Done = (usize, Exit, Duration, Arc<Mutex<Known>>);
 
 /// Starts the agent of an attempt; returns what becomes known of it, and the wait for its end.
 fn spawn(
     one: Ready,
-    index: usize,
+    (index, place, off_screen): (usize, HelperOf, &OffScreen),
     ((prompts, goal), timeout): (&(Vec<CliPrompt>, Option<AgentCommand>), Option<u64>),
     budget: &Arc<Budget>,
     stopped: &watch::Receiver<Option<(u32, Caught)>>,
@@ -239,7 +272,8 @@ fn spawn(
         timeout: timeout.map(Duration::from_secs),
         ..PrintOptions::default()
     };
-    let (agent, known) = metered(task::spawn(one.agent.config), index, Arc::clone(budget));
+    let agent = off_screen.spawn((one.agent.config, one.agent.prompt), &one.setup, Some(place));
+    let (agent, known) = metered(agent, index, Arc::clone(budget));
     let streams = PrintStreams {
         out: Box::new(tokio::io::sink()),
         out_is_terminal: false,

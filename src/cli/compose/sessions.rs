@@ -257,9 +257,9 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<Exit, Refusal> {
     let mut rows = all::rows(&root, &others, cwd, &environment.paths.session_index());
     others.troubles().iter().for_each(|trouble| warn(trouble));
     let all = rows.len();
-    rows.retain(|row| args.print || !row.printed);
     let live = record::all(&environment.paths);
     let state = |row: &SessionRow| live.get(&row.id).map(FoundRecord::state).unwrap_or_default();
+    rows.retain(|row| args.print || !row.printed || state(row).is_at_work());
     let exit = match args.json {
         true => say(&as_json(&rows, &state)),
         false => say(&rows_as_table(&rows, &state, args.all)),

@@ -21,6 +21,7 @@ use super::compose::{ComposedAgent, Setup};
 use super::rpc;
 use crate::compose::profile::FrontEndProfile;
 use crate::compose::sessions;
+use crate::live::off_screen::OffScreen;
 use crate::process::crash;
 use crate::process::exit::{Exit, Refusal, fail, warn};
 use crate::process::signals::Signals;
@@ -29,7 +30,6 @@ use stdin_prompts::JsonPrompts;
 use tau_agent::catalogue::keys::KeySource;
 use tau_agent::context::request;
 use tau_agent::engine::config::AgentConfig;
-use tau_agent::engine::task;
 use tau_agent::provider::{Failure, FailureKind};
 use tau_agent::settings::Paths;
 use tau_app::geometry::Motion;
@@ -70,7 +70,7 @@ pub fn print(mut args: CliArgs) -> Exit {
             return refusal.fail();
         }
         agent.config.behavior.join_deltas = true;
-        let agent = task::spawn(agent.config);
+        let agent = OffScreen::start(setup.clone(), false).spawn((agent.config, agent.prompt), &setup, None);
         let streams = print::PrintStreams::standard(Motion::new(setup.settings.animations()));
         print::run(agent, options, streams, async || signals.next().await).await
     })
@@ -97,7 +97,7 @@ pub fn json(mut args: CliArgs) -> Exit {
         args,
         json::PROFILE,
         Setup::with_model,
-        async move |setup, ComposedAgent { config, .. }, mut signals: Signals| {
+        async move |setup, ComposedAgent { config, prompt, .. }, mut signals: Signals| {
             let continued = if continues { can_continue(&config) } else { Ok(()) };
             let ready = match continued {
                 Ok(()) => has_key(&setup, &mut signals).await,
@@ -110,7 +110,8 @@ pub fn json(mut args: CliArgs) -> Exit {
             let header = config.session.header().to_owned();
             let options =
                 json::JsonOptions { continues, prompts, goal, input, header, output, schema, timeout };
-            json::run(task::spawn(config), options, tokio::io::stdout(), async || signals.next().await).await
+            let agent = OffScreen::start(setup.clone(), false).spawn((config, prompt), &setup, None);
+            json::run(agent, options, tokio::io::stdout(), async || signals.next().await).await
         },
     )
 }
@@ -154,9 +155,10 @@ pub fn rpc(args: CliArgs) -> Exit {
     // A client may choose a model later; a server whose address was given must be asked now.
     let check = |setup: Setup| if setup.needs_server_model() { setup.with_model() } else { Ok(setup) };
     start(args, rpc::PROFILE, check, async move |setup, agent, mut signals: Signals| {
-        let host = rpc::host::SetupHost::new(setup, agent.prompt);
+        let ComposedAgent { config, prompt, .. } = agent;
+        let agent = OffScreen::start(setup.clone(), true).spawn((config, prompt.clone()), &setup, None);
+        let host = rpc::host::SetupHost::new(setup, prompt);
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-        let agent = task::spawn(agent.config);
         rpc::run(agent, Box::new(host), events, input, output, async || signals.next().await).await
     })
 }

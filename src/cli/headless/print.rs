@@ -287,8 +287,12 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
                 }
             };
             match event {
-                BatchEvent::Agent(Some(AgentEvent::Run(RunEvent::AgentSettled { .. }))) => {
+                BatchEvent::Agent(Some(AgentEvent::Run(RunEvent::AgentSettled { aborted }))) => {
                     self.streams.progress.show(&AgentEvent::Run(RunEvent::AgentSettled { aborted: false }));
+                    if aborted && self.ended.is_none() && self.driver.stops.stopping().is_none() {
+                        self.ended = Some(Exit::Aborted);
+                        self.say("stopped from another process");
+                    }
                     return Ok(());
                 }
                 BatchEvent::Agent(Some(event)) => self.fold(event),

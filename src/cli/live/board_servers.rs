@@ -205,7 +205,7 @@ impl ServerLink {
             Some(tunnel) => Arc::clone(tunnel),
             None => {
                 let hello = Hello {
-                    token: crate::serve::random().map_err(|refusal| cannot(refusal.text))?,
+                    token: crate::serve::guard::new_token().map_err(|refusal| cannot(refusal.text))?,
                     directory: self.address.directory.clone(),
                     board: true,
                     ..Hello::default()

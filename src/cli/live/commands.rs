@@ -78,8 +78,7 @@ impl Named {
         };
         match owner.filter(|owner| owner.life() == Life::Runs && !is_known(owner)) {
             Some(owner) => Err(Refusal::config(format!(
-                "{owner} has this session open and cannot be reached from here; a session of `tau serve` is on its \
-                 page, others end with their program"
+                "{owner} has this session open and cannot be reached from here; quit it first"
             ))),
             None => Ok(()),
         }
@@ -161,9 +160,12 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
     if let Err(refusal) = named.check_reach() {
         return refusal.fail();
     }
-    let (mut told, mut ended, mut was_at_work) = (false, None, false);
+    let (mut told, mut ended, mut was_at_work, mut lock) = (false, None, false, None);
     loop {
         let Some(found) = record::of(&named.environment.paths, &named.id) else {
+            if let Some(end) = lock.as_mut().and_then(record::end_in) {
+                return Exit::Command(end);
+            }
             if was_at_work {
                 let id = in_use(&named.id);
                 let text = format!("how the run has ended is not known; see its answers: tau logs {id}");
@@ -175,6 +177,9 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
         if found.is_interrupted() {
             return Refusal { exit: end_of(&found), text: interrupted(&in_use(&named.id)) }.fail();
         }
+        if found.is_live {
+            lock = record::open_lock(&named.environment.paths, &named.id).or(lock);
+        }
         was_at_work |= matches!(found.state(), LiveState::Running | LiveState::Waiting);
         match (found.state(), found.record.exit) {
             (LiveState::Running, _) => {}
@@ -185,7 +190,10 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
             }
             (_, code) => {
                 let since = *ended.get_or_insert_with(Instant::now);
-                let is_ending = found.is_live && !found.record.watched && since.elapsed() < ENDING;
+                let is_ending = found.is_live
+                    && found.record.background
+                    && !found.record.watched
+                    && since.elapsed() < ENDING;
                 if !is_ending {
                     return code.map_or(Exit::Ok, Exit::Command);
                 }

@@ -163,7 +163,7 @@ pub(crate) fn open(arguments: &[OsString]) -> Exit {
     };
     crash::install_for_server(setup.paths.state.clone());
     headless::with_signals(async move |mut signals| {
-        let hosting = Hosting::start(setup, true);
+        let hosting = Hosting::start(setup);
         let mut hosting = match hosting {
             Ok(hosting) => hosting,
             Err(error) => return fail(Exit::Config, &format!("cannot serve the session: {error}")),
@@ -198,7 +198,7 @@ async fn host(
 ) -> Result<Exit, Refusal> {
     let output = setup.args.output.clone();
     setup.notices.iter().for_each(|notice| warn(notice));
-    let mut hosting = Hosting::start(setup, true)
+    let mut hosting = Hosting::start(setup)
         .map_err(|error| Refusal::config(format!("cannot serve the session: {error}")))?;
     let live = hosting.hub().adopt(session).await.map_err(|problem| Refusal::config(problem.detail))?;
     // Whoever sends something to the session meanwhile finds it.

@@ -8,9 +8,10 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::registry::{Ending, Registry};
+use super::registry::{Ending, Keeper, Registry};
 use super::socket::LiveSocket;
 use crate::compose::Setup;
+use crate::process::exit::Exit;
 use crate::serve::hub::{HelperChannel, Hub, HubLimits};
 use crate::serve::metrics::Metrics;
 use crate::tui::extension_watch::DirectoryWatch;
@@ -38,31 +39,41 @@ pub(crate) struct Hosting {
 }
 
 impl Hosting {
-    /// Serves sessions with this setup, in the current runtime; `background` is whether no terminal has them
-    /// open. Fails when there is no place for the socket.
-    pub fn start(setup: Setup, background: bool) -> io::Result<Self> {
-        Self::start_with(setup, watch::Sender::default(), HelperChannel::default(), background)
+    /// Serves sessions that no front end has open, with this setup, in the current runtime. Fails when there is no
+    /// place for the socket.
+    pub fn start(setup: Setup) -> io::Result<Self> {
+        Self::start_with(setup, watch::Sender::default(), HelperChannel::default(), Keeper::Nobody)
     }
 
-    /// Like [`Self::start`], with this count of changes, and helpers of an agent that has started already. Fails
-    /// when there is no place for the socket.
+    /// Like [`Self::start`], with this count of changes, helpers of an agent that has started already, and whoever has
+    /// the sessions open. Fails when there is no place for the socket.
     pub fn start_with(
         setup: Setup,
         count: watch::Sender<u64>,
         helpers: HelperChannel,
-        background: bool,
+        keeper: Keeper,
     ) -> io::Result<Self> {
+        let metrics = Arc::<Metrics>::default();
+        let limits = HubLimits { sessions: MAX_SESSIONS, idle: Duration::MAX };
+        let hub = Hub::with_changes(setup.clone(), limits, Arc::clone(&metrics), count, helpers);
+        Self::of(hub, &setup, metrics, keeper)
+    }
+
+    /// Serves the sessions of a hub with this setup to others, too. Fails when there is no place for the socket.
+    pub fn of(hub: Arc<Hub>, setup: &Setup, metrics: Arc<Metrics>, keeper: Keeper) -> io::Result<Self> {
         let paths = setup.paths.clone();
         let (socket, listener) = LiveSocket::bind(&paths)?;
         let watch = socket.watch();
-        let registry = Registry::new(&setup, &socket, background);
-        let metrics = Arc::<Metrics>::default();
-        let limits = HubLimits { sessions: MAX_SESSIONS, idle: Duration::MAX };
-        let hub = Hub::with_changes(setup, limits, Arc::clone(&metrics), count, helpers);
+        let registry = Registry::new(setup, &socket, keeper);
         let (stop, stopped) = watch::channel(false);
         let serving = socket.serve(listener, &hub, &metrics, stopped);
         let changes = hub.changes();
         Ok(Hosting { hub, registry, changes, stop, serving, metrics, paths, socket, watch })
+    }
+
+    /// Serves the sessions of a server to other processes, too, if there is a place for its socket.
+    pub fn of_server(hub: &Arc<Hub>, setup: &Setup, metrics: &Arc<Metrics>) -> Option<Self> {
+        Self::of(Arc::clone(hub), setup, Arc::clone(metrics), Keeper::Server).inspect_err(unreachable).ok()
     }
 
     /// The sessions.
@@ -75,9 +86,9 @@ impl Hosting {
         self.registry.update(&self.hub.all());
     }
 
-    /// Sets that no terminal has the sessions open any more.
-    pub fn leave_terminal(&mut self) {
-        self.registry.set_background();
+    /// Sets that no front end has the sessions open any more.
+    pub fn leave_front_end(&mut self) {
+        self.registry.leave();
         self.refresh();
     }
 
@@ -100,7 +111,7 @@ impl Hosting {
                 self.registry.moved_to(&self.socket);
                 self.serving = self.socket.serve(listener, &self.hub, &self.metrics, self.stop.subscribe());
             }
-            Err(error) => tracing::warn!(%error, "the session cannot be reached from other processes"),
+            Err(error) => unreachable(&error),
         }
     }
 
@@ -134,13 +145,49 @@ impl Hosting {
     }
 
     /// Ends all sessions.
-    pub async fn end(mut self, ending: Ending) {
+    pub async fn end(self, ending: Ending) {
+        let grace = if ending == Ending::AtRest { GRACE } else { Duration::ZERO };
+        self.end_after(tokio::time::sleep(grace), ending).await;
+    }
+
+    /// Ends all sessions; running work may complete until `patience` ends.
+    pub async fn end_after(mut self, patience: impl Future<Output = ()>, ending: Ending) {
         self.stop.send_replace(true);
+        self.hub.settle(patience).await;
         self.refresh();
-        self.hub.shut_down(if ending == Ending::AtRest { GRACE } else { Duration::ZERO }).await;
+        self.hub.shut_down().await;
         // Who finds no process that has them finds them free.
         self.registry.end(ending);
         // A client that does not read its last bytes must not delay the end.
         let _ = tokio::time::timeout_at(Instant::now() + GRACE, self.serving).await;
     }
+}
+
+/// Follows the changes of served sessions, if any are served. Safe to drop before it completes.
+pub(crate) async fn follow(hosting: Option<&mut Hosting>) {
+    match hosting {
+        Some(hosting) => hosting.follow().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Ends the sessions of a server; running work may complete until `patience` ends.
+pub(crate) async fn end_server(
+    hosting: Option<Hosting>,
+    hub: &Hub,
+    patience: impl Future<Output = ()>,
+    exit: Exit,
+) {
+    match hosting {
+        Some(hosting) => hosting.end_after(patience, exit.into()).await,
+        None => {
+            hub.settle(patience).await;
+            hub.shut_down().await;
+        }
+    }
+}
+
+/// Notes that sessions are not served.
+pub(super) fn unreachable(error: &io::Error) {
+    tracing::warn!(%error, "the sessions of this process cannot be reached from others");
 }

@@ -9,8 +9,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::host;
-use super::hosting::Hosting;
-use super::registry::Ending;
+use super::hosting::{self, Hosting, follow};
+use super::registry::{Ending, Keeper};
 use crate::compose::Setup;
 use crate::process::exit::Exit;
 use crate::process::signals::Signals;
@@ -112,13 +112,8 @@ async fn serve(
     mut orders: mpsc::UnboundedReceiver<Order>,
 ) -> Exit {
     let mut current = first;
-    let mut hosting = match Hosting::start_with(setup, changes, helpers, false) {
-        Ok(hosting) => Some(hosting),
-        Err(error) => {
-            tracing::warn!(%error, "the session cannot be reached from other processes");
-            None
-        }
-    };
+    let hosting = Hosting::start_with(setup, changes, helpers, Keeper::Screen);
+    let mut hosting = hosting.inspect_err(hosting::unreachable).ok();
     if let Some(hosting) = &mut hosting {
         hosting.hub().add(Arc::clone(&current));
         hosting.refresh();
@@ -150,13 +145,6 @@ async fn serve(
     }
 }
 
-async fn follow(hosting: Option<&mut Hosting>) {
-    match hosting {
-        Some(hosting) => hosting.follow().await,
-        None => std::future::pending().await,
-    }
-}
-
 /// Serves a session whose screen was left, until it is at rest.
 async fn continue_alone(hosting: Option<Hosting>, live: &Arc<LiveSession>, agent: AgentHandle) -> Exit {
     live.follow(agent.events, Some(agent.task), |_| {}, || {});
@@ -166,7 +154,7 @@ async fn continue_alone(hosting: Option<Hosting>, live: &Arc<LiveSession>, agent
         live.end().await;
         return Exit::Ok;
     };
-    hosting.leave_terminal();
+    hosting.leave_front_end();
     let mut signals = match Signals::for_batch() {
         Ok(signals) => signals,
         Err(error) => {

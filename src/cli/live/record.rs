@@ -5,7 +5,8 @@
 //! or a reboot.
 
 use std::collections::HashMap;
-use std::io::{self, Write as _};
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -16,6 +17,7 @@ use tau_agent::settings::Paths;
 use tau_agent::settings::private_files::{LockFile, private_dir, read_capped};
 use tau_app::screen_place::ScreenPlace;
 use tau_protocol::live_session::{LiveRow, LiveState};
+use tau_tools::regular_files::open_regular;
 use tau_tools::user_error::UserError;
 
 /// Maximum size of a file, in bytes.
@@ -55,7 +57,7 @@ pub(crate) struct LiveRecord {
     pub last_line: String,
     /// The time of the last change, in milliseconds since 1970.
     pub changed: i64,
-    /// Whether no terminal has it open.
+    /// Whether no front end has it open: its process ends with its work.
     pub background: bool,
     /// The number of calls and questions that wait for the user.
     pub waiting: usize,
@@ -141,6 +143,10 @@ pub(crate) struct Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         if !self.is_kept {
+            if let Some(exit) = self.written.exit {
+                // Whoever waits for the end has the lock open.
+                let _ = std::fs::write(&self.lock, exit.to_string());
+            }
             // A remaining file counts as left behind, as its lock is free.
             let _ = std::fs::remove_file(&self.file);
         }
@@ -159,6 +165,7 @@ impl Registered {
         let lock = folder(paths).join(format!("{}.lock", record.id));
         let file = folder(paths).join(format!("{}.json", record.id));
         let held = take(&lock)?.ok_or(io::ErrorKind::ResourceBusy)?;
+        std::fs::write(&lock, "")?;
         write(&file, &record)?;
         Ok(Registered { file, lock, written: record, is_kept: false, _held: held })
     }
@@ -246,6 +253,18 @@ pub(crate) fn of(paths: &Paths, id: &str) -> Option<FoundRecord> {
     tau_agent::session::is_session_id(id)
         .then(|| read(&folder(paths).join(format!("{id}.json"))))?
         .map(|(_, found)| found)
+}
+
+/// The lock of a session that is live, from which [`end_in`] reads later.
+pub(crate) fn open_lock(paths: &Paths, id: &str) -> Option<File> {
+    open_regular(&folder(paths).join(format!("{id}.lock"))).ok()
+}
+
+/// How the last run of a session has ended whose process has ended and removed its record.
+pub(crate) fn end_in(lock: &mut File) -> Option<u8> {
+    let mut end = Vec::new();
+    lock.take(4).read_to_end(&mut end).ok()?;
+    std::str::from_utf8(&end).ok()?.parse().ok()
 }
 
 /// The session of this file, if another process has it open.

@@ -32,14 +32,26 @@ impl From<Exit> for Ending {
     }
 }
 
+/// The owner of the sessions of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeper {
+    /// A screen.
+    Screen,
+    /// An editor or another program, which shows what waits.
+    Program,
+    /// Nobody: the process ends with the work of its sessions, and their results are kept.
+    Nobody,
+    /// A server, whose clients come and go.
+    Server,
+}
+
 /// The records of this process.
 #[derive(Debug)]
 pub(crate) struct Registry {
     paths: Paths,
     address: String,
     token: String,
-    /// Whether no terminal has the sessions open.
-    background: bool,
+    keeper: Keeper,
     open: HashMap<String, Registered>,
     others: Arc<Others>,
     /// The kept modes of sessions without a terminal.
@@ -48,7 +60,7 @@ pub(crate) struct Registry {
 
 impl Registry {
     /// A registry of sessions that are served on this socket.
-    pub fn new(setup: &Setup, socket: &LiveSocket, background: bool) -> Self {
+    pub fn new(setup: &Setup, socket: &LiveSocket, keeper: Keeper) -> Self {
         let (paths, network) = (&setup.paths, setup.settings.network());
         let (address, token) = (socket.address(), socket.token().to_owned());
         let others = Arc::new(Others::new(paths.clone(), network));
@@ -56,7 +68,7 @@ impl Registry {
             paths: paths.clone(),
             address,
             token,
-            background,
+            keeper,
             open: HashMap::new(),
             others,
             modes: HashMap::new(),
@@ -68,9 +80,14 @@ impl Registry {
         self.address = socket.address();
     }
 
-    /// Sets that no terminal has the sessions open any more.
-    pub fn set_background(&mut self) {
-        self.background = true;
+    /// Sets that no front end has the sessions open any more.
+    pub fn leave(&mut self) {
+        self.keeper = Keeper::Nobody;
+    }
+
+    /// Whether no front end of this process has the sessions open.
+    fn is_left(&self) -> bool {
+        matches!(self.keeper, Keeper::Nobody | Keeper::Server)
     }
 
     /// Writes what has changed of these sessions, which are all. A record that cannot be written is missing in
@@ -78,12 +95,13 @@ impl Registry {
     pub fn update(&mut self, all: &[Arc<LiveSession>]) {
         self.open.retain(|id, _| all.iter().any(|live| live.id == *id));
         for live in all {
-            if self.background || live.helper.is_some() {
+            if self.is_left() || live.helper.is_some() {
                 self.keep_mode(live);
             }
             let record = self.record(live);
             // What waits in a helper waits in its parent, too.
-            if !record.watched && record.state == LiveState::Waiting && record.parent.is_none() {
+            let is_seen = record.watched || self.keeper == Keeper::Program;
+            if !is_seen && record.state == LiveState::Waiting && record.parent.is_none() {
                 self.announce(&record);
             }
             let written = match self.open.get_mut(&live.id) {
@@ -115,7 +133,9 @@ impl Registry {
 
     /// Says on the session's screen that its process was interrupted at work when it was last open.
     fn tell_if_interrupted(&self, live: &LiveSession) {
-        if !self.background && record::of(&self.paths, &live.id).is_some_and(|found| found.is_interrupted()) {
+        if self.keeper == Keeper::Screen
+            && record::of(&self.paths, &live.id).is_some_and(|found| found.is_interrupted())
+        {
             live.tell_screens(&AgentEvent::Task(TaskEvent::Notice {
                 level: NoticeLevel::Info,
                 text: "this session was interrupted at work".to_owned(),
@@ -165,15 +185,15 @@ impl Registry {
                 (_, Some(prompt)) if known.is_empty() => title::of(prompt).unwrap_or_default(),
                 _ => known,
             },
-            state: facts.state(self.background),
+            state: facts.state(self.is_left()),
             exit: (!facts.mirror.running && facts.run.is_over()).then(|| facts.run.exit().code()),
             model: facts.model(),
             cost: facts.usage.cost.total,
             last_line: facts.last_line(),
             changed: jiff::Timestamp::now().as_millisecond(),
-            background: self.background,
+            background: self.keeper == Keeper::Nobody,
             waiting: facts.waiting(),
-            watched: !self.background || live.clients() > 0,
+            watched: self.keeper == Keeper::Screen || live.clients() > 0,
             told: false,
             archived: false,
             parent: live.helper.as_ref().map(|helper| helper.parent.clone()),

@@ -19,7 +19,7 @@ use crate::args::serve::LogFormat;
 use crate::process::socket_folder;
 use crate::serve::accept::{Listener, accept};
 use crate::serve::app::{App, Shared};
-use crate::serve::guard::Guard;
+use crate::serve::guard::{Guard, new_token};
 use crate::serve::hub::Hub;
 use crate::serve::metrics::Metrics;
 use crate::serve::routes;
@@ -82,7 +82,7 @@ impl LiveSocket {
     /// Binds a new socket of this process. Fails when there is no folder for it that only the user can enter,
     /// or the system refuses.
     pub fn bind(paths: &Paths) -> io::Result<(Self, UnixListener)> {
-        let token = crate::serve::random().map_err(|refusal| io::Error::other(refusal.text))?;
+        let token = new_token().map_err(|refusal| io::Error::other(refusal.text))?;
         let (path, listener) = listen(paths)?;
         Ok((LiveSocket { path, token }, listener))
     }

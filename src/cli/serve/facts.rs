@@ -9,6 +9,7 @@ use crate::headless::answer::AnswerText;
 use crate::process::exit::Exit;
 use crate::process::plain;
 use crate::protocol;
+use tau_agent::engine::config::AgentConfig;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::{
     AgentEvent, NoticeLevel, RunEvent, SessionEvent, SessionInfo, ShellEvent, TaskEvent, TurnEvent,
@@ -90,6 +91,12 @@ impl Facts {
     ) -> Self {
         let mirror = SessionMirror { session, thinking, mode, ..SessionMirror::default() };
         Facts { mirror, mode_ceiling, ..Facts::default() }
+    }
+
+    /// The initial facts of the session of an agent that is about to start.
+    pub fn of(config: &AgentConfig) -> Self {
+        let AgentConfig { session, thinking, behavior, .. } = config;
+        Self::new(session.info().clone(), *thinking, behavior.permission_mode, behavior.mode_ceiling)
     }
 
     /// The facts of a session that the same agent opens next.

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 
 use super::problem::Problem;
+use crate::process::exit::Refusal;
 use tau_tools::counted::counted;
 
 /// Size of a burst, in seconds' worth of requests.
@@ -130,6 +131,17 @@ fn host_name(authority: &str) -> &str {
 
 fn hash(text: &str) -> Vec<u8> {
     digest(&SHA256, text.as_bytes()).as_ref().to_vec()
+}
+
+/// A new token: 256 random bits. Fails when the system gives none.
+pub(crate) fn new_token() -> Result<String, Refusal> {
+    use base64::Engine as _;
+    use ring::rand::SecureRandom as _;
+    let mut bytes = [0_u8; 32];
+    ring::rand::SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| Refusal::config("cannot make a token: the system gives no random bytes"))?;
+    Ok(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes))
 }
 
 #[cfg(test)]

@@ -325,8 +325,7 @@ impl Hub {
             return Err(about_to_end());
         }
         let info = config.session.info().clone();
-        let mode = config.behavior.permission_mode;
-        let facts = Facts::new(info.clone(), config.thinking, mode, config.behavior.mode_ceiling);
+        let facts = Facts::of(&config);
         let (metrics, hub, id) = (Arc::clone(&self.metrics), Weak::clone(&self.own), info.id.clone());
         let live = LiveSession::start(
             facts,
@@ -393,8 +392,8 @@ impl Hub {
         Ok(())
     }
 
-    /// Accepts no more sessions, lets running work continue for `grace`, then ends everything.
-    pub async fn shut_down(&self, grace: Duration) {
+    /// Accepts no more sessions, and lets running work continue until `patience` ends.
+    pub async fn settle(&self, patience: impl Future<Output = ()>) {
         *self.closing.lock() = true;
         let all = self.all();
         let idle = async {
@@ -403,8 +402,16 @@ impl Hub {
                 let _ = live.idle().await;
             }
         };
-        // Work that takes longer is aborted.
-        let _ = tokio::time::timeout(grace, idle).await;
+        tokio::select! {
+            biased;
+            () = idle => {}
+            () = patience => {}
+        }
+    }
+
+    /// Accepts no more sessions, and ends all; running work is aborted.
+    pub async fn shut_down(&self) {
+        *self.closing.lock() = true;
         futures_util::future::join_all(self.all().iter().map(|live| live.end())).await;
     }
 

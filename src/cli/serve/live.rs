@@ -473,7 +473,9 @@ fn is_listed(event: &AgentEvent) -> bool {
         AgentEvent::Run(event) => matches!(event, RunEvent::AgentStart | RunEvent::AgentSettled { .. }),
         AgentEvent::Turn(event) => matches!(event, TurnEvent::MessageEnd { .. }),
         AgentEvent::Questions(_) | AgentEvent::Session(_) => true,
-        AgentEvent::Settings(event) => matches!(event, SettingsEvent::ModelChanged { .. }),
+        AgentEvent::Settings(event) => {
+            matches!(event, SettingsEvent::ModelChanged { .. } | SettingsEvent::PermissionModeChanged { .. })
+        }
         AgentEvent::Shell(event) => !matches!(event, ShellEvent::BashExecutionUpdate { .. }),
         AgentEvent::Queue(_) | AgentEvent::Task(_) => false,
     }

@@ -1,5 +1,6 @@
 //! `tau mcp-serve`: the sessions of a [`Hub`] as tools of MCP, on the standard streams or over HTTP.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use super::{PROFILE, greeting, routes, run_server, token};
 use crate::args::mcp_serve::McpServeArgs;
 use crate::args::serve::LogFormat;
 use crate::compose::profile::FrontEndProfile;
+use crate::live::hosting::{Hosting, end_server, follow};
 use crate::process::crash;
 use crate::process::exit::{Exit, Refusal, say};
 use crate::process::signals::Signals;
@@ -41,14 +43,24 @@ pub fn run(args: McpServeArgs) -> Exit {
     run_server(&args.sessions, profile, async |setup| {
         let limits = HubLimits { sessions: args.max_sessions as usize, idle: IDLE };
         let metrics = Arc::<Metrics>::default();
-        let hub = Hub::new(setup, limits, Arc::clone(&metrics));
+        let hub = Hub::new(setup.clone(), limits, Arc::clone(&metrics));
+        let mut hosting = Hosting::of_server(&hub, &setup, &metrics);
         tokio::task::spawn_blocking(|| Scratch::default().sweep());
-        let exit = match args.listen {
-            None => streams(&hub).await,
-            Some(_) => http(&args, &hub, metrics).await,
+        let served = async {
+            match args.listen {
+                None => streams(&hub).await,
+                Some(_) => http(&args, &hub, metrics).await,
+            }
         };
-        hub.shut_down(GRACE).await;
-        exit.unwrap_or_else(|refusal| refusal.fail())
+        let mut served = pin!(served);
+        let exit = loop {
+            tokio::select! {
+                exit = &mut served => break exit.unwrap_or_else(|refusal| refusal.fail()),
+                () = follow(hosting.as_mut()) => {}
+            }
+        };
+        end_server(hosting, &hub, tokio::time::sleep(GRACE), exit).await;
+        exit
     })
 }
 

@@ -42,13 +42,14 @@ use super::attach::running::{RunningServer, announce};
 use super::compose::Setup;
 use crate::compose::environment::Connections;
 use crate::compose::profile::FrontEndProfile;
+use crate::live::hosting::{Hosting, end_server, follow};
 use crate::process::crash;
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::signals::Signals;
 use accept::{Listener, accept, raise_file_limit};
 use app::{App, Shared};
 use elsewhere::Elsewhere;
-use guard::Guard;
+use guard::{Guard, new_token};
 use hub::{Hub, HubLimits};
 use metrics::Metrics;
 use tau_tools::scratch::Scratch;
@@ -111,7 +112,7 @@ fn token(file: Option<&Path>) -> Result<Token, Refusal> {
             (text.trim().to_owned(), file.display().to_string())
         }
         (None, Ok(text)) if !text.trim().is_empty() => (text.trim().to_owned(), TOKEN.to_owned()),
-        (None, _) => return Ok(Token { text: random()?, is_new: true }),
+        (None, _) => return Ok(Token { text: new_token()?, is_new: true }),
     };
     let is_sound = text.len() >= MIN_LEN && text.chars().all(|c| c.is_ascii_graphic());
     match is_sound {
@@ -120,17 +121,6 @@ fn token(file: Option<&Path>) -> Result<Token, Refusal> {
             "{origin}: the token has to be at least {MIN_LEN} visible ASCII characters"
         ))),
     }
-}
-
-/// 256 random bits.
-pub(crate) fn random() -> Result<String, Refusal> {
-    use base64::Engine as _;
-    use ring::rand::SecureRandom as _;
-    let mut bytes = [0_u8; 32];
-    ring::rand::SystemRandom::new()
-        .fill(&mut bytes)
-        .map_err(|_| Refusal::config("cannot make a token: the system gives no random bytes"))?;
-    Ok(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes))
 }
 
 async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
@@ -149,7 +139,8 @@ async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
         .inspect_err(|error| warn(&format!("`tau attach` will need the address and the token: {error}")));
     let limits = HubLimits { sessions: args.max_sessions as usize, idle: Duration::from_secs(args.idle) };
     let elsewhere = Elsewhere::new(setup.paths.clone(), setup.settings.network(), setup.first_mode());
-    let hub = Hub::new(setup, limits, Arc::clone(&metrics));
+    let hub = Hub::new(setup.clone(), limits, Arc::clone(&metrics));
+    let mut hosting = Hosting::of_server(&hub, &setup, &metrics);
     tokio::task::spawn_blocking(|| Scratch::default().sweep());
     let hosts = args.socket.is_none().then(|| args.allow_host.clone());
     let app = App::new(Shared {
@@ -174,13 +165,13 @@ async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
         tokio::select! {
             caught = signals.next() => if let Some(exit) = caught.exit() { break exit },
             () = crash::crashed() => return Exit::Crash,
+            () = follow(hosting.as_mut()) => {}
         }
     };
     let second = async { while signals.next().await.exit().is_none() {} };
-    tokio::select! {
-        () = hub.shut_down(Duration::from_secs(args.grace)) => {}
-        () = second => hub.shut_down(Duration::ZERO).await,
-    }
+    // Work that takes longer is aborted.
+    let patience = async { drop(tokio::time::timeout(Duration::from_secs(args.grace), second).await) };
+    end_server(hosting, &hub, patience, exit).await;
     stop.send_replace(true);
     // A client that does not read its last bytes must not delay the end.
     let _ = tokio::time::timeout(FAREWELL, serving).await;

@@ -249,12 +249,7 @@ async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Conne
     }
     setup.restore_later(&mut config);
     let scratch = Arc::clone(&config.scratch);
-    let facts = Facts::new(
-        config.session.info().clone(),
-        config.thinking,
-        config.behavior.permission_mode,
-        config.behavior.mode_ceiling,
-    );
+    let facts = Facts::of(&config);
     let helpers = (!setup.args.no_session).then(HelperChannel::default);
     config.behavior.join_deltas = true;
     config.behavior.helper_watch = helpers.as_ref().map(|helpers| helpers.watch.clone());

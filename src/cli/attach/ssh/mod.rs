@@ -49,7 +49,7 @@ pub(super) fn connect(text: &str, wish: Wish, setup: &Setup) -> Result<(Server, 
         return Err(Refusal::usage("--new starts a session: do not name one"));
     }
     let mut hello = Hello {
-        token: crate::serve::random()?,
+        token: crate::serve::guard::new_token()?,
         directory: address.directory.clone(),
         session: wish.session.or_else(|| address.session.clone()),
         new: wish.new,
