@@ -227,6 +227,33 @@ fn it_can_be_suspended_and_brought_back() {
     assert!(screen.settings_are_as_before());
 }
 
+/// Only the process that the shell waits for is stopped, as by `kill -STOP` with the number that `jobs` shows.
+#[cfg(target_os = "linux")]
+#[test]
+fn it_is_back_after_a_stop_that_it_cannot_catch() {
+    let script =
+        "set -m; \"$TAU_BIN\"; echo stopped; read answer; echo \"got $answer\"; fg; echo \"exit=$?\"; cat";
+    let screen = Screen::program(Path::new("/bin/bash"), &["-c", script], 80, 24);
+    ready(&screen);
+    screen.type_keys("kept");
+    screen.wait_for("kept");
+    let shell = screen.pid().as_raw_nonzero();
+    let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
+    let waiter = children.split_whitespace().next().unwrap().parse().unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_raw(waiter).unwrap(), Signal::STOP).unwrap();
+    screen.wait_for("stopped");
+    // It is for the shell.
+    screen.type_keys("line\n");
+    screen.wait_for("got line");
+    screen.wait_until("the screen again", |cells| !cells.contents().contains("got line"));
+    for _ in 0..4 {
+        screen.type_keys("\x7f");
+    }
+    screen.wait_until("an empty composer", |cells| !cells.contents().contains("kept"));
+    screen.type_keys("\x04");
+    screen.wait_for("exit=0");
+}
+
 #[test]
 fn without_a_shell_above_it_suspending_does_nothing() {
     let screen = started(&[], 80, 24);

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
+use rustix::process::Signal;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -117,6 +118,12 @@ fn read_ready(terminal: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> 
     let [found] = polled.map(|fd| fd.revents());
     if found.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
         return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    // The shell took the terminal when only the process that it waits for was stopped: what is typed is for the
+    // shell. A read would stop this process as well, and go on as one of whole lines when it continues.
+    if rustix::termios::tcgetpgrp(terminal).is_ok_and(|owner| owner != rustix::process::getpgrp()) {
+        let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::TTIN);
+        return Err(io::ErrorKind::WouldBlock.into());
     }
     match rustix::io::read(terminal, buffer) {
         Err(Errno::INTR | Errno::AGAIN) => Err(io::ErrorKind::WouldBlock.into()),
