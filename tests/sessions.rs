@@ -45,6 +45,9 @@ fn damaged_files_lose_the_damaged_line_only() {
     let mut bad = format!("{HEADER}\n{one}\n{}\n", line("b", Some("a"), "t?o")).into_bytes();
     *bad.iter_mut().rfind(|byte| **byte == b'?').unwrap() = 0xff;
     check("bad utf-8", &bad, &["user:one", "user:t\u{fffd}o"], 0);
+    // As JavaScript writes an emoji that was cut.
+    let half = format!("{HEADER}\n{}\n", line("a", None, "cut HALF here").replace("HALF", "\\ud83d"));
+    check("half a character", half.as_bytes(), &["user:cut \u{fffd} here"], 0);
 }
 
 #[test]

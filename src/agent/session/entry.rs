@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::message_json::{add_unknown_fields, parse_message};
+use super::surrogates::mended;
 use tau_protocol::message::{Message, UserContent};
 
 /// An entry of a session.
@@ -162,13 +163,14 @@ impl Entry {
     /// The entry in a line; `None` if it is not a JSON object with a type and an id. An unknown type, or one
     /// whose fields do not match the specification, gives [`Body::Other`].
     pub fn parse(line: &str) -> Option<Entry> {
-        let head: Head<'_> = serde_json::from_str(line).ok()?;
+        let whole = mended(line);
+        let head: Head<'_> = serde_json::from_str(&whole).ok()?;
         // A second header is not an entry: it would separate later entries from earlier ones.
         if head.kind == "session" {
             return None;
         }
         let other = || Body::Other { line: line.trim().into() };
-        let known = serde_json::from_str::<Read<'_>>(line).ok();
+        let known = serde_json::from_str::<Read<'_>>(&whole).ok();
         let mut entry = Entry {
             id: head.id,
             parent: head.parent_id,
@@ -193,8 +195,9 @@ impl Entry {
         struct Kind {
             r#type: String,
         }
-        let kind: Kind = serde_json::from_str(line).ok()?;
-        serde_json::from_str::<Read<'_>>(line).ok()?.body(&kind.r#type)
+        let line = mended(line);
+        let kind: Kind = serde_json::from_str(&line).ok()?;
+        serde_json::from_str::<Read<'_>>(&line).ok()?.body(&kind.r#type)
     }
 
     /// The line of this entry, with its line end. The original line is returned unchanged.
