@@ -158,7 +158,7 @@ impl Approval {
             Choice::AllowAll => PromptStep::AnswerKind(true),
             Choice::DenyAll => PromptStep::AnswerKind(false),
             Choice::Deny => {
-                self.stage = PromptStage::Reason(LineEdit::default());
+                self.stage = PromptStage::Reason(std::mem::take(&mut self.reason));
                 Handled
             }
             Choice::Always => self.open_always(),
@@ -275,11 +275,18 @@ impl Approval {
         match typed {
             Typed::Changed => Handled,
             Typed::Left => {
-                self.stage = PromptStage::Choice;
+                if let PromptStage::Reason(line) = std::mem::take(&mut self.stage) {
+                    self.reason = line;
+                }
                 Handled
             }
             Typed::Nothing => Ignored,
         }
+    }
+
+    /// Why a key that would allow it has to be pressed again, if it has.
+    pub fn insisted(&self) -> Option<&'static str> {
+        self.insists.map(|_| if self.is_unseen() { UNSEEN } else { UNSEEN_CALLS })
     }
 
     /// Starts editing the command, if it is one line.
@@ -296,7 +303,7 @@ impl Approval {
 }
 
 /// Shown when a key would allow a call whose end was not seen.
-pub const UNSEEN: &str = "its end was not shown yet: scroll down or press v; the same key again allows it";
+const UNSEEN: &str = "its end was not shown yet: scroll down or press v; the same key again allows it";
 const UNSEEN_CALLS: &str = "not all of these calls were shown; the same key again allows them";
 
 /// Shown when every hunk of a change was rejected.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 pub use self::always::AlwaysList;
 pub use self::choice::Choice;
-pub use self::keys::{PromptStep, SCOPES, UNSEEN};
+pub use self::keys::{PromptStep, SCOPES};
 pub use self::marked::MarkedText;
 use super::geometry::ScrollPosition;
 use super::key::KeyCode;
@@ -82,6 +82,8 @@ pub struct Approval {
     pub(crate) viewer: Option<Ticket>,
     /// The key that was pressed before all of it was seen. Pressed again, it counts.
     pub insists: Option<KeyCode>,
+    /// The reason of a denial that was left.
+    reason: LineEdit,
     /// The answer was sent.
     pub is_answered: bool,
     /// An answer was sent that may be refused, and nothing was typed since.
@@ -171,6 +173,7 @@ impl Approval {
             rejected: BTreeSet::new(),
             stage: PromptStage::Choice,
             selected: 0,
+            reason: LineEdit::default(),
             is_answered: false,
             is_sent: false,
             request: request.clone(),

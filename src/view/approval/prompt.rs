@@ -12,7 +12,7 @@ use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::Model;
 use tau_app::action::Action;
-use tau_app::approval::{AlwaysList, Approval, Coverage, MarkedText, PromptStage, RuleDraft, UNSEEN};
+use tau_app::approval::{AlwaysList, Approval, Coverage, MarkedText, PromptStage, RuleDraft};
 use tau_app::geometry::ScreenKind;
 use tau_app::line_edit::LineEdit;
 use tau_app::printable::{Printable, printable_line};
@@ -271,10 +271,10 @@ impl Writer<'_> {
         }
         let first = open.saturating_sub(LISTED / 2).min(pending.len().saturating_sub(LISTED));
         for (at, other) in pending.iter().enumerate().skip(first).take(LISTED) {
-            // Not the mark of the choices: the list has no cursor of its own.
+            // Neither the mark nor the numbers of the choices: the list has no cursor of its own.
             let (mark, token) =
                 if at == open { ("● ", ThemeToken::Accent) } else { ("  ", ThemeToken::Muted) };
-            let text = format!("{mark}{}  {}  {}", at + 1, other.name.as_str(), other.title.as_str());
+            let text = format!("{mark}{}  {}", other.name.as_str(), other.title.as_str());
             let text = wrap::truncate(&text, self.width).into_owned();
             self.push(Line::styled(text, self.theme.style(token)));
         }
@@ -284,8 +284,8 @@ impl Writer<'_> {
         if let Some(note) = cut_note(approval) {
             self.text(note, ThemeToken::Muted);
         }
-        if approval.insists.is_some() {
-            self.text(&format!("! {UNSEEN}"), ThemeToken::Warning);
+        if let Some(unseen) = approval.insisted() {
+            self.text(&format!("! {unseen}"), ThemeToken::Warning);
         }
         if model.approvals.aside {
             let key = model.keymap.hint(Action::Answer).unwrap_or_else(|| "/answer".to_owned());
