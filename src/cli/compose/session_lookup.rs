@@ -39,7 +39,6 @@ const MIN_DIGITS: usize = 4;
 /// Short names of sessions: the last digits of their IDs, as many as tell them apart. An ID chosen by a user
 /// is short itself.
 pub(crate) fn short_ids(rows: &[SessionRow]) -> Vec<String> {
-    let is_uuid = |id: &str| id.len() == 36 && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
     let is_random = |row: &SessionRow| is_uuid(&row.id) || row.source == SessionOrigin::Opencode;
     let end = |id: &str, digits: usize| id.get(id.len().saturating_sub(digits)..).unwrap_or(id).to_owned();
     let short = |row: &SessionRow| {
@@ -54,6 +53,15 @@ pub(crate) fn short_ids(rows: &[SessionRow]) -> Vec<String> {
         }
     };
     rows.iter().map(short).collect()
+}
+
+fn is_uuid(id: &str) -> bool {
+    id.len() == 36 && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-')
+}
+
+/// A short name of one session, for messages: as many of its ID's last digits as tell it apart from thousands.
+pub(crate) fn short_id(id: &str) -> &str {
+    id.get(28..).filter(|_| is_uuid(id)).unwrap_or(id)
 }
 
 /// The sessions as a table: short name, whose it is, age, messages, state unless idle, title, and the directory

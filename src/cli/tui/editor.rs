@@ -108,7 +108,14 @@ async fn run(arguments: &[OsString], env: &ChildEnv) -> Result<(), UserError> {
         .status()
         .await
         .map_err(|error| format!("{editor}: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("{editor} failed ({status})").into()) }
+    match status.code() {
+        Some(0) => Ok(()),
+        // The shell's own code.
+        Some(127) => {
+            Err(format!("there is no program `{editor}`: set VISUAL or EDITOR to your editor").into())
+        }
+        _ => Err(format!("{editor} failed ({status})").into()),
+    }
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ use crate::attach::requests::AttachedRequests;
 use crate::attach::server::Server;
 use crate::compose::environment::{Connections, OnBadConfig};
 use crate::compose::profile::FrontEndProfile;
+use crate::compose::session_lookup::short_id;
 use crate::compose::{ComposedAgent, DEFAULT_THEME, Setup, environment, offers, sandbox, sessions};
 use crate::headless::prompts;
 use crate::live::host;
@@ -422,7 +423,7 @@ fn interrupted(setup: &Setup) -> Option<String> {
     match records.as_slice() {
         [] => None,
         [only] => {
-            let (title, id) = (title(only), &only.id);
+            let (title, id) = (title(only), short_id(&only.id));
             Some(format!(
                 "a session was interrupted ({title}): /resume opens it, `tau send {id} continue` continues"
             ))

@@ -6,6 +6,7 @@ use tokio::task::JoinHandle;
 
 use super::Shell;
 use crate::attach::server::Server;
+use crate::compose::session_lookup::short_id;
 use crate::live::published::Published;
 use crate::live::record;
 use crate::live::registry::Ending;
@@ -163,5 +164,5 @@ fn spent(model: &Model) -> Option<String> {
 fn how_to_resume(model: &Model) -> Option<String> {
     let session = &model.status.mirror.session;
     let kept = session.file.as_ref().is_some_and(|file| file.exists());
-    kept.then(|| format!("to continue: tau --continue, or tau --session {}", session.id))
+    kept.then(|| format!("to continue: tau --continue, or tau --session {}", short_id(&session.id)))
 }
