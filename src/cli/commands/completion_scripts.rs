@@ -1,7 +1,7 @@
 //! The completion scripts of shells. They come from clap's definition of the arguments; in bash, zsh and fish
 //! they also ask tau for the names of models, sessions and others.
 
-use clap::Command;
+use clap::{Arg, Command, ValueHint};
 use clap_complete::Shell;
 
 use super::man_pages::definition;
@@ -10,20 +10,42 @@ use super::name_completion::{BASH, Names, WORD, WORDS};
 /// The completions for a shell.
 pub fn completions(shell: Shell) -> String {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut definition(), "tau", &mut script);
+    clap_complete::generate(shell, &mut with_folders(definition()), "tau", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
     match shell {
-        Shell::Bash => script + &of_bash(),
+        Shell::Bash => {
+            script.replace(r#"COMPREPLY=($(compgen -f "${cur}"))"#, r#"_tau_files "${cur}""#) + &of_bash()
+        }
         Shell::Zsh => of_zsh(&script),
         Shell::Fish => script + &of_fish(),
         _ => script,
     }
 }
 
+/// The definition, in which values that are folders are marked as such.
+fn with_folders(command: Command) -> Command {
+    let is_folder = |argument: &Arg| {
+        argument.get_value_names().is_some_and(|names| names.iter().any(|name| name.as_str() == "DIR"))
+    };
+    let marked =
+        |argument: Arg| if is_folder(&argument) { argument.value_hint(ValueHint::DirPath) } else { argument };
+    command.mut_args(marked).mut_subcommands(with_folders)
+}
+
 /// Names first; without any, the matches of clap's function.
 fn of_bash() -> String {
     format!(
         r#"
+_tau_files() {{
+    local name
+    COMPREPLY=()
+    while IFS= read -r name; do
+        COMPREPLY+=("$name")
+    done < <(compgen -f -- "$1")
+    # Quotes what has blanks.
+    compopt -o filenames 2>/dev/null
+}}
+
 _tau_with_names() {{
     local name
     COMPREPLY=()
