@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::message_json::{add_unknown_fields, parse_message};
-use super::surrogates::mended;
+use super::surrogates::repaired;
 use tau_protocol::message::{Message, UserContent};
 
 /// An entry of a session.
@@ -163,7 +163,7 @@ impl Entry {
     /// The entry in a line; `None` if it is not a JSON object with a type and an id. An unknown type, or one
     /// whose fields do not match the specification, gives [`Body::Other`].
     pub fn parse(line: &str) -> Option<Entry> {
-        let whole = mended(line);
+        let whole = repaired(line);
         let head: Head<'_> = serde_json::from_str(&whole).ok()?;
         // A second header is not an entry: it would separate later entries from earlier ones.
         if head.kind == "session" {
@@ -195,7 +195,7 @@ impl Entry {
         struct Kind {
             r#type: String,
         }
-        let line = mended(line);
+        let line = repaired(line);
         let kind: Kind = serde_json::from_str(&line).ok()?;
         serde_json::from_str::<Read<'_>>(&line).ok()?.body(&kind.r#type)
     }

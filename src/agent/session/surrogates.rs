@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use memchr::memmem;
 
 /// Replaces each half in JSON by the replacement character, which is written as long.
-pub(super) fn mend(json: &mut [u8]) {
+pub(super) fn repair(json: &mut [u8]) {
     let mut at = 0;
     while let Some(found) = json.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
         at = at.saturating_add(found);
@@ -26,12 +26,12 @@ pub(super) fn mend(json: &mut [u8]) {
 }
 
 /// JSON with its halves replaced.
-pub(super) fn mended(json: &str) -> Cow<'_, str> {
+pub(super) fn repaired(json: &str) -> Cow<'_, str> {
     if [b"\\ud", b"\\uD"].iter().all(|half| memmem::find(json.as_bytes(), *half).is_none()) {
         return Cow::Borrowed(json);
     }
     let mut bytes = json.as_bytes().to_vec();
-    mend(&mut bytes);
+    repair(&mut bytes);
     // Only escapes were replaced.
     String::from_utf8(bytes).map_or(Cow::Borrowed(json), Cow::Owned)
 }
@@ -54,7 +54,7 @@ mod tests {
             (r"\\ud83d \u00e4 \ud83d\ud83d\ude00", r"\\ud83d \u00e4 \ufffd\ud83d\ude00"),
             (r"\ud8", r"\ud8"),
         ] {
-            assert_eq!(mended(json), expected, "{json}");
+            assert_eq!(repaired(json), expected, "{json}");
         }
     }
 }

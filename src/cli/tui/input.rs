@@ -120,7 +120,7 @@ fn read_ready(terminal: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> 
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     // The shell took the terminal when only the process that it waits for was stopped: what is typed is for the
-    // shell. A read would stop this process as well, and go on as one of whole lines when it continues.
+    // shell. A read would stop this process as well, and then be one of whole lines.
     if rustix::termios::tcgetpgrp(terminal).is_ok_and(|owner| owner != rustix::process::getpgrp()) {
         let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::TTIN);
         return Err(io::ErrorKind::WouldBlock.into());

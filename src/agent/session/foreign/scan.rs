@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::session::read::{bare, lines};
-use crate::session::surrogates::{mend, mended};
+use crate::session::surrogates::{repair, repaired};
 use crate::settings::private_files::open_regular;
 
 /// The size limit of another agent's session, in bytes.
@@ -30,7 +30,7 @@ pub(super) fn head(file: &mut File, mut take: impl FnMut(&[u8]) -> bool) -> io::
             return Ok(());
         }
         scanned = scanned.saturating_add(read as u64);
-        mend(&mut line);
+        repair(&mut line);
         let line = bare(&line);
         if !line.is_empty() && !take(line) {
             return Ok(());
@@ -55,7 +55,7 @@ pub(super) fn end_of(file: &mut File, most: u64) -> io::Result<Vec<u8>> {
         let first = memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at.saturating_add(1));
         bytes.drain(..first);
     }
-    mend(&mut bytes);
+    repair(&mut bytes);
     Ok(bytes)
 }
 
@@ -64,7 +64,7 @@ pub(super) fn objects(bytes: &[u8], mut take: impl FnMut(&Value)) -> usize {
     let mut torn: usize = 0;
     for line in lines(bytes) {
         // Most agents are written in JavaScript.
-        let line = std::str::from_utf8(line).map(mended);
+        let line = std::str::from_utf8(line).map(repaired);
         match line.map(|line| serde_json::from_str::<Value>(&line)) {
             Ok(Ok(value)) if value.is_object() => take(&value),
             _ => torn = torn.saturating_add(1),
