@@ -15,6 +15,7 @@ async fn a_word_that_resembles_a_command_is_never_sent() {
         (&["--json", "serve"], "comes first: tau serve"),
         (&["-p", "/login"], "`/login` is a command of the screen"),
         (&["help"], "to print it: tau help"),
+        (&["-p", "!ls -la"], "in your shell, type it alone: ls -la"),
         (&["config", "set", "theme", "dark"], "config.toml"),
     ];
     for (arguments, expected) in cases {

@@ -25,15 +25,30 @@ async fn prompts_come_from_arguments_pipes_and_files() {
     for mode in ["text", "json"] {
         let place = Place::new(vec![says("one"), says("two")]).await;
         std::fs::write(place.dir.path().join("a.txt"), "in the file\n").unwrap();
-        let mut tau = place.tau(&["--mode", mode, "-o", "last.txt", "@a.txt", "first", "second"]);
+        let mut tau = place.tau(&["--mode", mode, "-o", "last.txt", "@a.txt", "the first", "second"]);
         let ended = run(&mut tau, Some("piped\n")).await;
         assert_eq!(ended.code, 0, "{ended:?}");
         let asked = asked(&place.server);
-        assert_eq!(asked, [json!("piped\n\n\na.txt:\n```\nin the file\n```\n\nfirst"), json!("second")]);
+        assert_eq!(asked, [json!("piped\n\n\na.txt:\n```\nin the file\n```\n\nthe first"), json!("second")]);
         if mode == "text" {
             assert_eq!((ended.out.as_str(), ended.err.as_str()), ("one\ntwo\n", ""));
         }
         assert_eq!(std::fs::read_to_string(place.dir.path().join("last.txt")).unwrap(), "two\n", "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn words_without_quotes_are_one_prompt() {
+    for (arguments, expected) in [
+        (&["-p", "fix", "the", "bug"][..], &["fix the bug"][..]),
+        (&["-p", "explain", "this", "and say why"], &["explain this", "and say why"]),
+        (&["-p", "do this", "commit"], &["do this", "commit"]),
+        (&["--", "-p", "is", "a", "flag"], &["-p is a flag"]),
+    ] {
+        let place = Place::new(vec![says("done"), says("done")]).await;
+        let ended = run(&mut place.tau(arguments), None).await;
+        assert_eq!(ended.code, 0, "{ended:?}");
+        assert_eq!(asked(&place.server), expected.iter().map(|text| json!(text)).collect::<Vec<_>>());
     }
 }
 

@@ -72,6 +72,10 @@ pub(crate) fn check(arguments: &[OsString], args: &CliArgs) -> Result<(), UserEr
     let end = arguments.iter().position(is_end).unwrap_or(arguments.len());
     let literal = arguments.len().saturating_sub(end.saturating_add(1));
     let Some(word) = args.prompts.first().filter(|_| args.prompts.len() > literal) else { return Ok(()) };
+    if let Some(command) = word.trim().strip_prefix('!') {
+        let command = command.trim_start_matches('!').trim();
+        return Err(format!("`!` runs a command on the screen; in your shell, type it alone: {command}\nTo send it as a prompt: tau -- {}", quoted(word)).into());
+    }
     let Some(advice) = advice(word.trim(), arguments) else { return Ok(()) };
     let prompt = args.prompts.iter().map(|prompt| quoted(prompt)).collect::<Vec<_>>().join(" ");
     Err(format!("{advice}\nTo send it as a prompt: tau -- {prompt}").into())

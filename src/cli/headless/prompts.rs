@@ -37,12 +37,13 @@ const TEXT_BYTES: u64 = 1 << 20;
 pub(crate) const IMAGE_BYTES: u64 = 20 << 20;
 
 /// The prompts of a command line. Piped input comes first, then files, then the first argument, with an empty
-/// line between. Paths are relative to the working directory. The error is a message with the file and its
+/// line between. Arguments of one word each are one prompt, as if they were quoted. Paths are relative to the working directory. The error is a message with the file and its
 /// fault.
 pub(crate) fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<CliPrompt>, UserError> {
     let mut first = CliPrompt::default();
     let mut parts: Vec<String> = piped.filter(|text| !text.trim().is_empty()).into_iter().collect();
-    let mut texts = Vec::new();
+    let mut texts: Vec<String> = Vec::new();
+    let mut was_word = false;
     // A blank argument asks nothing, as when a script's variable is empty.
     for argument in arguments.iter().filter(|argument| !argument.trim().is_empty()) {
         match argument.strip_prefix('@').filter(|path| !path.is_empty()) {
@@ -55,7 +56,15 @@ pub(crate) fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<
                 Attached::Text(text) => parts.push(text),
                 Attached::Image(block) => first.images.push(block),
             },
-            None => texts.push(argument.clone()),
+            None => {
+                // Words that were not quoted are one prompt.
+                let is_word = !argument.contains(char::is_whitespace);
+                match texts.last_mut().filter(|_| is_word && was_word) {
+                    Some(words) => *words = format!("{words} {argument}"),
+                    None => texts.push(argument.clone()),
+                }
+                was_word = is_word;
+            }
         }
     }
     let mut texts = texts.into_iter();
