@@ -40,7 +40,21 @@ impl Services {
             login: None,
         };
         let with_key = PROVIDERS.iter().filter(|provider| !provider.env.is_empty());
-        Ok(LOGINS.iter().map(login).chain(with_key.map(row)).collect())
+        let catalogue = self.keys.catalogue();
+        let adhoc = catalogue.adhoc_provider();
+        let of_user = |id: &String| {
+            catalogue.default_model(id).is_some()
+                && adhoc.as_ref() != Some(id)
+                && PROVIDERS.iter().all(|known| known.id != id)
+        };
+        let own = catalogue.providers().into_iter().filter(of_user).map(|id| LoginProvider {
+            name: id.clone(),
+            env: catalogue.key_variable(&id).unwrap_or_default(),
+            has_key: self.keys.place(&id).is_some(),
+            login: None,
+            id,
+        });
+        Ok(LOGINS.iter().map(login).chain(own).chain(with_key.map(row)).collect())
     }
 
     /// Whether a name means a login or a key.
