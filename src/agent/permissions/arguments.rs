@@ -79,9 +79,27 @@ const UNITTEST_VALUED: &str = "-k -s -p -t";
 const PYTEST: &str = "-v -vv -q -x -s -l --lf --ff --sw --last-failed --failed-first --exitfirst --no-header \
          --collect-only --co -ra -rA -rf";
 const PYTEST_VALUED: &str = "-k -m --tb --maxfail --durations -n --cov --timeout";
+const RUFF: &str = "--fix --diff --check -q --quiet -v --watch --no-cache";
+const RUFF_VALUED: &str = "--select --ignore --output-format --target-version --line-length";
+const MYPY: &str = "--strict --ignore-missing-imports --pretty --no-incremental -v";
+const MYPY_VALUED: &str = "-p -m --python-version";
+const RSPEC: &str = "--fail-fast --only-failures --next-failure -b --backtrace --no-color --color";
+const RSPEC_VALUED: &str = "-e --example -t --tag --seed -f --format";
+const PHPUNIT: &str = "--stop-on-failure --no-coverage --testdox --colors -v --verbose --parallel";
+const PHPUNIT_VALUED: &str = "--filter --testsuite --group --exclude-group";
+const ESLINT: &str = "--fix --quiet --cache --no-color";
+const PRETTIER: &str = "--check -c --write -w --list-different -l --no-color";
+const TSC: &str = "--noEmit --pretty --watch -w --skipLibCheck --incremental";
+const JEST: &str = "--coverage --ci --silent --verbose -i --runInBand --watch -o --bail -u";
+const JEST_VALUED: &str = "-t --testNamePattern --testTimeout -w --maxWorkers";
+const VITEST: &str = "--run --coverage --watch=false -u --silent --passWithNoTests";
+const VITEST_VALUED: &str = "-t --testNamePattern --bail";
+const MAVEN: &str = "-q --quiet -B --batch-mode -e --errors -o --offline -ntp";
+const GRADLE: &str =
+    "-q --quiet --info --stacktrace --offline --continue --rerun-tasks --no-daemon --console=plain";
 /// Options whose value is any text, for every command of the table.
 const TEXTS: &str = "-m --message -k --grep --author --date --since --until --skip -run -bench --testNamePattern \
-         --test-name-pattern --filter --format --message-format --selector --only --exclude";
+         --tests --test-name-pattern --filter --format --message-format --selector --only --exclude";
 /// Options of test runners and linters after the name of a script.
 const SCRIPT_FLAGS: &str =
     "--fix --watch --coverage --ci --run --silent --verbose --quiet --bail --update -u";
@@ -160,30 +178,33 @@ const COMMANDS: &[Command] = &[
     command("rustup component", "", ""),
     command("rustup target", "", ""),
     command("pytest", PYTEST, PYTEST_VALUED),
-    command(
-        "ruff",
-        "--fix --diff --check -q --quiet -v --watch --no-cache",
-        "--select --ignore --output-format --target-version --line-length",
-    ),
-    command(
-        "mypy",
-        "--strict --ignore-missing-imports --pretty --no-incremental -v",
-        "-p -m --python-version",
-    ),
+    command("uv run pytest", PYTEST, PYTEST_VALUED),
+    command("uv run python -m pytest", PYTEST, PYTEST_VALUED),
+    command("poetry run pytest", PYTEST, PYTEST_VALUED),
+    command("pipenv run pytest", PYTEST, PYTEST_VALUED),
+    command("ruff", RUFF, RUFF_VALUED),
+    command("uv run ruff", RUFF, RUFF_VALUED),
+    command("poetry run ruff", RUFF, RUFF_VALUED),
+    command("mypy", MYPY, MYPY_VALUED),
+    command("uv run mypy", MYPY, MYPY_VALUED),
+    command("poetry run mypy", MYPY, MYPY_VALUED),
+    command("rspec", RSPEC, RSPEC_VALUED),
+    command("bundle exec rspec", RSPEC, RSPEC_VALUED),
+    command("phpunit", PHPUNIT, PHPUNIT_VALUED),
+    command("php artisan test", PHPUNIT, PHPUNIT_VALUED),
     command("black", "--check --diff -q --quiet -v", "-l --line-length -t --target-version"),
-    command("eslint", "--fix --quiet --cache --no-color", "--ext --max-warnings"),
-    command("prettier", "--check -c --write -w --list-different -l --no-color", "--log-level"),
-    command("tsc", "--noEmit --pretty --watch -w --skipLibCheck --incremental", ""),
-    command(
-        "jest",
-        "--coverage --ci --silent --verbose -i --runInBand --watch -o --bail -u",
-        "-t --testNamePattern --testTimeout -w --maxWorkers",
-    ),
-    command(
-        "vitest",
-        "--run --coverage --watch=false -u --silent --passWithNoTests",
-        "-t --testNamePattern --bail",
-    ),
+    command("eslint", ESLINT, "--ext --max-warnings"),
+    command("npx eslint", ESLINT, "--ext --max-warnings"),
+    command("prettier", PRETTIER, "--log-level"),
+    command("npx prettier", PRETTIER, "--log-level"),
+    command("tsc", TSC, ""),
+    command("npx tsc", TSC, ""),
+    command("jest", JEST, JEST_VALUED),
+    command("npx jest", JEST, JEST_VALUED),
+    command("vitest", VITEST, VITEST_VALUED),
+    command("npx vitest", VITEST, VITEST_VALUED),
+    command("bun test", "--watch --bail --coverage -u", "-t --test-name-pattern --timeout"),
+    command("deno test", "-A --allow-all --parallel --watch --doc --no-check -q --quiet", "--filter"),
     command("rustfmt", "--check -l -v -q", "--edition"),
     command("gofmt", "-l -w -d -s -e", ""),
     command("shellcheck", "-x -a", "-s --shell -S --severity -f --format -e --exclude"),
@@ -204,7 +225,13 @@ const COMMANDS: &[Command] = &[
     tested("pnpm test", "-s --silent --if-present", "", SCRIPT_FLAGS),
     tested("yarn test", SCRIPT_FLAGS, "", SCRIPT_FLAGS),
     // Any further goal is run, too.
-    bare("mvn test", "-q --quiet -B --batch-mode -e --errors -o --offline -ntp"),
+    bare("mvn test", MAVEN),
+    bare("mvn -q test", MAVEN),
+    bare("mvn -B test", MAVEN),
+    bare("./mvnw test", MAVEN),
+    bare("./mvnw -q test", MAVEN),
+    Command { valued: "--tests", ..bare("gradle test", GRADLE) },
+    Command { valued: "--tests", ..bare("./gradlew test", GRADLE) },
     command("mix test", "--trace --stale --failed --cover", "--only --exclude --seed --max-failures"),
     command("swift test", "-v --verbose -q --quiet --parallel --skip-build", "--filter --skip"),
 ];

@@ -7,6 +7,7 @@ use crate::permissions::{self, Rule, RuleInForce, RuleSource, Verdict};
 use tau_protocol::approval::RuleScope;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::rules::{ListedRule, PermissionRules, RuleChange};
+use tau_tools::toolbox;
 use tau_tools::user_error::UserError;
 
 /// All rules, for display.
@@ -119,6 +120,25 @@ fn parsed(rule: &str) -> Result<Rule, UserError> {
     rule.parse().map_err(|error: UserError| error.to_string().into())
 }
 
+/// The rule in a text. Fails when it is none, or about a tool that does not exist.
+fn of_tool(engine: &Engine, text: &str) -> Result<Rule, UserError> {
+    let rule = parsed(text)?;
+    let tool = rule.tool();
+    // Those of MCP servers and extensions come and go.
+    let is_own = !tool.contains(['*', ':']) && !tool.contains("__") && !tool.starts_with("web_");
+    let is_known = || {
+        let registered = engine.config.behavior.tools.select(&[tool.to_owned()]).1.is_empty();
+        registered || toolbox::TABLE.iter().any(|built_in| built_in.name == tool)
+    };
+    if is_own && !is_known() {
+        return Err(format!(
+            "there is no tool \"{tool}\"; a rule names one: bash(cargo test *), edit(src/**)"
+        )
+        .into());
+    }
+    Ok(rule)
+}
+
 /// The rule in force with this listed form.
 fn known(engine: &Engine, listed: &ListedRule) -> Result<RuleInForce, UserError> {
     let is_it = |rule: &&RuleInForce| {
@@ -145,7 +165,7 @@ pub(in crate::engine) fn coverage(
     if sandbox_gate::path_of(rule).is_some() {
         return Ok(Vec::new());
     }
-    let rule = parsed(rule)?;
+    let rule = of_tool(engine, rule)?;
     let home = std::env::home_dir();
     let cwd = engine.cwd();
     let earlier = engine.approvals.earlier();
