@@ -55,9 +55,6 @@ fn open(screen: &Screen, command: &str) -> u16 {
 const LISTS: [&str; 8] =
     ["/model", "/theme", "/thinking", "/settings", "/keys", "/permissions", "/extensions", "/resume"];
 
-/// Lists whose rows are changed, not chosen.
-const CHANGED: [&str; 4] = ["/settings", "/keys", "/permissions", "/extensions"];
-
 #[test]
 fn letters_move_and_close_in_every_list() {
     let screen = start();
@@ -65,10 +62,6 @@ fn letters_move_and_close_in_every_list() {
         // The row at which a list opens has others below it.
         let first = open(&screen, list);
         for (down, up) in [("j", "k"), ("\x0e", "\x10"), ("\x1b[B", "\x1b[A"), ("2", "\x10")] {
-            // A digit chooses a row elsewhere.
-            if down == "2" && !CHANGED.contains(&list) {
-                continue;
-            }
             screen.type_keys(down);
             screen.wait_until(&format!("{list}: {down:?}"), |cells| {
                 selected(cells).is_some_and(|row| row > first)
@@ -98,17 +91,32 @@ fn a_slash_begins_the_filter_of_every_list() {
 }
 
 #[test]
-fn a_digit_chooses_where_there_is_something_to_choose() {
+fn a_word_that_begins_with_a_key_filters_and_reaches_nobody() {
     let screen = start();
-    open(&screen, "/thinking");
-    screen.type_keys("1");
-    screen.wait_until("chosen", |cells| !is_open(cells));
-    open(&screen, "/resume");
-    screen.type_keys("2");
-    screen.wait_until("chosen", |cells| !is_open(cells));
-    let end = std::time::Instant::now() + crate::screen::TIMEOUT;
-    while !String::from_utf8_lossy(&screen.bytes()).contains("\x1b]2;tau · one") {
-        assert!(std::time::Instant::now() < end, "another session was opened:\n{}", screen.text());
-        std::thread::sleep(std::time::Duration::from_millis(10));
+    for list in LISTS.into_iter().chain(["/help"]) {
+        for word in ["qwen", "4o", "2.5-pro", "quick", "kimi"] {
+            screen.type_keys(list);
+            screen.wait_for_composer(list);
+            screen.type_keys("\r");
+            screen.wait_until(list, is_open);
+            word.chars().for_each(|letter| screen.type_keys(&letter.to_string()));
+            screen.wait_until(&format!("{list}: {word}"), |cells| {
+                is_open(cells) && cells.contents().contains(&format!("> {word}"))
+            });
+            screen.type_keys("\x1b");
+            screen.wait_until(&format!("{list} closed"), |cells| !is_open(cells));
+            screen.wait_for_composer("ask for something, or !command");
+        }
     }
+}
+
+#[test]
+fn enter_after_a_list_that_a_letter_has_closed_sends_nothing() {
+    let screen = start();
+    open(&screen, "/theme");
+    screen.type_keys("q");
+    screen.wait_until("closed", |cells| !is_open(cells));
+    screen.type_keys("wen\r");
+    screen.wait_for("enter again sends it");
+    screen.wait_for_composer("wen");
 }

@@ -30,7 +30,12 @@ struct LeftQuestion {
     letter: Option<char>,
     typed: String,
     at: Millis,
+    /// The longest pause within what is typed.
+    pause: Millis,
 }
+
+/// The longest pause within a word that a letter began which had waited for it in vain: it is typed slowly.
+const SLOW: Millis = 1_000;
 
 /// The treatment of an Enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,11 +54,11 @@ impl Misdirected {
         if left {
             self.drafted_at = None;
             let counts = key.typed().is_some() || key.code == KeyCode::Enter;
-            let question = LeftQuestion { letter: key.typed(), typed: String::new(), at: now };
+            let question = LeftQuestion { letter: key.typed(), typed: String::new(), at: now, pause: QUIET };
             self.left = Some(question).filter(|_| counts);
             return;
         }
-        let Some(left) = self.left.as_mut().filter(|left| now - left.at < QUIET) else {
+        let Some(left) = self.left.as_mut().filter(|left| now - left.at < left.pause) else {
             self.left = None;
             return;
         };
@@ -66,9 +71,19 @@ impl Misdirected {
         }
     }
 
+    /// Records that a list closed by a letter that had waited for a word.
+    pub(crate) fn closed(&mut self, letter: Key, now: Millis) {
+        self.follow(letter, true, now);
+        if let Some(left) = &mut self.left {
+            left.pause = SLOW;
+        }
+    }
+
     /// The treatment of an Enter that would send the draft.
     pub(crate) fn enter(&mut self, now: Millis) -> Enter {
-        let Some(left) = self.left.take().filter(|left| now - left.at < QUIET) else { return Enter::Sends };
+        let Some(left) = self.left.take().filter(|left| now - left.at < left.pause) else {
+            return Enter::Sends;
+        };
         match left.letter {
             Some(letter) if is_word(letter, &left.typed) => Enter::EndsWord(left.typed.chars().count()),
             None if !left.typed.is_empty() => Enter::Sends,
@@ -94,6 +109,11 @@ impl Misdirected {
     /// Whether the next character continues what went to the draft.
     pub(crate) fn is_drafting(&self, now: Millis) -> bool {
         self.drafted_at.is_some_and(|at| now - at < QUIET)
+    }
+
+    /// Whether a text went to the draft since the last key for the question.
+    pub(crate) fn is_drafted(&self) -> bool {
+        self.drafted_at.is_some()
     }
 
     /// Whether an Enter ends a word that the list did not take, or a text that went to the draft: however long one

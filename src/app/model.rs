@@ -26,6 +26,7 @@ use super::status_line::StatusLine;
 use super::terminal_facts::TerminalFacts;
 use super::transcript::Transcript;
 use super::undo::UndoDialog;
+use crate::overlays::list_keys::Begun;
 use crate::overlays::offer::Offers;
 use crate::overlays::overlay::{Overlay, OverlayState};
 use crate::overlays::picker::PickerKind;
@@ -171,6 +172,8 @@ pub struct Model {
     pub enter_held: Option<Millis>,
     /// Typing at questions and lists.
     pub(crate) misdirected: Misdirected,
+    /// Letters that were keys of the list on top, as long as a word may begin with them.
+    pub(super) begun: Option<Begun>,
     /// Until this time, a second press of the cancel key opens the tree.
     pub tree_armed: Option<Millis>,
     /// The last press of the left mouse button.
@@ -254,6 +257,7 @@ impl Model {
             status: Status::default(),
             remark: None,
             misdirected: Misdirected::default(),
+            begun: None,
             laid: Laid::default(),
             requests: BTreeMap::new(),
             exports: BTreeMap::new(),
@@ -276,7 +280,9 @@ impl Model {
         let animated = runs || self.jobs.count() > 0;
         let is_due = self.status_line.command.as_ref().is_some_and(|command| command.due);
         let becomes_ready = self.focus() == Focus::Prompt { is_ready: false };
+        let is_held = self.begun.as_ref().is_some_and(|begun| begun.held.is_some());
         let expires = self.remark.is_some()
+            || is_held
             || self.quit_armed.is_some()
             || self.typed_ahead.is_some()
             || self.coming_mode.is_some()
@@ -285,6 +291,7 @@ impl Model {
             || self.answering.is_some()
             || is_due;
         let tick = match (animated, expires) {
+            _ if is_held => Some(100),
             (_, false) if self.boot.screen == ScreenKind::Reader => None,
             (true, _) if self.focused && self.motion == Motion::Animated => Some(100),
             (true, _) => Some(1_000),

@@ -48,6 +48,7 @@ fn attempts() {
     reply(&mut screen, ShellReply::AttemptFiles(vec![changes_of(&[2])]));
     frames(&mut screen, "attempts-changes");
     screen.keys("<esc>t");
+    crate::approvals::pause(&mut screen);
     let failed = "attempt 2 cannot be applied: x; the files have changed since it began";
     reply(&mut screen, ShellReply::Failed(failed.into()));
     frames(&mut screen, "attempts-failed");
@@ -84,6 +85,7 @@ fn changes_of_attempts_are_side_by_side() {
     let list = AttemptList { id: "a1b2c3".into(), rows: [1, 2, 3].map(row).into(), ..AttemptList::default() };
     reply(&mut screen, ShellReply::Attempts(list));
     screen.keys("a");
+    crate::approvals::pause(&mut screen);
     let new = AttemptHunk {
         end: u64::MAX,
         title: "the whole file".into(),
@@ -149,9 +151,11 @@ fn attempts_at_work_are_looked_at_again_and_stopped() {
     let rows = vec![row(1, "at work, round 2", true), row(2, "goal given up", false)];
     reply(&mut screen, ShellReply::Attempts(list(rows, "a1b2c3")));
     screen.keys("x");
+    crate::approvals::pause(&mut screen);
     frames(&mut screen, "attempts-running");
     screen.take_effects();
     screen.keys("s");
+    crate::approvals::pause(&mut screen);
     let effects = screen.take_effects();
     let [Effect::Ask(stopped, ShellRequest::StopAttempts {})] = effects.as_slice() else {
         panic!("{effects:?}")
@@ -174,9 +178,11 @@ fn attempts_are_removed_by_the_same_key_twice() {
     reply(&mut screen, ShellReply::Attempts(list));
     screen.take_effects();
     screen.keys("x<esc>x<down>x");
+    crate::approvals::pause(&mut screen);
     assert_eq!(screen.take_effects(), []);
     frames(&mut screen, "attempts-drop");
     screen.keys("x");
+    crate::approvals::pause(&mut screen);
     let effects = screen.take_effects();
     let [Effect::Ask(_, request)] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(*request, ShellRequest::DropAttempts { id: "a1b2c3".into() });

@@ -130,6 +130,7 @@ fn worktrees() {
     super::overlays::reply(&mut screen, ShellReply::Worktrees(rows));
     frames(&mut screen, "worktrees");
     screen.keys("<down>x");
+    crate::approvals::pause(&mut screen);
     let failed = "a session works in 漢字: end it first, or `tau stop \u{1b}[2J1`";
     super::overlays::reply(&mut screen, ShellReply::Failed(failed.into()));
     frames(&mut screen, "worktrees-failed");
@@ -197,11 +198,15 @@ fn board() {
     frames(&mut screen, "board-servers-none");
     screen.keys("<esc>/board<enter>");
     super::overlays::reply(&mut screen, ShellReply::Board(list));
-    screen.keys("mgo on");
+    screen.keys("m");
+    crate::approvals::pause(&mut screen);
+    screen.keys("go");
+    screen.keys(" on");
     frames(&mut screen, "board-message");
     screen.keys("<esc><tab>");
     frames(&mut screen, "board-archive");
     screen.keys("<tab>a");
+    crate::approvals::pause(&mut screen);
     let approvals = vec![command_request("c1", "rm -rf build && make", (0, 12))];
     let waiting = WaitingQuestions { approvals, questions: Vec::new() };
     super::overlays::reply(&mut screen, ShellReply::Waiting(waiting));

@@ -128,6 +128,7 @@ fn what_was_changed() {
     screen.keys("<down><down><down>");
     frames(&mut screen, "changes-hunk");
     screen.keys("r");
+    crate::approvals::pause(&mut screen);
     let reverted = screen.take_effects().into_iter().find_map(|effect| match effect {
         Effect::Agent(AgentCommand::Session(SessionCommand::Revert { order })) => Some(order),
         _ => None,

@@ -20,7 +20,7 @@ pub struct ChangesView {
     pub changes: Option<SessionChanges>,
     /// Paths whose hunks are shown.
     open: BTreeSet<String>,
-    query: ListFilter,
+    pub(super) query: ListFilter,
     /// The selected file or hunk.
     selected: ChangeItem,
 }

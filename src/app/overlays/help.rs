@@ -8,7 +8,7 @@ use crate::outcome::KeyOutcome;
 /// The state of the help overlay.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HelpView {
-    query: ListFilter,
+    pub(super) query: ListFilter,
     /// The first row shown.
     pub scroll: usize,
 }

@@ -16,7 +16,7 @@ const ESSENTIAL: [Action; 4] = [Action::Send, Action::Cancel, Action::Clear, Act
 /// The list on the screen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KeysView {
-    query: ListFilter,
+    pub(super) query: ListFilter,
     /// Place among the rows that match.
     pub selected: usize,
     pub step: KeyStep,

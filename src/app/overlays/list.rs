@@ -41,7 +41,7 @@ pub struct List<R> {
     rows: Option<Vec<R>>,
     /// Index among those that match the filter.
     pub selected: usize,
-    query: ListFilter,
+    pub(super) query: ListFilter,
     /// The report below the list.
     pub said: Option<Report>,
     /// The request that fills it.

@@ -1,7 +1,9 @@
 //! The keys and the filter that all lists share.
 
+use crate::approval::QUIET;
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
+use crate::msg::Millis;
 
 /// A key that means the same in every list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +29,77 @@ pub(crate) enum ListStep {
 pub(crate) struct ListFilter {
     line: LineEdit,
     typing: bool,
-    /// A key was pressed.
-    touched: bool,
-    /// The first key, if it was a letter that moved: it is part of the filter if more letters follow.
-    first: Option<Key>,
+}
+
+/// Letters that are keys of a list, and the beginning of its filter if another letter follows soon.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Begun {
+    text: String,
+    /// The last of them, if it does something that a move does not undo: it waits for what follows.
+    pub(crate) held: Option<Key>,
+    at: Millis,
+}
+
+/// The treatment of a key at a list whose filter is not typed yet.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ListLetter {
+    /// It acts at once.
+    Acts,
+    /// It waits for what follows.
+    Waits,
+    /// It continues a word that begins with this.
+    Continues(String),
+}
+
+impl Begun {
+    /// The treatment of a key after `before`, and what it begins; `held` are the letters that wait.
+    pub(crate) fn follow(
+        before: Option<Begun>,
+        key: Key,
+        held: &str,
+        now: Millis,
+    ) -> (ListLetter, Option<Begun>) {
+        let before = before.filter(|before| !before.is_over(now));
+        let Some(letter) = key.typed().filter(|letter| *letter != ' ') else {
+            return (ListLetter::Acts, None);
+        };
+        let begun = |text: String, held| Some(Begun { text, held, at: now });
+        match before {
+            // Pressed twice, it is no word.
+            Some(before) if before.held == Some(key) => (ListLetter::Acts, None),
+            Some(before) if before.held.is_some() => (ListLetter::Continues(before.text), None),
+            before if held.contains(letter) => {
+                let before = before.map(|before| before.text).unwrap_or_default();
+                (ListLetter::Waits, begun(format!("{before}{letter}"), Some(key)))
+            }
+            None if matches!(letter, 'j' | 'k' | '1'..='9') => {
+                (ListLetter::Acts, begun(letter.to_string(), None))
+            }
+            None => (ListLetter::Acts, None),
+            // It is moved.
+            Some(_) if matches!(letter, 'j' | 'k') => (ListLetter::Acts, None),
+            Some(before) if before.text == letter.to_string() => {
+                (ListLetter::Acts, begun(letter.to_string(), None))
+            }
+            Some(before) => (ListLetter::Continues(before.text), None),
+        }
+    }
+
+    /// The beginning of a word in the draft, if the key is a letter that moves in a question.
+    pub(crate) fn by_move(key: Key, now: Millis) -> Option<Begun> {
+        let letter = key.typed().filter(|letter| matches!(letter, 'j' | 'k'))?;
+        Some(Begun { text: letter.to_string(), held: None, at: now })
+    }
+
+    /// The beginning of the word.
+    pub(crate) fn into_text(self) -> String {
+        self.text
+    }
+
+    /// Whether nothing followed soon.
+    pub(crate) fn is_over(&self, now: Millis) -> bool {
+        now - self.at >= QUIET
+    }
 }
 
 impl ListFilter {
@@ -61,9 +130,6 @@ impl ListFilter {
 
     /// Takes a key; true when the text has changed. Backspace in an empty filter ends typing.
     pub(crate) fn key(&mut self, key: Key) -> bool {
-        if let Some(first) = self.first.take().filter(|_| key.typed().is_some()) {
-            self.line.key(first);
-        }
         let changed = self.line.key(key);
         self.typing = changed || (self.typing && key.code != KeyCode::Backspace);
         changed
@@ -76,15 +142,8 @@ impl ListFilter {
     }
 
     /// The meaning of a key in any list; `None` leaves it to the list. `page` is the number of rows on the screen.
-    pub(crate) fn list_key(&mut self, key: Key, page: usize) -> Option<ListKey> {
-        let moved = move_key(key, page);
-        let meant = moved.or_else(|| if self.typing { None } else { letter_key(key) });
-        if meant.is_some() {
-            let is_first = !self.touched && moved.is_none();
-            self.first = matches!(meant, Some(ListKey::Move(_)) if is_first).then_some(key);
-        }
-        self.touched = true;
-        meant
+    pub(crate) fn list_key(&self, key: Key, page: usize) -> Option<ListKey> {
+        move_key(key, page).or_else(|| if self.typing { None } else { letter_key(key) })
     }
 
     /// Takes a key that means the same in every list of `count` rows; `None` leaves it to the list.
@@ -112,7 +171,9 @@ pub(crate) fn list_key(key: Key, page: usize) -> Option<ListKey> {
 
 /// Takes a key that means the same in every list, for the answers of a question; `None` leaves it to the question.
 pub(crate) fn answer_key(key: Key, selected: &mut usize, count: usize) -> Option<ListStep> {
-    ListFilter::default().select(key, count, selected, count)
+    // There is no filter: it begins a command in the draft.
+    let filters = key.typed() == Some('/');
+    (!filters).then(|| ListFilter::default().select(key, count, selected, count)).flatten()
 }
 
 /// The keys that mean the same while text is typed.
@@ -174,21 +235,54 @@ mod tests {
     }
 
     #[test]
-    fn a_word_may_begin_with_a_letter_that_moves() {
-        let typed = |keys: &[&str]| {
-            let mut filter = ListFilter::default();
-            for name in keys {
-                if filter.list_key(key(name), 5).is_none() {
-                    filter.key(key(name));
+    fn a_word_may_begin_with_a_letter_that_is_a_key() {
+        // The keys that act, and the filter; `.` is a pause.
+        let typed = |keys: &str| {
+            let (mut begun, mut acted, mut filter, mut now) = (None, String::new(), String::new(), 0);
+            for letter in keys.chars() {
+                now += if letter == '.' { QUIET } else { 100 };
+                let is_over = |begun: &Begun| begun.is_over(now);
+                if let Some(held) = begun.take_if(|begun| is_over(begun)).and_then(|it| it.held) {
+                    acted.extend(held.typed());
+                }
+                if letter == '.' || !filter.is_empty() {
+                    filter.extend(Some(letter).filter(|letter| *letter != '.'));
+                    continue;
+                }
+                let held = begun.as_ref().and_then(|begun: &Begun| begun.held);
+                let (meant, next) = Begun::follow(begun, key(&letter.to_string()), "qx", now);
+                begun = next;
+                match meant {
+                    ListLetter::Continues(text) => filter = format!("{text}{letter}"),
+                    ListLetter::Acts if letter_key(key(&letter.to_string())).is_none() && letter != 'x' => {
+                        filter.push(letter);
+                    }
+                    ListLetter::Acts => {
+                        acted.extend(held.and_then(|held| held.typed()).into_iter().chain([letter]))
+                    }
+                    ListLetter::Waits => {}
                 }
             }
-            filter.text().to_owned()
+            format!("{acted} {filter}").trim().to_owned()
         };
-        assert_eq!(typed(&["k", "e", "y", "s"]), "keys");
-        assert_eq!(typed(&["j", "s"]), "js");
-        assert_eq!(typed(&["j", "j", "s"]), "s", "it was moved");
-        assert_eq!(typed(&["down", "k", "e"]), "e");
-        assert_eq!(typed(&["k", "backspace", "e"]), "e");
+        for (keys, expected) in [
+            ("keys", "k keys"),
+            ("qwen", "qwen"),
+            ("4o", "4 4o"),
+            ("12b", "1 12b"),
+            ("11", "11"),
+            ("kqa", "k kqa"),
+            ("jjs", "jj s"),
+            ("j.s", "j s"),
+            ("4.o", "4 o"),
+            ("q.", "q"),
+            ("jq.", "jq"),
+            ("xx", "xx"),
+            ("x.x.", "xx"),
+            ("gpt", "gpt"),
+        ] {
+            assert_eq!(typed(keys), expected, "{keys}");
+        }
     }
 
     #[test]

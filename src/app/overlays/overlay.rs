@@ -9,7 +9,7 @@ use super::extension_list::ExtensionsView;
 use super::form::FormView;
 use super::help::HelpView;
 use super::job_list::JobsView;
-use super::key_list::KeysView;
+use super::key_list::{KeyStep, KeysView};
 use super::leave::LeaveView;
 use super::list_keys::{ListStep, answer_key};
 use super::mode_question::ModeQuestion;
@@ -17,10 +17,10 @@ use super::offer::OfferView;
 use super::picker::Picker;
 use super::plan::{PlanView, WorkMode};
 use super::queue_list::QueueView;
-use super::rule_list::RulesView;
+use super::rule_list::{RuleStage, RulesView};
 use super::settings_list::SettingsView;
 use super::side_question::SideQuestionView;
-use super::tree::TreeView;
+use super::tree::{TreeStep, TreeView};
 use super::trust::TrustView;
 use super::user_questions::QuestionsView;
 use super::worktree_list::WorktreesView;
@@ -155,6 +155,27 @@ impl Overlay {
             }
             _ => false,
         }
+    }
+
+    /// The letters that are keys of the list now and that a move does not undo, though its filter may begin with
+    /// them; `None` if it has no filter or the filter is being typed.
+    pub(crate) fn held_letters(&self) -> Option<&'static str> {
+        let (letters, is_free) = match self {
+            Overlay::Picker { picker, .. } => ("q", picker.takes_letters()),
+            Overlay::Help(view) => ("q", !view.query.is_typed()),
+            Overlay::Tree(view) => ("q", view.step == TreeStep::Browse && !view.query.is_typed()),
+            Overlay::Settings(view) => ("q", view.editing.is_none() && view.list.typed().is_none()),
+            Overlay::Keys(view) => ("q", view.step == KeyStep::Choosing && !view.query.is_typed()),
+            Overlay::Rules(view) => ("q", view.stage == RuleStage::Choosing && !view.query.is_typed()),
+            Overlay::Extensions(list) => ("qe", list.typed().is_none()),
+            Overlay::Changes(view) => ("qre", !view.query.is_typed()),
+            Overlay::Board(view) => ("qamxh", view.message.is_none() && view.list.typed().is_none()),
+            Overlay::Jobs(view) => ("qxs", view.tail.is_none() && view.list.typed().is_none()),
+            Overlay::Worktrees(view) => ("qmx", view.list.typed().is_none()),
+            Overlay::Attempts(view) => ("qatxs", view.changes.is_none() && view.list.typed().is_none()),
+            _ => ("", false),
+        };
+        is_free.then_some(letters)
     }
 
     /// Whether it is a list, and whether it takes words.

@@ -161,6 +161,11 @@ impl Picker {
         self.query.text()
     }
 
+    /// Whether letters are keys.
+    pub(crate) fn takes_letters(&self) -> bool {
+        !self.query.is_typed() && self.renaming.is_none()
+    }
+
     /// All rows.
     pub fn rows(&self) -> &[PickerRow] {
         &self.rows
@@ -334,12 +339,8 @@ impl Picker {
                     self.browsing = true;
                 }
                 Some(ListKey::Row(row)) => {
-                    if row < self.shown.len() {
-                        self.selected = row;
-                        let key = self.selected_key().map(str::to_owned);
-                        return key
-                            .map_or(KeyOutcome::Handled, |key| KeyOutcome::Done(PickerChoice::Pick(key)));
-                    }
+                    self.selected = row.min(self.shown.len().saturating_sub(1));
+                    self.browsing = true;
                 }
                 Some(ListKey::Filter) => self.query.begin(),
                 None if self.query.key(key) => self.refilter(),

@@ -14,7 +14,7 @@ use tau_protocol::rules::{BuiltInRule, ListedRule, NewRule, PermissionRules, Rul
 /// The list on the screen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RulesView {
-    query: ListFilter,
+    pub(super) query: ListFilter,
     /// Place among the rows that match.
     pub selected: usize,
     /// The rules, once they are known.

@@ -78,7 +78,7 @@ pub struct TreeView {
     lost: Option<usize>,
     pub filter: TreeFilter,
     folded: BTreeSet<String>,
-    query: ListFilter,
+    pub(super) query: ListFilter,
     /// When rows were written is shown so.
     pub times: Times,
     pub step: TreeStep,

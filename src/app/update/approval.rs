@@ -89,6 +89,9 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> O
         return None;
     }
     model.quit_armed = None;
+    if misdirected::sends_command(model, key) {
+        return None;
+    }
     model.completion = None;
     if misdirected::ends_ignored(model, key) {
         return Some(None);

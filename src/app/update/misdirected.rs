@@ -38,6 +38,17 @@ pub(super) fn holds(model: &mut Model) -> bool {
     is_held
 }
 
+/// Whether an Enter sends the draft though a question waits: a command was typed into it at the question, however
+/// long ago.
+pub(super) fn sends_command(model: &mut Model, key: Key) -> bool {
+    let is_enter = key.code == KeyCode::Enter && model.misdirected.is_drafted();
+    let sends = is_enter && is_command(model, &model.composer.expanded().0);
+    if sends {
+        model.misdirected.answers();
+    }
+    sends
+}
+
 /// Whether a text is a command of tau, or nearly one.
 fn is_command(model: &Model, text: &str) -> bool {
     slash::is_exit(text)

@@ -2,8 +2,8 @@
 
 use super::{
     actions, approval, attempts, board, changes, extensions, job_list, key_list, login, misdirected, models,
-    offers, pickers, plan, queue, rule_list, sessions, settings, side_question, slash, themes, thinking,
-    tree, trust, undo, worktrees,
+    offers, overlay_paste, pickers, plan, queue, rule_list, sessions, settings, side_question, slash, themes,
+    thinking, tree, trust, undo, worktrees,
 };
 use crate::action;
 use crate::effect::Effect;
@@ -11,6 +11,7 @@ use crate::key::{Key, KeyCode};
 use crate::model::Model;
 use crate::outcome::KeyOutcome;
 use crate::overlays::form::FormView;
+use crate::overlays::list_keys::{Begun, ListLetter};
 use crate::overlays::offer::OfferView;
 use crate::overlays::overlay::{self, Overlay};
 use crate::overlays::picker::{Picker, PickerChoice, PickerKind};
@@ -23,19 +24,65 @@ use tau_protocol::event::Question;
 
 /// Passes a key to the overlay on top.
 pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
-    let page = usize::from(model.laid.list_page);
-    if misdirected::ends_ignored(model, key) || is_refused(model, key) {
+    if misdirected::ends_ignored(model, key) || is_refused(model, key) || waits(model, key, effects) {
         return;
     }
-    let (before, asked) = (sessions::Before::of(model), misdirected::without_words(model, key));
-    press(model, key, page, effects);
+    let asked = misdirected::without_words(model, key);
+    press_at(model, key, effects);
     if key.typed().is_none() {
         model.misdirected.answers();
     }
     if asked.is_some_and(|asked| model.overlays.last() == Some(&asked)) {
         model.misdirected.ignored(model.now);
     }
+}
+
+fn press_at(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
+    let before = sessions::Before::of(model);
+    press(model, key, usize::from(model.laid.list_page), effects);
     sessions::follow(model, &before, effects);
+}
+
+/// Whether a key goes no further: it is a letter that waits for what follows, or the list that it was for has closed.
+fn waits(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> bool {
+    end_wait(model, effects);
+    let before = model.begun.take();
+    let Some(letters) = model.overlays.last().and_then(Overlay::held_letters) else {
+        // At a question the rest of a word is for the draft.
+        model.begun = Begun::by_move(key, model.now);
+        return false;
+    };
+    let held = before.as_ref().and_then(|before| before.held);
+    let (meant, begun) = Begun::follow(before, key, letters, model.now);
+    model.begun = begun;
+    match meant {
+        ListLetter::Waits => true,
+        ListLetter::Acts => held.is_some_and(|held| {
+            let open = model.overlays.len();
+            press_at(model, held, effects);
+            model.overlays.len() != open
+        }),
+        ListLetter::Continues(text) => {
+            overlay_paste::paste(model, &text, effects);
+            false
+        }
+    }
+}
+
+/// Carries out a letter that has waited long enough for what follows.
+pub(super) fn end_wait(model: &mut Model, effects: &mut Vec<Effect>) {
+    let now = model.now;
+    let Some(held) = model.begun.take_if(|begun| begun.is_over(now)).and_then(|begun| begun.held) else {
+        return;
+    };
+    let is_key = |letters: &str| held.typed().is_some_and(|letter| letters.contains(letter));
+    if model.overlays.last().and_then(Overlay::held_letters).is_some_and(is_key) {
+        let open = model.overlays.len();
+        press_at(model, held, effects);
+        if model.overlays.len() < open {
+            model.misdirected.closed(held, now);
+        }
+    }
 }
 
 /// Whether an Enter would give the model a command as an answer.
@@ -54,6 +101,10 @@ fn is_refused(model: &mut Model, key: Key) -> bool {
 /// takes no text, or it is in a word that a question has no use for.
 pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
     let now = model.now;
+    let is_question = model.overlays.last().is_some_and(|top| !top.is_list());
+    if is_question && misdirected::sends_command(model, key) {
+        return true;
+    }
     if key.typed().is_none() && key.code != KeyCode::Backspace {
         return false;
     }
@@ -72,6 +123,8 @@ pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
         _ => false,
     };
     if is_for_draft && is_typed {
+        let begun = model.begun.take().filter(|begun| !begun.is_over(now)).map(Begun::into_text);
+        begun.iter().flat_map(|text| text.chars()).for_each(|letter| model.composer.type_char(letter, now));
         model.misdirected.drafts(now);
         model.remark("typed into your draft; pause to answer");
     }
