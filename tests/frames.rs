@@ -100,6 +100,7 @@ fn tools() -> Screen {
         text: "running 3 tests\ntest parser::empty … \u{1b}[31mFAILED\u{1b}[0m\n".into(),
         exit_code: Some(101),
         total_lines: 43,
+        truncated: true,
         ..TerminalOutput::default()
     };
     let results = [

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::user::{self, UserAnswer, UserQuestion, UserReply, UserRequest};
+use super::user::{self, DECLINED, UserAnswer, UserQuestion, UserReply, UserRequest};
 use super::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 use crate::user_error::UserError;
 
@@ -19,8 +19,6 @@ const MAX_CHARS: usize = 2_000;
 
 const NOBODY: &str =
     "Nobody can answer: no user is present. Decide by yourself, and say in your answer what you assumed.";
-const DECLINED: &str =
-    "The user declined to answer. Decide by yourself, or end your answer and say what you need.";
 const NO_ANSWER: &str = "(no answer)";
 
 tool! {

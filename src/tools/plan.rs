@@ -11,6 +11,12 @@ use crate::user_error::UserError;
 
 /// The name of the tool that submits a plan.
 pub const SUBMIT: &str = "submit_plan";
+/// The beginning of the result of a plan that the user changed and accepted; the changed plan is its second paragraph.
+pub const CHANGED: &str = "The user accepted the plan with changes.";
+/// The result of a plan that the user neither accepted nor rejected.
+pub const CLOSED: &str = "the user closed the plan without deciding";
+/// The result of a rejected plan; the user's comment follows.
+pub const REJECTED: &str = "the user rejected the plan";
 /// The name of the tool that reports finished steps.
 pub const STEP: &str = "plan_step";
 /// The maximum length of a plan, in bytes.

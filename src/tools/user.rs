@@ -24,6 +24,10 @@ pub struct UserQuestion {
     pub multiple: bool,
 }
 
+/// The result when the user declined to answer.
+pub const DECLINED: &str =
+    "The user declined to answer. Decide by yourself, or end your answer and say what you need.";
+
 /// The user's answer to one question: nothing, choices, a text, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -278,7 +278,7 @@ fn the_steps_of_the_plan_are_above_the_composer_until_they_are_done() {
     // Another session has none.
     let mut screen = carried_out(1);
     screen.take_effects();
-    screen.keys("/plan<enter>d");
+    screen.keys("/plan<enter>dd");
     assert_eq!(sent(&mut screen), [AgentCommand::Session(SessionCommand::DropPlan)]);
     screen.agent(SessionEvent::PlanChanged { plan: None });
     screen.keys("/plan<enter>");

@@ -7,12 +7,11 @@ use crate::secrets::vault::Vault;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::QuestionAnswer;
 use tau_protocol::event::{NoticeLevel, Question, QuestionEvent};
-use tau_tools::plan::WorkPlan;
+use tau_tools::plan::{CHANGED, CLOSED, REJECTED, WorkPlan};
 use tau_tools::user::{UserQuestion, UserReply, UserRequest};
 use tau_tools::user_error::UserError;
 
-/// The results of a plan that was closed, and of one that cannot be accepted in this front end.
-const CLOSED: &str = "the user closed the plan without deciding";
+/// The result of a plan that cannot be accepted in this front end.
 const NOBODY_ACCEPTS: &str = "nobody can accept a plan here: end with it as your answer";
 
 /// Handles a request. A call that was stopped in the meantime does not wait for a reply.
@@ -64,7 +63,7 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: QuestionAnswer) {
                     accepted_plan::set(engine, Some(plan));
                 }
                 QuestionAnswer::PlanRejected { comment } => {
-                    let _ = reply.send(Err(format!("the user rejected the plan: {}", comment.trim()).into()));
+                    let _ = reply.send(Err(format!("{REJECTED}: {}", comment.trim()).into()));
                 }
                 QuestionAnswer::Unavailable => drop(reply.send(Err(NOBODY_ACCEPTS.into()))),
                 QuestionAnswer::Value(_)
@@ -115,10 +114,7 @@ fn accepted(plan: &WorkPlan, changed: bool) -> String {
         false => " Report its steps with plan_step as they are done.",
     };
     match changed {
-        true => format!(
-            "The user accepted the plan with changes. Carry it out as it is here.{report}\n\n{}",
-            plan.markdown()
-        ),
+        true => format!("{CHANGED} Carry it out as it is here.{report}\n\n{}", plan.markdown()),
         false => format!("The user accepted the plan. Carry it out.{report}"),
     }
 }

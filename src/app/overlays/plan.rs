@@ -93,6 +93,8 @@ pub struct PlanView {
     step: usize,
     /// The comment, while being typed.
     pub comment: Option<LineEdit>,
+    /// Whether `d` was pressed on the accepted plan: once more drops it.
+    pub drops: bool,
     /// The open editor.
     pub ticket: Option<Ticket>,
     /// The time at which it appeared.
@@ -147,6 +149,7 @@ impl PlanView {
         if let Some(line) = self.comment.take() {
             return self.comment_key(line, key);
         }
+        let drops = std::mem::take(&mut self.drops);
         let digit = key.typed().and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
         match (key.code, key.mods) {
             (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
@@ -155,9 +158,10 @@ impl PlanView {
                 self.step = self.step.max(page);
                 self.scroll = self.scroll.saturating_add(page);
             }
-            (KeyCode::Char('d'), Mods::NONE) if self.id.is_none() => {
+            (KeyCode::Char('d'), Mods::NONE) if self.id.is_none() && drops => {
                 return KeyOutcome::Done(PlanChoice::Drop);
             }
+            (KeyCode::Char('d'), Mods::NONE) if self.id.is_none() => self.drops = true,
             (KeyCode::Enter, _) if self.id.is_none() => return KeyOutcome::Closed,
             _ if self.id.is_none() => match list_key(key, 1) {
                 Some(ListKey::Close) => return KeyOutcome::Closed,

@@ -7,6 +7,8 @@ use crate::msg::Millis;
 use crate::printable::Printable;
 use crate::time_format::seconds;
 use tau_protocol::call_ending::CallEnding;
+use tau_tools::plan;
+use tau_tools::user::DECLINED;
 
 /// Tools whose failures are shown as one line. Answers of other tools are shown unchanged.
 const TOOLS: [&str; 8] = ["read", "write", "edit", "bash", "ls", "find", "grep", "ask_user"];
@@ -66,10 +68,23 @@ impl CallEnd {
             outcome: outcome.as_deref().map(Printable::line),
             reason: reason.as_deref().map(Printable::line),
         };
+        let skipped = |outcome: &str, reason| end(CallState::Skipped, Some(outcome.to_owned()), reason);
+        if !failed && text == DECLINED {
+            return skipped(
+                "you declined",
+                Some("The model decides by itself, or says what it needs".to_owned()),
+            );
+        }
         if !failed {
             return end(CallState::Done, None, None);
         }
-        let skipped = |outcome: &str, reason| end(CallState::Skipped, Some(outcome.to_owned()), reason);
+        // The user's choice is no failure of the model.
+        if tool == plan::SUBMIT && text == plan::CLOSED {
+            return skipped("you stopped here", None);
+        }
+        if let Some(comment) = text.strip_prefix(plan::REJECTED).filter(|_| tool == plan::SUBMIT) {
+            return skipped("you rejected it", Some(comment.trim_start_matches(": ").to_owned()));
+        }
         match CallEnding::of(text) {
             CallEnding::Skipped => skipped("skipped: you sent a message", None),
             CallEnding::Unstarted => skipped("not run: you stopped", None),

@@ -20,6 +20,7 @@ use tau_protocol::message::HookNote;
 use tau_tools::counted::counted;
 use tau_tools::delegate::report::{HelperReport, HelperState};
 use tau_tools::details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
+use tau_tools::plan;
 
 /// Maximum lines of a result that are shown besides its output.
 const MAX_NOTES: usize = 6;
@@ -110,9 +111,16 @@ impl ToolPanel {
         }
         self.duration = duration;
         let text: Vec<&str> = result.content.iter().filter_map(text_of).collect();
-        let end = CallEnd::of(&self.name, &text.join("\n"), failed, duration);
+        let text = text.join("\n");
+        let end = CallEnd::of(&self.name, &text, failed, duration);
         self.state = end.state;
         self.outcome = end.outcome;
+        let changed = text.strip_prefix(plan::CHANGED).filter(|_| self.name.as_str() == plan::SUBMIT);
+        if let Some((_, plan)) = changed.and_then(|rest| rest.split_once("\n\n")) {
+            // That of the call is not what is carried out.
+            self.arguments.texts.clear();
+            self.output = PanelOutput::Text(plan.trim_end().lines().map(Printable::line).collect());
+        }
         if let Details::Helper(report) = &result.details
             && report.state == HelperState::Stopped
         {
@@ -134,7 +142,11 @@ pub(super) fn blocked(denial: &impl Display) -> Printable {
 
 /// Differences between the command that ran and the one of the call.
 fn remarks(terminal: &TerminalOutput) -> Arc<[Printable]> {
-    let edited = terminal.edited.as_ref().map(|command| format!("you changed the command to: {command}"));
+    let edited = terminal.edited.as_ref().map(|command| {
+        let (first, lines) = (command.lines().next().unwrap_or_default(), command.lines().count());
+        let more = if lines > 1 { format!("… ({lines} lines)") } else { String::new() };
+        format!("you changed the command to: {first}{more}")
+    });
     let again = "run a second time, because the sandbox had refused a part of it".to_owned();
     let job = terminal.job.map(|job| format!("moved to the background · job {job}"));
     let all = [edited, terminal.ran_again.then_some(again), job];
@@ -263,7 +275,9 @@ fn helper(report: &HelperReport, content: &[Content]) -> PanelOutput {
 
 fn terminal(output: &TerminalOutput) -> PanelOutput {
     let lines: Arc<[AnsiLine]> = ansi::lines(&output.text).into();
-    let hidden = output.total_lines.saturating_sub(lines.len() as u64);
+    // What moves the cursor may draw fewer lines than it writes.
+    let left_out = if output.truncated { output.total_lines } else { 0 };
+    let hidden = left_out.saturating_sub(lines.len() as u64);
     let status = match (output.exit_code, output.signal) {
         (Some(0), _) | (None, None) => None,
         (Some(code), _) => Some(Printable::line(&format!("exit {code}"))),

@@ -34,6 +34,7 @@ pub(crate) fn draw(
     let first = view.scroll.min(plan.len().saturating_sub(room));
     let below = plan.len().saturating_sub(first.saturating_add(room));
     let keys = match &view.comment {
+        _ if view.drops => "d again drops the plan for good",
         _ if view.id.is_none() => "d drops the plan · esc closes",
         Some(_) => "enter sends it · esc goes back",
         None => "digits or enter choose · esc stops",

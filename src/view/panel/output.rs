@@ -48,9 +48,10 @@ pub(super) enum OutputEnd {
 }
 
 impl Shown {
-    fn hidden(&self, count: usize, theme: &Theme) -> Row {
-        let expand = self.expand.clone().filter(|_| !self.open);
-        hidden_lines(count as u64, expand, theme, self.width)
+    /// The row for `count` hidden lines, after `earlier` ones that are not kept: the key does not bring those back.
+    fn hidden(&self, earlier: usize, count: usize, theme: &Theme) -> Row {
+        let expand = self.expand.clone().filter(|_| !self.open && count > 0);
+        hidden_lines(earlier.saturating_add(count) as u64, expand, theme, self.width)
     }
 }
 
@@ -80,7 +81,7 @@ pub(super) fn rows(
             if !shown.open && rows.len() > DIFF_ROWS + SLACK {
                 let hidden = rows.len() - DIFF_ROWS;
                 rows.truncate(DIFF_ROWS);
-                rows.push(shown.hidden(hidden, theme));
+                rows.push(shown.hidden(0, hidden, theme));
             }
             rows
         }
@@ -111,9 +112,8 @@ fn end(lines: &[AnsiLine], earlier: usize, shown: &Shown, theme: &Theme) -> Vec<
     // Lines of several rows: the last rows, whichever lines they belong to.
     let cut = over(rows.len());
     rows.drain(..cut);
-    let hidden = earlier.saturating_add(skip + cut);
-    if hidden > 0 {
-        rows.insert(0, shown.hidden(hidden, theme));
+    if earlier > 0 || skip + cut > 0 {
+        rows.insert(0, shown.hidden(earlier, skip + cut, theme));
     }
     rows
 }
@@ -124,13 +124,12 @@ fn failed(lines: &[AnsiLine], earlier: usize, shown: &Shown, theme: &Theme) -> V
     let kept_lines: Vec<&AnsiLine> = kept.iter().filter_map(|index| lines.get(*index)).collect();
     let most = shown.lines.max(failure::FAILED_LINES);
     let mut rows = Vec::new();
-    let (mut next, mut hidden) = (0, earlier);
+    let (mut next, mut earlier) = (0, earlier);
     for range in failure::shown(&kept_lines, most, SLACK) {
-        hidden = hidden.saturating_add(range.start - next);
-        if hidden > 0 {
-            rows.push(shown.hidden(hidden, theme));
+        if earlier > 0 || range.start > next {
+            rows.push(shown.hidden(earlier, range.start - next, theme));
         }
-        (next, hidden) = (range.end, 0);
+        (next, earlier) = (range.end, 0);
         for line in kept_lines.get(range).unwrap_or_default() {
             let mut of_line = terminal_text::render(std::slice::from_ref(*line), shown.width, theme);
             let rest = of_line.len().saturating_sub(LINE_ROWS);
@@ -158,7 +157,7 @@ fn text(lines: &[Printable], shown: &Shown, theme: &Theme) -> Vec<Row> {
     rows.truncate(rows.len() - cut);
     let hidden = cut + lines.len() - taken;
     if hidden > 0 {
-        rows.push(shown.hidden(hidden, theme));
+        rows.push(shown.hidden(0, hidden, theme));
     }
     rows
 }
