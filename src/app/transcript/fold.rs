@@ -417,6 +417,10 @@ impl Transcript {
                     CallState::Waiting
                 }
             };
+            // Its result comes when the calls before it have ended.
+            if outcome == ApprovalOutcome::Denied && panel.since.is_none() {
+                panel.outcome = Some(Printable::line("denied"));
+            }
             panel.since = panel.since.map(|_| now);
         });
     }

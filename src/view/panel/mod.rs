@@ -83,7 +83,9 @@ pub(crate) fn came_of(tool: &ToolPanel, now: Millis, theme: &Theme) -> Vec<Span<
     }
     match (tool.state, &tool.output) {
         (CallState::Arriving, _) => Vec::new(),
-        (CallState::Waiting, _) => vec![muted("queued".to_owned())],
+        (CallState::Waiting, _) => {
+            vec![muted(tool.outcome.as_ref().map_or_else(|| "queued".to_owned(), ToString::to_string))]
+        }
         (CallState::Asked, _) => {
             vec![Span::styled("waiting for you", theme.style(ThemeToken::Warning))]
         }
