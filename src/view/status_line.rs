@@ -7,6 +7,7 @@ use super::theme::{Theme, ThemeToken};
 use super::{terminal_text, wrap};
 use tau_app::Model;
 use tau_app::action::Action;
+use tau_app::geometry::{Anchor, ScrollPosition};
 use tau_app::printable::printable_line;
 use tau_app::status::UsageKnown;
 use tau_app::token_count::tokens;
@@ -292,7 +293,9 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
         }),
         StatusPart::Jobs => {
             let running = status.mirror.running_jobs();
-            (running > 0).then(|| tau_tools::counted::counted(running as u64, "job"))
+            let jobs = (running > 0).then(|| tau_tools::counted::counted(running as u64, "job"));
+            let parts: Vec<String> = jobs.into_iter().chain(command_out_of_view(model)).collect();
+            (!parts.is_empty()).then(|| parts.join(" · "))
         }
         StatusPart::Sandbox => {
             let words = model.sandbox.replacen("workspace-write", "sandbox", 1);
@@ -300,6 +303,18 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
         }
         StatusPart::Permissions | StatusPart::Command => None,
     }
+}
+
+/// The user's command that runs while the head of its panel is out of view.
+fn command_out_of_view(model: &Model) -> Option<String> {
+    let panel = model.jobs.newest()?;
+    let is_head = |anchor: &Anchor| anchor.entry == panel && anchor.part == 0;
+    let rows = || model.laid.rows.iter().flatten();
+    // A new panel is below the rows of the last frame.
+    let is_below = model.transcript.position == ScrollPosition::Tail && rows().all(|row| row.entry < panel);
+    let types = model.keymap.hint(Action::GiveKeyboard).map(|key| format!(" ({key} types into it)"));
+    let is_hidden = !is_below && !rows().any(is_head);
+    is_hidden.then(|| format!("!command running{}", types.unwrap_or_default()))
 }
 
 /// The last folder of a path; the home directory and the root are kept.
