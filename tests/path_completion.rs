@@ -167,3 +167,16 @@ printf '[permissions]\\ndeny = [\"read(sealed.txt)\", \"read(keys/**)\"]\\n' >$T
     let shown = screen.text();
     assert!(!shown.contains("sealed.txt") && !shown.contains("seed.txt"), "{shown}");
 }
+
+#[test]
+fn a_file_in_a_folder_with_a_blank_is_completed_after_an_at_sign() {
+    let screen = started();
+    screen.type_keys("see @afolder");
+    screen.wait_for("a folder/");
+    screen.type_keys("\t");
+    screen.wait_for_composer("see @a folder/");
+    screen.type_keys("b");
+    screen.wait_for("  a folder/b;c");
+    screen.type_keys("\t");
+    screen.wait_for_composer("see @a folder/b;c");
+}

@@ -3,7 +3,9 @@
 
 use tau::agent::AgentCommand;
 use tau::agent::protocol::approval::ApprovalAnswer;
-use tau::agent::protocol::command::{QuestionAnswer, QuestionCommand, QueueCommand, RunCommand};
+use tau::agent::protocol::command::{
+    QuestionAnswer, QuestionCommand, QueueCommand, RunCommand, SessionChange, SessionCommand,
+};
 use tau::agent::protocol::event::{Question, QuestionEvent};
 use tau::app::Effect;
 use tau::app::slash::{ALIASES, TABLE, unlisted};
@@ -198,6 +200,66 @@ fn a_command_at_a_prompt_runs() {
     }
     screen.keys("<enter>");
     assert!(screen.take_effects().contains(&Effect::Quit));
+}
+
+/// Enter means the same however long one thinks before it.
+#[test]
+fn a_command_typed_at_a_question_is_run_and_answers_nothing() {
+    let question = || waiting(command_request("c1", COMMAND, (11, 26)));
+    let plan = || asked(Question::Plan { plan: "1. Read".into() });
+    for (name, prompt) in [("question", &question as &dyn Fn() -> Folded), ("plan", &plan)] {
+        for wait in [50, 700, 5_000] {
+            let mut screen = prompt();
+            for letter in "/clear".chars() {
+                screen.at += 50;
+                screen.keys(&letter.to_string());
+            }
+            screen.at += wait;
+            screen.keys("<enter>");
+            let effects = screen.take_effects();
+            let is_new =
+                |effect: &Effect| *effect == Effect::Agent(SessionCommand::Change(SessionChange::New).into());
+            assert!(effects.iter().any(is_new), "{name}, {wait}: {effects:?}");
+            let answers = |effect: &Effect| matches!(effect, Effect::Agent(AgentCommand::Questions(_)));
+            assert!(!effects.iter().any(answers), "{name}, {wait}: {effects:?}");
+        }
+    }
+}
+
+#[test]
+fn a_word_at_a_question_loses_no_letter() {
+    for word in ["keep it", "just a word", "/help"] {
+        let mut screen = asked(Question::Plan { plan: "1. Read".into() });
+        for letter in word.chars() {
+            screen.at += 50;
+            screen.keys(&letter.to_string());
+        }
+        assert_eq!(screen.model().composer.text(), word);
+    }
+}
+
+#[test]
+fn a_name_that_begins_no_command_runs_none() {
+    for (typed, said) in [
+        ("/rm", "unknown command /rm"),
+        ("/cat", "unknown command /cat"),
+        ("/tmp", "unknown command /tmp"),
+        ("/mdel", "did you mean /model?"),
+        ("/memory", "instructions are in AGENTS.md"),
+        ("/review", "review my changes"),
+        ("/doctor", "!tau doctor"),
+    ] {
+        let mut screen = Folded::new();
+        screen.keys(&format!("{typed}<enter>"));
+        assert!(text(&screen.draw()).contains(said), "{typed}: {}", text(&screen.draw()));
+        assert!(screen.model().overlays.is_empty(), "{typed}");
+    }
+    // What begins one is taken.
+    for typed in ["/sett", "/sessio", "/st"] {
+        let mut screen = Folded::new();
+        screen.keys(&format!("{typed}<enter>"));
+        assert!(!text(&screen.draw()).contains("unknown command"), "{typed}");
+    }
 }
 
 #[test]

@@ -199,14 +199,15 @@ pub enum Wanted {
     File(String),
 }
 
-/// Finds the completion target while typing. `first` says whether the cursor is on the first line.
-pub fn wanted(before_cursor: &str, first: bool) -> Wanted {
+/// Finds the completion target while typing. `first` says whether the cursor is on the first line, `completed` is
+/// the last completed path.
+pub fn wanted(before_cursor: &str, first: bool, completed: &str) -> Wanted {
     if let Some(word) = before_cursor.strip_prefix('/').filter(|_| first)
         && !word.contains(|c: char| c.is_whitespace() || c == '/')
     {
         return Wanted::Command(word.to_owned());
     }
-    let word = last_word(before_cursor);
+    let word = word_from(before_cursor, completed).unwrap_or_else(|| last_word(before_cursor));
     match word.strip_prefix('@') {
         Some(query) => Wanted::File(query.to_owned()),
         None => Wanted::Nothing,
@@ -249,8 +250,8 @@ impl Completion {
         let unlisted = commands.unlisted().iter().filter(is_begun);
         let listed = listed.iter().filter_map(|found| commands.rows().get(found.index));
         let mut found: Vec<&CommandRow> = listed.chain(unlisted).collect();
-        // A name that is typed in full comes before longer ones.
-        found.sort_by_key(|row| row.name != word);
+        // A name that is typed in full comes before longer ones, and those before others with its letters.
+        found.sort_by_key(|row| (row.name != word, !row.name.starts_with(word)));
         let rows: Vec<CompletionRow> = found
             .into_iter()
             .map(|row| CompletionRow {
@@ -268,6 +269,17 @@ impl Completion {
             count,
             ticket: None,
         })
+    }
+
+    /// Whether its first row is a command with these letters that does not begin with them: what is typed may be the
+    /// name of another one.
+    pub(crate) fn is_guess(&self) -> bool {
+        let word = self.word.trim_start_matches('/').to_lowercase();
+        let begins = |row: &CompletionRow| {
+            let name = row.insert.trim_start_matches('/').to_lowercase();
+            name.split(':').any(|part| part.starts_with(&word)) || name.starts_with(&word)
+        };
+        self.kind == CompletionKind::Command && self.selected == 0 && !self.rows.first().is_some_and(begins)
     }
 
     /// The resources that match, once the name of their server is written: `@server:query`. `None` if it is
@@ -417,7 +429,7 @@ mod tests {
             ("mail a@b", true, Wanted::Nothing),
             ("", true, Wanted::Nothing),
         ] {
-            assert_eq!(wanted(before, first), expected, "{before:?}");
+            assert_eq!(wanted(before, first, ""), expected, "{before:?}");
         }
     }
 

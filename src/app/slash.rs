@@ -168,7 +168,31 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("keybindings", "keys"),
     ("branch", "fork"),
     ("todos", "plan"),
+    ("bashes", "jobs"),
+    ("tasks", "jobs"),
 ];
+
+/// Commands of other programs that are none here, and what to do instead.
+const ELSEWHERE: [(&str, &str); 13] = [
+    ("memory", "instructions are in AGENTS.md: edit it (!$EDITOR AGENTS.md), or ask the model to"),
+    ("doctor", "type !tau doctor, or run it in your shell"),
+    ("review", "ask for it in words: review my changes"),
+    ("security-review", "ask for it in words: look for security faults in my changes"),
+    ("pr-comments", "ask for it in words: read the comments of this pull request with gh"),
+    ("add-dir", "name the folder in your message; sandbox.writable in /settings lets commands write there"),
+    ("ide", "start tau in the editor's terminal, or connect the editor with `tau acp`"),
+    ("terminal-setup", "type !tau doctor: it says what your terminal needs"),
+    ("output-style", "write how to answer into AGENTS.md"),
+    ("statusline", "/settings status_line changes it"),
+    ("bug", "`tau --record FILE` records what to report"),
+    ("upgrade", "run `tau update` in your shell"),
+    ("update", "run `tau update` in your shell"),
+];
+
+/// The advice for the command of another program, if it is one.
+pub(crate) fn elsewhere(name: &str) -> Option<&'static str> {
+    ELSEWHERE.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, instead)| *instead)
+}
 
 /// Words that quit other command lines. Alone in a message, they quit tau.
 const EXIT_WORDS: [&str; 6] = ["exit", "quit", ":q", ":q!", ":wq", ":wq!"];
@@ -186,7 +210,7 @@ pub fn names_command(text: &str) -> bool {
 
 /// Whether a text is only a word that quits.
 pub(crate) fn is_exit(text: &str) -> bool {
-    EXIT_WORDS.contains(&text.trim_end())
+    EXIT_WORDS.iter().any(|word| word.eq_ignore_ascii_case(text.trim_end()))
 }
 
 /// The unlisted commands: each with the name of the listed one that it stands for, if any.
@@ -343,7 +367,7 @@ mod tests {
 
     #[test]
     fn only_a_word_that_is_alone_quits() {
-        assert!(["exit", "exit ", "quit", ":q", ":wq"].into_iter().all(is_exit));
+        assert!(["exit", "exit ", "Exit", "quit", "QUIT", ":q", ":wq"].into_iter().all(is_exit));
         assert!(
             [" exit", "exit code?", "exit 1", "/exit", "Exit the loop", ""]
                 .into_iter()

@@ -27,6 +27,10 @@ pub(super) fn key(model: &mut Model, key: Key, action: Option<Action>, effects: 
 /// Accepts the row on Enter. A command without arguments, or a complete one, is sent at once.
 fn enter(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     let Some(list) = &model.completion else { return false };
+    if list.is_guess() {
+        close(model, effects);
+        return false;
+    }
     let chosen = list.chosen().map_or("", |row| row.insert.trim_end());
     let complete = match model.commands.parse(chosen) {
         Some(Ok((row, _))) if list.kind == CompletionKind::Command => {
@@ -52,7 +56,7 @@ fn accept(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(list) = model.completion.take() else { return };
     let Some(row) = list.chosen() else { return };
     model.composer.replace_before(list.word.chars().count(), &row.insert);
-    if list.kind == CompletionKind::Path {
+    if matches!(list.kind, CompletionKind::Path | CompletionKind::File) {
         model.completed_path.clone_from(&row.insert);
     }
     model.forget(list.ticket, effects);
@@ -79,7 +83,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some((command, typed)) = argument(model).filter(|_| first) {
         return refresh_argument(model, command, typed, effects);
     }
-    match completion::wanted(model.composer.before_cursor(), first) {
+    match completion::wanted(model.composer.before_cursor(), first, &model.completed_path) {
         Wanted::Nothing => close(model, effects),
         Wanted::Command(word) => {
             let same =

@@ -7,7 +7,7 @@ use crate::action::Action;
 use crate::composer::InputMode;
 use crate::effect::Effect;
 use crate::model::Model;
-use crate::slash::{CommandRow, Slash, is_exit};
+use crate::slash::{CommandRow, Slash, elsewhere, is_exit};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::{Queue, ShellCommand};
 use tau_protocol::event::NoticeLevel;
@@ -107,6 +107,10 @@ fn send_prompt(model: &mut Model, text: String, images: Vec<Block>, queue: Queue
 
 /// Shows that there is no such command.
 pub(super) fn unknown(model: &mut Model, word: &str) {
+    if let Some(instead) = elsewhere(word) {
+        let text = format!("there is no /{word} here; {instead}");
+        return model.transcript.notice(NoticeLevel::Warning, &text, None);
+    }
     let meant = model.commands.nearest(word).map(|name| format!(": did you mean /{name}?"));
     let text = format!("unknown command /{word}{}", meant.unwrap_or_default());
     let hint = "/help lists the commands; start the line with a space to send it as a message";
