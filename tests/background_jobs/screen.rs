@@ -25,7 +25,7 @@ fn ctrl_b(screen: &Screen) {
 /// Quits, with the first answer to the question.
 fn stop_and_quit(screen: &Screen) {
     screen.type_keys("/quit\r");
-    screen.wait_for("› Stop them and quit");
+    screen.wait_for("› Stop");
     screen.type_keys("\r");
     screen.wait_for("stopped process ");
 }
@@ -132,7 +132,7 @@ async fn quitting_asks_about_running_jobs_and_names_what_it_stopped() {
     with_job(333, |screen, nap| {
         screen.type_keys("\x04");
         screen.wait_for("1 background job is still running.");
-        screen.wait_for("› Stop them and quit");
+        screen.wait_for("› Stop");
         // Esc stays.
         screen.type_keys("\x1b");
         screen.wait_until("no question", |cells| !cells.contents().contains("still running."));
@@ -140,7 +140,7 @@ async fn quitting_asks_about_running_jobs_and_names_what_it_stopped() {
         screen.type_keys("/context\r");
         screen.wait_for("1 background job running; /jobs lists them");
         screen.type_keys("/quit\r");
-        screen.wait_for("› Stop them and quit");
+        screen.wait_for("› Stop");
         screen.type_keys("\r");
         screen.wait_for(&format!("of job 1: sleep {nap}"));
         screen.wait_for("to continue: tau --continue");
@@ -153,7 +153,7 @@ async fn quitting_asks_about_running_jobs_and_names_what_it_stopped() {
 async fn a_session_with_jobs_can_be_left_running() {
     with_job(334, |screen, nap| {
         screen.type_keys("\x04");
-        screen.wait_for("› Stop them and quit");
+        screen.wait_for("› Stop");
         screen.type_keys("\x1b[B");
         screen.wait_for("› Leave the session running");
         screen.type_keys("\r");

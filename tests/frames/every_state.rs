@@ -23,7 +23,7 @@ const STATES: [(&str, &str, &[Row]); 9] = [
             ("Jobs", "jobs", "┌ Background jobs · 2 running"),
             ("Worktrees", "worktrees", "┌ Worktrees"),
             ("Attempts", "attempts", "┌ Attempts"),
-            ("Leave", "leave", "› Stop them and quit"),
+            ("Leave", "leave", "› Stop"),
             ("Keys", "keys", "┌ Keys ─"),
             ("Rules", "rules", "┌ Permission rules"),
             ("Queue", "queue-list", "┌ Queued messages"),

@@ -17,8 +17,10 @@ pub(crate) enum LeaveChoice {
 }
 
 impl LeaveChoice {
-    fn text(self) -> &'static str {
+    /// Its words; `is_one` is whether only one thing is running.
+    fn text(self, is_one: bool) -> &'static str {
         match self {
+            LeaveChoice::Stop if is_one => "Stop it and quit",
             LeaveChoice::Stop => "Stop them and quit",
             LeaveChoice::Leave => "Leave the session running in the background",
             LeaveChoice::Stay => "Stay here",
@@ -50,7 +52,7 @@ impl LeaveView {
             Some(LeaveChoice::Stay),
         ];
         let choices: Vec<LeaveChoice> = choices.into_iter().flatten().collect();
-        let options = choices.iter().map(|choice| choice.text().to_owned()).collect();
+        let options = choices.iter().map(|choice| choice.text(jobs + attempts == 1).to_owned()).collect();
         LeaveView { question: Question::Select { title, options }, selected: 0, choices }
     }
 
@@ -66,7 +68,7 @@ impl LeaveView {
         }
         // A letter selects the answer that starts with it.
         let begins = |choice: &LeaveChoice| {
-            let first = choice.text().chars().next().map(|c| c.to_ascii_lowercase());
+            let first = choice.text(true).chars().next().map(|c| c.to_ascii_lowercase());
             first.is_some() && first == key.typed().map(|c| c.to_ascii_lowercase())
         };
         if let Some(at) = self.choices.iter().position(begins) {

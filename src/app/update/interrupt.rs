@@ -1,6 +1,6 @@
 //! Stopping, in order: running work, the draft, tau itself.
 
-use super::{job_list, queue, tree};
+use super::{job_list, models, queue, tree};
 use crate::action::Action;
 use crate::effect::Effect;
 use crate::model::{Model, REMARK};
@@ -25,6 +25,8 @@ pub(super) fn cancel(model: &mut Model, effects: &mut Vec<Effect>) {
         run.stopping = true;
         effects.push(QueueCommand::TakeQueue.into());
         effects.push(RunCommand::Abort.into());
+    } else if let Some(asked) = models::named_in_question(model) {
+        model.forget(Some(asked), effects);
     } else if model.composer.is_empty() && model.completion.is_none() {
         let armed = model.tree_armed.take().is_some_and(|until| model.now < until);
         if armed {

@@ -43,6 +43,13 @@ pub(super) fn choose(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     }
 }
 
+/// The request for the model of a name, while its answer may open the picker.
+pub(super) fn named_in_question(model: &Model) -> Option<Ticket> {
+    let is_it =
+        |request: &ShellRequest| matches!(request, ShellRequest::Models { purpose: ModelsFor::Named(_) });
+    model.requests.iter().find(|(_, request)| is_it(request)).map(|(ticket, _)| *ticket)
+}
+
 /// Switches to the next model in this direction.
 pub(super) fn step(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     if model.models.is_empty() {

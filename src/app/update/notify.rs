@@ -19,7 +19,11 @@ pub(super) fn finished(model: &Model, since: Option<Millis>, effects: &mut Vec<E
 }
 
 /// Notifies that tau waits for an answer.
-pub(super) fn waits(model: &Model, effects: &mut Vec<Effect>) {
+pub(super) fn waits(model: &mut Model, effects: &mut Vec<Effect>) {
+    // The key means something else at a question.
+    if model.quit_armed.take().is_some() {
+        model.remark = None;
+    }
     notify(model, WAITS, effects);
 }
 

@@ -48,7 +48,10 @@ fn open(model: &mut Model) {
 
 /// Sets the level, or the nearest one of the model.
 fn set(model: &mut Model, level: ThinkingLevel, effects: &mut Vec<Effect>) {
+    let wanted = level;
     let level = model.status.mirror.model.as_ref().map_or(level, |ai| ai.nearest(level));
     effects.push(SettingsCommand::SetThinking { level }.into());
-    model.remark(&format!("thinking: {}", level.name()));
+    let missing =
+        if level == wanted { String::new() } else { format!(" (this model has no {})", wanted.name()) };
+    model.remark(&format!("thinking: {}{missing}", level.name()));
 }
