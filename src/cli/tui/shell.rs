@@ -253,6 +253,7 @@ impl Shell {
             let due = self.screen.needs_draw().then(|| self.pacer.frame_at());
             let wake = self.wait(tick.map(|(_, at)| at), due).await;
             let at_once = matches!(wake, Wake::Terminal(_) | Wake::FrameDue | Wake::Signal(_));
+            let user_came = matches!(wake, Wake::Terminal(_));
             if matches!(wake, Wake::Tick) {
                 tick = None;
             }
@@ -271,6 +272,10 @@ impl Shell {
                 self.screen.draw()?;
                 let interactive = self.screen.model().is_some_and(|model| model.jobs.owner().is_some());
                 self.pacer.drawn(Instant::now(), interactive);
+            }
+            // Later than the frame, which does not wait for files.
+            if user_came {
+                self.themes.follow(&mut self.screen)?;
             }
         }
     }
@@ -328,10 +333,7 @@ impl Shell {
             Wake::ClipboardAsked(ask) => self.screen.tty.ask_for_clipboard(ask)?,
             Wake::Picture(done) => self.screen.add_picture(done),
             Wake::Extensions(news) => self.on_extensions(news)?,
-            Wake::Themes => {
-                self.themes.follow_folder(&mut self.screen)?;
-                self.themes.follow_shown(&mut self.screen)?;
-            }
+            Wake::Themes => self.themes.follow(&mut self.screen)?,
             Wake::Others(event) => self.screen.fold(Msg::Agent(event))?,
             Wake::Connection(connection) => self.screen.fold(Msg::Connection(connection))?,
             Wake::News(text) => {
@@ -371,7 +373,6 @@ impl Shell {
     /// thousands.
     fn on_input(&mut self, event: TerminalEvent) -> io::Result<Option<Exit>> {
         self.extensions.user_came();
-        self.themes.follow_folder(&mut self.screen)?;
         let mut next = Some(event);
         while let Some(event) = next {
             if event == TerminalEvent::Ended {
@@ -381,7 +382,6 @@ impl Shell {
             let asks = self.screen.effects.iter().any(|effect| !matches!(effect, Effect::Agent(_)));
             next = if asks { None } else { self.input.waiting() };
         }
-        self.themes.follow_shown(&mut self.screen)?;
         Ok(None)
     }
 

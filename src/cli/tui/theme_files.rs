@@ -69,9 +69,14 @@ impl ThemeFiles {
         }
     }
 
-    /// Lists the themes again if a file was made or removed since. Fails when the recording cannot be
-    /// written.
-    pub fn follow_folder(&mut self, screen: &mut LiveScreen) -> io::Result<()> {
+    /// Applies what has changed. Fails when the recording cannot be written.
+    pub fn follow(&mut self, screen: &mut LiveScreen) -> io::Result<()> {
+        self.follow_folder(screen)?;
+        self.follow_shown(screen)
+    }
+
+    /// Lists the themes again if a file was made or removed since.
+    fn follow_folder(&mut self, screen: &mut LiveScreen) -> io::Result<()> {
         let changed = std::fs::metadata(&self.dir).and_then(|dir| dir.modified()).ok();
         let before = std::mem::replace(&mut self.listed, changed);
         if before == changed {
@@ -85,9 +90,8 @@ impl ThemeFiles {
         if is_known { Ok(()) } else { screen.fold(Msg::ThemesListed(names)) }
     }
 
-    /// Applies the current file of the user's theme. An unreadable one does not change the look. Fails when
-    /// the recording cannot be written.
-    pub fn follow_shown(&mut self, screen: &mut LiveScreen) -> io::Result<()> {
+    /// Applies the current file of the user's theme. An unreadable one does not change the look.
+    fn follow_shown(&mut self, screen: &mut LiveScreen) -> io::Result<()> {
         let Some(name) = screen.model().map(|model| model.shown_theme().to_owned()) else {
             return Ok(());
         };

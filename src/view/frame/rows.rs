@@ -1,5 +1,6 @@
 //! Rows on a frame, of the transcript and of the part below it: drawn, moved and kept.
 
+use std::hash::{DefaultHasher, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -52,6 +53,14 @@ impl DrawnRow {
 
     fn row(&self) -> Option<&Row> {
         self.rows.as_ref()?.get(self.index)
+    }
+
+    /// A number that is the same for rows that look the same.
+    fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let spans = self.row().map(|row| &row.spans).into_iter().flatten();
+        spans.for_each(|span| hasher.write(span.content.as_bytes()));
+        hasher.finish()
     }
 
     /// True if both look the same on the same columns.
@@ -251,6 +260,12 @@ impl<'a> KnownRows<'a> {
             true => KnownRows { old: &old.drawn, new: &new.drawn },
             false => KnownRows { old: &[], new: &[] },
         }
+    }
+
+    /// A number for each row of the old and of the new frame, the same for rows that are alike; `None` where that is
+    /// unknown. Tells most rows that differ without comparing them.
+    pub fn fingerprints(&self) -> [Vec<Option<u64>>; 2] {
+        [self.old, self.new].map(|rows| rows.iter().map(|row| Some(row.as_ref()?.fingerprint())).collect())
     }
 
     /// True if a row of the old frame was drawn like one of the new; `None` if that is unknown.

@@ -51,6 +51,11 @@ pub(super) fn find_shift(frames: &FramePair<'_>, changed: &[bool]) -> Option<Shi
     let first = changed.iter().position(|changed| *changed)?;
     let last = changed.iter().rposition(|changed| *changed)?;
     let span = last + 1 - first;
+    let [old, new] = frames.known.fingerprints();
+    let may_be_same = |from: usize, y: usize| match (old.get(from), new.get(y)) {
+        (Some(Some(old)), Some(Some(new))) => old == new,
+        _ => true,
+    };
     let mut best: Option<(usize, Shift)> = None;
     for distance in 1..span {
         // Further moves save fewer rows than this.
@@ -62,7 +67,7 @@ pub(super) fn find_shift(frames: &FramePair<'_>, changed: &[bool]) -> Option<Shi
             let range = if up { first..last + 1 - distance } else { first + distance..last + 1 };
             let moved = |y: usize| {
                 let from = if up { y + distance } else { y - distance };
-                frames.is_same_row(from, y)
+                may_be_same(from, y) && frames.is_same_row(from, y)
             };
             for (start, end) in runs(range, moved) {
                 let (top, bottom) = if up { (start, end + distance) } else { (start - distance, end) };
