@@ -170,7 +170,9 @@ async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
     };
     let second = async { while signals.next().await.exit().is_none() {} };
     // Work that takes longer is aborted.
-    let patience = async { drop(tokio::time::timeout(Duration::from_secs(args.grace), second).await) };
+    let patience = async {
+        let _ = tokio::time::timeout(Duration::from_secs(args.grace), second).await;
+    };
     end_server(hosting, &hub, patience, exit).await;
     stop.send_replace(true);
     // A client that does not read its last bytes must not delay the end.
