@@ -242,7 +242,7 @@ impl Program {
         self.valued.contains(&option).then_some(2)
     }
 
-    /// What stands directly behind an option of more than one letter with which it runs others: `zip -TTcmd`.
+    /// The text directly behind an option of more than one letter with which it runs others: `zip -TTcmd`.
     pub(super) fn glued<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
         let long = self.runs.iter().filter(|spec| spec.starts_with('-') && spec.len() > 2);
         long.filter_map(move |spec| text.strip_prefix(spec))

@@ -10,7 +10,7 @@ use crate::permissions::subcommands::has;
 const NAMES: &str = "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname";
 /// Tests that few files pass.
 const OTHERS: &str = "-mtime -atime -ctime -mmin -amin -cmin -newer -empty -inum -samefile -xtype -size";
-/// What removes, runs or prints what was found.
+/// Actions that remove, run or print the files that were found.
 const ACTIONS: &str = "-delete -exec -execdir -ok -okdir -print -print0 -printf -fprint -fprint0 -ls";
 
 /// Whether everything that a `find` with these words does is for some files only, and never for `.git`.

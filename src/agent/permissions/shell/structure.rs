@@ -225,7 +225,7 @@ impl Walk {
         }
     }
 
-    /// What the commands from an index on print, as far as it is in their words or in what they read.
+    /// The texts that the commands from an index on print, as far as they are in their words or their input.
     fn printed(&self, start: usize) -> Vec<String> {
         self.found.commands.get(start..).unwrap_or_default().iter().flat_map(Simple::printed).collect()
     }

@@ -2,7 +2,7 @@
 
 use super::{DEEPEST, Lexer, Nested, Piece, Word};
 
-/// What stands for all elements of an array.
+/// The indexes that stand for all elements of an array.
 const ELEMENTS: [&str; 2] = ["[@]", "[*]"];
 
 /// Reads the expansion here. `quoted` is true within double quotes.
