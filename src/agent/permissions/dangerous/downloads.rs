@@ -90,6 +90,11 @@ pub(super) fn run(command: &str, analysis: &Analysis) -> Option<(String, Range<u
     Some((format!("it runs a program that it downloads{from}, which nobody has read"), span))
 }
 
+/// Whether a program gets something from another machine.
+pub(super) fn is_loading(name: &str) -> bool {
+    DOWNLOADING.contains(&name) || REMOTE.contains(&name) || has("openssl aws git", name)
+}
+
 /// Whether programs run the value of a variable with this name, or the file that it names.
 pub(super) fn is_code(name: &str) -> bool {
     strict::is_run(name) || has("BASH_ENV ENV PROMPT_COMMAND LD_PRELOAD", name)

@@ -87,6 +87,11 @@ fn sources<'a>(part: &Part, command: &str, analysis: &'a Analysis) -> (Vec<&'a P
     (sources, is_chosen)
 }
 
+/// Whether a program removes what it is given.
+pub(super) fn is_removing(name: &str) -> bool {
+    has(REMOVING, name)
+}
+
 /// Whether a part gives words to a function or a script, or finds them for it.
 pub(super) fn gives(part: &Part) -> bool {
     let name = programs::name(&part.words).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::targets::{Loss, Targets};
-use super::{Lost, has_option};
+use super::{Lost, downloads, fed, has_option};
 use crate::permissions::links;
 use crate::permissions::programs::{self, base};
 use crate::permissions::shell::{self, Analysis, Piece, Word};
@@ -73,7 +73,8 @@ pub(super) fn found(
         }
         texts.extend(loose.map(|loose| (loose, whole)));
     }
-    texts.into_iter().take(MAX_TEXTS).find_map(|(text, span)| {
+    let texts = texts.into_iter().filter(|(text, _)| may_be_dangerous(text));
+    texts.take(MAX_TEXTS).find_map(|(text, span)| {
         let text = text.trim();
         let analysis = links::analysis(text);
         let scene = targets.scene.inside(&analysis);
@@ -82,6 +83,16 @@ pub(super) fn found(
         let deeper = || found(text, &analysis, &targets, depth + 1).map(|(danger, _)| danger);
         Some((known.or_else(|| (depth < MAX_DEPTH).then(deeper).flatten())?, span))
     })
+}
+
+/// Whether a text has a word, in any quotes, without which it holds no danger. Most texts have none, and need not be
+/// taken apart.
+fn may_be_dangerous(text: &str) -> bool {
+    let plain: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let is_named =
+        |word: &str| super::is_dangerous(word) || fed::is_removing(word) || downloads::is_loading(word);
+    ["/dev/", "()", "$'"].iter().any(|sign| text.contains(sign)) || plain.split(|c| !is_part(c)).any(is_named)
 }
 
 /// The texts that a command holds in variables, and gives to builtins that read.
