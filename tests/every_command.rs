@@ -111,7 +111,7 @@ fn check(command: Slash, name: &str, takes_argument: bool) {
             enter(&screen, &typed);
             screen.wait_for("no attempts here; /attempts 3 --until COMMAND TASK begins some");
             screen.type_keys("q");
-            screen.wait_for_composer("ask for something, or !command");
+            screen.wait_until("no list", |cells| !cells.contents().contains("┌ Attempts"));
             enter(&screen, &with("2 go"));
             screen.wait_for("attempts need a command that decides which of them succeed");
         }

@@ -358,7 +358,7 @@ async fn a_session_moves_to_a_worktree_and_back_with_what_it_did() {
         screen.type_keys("/board\r");
         screen.wait_for("work [fix] · here");
         screen.type_keys("q");
-        screen.wait_for_composer("ask for something, or !command");
+        screen.wait_until("no board", |cells| !cells.contents().contains("┌ Sessions"));
         screen.type_keys("/worktree\r");
         screen.wait_for("fix · here");
         screen.wait_for("0 commits, 1 change");
