@@ -37,8 +37,8 @@ const TEXT_BYTES: u64 = 1 << 20;
 pub(crate) const IMAGE_BYTES: u64 = 20 << 20;
 
 /// The prompts of a command line. Piped input comes first, then files, then the first argument, with an empty
-/// line between. Arguments of one word each are one prompt, as if they were quoted. Paths are relative to the working directory. The error is a message with the file and its
-/// fault.
+/// line between. Arguments of one word each are one prompt, as if they were quoted. Paths are relative to the
+/// working directory. The error is a message with the file and its fault.
 pub(crate) fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<CliPrompt>, UserError> {
     let mut first = CliPrompt::default();
     let mut parts: Vec<String> = piped.filter(|text| !text.trim().is_empty()).into_iter().collect();
@@ -217,8 +217,9 @@ mod tests {
     fn arguments_and_piped_input_are_joined() {
         check(&[], None, &[]);
         check(&["a"], None, &["a"]);
-        check(&["a", "b"], None, &["a", "b"]);
-        check(&["a", "b"], Some("in\n"), &["in\n\n\na", "b"]);
+        check(&["a", "b"], None, &["a b"]);
+        check(&["a b", "c"], None, &["a b", "c"]);
+        check(&["a b", "c"], Some("in\n"), &["in\n\n\na b", "c"]);
         check(&[], Some("in\n"), &["in\n"]);
         check(&["a"], Some(" \n"), &["a"]);
         check(&["@"], None, &["@"]);
@@ -241,12 +242,15 @@ mod tests {
         check(&["say", &text], None, &[&expected]);
 
         let picture = file("p.bin", PNG);
-        let prompts = gather(&[picture, "what".into(), "then".into()], None).unwrap();
+        let prompts = gather(&[picture, "what is it".into(), "then".into()], None).unwrap();
         let data = base64::engine::general_purpose::STANDARD.encode(PNG);
         let images = vec![Block::Image { data, mime_type: "image/png".into() }];
         assert_eq!(
             prompts,
-            [CliPrompt { text: "what".into(), images }, CliPrompt { text: "then".into(), images: vec![] }]
+            [
+                CliPrompt { text: "what is it".into(), images },
+                CliPrompt { text: "then".into(), images: vec![] }
+            ]
         );
     }
 
