@@ -1,8 +1,8 @@
 //! Removals whose operands another command gives: `find ~ | xargs rm -rf`, `rm -rf "$(pwd)"`.
 
+use super::printing::{chooses, gives, is_positional, printed, word_of};
 use super::targets::Targets;
 use super::{Lost, find_starts, has_option, is_narrowed};
-use crate::permissions::links;
 use crate::permissions::programs;
 use crate::permissions::shell::{Analysis, Part, Piece, Word};
 use crate::permissions::subcommands::has;
@@ -11,10 +11,6 @@ use crate::permissions::word_texts::is_filled_in;
 const REMOVING: &str = "rm shred srm unlink truncate trash trash-put";
 /// Programs that give others what they read, where the others are not taken apart.
 const FEEDING: &str = "parallel xargs";
-/// Programs that print the names of the files that they are given, or that are in the folders they are given.
-const NAMING: &str = "ls echo printf realpath readlink dirname fd fdfind tree du set";
-/// Programs that leave out lines, so that less is removed.
-const CHOOSING: &str = "grep egrep fgrep rg head tail sed awk comm uniq fzf jq";
 
 /// The loss if a part removes what another one names.
 pub(super) fn lost(part: &Part, command: &str, analysis: &Analysis, targets: &Targets<'_>) -> Option<Lost> {
@@ -92,62 +88,11 @@ pub(super) fn is_removing(name: &str) -> bool {
     has(REMOVING, name)
 }
 
-/// Whether a part gives words to a function or a script, or finds them for it.
-pub(super) fn gives(part: &Part) -> bool {
-    let name = programs::name(&part.words).unwrap_or_default();
-    has("set find", &name) || links::program(&name).is_none() && !part.words.is_empty()
-}
-
-/// A word of the input, in which the shell has replaced `~`.
-pub(super) fn word_of(text: &str) -> Word {
-    let mut word = Word::of_text(text.strip_prefix('~').unwrap_or(text));
-    if text.starts_with('~') {
-        word.pieces.insert(0, Piece::Home);
-    }
-    word
-}
-
-/// Whether a word is an argument of a function or a script, such as `"$1"`.
-pub(super) fn is_positional(word: &Word, command: &str) -> bool {
-    let text = command.get(word.span.clone()).unwrap_or_default();
-    ["$1", "${1", "$@", "${@", "$*", "$0"].iter().any(|argument| text.contains(argument))
-}
-
 /// The variable or the unknown text that is all of a word.
 fn whole(word: &Word) -> Option<&Piece> {
     let mut pieces = word.pieces.iter().filter(|piece| piece.text() != Some(""));
     let only = pieces.next().filter(|piece| matches!(piece, Piece::Variable(_) | Piece::Unknown))?;
     pieces.next().is_none().then_some(only)
-}
-
-/// The words that a part prints as names; `None` if it prints something else.
-pub(super) fn printed(part: &Part) -> Option<Vec<Word>> {
-    let name = programs::name(&part.words)?;
-    let arguments = part.words.get(1..).unwrap_or_default();
-    let has_word = |sought: &str| arguments.iter().any(|word| word.literal().as_deref() == Some(sought));
-    let is_operand = |word: &&Word| !word.literal().is_some_and(|text| text.starts_with('-'));
-    let mut operands: Vec<Word> = arguments.iter().filter(is_operand).cloned().collect();
-    let is_git = |option: &str| name == "git" && has_word(option);
-    if is_git("--git-dir") || is_git("--absolute-git-dir") {
-        operands = vec![Word::of_text(".git")];
-    } else if name == "pwd"
-        || is_git("--show-toplevel")
-        || operands.is_empty() && has("ls fd fdfind tree du", &name)
-    {
-        operands = vec![Word::of_text(".")];
-    } else if !has(NAMING, &name) && links::program(&name).is_some() {
-        return None;
-    }
-    if name == "dirname" {
-        operands.iter_mut().for_each(|word| word.pieces.push(Piece::Text("/..".to_owned())));
-    }
-    Some(operands)
-}
-
-/// Whether a part leaves out lines of what it reads.
-pub(super) fn chooses(part: &Part) -> bool {
-    let is_inverse = has_option(part.words.get(1..).unwrap_or_default(), "v", "invert-match");
-    programs::name(&part.words).is_some_and(|name| has(CHOOSING, &name)) && !is_inverse
 }
 
 /// The names that a part prints, in words, if their removal is a loss.

@@ -8,6 +8,7 @@ mod fed;
 mod finding;
 mod git;
 mod hidden;
+mod printing;
 mod targets;
 
 use std::borrow::Cow;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use globset::GlobBuilder;
 
-use super::fed;
+use super::printing;
 use crate::permissions::links::followed;
 use crate::permissions::path_pattern::{Places, normalised};
 use crate::permissions::path_text::{Mark, PathText};
@@ -151,11 +151,11 @@ impl<'a> Targets<'a> {
             }
             Some(word)
         });
-        let is_chosen = within.iter().any(|part| fed::chooses(part));
-        let is_given = fed::is_positional(word, self.command);
-        let givers = self.analysis.parts.iter().filter(|part| is_given && fed::gives(part));
+        let is_chosen = within.iter().any(|part| printing::chooses(part));
+        let is_given = printing::is_positional(word, self.command);
+        let givers = self.analysis.parts.iter().filter(|part| is_given && printing::gives(part));
         let within = within.into_iter().filter(|_| !is_chosen).chain(givers);
-        let printed = within.filter_map(fed::printed).flatten();
+        let printed = within.filter_map(printing::printed).flatten();
         printed.chain(shortened).collect()
     }
 
@@ -176,7 +176,9 @@ impl<'a> Targets<'a> {
             if first == "printf" {
                 found.extend(part.words.iter().skip(1).filter(|word| !is_named(word)).cloned());
             } else {
-                found.extend(part.texts.iter().flat_map(|text| text.split_whitespace()).map(fed::word_of));
+                found.extend(
+                    part.texts.iter().flat_map(|text| text.split_whitespace()).map(printing::word_of),
+                );
             }
         }
         found

@@ -1,0 +1,63 @@
+//! The names that a part of a command prints or gives to others.
+
+use super::has_option;
+use crate::permissions::links;
+use crate::permissions::programs;
+use crate::permissions::shell::{Part, Piece, Word};
+use crate::permissions::subcommands::has;
+
+/// Programs that print the names of the files that they are given, or that are in the folders they are given.
+const NAMING: &str = "ls echo printf realpath readlink dirname fd fdfind tree du set";
+/// Programs that leave out lines, so that less is removed.
+const CHOOSING: &str = "grep egrep fgrep rg head tail sed awk comm uniq fzf jq";
+
+/// Whether a part gives words to a function or a script, or finds them for it.
+pub(super) fn gives(part: &Part) -> bool {
+    let name = programs::name(&part.words).unwrap_or_default();
+    has("set find", &name) || links::program(&name).is_none() && !part.words.is_empty()
+}
+
+/// A word of the input, in which the shell has replaced `~`.
+pub(super) fn word_of(text: &str) -> Word {
+    let mut word = Word::of_text(text.strip_prefix('~').unwrap_or(text));
+    if text.starts_with('~') {
+        word.pieces.insert(0, Piece::Home);
+    }
+    word
+}
+
+/// Whether a word is an argument of a function or a script, such as `"$1"`.
+pub(super) fn is_positional(word: &Word, command: &str) -> bool {
+    let text = command.get(word.span.clone()).unwrap_or_default();
+    ["$1", "${1", "$@", "${@", "$*", "$0"].iter().any(|argument| text.contains(argument))
+}
+
+/// The words that a part prints as names; `None` if it prints something else.
+pub(super) fn printed(part: &Part) -> Option<Vec<Word>> {
+    let name = programs::name(&part.words)?;
+    let arguments = part.words.get(1..).unwrap_or_default();
+    let has_word = |sought: &str| arguments.iter().any(|word| word.literal().as_deref() == Some(sought));
+    let is_operand = |word: &&Word| !word.literal().is_some_and(|text| text.starts_with('-'));
+    let mut operands: Vec<Word> = arguments.iter().filter(is_operand).cloned().collect();
+    let is_git = |option: &str| name == "git" && has_word(option);
+    if is_git("--git-dir") || is_git("--absolute-git-dir") {
+        operands = vec![Word::of_text(".git")];
+    } else if name == "pwd"
+        || is_git("--show-toplevel")
+        || operands.is_empty() && has("ls fd fdfind tree du", &name)
+    {
+        operands = vec![Word::of_text(".")];
+    } else if !has(NAMING, &name) && links::program(&name).is_some() {
+        return None;
+    }
+    if name == "dirname" {
+        operands.iter_mut().for_each(|word| word.pieces.push(Piece::Text("/..".to_owned())));
+    }
+    Some(operands)
+}
+
+/// Whether a part leaves out lines of what it reads.
+pub(super) fn chooses(part: &Part) -> bool {
+    let is_inverse = has_option(part.words.get(1..).unwrap_or_default(), "v", "invert-match");
+    programs::name(&part.words).is_some_and(|name| has(CHOOSING, &name)) && !is_inverse
+}
