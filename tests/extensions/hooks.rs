@@ -45,7 +45,7 @@ impl Place {
             "--model",
             "m",
             "-p",
-            "go",
+            "begin the work",
         ]);
         let ended = run(command.args(arguments), None).await;
         let body = |request: &String| {
@@ -257,7 +257,7 @@ async fn prompts_are_blocked_or_get_context() {
     assert!(requests.is_empty(), "{requests:?}");
     assert!(ended.err.contains("a hook blocked the prompt: not today"), "{}", ended.err);
     assert_ne!(ended.code, 0);
-    assert_eq!(json_file(&place.path("prompt.json"))["prompt"], "go");
+    assert_eq!(json_file(&place.path("prompt.json"))["prompt"], "begin the work");
     let place = Place::new(&hook("UserPromptSubmit", "", "echo it is raining"));
     let (ended, requests) = place.prints(vec![says("Hello.")], &[]).await;
     assert_eq!(ended.out.trim(), "Hello.", "{}", ended.err);

@@ -143,7 +143,7 @@ async fn commands_of_templates_need_permission() {
     assert!(place.work().join("made").exists());
     assert!(place.sent().starts_with("Made:"));
     // The next prompt of the same session has lost the rule.
-    let ended = place.run(&[ask.as_slice(), &["/may", "another"]].concat()).await;
+    let ended = place.run(&[ask.as_slice(), &["/may", "another one"]].concat()).await;
     assert_eq!(ended.code, Some(4), "{}", ended.err);
     assert!(!place.work().join("later").exists());
     std::fs::remove_file(place.work().join("made")).unwrap();
@@ -189,7 +189,7 @@ async fn a_template_names_its_model() {
     place.template("gone.md", "---\nmodel: no-such-model\n---\nSlowly.");
     let mut command = bare(place.dir.path());
     command.env("TAU_HOME", place.dir.path().join("config")).current_dir(place.work());
-    command.args(["--model", "own/large", "-p", "/quick", "hello", "/gone"]);
+    command.args(["--model", "own/large", "-p", "/quick", "hello there", "/gone"]);
     let output = command.output().in_time("three prompts").await.unwrap();
     let requests = place.server.requests();
     let model = |at: usize| {

@@ -80,7 +80,7 @@ async fn a_template_names_its_thinking_level() {
     let models = models_file(&server.url(), "reasoning = true\n");
     write(&place.path("config/models.toml"), &models);
     write(&place.path(".claude/commands/hard.md"), "---\nthinking: high\n---\nThink.");
-    let ended = tau(&place, &["--model", "own/m", "--thinking", "low", "-p", "/hard", "hello"]).await;
+    let ended = tau(&place, &["--model", "own/m", "--thinking", "low", "-p", "/hard", "hello there"]).await;
     assert_eq!(ended.code, 0, "{}", ended.err);
     let requests = server.requests();
     let level = |at: usize| {

@@ -105,7 +105,7 @@ impl Begun {
 impl ListFilter {
     /// A filter that is already being typed.
     pub(crate) fn typed(text: &str) -> Self {
-        ListFilter { line: LineEdit::new(text), typing: true, ..ListFilter::default() }
+        ListFilter { line: LineEdit::new(text), typing: true }
     }
 
     /// The text so far.
@@ -258,7 +258,7 @@ mod tests {
                         filter.push(letter);
                     }
                     ListLetter::Acts => {
-                        acted.extend(held.and_then(|held| held.typed()).into_iter().chain([letter]))
+                        acted.extend(held.and_then(|held| held.typed()).into_iter().chain([letter]));
                     }
                     ListLetter::Waits => {}
                 }

@@ -58,7 +58,7 @@ fn narrows(tests: &[Cow<'_, str>]) -> bool {
             }
             word if has(NAMES, word) => is_narrow |= !is_negated && chooses(word, value),
             word if has(OTHERS, word) => {
-                is_narrow |= !is_negated && !(word == "-size" && value.starts_with(['+', '-']))
+                is_narrow |= !(is_negated || word == "-size" && value.starts_with(['+', '-']));
             }
             _ => {}
         }
