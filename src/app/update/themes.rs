@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::pickers;
 use crate::effect::{Effect, SavedSetting};
 use crate::model::Model;
-use crate::overlays::picker::{Picker, PickerKind};
+use crate::overlays::overlay::Overlay;
+use crate::overlays::picker::{Picker, PickerKind, PickerRow};
 use tau_protocol::event::NoticeLevel;
 
 /// Switches to the named theme; opens the list when there is no name.
@@ -27,10 +28,20 @@ pub(super) fn set(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     effects.push(Effect::Save(SavedSetting::Theme(name.to_owned())));
 }
 
-/// Stores the names of the available themes; the one in use stays.
+/// Stores the names of the available themes; the one in use stays. An open list gets those that are new.
 pub(super) fn listed(model: &mut Model, mut names: Vec<String>) {
     if !names.contains(&model.theme) {
         names.push(model.theme.clone());
+    }
+    let is_new = |name: &&String| !model.boot.themes.contains(name);
+    let new: Vec<PickerRow> =
+        names.iter().filter(is_new).map(|name| pickers::named_row(name, false)).collect();
+    for overlay in model.overlays.iter_mut() {
+        if let Overlay::Picker { picker, .. } = overlay
+            && picker.kind == PickerKind::Themes
+        {
+            picker.add(new.clone());
+        }
     }
     Arc::make_mut(&mut model.boot).themes = names;
 }
