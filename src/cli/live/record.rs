@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use crate::attach::reach::Address;
+use crate::process::socket_folder;
 use tau_agent::settings::Paths;
 use tau_agent::settings::private_files::{LockFile, private_dir, read_capped};
 use tau_app::screen_place::ScreenPlace;
@@ -331,6 +332,9 @@ fn read(path: &Path) -> Option<(String, FoundRecord)> {
     let lock = path.with_extension("lock");
     // Looking must not create a missing lock.
     let is_live = lock.exists() && matches!(LockFile::try_take(&lock), Ok(None));
+    if let Some(socket) = record.address.strip_prefix("unix:").filter(|_| !is_live) {
+        socket_folder::remove_if_dead(Path::new(socket));
+    }
     let age = std::fs::metadata(path).and_then(|meta| meta.modified());
     let age = age.ok().and_then(|time| SystemTime::now().duration_since(time).ok()).unwrap_or_default();
     // A helper ends with its parent, which tells what came of it. Of a session that was killed at rest nothing is

@@ -4,14 +4,11 @@
 //! from the session's record.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
 use tokio::net::UnixListener;
 use tokio::sync::watch;
 
@@ -50,32 +47,13 @@ impl Drop for LiveSocket {
 /// Binds a socket of this process.
 fn listen(paths: &Paths) -> io::Result<(PathBuf, UnixListener)> {
     let folder = socket_folder::private(paths)?;
-    remove_dead(&folder);
+    socket_folder::remove_dead(&folder);
     let path = folder.join(format!("{}.sock", std::process::id()));
     // Left by an earlier process with this number: this one binds no other.
     let _ = std::fs::remove_file(&path);
     let listener = UnixListener::bind(&path)?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
     Ok((path, listener))
-}
-
-/// Removes the sockets of processes that were killed.
-fn remove_dead(folder: &Path) {
-    for path in std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
-        let number = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".sock")?.parse().ok());
-        let Some(pid) = number.and_then(Pid::from_raw) else { continue };
-        // One that nobody waits for has ended, too.
-        let is_dead =
-            |stat: String| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
-        let stat = std::fs::read_to_string(format!("/proc/{number}/stat", number = pid.as_raw_nonzero()));
-        let is_gone = test_kill_process(pid) == Err(Errno::SRCH) || stat.is_ok_and(is_dead);
-        // A process of another container has another number here.
-        if is_gone
-            && UnixStream::connect(&path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
-        {
-            let _ = std::fs::remove_file(&path);
-        }
-    }
 }
 
 impl LiveSocket {

@@ -3,8 +3,11 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use tau_agent::settings::Paths;
 
 /// Maximum length of a socket's path on Linux and macOS, in bytes.
@@ -42,6 +45,28 @@ fn make_private(folder: &Path) -> io::Result<()> {
         && found.uid() == rustix::process::getuid().as_raw()
         && found.permissions().mode() & 0o077 == 0;
     if is_private { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+}
+
+/// Removes the sockets of processes that were killed.
+pub(crate) fn remove_dead(folder: &Path) {
+    std::fs::read_dir(folder).into_iter().flatten().flatten().for_each(|entry| remove_if_dead(&entry.path()));
+}
+
+/// Removes the socket of a process, which is named after it, if that was killed.
+pub(crate) fn remove_if_dead(path: &Path) {
+    let number = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".sock")?.parse().ok());
+    let Some(pid) = number.and_then(Pid::from_raw) else { return };
+    // One that nobody waits for has ended, too.
+    let is_dead =
+        |stat: String| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
+    let stat = std::fs::read_to_string(format!("/proc/{number}/stat", number = pid.as_raw_nonzero()));
+    let is_gone = test_kill_process(pid) == Err(Errno::SRCH) || stat.is_ok_and(is_dead);
+    // A process of another container has another number here.
+    if is_gone
+        && UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    {
+        let _ = std::fs::remove_file(path);
+    }
 }
 
 #[cfg(test)]
