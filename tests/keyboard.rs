@@ -320,7 +320,7 @@ mod program {
     fn what_only_the_programs_terminal_may_see_stays_in_it() {
         let screen = started();
         let hostile =
-            "printf '\\033]0;evil\\007\\033]52;c;ZXZpbA==\\007\\033[?1000h\\033P+q\\033\\\\shown'; sleep 0.3";
+            "printf '\\033]0;evil\\007\\033]52;c;ZXZpbA==\\007\\033[?1000h\\033P+q\\033\\\\shown'; sleep 5";
         screen.type_keys(&format!("!{hostile}\r"));
         screen.wait_for("shown");
         screen.wait_for("types into it");

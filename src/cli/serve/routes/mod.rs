@@ -17,6 +17,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
@@ -128,8 +129,17 @@ async fn answered(app: &App, request: Request, next: Next) -> Response {
         Ok(counted) => counted,
         Err(problem) => return problem.into_response(),
     };
-    let passed = elsewhere.pass_on(&owner, request, app.max_body(), counted).await;
-    passed.unwrap_or_else(IntoResponse::into_response)
+    let (parts, body) = request.into_parts();
+    let again = (parts.method == Method::GET).then(|| parts.clone());
+    let passed = elsewhere.pass_on(&owner, Request::from_parts(parts, body), app.max_body(), counted).await;
+    match (passed, again) {
+        (Ok(response), _) => response,
+        // It was about to end.
+        (Err(_), Some(again)) if elsewhere.leaves(&owner).await => {
+            next.run(Request::from_parts(again, Body::empty())).await
+        }
+        (Err(problem), _) => problem.into_response(),
+    }
 }
 
 /// Checks the sender of a request; returns the other origin that the response must allow.
