@@ -173,7 +173,7 @@ async fn work(
     }
     let budget = Arc::new(Budget::new(setup.args.max_cost, ready.len()));
     let (stop, stopped) = watch::channel(None);
-    let off_screen = OffScreen::start(setup.clone(), false);
+    let off_screen = OffScreen::start(setup.clone(), true);
     let (mut running, mut progress) = (FuturesUnordered::new(), Progress::default());
     for (index, one) in ready.into_iter().enumerate() {
         let place = place(&attempts, index);

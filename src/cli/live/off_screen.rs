@@ -1,7 +1,7 @@
 //! The sessions of a process without a screen: of a print, attempts, an editor or another program. The process serves
 //! them to others, as a screen does its own.
 //!
-//! A print serves its session beside its first request, never before: the start of a script waits for nothing.
+//! A print serves its session beside its first request, never before: the start of a script waits for nothing. Attempts are served at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,8 +27,8 @@ use tau_tools::deadline;
 
 /// Capacity of the queues between an agent and its front end.
 const QUEUE: usize = 64;
-/// Time from the first work to the socket: the first request is on its way then.
-const BESIDE: Duration = Duration::from_millis(20);
+/// Time from the first work to the socket: a shorter print is over before anybody could reach it, and pays nothing.
+const BESIDE: Duration = Duration::from_millis(200);
 /// Time for which a session that others watch is still served after its end.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 /// Time for them to read the end of it.
