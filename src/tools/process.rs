@@ -51,7 +51,7 @@ use super::scratch::Scratch;
 use crate::deadline;
 use capture::Capture;
 pub use environment::ChildEnv;
-pub use process_tree::MARK;
+pub use process_tree::{MARK, has_ended};
 use process_tree::{ProcessTree, TreeMember};
 use pty::Pty;
 pub use report::{Flow, OnOutput};

@@ -30,7 +30,7 @@ const MAX_SCREEN: u64 = 64 * 1024 * 1024;
 const LOOK: Duration = Duration::from_millis(2);
 const LOOKS: u32 = 10;
 /// Time for which a session may be in use by a process that does not serve it yet, or no longer.
-pub(crate) const CHANGING_HANDS: Duration = Duration::from_secs(10);
+pub(super) const CHANGING_HANDS: Duration = Duration::from_secs(10);
 /// Time for which the record of an ended session is kept.
 const KEPT: Duration = Duration::from_secs(14 * 24 * 3600);
 

@@ -124,11 +124,7 @@ impl Registry {
         if self.modes.insert(live.id.clone(), mode) == Some(mode) {
             return;
         }
-        let session = live.read_facts(|facts, _| facts.mirror.session.clone());
-        let parent = live.helper.as_ref().map(|helper| helper.parent.as_str());
-        if let Err(error) = rights::keep_mode(&self.paths, &session, parent, mode) {
-            tracing::warn!(%error, "the permission mode of a session could not be kept");
-        }
+        rights::keep_mode_of(&self.paths, live);
     }
 
     /// Says on the session's screen that its process was interrupted at work when it was last open.

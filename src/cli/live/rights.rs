@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::args::CliArgs;
+use crate::serve::live::LiveSession;
 use tau_agent::settings::private_files::{read_capped, write_private};
 use tau_agent::settings::{Paths, Settings, table};
 use tau_protocol::approval::PermissionMode;
@@ -156,9 +157,18 @@ pub(crate) fn keep(
     }
 }
 
+/// Keeps the mode that a live session has now.
+pub(crate) fn keep_mode_of(paths: &Paths, live: &LiveSession) {
+    let (session, mode) = live.read_facts(|facts, _| (facts.mirror.session.clone(), facts.mirror.mode));
+    let parent = live.helper.as_ref().map(|helper| helper.parent.as_str());
+    if let Err(error) = keep_mode(paths, &session, parent, mode) {
+        tracing::warn!(%error, "the permission mode of a session could not be kept");
+    }
+}
+
 /// Keeps the mode that a session has now; a helper has the other rights of its parent. Fails with errors of the file
 /// system.
-pub(crate) fn keep_mode(
+fn keep_mode(
     paths: &Paths,
     session: &SessionInfo,
     parent: Option<&str>,

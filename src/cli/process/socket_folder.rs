@@ -6,9 +6,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
+use rustix::process::Pid;
 use tau_agent::settings::Paths;
+use tau_tools::process::has_ended;
 
 /// Maximum length of a socket's path on Linux and macOS, in bytes.
 const MAX_PATH: usize = 100;
@@ -56,13 +56,8 @@ pub(crate) fn remove_dead(folder: &Path) {
 pub(crate) fn remove_if_dead(path: &Path) {
     let number = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".sock")?.parse().ok());
     let Some(pid) = number.and_then(Pid::from_raw) else { return };
-    // One that nobody waits for has ended, too.
-    let is_dead =
-        |stat: String| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
-    let stat = std::fs::read_to_string(format!("/proc/{number}/stat", number = pid.as_raw_nonzero()));
-    let is_gone = test_kill_process(pid) == Err(Errno::SRCH) || stat.is_ok_and(is_dead);
     // A process of another container has another number here.
-    if is_gone
+    if has_ended(pid)
         && UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
     {
         let _ = std::fs::remove_file(path);

@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
@@ -17,7 +16,8 @@ use super::metrics::OpenStream;
 use super::problem::Problem;
 use crate::attach::reach::Address;
 use crate::attach::wire::{Commands, HEADER};
-use crate::live::record::{self, CHANGING_HANDS, FoundRecord};
+use crate::live::others;
+use crate::live::record::{self, FoundRecord};
 use tau_agent::provider::Headers;
 use tau_agent::provider::http::Network;
 use tau_agent::provider::http::tau_server::TauServer;
@@ -28,8 +28,6 @@ use tau_protocol::command::{AgentCommand, SettingsCommand};
 
 /// Maximum number of connections that are kept.
 const KEPT: usize = 256;
-/// Interval between looks at a session that is about to be left.
-const LOOK: Duration = Duration::from_millis(50);
 /// The headers of a request that are passed on.
 const REQUEST_HEADERS: [&str; 4] = ["accept", "content-type", "last-event-id", HEADER];
 /// The headers of an answer that are not passed on: those of the connection.
@@ -68,16 +66,9 @@ impl Elsewhere {
         record::of(&self.paths, id).filter(|found| found.is_live && found.record.pid != std::process::id())
     }
 
-    /// Waits until a process that does not answer has left its session; returns false if it keeps it.
+    /// Whether a process that does not answer was about to end, and has left its session.
     pub async fn leaves(&self, owner: &FoundRecord) -> bool {
-        let end = Instant::now() + CHANGING_HANDS;
-        while self.owner(&owner.record.id).is_some_and(|now| now.record.pid == owner.record.pid) {
-            if Instant::now() > end {
-                return false;
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-        true
+        !others::still_has(&self.paths, &owner.record.id).await
     }
 
     /// The process that has the session of a request open, if it is another one, and the request as that process

@@ -389,11 +389,7 @@ impl Hub {
         let _opening = self.opening.lock().await;
         let live = self.find(id).ok_or_else(|| not_open(id))?;
         // Who opens it next finds the mode that was chosen last.
-        let (session, mode) = live.read_facts(|facts, _| (facts.mirror.session.clone(), facts.mirror.mode));
-        let parent = live.helper.as_ref().map(|helper| helper.parent.as_str());
-        if let Err(error) = rights::keep_mode(&self.setup.paths, &session, parent, mode) {
-            tracing::warn!(%error, "the permission mode of a session could not be kept");
-        }
+        rights::keep_mode_of(&self.setup.paths, &live);
         live.end().await;
         Ok(())
     }

@@ -10,7 +10,8 @@ use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
 
 /// The variable that marks the processes of a command.
 pub const MARK: &str = "TAU_RUN_ID";
@@ -164,6 +165,12 @@ pub(super) fn signal(pid: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid) {
         kill_process(pid, signal).ok();
     }
+}
+
+/// Whether a process has ended, even if its parent has not waited for it yet.
+pub fn has_ended(pid: Pid) -> bool {
+    let is_unreaped = || process(pid.as_raw_nonzero().get()).is_some_and(|process| !process.alive);
+    test_kill_process(pid) == Err(Errno::SRCH) || is_unreaped()
 }
 
 pub(super) fn processes() -> Vec<Process> {

@@ -120,7 +120,7 @@ fn parsed(rule: &str) -> Result<Rule, UserError> {
     rule.parse().map_err(|error: UserError| error.to_string().into())
 }
 
-/// The rule in a text. Fails when it is none, or about a tool that does not exist.
+/// Parses a rule. Fails on invalid syntax, and for a tool that does not exist.
 fn of_tool(engine: &Engine, text: &str) -> Result<Rule, UserError> {
     let rule = parsed(text)?;
     let tool = rule.tool();

@@ -74,7 +74,7 @@ pub(super) fn at_home(text: &PathText) -> Vec<PathText> {
     let (mut joined, mut between) = (PathText::default(), 0_usize);
     // Every other part is within quotes, as far as quotes come in pairs.
     for part in marks.split(is_quote) {
-        // The mode of a file may stand before its name: `">>.bashrc"`.
+        // A file name can follow the mode in which it is opened: `">>.bashrc"`.
         let signs = part.iter().take_while(|mark| matches!(mark, Mark::Char('>' | '<' | '+' | ' '))).count();
         let part = if signs < part.len() { part.get(signs..).unwrap_or_default() } else { part };
         let is_name = !part.is_empty() && part.len() <= MAX_NAME_IN_TEXT && part.iter().all(is_path);
