@@ -469,15 +469,17 @@ pub(super) fn find(
     Ok(None)
 }
 
-/// Options whose value is prose, by program.
-const TEXTS: [(&str, &[&str]); 4] = [
+/// Options whose value is prose, or names what is left out, by program.
+const TEXTS: [(&str, &[&str]); 6] = [
     ("git", &["-m", "--message", "--author", "--date", "--grep", "--format", "--pretty"]),
     ("gh", &["-t", "--title", "-b", "--body", "-m", "--message", "-q", "--jq", "--label", "-l"]),
     ("jj", &["-m", "--message"]),
     ("hg", &["-m", "--message"]),
+    ("rsync", &["--exclude"]),
+    ("tar", &["--exclude", "--exclude-vcs"]),
 ];
 
-/// Whether a word of a part is prose, and so names no file.
+/// Whether a word of a part names no file that it uses.
 pub(super) fn is_text(part: &Part, index: usize) -> bool {
     let name = program(part);
     let Some((_, options)) = TEXTS.iter().find(|(program, _)| *program == name) else { return false };

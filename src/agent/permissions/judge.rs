@@ -8,7 +8,7 @@ use super::links;
 use super::path_pattern::Places;
 use super::protected::{Use, named_in};
 use super::rule::{Pattern, Rule};
-use super::shell::{self, Analysis, Doubt, Part};
+use super::shell::{self, Analysis, Doubt, Part, Piece};
 use super::words_as_paths::Scene;
 use super::{CallFacts, Options, Verdict, arguments, read_only, strict, suggest};
 use tau_protocol::approval::{ApprovalReason, PermissionMode};
@@ -202,8 +202,20 @@ impl Judge<'_> {
         if analysis.doubts.is_empty() {
             return;
         }
-        // Text that was not parsed may name a protected path.
-        if let Some(kind) = named_in(command, &self.places, &self.options.own)
+        // Text that was not parsed may name a protected path; the names of files that are sourced are known.
+        let is_known = |doubt: &Doubt| {
+            let within = |part: &&Part| doubt.span.start < part.span.end && part.span.start < doubt.span.end;
+            let is_known = |part: &Part| {
+                texts::sources(part)
+                    && part.words.iter().all(|word| {
+                        matches!(word.pieces.as_slice(), [Piece::Home, Piece::Text(_)] | [Piece::Text(_)])
+                    })
+            };
+            let mut parts = analysis.parts.iter().filter(within).peekable();
+            parts.peek().is_some() && parts.all(is_known)
+        };
+        if !analysis.doubts.iter().all(is_known)
+            && let Some(kind) = named_in(command, &self.places, &self.options.own)
             && !findings.iter().any(|finding| finding.verdict > Verdict::Allow)
         {
             findings.extend(self.may_touch(kind));

@@ -226,6 +226,18 @@ pub(super) fn is_runner(name: &str) -> bool {
         || name.starts_with("ld-musl")
 }
 
+/// Whether a program runs the program that its first operand names, as no subcommand of its own has that name.
+pub(super) fn runs_first_operand(name: &str, words: &[Word]) -> bool {
+    const OWN: &[&str] = words!(
+        "add install i ci remove rm uninstall un unlink link up update upgrade list ls info view why outdated \
+             audit publish pack version cache store import init create test t start stop help owner login logout"
+    );
+    let program = Program::named(name).filter(|_| ["yarn", "pnpm", "bun"].contains(&name));
+    let places = program.map_or(0..0, |program| program.subcommand(words).0);
+    let mut operands = words.get(places).unwrap_or_default().iter().filter_map(Word::literal);
+    operands.next().is_some_and(|first| !OWN.contains(&first.as_ref()))
+}
+
 impl Program {
     /// The facts about a program; `None` if it is not listed.
     pub(super) fn named(name: &str) -> Option<&'static Program> {
@@ -369,6 +381,12 @@ pub(super) fn takes_data(words: &[Word], more_arguments: bool) -> bool {
     }
     let part = || Part { words: words.to_vec(), more_arguments, ..Part::default() };
     DATA.contains(&name.as_ref()) || read_only::only_reads(&part())
+}
+
+/// Whether a part may run the texts that it names or reads.
+pub(super) fn may_run_texts(part: &Part) -> bool {
+    let reads_own = || name(&part.words).is_some_and(|name| super::shell::reads_by_itself(&name));
+    !takes_data(&part.words, part.more_arguments) || reads_own()
 }
 
 /// Programs that take names or instructions from their input with one of these words, although they treat other words

@@ -84,7 +84,8 @@ fn of_words(pattern: &CommandPattern, words: &[Word], more: bool, depth: usize) 
     let name = programs::name(words).unwrap_or_default();
     let is_runner = programs::is_runner(&name);
     let may_run = is_runner || name == base(wanted) || mentions(words, base(wanted));
-    if found == Match::Yes || !may_run || shell::is_taken_apart(words) || programs::takes_data(words, more) {
+    let is_data = || programs::takes_data(words, more) && !programs::runs_first_operand(&name, words);
+    if found == Match::Yes || !may_run || shell::is_taken_apart(words) || is_data() {
         return found;
     }
     for (at, word) in words.iter().enumerate().skip(1).take(MAX_FORMS) {

@@ -4,6 +4,7 @@ use super::*;
 
 mod commands;
 mod dangers;
+mod hidden_dangers;
 
 pub(super) fn permissions(rules: &[(&str, Verdict)]) -> Permissions {
     let rule = |(text, list): &(&str, Verdict)| RuleInForce {

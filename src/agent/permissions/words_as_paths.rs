@@ -1,6 +1,7 @@
 //! Resolves the words of a command to paths, as far as possible without running it.
 
 mod candidates;
+mod found;
 
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
@@ -487,8 +488,9 @@ impl<'a> Scene<'a> {
                         named.extend(ends.map(|path| Named { path, how: Naming::Through, counts: true }));
                     }
                 }
-                let inner =
-                    if changes && !is_plain && index > 0 { in_text(&text, is_editor) } else { Vec::new() };
+                // What was found is a whole name.
+                let is_text = changes && !is_plain && !is_found && index > 0;
+                let inner = if is_text { in_text(&text, is_editor) } else { Vec::new() };
                 let in_home = if inner.is_empty() { Vec::new() } else { at_home(&text) };
                 let inner = inner.iter().map(|text| (text, Naming::InText));
                 for (text, how) in inner.chain(in_home.iter().map(|text| (text, Naming::AtHome))) {
@@ -512,44 +514,6 @@ impl<'a> Scene<'a> {
             Some((outer, _)) => (self.found(outer), true),
             None => (self.texts(word), false),
         }
-    }
-
-    /// The results of a `find` with these words, if a single `-name` determines them.
-    fn found(&self, words: &[Word]) -> Vec<PathText> {
-        let literals: Vec<Cow<'_, str>> =
-            words.iter().map(|word| word.literal().unwrap_or_default()).collect();
-        let is_find = literals.first().is_some_and(|name| name == "find" || name.ends_with("/find"));
-        if !is_find {
-            return vec![PathText::any()];
-        }
-        let is_expression = |word: &Cow<'_, str>| word.starts_with(['-', '(', '!']);
-        let operands = literals.get(1..).unwrap_or_default();
-        let count = operands.iter().position(is_expression).unwrap_or(operands.len());
-        let (roots, tests) =
-            (words.get(1..=count).unwrap_or_default(), words.get(count + 1..).unwrap_or_default());
-        let excludes = ["-o", "-or", "!", "-not", ",", "-follow", "-L", "("];
-        let is_plain =
-            tests.iter().all(|word| word.literal().is_some_and(|text| !excludes.contains(&&*text)));
-        let name = literals.iter().position(|word| word == "-name").and_then(|at| literals.get(at + 1));
-        let names = match name.filter(|_| is_plain) {
-            Some(name) => super::path_text::of_glob(name),
-            None => vec![PathText::any()],
-        };
-        let mut roots: Vec<PathText> = roots.iter().flat_map(|word| self.texts(word)).collect();
-        if roots.is_empty() {
-            roots.push(PathText::literal("."));
-        }
-        let joined = |root: PathText| {
-            let joined = names.iter().map(move |name| {
-                let mut text = root.clone();
-                text.push(Mark::Char('/'));
-                text.push(Mark::Folders);
-                text.extend(name);
-                text
-            });
-            joined.collect::<Vec<_>>()
-        };
-        roots.into_iter().flat_map(joined).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::targets::{Loss, Targets};
-use super::{Lost, downloads, fed, has_option};
+use super::{Lost, downloads, fed, has_option, languages};
 use crate::permissions::links;
 use crate::permissions::programs::{self, base};
 use crate::permissions::shell::{self, Analysis, Piece, Word};
@@ -31,6 +31,8 @@ pub(super) fn found(
         let runs = name.as_deref().is_none_or(evaluates) && !part.words.is_empty();
         if name.as_deref() == Some("eval") {
             texts.push((joined(&part.words), part.span.clone()));
+            let arguments = part.words.get(1..).unwrap_or_default();
+            texts.push((filled(arguments, analysis), part.span.clone()));
         } else if name.is_none() && runs {
             texts.push((filled(&part.words, analysis), part.span.clone()));
         } else if name.as_deref() == Some("env") {
@@ -49,7 +51,7 @@ pub(super) fn found(
             let held = held(analysis).into_iter();
             texts.extend(held.map(|text| (text, part.span.clone())));
         }
-        if !part.texts.is_empty() && (runs || !programs::takes_data(&part.words, part.more_arguments)) {
+        if !part.texts.is_empty() && (runs || programs::may_run_texts(part)) {
             texts.extend(part.texts.iter().map(|text| (text.clone(), part.span.clone())));
         }
         let quoted = part.words.iter().skip(1).filter_map(Word::literal);
@@ -62,6 +64,10 @@ pub(super) fn found(
         }
     }
     let whole = 0..command.len();
+    if command.contains("+=") {
+        // What is appended is another value.
+        texts.push((command.replace("+=", "="), whole.clone()));
+    }
     texts.extend(analysis.scripts.iter().map(|script| (script.clone(), whole.clone())));
     if !analysis.doubts.is_empty() {
         let loose = shell::loosened(command);
@@ -92,7 +98,9 @@ fn may_be_dangerous(text: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let is_named =
         |word: &str| super::is_dangerous(word) || fed::is_removing(word) || downloads::is_loading(word);
-    ["/dev/", "()", "$'"].iter().any(|sign| text.contains(sign)) || plain.split(|c| !is_part(c)).any(is_named)
+    ["/dev/", "()", "$'"].iter().any(|sign| text.contains(sign))
+        || languages::may_remove(text)
+        || plain.split(|c| !is_part(c)).any(is_named)
 }
 
 /// The texts that a command holds in variables, and gives to builtins that read.

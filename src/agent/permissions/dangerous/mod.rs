@@ -8,6 +8,7 @@ mod fed;
 mod finding;
 mod git;
 mod hidden;
+mod languages;
 mod printing;
 mod targets;
 
@@ -100,7 +101,8 @@ fn found<'a>(
         let wanted = |name: &str| is_dangerous(name);
         let inner = inner_commands(&part.words, part.more_arguments, &wanted);
         let inner = inner.iter().filter_map(|words| of_words(words, part.elsewhere, targets));
-        let others = [of_redirects(part), fed::lost(part, command, analysis, targets)];
+        let others =
+            [of_redirects(part), fed::lost(part, command, analysis, targets), languages::lost(part, targets)];
         let found = found.chain(inner).chain(others.into_iter().flatten());
         let danger = |(text, named)| Danger { text, span: part.span.clone(), named };
         dangers.extend(found.map(|found| (danger(found), Some(part))));

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use super::texts::sources;
 use super::{Finding, Judge, allowed, of_rule};
 use crate::permissions::folders::Search;
 use crate::permissions::path_pattern::{JudgedPath, Match, PathPattern};
@@ -208,7 +209,8 @@ impl Judge<'_> {
         scene: &Scene<'_>,
         findings: &mut Vec<Finding>,
     ) {
-        let is_used = if only_reads { Use::Read } else { Use::Write };
+        // A file that is sourced is read, whatever it does then.
+        let is_used = if only_reads || sources(part) { Use::Read } else { Use::Write };
         let names_only = folders::reads_names_only(part);
         for Named { path, how, counts } in scene.named(part, !only_reads) {
             let is_unknown = matches!(&path, NamedPath::Partly(text) if text.is_unknown());
@@ -457,7 +459,15 @@ impl Judge<'_> {
                         .iter()
                         .any(|named| named.how == Naming::Word && is_open(&named.path))
         };
-        if let Some(kind) = form_in(command, &self.places, &self.options.own)
+        // The name of a program is not that of a file: `pyenv init`.
+        let mut text = command.to_owned();
+        for first in analysis.parts.iter().filter_map(|part| part.words.first()) {
+            let is_plain = first.literal().is_some_and(|name| !name.contains(['/', '.']));
+            if is_plain && text.get(first.span.clone()).is_some() {
+                text.replace_range(first.span.clone(), &" ".repeat(first.span.len()));
+            }
+        }
+        if let Some(kind) = form_in(&text, &self.places, &self.options.own)
             && analysis.parts.iter().any(writes)
         {
             findings.extend(self.may_touch(kind));

@@ -175,3 +175,8 @@ fn texts(part: &Part) -> Vec<String> {
 
 /// Characters of commands with more than one word, or with redirections.
 const MARKS: [char; 8] = [' ', '\t', '\n', '<', '>', ';', '|', '!'];
+
+/// Whether a part runs the commands of a file in the shell.
+pub(super) fn sources(part: &Part) -> bool {
+    part.words.first().and_then(Word::literal).is_some_and(|name| has("source .", &name))
+}

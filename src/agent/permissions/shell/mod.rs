@@ -13,6 +13,7 @@ mod structure;
 mod structure;
 mod words;
 mod wrappers;
+mod written;
 
 use std::ops::Range;
 
@@ -23,6 +24,7 @@ pub(super) use words::{Doubt, Piece, Word};
 use simple::Simple;
 use tau_tools::invisible::is_invisible;
 use wrappers::Unwrapped;
+pub(super) use written::reads_by_itself;
 
 /// The maximum length of a command that is analysed, in bytes; a longer one needs approval.
 const LONGEST: usize = 20_000;
@@ -49,7 +51,8 @@ pub(super) struct Part {
     /// Its name and arguments.
     pub words: Vec<Word>,
     pub redirects: Vec<Redirect>,
-    /// Its input in the command itself: here-documents and here-strings after `<<`.
+    /// Its input in the command itself: here-documents, here-strings after `<<`, what is piped into it or
+    /// written to a file that it names.
     pub texts: Vec<String>,
     /// The commands that run this one, from the outside in: their words, and the index at which this one
     /// begins.
@@ -127,6 +130,7 @@ pub(super) fn analyse(command: &str) -> Analysis {
         }
     }
     analysis.parts.sort_by_key(|part| part.span.start);
+    written::give(&mut analysis.parts);
     if !command.is_ascii()
         && let Some(part) = analysis.parts.iter().find(|part| sets(part, is_locale))
     {

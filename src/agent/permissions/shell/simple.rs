@@ -60,21 +60,19 @@ pub(in crate::permissions) struct Simple {
     pub texts: Vec<String>,
 }
 
-impl Simple {
-    /// The texts that it prints, as far as it is known to: its words, or what it reads in turn.
-    pub(super) fn printed(&self) -> Vec<String> {
-        let name = self.words.first().and_then(Word::literal).unwrap_or_default();
-        let shown: Vec<String> = match name.as_ref() {
-            "echo" | "printf" => {
-                let plain = |text: String| text.replace("\\n", "\n").replace("\\t", "\t");
-                self.words.iter().skip(1).map(|word| plain(word.shown())).collect()
-            }
-            _ => Vec::new(),
-        };
-        let whole = (shown.len() > 1).then(|| shown.join(" "));
-        let shown = if name == "echo" && whole.is_some() { Vec::new() } else { shown };
-        whole.into_iter().chain(shown).chain(self.texts.iter().cloned()).collect()
-    }
+/// The texts that a command prints, as far as it is known to: its words, or its input.
+pub(super) fn printed(words: &[Word], input: &[String]) -> Vec<String> {
+    let name = words.first().and_then(Word::literal).unwrap_or_default();
+    let shown: Vec<String> = match name.as_ref() {
+        "echo" | "printf" => {
+            let plain = |text: String| text.replace("\\n", "\n").replace("\\t", "\t");
+            words.iter().skip(1).map(|word| plain(word.shown())).collect()
+        }
+        _ => Vec::new(),
+    };
+    let whole = (shown.len() > 1).then(|| shown.join(" "));
+    let shown = if name == "echo" && whole.is_some() { Vec::new() } else { shown };
+    whole.into_iter().chain(shown).chain(input.iter().cloned()).collect()
 }
 
 /// The result of parsing a text.

@@ -14,7 +14,7 @@ use brush_parser::ast::{
 };
 use brush_parser::{ParserOptions, SourceSpan};
 
-use super::simple::{Direction, Found, Redirect, Simple};
+use super::simple::{self, Direction, Found, Redirect, Simple};
 use super::words::{self, DEEPEST, Doubt, Piece, Token, Word};
 
 /// The maximum number of operators in a text that is parsed: the time for it grows with them.
@@ -227,7 +227,8 @@ impl Walk {
 
     /// The texts that the commands from an index on print, as far as they are in their words or their input.
     fn printed(&self, start: usize) -> Vec<String> {
-        self.found.commands.get(start..).unwrap_or_default().iter().flat_map(Simple::printed).collect()
+        let commands = self.found.commands.get(start..).unwrap_or_default().iter();
+        commands.flat_map(|simple| simple::printed(&simple.words, &simple.texts)).collect()
     }
 
     fn command(&mut self, command: &Command) {

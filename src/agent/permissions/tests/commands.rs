@@ -538,3 +538,13 @@ fn a_rule_that_tau_offers_allows_no_argument_that_runs_something() {
     assert!(offered > 25, "only {offered} rules were offered");
     assert!(wrong.is_empty(), "{} of them:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// Package managers run a program of that name if no subcommand and no script has it.
+#[test]
+fn a_denied_program_is_denied_behind_a_package_manager() {
+    let rules = permissions(&[("bash(zap *)", Deny)]);
+    for mode in MODES {
+        check(&rules, mode, Deny, &["yarn zap", "yarn -s zap x", "pnpm --filter x zap", "bun zap"]);
+    }
+    check(&rules, PermissionMode::Auto, Allow, &["yarn add zap", "pnpm i zap", "yarn test zap"]);
+}

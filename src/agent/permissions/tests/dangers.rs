@@ -330,6 +330,13 @@ const DANGEROUS: &[&str] = &[
 ];
 
 const HARMLESS: &[&str] = &[
+    "source ~/.nvm/nvm.sh && nvm use 20",
+    ". ~/.cargo/env",
+    "eval \"$(pyenv init -)\"",
+    "rsync -a --exclude .git src/ dist/",
+    "rsync -a --exclude=.git . ../copy",
+    "find src -name '*.rs' -exec sed -i 's/a/b/' {} +",
+    "find . -not -path './.git/*' -name '*.rs' -exec sed -i 's/a/b/' {} +",
     "rm -rf build",
     "rm -rf ./target/debug",
     "rm -rf /tmp/x",

@@ -1,0 +1,236 @@
+//! Removals by programs in other languages: `shutil.rmtree(Path.home())`, `fs.rmSync(dir, { recursive: true })`.
+//!
+//! The text of such a program is not parsed: the arguments of functions that remove are read as names in quotes,
+//! behind a home directory, a working directory, an argument of the program or a variable that it sets.
+
+use super::printing::word_of;
+use super::targets::{Loss, Targets};
+use super::{Lost, programs};
+use crate::permissions::shell::{Part, Word};
+use crate::permissions::subcommands::has;
+
+/// Functions that remove a folder with everything in it.
+const REMOVING: &str = "rmtree rmtree_p remove_tree rm_rf rm_r rimraf removeSync remove_dir_all RemoveAll emptyDir \
+                        emptyDirSync deltree removeDirectoryRecursive remove_entry_secure move_to_trash send2trash";
+/// Functions that do so if an argument says it, or on all that a program finds.
+const PERHAPS: &str =
+    "rm rmSync rmdir rmdirSync remove removeSync unlink unlinkSync rm_f delete Delete deleteSync";
+/// Functions that find everything in a folder.
+const FINDING: &str = "walk rglob glob iglob globSync iterdir listdir scandir readdir readdirSync find finddepth \
+                       opendir children each_child entries Walk WalkDir";
+/// Words between which names are joined, and that say nothing about the folder.
+const JOINING: &str = "os path join Path pathlib Pathname new fs require File FileUtils Find expand_path expanduser \
+                       resolve abspath realpath str String toString f r b sub my const let var Dir filepath Join io \
+                       absolute file catfile catdir File Spec glob await import process env environ ENV getenv node \
+                       promises getcwd cwd pwd argv ARGV sys get fetch shutil";
+/// The maximum number of variables that are looked up one after another.
+const MAX_VARIABLES: usize = 4;
+
+/// The loss if a text among the words or the input of a part removes it.
+pub(super) fn lost(part: &Part, targets: &Targets<'_>) -> Option<Lost> {
+    let words = part.words.iter().skip(1).map(Word::shown);
+    let mut texts = words.chain(part.texts.iter().cloned()).filter(|text| may_remove(text)).peekable();
+    texts.peek()?;
+    if !programs::may_run_texts(part) {
+        return None;
+    }
+    texts.find_map(|text| {
+        let program = Program { text: &text, part, targets };
+        let loss = program.removed().or_else(|| program.removed_of_found())?;
+        Some((format!("it removes {}", loss.what()), None))
+    })
+}
+
+/// Whether a text has the name of a function that removes, as most have not.
+pub(super) fn may_remove(text: &str) -> bool {
+    text.len() > 6 && identifiers(text).any(|(_, name)| has(REMOVING, name) || has(PERHAPS, name))
+}
+
+/// A text that may be a program.
+struct Program<'a> {
+    text: &'a str,
+    part: &'a Part,
+    targets: &'a Targets<'a>,
+}
+
+impl Program<'_> {
+    /// The loss by a function that removes all of a folder.
+    fn removed(&self) -> Option<Loss> {
+        self.calls(|name, argument| {
+            has(REMOVING, name)
+                || has(PERHAPS, name) && ["recursive", "true"].iter().any(|word| argument.contains(word))
+        })
+        .find_map(|expression| self.loss(expression))
+    }
+
+    /// The loss by a function that removes what another one finds.
+    fn removed_of_found(&self) -> Option<Loss> {
+        self.calls(|name, _| has(FINDING, name))
+            .find_map(|expression| self.loss(expression).filter(Loss::is_outside))
+    }
+
+    /// The arguments of functions, and the values that methods are called on.
+    fn calls<'a>(&'a self, is_sought: impl Fn(&str, &str) -> bool + 'a) -> impl Iterator<Item = &'a str> {
+        let calls = identifiers(self.text).filter_map(move |(start, name)| {
+            let argument = argument(self.text.get(start + name.len()..)?);
+            let before = self.text.get(..start)?;
+            let receiver = before.strip_suffix('.').map(receiver).unwrap_or_default();
+            is_sought(name, argument).then_some([argument, receiver])
+        });
+        calls.flatten()
+    }
+
+    fn loss(&self, expression: &str) -> Option<Loss> {
+        self.words(expression, 0).iter().find_map(|word| self.targets.loss(word, self.part.elsewhere))
+    }
+
+    /// The words that an argument may stand for.
+    fn words(&self, expression: &str, depth: usize) -> Vec<Word> {
+        let list = expression.trim().trim_start_matches('[').trim_end_matches(']');
+        arguments(list).into_iter().flat_map(|argument| self.words_of(argument, depth)).collect()
+    }
+
+    fn words_of(&self, argument: &str, depth: usize) -> Vec<Word> {
+        let (mut names, mut bases, mut is_unknown) = (String::new(), Vec::new(), false);
+        for (at, piece) in argument.split(['"', '\'', '`']).enumerate() {
+            let is_quoted = at % 2 == 1;
+            if is_quoted {
+                if has("HOME USERPROFILE user.home", piece) {
+                    bases = vec!["~".to_owned()];
+                } else if let Some((head, rest)) = interpolated(piece) {
+                    (bases, is_unknown) = self.bases(head, depth);
+                    names = rest.to_owned();
+                } else if !piece.is_empty() {
+                    let joint = if names.is_empty() || piece.starts_with('/') { "" } else { "/" };
+                    names = format!("{names}{joint}{piece}");
+                }
+                continue;
+            }
+            let (found, has_unknown) = self.bases(piece, depth);
+            is_unknown |= has_unknown && names.is_empty();
+            if !found.is_empty() {
+                bases = found;
+            }
+        }
+        if bases.is_empty() {
+            let is_whole = names.starts_with(['/', '~']);
+            return if names.is_empty() || is_unknown && !is_whole {
+                Vec::new()
+            } else {
+                vec![word_of(&names)]
+            };
+        }
+        let joint = if names.is_empty() || names.starts_with('/') { "" } else { "/" };
+        bases.into_iter().map(|base| word_of(&format!("{base}{joint}{names}"))).collect()
+    }
+
+    /// The folders that code outside quotes stands for, and whether a part of it is unknown.
+    fn bases(&self, code: &str, depth: usize) -> (Vec<String>, bool) {
+        let (mut found, mut is_unknown) = (Vec::new(), false);
+        for (_, name) in identifiers(code) {
+            let assigned = if depth < MAX_VARIABLES { self.assigned(name) } else { None };
+            let lower = name.to_lowercase();
+            if let Some(value) = assigned {
+                found = self.words(value, depth + 1).iter().map(Word::shown).collect();
+                is_unknown |= found.is_empty();
+            } else if lower.contains("home") || lower == "userprofile" {
+                found = vec!["~".to_owned()];
+            } else if has("getcwd cwd pwd", &lower) {
+                found = vec![".".to_owned()];
+            } else if lower == "argv" || lower == "shift" {
+                let operands = self.part.words.iter().skip(1).filter(|word| word.shown() != self.text);
+                found = operands.map(Word::shown).filter(|text| !text.starts_with('-')).collect();
+            } else if !has(JOINING, name) && !name.chars().all(|c| c.is_ascii_digit()) {
+                is_unknown = true;
+            }
+        }
+        (found, is_unknown)
+    }
+
+    /// The value that the program gives a variable: `x = …`, `for x in …`.
+    fn assigned(&self, name: &str) -> Option<&str> {
+        let of_name = |(start, found): (usize, &str)| {
+            let rest = self.text.get(start + found.len()..).filter(|_| found == name)?.trim_start();
+            let rest = rest.strip_prefix(':').unwrap_or(rest);
+            if let Some(value) = rest.strip_prefix('=').filter(|value| !value.starts_with(['=', '>', '~'])) {
+                return Some(argument(value.trim_start().trim_start_matches('(')));
+            }
+            let value = rest.strip_prefix("in ").or_else(|| rest.strip_prefix("of "))?;
+            Some(argument(value).split(':').next().unwrap_or_default())
+        };
+        identifiers(self.text).find_map(of_name)
+    }
+}
+
+/// The names in a text, with their places.
+fn identifiers(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let mut at = 0;
+    text.split(move |c| !is_name(c)).filter_map(move |name| {
+        let start = at;
+        at += name.len();
+        at += text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+        (!name.is_empty()).then_some((start, name))
+    })
+}
+
+/// The arguments behind the name of a function: in parentheses, or up to the end of the statement.
+fn argument(behind: &str) -> &str {
+    let behind = behind.trim_start_matches(['!', ' ']);
+    let inner = behind.strip_prefix('(').unwrap_or(behind);
+    let end = ends(inner, |c, depth| depth == 0 && matches!(c, ')' | ']' | '}' | ';' | '\n')).next();
+    inner.get(..end.unwrap_or(inner.len())).unwrap_or_default()
+}
+
+/// The arguments of a list.
+fn arguments(list: &str) -> Vec<&str> {
+    let mut start = 0;
+    let mut found: Vec<&str> = ends(list, |c, depth| depth == 0 && c == ',')
+        .map(|end| list.get(std::mem::replace(&mut start, end + 1)..end).unwrap_or_default())
+        .collect();
+    found.push(list.get(start..).unwrap_or_default());
+    found
+}
+
+/// The places of characters outside quotes that end something, by the depth of parentheses before them.
+fn ends(text: &str, is_end: impl Fn(char, usize) -> bool) -> impl Iterator<Item = usize> {
+    let (mut quote, mut depth) = (None, 0_usize);
+    text.char_indices().filter_map(move |(at, c)| {
+        if quote.is_some() {
+            quote = quote.filter(|open| *open != c);
+            return None;
+        }
+        if is_end(c, depth) {
+            return Some(at);
+        }
+        match c {
+            '"' | '\'' | '`' => quote = Some(c),
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        None
+    })
+}
+
+/// The expression at the end of a text, on which a method is called.
+fn receiver(before: &str) -> &str {
+    let mut depth = 0_usize;
+    let start = before.char_indices().rev().find(|(_, c)| {
+        match c {
+            ')' | ']' => depth += 1,
+            '(' | '[' if depth > 0 => depth -= 1,
+            '(' | '[' | '{' | ';' | '\n' | '=' | ',' | ' ' if depth == 0 => return true,
+            _ => {}
+        }
+        false
+    });
+    before.get(start.map_or(0, |(at, c)| at + c.len_utf8())..).unwrap_or_default()
+}
+
+/// The code that a text in quotes begins with, as its language puts it in, and what is behind it.
+fn interpolated(text: &str) -> Option<(&str, &str)> {
+    let rest = ["#{", "${", "{", "$"].iter().find_map(|sign| text.strip_prefix(sign))?;
+    let end = rest.find('/').unwrap_or(rest.len());
+    rest.split_at_checked(end)
+}

@@ -1,0 +1,96 @@
+//! Tests that irreversible actions are found in texts: of other languages, in files and in variables.
+
+use super::*;
+use Verdict::{Allow, Ask};
+
+/// Dangers that are written to a file first, or appended to a variable.
+const IN_PIECES: &[&str] = &[
+    "echo 'rm -rf ~' > x.sh; bash x.sh",
+    "echo 'rm -rf ~' > x.sh && chmod +x x.sh && ./x.sh",
+    "echo 'rm -rf ~' > /tmp/x.sh; . /tmp/x.sh",
+    "echo 'rm -rf ~' > x.sh; sh < x.sh",
+    "echo 'rm -rf ~' | tee x.sh; bash x.sh",
+    "echo 'rm -rf ~' | dd of=x.sh; bash x.sh",
+    "echo 'rm -rf ~' > a; mv a b; sh ./b",
+    "f=x.sh; echo 'rm -rf ~' > $f; sh \"$f\"",
+    "mkdir -p s; echo 'rm -rf ~' > s/x.sh; cd s && sh x.sh",
+    "run() { sh x.sh; }; echo 'rm -rf ~' > x.sh; run",
+    "cat > x.sh <<'E'\nset -e\nrm -rf ~\nE\nsh x.sh",
+    "cat > x.py <<'E'\nimport shutil\nshutil.rmtree(\"/\")\nE\npython3 x.py",
+    "printf 'all:\\n\\trm -rf ~\\n' > M; make -f M",
+    "printf 'all:\\n\\trm -rf ~\\n' > Makefile; make",
+    "echo 'git push -f origin main' > x; sh x",
+    "a=(); a+=(rm -rf ~); \"${a[@]}\"",
+    "a=(rm); a+=(-rf ~); \"${a[@]}\"",
+    "a=rm; a+=' -rf ~'; $a",
+    "c='rm -rf '; c+=~; eval \"$c\"",
+];
+
+/// Everyday work with the same means.
+const EVERYDAY_IN_PIECES: &[&str] = &[
+    "echo 'rm -rf build' > x.sh; sh x.sh",
+    "cat > NOTES.md <<'E'\nrm -rf ~\nE\ngit add NOTES.md",
+    "cat > NOTES.md <<'E'\nrm -rf ~\nE\nwc NOTES.md",
+    "cat > x.py <<'E'\nprint(1)\nE\npython3 x.py",
+    "flags=-v; flags+=' --all'; ls $flags",
+];
+
+/// Removals in other languages.
+const IN_LANGUAGES: &[&str] = &[
+    "python3 -c 'import shutil; shutil.rmtree(\"/home/me\")'",
+    "python3 -c 'import shutil, os; shutil.rmtree(os.path.expanduser(\"~\"))'",
+    "python3 -c 'import shutil, pathlib; shutil.rmtree(pathlib.Path.home())'",
+    "python -c 'import shutil, os; h = os.environ[\"HOME\"]; shutil.rmtree(h, ignore_errors=True)'",
+    "python -c 'import shutil, os; shutil.rmtree(os.getcwd())'",
+    "python -c 'import shutil, os; shutil.rmtree(os.path.join(os.getcwd(), \".git\"))'",
+    "python3 -c 'import shutil; shutil.rmtree(\".\")'",
+    "python3 -c 'import shutil, sys; shutil.rmtree(sys.argv[1])' ~",
+    "python3 - <<'E'\nimport shutil\nfrom pathlib import Path\nfor p in Path.home().iterdir():\n    shutil.rmtree(p)\nE",
+    "python3 <<'E'\nfrom pathlib import Path\nfor p in Path.home().rglob('*'):\n    p.unlink()\nE",
+    "python3 -c 'import os, glob; [os.remove(f) for f in glob.glob(os.path.expanduser(\"~/*\"))]'",
+    "python3 -c 'import os\nfor r, d, f in os.walk(\"/\"):\n  for n in f: os.unlink(r + \"/\" + n)'",
+    "node -e 'fs.rmSync(os.homedir(), { recursive: true, force: true })'",
+    "node -e 'require(\"fs\").rmSync(process.env.HOME, {recursive:true})'",
+    "node -e 'const d = \"/\"; fs.rmSync(d, {recursive:true})'",
+    "node -e \"fs.rmSync('.git', {recursive:true})\"",
+    "node -e 'fs.rmSync(`${os.homedir()}/`, {recursive:true})'",
+    "deno eval 'Deno.removeSync(\"/home/me\", {recursive: true})'",
+    "perl -MFile::Path -e 'rmtree($ENV{HOME})'",
+    "perl -MFile::Path=remove_tree -e 'remove_tree(\"/home/me\")'",
+    "perl -e 'use File::Path; rmtree shift' ~",
+    "ruby -rfileutils -e 'FileUtils.rm_rf(Dir.home)'",
+    "ruby -rfileutils -e 'FileUtils.rm_rf Dir.home'",
+    "ruby -rfileutils -e 'FileUtils.rm_rf([\"x\", \"/\"])'",
+    "ruby -e 'Dir.glob(\"#{Dir.home}/*\").each { |f| FileUtils.rm_rf f }'",
+    "php -r 'array_map(\"unlink\", glob(getenv(\"HOME\") . \"/*\"));'",
+    "bash -c \"python3 -c 'import shutil; shutil.rmtree(\\\"/\\\")'\"",
+];
+
+/// Everyday work in other languages.
+const EVERYDAY_IN_LANGUAGES: &[&str] = &[
+    "python3 -c 'import shutil; shutil.rmtree(\"build\")'",
+    "python3 -c 'import shutil; shutil.rmtree(\"build\", ignore_errors=True); print(\"/\")'",
+    "python3 -c 'import shutil, os; shutil.rmtree(os.path.join(os.getcwd(), \"dist\"))'",
+    "python3 -c 'import shutil, tempfile; d = tempfile.mkdtemp(); shutil.rmtree(d)'",
+    "python3 -c 'import os; os.remove(\"a.txt\"); print(os.path.expanduser(\"~\"))'",
+    "python3 -c 'from pathlib import Path; [p.unlink() for p in Path(\".\").rglob(\"*.pyc\")]'",
+    "node -e 'fs.rmSync(\"dist\", { recursive: true }); fs.cpSync(\".\", \"out\")'",
+    "node -e 'const p = path.join(__dirname, \"..\", \"dist\"); fs.rmSync(p, {recursive:true})'",
+    "ruby -rfileutils -e 'FileUtils.rm_rf(\"pkg\")'",
+    "git commit -m 'use shutil.rmtree(\"/\") in tests'",
+    "grep -rn 'rmtree(\"/\")' .",
+];
+
+#[test]
+fn dangers_in_pieces_are_asked_in_every_mode() {
+    let rules = permissions(&[("bash", Allow)]);
+    check(&rules, PermissionMode::Auto, Ask, IN_PIECES);
+    check(&rules, PermissionMode::Auto, Allow, EVERYDAY_IN_PIECES);
+}
+
+#[test]
+fn removals_in_other_languages_are_asked_in_every_mode() {
+    let rules = permissions(&[("bash", Allow)]);
+    check(&rules, PermissionMode::Auto, Ask, IN_LANGUAGES);
+    check(&rules, PermissionMode::Auto, Allow, EVERYDAY_IN_LANGUAGES);
+}
