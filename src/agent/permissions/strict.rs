@@ -189,9 +189,10 @@ pub(super) fn texts(words: &[Word]) -> Vec<String> {
         if text.contains(|c: char| c.is_whitespace() || ";|&$`()<>".contains(c)) {
             add(&text);
         }
-        for (place, sign) in text.match_indices(['=', '!']) {
+        for (nth, (place, sign)) in text.match_indices(['=', '!']).enumerate() {
             let value = text.get(place + sign.len()..).unwrap_or_default();
-            // The body of a function, for example in a variable.
+            // The value of a variable, which can be the body of a function, is all of the rest.
+            let value = if nth == 0 { value } else { value.lines().next().unwrap_or_default() };
             add(value.strip_prefix("()").unwrap_or(value));
         }
         if is_option && !text.starts_with("--") {

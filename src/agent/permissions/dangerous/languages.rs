@@ -18,6 +18,8 @@ const PERHAPS: &str =
 /// Functions that find everything in a folder.
 const FINDING: &str = "walk rglob glob iglob globSync iterdir listdir scandir readdir readdirSync find finddepth \
                        opendir children each_child entries Walk WalkDir";
+/// Parts of these names, without which a text need not be taken apart.
+const SIGNS: [&str; 8] = ["rm", "emove", "unlink", "elete", "deltree", "rimraf", "emptyDir", "trash"];
 /// Words between which names are joined, and that say nothing about the folder.
 const JOINING: &str = "os path join Path pathlib Pathname new fs require File FileUtils Find expand_path expanduser \
                        resolve abspath realpath str String toString f r b sub my const let var Dir filepath Join io \
@@ -43,7 +45,8 @@ pub(super) fn lost(part: &Part, targets: &Targets<'_>) -> Option<Lost> {
 
 /// Whether a text has the name of a function that removes, as most have not.
 pub(super) fn may_remove(text: &str) -> bool {
-    text.len() > 6 && identifiers(text).any(|(_, name)| has(REMOVING, name) || has(PERHAPS, name))
+    SIGNS.iter().any(|sign| text.contains(sign))
+        && identifiers(text).any(|(_, name)| has(REMOVING, name) || has(PERHAPS, name))
 }
 
 /// A text that may be a program.
