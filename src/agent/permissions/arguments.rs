@@ -204,7 +204,7 @@ const COMMANDS: &[Command] = &[
     command("vitest", VITEST, VITEST_VALUED),
     command("npx vitest", VITEST, VITEST_VALUED),
     command("bun test", "--watch --bail --coverage -u", "-t --test-name-pattern --timeout"),
-    command("deno test", "-A --allow-all --parallel --watch --doc --no-check -q --quiet", "--filter"),
+    command("deno test", "--parallel --watch --doc --no-check -q --quiet", "--filter"),
     command("rustfmt", "--check -l -v -q", "--edition"),
     command("gofmt", "-l -w -d -s -e", ""),
     command("shellcheck", "-x -a", "-s --shell -S --severity -f --format -e --exclude"),

@@ -1,6 +1,7 @@
 //! Detects dangers in texts that a command runs, or in commands that the reader does not understand.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::targets::{Loss, Targets};
@@ -79,6 +80,8 @@ pub(super) fn found(
         }
         texts.extend(loose.map(|loose| (loose, whole)));
     }
+    let mut seen = HashSet::new();
+    texts.retain(|(text, _)| seen.insert(text.clone()));
     let texts = texts.into_iter().filter(|(text, _)| may_be_dangerous(text));
     texts.take(MAX_TEXTS).find_map(|(text, span)| {
         let text = text.trim();

@@ -3,6 +3,8 @@
 //! The text of such a program is not parsed: the arguments of functions that remove are read as names in quotes,
 //! behind a home directory, a working directory, an argument of the program or a variable that it sets.
 
+use std::collections::BTreeSet;
+
 use super::printing::word_of;
 use super::targets::{Loss, Targets};
 use super::{Lost, programs};
@@ -63,24 +65,26 @@ impl Program<'_> {
             has(REMOVING, name)
                 || has(PERHAPS, name) && ["recursive", "true"].iter().any(|word| argument.contains(word))
         })
+        .into_iter()
         .find_map(|expression| self.loss(expression))
     }
 
     /// The loss by a function that removes what another one finds.
     fn removed_of_found(&self) -> Option<Loss> {
         self.calls(|name, _| has(FINDING, name))
+            .into_iter()
             .find_map(|expression| self.loss(expression).filter(Loss::is_outside))
     }
 
     /// The arguments of functions, and the values that methods are called on.
-    fn calls<'a>(&'a self, is_sought: impl Fn(&str, &str) -> bool + 'a) -> impl Iterator<Item = &'a str> {
+    fn calls(&self, is_sought: impl Fn(&str, &str) -> bool) -> BTreeSet<&str> {
         let calls = identifiers(self.text).filter_map(move |(start, name)| {
             let argument = argument(self.text.get(start + name.len()..)?);
             let before = self.text.get(..start)?;
             let receiver = before.strip_suffix('.').map(receiver).unwrap_or_default();
             is_sought(name, argument).then_some([argument, receiver])
         });
-        calls.flatten()
+        calls.flatten().collect()
     }
 
     fn loss(&self, expression: &str) -> Option<Loss> {

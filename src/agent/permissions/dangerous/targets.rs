@@ -290,9 +290,13 @@ impl<'a> Targets<'a> {
         }
         let text = without_classes(path.to_str()?);
         let is_pattern = text.contains(['*', '?', '[']);
-        let glob = GlobBuilder::new(&text).literal_separator(true).build().ok()?.compile_matcher();
+        let glob = match is_pattern {
+            true => Some(GlobBuilder::new(&text).literal_separator(true).build().ok()?.compile_matcher()),
+            false => None,
+        };
+        let meets = |other: &Path| glob.as_ref().is_some_and(|glob| glob.is_match(other));
         let real = if is_pattern { path.clone() } else { normalised(&followed(&path)) };
-        let is_it = |other: &Path| other == path || other == real || is_pattern && glob.is_match(other);
+        let is_it = |other: &Path| other == path || other == real || meets(other);
         if path.parent().is_none() || real.parent().is_none() {
             return Some(Loss::Root);
         }
@@ -313,7 +317,7 @@ impl<'a> Targets<'a> {
             return Some(Loss::Workspace(workspace.clone()));
         }
         let is_history = match path.parent().filter(|_| is_pattern) {
-            Some(parent) => glob.is_match(parent.join(".git")),
+            Some(parent) => meets(&parent.join(".git")),
             None => path.file_name().is_some_and(|name| name == ".git"),
         };
         is_history.then_some(Loss::History(path))

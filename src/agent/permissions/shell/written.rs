@@ -1,6 +1,6 @@
 //! Texts that a command writes to a file and then gives to a program: `echo 'make x' > y.sh; sh y.sh`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::words::Word;
 use super::{Direction, Part, simple};
@@ -20,6 +20,10 @@ const DEFAULTS: [(&str, &str); 8] = [
 ];
 /// Programs that run no file that they are given.
 const MOVING: [&str; 8] = ["git", "chmod", "cp", "mv", "ln", "install", "tee", "touch"];
+/// The number of texts in one file from which on they are one text.
+const MAX_TEXTS: usize = 8;
+/// The maximum number of commands that are given such texts.
+const MAX_READERS: usize = 64;
 /// The maximum number of copies in another order than they stand in.
 const MAX_ROUNDS: usize = 3;
 
@@ -58,13 +62,27 @@ pub(super) fn give(parts: &mut [Part]) {
     if files.is_empty() {
         return;
     }
+    for texts in files.values_mut().filter(|texts| texts.len() > MAX_TEXTS) {
+        let whole: Vec<&str> = texts.iter().map(|(_, text)| text.as_str()).collect();
+        *texts = vec![(usize::MAX, whole.join("\n"))];
+    }
+    // What runs a file once more does no more with it.
+    let mut readers = BTreeSet::new();
     for (at, part) in parts.iter_mut().enumerate() {
         if part.words.first().and_then(name).is_some_and(|name| MOVING.contains(&name.as_str())) {
             continue;
         }
         let texts: Vec<String> = given(part, at, &files).map(|(_, text)| text.clone()).collect();
-        part.texts.extend(texts);
+        if !texts.is_empty() && readers.len() < MAX_READERS && readers.insert(shown(part)) {
+            part.texts.extend(texts);
+        }
     }
+}
+
+/// The words of a part, and its input.
+fn shown(part: &Part) -> Vec<String> {
+    let input = part.redirects.iter().map(|redirect| redirect.target.shown());
+    part.words.iter().map(Word::shown).chain(input).collect()
 }
 
 /// The texts in the files that a part names, other than what it writes itself.
