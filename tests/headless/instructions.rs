@@ -116,6 +116,56 @@ async fn those_of_a_folder_are_told_when_the_work_reaches_it_and_only_once() {
     }
 }
 
+/// Each import that is not followed is named once, with the reason; people and packages are not imports.
+#[tokio::test]
+async fn an_import_that_is_not_followed_is_named_with_the_reason() {
+    let read = |path: &str| calls("read", &json!({ "path": path }));
+    let place = Place::new(vec![read("src/a"), read("src/b"), says("ok")]).await;
+    let (home, work) = (place.dir.path(), place.dir.path().join("work"));
+    fs::create_dir_all(work.join(".git")).unwrap();
+    fs::create_dir_all(work.join("docs/folder.md")).unwrap();
+    fs::write(home.join("outside.md"), "SECRET").unwrap();
+    let absolute = home.join("outside.md").display().to_string();
+    let text = format!(
+        "@~/outside.md @~/none.md @{absolute}.\n@docs/none.md, @./docs @docs/folder.md @alice @types/node @1.md"
+    );
+    write(&work.join("AGENTS.md"), &text);
+    (1..=6).for_each(|n| write(&work.join(format!("{n}.md")), &format!("DEEP-{n} @{}.md", n + 1)));
+    write(&work.join("7.md"), "DEEP-7");
+    write(&work.join("src/AGENTS.md"), "OF-SRC @~/later.md");
+    let rule = "---\npaths: \"src/b\"\n---\nRULE-B @~/of-rule.md @../../docs/of-rule.txt";
+    write(&work.join(".claude/rules/b.md"), rule);
+    write(&work.join("docs/of-rule.txt"), "BY-RULE-B");
+    write(&work.join("src/a"), "a");
+    write(&work.join("src/b"), "b");
+    let ended = run(place.own("").current_dir(&work).args(["-p", "go"]), None).await;
+    assert_eq!(ended.code, 0, "{ended:?}");
+    for (path, why) in [
+        ("outside.md", "it is outside the project; import it in your own AGENTS.md"),
+        ("~/none.md", "it is outside the project; import it in your own AGENTS.md"),
+        ("docs/none.md", "it does not exist"),
+        ("work/docs", "not a regular file"),
+        ("docs/folder.md", "not a regular file"),
+        ("6.md", "imports are followed 5 deep"),
+        ("~/later.md", "it is outside the project; import it in your own AGENTS.md"),
+        ("~/of-rule.md", "it is outside the project; import it in your own AGENTS.md"),
+    ] {
+        let path = path.replace('~', &home.display().to_string());
+        let lines: Vec<&str> =
+            ended.err.lines().filter(|line| line.contains(&format!("{path}, which"))).collect();
+        assert!(lines.len() == 1 && lines[0].contains(why), "{path}: {lines:?} in {}", ended.err);
+    }
+    assert!(!ended.err.contains("alice") && !ended.err.contains("types"), "{}", ended.err);
+    let sent = serde_json::to_string(&messages(&place.server)).unwrap();
+    assert!(
+        sent.contains("DEEP-5")
+            && sent.contains("BY-RULE-B")
+            && !sent.contains("DEEP-6")
+            && !sent.contains("SECRET"),
+        "{sent}"
+    );
+}
+
 #[tokio::test]
 async fn without_context_files_nothing_is_read() {
     let place = Place::new(vec![calls("read", &json!({ "path": "src/deep/x.ts" })), says("ok")]).await;

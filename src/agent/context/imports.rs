@@ -1,7 +1,8 @@
 //! Imports of instruction files: `@docs/style.md` in their text, as Claude Code reads it.
 //!
-//! A project may import readable files of the project; the user's own files may import any readable file. A
-//! name that leads to no file is not an import, since people and packages are written the same way.
+//! A project may import readable files of the project; the user's own files may import any readable file.
+//! People and packages are written the same way, so a name that leads to no file is an import only if it is
+//! written as a path.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, TextMergeStream};
 
 use tau_tools::access::FileFilter;
 
-/// The maximum number of imports of one file that are checked.
+/// The maximum number of files that one file imports: more than fit, so what is left out is named.
 const MAX_IMPORTS: usize = 64;
 
 /// The imports named in a text, in order, outside of code.
@@ -49,24 +50,32 @@ fn names(text: &str) -> Vec<String> {
                 name.push(c);
             }
         }
-        if !name.is_empty() && names.len() < MAX_IMPORTS {
+        if !name.is_empty() {
             names.push(name);
         }
     }
     names
 }
 
-/// The files that a text in `folder` imports, in the order of their names in it.
+/// Whether a name can only be meant as that of a file.
+fn is_path(name: &str) -> bool {
+    let is_text =
+        Path::new(name).extension().is_some_and(|extension| extension == "md" || extension == "txt");
+    is_text || ["~/", "/", "./", "../"].iter().any(|start| name.starts_with(start))
+}
+
+/// The files that a text in `folder` imports, in the order of their names in it. They may not exist.
 pub(super) fn files(text: &str, folder: &Path) -> Vec<PathBuf> {
     let found = |name: &String| {
         let name = name.split('#').next().unwrap_or_default();
         // The name may end a sentence or a parenthesis.
         let short = name.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '"', '\'']);
-        let path = |name: &str| tau_tools::paths::resolve(folder, name);
+        let path = |name: &str| tau_tools::paths::resolve(folder, name).components().collect::<PathBuf>();
         let names = [name, short].into_iter().filter(|name| !name.is_empty());
-        names.map(path).find(|path| path.is_file())
+        let file = names.map(path).find(|path| path.is_file());
+        file.or_else(|| is_path(short).then(|| path(short)))
     };
-    names(text).iter().filter_map(found).collect()
+    names(text).iter().filter_map(found).take(MAX_IMPORTS).collect()
 }
 
 /// The reason a file may not be imported, as the end of a sentence. `within` bounds the imports of a project;

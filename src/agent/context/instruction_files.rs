@@ -217,7 +217,8 @@ impl Search<'_> {
         // The repository can be far above, as one of a home directory.
         for rule in rules.filter(|rule| concerns(rule, &rule.base) || rule.is_own && concerns(rule, cwd)) {
             self.nearest.push(Vec::new());
-            self.take(rule.file.clone(), false);
+            let bound = (!rule.is_own).then_some(rule.base.as_path());
+            self.take_with_imports(&rule.file.path, rule.file.text.clone(), bound, false);
         }
     }
 
@@ -234,28 +235,48 @@ impl Search<'_> {
         let project = folder.map(|folder| project_of(folder).to_owned());
         let mut waiting = vec![(path.to_owned(), text, 0)];
         while let Some((path, text, depth)) = waiting.pop() {
-            let imported = match path.parent() {
-                Some(parent) if depth < MAX_IMPORT_DEPTH => imports::files(&text, parent),
-                _ => Vec::new(),
-            };
+            let imported = path.parent().map(|parent| imports::files(&text, parent)).unwrap_or_default();
             let by = path.display().to_string();
             self.take(InstructionFile { path, text }, is_own);
-            // In order, each followed by its own imports.
-            for import in imported.into_iter().rev() {
-                let refused = imports::refusal(&import, project.as_deref(), self.rules);
-                let read = match refused {
-                    Some(why) => Err(io::Error::other(why)),
-                    None => self.read(&import, None),
-                };
-                match read {
-                    Ok(Some(text)) => waiting.push((import, text, depth + 1)),
-                    Ok(None) => {}
-                    Err(error) => {
-                        let shown = import.display();
-                        self.notices.push(format!("skipped {shown}, which {by} imports: {error}"));
+            let next = waiting.len();
+            for import in imported {
+                let why = match self.import(&import, depth, project.as_deref()) {
+                    Ok(Some(text)) => {
+                        waiting.push((import, text, depth + 1));
+                        continue;
                     }
+                    Ok(None) => continue,
+                    Err(why) => why,
+                };
+                let notice = format!("skipped {}, which {by} imports: {why}", import.display());
+                if !self.notices.contains(&notice) {
+                    self.notices.push(notice);
                 }
             }
+            // In order, each followed by its own imports.
+            if let Some(new) = waiting.get_mut(next..) {
+                new.reverse();
+            }
+        }
+    }
+
+    /// The text of an imported file; `None` if it was already read. The error is the reason to skip it.
+    fn import(
+        &mut self,
+        path: &Path,
+        depth: usize,
+        project: Option<&Path>,
+    ) -> Result<Option<String>, String> {
+        if let Some(why) = imports::refusal(path, project, self.rules) {
+            return Err(why);
+        }
+        if depth < MAX_IMPORT_DEPTH {
+            return self.read(path, None).map_err(|error| paths::reason(&error));
+        }
+        match path.canonicalize() {
+            Ok(real) if self.seen.contains(&real) => Ok(None),
+            Ok(_) => Err(format!("imports are followed {MAX_IMPORT_DEPTH} deep")),
+            Err(error) => Err(paths::reason(&error)),
         }
     }
 

@@ -60,6 +60,9 @@ pub(crate) async fn before_answer(engine: &mut Engine) -> Option<Message> {
     let find = spawn_blocking(move || places.reached(&cwd, &reached));
     let InstructionFiles { mut files, notices } = attend_unless_stopped(engine, find).await?.ok()?;
     for notice in notices {
+        if !engine.reached.is_news(&notice) {
+            continue;
+        }
         engine.notice(NoticeLevel::Warning, notice, None);
     }
     let told = told(&engine.config.session.context().messages);

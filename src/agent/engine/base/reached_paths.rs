@@ -10,6 +10,8 @@ pub(crate) struct ReachedPaths {
     new: Vec<PathBuf>,
     /// All reached paths.
     all: HashSet<PathBuf>,
+    /// The notices that the user was given about their instruction files.
+    noticed: HashSet<String>,
 }
 
 impl ReachedPaths {
@@ -23,5 +25,10 @@ impl ReachedPaths {
     /// Returns the paths reached for the first time since the last call.
     pub(crate) fn take_new(&mut self) -> Vec<PathBuf> {
         std::mem::take(&mut self.new)
+    }
+
+    /// Whether the user is given this notice for the first time.
+    pub(crate) fn is_news(&mut self, notice: &str) -> bool {
+        self.noticed.insert(notice.to_owned())
     }
 }
