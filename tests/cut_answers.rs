@@ -39,6 +39,36 @@ async fn of_an_answer_that_was_cut_and_sent_again_one_is_on_the_screen() {
     once(&screen);
 }
 
+/// Esc keeps what is on the screen, in the wait before the next attempt and while that one has said nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn esc_keeps_the_half_of_an_answer_that_was_cut() {
+    for waits in [true, false] {
+        let server = Server::start(vec![cut(), Act::Stall(Vec::new()), says("And more.")]).await;
+        let connected = format!("--base-url {} --api-key x --model m", server.url());
+        let (screen, body) = tokio::task::spawn_blocking(move || {
+            let screen = Screen::prepared("", &connected, 80, 24);
+            screen.type_keys("go\r");
+            screen.wait_for("retrying in");
+            if !waits {
+                screen.wait_until("the next attempt", |_| server.requests().len() == 2);
+            }
+            screen.type_keys("\x1b");
+            screen.wait_for("stopped");
+            screen.type_keys("go on\r");
+            if waits {
+                screen.wait_until("the next request", |_| server.requests().len() == 2);
+            } else {
+                screen.wait_for("And more.");
+            }
+            (screen, server.requests().pop().unwrap())
+        })
+        .await
+        .unwrap();
+        assert_eq!(screen.text().matches("The first half,").count(), 1, "{}", screen.text());
+        assert!(body.contains("The first half,"), "the model is sent it: {body}");
+    }
+}
+
 /// What stops a run says so, and compaction does not stop one.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_command_stops_a_run_silently() {

@@ -48,6 +48,36 @@ async fn failures_are_retried_or_told() {
     .await;
 }
 
+/// If nothing comes after a cut, what had come stays, in the answer that takes the place of the cut one.
+#[tokio::test]
+async fn what_had_come_before_a_cut_stays_when_nothing_comes_after_it() {
+    let cut = || vec![Say("half an"), Call("a", "echo", json!({})), Fail(FailureKind::Network, Some(1))];
+    let nothing = || vec![Fail(FailureKind::Network, Some(1))];
+    for (answers, reason) in [
+        (vec![cut(), vec![Hang]], StopReason::Aborted),
+        (vec![cut(), nothing(), nothing(), nothing()], StopReason::Error),
+        (vec![cut(), nothing(), vec![Fail(FailureKind::Auth, None)]], StopReason::Error),
+    ] {
+        let mut bench = Bench::new(answers);
+        bench.prompt("go").await;
+        let mut waits = 0;
+        let last = loop {
+            match bench.next().await {
+                AgentEvent::Run(RunEvent::AutoRetryStart { .. }) => waits += 1,
+                AgentEvent::Turn(TurnEvent::MessageEnd { message }) if waits > 0 => break message,
+                _ => {}
+            }
+            if waits == 1 && reason == StopReason::Aborted {
+                waits += 1;
+                bench.send(RunCommand::Abort).await;
+            }
+        };
+        let Message::Assistant(answer) = last.as_ref() else { panic!("{last:?}") };
+        assert_eq!((answer.text().as_str(), answer.stop_reason), ("half an", reason), "{answer:?}");
+        assert_eq!(answer.tool_calls().count(), 0, "{answer:?}");
+    }
+}
+
 #[tokio::test]
 async fn the_words_of_a_failure_reach_the_user() {
     let cases = [
@@ -114,7 +144,7 @@ async fn a_stream_that_just_ends_is_no_answer() {
         "retried 1 false",
         "turn_start",
         "start assistant",
-        "end assistant Error",
+        "end assistant Error half",
         "turn_end 0",
         "agent_end 3",
         "settled",

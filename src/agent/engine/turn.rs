@@ -35,8 +35,15 @@ const ABORTED: &str = "aborted";
 /// is in the session, and its `MessageEnd` reported, when this returns.
 pub(crate) async fn answer(run: &mut Run<'_>) -> Arc<Message> {
     let retries = retries(run.engine);
-    let mut turn =
-        Turn { run, retries, retrying: false, compacted: false, refused: None, sent_without: false };
+    let mut turn = Turn {
+        run,
+        retries,
+        retrying: false,
+        compacted: false,
+        refused: None,
+        sent_without: false,
+        half: Vec::new(),
+    };
     if let Some(message) = turn.wait_on().await {
         return message;
     }
@@ -91,6 +98,8 @@ struct Turn<'r, 'a> {
     refused: Option<(Failure, RefusedParts)>,
     /// Whether that retry was made.
     sent_without: bool,
+    /// What the last failed attempt wrote and thought, until another one writes something.
+    half: Vec<Block>,
 }
 
 /// The request of an attempt.
@@ -236,6 +245,7 @@ impl Turn<'_, '_> {
         keep_calls(&mut message, |call| attempt.complete_calls.contains(&call.id));
         message.stop_reason = StopReason::Aborted;
         message.error_message = Some(ABORTED.into());
+        self.keep_half(&mut message);
         self.run.commit_answer(message)
     }
 
@@ -341,7 +351,18 @@ impl Turn<'_, '_> {
         let mut message = attempt.assembler.message();
         message.stop_reason = StopReason::Error;
         message.error_message = Some(text.to_owned());
+        self.keep_half(&mut message);
         self.run.commit_answer(message)
+    }
+
+    /// An answer takes the place of the failed one before it; without content of its own, it takes over the text
+    /// that is on the screen. Calls stay with the failed one, since their ids are unique.
+    fn keep_half(&mut self, message: &mut AssistantMessage) {
+        if message.content.is_empty() {
+            message.content = std::mem::take(&mut self.half);
+        }
+        let is_said = |block: &&Block| matches!(block, Block::Text { .. } | Block::Thinking { .. });
+        self.half = message.content.iter().filter(is_said).cloned().collect();
     }
 
     /// The ids of all calls so far. A result refers to its call by id, so ids must be unique.
