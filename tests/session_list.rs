@@ -118,7 +118,8 @@ fn a_renamed_or_moved_directory_is_recognised() {
 #[test]
 fn the_screen_offers_the_session_of_the_earlier_path_and_hides_runs() {
     let setup = "export TAU_DEMO_SPEED=max; mkdir was; cd was; \"$TAU_BIN\" -p --model demo 'table' >/dev/null; \
-                 cd ..; mv was is; cd is";
+                 cd ..; mv was is; cd is; \"$TAU_BIN\" -p --model demo -c 'say hello' >/dev/null 2>&1";
+    // Also after a run of print mode here.
     let screen = Screen::prepared(setup, "--continue", 100, 30);
     screen.wait_for("no longer exists");
     screen.type_keys("\x1b[B\r");
@@ -130,9 +131,27 @@ fn the_screen_offers_the_session_of_the_earlier_path_and_hides_runs() {
     screen.wait_for("Sessions of this directory");
     screen.type_keys("\t");
     screen.wait_for("Sessions of all directories");
-    screen.wait_for("1/2");
+    screen.wait_for("1/3");
     screen.wait_for("ctrl+o runs of -p");
     screen.type_keys("\x0f");
-    screen.wait_for("2/2");
+    screen.wait_for("3/3");
     screen.type_keys("\x1b");
+}
+
+/// Whoever has chosen to continue it here is not asked again, on the screen or elsewhere.
+#[test]
+fn the_session_of_the_earlier_path_is_offered_once() {
+    let setup = "export TAU_DEMO_SPEED=max; mkdir was; cd was; \"$TAU_BIN\" -p --model demo 'table' >/dev/null; \
+                 cd ..; mv was is; cd is; \"$TAU_BIN\" --continue; echo has ended; read line";
+    let screen = Screen::prepared(setup, "--continue", 100, 30);
+    screen.wait_for("no longer exists");
+    screen.type_keys("\r");
+    screen.wait_for("▌ table");
+    screen.type_keys("\x04");
+    screen.wait_for("has ended");
+    screen.type_keys("\r");
+    screen.wait_for("▌ table");
+    assert!(!screen.text().contains("Fork: a new session"), "{}", screen.text());
+    screen.type_keys("!echo in ${PWD##*/}\r");
+    screen.wait_for("│ in is");
 }

@@ -48,6 +48,9 @@ pub fn open(setup: &Setup) -> Result<Session, Refusal> {
         Wanted::Open(path) => open_file(&path)?,
         other => {
             if let Some(path) = earlier(setup).filter(|_| matches!(other, Wanted::New(_))) {
+                if let Some(session) = continued_here(setup, &path) {
+                    return named(setup, session);
+                }
                 let was = list::directory(&path).unwrap_or_default();
                 let id = list::row_of(&path).map(|row| row.id).unwrap_or_default();
                 warn(&format!(
@@ -66,6 +69,16 @@ pub fn open(setup: &Setup) -> Result<Session, Refusal> {
 fn earlier(setup: &Setup) -> Option<PathBuf> {
     let root = setup.settings.session_root(&setup.paths);
     setup.args.continue_last.then(|| list::moved(&root, &setup.cwd)).flatten()
+}
+
+/// The session of a missing directory, if the user has chosen before to continue it in this one.
+fn continued_here(setup: &Setup, path: &Path) -> Option<Session> {
+    let session = Session::open_tail(path, Access::Write, TAIL).ok()?;
+    session.continues_in(&setup.cwd).then_some(session)
+}
+
+fn is_screen(setup: &Setup) -> bool {
+    !setup.args.background && setup.args.front_end(StandardStreams::here()) == FrontEnd::Screen
 }
 
 /// Whether the answers are printed without a user in front of the screen.
@@ -90,6 +103,9 @@ pub(crate) fn open_or_offer(setup: &Setup) -> Result<(Session, Option<(PathBuf, 
         }
         other => {
             let earlier = earlier(setup).filter(|_| matches!(other, Wanted::New(_)));
+            if let Some(session) = earlier.as_deref().and_then(|path| continued_here(setup, path)) {
+                return Ok((named(setup, session)?, None));
+            }
             let earlier = earlier.map(|path| (path, SessionOrigin::Tau));
             return Ok((named(setup, begin(setup, other)?)?, earlier));
         }
@@ -152,9 +168,10 @@ fn wanted(setup: &Setup) -> Result<Wanted, Refusal> {
             None => Wanted::New(Some(id.clone())),
         },
         (_, _, id) => {
-            // On the screen, a run of print mode is continued only if there is nothing else.
+            // A run of print mode is continued only if there is nothing else, on the screen not even to offer.
             let newest = |printed| list::newest(&root, &setup.cwd, printed);
-            let newest = || newest(is_printed(setup)).or_else(|| newest(true));
+            let can_offer = || is_screen(setup) && earlier(setup).is_some();
+            let newest = || newest(is_printed(setup)).or_else(|| newest(!can_offer()));
             match args.continue_last.then(newest).flatten() {
                 Some(path) => Wanted::Open(path),
                 None => Wanted::New(id.clone()),

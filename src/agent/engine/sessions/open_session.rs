@@ -82,14 +82,20 @@ async fn directory_gone(
     engine: &mut Engine,
     path: &Path,
     source: SessionOrigin,
-    session: Session,
+    mut session: Session,
 ) -> Option<Session> {
     let here = engine.config.place.cwd.clone();
     let run_here = format!("Continue, running commands in {}", here.display());
     let fork = format!("Fork: a new session in {}", here.display());
     let title = format!("The directory of this session, {}, no longer exists.", session.info().cwd.display());
     match choose(engine, title, vec![run_here.clone(), fork.clone()]).await {
-        choice if choice == run_here => Some(session),
+        choice if choice == run_here => {
+            if !session.is_read_only() {
+                let kept = session.continue_in(&here);
+                engine.saved(kept);
+            }
+            Some(session)
+        }
         choice if choice == fork => {
             drop(session);
             let copy = Session::begin_from(path, source, engine.config.place.dir.as_deref(), Some(&here));
