@@ -100,6 +100,19 @@ fn the_list_saves_what_is_chosen_and_marks_with_space() {
     assert!(effects.contains(&Effect::Save(SavedSetting::Model(reference(62)))), "{effects:?}");
 }
 
+/// Also if neither was ever chosen before.
+#[test]
+fn a_step_leads_back_to_the_model_before_the_one_chosen_in_the_list() {
+    let mut shown = screen("<ctrl+l>", &[], &[], 3);
+    shown.keys("m62<enter>");
+    for effect in shown.take_effects() {
+        if let Effect::Agent(AgentCommand::Settings(SettingsCommand::SetModel { model })) = effect {
+            shown.agent(SettingsEvent::ModelChanged { model });
+        }
+    }
+    assert_eq!(walked(&mut shown, &["<ctrl+p>"; 3]), ["m3", "m62", "m3"]);
+}
+
 #[test]
 fn favourites_are_kept_for_the_next_start_and_a_step_is_not() {
     let again = "export ANTHROPIC_API_KEY=unused; m=anthropic/claude-haiku-4-5; \"$TAU_BIN\" --model $m; clear; \

@@ -59,13 +59,18 @@ pub(super) fn step(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     step_known(model, by, effects);
 }
 
+/// The current model, which remains one of the recent ones after another is chosen; `None` if it is the demo.
+fn keep_current(model: &mut Model) -> Option<String> {
+    let current = model.status.mirror.model.as_ref().filter(|ai| !is_demo(ai)).map(|ai| ai.reference())?;
+    if !model.chosen_models.contains(&current) {
+        model.chosen_models.recent.push(current.clone());
+    }
+    Some(current)
+}
+
 /// Skips the demo, which is useless once there is a real model.
 fn step_known(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
-    let current = model.status.mirror.model.as_ref().filter(|ai| !is_demo(ai)).map(|ai| ai.reference());
-    // The model of this run remains one of them after the step.
-    if let Some(current) = current.clone().filter(|current| !model.chosen_models.contains(current)) {
-        model.chosen_models.recent.push(current);
-    }
+    let current = keep_current(model);
     let real = || model.models.iter().filter(|ai| !is_demo(ai));
     let chosen: Vec<&Arc<AiModel>> =
         model.chosen_models.all().filter_map(|name| real().find(|ai| ai.reference() == *name)).collect();
@@ -109,6 +114,7 @@ fn is_demo(ai: &AiModel) -> bool {
 /// Switches the model and stores the choice.
 pub(super) fn set(model: &mut Model, ai: Arc<AiModel>, effects: &mut Vec<Effect>) {
     model.remark(&format!("model: {}", shown_name(&ai)));
+    keep_current(model);
     model.chosen_models.choose(&ai.reference());
     effects.push(Effect::Save(SavedSetting::Model(ai.reference())));
     effects.push(SettingsCommand::SetModel { model: ai }.into());
@@ -137,7 +143,11 @@ pub(super) fn listed(
         Err(error) => return model.transcript.notice(NoticeLevel::Warning, &error, None),
     };
     let ModelList { usable, keyless, chosen } = models;
-    (model.models, model.chosen_models) = (usable, chosen);
+    let before = std::mem::replace(&mut model.chosen_models, chosen);
+    let of_this_run = before.recent.into_iter().filter(|known| !model.chosen_models.contains(known));
+    let of_this_run: Vec<String> = of_this_run.collect();
+    model.chosen_models.recent.extend(of_this_run);
+    model.models = usable;
     match purpose {
         ModelsFor::Picker => fill(model, ticket, &keyless),
         ModelsFor::Step(by) => step_known(model, by, effects),
