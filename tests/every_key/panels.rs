@@ -103,3 +103,24 @@ fn reveals(screen: &Screen, key: &str) {
     screen.wait_for("1 secret hidden");
     assert!(!screen.text().contains(value));
 }
+
+/// An editor that cannot be used is named with its variable, and the draft stays.
+#[test]
+fn an_editor_that_cannot_be_used_is_named_and_the_draft_stays() {
+    for (set, says) in [
+        ("VISUAL='nope --wait' EDITOR=true", "$VISUAL is `nope --wait`, which was not found"),
+        ("VISUAL=' ' EDITOR=./nope", "$EDITOR is `./nope`, which was not found"),
+        ("EDITOR=./notes.txt", "$EDITOR is `./notes.txt`, which cannot be run"),
+        ("EDITOR='rm'", "cannot read what the editor saved: it does not exist"),
+        ("EDITOR=false", "false failed"),
+        ("EDITOR=", "no editor is set; set VISUAL or EDITOR"),
+    ] {
+        let script = format!("{FAST}\nunset VISUAL EDITOR\n{set}; export VISUAL EDITOR; touch notes.txt");
+        let screen = Screen::prepared(&script, "", 120, 30);
+        screen.type_keys("a draft");
+        screen.wait_for_composer("a draft");
+        screen.type_keys("\x07");
+        screen.wait_for(says);
+        screen.wait_for_composer("a draft");
+    }
+}

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use tau_app::request::EditorSource;
+use tau_tools::encoding;
 use tau_tools::paths;
 use tau_tools::process::ChildEnv;
 use tau_tools::user_error::UserError;
@@ -40,8 +41,11 @@ pub async fn edit(text: &str, ending: &str, env: &ChildEnv) -> Result<Option<Str
     run(&[file.path().as_os_str().to_owned()], env)
         .await
         .map_err(|error| format!("{error}; your text is unchanged"))?;
-    let edited = std::fs::read_to_string(file.path()).map_err(|error| format!("your text: {error}"))?;
-    Ok(Some(edited).filter(|edited| edited.trim_end() != text.trim_end()))
+    let edited = std::fs::read(file.path()).map_err(|error| {
+        let why = paths::reason(&error);
+        format!("cannot read what the editor saved: {why}; your text is unchanged")
+    })?;
+    Ok(Some(encoding::text(&edited)).filter(|edited| edited.trim_end() != text.trim_end()))
 }
 
 /// Opens a file, or text, in `$VISUAL` or `$EDITOR`. Relative paths start at `dir`.
@@ -52,7 +56,7 @@ pub async fn open(source: &EditorSource, dir: &Path, env: &ChildEnv) -> Result<S
             if !file.is_file() {
                 return Err(format!("{}: no such file", file.display()).into());
             }
-            run(&arguments(&editor()?, &file, *line), env).await?;
+            run(&arguments(&editor()?.1, &file, *line), env).await?;
         }
         EditorSource::Text { text, ending } => {
             let file = text_file(text, ending)?;
@@ -69,9 +73,13 @@ fn text_file(text: &str, ending: &str) -> Result<tempfile::NamedTempFile, UserEr
     Ok(file)
 }
 
-fn editor() -> Result<String, UserError> {
-    let set = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let editor = ["VISUAL", "EDITOR"].iter().find_map(set);
+/// The variable that names the editor, and its command line.
+fn editor() -> Result<(&'static str, String), UserError> {
+    let set = |name: &'static str| {
+        let value = std::env::var(name).ok().filter(|value| !value.trim().is_empty())?;
+        Some((name, value))
+    };
+    let editor = ["VISUAL", "EDITOR"].into_iter().find_map(set);
     editor.ok_or_else(|| "no editor is set; set VISUAL or EDITOR".to_owned().into())
 }
 
@@ -99,7 +107,7 @@ fn arguments(editor: &str, file: &Path, line: Option<u32>) -> Vec<OsString> {
 
 /// Runs the editor. The variable is a command line by convention: `code --wait`.
 async fn run(arguments: &[OsString], env: &ChildEnv) -> Result<(), UserError> {
-    let editor = editor()?;
+    let (variable, editor) = editor()?;
     let mut shell = tokio::process::Command::new("sh");
     env.apply(shell.as_std_mut());
     let status = shell
@@ -110,9 +118,12 @@ async fn run(arguments: &[OsString], env: &ChildEnv) -> Result<(), UserError> {
         .map_err(|error| format!("{editor}: {error}"))?;
     match status.code() {
         Some(0) => Ok(()),
-        // The shell's own code.
+        // The shell's own codes.
         Some(127) => {
-            Err(format!("there is no program `{editor}`: set VISUAL or EDITOR to your editor").into())
+            Err(format!("${variable} is `{editor}`, which was not found; set it to your editor").into())
+        }
+        Some(126) => {
+            Err(format!("${variable} is `{editor}`, which cannot be run; set it to your editor").into())
         }
         _ => Err(format!("{editor} failed ({status})").into()),
     }
