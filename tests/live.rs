@@ -382,6 +382,7 @@ fn a_session_that_is_open_elsewhere_is_opened_on_both_screens() {
     let id = only_id(&home);
     first.type_keys("the first prompt\r");
     first.wait_for("an answer");
+    first.wait_for("$?");
     let lines = ["$TAU_BIN --model demo".to_owned(), format!("$TAU_BIN --session {id}")];
     for (at, line) in lines.iter().enumerate() {
         let second = other_terminal(&home, line);
@@ -393,6 +394,8 @@ fn a_session_that_is_open_elsewhere_is_opened_on_both_screens() {
             second.type_keys("\r");
         }
         second.wait_for("▌ the first prompt");
+        // The model's price is not known.
+        second.wait_for("$?");
         second.type_keys(&format!("prompt number {at}\r"));
         first.wait_for(&format!("▌ prompt number {at}"));
         wait_for_state(&home, &id, "idle");

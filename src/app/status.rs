@@ -254,11 +254,9 @@ impl Status {
     }
 
     fn count(&mut self, message: &Message) {
+        self.priced &= is_priced(message, self.mirror.model.as_deref());
         if let Message::ToolResult(result) = message {
             self.helpers.remove(&result.tool_call_id);
-            if let Details::Helper(report) = &result.details {
-                self.priced &= !report.unpriced;
-            }
             self.total.add(&helper_usage(&result.details).unwrap_or_default());
         }
         let Message::Assistant(answer) = message else { return };
@@ -268,12 +266,6 @@ impl Status {
         if context > 0 && !matches!(answer.stop_reason, StopReason::Error) {
             self.context = context;
         }
-        let known = |model: &Arc<AiModel>| {
-            model.id != answer.model || model.cost.is_some() || model.api == Api::Scripted
-        };
-        let known = self.mirror.model.as_ref().is_none_or(known);
-        let free = context == 0 && matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
-        self.priced &= known || free || usage.cost.total > 0.0;
     }
 
     fn enter(&mut self, activity: Activity, now: Millis) {
@@ -337,6 +329,23 @@ impl Status {
             Some(Activity::Running(calls)) => calls.clone(),
             _ => Vec::new(),
         }
+    }
+}
+
+/// Whether the price of a message is known, or nothing was paid. Of answers it is known whether `model` has one.
+pub fn is_priced(message: &Message, model: Option<&AiModel>) -> bool {
+    match message {
+        Message::ToolResult(result) => !matches!(&result.details, Details::Helper(report) if report.unpriced),
+        Message::Assistant(answer) => {
+            let known = |model: &AiModel| {
+                model.id != answer.model || model.cost.is_some() || model.api == Api::Scripted
+            };
+            let usage = &answer.usage;
+            let is_empty = usage.input + usage.output + usage.cache_read + usage.cache_write == 0;
+            let has_failed = matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
+            model.is_none_or(known) || is_empty && has_failed || usage.cost.total > 0.0
+        }
+        _ => true,
     }
 }
 

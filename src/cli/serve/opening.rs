@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tau_agent::api::events::join;
+use tau_app::status::is_priced;
 use tau_protocol::event::{
     AgentEvent, CompactionResult, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent,
     ShellEvent, TaskEvent, TurnEvent,
@@ -228,6 +229,8 @@ impl Opening {
         }
         if let Some((mut usage, priced)) = self.before {
             usage.add(&self.since);
+            let model = known.model.as_deref();
+            let priced = priced && self.messages.iter().all(|message| is_priced(message, model));
             add(SessionEvent::SessionUsage { usage: Some(usage), priced }.into());
         } else if known.session.resumed {
             add(SessionEvent::SessionUsage { usage: None, priced: true }.into());
