@@ -46,8 +46,9 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, frame: &mut Frame) -> La
         Some(top) => ScrollPosition::Top(walk.anchor(top)),
         None => ScrollPosition::Tail,
     };
-    let mut laid = Laid { position, page: area.height, top: area.y, ..Laid::default() };
     let rows = walk.screen_rows(top, usize::from(area.height));
+    let page = u16::try_from(walk.rows_without_gap(&rows)).unwrap_or(area.height);
+    let mut laid = Laid { position, page, top: area.y, ..Laid::default() };
     let scrolled = top.filter(|_| !at_end);
     let bar = scrolled.map(|top| walk.scroll_bar(top, &rows)).unwrap_or_default();
     // Marks in a row end before the bar.

@@ -175,6 +175,29 @@ fn what_is_the_reason_is_not_among_the_hidden_rows() {
     }
 }
 
+/// The note about hidden rows names the key that shows them, and no row is skipped by it.
+#[test]
+fn a_page_of_a_long_command_follows_the_page_before() {
+    let lines: Vec<String> = (1..=60).map(|n| format!("echo number {n};")).collect();
+    for (width, height) in [(80, 24), (40, 12), (120, 40)] {
+        let mut screen = Screen::new();
+        screen.run();
+        (0..3).for_each(|n| screen.user(&format!("message {n}")));
+        also(&mut screen, command_request("c1", &lines.join("\n"), (0, 1)));
+        screen.send(Msg::Resized(Size { width, height }));
+        pause(&mut screen);
+        has(&mut screen, &[if width > 40 { "more rows: pagedown" } else { "more rows" }]);
+        let mut seen = String::new();
+        for _ in 0..60 {
+            seen.push_str(&text(&screen.draw()));
+            screen.keys("<pagedown>");
+        }
+        for line in &lines {
+            assert!(seen.contains(line.as_str()), "{line} is never shown at {width}x{height}");
+        }
+    }
+}
+
 /// Every row of a command is in sight or counted, also if most of them are reasons for the question.
 #[test]
 fn the_first_row_stays_and_the_others_are_counted() {

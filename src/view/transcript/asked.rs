@@ -10,6 +10,7 @@ use crate::approval::{self, Prompt};
 use crate::frame::Frame;
 use crate::theme::ThemeToken;
 use crate::wrap;
+use tau_app::action::Action;
 use tau_app::geometry::Laid;
 use tau_app::transcript::EntryBody;
 use tau_tools::counted::counted;
@@ -192,6 +193,16 @@ impl Walk<'_> {
         rows
     }
 
+    /// The number of rows from the first one on that are shown without a gap.
+    pub(super) fn rows_without_gap(&mut self, rows: &[Option<Place>]) -> usize {
+        if self.asked.is_none() {
+            return rows.len();
+        }
+        let mut pairs = rows.iter().zip(rows.iter().skip(1));
+        let gap = pairs.position(|(at, next)| next.is_some() && at.and_then(|at| self.next_row(at)) != *next);
+        gap.map_or(rows.len(), |gap| gap.saturating_add(1))
+    }
+
     /// True if nothing may be drawn over the first row, as the request needs every row.
     pub(super) fn needs_all_rows(&self) -> bool {
         self.follows_prompt() && self.model.transcript.pending == 0
@@ -248,10 +259,13 @@ impl Walk<'_> {
             (at.x..at.right()).all(|x| cells.get(usize::from(x)).is_none_or(|cell| cell.symbol() == " "))
         };
         // The call's contents and the keys are never drawn over; the question may be.
-        let (long, short) = (format!(" ⋯ {} ", counted(count, "more row")), format!(" ⋯ {count} "));
+        let (rows, key) = (counted(count, "more row"), self.model.keymap.hint(Action::PageDown));
+        let keyed = key.map(|key| format!(" ⋯ {rows}: {key} ")).unwrap_or_default();
+        let (long, short) = (format!(" ⋯ {rows} "), format!(" ⋯ {count} "));
         let free = |text: &str, y: u16| place(text, y).filter(|(at, _)| is_free(at));
         let over = || place(&long, above + 1).filter(|(at, _)| is_before_question || is_free(at));
-        let found = free(&long, above).or_else(over);
+        let keyed = || free(&keyed, above).filter(|(_, text)| !text.is_empty());
+        let found = keyed().or_else(|| free(&long, above)).or_else(over);
         let found = found.or_else(|| free(&short, above)).or_else(|| free(&short, above + 1));
         let Some((at, text)) = found else { return };
         let style = self.memo.theme().style(ThemeToken::OverlaySelected);
