@@ -135,3 +135,21 @@ fn it_is_switched_on_and_off_in_the_settings() {
     let config = std::fs::read_to_string(screen.tau_home().join("config.toml")).unwrap();
     assert_eq!(config, "editing_mode = \"vim\"\n");
 }
+
+/// In an empty message the signs that begin a command do so in normal mode as well.
+#[test]
+fn commands_begin_in_normal_mode_if_the_message_is_empty() {
+    let screen = started();
+    normal(&screen);
+    screen.type_keys("?");
+    screen.wait_for("Keys and commands");
+    screen.type_keys("\x1b");
+    screen.wait_until("no list", |cells| !cells.contents().contains("Keys and commands"));
+    screen.type_keys("/name of the session\r");
+    screen.wait_until("a session with a name", |cells| {
+        cells.rows(0, 80).last().is_some_and(|row| row.contains("of the session"))
+    });
+    normal(&screen);
+    screen.type_keys("!echo from normal mode\r");
+    screen.wait_for("│ from normal mode");
+}

@@ -34,6 +34,9 @@ pub(super) struct Vim {
     insertion: Option<Insertion>,
 }
 
+/// Signs that begin a command, or open the keys, in an empty message: also in normal mode.
+const BEGINNINGS: [char; 4] = ['/', '!', ':', '?'];
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
     #[default]
@@ -156,6 +159,14 @@ impl Composer {
             vim.keys.clear();
             return VimKey::Ignored;
         };
+        if mode == Mode::Normal && !had_keys && BEGINNINGS.contains(&c) && self.is_empty() {
+            // The page of the keys is opened from any mode.
+            if c != '?' {
+                self.enter(Mode::Insert);
+            }
+            return VimKey::Ignored;
+        }
+        let Some(vim) = &mut self.vim else { return VimKey::Ignored };
         vim.keys.push(c);
         let parsed = command::parse(&vim.keys, mode != Mode::Normal);
         if parsed != Err(NoCommand::Incomplete) {
