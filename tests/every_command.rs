@@ -423,7 +423,7 @@ fn undo(command: Slash, typed: &str) {
             screen.type_keys("\r");
             screen.wait_for("Files only");
             screen.type_keys("only\r");
-            screen.wait_for("took back changes of tau-demo.md; /redo brings it back");
+            screen.wait_for("took back the changes to tau-demo.md; /redo brings it back");
             assert!(!file.exists());
             if command == Slash::Redo {
                 enter(&screen, typed);

@@ -28,7 +28,7 @@ fn a_second_key_is_asked_for_and_does_what_it_means() {
     // An unbound key says so and types nothing; the next key is normal again.
     screen.keys("<ctrl+x>vv");
     let frame = shown(&mut screen);
-    assert!(frame.contains("ctrl+x v means nothing; ? lists the keys") && frame.contains("> v"), "{frame}");
+    assert!(frame.contains("ctrl+x v does nothing; ? lists the keys") && frame.contains("> v"), "{frame}");
     screen.keys("<ctrl+x>");
     screen.send(Msg::Paste("pasted ".into()));
     screen.keys("t");

@@ -50,7 +50,7 @@ async fn hooks_of_claude_code_run_after_a_yes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hooks_of_claude_code_do_not_run_now() {
-    let play_it = hooks_answered("\r", "asked again at the next start", "", false);
+    let play_it = hooks_answered("\r", "tau asks again at the next start", "", false);
     play(vec![saying("Finished.")], HOOKS, "", (110, 30), play_it).await;
 }
 

@@ -9,7 +9,7 @@ pub fn permissions(action: Action, key: &str) {
     let screen = Screen::prepared("", "", 80, 24);
     if action == Action::Answer {
         screen.type_keys(key);
-        screen.wait_for("nothing waits for your answer");
+        screen.wait_for("nothing is waiting for your answer");
     } else {
         screen.wait_for(" · auto");
         screen.type_keys(key);

@@ -137,7 +137,7 @@ pub(super) fn paste(model: &mut Model, text: &str) -> bool {
 /// Switches between the prompt and the composer.
 pub(super) fn step_aside(model: &mut Model) {
     if model.approvals.is_empty() {
-        return model.remark("nothing waits for your answer");
+        return model.remark("nothing is waiting for your answer");
     }
     model.approvals.aside = !model.approvals.aside;
     model.misdirected.answers();

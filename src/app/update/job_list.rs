@@ -113,7 +113,7 @@ pub(super) fn move_to_background(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.status.run {
         Some(_) => effects.push(ShellCommand::MoveToBackground.into()),
         None if model.jobs.count() > 0 => {
-            model.remark("your command runs beside the model already; esc stops it");
+            model.remark("your command already runs beside the model; esc stops it");
         }
         None => model.remark("no command of the model is running"),
     }

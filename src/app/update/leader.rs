@@ -19,7 +19,7 @@ pub(super) fn joined(model: &mut Model, key: Key) -> Option<Key> {
         let found =
             [key, without_ctrl].map(Key::led).into_iter().find(|key| model.keymap.action(*key).is_some());
         if found.is_none() && key.code != KeyCode::Esc {
-            model.remark(&format!("{} means nothing; ? lists the keys", key.led()));
+            model.remark(&format!("{} does nothing; ? lists the keys", key.led()));
         }
         return found;
     }

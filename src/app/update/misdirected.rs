@@ -24,7 +24,7 @@ pub(super) fn holds(model: &mut Model) -> bool {
             return true;
         }
         Enter::Held if !model.composer.is_empty() && !is_command => {
-            model.remark("typed as the question went; enter again sends it");
+            model.remark("typed as the question closed; enter again sends it");
             return true;
         }
         Enter::Held | Enter::Sends => {}

@@ -53,7 +53,7 @@ pub(super) fn answered(
 ) {
     let (settings, kept) = match (offer, answer) {
         (Offer::Hooks(_), None | Some(OfferAnswer::Once)) => {
-            return model.remark("asked again at the next start");
+            return model.remark("tau asks again at the next start");
         }
         (Offer::Hooks(offer), Some(answer)) => {
             model.reads_folders = offer.of_project && answer == OfferAnswer::Yes;

@@ -190,7 +190,7 @@ pub(super) fn conflict_picked(model: &mut Model, key: &str, effects: &mut Vec<Ef
         _ => ConflictChoice::Keep,
     };
     if key == "merge" && !conflict.mergeable {
-        model.remark("the changes overlap; keep yours or take the old");
+        model.remark("the changes overlap; keep yours or take the old ones");
         return next(model, effects);
     }
     if key.ends_with("-all") {

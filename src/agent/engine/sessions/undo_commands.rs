@@ -42,11 +42,13 @@ impl Direction {
     fn said(self, report: &RestoreReport, moves: bool) -> String {
         let (changes, conversation, back) = match self {
             Direction::Back => {
-                ("took back changes of", "took the conversation back", "; /redo brings it back")
+                ("took back the changes to", "took the conversation back", "; /redo brings it back")
             }
-            Direction::Forward => {
-                ("brought back changes of", "brought the conversation back", "; /undo takes it back again")
-            }
+            Direction::Forward => (
+                "brought back the changes to",
+                "brought the conversation back",
+                "; /undo takes it back again",
+            ),
         };
         let files = report.summary(changes);
         let is_changed = !report.restored.is_empty() || !report.merged.is_empty();
@@ -182,12 +184,12 @@ mod tests {
         };
         let (back, forward) = (Direction::Back, Direction::Forward);
         let cases = [
-            (back, report(&["a"], &[], &[]), false, "took back changes of a; /redo brings it back"),
+            (back, report(&["a"], &[], &[]), false, "took back the changes to a; /redo brings it back"),
             (
                 back,
                 report(&["a", "b"], &["c"], &["d"]),
                 true,
-                "took back changes of 2 files, merged c, left as they are: d; /redo brings it back",
+                "took back the changes to 2 files, merged c, left as they are: d; /redo brings it back",
             ),
             (back, report(&[], &[], &[]), true, "took the conversation back; /redo brings it back"),
             (
@@ -198,7 +200,12 @@ mod tests {
             ),
             (back, report(&[], &[], &["d"]), false, "left as they are: d"),
             (back, report(&[], &[], &[]), false, "no file had to be changed"),
-            (forward, report(&["a"], &[], &[]), true, "brought back changes of a; /undo takes it back again"),
+            (
+                forward,
+                report(&["a"], &[], &[]),
+                true,
+                "brought back the changes to a; /undo takes it back again",
+            ),
             (
                 forward,
                 report(&[], &[], &[]),
