@@ -54,7 +54,7 @@ async fn esc_keeps_the_half_of_an_answer_that_was_cut() {
             }
             screen.type_keys("\x1b");
             screen.wait_for("stopped");
-            screen.type_keys("go on\r");
+            screen.type_keys("continue\r");
             if waits {
                 screen.wait_until("the next request", |_| server.requests().len() == 2);
             } else {

@@ -195,7 +195,7 @@ async fn signals_end_it_in_order() {
 async fn a_reader_that_leaves_ends_it_quietly() {
     for mode in ["text", "json"] {
         let place = Place::new(vec![says("hello")]).await;
-        let mut command = place.tau(&["--mode", mode, "the one", "two"]);
+        let mut command = place.tau(&["--mode", mode, "the one", "the other"]);
         let mut child = command.spawn().unwrap();
         drop(child.stdout.take());
         let output = timeout(Duration::from_secs(30), child.wait_with_output()).await.unwrap().unwrap();
@@ -284,7 +284,7 @@ async fn blank_prompts_are_none() {
         ))
     };
     let place = Place::new(vec![answer(), answer()]).await;
-    let ended = run(&mut place.tau(&["-p", "the one", " ", "two"]), None).await;
+    let ended = run(&mut place.tau(&["-p", "the one", " ", "the other"]), None).await;
     assert_eq!((ended.code, place.server.requests().len()), (0, 2), "{ended:?}");
 }
 
@@ -310,7 +310,7 @@ async fn the_end_record_has_the_tokens_and_their_price() {
     let body = format!("data: {delta}\n\ndata: {total}\n\ndata: [DONE]\n\n");
     let place = Place::new(vec![Act::Send(stream(&body))]).await;
     let price = "cost = { input = 2.0, output = 10.0 }";
-    let ended = run(place.own(price).args(["--json", "the one", "two"]), None).await;
+    let ended = run(place.own(price).args(["--json", "the one", "the other"]), None).await;
     let end = ended.records().pop().unwrap();
     assert_eq!((&end["usage"]["input"], &end["usage"]["output"]), (&json!(2_000), &json!(100)), "{end}");
     assert!((end["cost"].as_f64().unwrap() - 0.005).abs() < 1e-9, "{end}");

@@ -25,11 +25,14 @@ async fn prompts_come_from_arguments_pipes_and_files() {
     for mode in ["text", "json"] {
         let place = Place::new(vec![says("one"), says("two")]).await;
         std::fs::write(place.dir.path().join("a.txt"), "in the file\n").unwrap();
-        let mut tau = place.tau(&["--mode", mode, "-o", "last.txt", "@a.txt", "the first", "second"]);
+        let mut tau = place.tau(&["--mode", mode, "-o", "last.txt", "@a.txt", "the first", "the second"]);
         let ended = run(&mut tau, Some("piped\n")).await;
         assert_eq!(ended.code, 0, "{ended:?}");
         let asked = asked(&place.server);
-        assert_eq!(asked, [json!("piped\n\n\na.txt:\n```\nin the file\n```\n\nthe first"), json!("second")]);
+        assert_eq!(
+            asked,
+            [json!("piped\n\n\na.txt:\n```\nin the file\n```\n\nthe first"), json!("the second")]
+        );
         if mode == "text" {
             assert_eq!((ended.out.as_str(), ended.err.as_str()), ("one\ntwo\n", ""));
         }
@@ -41,8 +44,8 @@ async fn prompts_come_from_arguments_pipes_and_files() {
 async fn words_without_quotes_are_one_prompt() {
     for (arguments, expected) in [
         (&["-p", "fix", "the", "bug"][..], &["fix the bug"][..]),
-        (&["-p", "explain", "this", "and say why"], &["explain this", "and say why"]),
-        (&["-p", "do this", "commit"], &["do this", "commit"]),
+        (&["-p", "fix", "the bug", "now"], &["fix the bug now"]),
+        (&["-p", "do this", "then that"], &["do this", "then that"]),
         (&["--", "-p", "is", "a", "flag"], &["-p is a flag"]),
     ] {
         let place = Place::new(vec![says("done"), says("done")]).await;

@@ -98,7 +98,7 @@ struct Turn<'r, 'a> {
     refused: Option<(Failure, RefusedParts)>,
     /// Whether that retry was made.
     sent_without: bool,
-    /// What the last failed attempt wrote and thought, until another one writes something.
+    /// The text and thinking of the last failed attempt, until another one writes something.
     half: Vec<Block>,
 }
 

@@ -116,7 +116,7 @@ pub fn long_help() -> String {
 #[command(after_help = exit_codes(), disable_help_flag = true, disable_version_flag = true)]
 #[command(args_override_self = true)]
 pub struct CliArgs {
-    /// Prompts, sent one after another, words without quotes as one; `@path` attaches a file to the first.
+    /// Prompts, sent one after another; with a word without quotes among them, all are one; `@path` attaches a file to the first.
     #[arg(value_name = "PROMPT", hide = true)]
     pub prompts: Vec<String>,
 

@@ -37,13 +37,12 @@ const TEXT_BYTES: u64 = 1 << 20;
 pub(crate) const IMAGE_BYTES: u64 = 20 << 20;
 
 /// The prompts of a command line. Piped input comes first, then files, then the first argument, with an empty
-/// line between. Arguments of one word each are one prompt, as if they were quoted. Paths are relative to the
-/// working directory. The error is a message with the file and its fault.
+/// line between. Arguments are prompts of their own if each has several words or is a slash command; otherwise all are
+/// one prompt, as if they were quoted. Paths are relative to the working directory. The error is a message with the file and its fault.
 pub(crate) fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<CliPrompt>, UserError> {
     let mut first = CliPrompt::default();
     let mut parts: Vec<String> = piped.filter(|text| !text.trim().is_empty()).into_iter().collect();
     let mut texts: Vec<String> = Vec::new();
-    let mut was_word = false;
     // A blank argument asks nothing, as when a script's variable is empty.
     for argument in arguments.iter().filter(|argument| !argument.trim().is_empty()) {
         match argument.strip_prefix('@').filter(|path| !path.is_empty()) {
@@ -56,16 +55,13 @@ pub(crate) fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<
                 Attached::Text(text) => parts.push(text),
                 Attached::Image(block) => first.images.push(block),
             },
-            None => {
-                // Words that were not quoted are one prompt.
-                let is_word = !argument.contains(char::is_whitespace);
-                match texts.last_mut().filter(|_| is_word && was_word) {
-                    Some(words) => *words = format!("{words} {argument}"),
-                    None => texts.push(argument.clone()),
-                }
-                was_word = is_word;
-            }
+            None => texts.push(argument.clone()),
         }
+    }
+    let is_word = |text: &String| !text.starts_with('/') && !text.contains(char::is_whitespace);
+    if texts.iter().any(is_word) {
+        // Words that were not quoted are parts of one prompt.
+        texts = vec![texts.join(" ")];
     }
     let mut texts = texts.into_iter();
     parts.extend(texts.next());
@@ -218,8 +214,11 @@ mod tests {
         check(&[], None, &[]);
         check(&["a"], None, &["a"]);
         check(&["a", "b"], None, &["a b"]);
-        check(&["a b", "c"], None, &["a b", "c"]);
-        check(&["a b", "c"], Some("in\n"), &["in\n\n\na b", "c"]);
+        check(&["fix", "the bug", "now"], None, &["fix the bug now"]);
+        check(&["/review", "the", "last commit"], None, &["/review the last commit"]);
+        check(&["a b", "c d"], None, &["a b", "c d"]);
+        check(&["a b", "/commit"], None, &["a b", "/commit"]);
+        check(&["a b", "c d"], Some("in\n"), &["in\n\n\na b", "c d"]);
         check(&[], Some("in\n"), &["in\n"]);
         check(&["a"], Some(" \n"), &["a"]);
         check(&["@"], None, &["@"]);
@@ -242,14 +241,14 @@ mod tests {
         check(&["say", &text], None, &[&expected]);
 
         let picture = file("p.bin", PNG);
-        let prompts = gather(&[picture, "what is it".into(), "then".into()], None).unwrap();
+        let prompts = gather(&[picture, "what is it".into(), "and then".into()], None).unwrap();
         let data = base64::engine::general_purpose::STANDARD.encode(PNG);
         let images = vec![Block::Image { data, mime_type: "image/png".into() }];
         assert_eq!(
             prompts,
             [
                 CliPrompt { text: "what is it".into(), images },
-                CliPrompt { text: "then".into(), images: vec![] }
+                CliPrompt { text: "and then".into(), images: vec![] }
             ]
         );
     }
