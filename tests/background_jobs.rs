@@ -76,7 +76,7 @@ fn file_in(text: &str) -> PathBuf {
 /// The processes of `tau jobs --json`.
 fn left(home: &Path) -> Vec<Value> {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tau"));
-    command.args(["jobs", "--json"]).env_clear().env("HOME", home).env("TAU_HOME", home.join("tau"));
+    command.args(["jobs", "--json"]).env_clear().env("HOME", home);
     serde_json::from_slice(&command.output_in_time().stdout).unwrap()
 }
 
@@ -108,6 +108,41 @@ async fn the_end_names_the_processes_that_it_stops_and_those_that_continue() {
     let err = String::from_utf8_lossy(&ended.stderr);
     let named = err.lines().any(|line| line.starts_with("tau: stopped process ") && line.ends_with(&nap));
     assert!(named, "{err}");
+}
+
+/// Whatever a process drops, it is named, also after a crash of tau.
+#[tokio::test]
+async fn a_process_without_environment_and_session_is_named_and_stopped() {
+    let nap = rare_sleep(371);
+    let leaving = bash(&format!("env -i setsid sleep {nap} >/dev/null 2>&1 & echo left"));
+    let home = Home::new(vec![leaving.clone(), says("done")]).await;
+    let (code, _, err) = home.print("go").await;
+    assert_eq!(code, Some(0), "{err}");
+    stop_named(&home, &nap, &err).await;
+    let home = Home::new(vec![leaving, crate::support::program::stalls("thinking")]).await;
+    let mut child = home.tau(&["-p", "go"]).stderr(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    while alive(&nap).is_empty() || home.server.requests().len() < 2 {
+        assert!(begun.elapsed() < SOON, "the command does not start");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    child.kill().await.unwrap();
+    let pid = alive(&nap)[0].0;
+    stop_named(&home, &nap, &format!("process {pid} continues")).await;
+}
+
+/// Stops the process with `tau jobs`, which names its session, as `report` names the process.
+async fn stop_named(home: &Home, nap: &str, report: &str) {
+    let rows = left(home.dir.path());
+    let row = rows.iter().find(|row| row["command"] == format!("sleep {nap}"));
+    let row = row.unwrap_or_else(|| panic!("not named: {rows:?}"));
+    assert_eq!(row["session"].as_str().map(str::len), Some(36), "{row}");
+    let pid = row["pid"].as_i64().unwrap();
+    assert!(report.contains(&format!("process {pid} continues")), "{report}");
+    let mut stop = std::process::Command::new(env!("CARGO_BIN_EXE_tau"));
+    stop.args(["jobs", "--stop", &pid.to_string()]).env_clear().env("HOME", home.dir.path());
+    assert!(stop.status_in_time().success());
+    gone(nap).await;
 }
 
 #[tokio::test]

@@ -6,14 +6,15 @@
 //! `process/spawn.rs` (start), `signals.rs` (signals it must not inherit), `environment.rs` (its variables),
 //! `git.rs` (variables for git), `pty.rs` (the terminal), `screen_lines.rs` (lines kept of a terminal's
 //! screen), `capture.rs` (output in bounded memory), `report.rs` (progress), `spill.rs` (the full output in
-//! a file), `watched.rs` (a running command as others see it), `process_tree.rs` (all processes of a command, and
-//! their end), `left.rs` (those that sessions have left), `server.rs` (programs that run as long as tau needs
-//! them). The result for the model is written in `bash.rs`.
+//! a file), `watched.rs` (a running command as others see it), `mark.rs` (the mark of a command's processes),
+//! `process_tree.rs` (all of them, and their end), `left.rs` (those that sessions have left), `server.rs`
+//! (programs that run as long as tau needs them). The result for the model is written in `bash.rs`.
 
 pub mod capture;
 pub mod environment;
 pub mod git;
 pub mod left;
+mod mark;
 mod no_editor;
 pub(crate) mod process_tree;
 pub mod pty;
@@ -51,7 +52,8 @@ use super::scratch::Scratch;
 use crate::deadline;
 use capture::Capture;
 pub use environment::ChildEnv;
-pub use process_tree::{MARK, has_ended};
+pub use mark::MARK;
+pub use process_tree::has_ended;
 use process_tree::{ProcessTree, TreeMember};
 use pty::Pty;
 pub use report::{Flow, OnOutput};

@@ -138,6 +138,12 @@ pub fn of_id(root: &Path, id: &str) -> Option<PathBuf> {
     likely.into_iter().chain(others).find(is_it).map(|file| file.path)
 }
 
+/// The ids of all sessions, by the names of their files.
+pub fn ids(root: &Path) -> Vec<String> {
+    let id = |file: ListedFile| Some(file.path.file_stem()?.to_str()?.rsplit_once('_')?.1.to_owned());
+    files(root, None).into_iter().filter_map(id).collect()
+}
+
 /// The `*.jsonl` files that can hold sessions of `cwd`, last changed first.
 pub(super) fn files(root: &Path, cwd: Option<&Path>) -> Vec<ListedFile> {
     let mut files = Vec::new();

@@ -51,7 +51,7 @@ fn processes(attempts: &Attempts) -> Vec<LeftProcess> {
     let is_within =
         |folder: PathBuf| attempts.attempts.iter().any(|attempt| folder.starts_with(&attempt.path));
     let is_theirs = |process: &LeftProcess| {
-        attempts.attempts.iter().any(|attempt| attempt.session == process.session)
+        attempts.attempts.iter().any(|attempt| process.is_of(&attempt.session))
             || folder(process).is_ok_and(is_within)
     };
     left::all().into_iter().filter(is_theirs).collect()

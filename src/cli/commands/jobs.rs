@@ -3,18 +3,22 @@
 use serde_json::json;
 
 use super::table;
+use crate::args::CliArgs;
 use crate::args::live::JobsArgs;
+use crate::compose::environment::{Environment, OnBadConfig};
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::plain;
+use tau_agent::session::list;
 use tau_app::time_format;
 use tau_tools::process::left::{self, LeftProcess};
 
 /// Runs `tau jobs`; returns the program's end.
 pub(crate) fn run(args: &JobsArgs) -> Exit {
-    let all = left::all();
+    let mut all = left::all();
     if !args.stop.is_empty() {
         return stop(&all, &args.stop);
     }
+    name_sessions(&mut all);
     if args.json {
         let rows: Vec<String> = all.iter().map(|process| as_json(process).to_string()).collect();
         return say(&if rows.is_empty() {
@@ -28,6 +32,20 @@ pub(crate) fn run(args: &JobsArgs) -> Exit {
     }
     let rows: Vec<[String; 6]> = all.iter().map(row).collect();
     say(&table::columns(&rows))
+}
+
+/// Finds the sessions of processes that have dropped their environment.
+fn name_sessions(all: &mut [LeftProcess]) {
+    let mut unnamed = all.iter_mut().filter(|process| process.session.is_empty()).peekable();
+    if unnamed.peek().is_none() {
+        return;
+    }
+    let Ok(environment) = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Warn) else { return };
+    let ids = list::ids(&environment.settings.session_root(&environment.paths));
+    for process in unnamed {
+        let own = ids.iter().find(|id| process.is_of(id));
+        process.session = own.cloned().unwrap_or_default();
+    }
 }
 
 fn as_json(process: &LeftProcess) -> serde_json::Value {

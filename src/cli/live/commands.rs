@@ -224,7 +224,7 @@ fn stop_run(id: &str) -> Exit {
         let network = named.environment.settings.network();
         let others = Others::new(named.environment.paths.clone(), network);
         if !others.stop(&named.id).await.map_err(Refusal::config)? {
-            let left = left::all().into_iter().filter(|process| process.session == named.id).count();
+            let left = left::all().into_iter().filter(|process| process.is_of(&named.id)).count();
             match left {
                 0 => warn(NOTHING_RUNS),
                 _ => warn(&format!("{NOTHING_RUNS} but background jobs; `tau jobs` lists and stops them")),

@@ -1,7 +1,7 @@
 //! The processes that commands of any session have left running, whichever tau started them.
 //!
-//! Every command's processes carry its mark and the session's id in their environment, so they are found even
-//! after a crash of tau. Only where /proc exists.
+//! Every command's processes carry its mark (`mark.rs`), so they are found even after a crash of tau. Only where
+//! /proc exists.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::Signal;
 
-use super::environment::SESSION;
-use super::process_tree::{MARK, PAUSE, Process, TERM_GRACE, name, processes, signal};
+use super::mark::{self, FoundMark};
+use super::process_tree::{PAUSE, Process, TERM_GRACE, name, processes, signal};
 
 /// A process that a command of a session started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,9 +21,9 @@ pub struct LeftProcess {
     pub pid: i32,
     /// The command line, shortened.
     pub name: String,
-    /// The id of the command.
-    run: String,
-    /// The session's id; empty if unknown.
+    /// The mark of the command.
+    mark: u64,
+    /// The session's id; empty if it has dropped its environment.
     pub session: String,
     /// The start time in clock ticks since the machine was started; with the id it identifies a process.
     pub start: u64,
@@ -35,12 +35,22 @@ pub struct LeftProcess {
     pub memory: u64,
 }
 
-/// The ids of the commands that this process has started.
-static STARTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+impl LeftProcess {
+    /// Whether a command of this session started it.
+    pub fn is_of(&self, session: &str) -> bool {
+        match self.session.as_str() {
+            "" => !session.is_empty() && mark::is_of_session(self.mark, session),
+            known => known == session,
+        }
+    }
+}
+
+/// The marks of the commands that this process has started.
+static STARTED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
 /// Notes a command that this process starts.
-pub(super) fn note(run: &str) {
-    STARTED.lock().push(run.to_owned());
+pub(super) fn note(mark: u64) {
+    STARTED.lock().push(mark);
 }
 
 /// Those of the commands that this process has started, oldest first.
@@ -48,7 +58,7 @@ pub fn own() -> Vec<LeftProcess> {
     let started = STARTED.lock().clone();
     // Looking at all processes takes a while.
     let all = if started.is_empty() { Vec::new() } else { all() };
-    all.into_iter().filter(|process| started.contains(&process.run)).collect()
+    all.into_iter().filter(|process| started.contains(&process.mark)).collect()
 }
 
 /// All of them, oldest first, except this process and those that it runs in.
@@ -62,13 +72,14 @@ pub fn all() -> Vec<LeftProcess> {
     let running = fs::read_to_string("/proc/uptime").unwrap_or_default();
     let running = running.split('.').next().and_then(|seconds| seconds.parse().ok()).unwrap_or_default();
     let running = Duration::from_secs(running);
-    let found = entries.iter().filter(|entry| entry.alive && !above.contains(&entry.pid));
+    let found =
+        entries.iter().filter(|entry| entry.alive && entry.has_memory() && !above.contains(&entry.pid));
     let mut left: Vec<LeftProcess> = found
         .filter_map(|&Process { pid, start, ticks, pages, .. }| {
-            let (run, session) = marks(pid)?;
+            let FoundMark { number, session } = FoundMark::of(pid)?;
             Some(LeftProcess {
                 pid,
-                run,
+                mark: number,
                 session,
                 name: name(pid),
                 start,
@@ -116,18 +127,4 @@ pub fn stop(stopped: &[LeftProcess]) -> bool {
         }
         sleep(PAUSE);
     }
-}
-
-/// The ids of the command and of the session of a process with a mark.
-fn marks(pid: i32) -> Option<(String, String)> {
-    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let value = |name: &str| {
-        environment.split(|byte| *byte == 0).find_map(|variable| {
-            variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(|value| {
-                let text = String::from_utf8_lossy(value);
-                text.chars().filter(|c| !c.is_control()).take(128).collect::<String>()
-            })
-        })
-    };
-    Some((value(MARK)?, value(SESSION).unwrap_or_default()))
 }

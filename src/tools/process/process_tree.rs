@@ -1,9 +1,9 @@
 //! All processes that came from one command, and their termination.
 //!
 //! A command's processes are found by four marks: their session, their process group, descent (the shell is
-//! made the reaper of its orphans, so descent stays intact while it lives), and a variable in their
-//! environment that survives a change of parent. Without /proc only the group is known. Processes of other
-//! users cannot be ended; nothing here waits for them longer than the limits below.
+//! made the reaper of its orphans, so descent stays intact while it lives), and a mark that survives a change
+//! of parent (`mark.rs`). Without /proc only the group is known. Processes of other users cannot be ended;
+//! nothing here waits for them longer than the limits below.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,8 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
 
-/// The variable that marks the processes of a command.
-pub const MARK: &str = "TAU_RUN_ID";
+use super::mark;
 
 /// The time that processes have after TERM.
 pub(super) const TERM_GRACE: Duration = Duration::from_millis(1_000);
@@ -27,7 +26,8 @@ pub(super) const PAUSE: Duration = Duration::from_millis(15);
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessTree {
     leader: Pid,
-    mark: Vec<u8>,
+    /// The number of their mark.
+    mark: u64,
 }
 
 /// One process of a tree.
@@ -59,9 +59,9 @@ pub(super) struct Process {
 type Known = HashSet<(i32, u64)>;
 
 impl ProcessTree {
-    /// The tree of the session leader `leader`, whose environment holds `MARK=id`.
-    pub fn new(leader: Pid, id: &str) -> Self {
-        ProcessTree { leader, mark: format!("{MARK}={id}").into_bytes() }
+    /// The tree of the session leader `leader`, which has this mark.
+    pub fn new(leader: Pid, mark: u64) -> Self {
+        ProcessTree { leader, mark }
     }
 
     /// Ends all processes: TERM, then KILL after at most a second. Blocks until all have ended, for at most
@@ -138,9 +138,8 @@ impl ProcessTree {
         let related = |entry: &Process| {
             entry.session == leader || entry.group == leader || known.contains(&(entry.pid, entry.start))
         };
-        tree.extend(
-            entries.iter().filter(|entry| related(entry) || self.is_marked(entry.pid)).map(|entry| entry.pid),
-        );
+        let is_marked = |entry: &Process| entry.has_memory() && mark::number_of(entry.pid) == Some(self.mark);
+        tree.extend(entries.iter().filter(|entry| related(entry) || is_marked(entry)).map(|entry| entry.pid));
         loop {
             let before = tree.len();
             let born = entries.iter().filter(|entry| tree.contains(&entry.parent)).map(|entry| entry.pid);
@@ -154,10 +153,12 @@ impl ProcessTree {
         entries.retain(|entry| entry.alive);
         entries
     }
+}
 
-    fn is_marked(&self, pid: i32) -> bool {
-        let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
-        environment.split(|byte| *byte == 0).any(|variable| variable == self.mark)
+impl Process {
+    /// Whether it has memory: threads of the kernel and ended processes have none, and no mark.
+    pub fn has_memory(&self) -> bool {
+        self.pages > 0
     }
 }
 

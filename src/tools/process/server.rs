@@ -58,7 +58,7 @@ impl ServerProcess {
         scratch: &Scratch,
     ) -> io::Result<(Self, ServerPipes)> {
         let ServerCommand { program, arguments, variables, cwd, .. } = command;
-        let (mut program, id) = marked(program, arguments, variables, cwd, env);
+        let (mut program, mark) = marked(program, arguments, variables, cwd, env);
         program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let folder = scratch.folder();
         let around =
@@ -66,7 +66,7 @@ impl ServerProcess {
         if let Some(mut confinement) = confined(command.sandbox, around)? {
             confinement.apply(program.as_std_mut());
         }
-        own_session(&mut program, Life::Program);
+        own_session(&mut program, Life::Program, &mark);
         let mut child = program.spawn()?;
         let ended = || io::Error::other("it ended before it started");
         let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)).ok_or_else(ended)?;
@@ -75,7 +75,7 @@ impl ServerProcess {
             stdout: child.stdout.take().ok_or_else(ended)?,
             stderr: child.stderr.take().ok_or_else(ended)?,
         };
-        Ok((ServerProcess { child, tree: Some(ProcessTree::new(leader, &id)) }, pipes))
+        Ok((ServerProcess { child, tree: Some(ProcessTree::new(leader, mark.number)) }, pipes))
     }
 
     /// Waits until it ends and returns its exit status. Cancel safe.

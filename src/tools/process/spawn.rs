@@ -5,7 +5,6 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::sys::signal::SigSet;
 use rustix::process::Pid;
@@ -14,7 +13,9 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
-use super::process_tree::{self, ProcessTree};
+use super::environment::SESSION;
+use super::mark::{self, MARK, RunMark};
+use super::process_tree::ProcessTree;
 use super::pty::Pty;
 use super::{ChildEnv, CommandIo, CommandLine, git, left, signals};
 use crate::sandbox::SandboxPolicy;
@@ -69,8 +70,8 @@ pub(super) fn spawn(
     scratch: &Scratch,
 ) -> io::Result<Spawned> {
     let CommandLine { program, arguments, variables, cwd, .. } = command;
-    let (mut program, id) = marked(program, arguments, variables, cwd, env);
-    left::note(&id);
+    let (mut program, mark) = marked(program, arguments, variables, cwd, env);
+    left::note(mark.number);
     let private = command.sandbox.unasked.then(|| scratch.private_folder()).transpose()?;
     if let Some(private) = &private {
         program.env("TMPDIR", private.path()).envs(git::hardened(env.variables()));
@@ -98,11 +99,11 @@ pub(super) fn spawn(
     };
     program.stdin(stdin).stdout(stdout).stderr(stderr);
     let life = if matches!(output, Output::Terminal(_)) { Life::InTerminal } else { Life::Command };
-    own_session(&mut program, life);
+    own_session(&mut program, life, &mark);
     let child = program.spawn()?;
     let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     let leader = leader.ok_or_else(|| io::Error::other("it ended before it started"))?;
-    Ok(Spawned { child, output, tree: ProcessTree::new(leader, &id), confinement, private })
+    Ok(Spawned { child, output, tree: ProcessTree::new(leader, mark.number), confinement, private })
 }
 
 /// A pipe for output, and its write end.
@@ -142,28 +143,22 @@ pub(super) fn confined(policy: &SandboxPolicy, around: Surroundings<'_>) -> io::
     Confinement::prepare(policy, around).map(Some).map_err(failed)
 }
 
-/// A program to start, and the id of its run, with which its processes are marked.
+/// A program to start, and the mark of its processes.
 pub(super) fn marked(
     program: &OsStr,
     arguments: &[impl AsRef<OsStr>],
     variables: &[(String, impl AsRef<OsStr>)],
     cwd: &Path,
     env: &ChildEnv,
-) -> (Command, String) {
+) -> (Command, RunMark) {
     signals::stop_ignoring();
-    let id = run_id();
+    let mark = RunMark::new(&env.get(SESSION).unwrap_or_default().to_string_lossy());
     let mut command = Command::new(program);
     env.apply(command.as_std_mut());
     let variables = variables.iter().map(|(name, value)| (name, value));
     // No variable of the user replaces the mark.
-    command.args(arguments).current_dir(cwd).envs(variables).env(process_tree::MARK, &id);
-    (command, id)
-}
-
-/// The id of a run, unique among the processes of this machine and the runs of this process.
-fn run_id() -> String {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    format!("{}-{}", crate::ids::id().simple(), NEXT.fetch_add(1, Ordering::Relaxed))
+    command.args(arguments).current_dir(cwd).envs(variables).env(MARK, &mark.id);
+    (command, mark)
 }
 
 /// The purpose of a child process.
@@ -178,13 +173,15 @@ pub(super) enum Life {
 }
 
 #[allow(unsafe_code, reason = "the only way to have a child leave the terminal's session before exec")]
-pub(super) fn own_session(child: &mut Command, life: Life) {
+pub(super) fn own_session(child: &mut Command, life: Life, mark: &RunMark) {
+    let number = mark.number;
     #[cfg(target_os = "linux")]
     let parent = rustix::process::getpid();
     let prepare = move || {
         // Signals that this process blocks must not stay blocked in the command.
         SigSet::empty().thread_set_mask()?;
         rustix::process::setsid()?;
+        mark::set_limit(number);
         if life == Life::InTerminal {
             rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
         }

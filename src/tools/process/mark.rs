@@ -1,0 +1,142 @@
+//! The mark of a command's processes: a variable in their environment, and a limit.
+//!
+//! A program may start others without environment and in a session of their own. Those inherit their limits
+//! as well, also after the end of tau. On Linux the mark is in the soft limit on the time of realtime programs,
+//! as a number of microseconds that none reaches: more than 100,000 years.
+
+use std::fs;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::environment::SESSION;
+
+/// The variable that marks the processes of a command.
+pub const MARK: &str = "TAU_RUN_ID";
+
+/// The bit that every mark has, below those of the user, the session and the command.
+const IS_MARK: u64 = 1 << 62;
+const SESSION_BITS: u32 = 24;
+const RUN_BITS: u32 = 22;
+
+/// The mark of the processes of one command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RunMark {
+    /// The id of the command, unique among the processes of this machine and the commands of this process.
+    pub id: String,
+    pub number: u64,
+}
+
+impl RunMark {
+    /// The mark of a new command of a session.
+    pub fn new(session: &str) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let id = format!("{}-{}", crate::ids::id().simple(), NEXT.fetch_add(1, Ordering::Relaxed));
+        RunMark { number: number(session, &id), id }
+    }
+}
+
+/// The marks of a running process.
+#[derive(Debug)]
+pub(super) struct FoundMark {
+    pub number: u64,
+    /// The session's id; empty if its environment does not tell.
+    pub session: String,
+}
+
+impl FoundMark {
+    /// Those of this process, if it has any.
+    pub fn of(pid: i32) -> Option<Self> {
+        let marks = in_environment(pid);
+        match number_of_limit(pid) {
+            Some(number) => {
+                let session = marks.filter(|marks| marks.number == number).map(|marks| marks.session);
+                Some(FoundMark { number, session: session.unwrap_or_default() })
+            }
+            None => marks,
+        }
+    }
+}
+
+/// The number of the mark of a process, if it has one.
+pub(super) fn number_of(pid: i32) -> Option<u64> {
+    number_of_limit(pid).or_else(|| in_environment(pid).map(|marks| marks.number))
+}
+
+/// Whether a mark is that of a command of this session.
+pub(super) fn is_of_session(number: u64, session: &str) -> bool {
+    number >> RUN_BITS == self::number(session, "") >> RUN_BITS
+}
+
+fn number(session: &str, run: &str) -> u64 {
+    let user = u64::from(rustix::process::geteuid().as_raw() & 0xffff);
+    let part = |text: &str, bits: u32| hash(text) >> (u64::BITS - bits);
+    IS_MARK
+        | user << (SESSION_BITS + RUN_BITS)
+        | part(session, SESSION_BITS) << RUN_BITS
+        | part(run, RUN_BITS)
+}
+
+/// FNV-1a: every version of tau must count alike.
+fn hash(text: &str) -> u64 {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    // Its high bits depend on the last bytes only after another round.
+    (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Marks this process, and all that it will start. Makes only system calls. A process whose limit may not be
+/// that high has the mark in its environment alone.
+#[cfg(target_os = "linux")]
+pub(super) fn set_limit(number: u64) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let Rlimit { maximum, .. } = getrlimit(Resource::Rttime);
+    setrlimit(Resource::Rttime, Rlimit { current: Some(number), maximum }).ok();
+}
+
+/// Reads /proc/PID/limits, which any user may: marks of other users count as none.
+#[cfg(target_os = "linux")]
+fn number_of_limit(pid: i32) -> Option<u64> {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let limit = limits.lines().find_map(|line| line.strip_prefix("Max realtime timeout"))?;
+    let found = limit.split_whitespace().next()?.parse::<u64>().ok()?;
+    let user = |number: u64| number >> (SESSION_BITS + RUN_BITS);
+    (user(found) == user(number("", ""))).then_some(found)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn set_limit(_: u64) {}
+
+#[cfg(not(target_os = "linux"))]
+fn number_of_limit(_: i32) -> Option<u64> {
+    None
+}
+
+fn in_environment(pid: i32) -> Option<FoundMark> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let value = |name: &str| {
+        environment.split(|byte| *byte == 0).find_map(|variable| {
+            variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(|value| {
+                let text = String::from_utf8_lossy(value);
+                text.chars().filter(|c| !c.is_control()).take(128).collect::<String>()
+            })
+        })
+    };
+    let (run, session) = (value(MARK)?, value(SESSION).unwrap_or_default());
+    Some(FoundMark { number: number(&session, &run), session })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_names_its_session_and_is_no_other_one() {
+        let (one, other) = (RunMark::new("s1"), RunMark::new("s1"));
+        assert_ne!(one.number, other.number);
+        assert!(one.number >= IS_MARK && one.number < u64::MAX >> 1);
+        assert!(is_of_session(one.number, "s1") && is_of_session(other.number, "s1"));
+        assert!(!is_of_session(one.number, "s2"));
+        assert!(!is_of_session(number("s2", &one.id), "s1"));
+    }
+}
