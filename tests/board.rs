@@ -176,7 +176,7 @@ fn a_denial_on_the_board_stops_the_session_and_a_running_one_takes_messages() {
     board.wait_for("Run this command?");
     std::thread::sleep(QUIET);
     board.type_keys("\x1b");
-    board.wait_for("× failed   clean up");
+    board.wait_for("○ idle     clean up");
     assert!(!home.join("work/made").exists());
     let (code, _, _) = texts(&command(&home, &["wait", &id]).output_in_time());
     assert_eq!(code, Some(130));

@@ -157,8 +157,8 @@ fn the_board_shows_stops_and_opens_sessions() {
     board.wait_until("one row", |cells| !cells.contents().contains("count the trees"));
     board.type_keys("\x15\x7fxx");
     board.wait_for("stopped");
-    board.wait_for("× failed");
-    let stopped = [&one, &two].into_iter().find(|id| state(&home, id).as_deref() == Some("failed"));
+    board.wait_for("○ idle");
+    let stopped = [&one, &two].into_iter().find(|id| state(&home, id).as_deref() == Some("idle"));
     let other = if stopped == Some(&one) { "trees" } else { "stars" };
     // The session opens in this terminal, from which tau board is gone.
     board.type_keys(&format!("/{other}\r"));
@@ -174,8 +174,8 @@ fn the_board_shows_stops_and_opens_sessions() {
     first.type_keys(&format!("/{other}\r"));
     first.wait_for(&format!("▌ count the {other}"));
     first.type_keys("\x1b");
-    wait_for_state(&home, &one, "failed");
-    wait_for_state(&home, &two, "failed");
+    wait_for_state(&home, &one, "idle");
+    wait_for_state(&home, &two, "idle");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn the_end_of_a_background_run_is_that_of_print_mode() {
     assert_eq!(code, Some(0));
     let (code, _, _) = home.run(&["wait", &id]);
     assert!(matches!(code, Some(1 | 130)), "{code:?}");
-    home.wait_for_state(&id, "failed");
+    home.wait_for_state(&id, if code == Some(1) { "failed" } else { "idle" });
     // A fault of the arguments or the setup is told at once, with the code of any other front end.
     let (code, out, err) = home.run(&["-b", "--provider", "nope", "hello"]);
     assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
@@ -243,7 +243,7 @@ fn a_run_is_stopped_steered_and_continued_from_elsewhere() {
     assert_eq!((code, err.as_str()), (Some(0), ""));
     let (code, _, _) = home.run(&["wait", &id]);
     assert_eq!(code, Some(130));
-    home.wait_for_state(&id, "failed");
+    home.wait_for_state(&id, "idle");
     let (code, _, err) = home.run(&["stop", &id]);
     assert_eq!((code, err.trim()), (Some(0), "tau: nothing runs in this session"));
 }

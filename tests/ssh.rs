@@ -176,7 +176,7 @@ fn sessions_of_a_machine_are_offered_without_a_folder() {
     other.wait_for("▌ count the stars");
     // What one stops, the other sees.
     other.type_keys("\x1b");
-    wait_for_state(&sshd.home(), &id, "failed");
+    wait_for_state(&sshd.home(), &id, "idle");
     other.type_keys("\x04");
     other.wait_for("exit=0");
     let none = sshd.attach("ssh://box");

@@ -101,7 +101,7 @@ async fn a_session_of_another_tau_is_stopped_and_no_stranger_reaches_it() {
     // A lower mode is always allowed.
     server.send("PATCH", &path, &json!({ "permissionMode": "plan" })).await.is(200);
     server.send("POST", &format!("{path}/abort"), &Value::Null).await.is(204);
-    let ended = row(&server, &id, "failed").await;
+    let ended = row(&server, &id, "idle").await;
     assert_eq!(ended["waiting"], 0, "{ended}");
     assert!(!server.dir.path().join("made").exists());
 }
@@ -128,7 +128,7 @@ async fn a_session_of_the_server_is_listed_stopped_and_waited_for_in_a_terminal(
     runs.in_time("the run").await;
     assert_eq!(tau(&["stop", id]).await.code, 0);
     assert_eq!(tau(&["wait", id]).await.code, 130);
-    assert_eq!(state().await, "failed");
+    assert_eq!(state().await, "idle");
     // The mode that a client chooses holds wherever the session is opened again.
     server.send("PATCH", &path, &json!({ "permissionMode": "plan" })).await.is(200);
     server.send("POST", &format!("{path}/close"), &Value::Null).await.is(204);

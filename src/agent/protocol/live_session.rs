@@ -18,11 +18,11 @@ pub enum LiveState {
     Waiting,
     /// The agent works.
     Running,
-    /// The last run failed, was stopped or interrupted.
+    /// The last run failed or was interrupted.
     Failed,
     /// The last run succeeded.
     Done,
-    /// Nothing runs, and no result is known.
+    /// Nothing runs, and there is no result: the last run was stopped, or none is known.
     #[default]
     Idle,
 }

@@ -169,8 +169,12 @@ impl Facts {
             _ if self.waiting() > 0 => LiveState::Waiting,
             true => LiveState::Running,
             false if !self.run.is_over() || !ended => LiveState::Idle,
-            false if self.run.exit() == Exit::Ok => LiveState::Done,
-            false => LiveState::Failed,
+            false => match self.run.exit() {
+                Exit::Ok => LiveState::Done,
+                // The user stopped it, and knows.
+                Exit::Aborted => LiveState::Idle,
+                _ => LiveState::Failed,
+            },
         }
     }
 

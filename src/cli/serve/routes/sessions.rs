@@ -1,6 +1,6 @@
 //! Sessions: making, listing, showing, changing, closing, deleting.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -107,6 +107,7 @@ pub(super) async fn list(
         app.hub().all().into_iter().map(|live| (live.id.clone(), live)).collect();
     let mut sessions: Vec<SessionSummary> = Vec::new();
     let mut others = records(&app).await?;
+    let known: HashSet<String> = others.keys().cloned().collect();
     let saved: Vec<SessionSummary> = saved
         .into_iter()
         .map(|row| match (live.remove(&row.id), others.remove(&row.id)) {
@@ -126,7 +127,7 @@ pub(super) async fn list(
     sessions.extend(unsaved);
     sessions.extend(saved);
     if params.open {
-        sessions.retain(|session| session.live || session.state != LiveState::Idle.name());
+        sessions.retain(|session| session.live || known.contains(&session.id));
     }
     let from = match &params.after {
         None => 0,
