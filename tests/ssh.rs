@@ -4,12 +4,13 @@ mod servers;
 mod sshd;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, kill_process};
 
 use crate::harness::answering;
-use crate::live::{texts, wait_for_state};
+use crate::live::{Home, texts, wait_for_state};
 use crate::screen::{Screen, TIMEOUT, composer};
 use crate::time_limit::RunInTime;
 use sshd::{Sshd, WithTau};
@@ -147,7 +148,8 @@ fn a_copy_that_does_not_run_there_and_another_tau_are_said() {
     let screen = sshd.attach("ssh://box/~/work");
     screen.wait_for("[y/N]");
     screen.type_keys("y\r");
-    screen.wait_for("the copy does not run on box: nothing runs from here");
+    screen.wait_for("nothing runs from here");
+    screen.wait_for("the copy does not run on box");
     screen.wait_for("exit=3");
     assert_eq!(fs::read_dir(sshd.home().join(".cache/tau/bin")).unwrap().count(), 0);
     // A program of another system is not offered.
@@ -194,6 +196,7 @@ fn what_hinders_a_connection_is_said_in_plain_text() {
         assert_eq!(found, Some(code), "{address}: {out}{err}");
         assert!(err.contains(text), "{address}: {err}");
         assert!(!err.contains('\x1b'), "{err:?}");
+        assert_eq!(err.matches(text).count(), 1, "said twice: {err}");
     };
     says("ssh://closed/srv", 3, "Connection refused");
     says("ssh://stranger/srv", 3, "Host key verification failed");
@@ -218,6 +221,22 @@ fn what_hinders_a_connection_is_said_in_plain_text() {
         ),
     );
     says("ssh://box/srv", 3, "[31mbad");
+}
+
+#[test]
+fn an_error_of_ssh_is_said_once() {
+    let home = Home::new();
+    let ssh = home.at("ssh");
+    fs::write(&ssh, "#!/bin/sh\necho 'ssh: no route to box' >&2\nexit 255\n").unwrap();
+    fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
+    for (arguments, why) in [
+        (&["attach", "ssh://box/srv"][..], "cannot attach to box"),
+        (&["logs", "ssh://box#ffff"][..], "cannot reach box"),
+    ] {
+        let (code, _, err) = texts(&home.command(arguments).env("TAU_SSH", &ssh).output_in_time());
+        let said = format!("ssh: no route to box\ntau: {why}: ssh ended without a connection\n");
+        assert_eq!((code, err), (Some(3), said));
+    }
 }
 
 #[test]

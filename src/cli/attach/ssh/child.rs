@@ -47,7 +47,7 @@ pub(super) struct SshChild {
     reading: Option<JoinHandle<()>>,
 }
 
-/// The messages of ssh, and of the other machine beside its output.
+/// The messages of ssh, and of the other machine beside its output: those that are not shown are kept.
 #[derive(Clone, Debug, Default)]
 struct Said {
     lines: Arc<Mutex<VecDeque<String>>>,
@@ -144,14 +144,15 @@ impl SshChild {
         self.said.is_shown.store(false, Ordering::Relaxed);
     }
 
-    /// Waits for its end; returns its exit code, if it has one, and the last that it said.
-    pub fn end(mut self) -> (Option<i32>, String) {
+    /// Waits for its end, and until what it said is shown; returns its exit code, if it has one.
+    pub fn end(mut self) -> Option<i32> {
         (self.input, self.output) = (None, None);
         let code = self.child.wait().ok().and_then(|status| status.code());
-        (code, self.last_words())
+        self.finish_reading();
+        code
     }
 
-    /// Ends it, unless it does so by itself in a moment; returns the last that it said.
+    /// Ends it, unless it does so by itself in a moment; returns the last that it said and that was not shown.
     pub fn stop(mut self) -> String {
         (self.input, self.output) = (None, None);
         let end = Instant::now() + MOMENT;
@@ -160,17 +161,17 @@ impl SshChild {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
-        self.last_words()
+        self.finish_reading();
+        let lines = self.said.lines.lock();
+        lines.iter().rfind(|line| !line.trim().is_empty()).cloned().unwrap_or_default()
     }
 
-    fn last_words(&mut self) -> String {
+    fn finish_reading(&self) {
         // A process that ssh has started may hold the stream for longer.
         let end = Instant::now() + MOMENT;
         while self.reading.as_ref().is_some_and(|reading| !reading.is_finished()) && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(5));
         }
-        let lines = self.said.lines.lock();
-        lines.iter().rfind(|line| !line.trim().is_empty()).cloned().unwrap_or_default()
     }
 }
 
@@ -186,6 +187,7 @@ impl Said {
             let text = plain::line(&String::from_utf8_lossy(&line));
             if self.is_shown.load(Ordering::Relaxed) {
                 stderr::write(format!("{text}\n").as_bytes());
+                continue;
             }
             let mut lines = self.lines.lock();
             if lines.len() >= KEPT {

@@ -21,7 +21,7 @@ pub(super) enum Attempt {
     Answered(SshChild, Welcome),
     /// No tau there speaks the protocol of this one.
     NoTau(OtherMachine),
-    /// ssh could not connect. The last line that it printed, if any.
+    /// ssh could not connect. The last line that it printed and that was not shown, if any.
     Failed(String),
 }
 
@@ -53,7 +53,10 @@ pub(super) fn attempt(address: &SshAddress, hello: &Hello, asks: Asks) -> Result
         Some((MARK, line)) => Ok(Attempt::Answered(ssh, understood(&line)?)),
         Some((_, line)) => Ok(Attempt::NoTau(OtherMachine::read(&line))),
         None if limit.is_some() => Ok(Attempt::Failed(ssh.stop())),
-        None => Ok(Attempt::Failed(ssh.end().1)),
+        None => {
+            ssh.end();
+            Ok(Attempt::Failed(String::new()))
+        }
     }
 }
 

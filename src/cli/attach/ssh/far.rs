@@ -5,7 +5,7 @@ use std::io::Read;
 use std::process::Stdio;
 
 use super::child::{Asks, SshChild};
-use super::scripts;
+use super::{NO_CONNECTION, scripts};
 use crate::attach::wire::relay::{MARK, RUN};
 use crate::attach::wire::{FarCommand, FarWord};
 use crate::process::exit::{Exit, Refusal, say};
@@ -43,8 +43,8 @@ fn there(text: &str, command: FarWord) -> Result<Exit, Refusal> {
             )));
         }
         None => {
-            let said = ssh.end().1;
-            return Err(cannot(if said.is_empty() { "ssh ended without a connection" } else { &said }));
+            ssh.end();
+            return Err(cannot(NO_CONNECTION));
         }
     }
     let printed = ssh.output.as_mut().map_or(Exit::Ok, print);
@@ -52,10 +52,8 @@ fn there(text: &str, command: FarWord) -> Result<Exit, Refusal> {
         return Ok(printed);
     }
     match ssh.end() {
-        (Some(OF_SSH) | None, said) => {
-            Err(cannot(if said.is_empty() { "the connection ended" } else { &said }))
-        }
-        (Some(code), _) => Ok(u8::try_from(code).map_or(Exit::Crash, Exit::Command)),
+        Some(OF_SSH) | None => Err(cannot("the connection ended")),
+        Some(code) => Ok(u8::try_from(code).map_or(Exit::Crash, Exit::Command)),
     }
 }
 

@@ -54,10 +54,10 @@ fn copy(address: &SshAddress, program: File, size: u64) -> Result<(), Refusal> {
     let ssh = SshChild::start(address, &scripts::copy(size), Stdio::from(program), Asks::Terminal);
     let mut ssh = ssh.map_err(Refusal::config)?;
     let copied = ssh.line(&[scripts::COPIED], None);
-    let (_, said) = ssh.end();
+    ssh.end();
     match copied {
         Some(_) => Ok(()),
-        None => Err(Refusal::config(format!("the copy does not run on {}: {said}", address.machine()))),
+        None => Err(Refusal::config(format!("the copy does not run on {}", address.machine()))),
     }
 }
 

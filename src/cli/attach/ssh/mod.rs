@@ -28,6 +28,8 @@ use tau_agent::settings::servers::SshAddress;
 use tau_protocol::live_session::LiveRow;
 use tunnel::Tunnel;
 
+/// The refusal when ssh has failed, which has said why.
+const NO_CONNECTION: &str = "ssh ended without a connection";
 /// Maximum number of sessions to choose from.
 const LISTED: usize = 30;
 /// Maximum length of a title, in characters.
@@ -91,8 +93,7 @@ fn first(address: &SshAddress, hello: &Hello) -> Result<(SshChild, Welcome), Ref
                     continue;
                 }
                 Attempt::NoTau(_) => "the copy of tau is not found there".to_owned(),
-                Attempt::Failed(said) if said.is_empty() => "ssh ended without a connection".to_owned(),
-                Attempt::Failed(said) => said,
+                Attempt::Failed(_) => NO_CONNECTION.to_owned(),
             };
         return Err(Refusal::config(format!("cannot attach to {machine}: {why}")));
     }
