@@ -1,8 +1,10 @@
 //! The ends of live sessions: nothing that was acknowledged is lost, and whoever comes later knows how to continue.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,11 +13,20 @@ use serde_json::Value;
 use crate::harness::answering;
 use crate::live::{Home, only_id, other_terminal, wait_for_state};
 use crate::screen::{Screen, TIMEOUT};
+use crate::time_limit::{EndInTime, RunInTime, in_time};
+
+fn record_of(home: &Path, id: &str) -> Value {
+    serde_json::from_slice(&fs::read(home.join(format!("tau/logs/live/{id}.json"))).unwrap()).unwrap()
+}
+
+/// The socket of the process that has a session open.
+fn socket_of(home: &Path, id: &str) -> PathBuf {
+    PathBuf::from(record_of(home, id)["address"].as_str().unwrap().strip_prefix("unix:").unwrap())
+}
 
 /// The process that has a session open.
 fn process_of(home: &Path, id: &str) -> Pid {
-    let record = fs::read(home.join(format!("tau/logs/live/{id}.json"))).unwrap();
-    let record: Value = serde_json::from_slice(&record).unwrap();
+    let record = record_of(home, id);
     Pid::from_raw(i32::try_from(record["pid"].as_i64().unwrap()).unwrap()).unwrap()
 }
 
@@ -138,12 +149,55 @@ fn every_screen_that_is_left_keeps_its_draft() {
 fn a_session_whose_socket_is_removed_is_reached_again() {
     let home = Home::new();
     let id = home.background(&answering(Duration::from_secs(60), "never"), "take your time");
-    let pid = process_of(home.0.path(), &id).as_raw_nonzero();
-    let socket = home.at(&format!("tau/logs/live/{pid}.sock"));
+    let socket = socket_of(home.0.path(), &id);
     fs::remove_file(&socket).unwrap();
     wait_for_file(&socket);
     assert_eq!(home.run(&["stop", &id]).0, Some(0));
     assert_eq!(home.run(&["wait", &id]).0, Some(130));
+}
+
+/// Processes of several containers have the same number, and may share the folder of the user.
+#[test]
+fn sessions_of_containers_with_the_same_numbers_are_reached() {
+    let container = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
+    let mut able = Command::new("sh");
+    able.args(["-c", r#"unshare "$@" true 2>/dev/null"#, "sh"]).args(container);
+    if !able.status_in_time().success() {
+        eprintln!("skipped: this machine makes no containers");
+        return;
+    }
+    let home = Home::new();
+    let url = answering(Duration::from_secs(60), "never");
+    let begin = |prompt: &str| {
+        let mut inside = Command::new("unshare");
+        let background = r#""$@" </dev/null; read -r wait"#;
+        inside.args(container).args(["sh", "-c", background, "sh"]).arg(env!("CARGO_BIN_EXE_tau"));
+        inside.args(["-b", "--base-url", &url, "--model", "m", prompt]);
+        let like = home.command(&[]);
+        inside.env_clear().envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        inside.current_dir(home.at("work")).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut running = inside.spawn().unwrap();
+        let out = running.stdout.take().unwrap();
+        let id = in_time("the id", move || {
+            let mut id = String::new();
+            BufReader::new(out).read_line(&mut id).unwrap();
+            id
+        });
+        (id.trim().to_owned(), running)
+    };
+    let all = [begin("one"), begin("other")];
+    let ids = [&all[0].0, &all[1].0];
+    let [one, other] = ids.map(|id| record_of(home.0.path(), id)["pid"].clone());
+    assert_eq!(one, other, "the containers count alike");
+    for id in ids {
+        let (code, _, err) = home.run(&["stop", id]);
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        assert_eq!(home.run(&["wait", id]).0, Some(130));
+    }
+    for (_, mut container) in all {
+        drop(container.stdin.take());
+        container.wait_in_time("the end of the container");
+    }
 }
 
 #[test]
@@ -152,7 +206,7 @@ fn the_socket_of_a_killed_process_is_removed_with_its_record_and_by_the_next_pro
     let slow = answering(Duration::from_secs(60), "never");
     let id = home.background(&slow, "take your time");
     let pid = process_of(home.0.path(), &id);
-    let socket = home.at(&format!("tau/logs/live/{}.sock", pid.as_raw_nonzero()));
+    let socket = socket_of(home.0.path(), &id);
     kill_process(pid, Signal::KILL).unwrap();
     assert_eq!(home.run(&["wait", &id]).0, Some(101));
     let is_gone = |look: &dyn Fn()| {

@@ -107,12 +107,11 @@ impl Others {
 
     /// Says to all processes with screens that a session waits, which no screen shows.
     pub(crate) async fn announce(&self, id: &str, title: &str) {
-        let own = std::process::id();
         let all = record::all(&self.paths).into_values();
-        let told = all.filter(|found| found.is_live && found.record.watched && found.record.pid != own);
+        let told = all.filter(|found| found.is_elsewhere() && found.record.watched);
         let mut processes: Vec<FoundRecord> = told.collect();
-        processes.sort_by_key(|found| found.record.pid);
-        processes.dedup_by_key(|found| found.record.pid);
+        processes.sort_by(|one, other| one.record.address.cmp(&other.record.address));
+        processes.dedup_by(|one, other| one.record.address == other.record.address);
         for found in processes {
             let body = json!({ "id": id, "title": title });
             let Some(Ok(server)) = server_of(&found, &self.network) else { continue };

@@ -98,6 +98,11 @@ impl FoundRecord {
         }
     }
 
+    /// Whether another process has it open.
+    pub fn is_elsewhere(&self) -> bool {
+        self.is_live && !self.record.address.ends_with(&format!("/{}.sock", socket_folder::own_name()))
+    }
+
     /// Whether it was interrupted at work.
     pub fn is_interrupted(&self) -> bool {
         !self.is_live && self.record.state.is_at_work()
@@ -271,10 +276,8 @@ pub(crate) fn end_in(lock: &mut File) -> Option<u8> {
 /// The session of this file, if another process has it open.
 pub(crate) fn open_elsewhere(paths: &Paths, file: &Path) -> Option<LiveRecord> {
     let name = file.file_stem()?.to_str()?;
-    let own = std::process::id();
-    let is_it = |found: &FoundRecord| {
-        found.is_live && found.record.pid != own && name.ends_with(&format!("_{}", found.record.id))
-    };
+    let is_it =
+        |found: &FoundRecord| found.is_elsewhere() && name.ends_with(&format!("_{}", found.record.id));
     all(paths).into_values().find(is_it).map(|found| found.record)
 }
 

@@ -48,9 +48,7 @@ impl Drop for LiveSocket {
 fn listen(paths: &Paths) -> io::Result<(PathBuf, UnixListener)> {
     let folder = socket_folder::private(paths)?;
     socket_folder::remove_dead(&folder);
-    let path = folder.join(format!("{}.sock", std::process::id()));
-    // Left by an earlier process with this number: this one binds no other.
-    let _ = std::fs::remove_file(&path);
+    let path = folder.join(format!("{}.sock", socket_folder::own_name()));
     let listener = UnixListener::bind(&path)?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
     Ok((path, listener))

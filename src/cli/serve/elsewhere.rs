@@ -63,7 +63,7 @@ impl Elsewhere {
 
     /// The process that has the session open, if it is another one.
     pub fn owner(&self, id: &str) -> Option<FoundRecord> {
-        record::of(&self.paths, id).filter(|found| found.is_live && found.record.pid != std::process::id())
+        record::of(&self.paths, id).filter(FoundRecord::is_elsewhere)
     }
 
     /// Whether a process that does not answer was about to end, and has left its session.

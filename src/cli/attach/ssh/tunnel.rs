@@ -65,7 +65,7 @@ impl Tunnel {
     ) -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("ssh-{}-{number}.sock", std::process::id());
+        let name = format!("{}-{number}.sock", socket_folder::own_name());
         let socket = socket_folder::private(paths)?.join(name);
         let (first, fault) = (Mutex::new(first), Mutex::default());
         Ok(Tunnel { address, again, socket, first, fault })
