@@ -5,7 +5,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -88,6 +88,9 @@ impl SharedFile {
     }
 }
 
+/// How often a lock may be removed between opening and locking it.
+const REMOVALS: usize = 10;
+
 /// A file whose lock is held as long as this lives.
 #[derive(Debug)]
 pub struct LockFile(File);
@@ -100,13 +103,20 @@ impl LockFile {
         Ok(LockFile(file))
     }
 
-    /// Like [`LockFile::take`], but returns `None` if the lock `path` is already held.
+    /// Like [`LockFile::take`], but returns `None` if the lock `path` is already held. Whoever holds it may remove it.
     pub fn try_take(path: &Path) -> io::Result<Option<Self>> {
-        let file = Self::open(path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(LockFile(file))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
+        let mut removals = 0;
+        loop {
+            let file = Self::open(path)?;
+            match file.try_lock() {
+                Ok(()) if file.metadata()?.nlink() > 0 || removals == REMOVALS => {
+                    return Ok(Some(LockFile(file)));
+                }
+                // It was removed after it was opened.
+                Ok(()) => removals += 1,
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 //! free was left by a process that ended: by itself, if the session had come to rest, else by a crash, a kill
 //! or a reboot.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -248,10 +248,18 @@ pub(crate) fn take_screen(paths: &Paths, id: &str) -> Option<ScreenPlace> {
 /// All records, by id. Those of sessions that ended at rest are removed once they are old.
 pub(crate) fn all(paths: &Paths) -> HashMap<String, FoundRecord> {
     let files = std::fs::read_dir(folder(paths)).into_iter().flatten().flatten().map(|entry| entry.path());
-    files
-        .filter(|path| path.extension().is_some_and(|end| end == "json"))
-        .filter_map(|path| read(&path))
-        .collect()
+    let is = |path: &PathBuf, end: &str| path.extension().is_some_and(|found| found == end);
+    let (records, others): (HashSet<PathBuf>, HashSet<PathBuf>) = files.partition(|path| is(path, "json"));
+    let is_alone = |path: &&PathBuf| is(path, "lock") && !records.contains(&path.with_extension("json"));
+    others.iter().filter(is_alone).for_each(|lock| remove_if_free(lock));
+    records.iter().filter_map(|path| read(path)).collect()
+}
+
+/// Removes a lock that a killed process has left.
+fn remove_if_free(lock: &Path) {
+    if let Ok(Some(_held)) = LockFile::try_take(lock) {
+        let _ = std::fs::remove_file(lock);
+    }
 }
 
 /// The record of a session.
@@ -344,7 +352,10 @@ fn read(path: &Path) -> Option<(String, FoundRecord)> {
     // left to tell, as if it had ended by itself.
     let is_over = record.parent.is_some() || !record.state.is_at_work() && !record.is_result();
     if !is_live && (age > KEPT || is_over) {
-        let _ = std::fs::remove_file(path);
+        if let Ok(Some(_held)) = LockFile::try_take(&lock) {
+            let _ = std::fs::remove_file(path);
+            let _ = std::fs::remove_file(&lock);
+        }
         return None;
     }
     Some((record.id.clone(), FoundRecord { record, is_live }))
@@ -376,7 +387,7 @@ mod tests {
             (LiveState::Failed, true, None)
         );
         open.update(LiveRecord { exit: Some(0), background: true, ..record("a", LiveState::Done) }).unwrap();
-        // A session that was killed at rest leaves nothing.
+        // A session that was killed at rest leaves nothing, nor does one that was killed before it had a record.
         write(&folder(&paths).join("e.json"), &record("e", LiveState::Idle)).unwrap();
         open.keep(Some(0));
         let ended = of(&paths, "a").unwrap();
@@ -395,10 +406,14 @@ mod tests {
         assert!(all(&paths).is_empty());
         write(&folder(&paths).join("c.json"), &record("c", LiveState::Running)).unwrap();
         let here = Path::new("");
+        for lock in ["e.lock", "f.lock"] {
+            std::fs::write(folder(&paths).join(lock), "").unwrap();
+        }
         assert_eq!(interrupted(&paths, Path::new("/elsewhere")).len(), 0);
         assert_eq!(interrupted(&paths, here).len(), 1);
         assert_eq!(interrupted(&paths, here).len(), 0, "told once");
         assert!(of(&paths, "c").unwrap().is_interrupted());
+        assert!(["e.lock", "f.lock"].iter().all(|lock| !folder(&paths).join(lock).exists()));
         // The id is not a path.
         assert_eq!(of(&paths, "../config"), None);
     }
