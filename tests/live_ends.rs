@@ -156,6 +156,20 @@ fn a_session_whose_socket_is_removed_is_reached_again() {
     assert_eq!(home.run(&["wait", &id]).0, Some(130));
 }
 
+#[test]
+fn a_prompt_in_the_background_that_cannot_be_saved_is_refused() {
+    let home = Home::new();
+    fs::create_dir_all(home.at("tau")).unwrap();
+    fs::write(home.at("tau/sessions"), "in the way").unwrap();
+    let url = answering(Duration::from_secs(60), "never");
+    let (code, out, err) = home.run(&["-b", "--base-url", &url, "--model", "m", "take your time"]);
+    assert_eq!((code, out.as_str()), (Some(3), ""), "{err}");
+    assert!(err.contains("cannot save the session"), "{err}");
+    let left: Vec<_> =
+        fs::read_dir(home.at("tau/logs/live")).unwrap().map(|file| file.unwrap().path()).collect();
+    assert_eq!(left, Vec::<PathBuf>::new());
+}
+
 /// Processes of several containers have the same number, and may share the folder of the user.
 #[test]
 fn sessions_of_containers_with_the_same_numbers_are_reached() {

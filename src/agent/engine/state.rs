@@ -33,8 +33,8 @@ use crate::engine::base::user_requests::UserRequests;
 use crate::extensions::mcp::Mcp;
 use crate::permissions::Rule;
 use crate::provider::ModelRequest;
-use crate::session::SessionError;
 use crate::session::usage::UsageSum;
+use crate::session::{CANNOT_SAVE, SessionError};
 use tau_protocol::command::{AgentCommand, RunCommand, SessionChange, SessionCommand};
 use tau_protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
 use tau_protocol::extension::{McpResource, PromptCommand};
@@ -297,7 +297,7 @@ impl Engine {
         }
         if let (Err(error), false) = (result, self.save_failed) {
             self.save_failed = true;
-            let text = format!("cannot save the session: {error}");
+            let text = format!("{CANNOT_SAVE}: {error}");
             let what = match &error {
                 SessionError::Io { source, .. } if has_too_many_files(source) => {
                     "raise the limit of open files (ulimit -n 256)"

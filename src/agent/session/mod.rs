@@ -59,6 +59,9 @@ pub use unread::UnreadPart;
 /// The type of the entry that names the directory in which a session of a missing one continues.
 const CONTINUES_IN: &str = "tau.directory";
 
+/// The beginning of the notice that a session could not be saved.
+pub const CANNOT_SAVE: &str = "cannot save the session";
+
 /// The reason a session could not be opened or written.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::hosting::Hosting;
 use super::others;
 use super::record::{self, CHANGING_HANDS, FoundRecord};
+use super::registry::Ending;
 use super::{rights, start};
 use crate::args::{self, CliArgs};
 use crate::attach::reach::Trouble;
@@ -203,7 +204,10 @@ async fn host(
     let live = hosting.hub().adopt(session).await.map_err(|problem| Refusal::config(problem.detail))?;
     // Whoever sends something to the session meanwhile finds it.
     hosting.refresh();
-    send(&live, goal, prompts).await?;
+    if let Err(refusal) = send(&live, goal, prompts).await {
+        hosting.end_after(std::future::ready(()), Ending::AtRest).await;
+        return Err(refusal);
+    }
     if let Some(notice) = live.read_facts(|facts, _| paused_goal(facts)) {
         warn(&notice);
     }
@@ -258,14 +262,17 @@ async fn send(
         live.send(command).await.map_err(ended)?;
     }
     live.caught_up().await.map_err(ended)?;
-    let is_saved = || {
+    let saved = || {
         live.read_facts(|facts, log| {
             let is_saved = facts.mirror.session.file.as_ref().is_none_or(|file| file.exists());
-            (is_saved || !facts.mirror.running, log.last())
+            (facts.unsaved.clone(), is_saved || !facts.mirror.running, log.last())
         })
     };
     loop {
-        let (is_saved, last) = is_saved();
+        let (unsaved, is_saved, last) = saved();
+        if let Some(why) = unsaved {
+            return Err(Refusal::config(why));
+        }
         if is_saved || !live.wait_after(last).await {
             return Ok(());
         }

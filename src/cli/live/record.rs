@@ -172,7 +172,7 @@ impl Registered {
         let file = folder(paths).join(format!("{}.json", record.id));
         let held = take(&lock)?.ok_or(io::ErrorKind::ResourceBusy)?;
         std::fs::write(&lock, "")?;
-        write(&file, &record)?;
+        write(&file, &record).inspect_err(|_| drop(std::fs::remove_file(&lock)))?;
         Ok(Registered { file, lock, written: record, is_kept: false, _held: held })
     }
 
@@ -215,10 +215,27 @@ fn take(lock: &Path) -> io::Result<Option<LockFile>> {
 
 /// Replaces the file atomically. It is not synced: after a power failure an older record is as good.
 fn write(file: &Path, record: &LiveRecord) -> io::Result<()> {
+    let text = serde_json::to_vec(record)?;
+    match replace(file, &text) {
+        // On a full disk, the place that it has is enough.
+        Err(error) => overwrite(file, text).map_err(|_| error),
+        Ok(()) => Ok(()),
+    }
+}
+
+fn replace(file: &Path, text: &[u8]) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("/"));
     let mut new = tempfile::Builder::new().prefix(".tau-").tempfile_in(folder)?;
-    new.write_all(&serde_json::to_vec(record)?)?;
+    new.write_all(text)?;
     new.persist(file).map(drop).map_err(|failed| failed.error)
+}
+
+/// Writes over an existing file, at once: whoever reads it meanwhile finds one record.
+fn overwrite(file: &Path, mut text: Vec<u8>) -> io::Result<()> {
+    let mut open = std::fs::OpenOptions::new().write(true).open(file)?;
+    let length = usize::try_from(open.metadata()?.len()).unwrap_or_default();
+    text.resize(text.len().max(length), b' ');
+    open.write_all(&text)
 }
 
 fn screen_file(paths: &Paths, id: &str) -> PathBuf {
@@ -389,10 +406,14 @@ mod tests {
         open.update(LiveRecord { exit: Some(0), background: true, ..record("a", LiveState::Done) }).unwrap();
         // A session that was killed at rest leaves nothing, nor does one that was killed before it had a record.
         write(&folder(&paths).join("e.json"), &record("e", LiveState::Idle)).unwrap();
+        for lock in ["e.lock", "f.lock"] {
+            std::fs::write(folder(&paths).join(lock), "").unwrap();
+        }
         open.keep(Some(0));
         let ended = of(&paths, "a").unwrap();
         assert_eq!((ended.state(), ended.is_live, ended.record.exit), (LiveState::Done, false, Some(0)));
         assert_eq!(all(&paths).len(), 2);
+        assert!(["e.lock", "f.lock"].iter().all(|lock| !folder(&paths).join(lock).exists()));
         for archived in [true, false] {
             archive(&paths, "a", archived).unwrap();
             assert_eq!(of(&paths, "a").unwrap().row().archived, archived);
@@ -406,15 +427,24 @@ mod tests {
         assert!(all(&paths).is_empty());
         write(&folder(&paths).join("c.json"), &record("c", LiveState::Running)).unwrap();
         let here = Path::new("");
-        for lock in ["e.lock", "f.lock"] {
-            std::fs::write(folder(&paths).join(lock), "").unwrap();
-        }
         assert_eq!(interrupted(&paths, Path::new("/elsewhere")).len(), 0);
         assert_eq!(interrupted(&paths, here).len(), 1);
         assert_eq!(interrupted(&paths, here).len(), 0, "told once");
         assert!(of(&paths, "c").unwrap().is_interrupted());
-        assert!(["e.lock", "f.lock"].iter().all(|lock| !folder(&paths).join(lock).exists()));
         // The id is not a path.
         assert_eq!(of(&paths, "../config"), None);
+    }
+
+    #[test]
+    fn a_record_is_written_where_it_is_on_a_full_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::under(dir.path());
+        let _open = Registered::new(&paths, record("a", LiveState::Running)).unwrap();
+        let file = folder(&paths).join("a.json");
+        for state in [LiveState::Idle, LiveState::Waiting, LiveState::Done] {
+            overwrite(&file, serde_json::to_vec(&record("a", state)).unwrap()).unwrap();
+            assert_eq!(of(&paths, "a").unwrap().state(), state);
+        }
+        assert!(overwrite(&folder(&paths).join("b.json"), Vec::new()).is_err(), "it has no place");
     }
 }

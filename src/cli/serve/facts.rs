@@ -10,6 +10,7 @@ use crate::process::exit::Exit;
 use crate::process::plain;
 use crate::protocol;
 use tau_agent::engine::config::AgentConfig;
+use tau_agent::session::CANNOT_SAVE;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::{
     AgentEvent, NoticeLevel, RunEvent, SessionEvent, SessionInfo, ShellEvent, TaskEvent, TurnEvent,
@@ -38,6 +39,8 @@ pub(crate) struct Facts {
     commands: usize,
     /// The text of the first message of the user since the session was opened.
     pub first_prompt: Option<String>,
+    /// Why the session could not be saved, if that ever failed.
+    pub unsaved: Option<String>,
     /// The events from which a client that has read the messages must start, to get incomplete ones, too: an
     /// open message, running calls.
     open: BTreeMap<String, Position>,
@@ -142,6 +145,9 @@ impl Facts {
             AgentEvent::Task(TaskEvent::SideAnswerEnded { usage, .. })
             | AgentEvent::Session(SessionEvent::UsageAdded { usage }) => self.usage.add(usage),
             AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, .. }) => {
+                if text.starts_with(CANNOT_SAVE) {
+                    self.unsaved = Some(text.clone());
+                }
                 self.run.error = Some(text.clone());
             }
             _ => {}
