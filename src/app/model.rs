@@ -271,10 +271,17 @@ impl Model {
         self.coming_mode.map_or(self.status.mirror.mode, |(mode, _)| mode)
     }
 
+    /// Leaves the time in which the run has waited for an answer out of its duration.
+    pub(crate) fn run_waited(&mut self, since: Millis) {
+        let waited = self.now - since;
+        self.status.waited(waited, self.now);
+        self.transcript.run_waited(waited);
+    }
+
     /// The current needs from the shell.
     pub fn wants(&self) -> Wants {
         let waits = self.waits_for_user();
-        let asked = self.overlays.iter().filter(|overlay| overlay.is_of_model()).count();
+        let asked = self.overlays.iter().filter(|overlay| overlay.blocks_since().is_some()).count();
         let runs = self.status.run.is_some()
             && (!waits || self.status.runs_calls_beside(self.approvals.pending().len() + asked));
         let animated = runs || self.jobs.count() > 0;
@@ -327,7 +334,7 @@ impl Model {
 
     /// Whether a call awaits the user's decision, or the model an answer.
     pub fn waits_for_user(&self) -> bool {
-        !self.approvals.is_empty() || self.overlays.iter().any(Overlay::is_of_model)
+        !self.approvals.is_empty() || self.overlays.iter().any(|overlay| overlay.blocks_since().is_some())
     }
 
     /// The part of the screen that keys go to.

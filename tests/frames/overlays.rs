@@ -10,7 +10,7 @@ use tau::app::request::{
 use tau::app::{Effect, Msg};
 use tau::tools::user::UserQuestion;
 
-use crate::harness::{Screen, ai, boot, frames};
+use crate::harness::{Screen, ai, boot, frames, text};
 
 /// Answers the latest request.
 pub fn reply(screen: &mut Screen, reply: ShellReply) {
@@ -210,6 +210,21 @@ fn questions_of_the_model() {
     frames(&mut screen, "user-questions-several");
     screen.keys("<enter><enter>");
     frames(&mut screen, "user-questions-text");
+}
+
+/// The time until an answer is not that of the run, wherever it is given.
+#[test]
+fn a_question_that_is_answered_elsewhere_takes_no_time_of_the_run() {
+    let mut screen = Screen::new();
+    screen.user("go");
+    screen.run();
+    let questions = vec![UserQuestion { question: "Which?".into(), choices: Vec::new(), multiple: false }];
+    screen.agent(QuestionEvent::Asked { id: "q".into(), question: Question::User { questions } });
+    screen.wait(3_600_000);
+    screen.agent(QuestionEvent::AskWithdrawn { id: "q".into() });
+    screen.wait(2_000);
+    let shown = text(&screen.draw());
+    assert!(shown.contains("2.0s") && !shown.contains("1h"), "{shown}");
 }
 
 #[test]

@@ -251,11 +251,12 @@ impl Overlay {
         }
     }
 
-    /// Whether a call of the model is blocked on it.
-    pub(crate) fn is_of_model(&self) -> bool {
+    /// Since when a call of the model is blocked on it.
+    pub(crate) fn blocks_since(&self) -> Option<Millis> {
         match self {
-            Overlay::Plan(view) => view.id.is_some(),
-            _ => matches!(self, Overlay::Questions(_)),
+            Overlay::Plan(view) => view.id.is_some().then_some(view.since),
+            Overlay::Questions(view) => Some(view.since),
+            _ => None,
         }
     }
 

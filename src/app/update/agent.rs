@@ -169,7 +169,12 @@ fn of_questions(model: &mut Model, event: &QuestionEvent, effects: &mut Vec<Effe
             notify::waits(model, effects);
         }
         QuestionEvent::AskWithdrawn { id } => {
-            model.overlays.retain(|overlay| overlay.question() != Some(id.as_str()));
+            // Perhaps it was answered on another screen.
+            let is_it = |overlay: &&Overlay| overlay.question() == Some(id.as_str());
+            if let Some(since) = model.overlays.iter().find(is_it).and_then(Overlay::blocks_since) {
+                model.run_waited(since);
+            }
+            model.overlays.retain(|overlay| !is_it(&overlay));
         }
         QuestionEvent::ApprovalRequested { request } => approval::requested(model, request, effects),
         QuestionEvent::ApprovalEnded { id, outcome } => approval::ended(model, id, *outcome),

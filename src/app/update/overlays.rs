@@ -259,9 +259,7 @@ fn questions_answered(
     answer: QuestionAnswer,
     effects: &mut Vec<Effect>,
 ) {
-    let waited = model.now - view.since;
-    model.status.waited(waited, model.now);
-    model.transcript.run_waited(waited);
+    model.run_waited(view.since);
     let typed = view.typed();
     if answer == QuestionAnswer::Declined && !typed.is_empty() {
         model.composer.paste(&typed);

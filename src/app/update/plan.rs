@@ -80,9 +80,7 @@ pub(super) fn closed(model: &mut Model, view: &PlanView, effects: &mut Vec<Effec
 
 fn send(model: &mut Model, view: &PlanView, answer: QuestionAnswer, effects: &mut Vec<Effect>) {
     let Some(id) = view.id.clone() else { return };
-    let waited = model.now - view.since;
-    model.status.waited(waited, model.now);
-    model.transcript.run_waited(waited);
+    model.run_waited(view.since);
     model.transcript.show_tail();
     effects.push(QuestionCommand::Answer { id, answer }.into());
 }
