@@ -423,6 +423,7 @@ fn a_session_that_is_left_continues_and_comes_back_with_the_draft() {
     let again = other_terminal(&home, &format!("$TAU_BIN attach {id}"));
     again.wait_for("a draft");
     again.wait_for("while you were away");
+    again.wait_for(" ~/work");
     again.type_keys("\x15\x04");
     again.wait_for("exit=0");
     let (code, _, _) = texts(&command(&home, &["wait", &id]).output_in_time());

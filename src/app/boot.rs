@@ -4,6 +4,7 @@
 //! it gives the recorded run again.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,8 @@ pub struct Boot {
     pub version: String,
     /// The working directory, with the home directory written `~`.
     pub place: String,
+    /// The home directory; empty if there is none.
+    pub home: PathBuf,
     /// The name of the session's server, if it is not in this process; empty for another process of this machine.
     /// The directory is there, too.
     pub attached: Option<String>,
@@ -73,4 +76,15 @@ pub struct Boot {
     pub board: bool,
     /// Open the session picker first.
     pub pick_session: bool,
+}
+
+impl Boot {
+    /// A path of this machine, with `~` for the home directory.
+    pub(crate) fn in_short(&self, path: &Path) -> String {
+        match path.strip_prefix(&self.home) {
+            Ok(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+            Ok(rest) if !self.home.as_os_str().is_empty() => format!("~/{}", rest.display()),
+            Ok(_) | Err(_) => path.display().to_string(),
+        }
+    }
 }

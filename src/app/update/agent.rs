@@ -136,10 +136,11 @@ fn place(model: &Model, cwd: &Path) -> String {
     if here.is_none() && model.boot.attached.is_none() && model.boot.place.contains(['/', '~']) {
         return model.boot.place.clone();
     }
-    let here = here.unwrap_or_else(|| cwd.display().to_string());
-    let text = match model.boot.attached.as_deref() {
-        None | Some("") => here,
-        Some(server) => format!("{server}:{here}"),
+    let text = match (here, model.boot.attached.as_deref()) {
+        (here, Some(server)) if !server.is_empty() => {
+            format!("{server}:{}", here.unwrap_or_else(|| cwd.display().to_string()))
+        }
+        (here, _) => here.unwrap_or_else(|| model.boot.in_short(cwd)),
     };
     Printable::line(&text).as_str().to_owned()
 }

@@ -375,6 +375,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         size: Size { width: area.width, height: area.height },
         version: env!("CARGO_PKG_VERSION").to_owned(),
         place: shown_place(dir),
+        home: std::env::home_dir().unwrap_or_default(),
         attached: None,
         model: setup.model.clone(),
         thinking: setup.thinking,
