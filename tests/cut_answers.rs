@@ -69,6 +69,28 @@ async fn esc_keeps_the_half_of_an_answer_that_was_cut() {
     }
 }
 
+/// What the shell's screen has of it is not written again.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_half_of_an_answer_is_on_the_shells_screen_once() {
+    let paragraph = "The paragraph is complete.\\n\\nThe first half, ";
+    let piece =
+        format!("data: {{\"choices\": [{{\"index\": 0, \"delta\": {{\"content\": \"{paragraph}\"}}}}]}}\n\n");
+    let server = Server::start(vec![Act::Reset(stream(&piece)), Act::Stall(Vec::new())]).await;
+    let connected = format!("--base-url {} --api-key x --model m", server.url());
+    tokio::task::spawn_blocking(move || {
+        let screen = Screen::inline("", &connected, 80, 24);
+        screen.type_keys("go\r");
+        screen.wait_until("the next attempt", |_| server.requests().len() == 2);
+        screen.type_keys("\x1b");
+        screen.wait_for("stopped");
+        for text in ["The paragraph is complete.", "The first half,"] {
+            assert_eq!(screen.rows().join("\n").matches(text).count(), 1, "{:?}", screen.rows());
+        }
+    })
+    .await
+    .unwrap();
+}
+
 /// What stops a run says so, and compaction does not stop one.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_command_stops_a_run_silently() {

@@ -180,8 +180,8 @@ impl Transcript {
                 self.user(message, &user.content);
             }
             Message::Assistant(_) => {
-                self.replace_failed();
-                self.live = Live { first: self.next_entry(), ..Live::default() };
+                let is_printed = !self.replace_failed();
+                self.live = Live { first: self.next_entry(), is_printed, ..Live::default() };
             }
             Message::Custom(custom) if custom.display => self.user(message, &custom.content),
             _ => {}
@@ -208,11 +208,11 @@ impl Transcript {
         self.failed = has_failed.then(|| first..self.next_entry());
     }
 
-    /// Another attempt begins: removes the failed answer, unless the terminal has it already.
-    fn replace_failed(&mut self) {
-        let Some(failed) = self.failed.take() else { return };
+    /// Another attempt begins: removes the failed answer. False if the terminal has it already.
+    fn replace_failed(&mut self) -> bool {
+        let Some(failed) = self.failed.take() else { return true };
         if self.printed.is_some_and(|printed| printed.entry >= failed.start) {
-            return;
+            return false;
         }
         let is_of_it = |body: &EntryBody| match body {
             EntryBody::Answer(_) | EntryBody::Thinking { .. } | EntryBody::Tool(_) => true,
@@ -231,6 +231,7 @@ impl Transcript {
             let last = self.entries.iter().map(|entry| entry.id).filter(|id| *id < failed.start).max();
             *top = Anchor { entry: last.unwrap_or_default(), part: 0, row: 0 };
         }
+        true
     }
 
     fn remember_answer(&mut self, message: &Arc<Message>, answer: &AssistantMessage) {
@@ -318,8 +319,12 @@ impl Transcript {
     /// Applies the complete message: blocks with missing pieces are replaced.
     fn settle(&mut self, answer: &AssistantMessage, now: Millis) {
         if self.live.blocks.is_empty() {
-            self.stored_answer(answer, &BTreeMap::new());
-            return;
+            // If nothing came after a failed answer, this one has its text.
+            let is_failed = matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
+            return match self.live.is_printed && is_failed {
+                true => self.say_how_it_ended(answer),
+                false => self.stored_answer(answer, &BTreeMap::new()),
+            };
         }
         let indices: Vec<usize> = self.live.blocks.keys().copied().collect();
         for index in indices {

@@ -139,6 +139,8 @@ struct Live {
     /// Its first possible entry.
     first: EntryId,
     blocks: BTreeMap<usize, LiveBlock>,
+    /// Whether the terminal has the failed answer in whose place it comes.
+    is_printed: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
