@@ -175,6 +175,21 @@ fn what_is_the_reason_is_not_among_the_hidden_rows() {
     }
 }
 
+/// Parts of a command that are asked for one reason name it once.
+#[test]
+fn a_reason_of_several_parts_is_shown_once() {
+    let touches = |span| ApprovalReason {
+        text: "touch may change something".into(),
+        span: Some(span),
+        ..ApprovalReason::default()
+    };
+    let request = command_request("c1", "touch a && touch b", (0, 7));
+    let reasons = vec![touches((0, 7)), touches((11, 18))];
+    let mut screen = waiting(ApprovalRequest { reasons, ..request });
+    let shown = text(&screen.draw());
+    assert_eq!(shown.matches("touch may change something").count(), 1, "{shown}");
+}
+
 /// The note about hidden rows names the key that shows them, and no row is skipped by it.
 #[test]
 fn a_page_of_a_long_command_follows_the_page_before() {

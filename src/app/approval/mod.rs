@@ -151,7 +151,13 @@ impl Approval {
             Preview::Change { change } => (None, Some(Arc::new(asked_diff(change)))),
         };
         let by = request.helper.as_ref().map(|name| asked_line(&format!("asked by the helper {name}")));
-        let mut reasons: Vec<Printable> = by.into_iter().chain(request.reasons.iter().map(reason)).collect();
+        let mut reasons: Vec<Printable> = by.into_iter().collect();
+        // Several parts of a command may have one reason.
+        for reason in request.reasons.iter().map(reason) {
+            if !reasons.contains(&reason) {
+                reasons.push(reason);
+            }
+        }
         if command.is_none() && change.is_none() {
             reasons.extend(touched(&request.access));
         }

@@ -74,10 +74,12 @@ function approval(request, decide) {
     const hunks = boxes.flatMap((box, at) => (box.checked ? [at] : []));
     return hunks.length === boxes.length ? {} : { hunks };
   };
-  const reasons = element("ul", {}, request.reasons.map((reason) => {
+  const texts = request.reasons.map((reason) => {
     const from = reason.rule ? ` (rule ${reason.rule})` : reason.path ? ` (${reason.path})` : "";
-    return element("li", {}, asked(reason.text + from));
-  }));
+    return reason.text + from;
+  });
+  // Several parts of a command may have one reason.
+  const reasons = element("ul", {}, [...new Set(texts)].map((text) => element("li", {}, asked(text))));
   const preview = request.preview;
   let shown = null;
   let editor = null;
