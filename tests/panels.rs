@@ -285,6 +285,18 @@ pub fn click(screen: &mut Screen, row: u16) {
 }
 
 #[test]
+fn calls_that_run_side_by_side_are_counted_by_name() {
+    let mut screen = Screen::new();
+    screen.user("go");
+    screen.run();
+    let (command, path) = (json!({"command": "sleep 9"}), json!({"path": "a.txt"}));
+    let calls = [("one", "bash", command.clone()), ("two", "read", path), ("three", "bash", command)];
+    asks(&mut screen, &calls);
+    calls.iter().for_each(|(id, name, arguments)| starts(&mut screen, id, name, arguments));
+    has(&mut screen, &["running bash ×2, read "]);
+}
+
+#[test]
 fn many_names_are_counted_where_they_do_not_fit() {
     let mut screen = Screen::new();
     screen.run();

@@ -71,8 +71,7 @@ fn activity(model: &Model, run: &AgentRun) -> String {
         Activity::Answering => format!("answering {spent}"),
         Activity::Calling(name) => format!("calling {} {spent}", name.as_str()),
         Activity::Running(calls) => {
-            let names: Vec<&str> = calls.iter().map(|(_, name)| name.as_str()).collect();
-            format!("running {} {spent}", names.join(", "))
+            format!("running {} {spent}", counted_names(calls.iter().map(|(_, name)| name.as_str())))
         }
         Activity::Retrying { until, attempt, of, error } => {
             format!("retrying in {}, {attempt} of {of}: {}", seconds(*until - model.clock()), error.as_str())
@@ -148,4 +147,17 @@ fn panel_keys(model: &Model) -> Option<String> {
         hint(Action::PanelLeave, "leaves"),
     ];
     Some(keys.into_iter().flatten().collect::<Vec<_>>().join(" · "))
+}
+
+/// The names, each once with the number of times that it is there.
+fn counted_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for name in names {
+        match counts.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count = count.saturating_add(1),
+            None => counts.push((name, 1)),
+        }
+    }
+    let named = |(name, count)| if count == 1 { String::from(name) } else { format!("{name} ×{count}") };
+    counts.into_iter().map(named).collect::<Vec<_>>().join(", ")
 }
