@@ -182,22 +182,28 @@ fn sessions_of_containers_with_the_same_numbers_are_reached() {
     }
     let home = Home::new();
     let url = answering(Duration::from_secs(60), "never");
-    let begin = |prompt: &str| {
+    let home_of = home.command(&[]);
+    let inside = |script: &str, arguments: &[&str]| {
         let mut inside = Command::new("unshare");
-        let background = r#""$@" </dev/null; read -r wait"#;
-        inside.args(container).args(["sh", "-c", background, "sh"]).arg(env!("CARGO_BIN_EXE_tau"));
-        inside.args(["-b", "--base-url", &url, "--model", "m", prompt]);
-        let like = home.command(&[]);
-        inside.env_clear().envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        inside
+            .args(container)
+            .args(["sh", "-c", script, "sh"])
+            .arg(env!("CARGO_BIN_EXE_tau"))
+            .args(arguments);
+        inside.env_clear().envs(home_of.get_envs().filter_map(|(name, value)| Some((name, value?))));
         inside.current_dir(home.at("work")).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut running = inside.spawn().unwrap();
         let out = running.stdout.take().unwrap();
-        let id = in_time("the id", move || {
-            let mut id = String::new();
-            BufReader::new(out).read_line(&mut id).unwrap();
-            id
+        let line = in_time("the first line", move || {
+            let mut line = String::new();
+            BufReader::new(out).read_line(&mut line).unwrap();
+            line
         });
-        (id.trim().to_owned(), running)
+        (line.trim().to_owned(), running)
+    };
+    let begin = |prompt: &str| {
+        let arguments = ["-b", "--base-url", &url, "--model", "m", prompt];
+        inside(r#""$@" </dev/null; read -r wait"#, &arguments)
     };
     let all = [begin("one"), begin("other")];
     let ids = [&all[0].0, &all[1].0];
@@ -208,7 +214,10 @@ fn sessions_of_containers_with_the_same_numbers_are_reached() {
         assert_eq!((code, err.as_str()), (Some(0), ""));
         assert_eq!(home.run(&["wait", id]).0, Some(130));
     }
-    for (_, mut container) in all {
+    let serve = || inside(r#""$@" & read -r wait"#, &["serve", "--listen", "127.0.0.1:0"]);
+    let servers = [serve(), serve()];
+    assert!(servers.iter().all(|(line, _)| line.starts_with("listening on http://")), "{servers:?}");
+    for (_, mut container) in all.into_iter().chain(servers) {
         drop(container.stdin.take());
         container.wait_in_time("the end of the container");
     }

@@ -11,6 +11,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use super::reach::Address;
+use crate::process::socket_folder;
 use tau_agent::settings::Paths;
 use tau_agent::settings::private_files::{LockFile, read_capped, write_private};
 
@@ -48,7 +49,7 @@ fn folder(paths: &Paths) -> PathBuf {
 
 /// Writes the file of this process.
 pub(crate) fn announce(paths: &Paths, server: &RunningServer) -> io::Result<Announced> {
-    let name = std::process::id().to_string();
+    let name = socket_folder::own_name();
     let lock = folder(paths).join(format!("{name}.lock"));
     let file = folder(paths).join(format!("{name}.json"));
     let held = LockFile::take(&lock)?;
