@@ -117,6 +117,8 @@ impl Stage {
         let of_home = |(pid, _): &(i32, String)| {
             let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             environment.split(|byte| *byte == 0).any(|variable| variable == home.as_bytes())
+                // One that has dropped its environment.
+                || std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(self.home.path()))
         };
         let started = Instant::now();
         loop {
@@ -170,7 +172,7 @@ fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
 fn idea(dice: &mut Dice, is_helper: bool) -> Act {
     let job = ("bash", json!({ "command": "sleep 1000 & sleep 1001", "background": true }));
     let command = ("bash", json!({ "command": "echo one; sleep 0.05; echo two" }));
-    let slow = ("bash", json!({ "command": "setsid sleep 1002 & sleep 1003" }));
+    let slow = ("bash", json!({ "command": "env -i setsid sleep 1002 & sleep 1003" }));
     let change = ("write", json!({ "path": "note.txt", "content": format!("{}\n", dice.below(1000)) }));
     let task = |kind: &str| ("delegate", json!({ "task": "look around", "kind": kind }));
     match (is_helper, dice.below(10)) {
@@ -325,6 +327,10 @@ fn check(stage: &Stage, blow: Blow, reported: &Reported, round: &str) {
     let mut sockets = Vec::new();
     files(stage.home.path(), "sock", &mut sockets);
     assert_eq!(sockets, Vec::<PathBuf>::new(), "{round}: sockets are left");
+    let mut locks = Vec::new();
+    files(&stage.home.path().join("tau/logs/live"), "lock", &mut locks);
+    locks.retain(|lock| !lock.with_extension("json").exists());
+    assert_eq!(locks, Vec::<PathBuf>::new(), "{round}: locks are left");
     let sessions = stage.sessions();
     let own = sessions.iter().filter(|(_, header, _)| !header["helper"].is_string());
     let Some((_, header, entries)) =
