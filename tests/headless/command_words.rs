@@ -6,7 +6,8 @@ use super::*;
 async fn a_word_that_resembles_a_command_is_never_sent() {
     let cases: &[(&[&str], &str)] = &[
         (&["signin"], "tau login PROVIDER"),
-        (&["-p", "login", "openai"], "tau -- login openai"),
+        (&["-p", "login"], "tau -- login"),
+        (&["--trust", "login", "openai"], "tau -- login openai"),
         (&["upgrade"], "to install a newer version: tau update"),
         (&["mdels"], "did you mean tau models?"),
         (&["Models"], "comes first: tau models"),
@@ -28,7 +29,8 @@ async fn a_word_that_resembles_a_command_is_never_sent() {
         );
         assert!(place.server.requests().is_empty(), "{arguments:?}");
     }
-    for prompt in [&["-p", "--", "login"][..], &["hello"], &["-p", "log in"]] {
+    for prompt in [&["-p", "--", "login"][..], &["hello"], &["-p", "log in"], &["-p", "run", "the", "tests"]]
+    {
         let place = Place::new(vec![says("sent")]).await;
         let ended = run(&mut place.tau(prompt), None).await;
         assert!(ended.code == 0 && ended.out == "sent\n", "{prompt:?}: {ended:?}");

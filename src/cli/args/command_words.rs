@@ -65,8 +65,8 @@ pub(crate) fn as_flags(arguments: Vec<OsString>) -> Vec<OsString> {
     arguments.first().cloned().into_iter().chain(flags).collect()
 }
 
-/// Refuses prompts whose first word is, or resembles, a command. Behind `--` every word is a prompt. The
-/// error is the replacement to type.
+/// Refuses prompts whose first word is, or resembles, a command; with `-p` and its like, of a single word. Behind
+/// `--` every word is a prompt. The error is the replacement to type.
 pub(crate) fn check(arguments: &[OsString], args: &CliArgs) -> Result<(), UserError> {
     let is_end = |word: &OsString| word == "--";
     let end = arguments.iter().position(is_end).unwrap_or(arguments.len());
@@ -75,6 +75,11 @@ pub(crate) fn check(arguments: &[OsString], args: &CliArgs) -> Result<(), UserEr
     if let Some(command) = word.trim().strip_prefix('!') {
         let command = command.trim_start_matches('!').trim();
         return Err(format!("`!` runs a command on the screen; in your shell, type it alone: {command}\nTo send it as a prompt: tau -- {}", quoted(word)).into());
+    }
+    // `tau -p run the tests` asks for an answer, so several words are no command.
+    let is_asked = args.print || args.background || args.json || args.mode.is_some();
+    if is_asked && args.prompts.len() > 1 && !word.starts_with('/') {
+        return Ok(());
     }
     let Some(advice) = advice(word.trim(), arguments) else { return Ok(()) };
     let prompt = args.prompts.iter().map(|prompt| quoted(prompt)).collect::<Vec<_>>().join(" ");
@@ -202,7 +207,7 @@ mod tests {
             ("tau --trust extensions", "comes first: tau extensions --trust"),
             ("tau -p Models", "comes first: tau models --help"),
             ("tau mdels", "did you mean tau models?"),
-            ("tau -p login openai", "comes first: tau login"),
+            ("tau --trust login openai", "comes first: tau login"),
             ("tau lgoin", "did you mean tau login?"),
             ("tau upgrade", "to install a newer version: tau update"),
             ("tau help mdels", "the commands that it knows are acp, add, attach"),
@@ -212,7 +217,12 @@ mod tests {
             let text = checked(line).expect_err(line);
             assert!(text.contains(expected), "{line}: {text}");
         }
-        let prompt = checked("tau -p login it's").expect_err("a command");
+        for line in
+            ["tau -p run the tests", "tau -p add a test", "tau --json list files", "tau -b check types"]
+        {
+            assert_eq!(checked(line), Ok(()), "{line}");
+        }
+        let prompt = checked("tau --trust login it's").expect_err("a command");
         assert!(prompt.ends_with(r"tau -- login 'it'\''s'"), "{prompt}");
     }
 
