@@ -4,6 +4,7 @@
 mod examples;
 mod links;
 mod names;
+mod settings;
 mod tables;
 
 use std::path::PathBuf;

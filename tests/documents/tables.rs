@@ -5,11 +5,11 @@ use std::sync::{Mutex, PoisonError};
 
 use clap::CommandFactory;
 use tau::agent::catalogue::PROVIDERS;
-use tau::agent::settings::documents;
 use tau::app::{action, slash};
 use tau::cli::args::CliArgs;
 use tau::cli::process::exit::Exit;
 
+use super::settings;
 use crate::harness::root;
 
 /// Compares the text between `<!-- NAME -->` and `<!-- /NAME -->` with the table, or writes it.
@@ -149,7 +149,7 @@ fn the_contrast_of_every_theme_is_listed() {
 
 #[test]
 fn every_setting_is_listed() {
-    check("docs/configuration.md", "settings", &documents::markdown_table());
+    check("docs/configuration.md", "settings", &settings::markdown_table());
 }
 
 /// Editors read it to complete and check `config.toml`.
@@ -157,8 +157,8 @@ fn every_setting_is_listed() {
 fn the_schema_of_config_toml_is_that_of_the_settings() {
     let path = root().join("docs/config.schema.json");
     if std::env::var_os("TAU_BLESS").is_some() {
-        std::fs::write(&path, documents::schema()).expect("write");
+        std::fs::write(&path, settings::schema()).expect("write");
     }
     let text = std::fs::read_to_string(&path).expect("the schema");
-    assert!(text == documents::schema(), "{} is old; TAU_BLESS=1 writes it again", path.display());
+    assert!(text == settings::schema(), "{} is old; TAU_BLESS=1 writes it again", path.display());
 }

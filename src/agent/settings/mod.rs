@@ -6,7 +6,6 @@
 pub mod chosen_mode;
 pub mod chosen_models;
 pub mod claude_permissions;
-pub mod documents;
 pub mod folder;
 pub mod guards;
 pub mod hooks;

@@ -127,7 +127,7 @@ impl SettingRow {
     }
 
     /// The default as markdown.
-    pub(super) fn default_markdown(&self) -> String {
+    pub fn default_markdown(&self) -> String {
         self.typed_default.map_or_else(|| self.columns.default.to_owned(), |show| format!("`{}`", show()))
     }
 

@@ -1,15 +1,15 @@
-//! Documents generated from the table of settings: a markdown table and a JSON Schema.
+//! The documents generated from the table of settings: a markdown table and a JSON Schema.
 
 use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use super::hooks::HookEvent;
-use super::table::{GROUPS, TABLE};
-use super::value::ValueKind;
+use tau::agent::settings::hooks::HookEvent;
+use tau::agent::settings::table::{GROUPS, TABLE};
+use tau::agent::settings::value::ValueKind;
 
 /// The table of all settings, for `docs/configuration.md`.
-pub fn markdown_table() -> String {
+pub(super) fn markdown_table() -> String {
     let mut text = "| Key | Type | Default | Environment | Flag | Project | Live | What it does |\n\
                     | --- | --- | --- | --- | --- | --- | --- | --- |\n"
         .to_owned();
@@ -49,7 +49,7 @@ fn oauth() -> Value {
 }
 
 /// A JSON Schema of `config.toml`, which editors use to complete and check it.
-pub fn schema() -> String {
+pub(super) fn schema() -> String {
     let property = |kind: ValueKind| match kind {
         ValueKind::Text | ValueKind::Path => json!({"type": "string"}),
         ValueKind::Address => {
