@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use tau::agent::export::{Format, coloured_document, document};
+use tau::agent::export::{Document, Format, coloured_document};
 use tau::agent::protocol::command::TaskCommand;
 use tau::agent::protocol::event::TaskEvent;
 use tau::agent::protocol::message::StopReason;
@@ -21,6 +21,11 @@ use crate::fake::{Bench, Player};
 use crate::harness::{Screen, text};
 use crate::support::session_files::{Folder, HEADER, entry, line};
 use crate::time_limit::{EndInTime, RunInTime};
+
+/// The session as a document, without colours in code.
+fn document(session: &Session, format: Format, secrets: &[String]) -> Document {
+    coloured_document(session, format, secrets, &mut |_, _| Vec::new())
+}
 
 const KEY: &str = "sk-ant-api03-A1b2C3d4E5f6G7h8I9j0K1l2";
 

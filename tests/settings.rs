@@ -419,7 +419,7 @@ fn queries_find_models() {
     assert!(near("").near.is_empty());
 
     let with_keys = setup("", "", &[("OPENROUTER_API_KEY", "k")], None);
-    let find = |query: &str| with_keys.catalogue.find_for(&with_keys.keys, query).unwrap();
+    let find = |query: &str| with_keys.catalogue.find_at(&with_keys.keys, None, query).unwrap();
     assert_eq!(find("gpt-5:low").0.reference(), "openrouter/openai/gpt-5", "the provider with a key");
     assert_eq!(find("gpt-5:low").1, Some(ThinkingLevel::Low));
     assert_eq!(find("openai/gpt-5").0.reference(), "openai/gpt-5");
@@ -433,7 +433,7 @@ fn queries_find_models() {
     assert_eq!(at("openrouter").unwrap().0.reference(), host);
     let both = setup("", "", &[("OPENROUTER_API_KEY", "k"), ("DEEPSEEK_API_KEY", "k")], None);
     assert!(
-        both.catalogue.find_for(&both.keys, id).is_err(),
+        both.catalogue.find_at(&both.keys, None, id).is_err(),
         "it went to another provider than the named one"
     );
     let configured = with_keys.catalogue.configured(&with_keys.keys);

@@ -163,11 +163,6 @@ impl MarkdownBlocks {
         &self.closed
     }
 
-    /// The text that is still open, unprocessed.
-    pub fn tail(&self) -> &str {
-        &self.tail
-    }
-
     /// Whether there is an [`open`](Self::open) block; costs nothing.
     pub fn has_open(&self) -> bool {
         self.fence.is_some() || !self.open_markdown().trim().is_empty()

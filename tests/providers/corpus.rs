@@ -5,6 +5,7 @@
 use tau::agent::protocol::model::Api;
 use tau::agent::provider::FailureKind;
 use tau::agent::provider::classify::from_status;
+use tau::agent::secrets::Secrets;
 
 use super::expected::{check, check_rules, read_json};
 use super::{assemble, corpus_folder, decode, sizes};
@@ -52,7 +53,7 @@ fn recorded_error_answers() {
         let expected = read_json(&path.with_extension("expected.json"));
         let status = meta["http_status"].as_u64().unwrap() as u16;
         let body = std::fs::read_to_string(&path).unwrap();
-        let failure = from_status(status, &[], &body, 0);
+        let failure = from_status(&Secrets::default(), status, &[], &body, 0);
         assert_eq!(failure.message, expected["error"].as_str().unwrap(), "{name}");
         let kinds: &[FailureKind] = match meta["special"][0].as_str().unwrap() {
             "http error: overflow" => &[FailureKind::Overflow],

@@ -12,6 +12,7 @@ use tau::agent::provider::classify::from_status;
 use tau::agent::provider::proxy::{Proxy, wire};
 use tau::agent::provider::reader::AnswerReader;
 use tau::agent::provider::{AnswerDecoder, Failure, StreamEvent, Transport, wire_format};
+use tau::agent::secrets::Secrets;
 use tokio_util::sync::CancellationToken;
 
 use super::expected::{check, check_rules, faults, read_json};
@@ -186,7 +187,7 @@ fn every_error_answer_is_understood() {
     let mut count = 0;
     for recording in recordings().iter().filter(|recording| recording.status() != 200) {
         let body = String::from_utf8(recording.body.clone()).unwrap();
-        let failure = from_status(recording.status(), &[], &body, 0);
+        let failure = from_status(&Secrets::default(), recording.status(), &[], &body, 0);
         assert_eq!(recording.expected["stop_reason"], "error", "{}", recording.name);
         assert!(recording.faults_of(&failure).is_empty(), "{}: {failure:?}", recording.name);
         count += 1;

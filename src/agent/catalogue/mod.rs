@@ -272,20 +272,8 @@ impl Catalogue {
         self.search(query, None, &|_| false).map(|(model, _)| model)
     }
 
-    /// Like [`Catalogue::find`], but also returns the thinking level of the query. Providers with a key come
-    /// before others with the same model.
-    pub fn find_for(
-        &self,
-        keys: &Keys,
-        query: &str,
-    ) -> Result<(Arc<Model>, Option<ThinkingLevel>), NotFound> {
-        self.find_at(keys, None, query)
-    }
-
-    /// Like [`Catalogue::find_for`], but among the models of `provider`, if that is given.
-    ///
-    /// # Errors
-    /// [`NotFound`] with similar models.
+    /// Like [`Catalogue::find`], but among the models of `provider`, if that is given, and with the thinking level of
+    /// the query. Providers with a key come before others with the same model.
     pub fn find_at(
         &self,
         keys: &Keys,

@@ -70,14 +70,8 @@ pub struct Document {
     pub masked: usize,
 }
 
-/// The session as a document, without colours in code. The session must have been read completely
-/// ([`Session::whole`]).
-pub fn document(session: &Session, format: Format, secrets: &[String]) -> Document {
-    coloured_document(session, format, secrets, &mut |_, _| Vec::new())
-}
-
-/// Like [`document`], but with the tokens that `highlight` finds in code as classes: `keyword`, `string` and
-/// the other names of tokens in theme files.
+/// The session as a document, with the tokens that `highlight` finds in code as classes: `keyword`, `string` and
+/// the other names of tokens in theme files. The session must have been read completely ([`Session::whole`]).
 pub fn coloured_document(
     session: &Session,
     format: Format,

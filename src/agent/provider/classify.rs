@@ -10,14 +10,10 @@ use super::failure::{Failure, FailureKind};
 use super::retry_time;
 use crate::secrets::Secrets;
 
-/// The failure in an answer with a status of 400 and up. `headers` have names in lower
-/// case; `now_ms` is the time in milliseconds since 1970, for retry times that are dates.
-pub fn from_status(status: u16, headers: &[(String, String)], body: &str, now_ms: i64) -> Failure {
-    from_status_without(&Secrets::default(), status, headers, body, now_ms)
-}
-
-/// Like [`from_status`], but removes these values from the message before it is shortened.
-pub(super) fn from_status_without(
+/// The failure in an answer with a status of 400 and up. `headers` have names in lower case; `now_ms` is the time in
+/// milliseconds since 1970, for retry times that are dates. `secrets` are removed from the message before it is
+/// shortened.
+pub fn from_status(
     secrets: &Secrets,
     status: u16,
     headers: &[(String, String)],
@@ -144,7 +140,7 @@ mod tests {
     #[test]
     fn kinds_and_messages() {
         let check = |status: u16, body: &str, kind: FailureKind, message: &str| {
-            let failure = from_status(status, &[], body, 0);
+            let failure = from_status(&Secrets::default(), status, &[], body, 0);
             assert_eq!((failure.kind, failure.message.as_str()), (kind, message), "{status} {body}");
         };
         check(401, r#"{"error":{"message":"no"}}"#, FailureKind::Auth, "no");
@@ -211,7 +207,7 @@ mod tests {
     #[test]
     fn a_page_is_not_an_answer_of_the_api() {
         let check = |status: u16, body: &str, kind: FailureKind, message: &str| {
-            let failure = from_status(status, &[], body, 0);
+            let failure = from_status(&Secrets::default(), status, &[], body, 0);
             assert_eq!((failure.kind, failure.message.as_str()), (kind, message), "{status} {body}");
         };
         check(
@@ -238,7 +234,11 @@ mod tests {
     fn providers_word_an_overflow_differently() {
         let check = |status: u16, message: &str, kind: FailureKind| {
             let body = serde_json::json!({ "error": { "message": message } }).to_string();
-            assert_eq!(from_status(status, &[], &body, 0).kind, kind, "{status} {message}");
+            assert_eq!(
+                from_status(&Secrets::default(), status, &[], &body, 0).kind,
+                kind,
+                "{status} {message}"
+            );
         };
         let overflows = [
             "Prompt exceeds max length",
@@ -283,7 +283,7 @@ mod tests {
     fn waits() {
         let check = |list: &[(&str, &str)], body: &str, expected: Option<u64>| {
             assert_eq!(
-                from_status(429, &headers(list), body, 1_445_412_480_000).retry_after_ms,
+                from_status(&Secrets::default(), 429, &headers(list), body, 1_445_412_480_000).retry_after_ms,
                 expected,
                 "{list:?}"
             );
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn long_messages_are_cut() {
         use crate::provider::error_text::MAX_MESSAGE;
-        let failure = from_status(500, &[], &"ä".repeat(5_000), 0);
+        let failure = from_status(&Secrets::default(), 500, &[], &"ä".repeat(5_000), 0);
         assert!(failure.message.len() <= MAX_MESSAGE && failure.message.ends_with('…'));
     }
 
@@ -318,7 +318,7 @@ mod tests {
             // Every position of the key up to and after the cut.
             for before in most - 40..most + 5 {
                 let body = body(&format!("{}sk/very-secret-1234 x", "x".repeat(before)));
-                let failure = from_status_without(&secrets, 500, &[], &body, 0);
+                let failure = from_status(&secrets, 500, &[], &body, 0);
                 assert!(!failure.message.contains("sk/"), "{before}: {}", failure.message);
             }
         };

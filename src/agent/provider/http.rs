@@ -22,7 +22,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response};
 use tokio_util::sync::CancellationToken;
 
-use super::classify::from_status_without;
+use super::classify::from_status;
 use super::error_text::{is_page, shortened};
 use super::{Failure, FailureKind, Headers, HttpRequest};
 pub use body::ResponseBody;
@@ -315,7 +315,7 @@ async fn refused(mut response: Response, headers: &Headers, cancel: &Cancellatio
         () = reading => {}
     }
     let text = String::from_utf8_lossy(&bytes);
-    (from_status_without(&headers.secrets(), status, &answered, &text, now_ms()), is_page(&text))
+    (from_status(&headers.secrets(), status, &answered, &text, now_ms()), is_page(&text))
 }
 
 /// Milliseconds since 1970.

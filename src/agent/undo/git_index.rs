@@ -158,16 +158,6 @@ impl GitIndex {
         let same = seconds && parts && settled && file.size == low(size) && file.inode == low(inode);
         same.then_some(&*file.object)
     }
-
-    /// The number of files.
-    pub fn len(&self) -> usize {
-        self.files.len()
-    }
-
-    /// Whether there are no files.
-    pub fn is_empty(&self) -> bool {
-        self.files.is_empty()
-    }
 }
 
 /// The files of an index whose paths begin with `prefix`, which is removed.

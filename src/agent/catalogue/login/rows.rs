@@ -207,11 +207,6 @@ impl LoginRow {
     pub fn has_device(&self) -> bool {
         self.device.is_some()
     }
-
-    /// Whether the browser can bring the code to this machine.
-    pub fn has_browser(&self) -> bool {
-        self.browser.is_some()
-    }
 }
 
 #[cfg(test)]
@@ -223,7 +218,7 @@ mod tests {
     fn every_row_is_for_a_known_provider_and_has_a_way() {
         for row in &LOGINS {
             assert!(providers::named(row.provider).is_some(), "{row:?}");
-            let ways = row.has_browser() || row.has_device();
+            let ways = row.browser.is_some() || row.has_device();
             assert!(ways != row.pasted.is_some(), "{row:?}");
             assert!(!ways || row.url.starts_with("https://"), "{row:?}");
             assert_eq!((named(row.alias), named(row.provider)), (Some(row), Some(row)));
