@@ -38,7 +38,7 @@ macro_rules! requests {
     ($(
         $(#[doc = $doc:literal])+
         $(#[serde($skip:ident)])?
-        $name:ident { $($field:ident: $kind:ty),* } => $method:ident -> $reply:ident($answer:ty);
+        $name:ident { $($field:ident: $kind:ty),* } => $method:ident($($kept:ident: $kept_kind:ty),*) -> $reply:ident($answer:ty);
     )+) => {
         /// Outside work with an answer. An attached screen sends a request to its server, unless the request is
         /// about the machine that the screen is on: those are not serialized.
@@ -62,11 +62,11 @@ macro_rules! requests {
             )+
         }
 
-        /// Takes the answers: one method for each request, with its fields.
+        /// Takes the answers: one method for each request, with the fields in the row's brackets.
         pub(crate) trait TakeReply {
             $(
                 $(#[doc = $doc])+
-                fn $method(&mut self, $($field: $kind,)* answer: Result<$answer, UserError>);
+                fn $method(&mut self, $($kept: $kept_kind,)* answer: Result<$answer, UserError>);
             )+
         }
 
@@ -94,9 +94,9 @@ macro_rules! requests {
             /// Passes the reply to the method for this request. A reply of the wrong shape is dropped.
             pub(crate) fn reply_to(self, to: &mut impl TakeReply, reply: ShellReply) {
                 match self {
-                    $(ShellRequest::$name { $($field),* } => match reply {
-                        ShellReply::$reply(answer) => to.$method($($field,)* Ok(answer)),
-                        ShellReply::Failed(error) => to.$method($($field,)* Err(error)),
+                    $(ShellRequest::$name { $($kept,)* .. } => match reply {
+                        ShellReply::$reply(answer) => to.$method($($kept,)* Ok(answer)),
+                        ShellReply::Failed(error) => to.$method($($kept,)* Err(error)),
                         _ => {}
                     })+
                 }
@@ -107,137 +107,137 @@ macro_rules! requests {
 
 requests! {
     /// The sessions of this directory, or of all directories; rows stream in.
-    Sessions { all: bool } => sessions -> Sessions(SessionRows);
+    Sessions { all: bool } => sessions() -> Sessions(SessionRows);
     /// The sessions in which these words occur; files stream in.
-    SearchSessions { query: String, all: bool } => search_sessions -> Found(FoundSessions);
+    SearchSessions { query: String, all: bool } => search_sessions(query: String) -> Found(FoundSessions);
     /// The live sessions of the user on this machine, and on servers in the settings. Where the last answer is `known`,
     /// once they differ from that, or after some seconds.
     #[serde(skip)]
-    Board { known: bool } => board -> Board(BoardList);
+    Board { known: bool } => board() -> Board(BoardList);
     /// Look whether a session of the board can be opened.
     #[serde(skip)]
-    FindSession { id: String } => find_session -> Done(String);
+    FindSession { id: String } => find_session(id: String) -> Done(String);
     /// Stop the run of a live session.
     #[serde(skip)]
-    StopSession { id: String } => stop_session -> Done(String);
+    StopSession { id: String } => stop_session() -> Done(String);
     /// The calls and questions that wait for the user in a live session.
     #[serde(skip)]
-    WaitingQuestions { id: String } => waiting_questions -> Waiting(WaitingQuestions);
+    WaitingQuestions { id: String } => waiting_questions(id: String) -> Waiting(WaitingQuestions);
     /// Give a live session an answer to what waits there, or ask it about that.
     #[serde(skip)]
-    AnswerSession { id: String, command: Box<AgentCommand> } => answer_session -> Answered(Option<QueryAnswer>);
+    AnswerSession { id: String, command: Box<AgentCommand> } => answer_session(id: String) -> Answered(Option<QueryAnswer>);
     /// Send a message to a session, which continues in the background if no process has it open.
     #[serde(skip)]
-    SendToSession { id: String, text: String } => send_to_session -> Done(String);
+    SendToSession { id: String, text: String } => send_to_session(text: String) -> Done(String);
     /// Put the result of a session away, or bring it back.
     #[serde(skip)]
-    ArchiveSession { id: String, archived: bool } => archive_session -> Done(String);
+    ArchiveSession { id: String, archived: bool } => archive_session() -> Done(String);
     /// The worktrees of the session's repository.
-    Worktrees {} => worktrees -> Worktrees(Vec<WorktreeRow>);
+    Worktrees {} => worktrees() -> Worktrees(Vec<WorktreeRow>);
     /// Make or find a worktree, and continue there: in its last session, or in a copy of this one.
-    EnterWorktree { name: String, file: Option<PathBuf>, resumes: bool } => enter_worktree -> WorktreeDone(WorktreeDone);
+    EnterWorktree { name: String, file: Option<PathBuf>, resumes: bool } => enter_worktree() -> WorktreeDone(WorktreeDone);
     /// Merge, remove or restore a worktree; `is_here` tells whether the session with this id is in it.
-    EndWorktree { name: String, end: WorktreeEnd, is_here: bool, file: Option<PathBuf>, id: String } => end_worktree -> WorktreeDone(WorktreeDone);
+    EndWorktree { name: String, end: WorktreeEnd, is_here: bool, file: Option<PathBuf>, id: String } => end_worktree() -> WorktreeDone(WorktreeDone);
     /// The newest attempts at a task in the session's directory.
-    Attempts {} => attempts -> Attempts(AttemptList);
+    Attempts {} => attempts() -> Attempts(AttemptList);
     /// Begin attempts at a task; news comes when one has ended.
-    BeginAttempts { order: Box<AttemptOrder> } => begin_attempts -> AttemptNews(AttemptNews);
+    BeginAttempts { order: Box<AttemptOrder> } => begin_attempts() -> AttemptNews(AttemptNews);
     /// Stop the attempts that this screen has begun.
-    StopAttempts {} => stop_attempts -> Done(String);
+    StopAttempts {} => stop_attempts() -> Done(String);
     /// The changes of one of these attempts, or of all, file by file.
-    AttemptChanges { id: String, number: Option<u32> } => attempt_changes -> AttemptFiles(Vec<AttemptFile>);
+    AttemptChanges { id: String, number: Option<u32> } => attempt_changes() -> AttemptFiles(Vec<AttemptFile>);
     /// Apply hunks and files of several attempts to the directory, and keep the copies.
-    TakeAttemptParts { id: String, parts: Vec<AttemptPart> } => take_attempt_parts -> Done(String);
+    TakeAttemptParts { id: String, parts: Vec<AttemptPart> } => take_attempt_parts() -> Done(String);
     /// Apply an attempt to the directory, and remove the copies.
-    TakeAttempt { id: String, number: u32 } => take_attempt -> Done(String);
+    TakeAttempt { id: String, number: u32 } => take_attempt() -> Done(String);
     /// Remove the copies of these attempts.
-    DropAttempts { id: String } => drop_attempts -> Done(String);
+    DropAttempts { id: String } => drop_attempts() -> Done(String);
     /// The last exchange of a session.
-    Preview { path: PathBuf } => preview -> LastExchange(LastExchange);
+    Preview { path: PathBuf } => preview(path: PathBuf) -> LastExchange(LastExchange);
     /// Name a session that is not open here.
-    RenameSession { path: PathBuf, name: String } => rename_session -> Done(String);
+    RenameSession { path: PathBuf, name: String } => rename_session() -> Done(String);
     /// Move a session file to the trash, or delete it where there is no trash.
-    DeleteSession { path: PathBuf } => delete_session -> Done(String);
+    DeleteSession { path: PathBuf } => delete_session(path: PathBuf) -> Done(String);
     /// Write a session to a file; without a name the file is named after the session.
     #[serde(skip)]
-    Export { session: SessionSource, file: Option<PathBuf> } => export -> Done(String);
+    Export { session: SessionSource, file: Option<PathBuf> } => export() -> Done(String);
     /// The available models, and those that need a key first.
-    Models { purpose: ModelsFor } => models -> Models(ModelList);
+    Models { purpose: ModelsFor } => models(purpose: ModelsFor) -> Models(ModelList);
     /// Model servers on this machine.
     #[serde(skip)]
-    Servers {} => servers -> Servers(Vec<LocalModelServer>);
+    Servers {} => servers() -> Servers(Vec<LocalModelServer>);
     /// The providers that take an API key.
     #[serde(skip)]
-    Providers {} => providers -> Providers(Vec<LoginProvider>);
+    Providers {} => providers() -> Providers(Vec<LoginProvider>);
     /// How a provider is connected.
     #[serde(skip)]
-    LoginName { provider: String } => login_name -> LoginWay(LoginWay);
+    LoginName { provider: String } => login_name(provider: String) -> LoginWay(LoginWay);
     /// Log in with the account of a subscription; what the user has to do comes first.
     #[serde(skip)]
-    SignIn { login: String } => sign_in -> SignIn(SignInStep);
+    SignIn { login: String } => sign_in() -> SignIn(SignInStep);
     /// Pass the last address of a browser on another machine to the running login.
     #[serde(skip)]
-    PasteSignIn { address: Hidden } => paste_sign_in -> Done(String);
+    PasteSignIn { address: Hidden } => paste_sign_in() -> Done(String);
     /// Check an API key and store it.
     #[serde(skip)]
-    Login { provider: String, key: Hidden } => login -> LoggedIn(LoggedIn);
+    Login { provider: String, key: Hidden } => login() -> LoggedIn(LoggedIn);
     /// The providers whose API keys are stored.
     #[serde(skip)]
-    StoredKeys {} => stored_keys -> Providers(Vec<LoginProvider>);
+    StoredKeys {} => stored_keys() -> Providers(Vec<LoginProvider>);
     /// Remove a stored API key.
     #[serde(skip)]
-    Logout { provider: String } => logout -> Done(String);
+    Logout { provider: String } => logout() -> Done(String);
     /// Read settings, models, keys and instruction files again.
-    Reload {} => reload -> Applied(Applied);
+    Reload {} => reload() -> Applied(Applied);
     /// All settings, with where their values come from.
     #[serde(skip)]
-    Settings {} => settings -> Settings(SettingList);
+    Settings {} => settings() -> Settings(SettingList);
     /// Change a setting of the user; without a value, reset it.
     #[serde(skip)]
-    SetSetting { key: String, value: Option<Hidden> } => set_setting -> Settings(SettingList);
+    SetSetting { key: String, value: Option<Hidden> } => set_setting() -> Settings(SettingList);
     /// Store the answer to the question of the first start.
     #[serde(skip)]
-    ChooseMode { chosen: ChosenMode } => choose_mode -> Applied(Applied);
+    ChooseMode { chosen: ChosenMode } => choose_mode(chosen: ChosenMode) -> Applied(Applied);
     /// Set settings, from now on or in this session only.
     #[serde(skip)]
-    Decide { settings: Vec<(String, String)>, kept: bool } => decide -> Applied(Applied);
+    Decide { settings: Vec<(String, String)>, kept: bool } => decide() -> Applied(Applied);
     /// Change keys of actions.
     #[serde(skip)]
-    SetKeys { keys: KeyChanges } => set_keys -> Applied(Applied);
+    SetKeys { keys: KeyChanges } => set_keys() -> Applied(Applied);
     /// Turn an extension on or off, by its name in the setting `extensions_off`.
-    TurnExtension { id: String, on: bool } => turn_extension -> Applied(Applied);
+    TurnExtension { id: String, on: bool } => turn_extension() -> Applied(Applied);
     /// Run the user's command for the status line.
     #[serde(skip)]
-    StatusCommand { facts: Box<StatusFacts> } => status_command -> Done(String);
+    StatusCommand { facts: Box<StatusFacts> } => status_command() -> Done(String);
     /// The current folders with project settings.
-    Folders {} => folders -> Folders(Vec<Folder>);
+    Folders {} => folders() -> Folders(Vec<Folder>);
     /// Store whether the settings of a folder are trusted, as they were last shown.
-    Trust { root: PathBuf, trusted: bool } => trust -> Applied(Applied);
+    Trust { root: PathBuf, trusted: bool } => trust() -> Applied(Applied);
     /// Files of the project that match.
-    Files { query: String } => files -> Matches(FileMatches);
+    Files { query: String } => files() -> Matches(FileMatches);
     /// Completions of a path.
-    Paths { prefix: String } => paths -> Files(Vec<String>);
+    Paths { prefix: String } => paths() -> Files(Vec<String>);
     /// Put text on the clipboard of this machine. Answered with the name of the program that did it, or
     /// `None` if this machine has no clipboard.
     #[serde(skip)]
-    Clipboard { text: String } => clipboard -> Clipboard(Option<String>);
+    Clipboard { text: String } => clipboard(text: String) -> Clipboard(Option<String>);
     /// The clipboard of this machine, or else of the terminal.
     #[serde(skip)]
-    ReadClipboard {} => read_clipboard -> Pasted(Pasted);
+    ReadClipboard {} => read_clipboard() -> Pasted(Pasted);
     /// Read pictures for the model: the ones named by a pasted text, using the first reading whose files
     /// exist.
-    Pictures { text: String, readings: Vec<Vec<PathBuf>> } => pictures -> Pictures(Vec<Picture>);
+    Pictures { text: String, readings: Vec<Vec<PathBuf>> } => pictures(text: String) -> Pictures(Vec<Picture>);
     /// Earlier prompts, newest first.
     #[serde(skip)]
-    History {} => history -> History(Vec<String>);
+    History {} => history() -> History(Vec<String>);
     /// Let the user edit text in an editor, as a file with this name ending; `None` when nothing was changed.
     #[serde(skip)]
-    Editor { text: String, ending: String, purpose: EditorUse } => editor -> Edited(Option<String>);
+    Editor { text: String, ending: String, purpose: EditorUse } => editor(purpose: EditorUse) -> Edited(Option<String>);
     /// Show a file, or text, in an editor.
     #[serde(skip)]
-    OpenInEditor { source: EditorSource } => open_in_editor -> Done(String);
+    OpenInEditor { source: EditorSource } => open_in_editor() -> Done(String);
     /// The current branch, with a `*` for uncommitted changes; `None` outside a repository.
-    Branch {} => branch -> Branch(Option<String>);
+    Branch {} => branch() -> Branch(Option<String>);
 }
 
 /// How a provider is connected.

@@ -10,20 +10,18 @@ use crate::effect::Effect;
 use crate::model::Model;
 use crate::printable::Printable;
 use crate::request::{
-    Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, LocalModelServer,
-    LoggedIn, LoginProvider, LoginWay, ModelList, ModelsFor, Pasted, Picture, SessionRows, SettingList,
-    ShellReply, SignInStep, TakeReply, Ticket,
+    Applied, EditorUse, FileMatches, FoundSessions, LocalModelServer, LoggedIn, LoginProvider, LoginWay,
+    ModelList, ModelsFor, Pasted, Picture, SessionRows, SettingList, ShellReply, SignInStep, TakeReply,
+    Ticket,
 };
-use crate::status_facts::StatusFacts;
-use tau_protocol::attempt::{AttemptFile, AttemptList, AttemptNews, AttemptOrder, AttemptPart};
+use tau_protocol::attempt::{AttemptFile, AttemptList, AttemptNews};
 use tau_protocol::chosen::ChosenMode;
-use tau_protocol::command::AgentCommand;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::live_session::{BoardList, WaitingQuestions};
-use tau_protocol::query::{QueryAnswer, SessionSource};
+use tau_protocol::query::QueryAnswer;
 use tau_protocol::session_row::LastExchange;
 use tau_protocol::trust::Folder;
-use tau_protocol::worktree::{WorktreeDone, WorktreeEnd, WorktreeRow};
+use tau_protocol::worktree::{WorktreeDone, WorktreeRow};
 use tau_tools::user_error::UserError;
 
 /// Routes a reply. A reply to a cancelled request is dropped.
@@ -64,18 +62,18 @@ impl Replies<'_> {
 }
 
 impl TakeReply for Replies<'_> {
-    fn sessions(&mut self, _all: bool, answer: Result<SessionRows, UserError>) {
+    fn sessions(&mut self, answer: Result<SessionRows, UserError>) {
         sessions::listed(self.model, self.ticket, answer, self.effects);
     }
 
-    fn search_sessions(&mut self, query: String, _all: bool, answer: Result<FoundSessions, UserError>) {
+    fn search_sessions(&mut self, query: String, answer: Result<FoundSessions, UserError>) {
         // The search is an extra: its failure does not affect the list.
         if let Ok(found) = answer {
             sessions::found(self.model, &query, found, self.effects);
         }
     }
 
-    fn board(&mut self, _: bool, answer: Result<BoardList, UserError>) {
+    fn board(&mut self, answer: Result<BoardList, UserError>) {
         board::fill(self.model, self.ticket, answer);
     }
 
@@ -83,20 +81,15 @@ impl TakeReply for Replies<'_> {
         board::waiting(self.model, self.ticket, &id, answer, self.effects);
     }
 
-    fn answer_session(
-        &mut self,
-        id: String,
-        _command: Box<AgentCommand>,
-        answer: Result<Option<QueryAnswer>, UserError>,
-    ) {
+    fn answer_session(&mut self, id: String, answer: Result<Option<QueryAnswer>, UserError>) {
         board::answered(self.model, self.ticket, &id, answer, self.effects);
     }
 
-    fn send_to_session(&mut self, _id: String, text: String, answer: Result<String, UserError>) {
+    fn send_to_session(&mut self, text: String, answer: Result<String, UserError>) {
         board::sent(self.model, self.ticket, &text, answer, self.effects);
     }
 
-    fn archive_session(&mut self, _id: String, _archived: bool, answer: Result<String, UserError>) {
+    fn archive_session(&mut self, answer: Result<String, UserError>) {
         board::changed(self.model, self.ticket, answer, self.effects);
     }
 
@@ -104,7 +97,7 @@ impl TakeReply for Replies<'_> {
         attempts::fill(self.model, self.ticket, answer);
     }
 
-    fn begin_attempts(&mut self, _order: Box<AttemptOrder>, answer: Result<AttemptNews, UserError>) {
+    fn begin_attempts(&mut self, answer: Result<AttemptNews, UserError>) {
         attempts::news(self.model, self.ticket, answer, self.effects);
     }
 
@@ -112,29 +105,19 @@ impl TakeReply for Replies<'_> {
         attempts::done(self.model, self.ticket, answer, self.effects);
     }
 
-    fn attempt_changes(
-        &mut self,
-        _id: String,
-        _number: Option<u32>,
-        answer: Result<Vec<AttemptFile>, UserError>,
-    ) {
+    fn attempt_changes(&mut self, answer: Result<Vec<AttemptFile>, UserError>) {
         attempts::changes(self.model, self.ticket, answer);
     }
 
-    fn take_attempt_parts(
-        &mut self,
-        _id: String,
-        _parts: Vec<AttemptPart>,
-        answer: Result<String, UserError>,
-    ) {
+    fn take_attempt_parts(&mut self, answer: Result<String, UserError>) {
         attempts::parts_taken(self.model, self.ticket, answer, self.effects);
     }
 
-    fn take_attempt(&mut self, _id: String, _number: u32, answer: Result<String, UserError>) {
+    fn take_attempt(&mut self, answer: Result<String, UserError>) {
         attempts::done(self.model, self.ticket, answer, self.effects);
     }
 
-    fn drop_attempts(&mut self, _id: String, answer: Result<String, UserError>) {
+    fn drop_attempts(&mut self, answer: Result<String, UserError>) {
         attempts::done(self.model, self.ticket, answer, self.effects);
     }
 
@@ -142,25 +125,11 @@ impl TakeReply for Replies<'_> {
         worktrees::fill(self.model, self.ticket, answer);
     }
 
-    fn enter_worktree(
-        &mut self,
-        _name: String,
-        _file: Option<PathBuf>,
-        _resumes: bool,
-        answer: Result<WorktreeDone, UserError>,
-    ) {
+    fn enter_worktree(&mut self, answer: Result<WorktreeDone, UserError>) {
         worktrees::done(self.model, self.ticket, answer, self.effects);
     }
 
-    fn end_worktree(
-        &mut self,
-        _name: String,
-        _end: WorktreeEnd,
-        _is_here: bool,
-        _file: Option<PathBuf>,
-        _id: String,
-        answer: Result<WorktreeDone, UserError>,
-    ) {
+    fn end_worktree(&mut self, answer: Result<WorktreeDone, UserError>) {
         worktrees::done(self.model, self.ticket, answer, self.effects);
     }
 
@@ -168,7 +137,7 @@ impl TakeReply for Replies<'_> {
         board::found(self.model, self.ticket, id, answer, self.effects);
     }
 
-    fn stop_session(&mut self, _id: String, answer: Result<String, UserError>) {
+    fn stop_session(&mut self, answer: Result<String, UserError>) {
         board::changed(self.model, self.ticket, answer, self.effects);
     }
 
@@ -179,7 +148,7 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn rename_session(&mut self, _path: PathBuf, _name: String, answer: Result<String, UserError>) {
+    fn rename_session(&mut self, answer: Result<String, UserError>) {
         if let Some(text) = self.shown(answer) {
             self.model.remark(&text);
         }
@@ -196,7 +165,7 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn export(&mut self, _session: SessionSource, _file: Option<PathBuf>, answer: Result<String, UserError>) {
+    fn export(&mut self, answer: Result<String, UserError>) {
         if let Some(text) = self.shown(answer) {
             self.model.transcript.notice(NoticeLevel::Info, &text, None);
         }
@@ -224,17 +193,17 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn sign_in(&mut self, _login: String, answer: Result<SignInStep, UserError>) {
+    fn sign_in(&mut self, answer: Result<SignInStep, UserError>) {
         login::stepped(self.model, self.ticket, answer, self.effects);
     }
 
-    fn paste_sign_in(&mut self, _address: Hidden, answer: Result<String, UserError>) {
+    fn paste_sign_in(&mut self, answer: Result<String, UserError>) {
         if let Err(error) = answer {
             self.model.transcript.notice(NoticeLevel::Error, &error, None);
         }
     }
 
-    fn login(&mut self, _provider: String, _key: Hidden, answer: Result<LoggedIn, UserError>) {
+    fn login(&mut self, answer: Result<LoggedIn, UserError>) {
         login::stored(self.model, self.ticket, answer, self.effects);
     }
 
@@ -242,7 +211,7 @@ impl TakeReply for Replies<'_> {
         login::listed_stored(self.model, self.ticket, answer);
     }
 
-    fn logout(&mut self, _provider: String, answer: Result<String, UserError>) {
+    fn logout(&mut self, answer: Result<String, UserError>) {
         if let Some(text) = self.shown(answer) {
             self.model.models.clear();
             self.model.transcript.notice(NoticeLevel::Info, &text, None);
@@ -260,7 +229,7 @@ impl TakeReply for Replies<'_> {
         settings::listed(self.model, self.ticket, answer, self.effects);
     }
 
-    fn set_setting(&mut self, _key: String, _value: Option<Hidden>, answer: Result<SettingList, UserError>) {
+    fn set_setting(&mut self, answer: Result<SettingList, UserError>) {
         settings::listed(self.model, self.ticket, answer, self.effects);
     }
 
@@ -268,19 +237,19 @@ impl TakeReply for Replies<'_> {
         approval::mode_kept(self.model, chosen, answer, self.effects);
     }
 
-    fn decide(&mut self, _settings: Vec<(String, String)>, _kept: bool, answer: Result<Applied, UserError>) {
+    fn decide(&mut self, answer: Result<Applied, UserError>) {
         offers::decided(self.model, answer, self.effects);
     }
 
-    fn set_keys(&mut self, _keys: KeyChanges, answer: Result<Applied, UserError>) {
+    fn set_keys(&mut self, answer: Result<Applied, UserError>) {
         key_list::saved(self.model, self.ticket, answer, self.effects);
     }
 
-    fn turn_extension(&mut self, _id: String, _on: bool, answer: Result<Applied, UserError>) {
+    fn turn_extension(&mut self, answer: Result<Applied, UserError>) {
         extensions::turned(self.model, self.ticket, answer, self.effects);
     }
 
-    fn status_command(&mut self, _facts: Box<StatusFacts>, answer: Result<String, UserError>) {
+    fn status_command(&mut self, answer: Result<String, UserError>) {
         status_line::printed(self.model, &answer);
     }
 
@@ -290,19 +259,19 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn trust(&mut self, _root: PathBuf, _trusted: bool, answer: Result<Applied, UserError>) {
+    fn trust(&mut self, answer: Result<Applied, UserError>) {
         if let Some(applied) = self.shown(answer) {
             trust::applied(self.model, applied, self.effects);
         }
     }
 
-    fn files(&mut self, _query: String, answer: Result<FileMatches, UserError>) {
+    fn files(&mut self, answer: Result<FileMatches, UserError>) {
         if let Some(matches) = self.shown(answer) {
             completion::fill_files(self.model, &matches);
         }
     }
 
-    fn paths(&mut self, _prefix: String, answer: Result<Vec<String>, UserError>) {
+    fn paths(&mut self, answer: Result<Vec<String>, UserError>) {
         if let Some(paths) = self.shown(answer) {
             completion::fill_paths(self.model, &paths, self.effects);
         }
@@ -321,12 +290,7 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn pictures(
-        &mut self,
-        text: String,
-        _readings: Vec<Vec<PathBuf>>,
-        answer: Result<Vec<Picture>, UserError>,
-    ) {
+    fn pictures(&mut self, text: String, answer: Result<Vec<Picture>, UserError>) {
         pictures::read(self.model, &text, answer);
     }
 
@@ -336,13 +300,7 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn editor(
-        &mut self,
-        _text: String,
-        _ending: String,
-        purpose: EditorUse,
-        answer: Result<Option<String>, UserError>,
-    ) {
+    fn editor(&mut self, purpose: EditorUse, answer: Result<Option<String>, UserError>) {
         match purpose {
             EditorUse::Composer => {
                 if let Some(Some(text)) = self.shown(answer) {
@@ -354,7 +312,7 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn open_in_editor(&mut self, _source: EditorSource, answer: Result<String, UserError>) {
+    fn open_in_editor(&mut self, answer: Result<String, UserError>) {
         approval::viewed(self.model, self.ticket, answer.is_ok());
         self.shown(answer);
     }
