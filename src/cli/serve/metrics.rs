@@ -81,23 +81,21 @@ impl Metrics {
 
     /// Counts events that were sent to a connection, and missed ones.
     pub fn sent(&self, events: u64, missed: u64) {
-        self.events_sent.fetch_add(events, Ordering::Relaxed);
-        self.events_missed.fetch_add(missed, Ordering::Relaxed);
+        add(&self.events_sent, events);
+        add(&self.events_missed, missed);
     }
 
     /// Counts an opened session.
     pub fn opened(&self) {
-        self.sessions_opened.fetch_add(1, Ordering::Relaxed);
+        add(&self.sessions_opened, 1);
     }
 
     /// Counts the facts in an event.
     pub fn event(&self, event: &AgentEvent) {
-        self.events.fetch_add(1, Ordering::Relaxed);
+        add(&self.events, 1);
         match event {
-            AgentEvent::Run(RunEvent::AgentStart) => drop(self.runs.fetch_add(1, Ordering::Relaxed)),
-            AgentEvent::Turn(TurnEvent::ToolExecutionEnd { .. }) => {
-                self.tool_calls.fetch_add(1, Ordering::Relaxed);
-            }
+            AgentEvent::Run(RunEvent::AgentStart) => add(&self.runs, 1),
+            AgentEvent::Turn(TurnEvent::ToolExecutionEnd { .. }) => add(&self.tool_calls, 1),
             AgentEvent::Turn(TurnEvent::MessageEnd { message }) => self.message(message),
             _ => {}
         }
@@ -106,12 +104,12 @@ impl Metrics {
     fn message(&self, message: &Message) {
         let Message::Assistant(answer) = message else { return };
         let usage = &answer.usage;
-        self.tokens_in.fetch_add(usage.input.saturating_add(usage.cache_write), Ordering::Relaxed);
-        self.tokens_out.fetch_add(usage.output, Ordering::Relaxed);
-        self.tokens_cached.fetch_add(usage.cache_read, Ordering::Relaxed);
-        self.cost.fetch_add((usage.cost.total * 1_000_000.0).round() as u64, Ordering::Relaxed);
+        add(&self.tokens_in, usage.input.saturating_add(usage.cache_write));
+        add(&self.tokens_out, usage.output);
+        add(&self.tokens_cached, usage.cache_read);
+        add(&self.cost, (usage.cost.total * 1_000_000.0).round() as u64);
         if answer.stop_reason == StopReason::Error {
-            self.answers_failed.fetch_add(1, Ordering::Relaxed);
+            add(&self.answers_failed, 1);
         }
     }
 
@@ -120,36 +118,18 @@ impl Metrics {
         let mut text = String::new();
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed).to_string();
         let version = env!("CARGO_PKG_VERSION");
-        put(
-            &mut text,
-            "tau_build_info",
-            "gauge",
-            "The version",
-            &[(format!("{{version=\"{version}\"}}"), "1".into())],
-        );
+        let label = format!("{{version=\"{version}\"}}");
+        put(&mut text, "tau_build_info", "gauge", "The version", &[(label, "1".into())]);
         let plain = |value: String| [(String::new(), value)];
-        put(
-            &mut text,
-            "tau_sessions_live",
-            "gauge",
-            "Sessions that are open",
-            &plain(live.sessions.to_string()),
-        );
-        put(
-            &mut text,
-            "tau_sessions_running",
-            "gauge",
-            "Sessions in which the agent works",
-            &plain(live.running.to_string()),
-        );
-        put(
-            &mut text,
-            "tau_approvals_waiting",
-            "gauge",
-            "Calls that wait for a decision",
-            &plain(live.waiting.to_string()),
-        );
-        put(&mut text, "tau_event_streams", "gauge", "Open event streams", &plain(load(&self.streams)));
+        let gauges = [
+            ("tau_sessions_live", "Sessions that are open", live.sessions.to_string()),
+            ("tau_sessions_running", "Sessions in which the agent works", live.running.to_string()),
+            ("tau_approvals_waiting", "Calls that wait for a decision", live.waiting.to_string()),
+            ("tau_event_streams", "Open event streams", load(&self.streams)),
+        ];
+        for (name, help, value) in gauges {
+            put(&mut text, name, "gauge", help, &plain(value));
+        }
         let counters = [
             ("tau_sessions_opened_total", "Sessions that were opened", &self.sessions_opened),
             ("tau_runs_total", "Runs that were started", &self.runs),
@@ -170,14 +150,9 @@ impl Metrics {
             [("input", &self.tokens_in), ("output", &self.tokens_out), ("cache_read", &self.tokens_cached)];
         let tokens = tokens.map(|(kind, counter)| (format!("{{kind=\"{kind}\"}}"), load(counter)));
         put(&mut text, "tau_tokens_total", "counter", "Tokens of answers", &tokens);
-        let cost = self.cost.load(Ordering::Relaxed) as f64 / 1_000_000.0;
-        put(
-            &mut text,
-            "tau_cost_dollars_total",
-            "counter",
-            "What answers cost, where the price is known",
-            &plain(cost.to_string()),
-        );
+        let cost = (self.cost.load(Ordering::Relaxed) as f64 / 1_000_000.0).to_string();
+        let help = "What answers cost, where the price is known";
+        put(&mut text, "tau_cost_dollars_total", "counter", help, &plain(cost));
         self.requests_text(&mut text);
         text
     }
@@ -197,6 +172,10 @@ impl Metrics {
         }
         put(text, name, "histogram", "Time until a response began", &rows);
     }
+}
+
+fn add(counter: &AtomicU64, count: u64) {
+    counter.fetch_add(count, Ordering::Relaxed);
 }
 
 fn put(text: &mut String, name: &str, kind: &str, help: &str, rows: &[(String, String)]) {
