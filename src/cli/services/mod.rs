@@ -108,8 +108,8 @@ impl PerformRequest for Services {
     type Call = Call;
 
     async fn sessions(self: &Arc<Self>, call: &Call, all: bool) -> Result<SessionRows, UserError> {
-        let (services, call) = (Arc::clone(self), call.share());
-        blocking(move || Ok(services.list_sessions(&call, all))).await
+        let call = call.share();
+        self.blocking(move |services| Ok(services.list_sessions(&call, all))).await
     }
 
     async fn search_sessions(
@@ -118,8 +118,8 @@ impl PerformRequest for Services {
         query: String,
         all: bool,
     ) -> Result<FoundSessions, UserError> {
-        let (services, call) = (Arc::clone(self), call.share());
-        blocking(move || services.search(&call, &query, all)).await
+        let call = call.share();
+        self.blocking(move |services| services.search(&call, &query, all)).await
     }
 
     async fn board(self: &Arc<Self>, _: &Call, known: bool) -> Result<BoardList, UserError> {
@@ -179,8 +179,7 @@ impl PerformRequest for Services {
     }
 
     async fn attempts(self: &Arc<Self>, _: &Call) -> Result<AttemptList, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || Ok(services.list_attempts())).await
+        self.blocking(move |services| Ok(services.list_attempts())).await
     }
 
     async fn begin_attempts(
@@ -206,8 +205,7 @@ impl PerformRequest for Services {
         id: String,
         number: Option<u32>,
     ) -> Result<Vec<AttemptFile>, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || services.show_attempts(&id, number)).await
+        self.blocking(move |services| services.show_attempts(&id, number)).await
     }
 
     async fn take_attempt_parts(
@@ -216,23 +214,19 @@ impl PerformRequest for Services {
         id: String,
         parts: Vec<AttemptPart>,
     ) -> Result<String, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || services.take_parts_of(&id, &parts)).await
+        self.blocking(move |services| services.take_parts_of(&id, &parts)).await
     }
 
     async fn take_attempt(self: &Arc<Self>, _: &Call, id: String, number: u32) -> Result<String, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || services.take_attempt_of(&id, number)).await
+        self.blocking(move |services| services.take_attempt_of(&id, number)).await
     }
 
     async fn drop_attempts(self: &Arc<Self>, _: &Call, id: String) -> Result<String, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || services.drop_attempts_of(&id)).await
+        self.blocking(move |services| services.drop_attempts_of(&id)).await
     }
 
     async fn worktrees(self: &Arc<Self>, _: &Call) -> Result<Vec<WorktreeRow>, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || services.list_worktrees()).await
+        self.blocking(move |services| services.list_worktrees()).await
     }
 
     async fn enter_worktree(
@@ -242,8 +236,7 @@ impl PerformRequest for Services {
         file: Option<PathBuf>,
         resumes: bool,
     ) -> Result<WorktreeDone, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || services.go_to_worktree(&name, file.as_deref(), resumes)).await
+        self.blocking(move |services| services.go_to_worktree(&name, file.as_deref(), resumes)).await
     }
 
     async fn end_worktree(
@@ -255,8 +248,8 @@ impl PerformRequest for Services {
         file: Option<PathBuf>,
         id: String,
     ) -> Result<WorktreeDone, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || services.finish_worktree(&name, end, is_here, file.as_deref(), &id)).await
+        self.blocking(move |services| services.finish_worktree(&name, end, is_here, file.as_deref(), &id))
+            .await
     }
 
     async fn find_session(self: &Arc<Self>, _: &Call, id: String) -> Result<String, UserError> {
@@ -304,8 +297,7 @@ impl PerformRequest for Services {
     }
 
     async fn delete_session(self: &Arc<Self>, _: &Call, path: PathBuf) -> Result<String, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || services.delete(&path)).await
+        self.blocking(move |services| services.delete(&path)).await
     }
 
     async fn export(
@@ -314,8 +306,7 @@ impl PerformRequest for Services {
         session: SessionSource,
         file: Option<PathBuf>,
     ) -> Result<String, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || services.write_export(&session, file.as_deref())).await
+        self.blocking(move |services| services.write_export(&session, file.as_deref())).await
     }
 
     async fn models(self: &Arc<Self>, _: &Call, purpose: ModelsFor) -> Result<ModelList, UserError> {
@@ -365,8 +356,7 @@ impl PerformRequest for Services {
     }
 
     async fn reload(self: &Arc<Self>, _: &Call) -> Result<Applied, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || {
+        self.blocking(move |services| {
             let mut setup = services.setup.lock();
             let reloaded = reload::reload_everything(&setup, &services.prompt);
             let (renewed, mut applied) =
@@ -380,8 +370,7 @@ impl PerformRequest for Services {
     }
 
     async fn settings(self: &Arc<Self>, _: &Call) -> Result<SettingList, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || {
+        self.blocking(move |services| {
             let rows = setting_list::rows(&services.setup.lock());
             Ok(SettingList { rows, applied: Applied::default() })
         })
@@ -394,13 +383,12 @@ impl PerformRequest for Services {
         key: String,
         value: Option<Hidden>,
     ) -> Result<SettingList, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || services.change_setting(&key, value.map(|value| value.0).as_deref())).await
+        self.blocking(move |services| services.change_setting(&key, value.map(|value| value.0).as_deref()))
+            .await
     }
 
     async fn choose_mode(self: &Arc<Self>, _: &Call, chosen: ChosenMode) -> Result<Applied, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || services.keep_mode(chosen)).await
+        self.blocking(move |services| services.keep_mode(chosen)).await
     }
 
     async fn decide(
@@ -409,18 +397,15 @@ impl PerformRequest for Services {
         settings: Vec<(String, String)>,
         kept: bool,
     ) -> Result<Applied, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || services.decide_settings(&settings, kept)).await
+        self.blocking(move |services| services.decide_settings(&settings, kept)).await
     }
 
     async fn set_keys(self: &Arc<Self>, _: &Call, keys: KeyChanges) -> Result<Applied, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || services.change_keys(&keys)).await
+        self.blocking(move |services| services.change_keys(&keys)).await
     }
 
     async fn turn_extension(self: &Arc<Self>, _: &Call, id: String, on: bool) -> Result<Applied, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || services.switch_extension(&id, on)).await
+        self.blocking(move |services| services.switch_extension(&id, on)).await
     }
 
     async fn status_command(
@@ -439,19 +424,19 @@ impl PerformRequest for Services {
     }
 
     async fn folders(self: &Arc<Self>, _: &Call) -> Result<Vec<Folder>, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || services.setup.lock().refresh_projects().map_err(|refusal| refusal.text.into()))
-            .await
+        self.blocking(move |services| {
+            services.setup.lock().refresh_projects().map_err(|refusal| refusal.text.into())
+        })
+        .await
     }
 
     async fn trust(self: &Arc<Self>, _: &Call, root: PathBuf, trusted: bool) -> Result<Applied, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || services.store_trust(&root, trusted)).await
+        self.blocking(move |services| services.store_trust(&root, trusted)).await
     }
 
     async fn files(self: &Arc<Self>, call: &Call, query: String) -> Result<FileMatches, UserError> {
-        let (services, call) = (Arc::clone(self), call.share());
-        blocking(move || {
+        let call = call.share();
+        self.blocking(move |services| {
             let rules = || services.setup.lock().file_filter();
             let files = Arc::clone(&services.files.lock());
             Ok(files.find(&query, &rules, &|| call.is_cancelled()))
@@ -460,8 +445,7 @@ impl PerformRequest for Services {
     }
 
     async fn paths(self: &Arc<Self>, _: &Call, prefix: String) -> Result<Vec<String>, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || Ok(files::complete(&services.dir(), &prefix, &AllFiles))).await
+        self.blocking(move |services| Ok(files::complete(&services.dir(), &prefix, &AllFiles))).await
     }
 
     async fn clipboard(self: &Arc<Self>, _: &Call, text: String) -> Result<Option<String>, UserError> {
@@ -478,8 +462,7 @@ impl PerformRequest for Services {
         _: String,
         readings: Vec<Vec<PathBuf>>,
     ) -> Result<Vec<Picture>, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || {
+        self.blocking(move |services| {
             let rules = services.setup.lock().file_filter();
             files::pictures(&services.dir(), &readings, &*rules)
         })
@@ -487,8 +470,7 @@ impl PerformRequest for Services {
     }
 
     async fn history(self: &Arc<Self>, _: &Call) -> Result<Vec<String>, UserError> {
-        let services = Arc::clone(self);
-        blocking(move || Ok(services.history.load(&services.cwd, PROMPTS))).await
+        self.blocking(move |services| Ok(services.history.load(&services.cwd, PROMPTS))).await
     }
 
     async fn editor(
@@ -516,6 +498,15 @@ impl PerformRequest for Services {
 }
 
 impl Services {
+    /// Runs blocking work of a request on a separate thread.
+    async fn blocking<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self) -> Result<T, UserError> + Send + 'static,
+    ) -> Result<T, UserError> {
+        let services = Arc::clone(self);
+        blocking(move || work(&services)).await
+    }
+
     /// The directory of the session.
     fn dir(&self) -> PathBuf {
         self.setup.lock().project_dir.clone()
