@@ -81,10 +81,8 @@ pub struct LiveRow {
     #[serde(default)]
     pub archived: bool,
     /// The id of the session whose helper it is.
-    #[serde(default)]
     pub parent: Option<String>,
     /// The machine that it is on, if it is on another one.
-    #[serde(default)]
     pub server: Option<String>,
 }
 

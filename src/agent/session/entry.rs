@@ -153,7 +153,6 @@ struct Head<'a> {
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
     id: Arc<str>,
-    #[serde(default)]
     parent_id: Option<Arc<str>>,
     #[serde(borrow, default)]
     timestamp: Option<Cow<'a, str>>,

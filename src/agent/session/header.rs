@@ -92,7 +92,6 @@ pub(crate) struct Header {
     /// Id of the session.
     pub id: String,
     /// The version of the format; version 1 does not include it.
-    #[serde(default)]
     pub version: Option<u32>,
     /// The start time of the session, ISO 8601.
     #[serde(default)]
@@ -101,32 +100,23 @@ pub(crate) struct Header {
     #[serde(default)]
     pub cwd: PathBuf,
     /// The bytes of `cwd` in hexadecimal, if they are not UTF-8.
-    #[serde(default)]
     cwd_bytes: Option<String>,
     /// The inode of `cwd`, by which it is recognized after a rename.
-    #[serde(default)]
     pub cwd_inode: Option<u64>,
     /// Whether it was begun by a run whose answers are printed.
     #[serde(default)]
     pub printed: bool,
     /// The kind of helper whose session it is.
-    #[serde(default)]
     pub helper: Option<String>,
     /// The session that it continues, or that asked for the helper.
-    #[serde(default)]
     pub parent_session: Option<PathBuf>,
     /// The program that wrote that session, if it is another one than tau.
-    #[serde(default)]
     pub parent_source: Option<String>,
     /// Settings that version 1 kept here.
-    #[serde(default)]
     pub provider: Option<String>,
-    #[serde(default)]
     pub model_id: Option<String>,
-    #[serde(default)]
     pub thinking_level: Option<String>,
     /// Exists only in documents from before version 1.
-    #[serde(default)]
     config: Option<serde::de::IgnoredAny>,
 }
 

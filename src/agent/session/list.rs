@@ -256,9 +256,7 @@ struct Slow {
     kind: String,
     #[serde(default)]
     timestamp: String,
-    #[serde(default)]
     name: Option<String>,
-    #[serde(default)]
     message: Option<SlowMessage>,
 }
 

@@ -104,7 +104,6 @@ pub(crate) struct StreamRequest {
     /// The client's id, by which it is recognised.
     pub client: String,
     /// The id of the last event that it received.
-    #[serde(default)]
     pub after: Option<String>,
 }
 
@@ -124,7 +123,6 @@ pub(crate) struct Closed {
     #[serde(default)]
     pub deleted: bool,
     /// The failure of a deletion for which the session was closed.
-    #[serde(default)]
     pub not_deleted: Option<String>,
 }
 

@@ -49,7 +49,6 @@ pub(crate) struct Attempts {
     /// The time of the start, in milliseconds since 1970.
     pub started: i64,
     /// The id of the session in which they were begun.
-    #[serde(default)]
     pub session: Option<String>,
     pub attempts: Vec<Attempt>,
 }

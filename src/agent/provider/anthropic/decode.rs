@@ -26,9 +26,7 @@ struct Event<'a> {
     content_block: Option<&'a RawValue>,
     #[serde(borrow, default)]
     message: Option<&'a RawValue>,
-    #[serde(default)]
     usage: Boxed<Value>,
-    #[serde(default)]
     error: Boxed<Value>,
 }
 
@@ -44,7 +42,6 @@ struct Delta<'a> {
     signature: Boxed<Text<'a>>,
     #[serde(borrow, default)]
     stop_reason: Boxed<Text<'a>>,
-    #[serde(default)]
     stop_details: Boxed<Value>,
 }
 

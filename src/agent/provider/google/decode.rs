@@ -21,13 +21,11 @@ struct Chunk<'a> {
     #[serde(borrow, default)]
     /// Only one answer is requested, so only the first is used.
     candidates: Option<FirstOf<Candidate<'a>>>,
-    #[serde(default)]
     prompt_feedback: Boxed<Value>,
     #[serde(borrow, default)]
     usage_metadata: Option<&'a RawValue>,
     #[serde(borrow, default)]
     response_id: Option<Text<'a>>,
-    #[serde(default)]
     error: Boxed<Value>,
 }
 
@@ -53,7 +51,6 @@ struct Content<'a> {
 struct Part<'a> {
     #[serde(borrow, default)]
     text: Option<Text<'a>>,
-    #[serde(default)]
     thought: Option<bool>,
     #[serde(borrow, default)]
     thought_signature: Boxed<Text<'a>>,

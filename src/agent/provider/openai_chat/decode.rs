@@ -27,11 +27,8 @@ struct Chunk<'a> {
     #[serde(borrow, default)]
     /// Only one answer is requested, so only the first choice is used.
     choices: Option<FirstOf<Choice<'a>>>,
-    #[serde(default)]
     usage: Boxed<Value>,
-    #[serde(default)]
     x_groq: Boxed<Value>,
-    #[serde(default)]
     error: Boxed<Value>,
 }
 
@@ -44,9 +41,7 @@ struct Choice<'a> {
     message: Boxed<Piece<'a>>,
     #[serde(borrow, default)]
     finish_reason: Boxed<Text<'a>>,
-    #[serde(default)]
     error: Boxed<Value>,
-    #[serde(default)]
     usage: Boxed<Value>,
 }
 
@@ -62,7 +57,6 @@ struct Piece<'a> {
     reasoning: Boxed<StringOrJson<'a>>,
     #[serde(borrow, default)]
     reasoning_text: Boxed<StringOrJson<'a>>,
-    #[serde(default)]
     reasoning_details: Boxed<Value>,
     #[serde(borrow, default)]
     tool_calls: Option<Vec<CallPiece<'a>>>,
@@ -98,7 +92,6 @@ impl Chunk<'_> {
 
 #[derive(Deserialize)]
 struct CallPiece<'a> {
-    #[serde(default)]
     index: Option<u64>,
     #[serde(borrow, default)]
     id: Option<Text<'a>>,

@@ -23,11 +23,8 @@ struct Event<'a> {
     kind: Text<'a>,
     #[serde(borrow, default)]
     delta: StringOrJson<'a>,
-    #[serde(default)]
     output_index: Option<u64>,
-    #[serde(default)]
     summary_index: Option<u64>,
-    #[serde(default)]
     content_index: Option<u64>,
     #[serde(borrow, default)]
     item: Option<&'a RawValue>,

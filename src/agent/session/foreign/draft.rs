@@ -7,8 +7,7 @@ use std::sync::Arc;
 use super::content::Shape;
 use crate::session::entry::{Body, Entry};
 use tau_protocol::message::{
-    AssistantMessage, BashExecution, Block, Message, StopReason, ToolResultMessage, Usage, UserContent,
-    UserMessage,
+    AssistantMessage, BashExecution, Block, Message, ToolResultMessage, UserContent, UserMessage,
 };
 use tau_protocol::model::Api;
 use tau_tools::{Content, Details};
@@ -84,17 +83,7 @@ impl Draft {
     /// Adds a command that the user ran.
     pub(super) fn command(&mut self, id: &str, parent: Option<At>, time: i64, run: CommandRun) -> At {
         let (command, output, exit_code) = run;
-        let run = BashExecution {
-            command,
-            output,
-            exit_code,
-            cancelled: false,
-            truncated: false,
-            full_output_path: None,
-            exclude_from_context: false,
-            blocked: None,
-            timestamp: time,
-        };
+        let run = BashExecution { command, output, exit_code, timestamp: time, ..BashExecution::default() };
         self.add(id, parent, time, Body::Message { message: Message::BashExecution(run).into() })
     }
 
@@ -235,14 +224,10 @@ fn content_of(mut blocks: Vec<Block>) -> UserContent {
 /// An answer without content.
 pub(super) fn empty_answer(api: Api, provider: &str, model: &str, time: i64) -> AssistantMessage {
     AssistantMessage {
-        content: Vec::new(),
         api,
         provider: provider.to_owned(),
         model: model.to_owned(),
-        usage: Usage::default(),
-        stop_reason: StopReason::Stop,
-        error_message: None,
-        response_id: None,
         timestamp: time,
+        ..AssistantMessage::default()
     }
 }
