@@ -110,9 +110,9 @@ struct Changes {
 }
 
 impl Changes {
-    fn now(&mut self, command: AgentCommand, words: String) {
-        self.applied.commands.push(command);
-        self.now.push(words);
+    fn now(&mut self, command: impl Into<AgentCommand>, words: impl Into<String>) {
+        self.applied.commands.push(command.into());
+        self.now.push(words.into());
     }
 
     fn changed(&self) -> Vec<String> {
@@ -143,10 +143,8 @@ fn guards(old: &Setup, new: &Setup, changes: &mut Changes) {
     if !changes.everything && old.settings_fault == fault {
         return;
     }
-    changes
-        .applied
-        .commands
-        .push(AgentCommand::Settings(SettingsCommand::Tune(Tuning::SettingsFault { fault: fault.clone() })));
+    let command = SettingsCommand::Tune(Tuning::SettingsFault { fault: fault.clone() });
+    changes.applied.commands.push(command.into());
     changes.applied.settings_fault = Some(fault.unwrap_or_default());
     if old.settings_fault.is_some() && new.settings_fault.is_none() {
         changes.now.push("settings can be read again".to_owned());
@@ -159,14 +157,11 @@ fn model(old: &Setup, new: &Setup, changes: &mut Changes) {
         && old.model.as_ref() != Some(model)
     {
         let words = format!("model {}/{}", model.provider, model.id);
-        changes.now(AgentCommand::Settings(SettingsCommand::SetModel { model: model.clone() }), words);
+        changes.now(SettingsCommand::SetModel { model: model.clone() }, words);
     }
     if old.settings.thinking != new.settings.thinking {
         let level = new.thinking;
-        changes.now(
-            AgentCommand::Settings(SettingsCommand::SetThinking { level }),
-            format!("thinking {}", level.name()),
-        );
+        changes.now(SettingsCommand::SetThinking { level }, format!("thinking {}", level.name()));
     }
 }
 
@@ -175,27 +170,23 @@ fn permission_mode(old: &Setup, new: &Setup, changes: &mut Changes) {
     if let Some(mode) = new.permission_mode()
         && old.permission_mode() != Some(mode)
     {
-        changes.now(
-            AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode }),
-            format!("permission mode {}", mode.name()),
-        );
+        changes.now(SettingsCommand::SetPermissionMode { mode }, format!("permission mode {}", mode.name()));
     }
 }
 
 fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {
     let rules = |setup: &Setup| permission_rules::sources(&setup.project);
     if old.settings.permissions != new.settings.permissions || rules(old) != rules(new) {
-        changes
-            .now(AgentCommand::Settings(SettingsCommand::Tune(Tuning::Rules)), "permission rules".to_owned());
+        changes.now(SettingsCommand::Tune(Tuning::Rules), "permission rules");
     }
     if old.settings.mcp != new.settings.mcp {
         changes.now.push("MCP servers".to_owned());
     }
     if new.has_servers() || old.has_servers() {
-        changes.applied.commands.push(AgentCommand::Settings(SettingsCommand::Tune(Tuning::McpServers)));
+        changes.applied.commands.push(SettingsCommand::Tune(Tuning::McpServers).into());
     }
     let (before, now) = (old.settings.compaction(), new.settings.compaction());
-    let mut tune = |tuning, words| changes.now(AgentCommand::Settings(SettingsCommand::Tune(tuning)), words);
+    let mut tune = |tuning, words| changes.now(SettingsCommand::Tune(tuning), words);
     if before.auto != now.auto {
         let words = if now.auto { "auto_compact on" } else { "auto_compact off" };
         tune(Tuning::AutoCompaction { enabled: now.auto }, words.to_owned());
@@ -210,7 +201,7 @@ fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {
         tune(Tuning::Temperature { temperature }, words);
     }
     goal_limits(old, new, changes);
-    let mut tune = |tuning, words| changes.now(AgentCommand::Settings(SettingsCommand::Tune(tuning)), words);
+    let mut tune = |tuning, words| changes.now(SettingsCommand::Tune(tuning), words);
     let seconds = new.settings.bash_timeout;
     if old.settings.bash_timeout != seconds {
         let words = seconds.map_or("no bash_timeout".to_owned(), |seconds| format!("bash_timeout {seconds}"));
@@ -225,10 +216,7 @@ fn goal_limits(old: &Setup, new: &Setup, changes: &mut Changes) {
         changed_rows(old, new, is_of_goals).map(|row| in_words(row, &new.settings)).collect();
     if !words.is_empty() {
         let limits = new.goal_limits();
-        changes.now(
-            AgentCommand::Settings(SettingsCommand::Tune(Tuning::GoalLimits { limits })),
-            words.join(", "),
-        );
+        changes.now(SettingsCommand::Tune(Tuning::GoalLimits { limits }), words.join(", "));
     }
 }
 
@@ -243,10 +231,7 @@ fn sandbox(old: &Setup, new: &Setup, changes: &mut Changes) {
     let user_commands = now.sandbox.user_commands.unwrap_or(false);
     let hooks = now.sandbox.hooks.unwrap_or(false);
     let policy = compose::sandbox::policy(now, &new.paths, cwd).into();
-    changes.now(
-        AgentCommand::Settings(SettingsCommand::Tune(Tuning::Sandbox { policy, user_commands, hooks })),
-        words.join(", "),
-    );
+    changes.now(SettingsCommand::Tune(Tuning::Sandbox { policy, user_commands, hooks }), words.join(", "));
     let in_force = compose::sandbox::in_force(now, &new.paths, cwd);
     changes.applied.sandbox = Some(in_force.unwrap_or_default());
     changes.applied.warnings.extend(compose::sandbox::notices(now, &new.paths, cwd));
@@ -312,15 +297,15 @@ fn prompt(old: &Setup, new: &Setup, agent: &AgentPrompt, changes: &mut Changes) 
     let (before, after) = (names(old)?, names(new)?);
     if before != after {
         let words = format!("tools {}", after.join(", "));
-        changes.now(AgentCommand::Settings(SettingsCommand::SetTools { names: after.clone() }), words);
+        changes.now(SettingsCommand::SetTools { names: after.clone() }, words);
     }
     let files = new.project.prompt_files();
     // The prompt loads the extensions, so commands may have been added or removed.
     let loaded = new.extensions.loaded();
     let replaced = agent.replace(new)?;
     if new.extensions.loaded().commands() != loaded.commands() {
-        let query = AgentCommand::Task(TaskCommand::Query { ticket: NO_TICKET, query: Query::Commands });
-        changes.applied.commands.push(query);
+        let query = TaskCommand::Query { ticket: NO_TICKET, query: Query::Commands };
+        changes.applied.commands.push(query.into());
         changes.now.push("skills and prompt templates".to_owned());
     }
     if new.extensions.loaded().tools != loaded.tools {

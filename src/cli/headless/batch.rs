@@ -127,8 +127,12 @@ impl<S: AsyncFnMut() -> Caught> BatchDriver<S> {
 
     /// Aborts the run that is in progress.
     pub fn abort(&self) {
-        // An agent that accepts no more commands ends with its handle.
-        let _ = self.agent.commands.try_send(AgentCommand::Run(RunCommand::Abort));
+        self.send_soon(RunCommand::Abort);
+    }
+
+    /// Sends a command without a wait. An agent that accepts no more commands neither asks nor runs anything.
+    pub fn send_soon(&self, command: impl Into<AgentCommand>) {
+        let _ = self.agent.commands.try_send(command.into());
     }
 
     /// Does work that may block, for example a write without a reader; `None` if the program must end before

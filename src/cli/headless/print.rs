@@ -161,16 +161,11 @@ struct PrintRun<S> {
 impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     async fn work(&mut self, options: &PrintOptions) -> Exit {
         let prompts = options.prompts.iter().cloned().map(AgentCommand::from);
-        let commands: Vec<_> = options
-            .continues
-            .then_some(AgentCommand::Run(RunCommand::Continue))
-            .into_iter()
-            .chain(prompts)
-            .collect();
-        let commands = match (commands.is_empty(), &options.goal) {
-            (true, Some(_)) => vec![AgentCommand::Run(RunCommand::PursueGoal)],
-            _ => commands,
-        };
+        let continued = options.continues.then_some(RunCommand::Continue.into());
+        let mut commands: Vec<_> = continued.into_iter().chain(prompts).collect();
+        if commands.is_empty() && options.goal.is_some() {
+            commands.push(RunCommand::PursueGoal.into());
+        }
         if commands.is_empty() {
             self.say("no prompt: pass one as an argument or pipe it in");
             return Exit::Usage;
@@ -368,12 +363,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
         let reason =
             if why.is_empty() { NOBODY_DECIDES.to_owned() } else { format!("{why}; {NOBODY_DECIDES}") };
         let answer = ApprovalAnswer::Deny { reason: Some(reason), stop: false };
-        // An agent that accepts no more commands does not ask either.
-        let _ = self
-            .driver
-            .agent
-            .commands
-            .try_send(AgentCommand::Questions(QuestionCommand::AnswerApproval { id: id.clone(), answer }));
+        self.driver.send_soon(QuestionCommand::AnswerApproval { id: id.clone(), answer });
     }
 
     /// Declines a question, because there is no user to ask.
@@ -391,9 +381,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
                 QuestionAnswer::Declined
             }
         };
-        let answer = AgentCommand::Questions(QuestionCommand::Answer { id, answer });
-        // An agent that accepts no more commands does not ask either.
-        let _ = self.driver.agent.commands.try_send(answer);
+        self.driver.send_soon(QuestionCommand::Answer { id, answer });
     }
 
     /// Interprets the final answer.

@@ -250,7 +250,7 @@ async fn send(
     if let Some(goal) = goal {
         live.send(goal).await.map_err(ended)?;
         if prompts.is_empty() {
-            live.send(AgentCommand::Run(RunCommand::PursueGoal)).await.map_err(ended)?;
+            live.send(RunCommand::PursueGoal).await.map_err(ended)?;
             return live.caught_up().await.map(drop).map_err(ended);
         }
     }

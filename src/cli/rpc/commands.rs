@@ -38,7 +38,7 @@ fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
         RpcCommand::Abort => abort(state, call),
         RpcCommand::ClearQueue => {
             state.waiting.takes.push_back(call);
-            state.commands.push_back(AgentCommand::Queue(QueueCommand::TakeQueue));
+            state.send(QueueCommand::TakeQueue);
         }
         RpcCommand::Query(query) => state.ask(call, query),
         // tau has no templates, skills or extensions to list.
@@ -59,61 +59,59 @@ fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
             state.give(&call, &json!({ "levels": levels }));
         }
         RpcCommand::SetQueueMode { queue, mode } => {
-            send(state, &call, AgentCommand::Queue(QueueCommand::SetQueueMode { queue, mode }));
+            send(state, &call, QueueCommand::SetQueueMode { queue, mode });
         }
         RpcCommand::AutoCompaction { enabled } => tune(state, &call, Tuning::AutoCompaction { enabled }),
         RpcCommand::AutoRetry { enabled } => tune(state, &call, Tuning::AutoRetry { enabled }),
         RpcCommand::HelperEvents { enabled } => tune(state, &call, Tuning::HelperEvents { enabled }),
         RpcCommand::AskUser { enabled } => tune(state, &call, Tuning::AskUser { enabled }),
         RpcCommand::AnswerApproval { id, answer } => {
-            send(state, &call, AgentCommand::Questions(QuestionCommand::AnswerApproval { id, answer }));
+            send(state, &call, QuestionCommand::AnswerApproval { id, answer });
         }
         RpcCommand::SetPermissionMode(mode) => match mode.within(state.host.mode_ceiling()) {
             Ok(mode) => {
-                send(state, &call, AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode }));
+                send(state, &call, SettingsCommand::SetPermissionMode { mode });
             }
             Err(why) => state.refuse(&call, &why),
         },
-        RpcCommand::DropPlan => send(state, &call, AgentCommand::Session(SessionCommand::DropPlan)),
+        RpcCommand::DropPlan => send(state, &call, SessionCommand::DropPlan),
         RpcCommand::SetGoal(_) | RpcCommand::SideQuestion(_) | RpcCommand::PursueGoal => {
             beside(state, call, command);
         }
         RpcCommand::ChangeRules(change) => state.change_rules(call, change),
-        RpcCommand::AbortRetry => send(state, &call, AgentCommand::Run(RunCommand::AbortRetry)),
+        RpcCommand::AbortRetry => send(state, &call, RunCommand::AbortRetry),
         RpcCommand::Compact { instructions } => {
             state.waiting.compactions.push_back(call);
-            state.commands.push_back(AgentCommand::Run(RunCommand::Compact { instructions }));
+            state.send(RunCommand::Compact { instructions });
         }
         RpcCommand::Bash { command, hidden } => bash(state, call, command, hidden),
         RpcCommand::Restore(command) => {
             state.waiting.restores.push_back(call);
-            state.commands.push_back(command);
+            state.send(command);
         }
-        RpcCommand::AbortBash => send(state, &call, AgentCommand::Shell(ShellCommand::AbortBash)),
+        RpcCommand::AbortBash => send(state, &call, ShellCommand::AbortBash),
         RpcCommand::Jobs(command) => change_jobs(state, call, command),
         RpcCommand::Session(command) => change(state, call, command),
         RpcCommand::Name(name) => {
-            state
-                .commands
-                .push_back(AgentCommand::Session(SessionCommand::Change(SessionChange::Name { name })));
+            state.send(SessionCommand::Change(SessionChange::Name { name }));
             state.answer_after(call, Value::Null);
         }
         RpcCommand::Export { file } => state.export(call, file),
         RpcCommand::Answer { id, answer } => {
             state.mirror.answered(&id);
-            state.commands.push_back(AgentCommand::Questions(QuestionCommand::Answer { id, answer }));
+            state.send(QuestionCommand::Answer { id, answer });
         }
         RpcCommand::Nothing => {}
     }
 }
 
-fn send(state: &mut RpcState, call: &RpcCall, command: AgentCommand) {
-    state.commands.push_back(command);
+fn send(state: &mut RpcState, call: &RpcCall, command: impl Into<AgentCommand>) {
+    state.send(command);
     state.done(call);
 }
 
 fn tune(state: &mut RpcState, call: &RpcCall, tuning: Tuning) {
-    send(state, call, AgentCommand::Settings(SettingsCommand::Tune(tuning)));
+    send(state, call, SettingsCommand::Tune(tuning));
 }
 
 fn prompt(state: &mut RpcState, call: RpcCall, message: UserMessage, streaming: Option<Queue>) {
@@ -141,7 +139,7 @@ fn change_jobs(state: &mut RpcState, call: RpcCall, command: ShellCommand) {
         ShellCommand::StopJob { job } if !state.mirror.jobs.iter().any(|known| known.id == job) => {
             state.refuse(&call, &format!("There is no job {job}"));
         }
-        command => send(state, &call, AgentCommand::Shell(command)),
+        command => send(state, &call, command),
     }
 }
 
@@ -150,35 +148,33 @@ pub fn start(state: &mut RpcState, prompt: HeldPrompt) {
     let HeldPrompt { message, bare } = prompt;
     state.phase = RunPhase::Starting;
     state.bare_run = bare;
-    state
-        .commands
-        .push_back(AgentCommand::Run(RunCommand::PromptMessage { message, streaming: Queue::Steer }));
+    state.send(RunCommand::PromptMessage { message, streaming: Queue::Steer });
 }
 
 /// Runs a command of the user.
 fn bash(state: &mut RpcState, call: RpcCall, command: String, hidden: bool) {
     let id = Some(state.shell(call));
-    state.commands.push_back(AgentCommand::Shell(ShellCommand::Bash {
+    state.send(ShellCommand::Bash {
         id,
         command,
         exclude_from_context: hidden,
         size: None,
         without_sandbox: false,
-    }));
+    });
 }
 
 /// The goal, and questions beside the run.
 fn beside(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
     match command {
         RpcCommand::SetGoal(goal) => {
-            send(state, &call, AgentCommand::Session(SessionCommand::SetGoal { goal }));
+            send(state, &call, SessionCommand::SetGoal { goal });
         }
         RpcCommand::SideQuestion(question) => {
             let id = match &call.id {
                 Some(Value::String(id)) => id.clone(),
                 id => id.clone().unwrap_or_default().to_string(),
             };
-            send(state, &call, AgentCommand::Task(TaskCommand::SideQuestion { id, question }));
+            send(state, &call, TaskCommand::SideQuestion { id, question });
         }
         _ => pursue_goal(state, call),
     }
@@ -191,7 +187,7 @@ fn pursue_goal(state: &mut RpcState, call: RpcCall) {
     }
     match state.phase {
         RunPhase::Starting | RunPhase::Running => state.refuse(&call, "Agent is already processing"),
-        RunPhase::Idle | RunPhase::Ended => send(state, &call, AgentCommand::Run(RunCommand::PursueGoal)),
+        RunPhase::Idle | RunPhase::Ended => send(state, &call, RunCommand::PursueGoal),
     }
 }
 
@@ -219,13 +215,13 @@ fn enqueue(state: &mut RpcState, call: RpcCall, message: UserMessage, queue: Que
     if message.is_blank() {
         return state.refuse(&call, "The message is empty: give a message or images");
     }
-    state.commands.push_back(AgentCommand::Queue(QueueCommand::EnqueueMessage { message, queue }));
+    state.send(QueueCommand::EnqueueMessage { message, queue });
     state.answer_after(call, json!({ "disposition": "queued" }));
 }
 
 /// The answer comes once nothing is running.
 fn abort(state: &mut RpcState, call: RpcCall) {
-    state.commands.push_back(AgentCommand::Run(RunCommand::Abort));
+    state.send(RunCommand::Abort);
     if state.phase == RunPhase::Idle && state.waiting.compactions.is_empty() {
         state.done(&call);
     } else {
@@ -249,7 +245,7 @@ fn set_model(state: &mut RpcState, call: RpcCall, provider: &str, id: &str) {
 fn choose(state: &mut RpcState, model: Arc<Model>) {
     state.mirror.model = Some(model.clone());
     state.mirror.thinking = model.nearest(state.mirror.thinking);
-    state.commands.push_back(AgentCommand::Settings(SettingsCommand::SetModel { model }));
+    state.send(SettingsCommand::SetModel { model });
 }
 
 fn cycle_model(state: &mut RpcState, call: RpcCall) {
@@ -272,9 +268,7 @@ fn levels(state: &RpcState) -> Vec<ThinkingLevel> {
 /// Requests a level; the model's nearest level applies.
 fn think(state: &mut RpcState, level: ThinkingLevel) {
     state.mirror.thinking = state.mirror.model.as_ref().map_or(level, |model| model.nearest(level));
-    state
-        .commands
-        .push_back(AgentCommand::Settings(SettingsCommand::SetThinking { level: state.mirror.thinking }));
+    state.send(SettingsCommand::SetThinking { level: state.mirror.thinking });
 }
 
 fn cycle_thinking(state: &mut RpcState, call: RpcCall) {
@@ -294,5 +288,5 @@ fn change(state: &mut RpcState, call: RpcCall, command: SessionChange) {
     state.held.clear();
     let fork = matches!(command, SessionChange::Fork { .. });
     state.waiting.changes.push_back(PendingSessionChange { call, fork });
-    state.commands.push_back(AgentCommand::Session(SessionCommand::Change(command)));
+    state.send(SessionCommand::Change(command));
 }

@@ -13,7 +13,7 @@ use super::partial::{self, PartialMessage};
 use super::request::RpcCall;
 use super::state::{PendingSessionChange, QueueTexts, RpcState, RunPhase};
 use crate::protocol;
-use tau_agent::{AgentCommand, AgentEvent};
+use tau_agent::AgentEvent;
 use tau_protocol::command::RunCommand;
 use tau_protocol::event::{
     CompactionReason, CompactionResult, Delta, QueueEvent, RunEvent, SessionEvent, ShellEvent, TaskEvent,
@@ -161,7 +161,7 @@ fn rest(state: &mut RpcState) {
         Some(prompt) => start(state, prompt),
         None if unsent => {
             state.phase = RunPhase::Starting;
-            state.commands.push_back(AgentCommand::Run(RunCommand::SendQueued));
+            state.send(RunCommand::SendQueued);
             state.notice_if_unstarted();
         }
         None => {}

@@ -156,6 +156,11 @@ impl RpcState {
             || !self.held.is_empty()
     }
 
+    /// Queues a command for the agent.
+    pub(crate) fn send(&mut self, command: impl Into<AgentCommand>) {
+        self.commands.push_back(command.into());
+    }
+
     /// Writes a record.
     pub fn write(&mut self, record: &Value) {
         self.records.push_back(protocol::record(&record.to_string()));
@@ -189,35 +194,35 @@ impl RpcState {
     pub fn ask(&mut self, call: RpcCall, query: Query) {
         let ticket = self.ticket();
         self.waiting.tickets.insert(ticket, (call, None));
-        self.commands.push_back(AgentCommand::Task(TaskCommand::Query { ticket, query }));
+        self.send(TaskCommand::Query { ticket, query });
     }
 
     /// Has the agent change the permission rules; answers with all of them.
     pub(crate) fn change_rules(&mut self, call: RpcCall, change: RuleChange) {
         let ticket = self.ticket();
         self.waiting.tickets.insert(ticket, (call, None));
-        self.commands.push_back(AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change }));
+        self.send(SettingsCommand::ChangeRules { ticket, change });
     }
 
     /// Asks the agent for the session's location, and exports it to `file` then.
     pub fn export(&mut self, call: RpcCall, file: Option<PathBuf>) {
         let ticket = self.ticket();
         self.waiting.exports.insert(ticket, (call, file));
-        self.commands.push_back(AgentCommand::Task(TaskCommand::Query { ticket, query: Query::Source }));
+        self.send(TaskCommand::Query { ticket, query: Query::Source });
     }
 
     /// Answers with `data` once everything sent so far has taken effect and been reported.
     pub(crate) fn answer_after(&mut self, call: RpcCall, data: Value) {
         let ticket = self.ticket();
         self.waiting.tickets.insert(ticket, (call, Some(data)));
-        self.commands.push_back(AgentCommand::Task(TaskCommand::Query { ticket, query: Query::Sync }));
+        self.send(TaskCommand::Query { ticket, query: Query::Sync });
     }
 
     /// Has the agent report if a requested run has not begun.
     pub(crate) fn notice_if_unstarted(&mut self) {
         let ticket = self.ticket();
         self.waiting.start = Some(ticket);
-        self.commands.push_back(AgentCommand::Task(TaskCommand::Query { ticket, query: Query::Sync }));
+        self.send(TaskCommand::Query { ticket, query: Query::Sync });
     }
 
     fn ticket(&mut self) -> u64 {

@@ -15,12 +15,9 @@ use super::screen_stream::shown;
 use crate::attach::wire::{Left, Wanted};
 use crate::services::Services;
 use crate::services::call::Call;
-use tau_app::request::{Applied, FoundSessions, ModelsFor, SessionRows, ShellReply, ShellRequest, Ticket};
+use tau_app::request::{Applied, ModelsFor, ShellReply, ShellRequest, Ticket};
 use tau_protocol::command::AgentCommand;
-use tau_protocol::command::{
-    QuestionCommand, QueueCommand, RunCommand, SessionChange, SessionCommand, SettingsCommand, ShellCommand,
-    TaskCommand,
-};
+use tau_protocol::command::{QuestionCommand, SessionChange, SessionCommand, SettingsCommand, TaskCommand};
 use tau_protocol::model::Model;
 use tau_protocol::session_row::SessionOrigin::{Claude, Codex, Opencode, Pi, Tau};
 use tau_protocol::session_row::SessionRow;
@@ -112,59 +109,40 @@ fn listed(ids: &[&str]) -> String {
 /// Routes a command of a screen.
 pub(super) async fn route_command(hub: &Hub, live: &Arc<LiveSession>, command: AgentCommand) -> Route {
     match command {
-        AgentCommand::Task(TaskCommand::Query { ticket, query }) => Route::Ask(
-            ticket,
-            Box::new(move |ticket| AgentCommand::Task(TaskCommand::Query { ticket, query })),
-        ),
-        AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change }) => Route::Ask(
-            ticket,
-            Box::new(move |ticket| AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change })),
-        ),
+        AgentCommand::Task(TaskCommand::Query { ticket, query }) => {
+            Route::Ask(ticket, Box::new(move |ticket| TaskCommand::Query { ticket, query }.into()))
+        }
+        AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change }) => {
+            Route::Ask(ticket, Box::new(move |ticket| SettingsCommand::ChangeRules { ticket, change }.into()))
+        }
         // Addresses and keys are this server's, regardless of the client's model.
         AgentCommand::Settings(SettingsCommand::SetModel { model }) => {
             match usable(hub, live, &model.reference()).await {
-                Ok(model) => Route::Send(AgentCommand::Settings(SettingsCommand::SetModel { model })),
+                Ok(model) => Route::Send(SettingsCommand::SetModel { model }.into()),
                 Err(problem) => Route::Refuse(problem.detail),
             }
         }
         AgentCommand::Questions(QuestionCommand::Answer { id, answer }) => {
             live.take_question(&id);
-            Route::Send(AgentCommand::Questions(QuestionCommand::Answer { id, answer }))
+            Route::Send(QuestionCommand::Answer { id, answer }.into())
         }
-        AgentCommand::Session(SessionCommand::Change(
-            SessionChange::GoTo { .. } | SessionChange::Name { .. },
-        ))
-        | AgentCommand::Run(RunCommand::Prompt { .. })
-        | AgentCommand::Run(RunCommand::PromptMessage { .. })
-        | AgentCommand::Queue(QueueCommand::Enqueue { .. })
-        | AgentCommand::Queue(QueueCommand::EnqueueMessage { .. })
-        | AgentCommand::Run(RunCommand::Continue)
-        | AgentCommand::Run(RunCommand::SendQueued)
-        | AgentCommand::Run(RunCommand::Abort)
-        | AgentCommand::Run(RunCommand::AbortRetry)
-        | AgentCommand::Queue(QueueCommand::TakeQueue)
-        | AgentCommand::Queue(QueueCommand::ClearQueue { .. })
-        | AgentCommand::Queue(QueueCommand::ChangeQueued { .. })
-        | AgentCommand::Queue(QueueCommand::SetQueueMode { .. })
-        | AgentCommand::Queue(QueueCommand::SetSteerMode { .. })
+        AgentCommand::Run(_)
+        | AgentCommand::Queue(_)
+        | AgentCommand::Shell(_)
         | AgentCommand::Questions(QuestionCommand::AnswerApproval { .. })
-        | AgentCommand::Settings(SettingsCommand::SetPermissionMode { .. })
-        | AgentCommand::Run(RunCommand::PursueGoal)
+        | AgentCommand::Settings(
+            SettingsCommand::SetPermissionMode { .. } | SettingsCommand::SetThinking { .. },
+        )
         | AgentCommand::Task(TaskCommand::SideQuestion { .. } | TaskCommand::StopSideQuestion { .. })
-        | AgentCommand::Session(SessionCommand::DropPlan | SessionCommand::SetGoal { .. })
-        | AgentCommand::Settings(SettingsCommand::SetThinking { .. })
-        | AgentCommand::Run(RunCommand::Compact { .. })
-        | AgentCommand::Shell(ShellCommand::Bash { .. })
-        | AgentCommand::Shell(ShellCommand::BashInput { .. })
-        | AgentCommand::Shell(ShellCommand::BashResize { .. })
-        | AgentCommand::Shell(ShellCommand::AbortBash)
-        | AgentCommand::Shell(ShellCommand::MoveToBackground)
-        | AgentCommand::Shell(ShellCommand::StopJob { .. })
-        | AgentCommand::Shell(ShellCommand::KeepJobs { .. })
-        | AgentCommand::Session(SessionCommand::Label { .. })
-        | AgentCommand::Session(SessionCommand::Undo { .. })
-        | AgentCommand::Session(SessionCommand::Redo { .. })
-        | AgentCommand::Session(SessionCommand::Revert { .. }) => Route::Send(command),
+        | AgentCommand::Session(
+            SessionCommand::Change(SessionChange::GoTo { .. } | SessionChange::Name { .. })
+            | SessionCommand::DropPlan
+            | SessionCommand::SetGoal { .. }
+            | SessionCommand::Label { .. }
+            | SessionCommand::Undo { .. }
+            | SessionCommand::Redo { .. }
+            | SessionCommand::Revert { .. },
+        ) => Route::Send(command),
         AgentCommand::Session(SessionCommand::Change(
             SessionChange::New
             | SessionChange::Continued { .. }
@@ -179,15 +157,18 @@ pub(super) async fn route_command(hub: &Hub, live: &Arc<LiveSession>, command: A
         AgentCommand::Task(TaskCommand::Shutdown) => {
             Route::Refuse("an attached screen does not end the session; close it on the server".to_owned())
         }
-        AgentCommand::Settings(SettingsCommand::SetBudgets { .. })
-        | AgentCommand::Settings(SettingsCommand::SetSystem { .. })
-        | AgentCommand::Settings(SettingsCommand::SetTools { .. })
-        | AgentCommand::Settings(SettingsCommand::SetLimits { .. })
-        | AgentCommand::Session(SessionCommand::AddUsage { .. } | SessionCommand::AppendMessage { .. })
-        | AgentCommand::Session(SessionCommand::ReplaceMessages { .. })
-        | AgentCommand::Settings(SettingsCommand::Tune(_)) => {
-            Route::Refuse("the server's settings decide this, not the client's".to_owned())
-        }
+        AgentCommand::Settings(
+            SettingsCommand::SetBudgets { .. }
+            | SettingsCommand::SetSystem { .. }
+            | SettingsCommand::SetTools { .. }
+            | SettingsCommand::SetLimits { .. }
+            | SettingsCommand::Tune(_),
+        )
+        | AgentCommand::Session(
+            SessionCommand::AddUsage { .. }
+            | SessionCommand::AppendMessage { .. }
+            | SessionCommand::ReplaceMessages { .. },
+        ) => Route::Refuse("the server's settings decide this, not the client's".to_owned()),
     }
 }
 
@@ -299,21 +280,16 @@ async fn answered(services: Arc<Services>, request: ShellRequest) -> ShellReply 
         before.push(reply);
     }
     match last {
-        ShellReply::Sessions(SessionRows { rows, done, troubles }) => {
-            let earlier = before.into_iter().filter_map(|reply| match reply {
-                ShellReply::Sessions(earlier) => Some(earlier.rows),
-                _ => None,
-            });
-            let rows = earlier.flatten().collect::<Vec<_>>().into_iter().chain(rows).collect();
-            ShellReply::Sessions(SessionRows { rows, done, troubles })
+        ShellReply::Sessions(mut list) => {
+            let of =
+                |reply| if let ShellReply::Sessions(earlier) = reply { earlier.rows } else { Vec::new() };
+            list.rows.splice(0..0, before.into_iter().flat_map(of));
+            ShellReply::Sessions(list)
         }
-        ShellReply::Found(FoundSessions { found, done }) => {
-            let earlier = before.into_iter().filter_map(|reply| match reply {
-                ShellReply::Found(earlier) => Some(earlier.found),
-                _ => None,
-            });
-            let found = earlier.flatten().collect::<Vec<_>>().into_iter().chain(found).collect();
-            ShellReply::Found(FoundSessions { found, done })
+        ShellReply::Found(mut list) => {
+            let of = |reply| if let ShellReply::Found(earlier) = reply { earlier.found } else { Vec::new() };
+            list.found.splice(0..0, before.into_iter().flat_map(of));
+            ShellReply::Found(list)
         }
         other => other,
     }

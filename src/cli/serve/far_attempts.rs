@@ -12,7 +12,7 @@ use crate::attempts::host::FarAttempts;
 use crate::services::call::Call;
 use tau_app::request::{ShellReply, Ticket};
 use tau_protocol::attempt::{AttemptNews, AttemptOrder};
-use tau_protocol::command::{AgentCommand, SessionCommand};
+use tau_protocol::command::SessionCommand;
 use tau_protocol::message::{Cost, Usage};
 
 /// The longest time that a request waits for the end.
@@ -68,7 +68,7 @@ async fn count(live: &LiveSession, dollars: f64) {
     if dollars > 0.0 {
         let usage = Usage { cost: Cost { total: dollars, ..Cost::default() }, ..Usage::default() };
         // A session that has ended counts nothing.
-        let _ = live.send(AgentCommand::Session(SessionCommand::AddUsage { usage })).await;
+        let _ = live.send(SessionCommand::AddUsage { usage }).await;
     }
 }
 

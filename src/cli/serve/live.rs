@@ -304,10 +304,10 @@ impl LiveSession {
     }
 
     /// Sends a command. Fails when the agent has ended.
-    pub async fn send(&self, command: AgentCommand) -> Result<(), Ended> {
+    pub async fn send(&self, command: impl Into<AgentCommand>) -> Result<(), Ended> {
         self.is_logged.store(true, Ordering::Relaxed);
         self.touch();
-        self.commands.send(command).await.map_err(|_| Ended)
+        self.commands.send(command.into()).await.map_err(|_| Ended)
     }
 
     /// Sends a command from a context that cannot wait.

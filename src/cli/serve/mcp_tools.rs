@@ -25,7 +25,7 @@ use super::live::LiveSession;
 use super::problem::Problem;
 use super::types::same_variants;
 use tau_protocol::approval::{ApprovalAnswer, PermissionMode, RuleScope};
-use tau_protocol::command::{AgentCommand, QuestionAnswer, QuestionCommand, Queue, RunCommand};
+use tau_protocol::command::{QuestionAnswer, QuestionCommand, Queue, RunCommand};
 
 /// Default wait of a tool in seconds: clients usually give up after 60.
 const WAIT: u64 = 45;
@@ -169,7 +169,7 @@ impl SessionTools {
             _ => {
                 let Stop { session_id } = read(arguments)?;
                 let live = self.hub.open(&session_id).await?;
-                live.send(AgentCommand::Run(RunCommand::Abort)).await?;
+                live.send(RunCommand::Abort).await?;
                 live.idle().await?;
                 Ok(state(&live))
             }
@@ -188,8 +188,7 @@ async fn send(live: &Arc<LiveSession>, text: String) -> Result<(), Problem> {
             "no model is selected: name one in session_start, or start the server with --model",
         ));
     }
-    live.send(AgentCommand::Run(RunCommand::Prompt { text, images: Vec::new(), streaming: Queue::Steer }))
-        .await?;
+    live.send(RunCommand::Prompt { text, images: Vec::new(), streaming: Queue::Steer }).await?;
     // Answered once the run has started.
     live.caught_up().await?;
     Ok(())
@@ -217,7 +216,7 @@ async fn decide(live: &Arc<LiveSession>, given: Answer) -> Result<(), Problem> {
             Some(Decision::Deny) => ApprovalAnswer::Deny { reason: given.reason, stop: false },
             Some(Decision::DenyAndStop) => ApprovalAnswer::Deny { reason: given.reason, stop: true },
         };
-        live.send(AgentCommand::Questions(QuestionCommand::AnswerApproval { id: given.id, answer })).await?;
+        live.send(QuestionCommand::AnswerApproval { id: given.id, answer }).await?;
     } else {
         let answer = match (given.value, given.values, given.confirmed) {
             (Some(value), None, None) => QuestionAnswer::Value(value),
@@ -229,7 +228,7 @@ async fn decide(live: &Arc<LiveSession>, given: Answer) -> Result<(), Problem> {
         if !live.take_question(&given.id) {
             return Err(missing());
         }
-        live.send(AgentCommand::Questions(QuestionCommand::Answer { id: given.id, answer })).await?;
+        live.send(QuestionCommand::Answer { id: given.id, answer }).await?;
     }
     live.caught_up().await?;
     Ok(())

@@ -76,9 +76,9 @@ pub async fn run<R: AsyncRead + Unpin>(
         lines: options.input.map(|input| LineReader::new(input, MAX_LEN)),
         prompts: options
             .continues
-            .then_some(AgentCommand::Run(RunCommand::Continue))
+            .then_some(RunCommand::Continue.into())
             .into_iter()
-            .chain(pursues.then_some(AgentCommand::Run(RunCommand::PursueGoal)))
+            .chain(pursues.then_some(RunCommand::PursueGoal.into()))
             .chain(options.prompts.into_iter().map(Into::into))
             .collect(),
         goal: options.goal,
@@ -353,22 +353,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
     }
 
     fn answer_approval(&mut self, id: String, answer: ApprovalAnswer) {
-        // An agent that accepts no more commands does not ask either.
-        let _ = self
-            .driver
-            .agent
-            .commands
-            .try_send(AgentCommand::Questions(QuestionCommand::AnswerApproval { id, answer }));
+        self.driver.send_soon(QuestionCommand::AnswerApproval { id, answer });
     }
 
     fn answer_question(&mut self, id: String, answer: QuestionAnswer) {
         self.asked.retain(|asked| *asked != id);
-        // An agent that accepts no more commands does not ask either.
-        let _ = self
-            .driver
-            .agent
-            .commands
-            .try_send(AgentCommand::Questions(QuestionCommand::Answer { id, answer }));
+        self.driver.send_soon(QuestionCommand::Answer { id, answer });
     }
 
     /// Declines the questions of MCP servers that cannot be answered.
@@ -448,12 +438,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
             }
             AgentEvent::Questions(QuestionEvent::Asked { id, .. }) => {
                 (self.refused, self.error) = (true, Some("there is nobody to ask".into()));
-                let answer = AgentCommand::Questions(QuestionCommand::Answer {
-                    id: id.clone(),
-                    answer: QuestionAnswer::Cancelled,
-                });
-                // An agent that accepts no more commands does not ask either.
-                let _ = self.driver.agent.commands.try_send(answer);
+                let answer = QuestionAnswer::Cancelled;
+                self.driver.send_soon(QuestionCommand::Answer { id: id.clone(), answer });
             }
             _ => {}
         }

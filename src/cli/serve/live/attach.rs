@@ -44,8 +44,7 @@ impl Screens {
     /// The only screen that gets this event: it caused it, and would act on it.
     pub(super) fn addressee(&self, event: &AgentEvent) -> Option<Arc<str>> {
         match event {
-            AgentEvent::Queue(QueueEvent::QueueReturned { .. })
-            | AgentEvent::Queue(QueueEvent::QueueChangeFailed { .. })
+            AgentEvent::Queue(QueueEvent::QueueReturned { .. } | QueueEvent::QueueChangeFailed { .. })
             | AgentEvent::Session(SessionEvent::SessionRefused { .. }) => {
                 let name = self.returns_to.as_ref()?;
                 let is_here = self.by_name.get(name).is_some_and(|screen| screen.streams > 0);
@@ -222,13 +221,14 @@ impl LiveSession {
 pub(super) fn may_return(command: &AgentCommand) -> bool {
     matches!(
         command,
-        AgentCommand::Run(RunCommand::Prompt { .. })
-            | AgentCommand::Run(RunCommand::PromptMessage { .. })
-            | AgentCommand::Queue(QueueCommand::Enqueue { .. })
-            | AgentCommand::Queue(QueueCommand::TakeQueue)
-            | AgentCommand::Queue(QueueCommand::ChangeQueued { .. })
-            | AgentCommand::Session(SessionCommand::Change(SessionChange::GoTo { .. }))
-            | AgentCommand::Session(SessionCommand::Undo { .. })
-            | AgentCommand::Session(SessionCommand::Redo { .. })
+        AgentCommand::Run(RunCommand::Prompt { .. } | RunCommand::PromptMessage { .. })
+            | AgentCommand::Queue(
+                QueueCommand::Enqueue { .. } | QueueCommand::TakeQueue | QueueCommand::ChangeQueued { .. }
+            )
+            | AgentCommand::Session(
+                SessionCommand::Change(SessionChange::GoTo { .. })
+                    | SessionCommand::Undo { .. }
+                    | SessionCommand::Redo { .. }
+            )
     )
 }

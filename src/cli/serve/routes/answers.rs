@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use super::super::extract::{AlreadyOpen, JsonBody, Names};
 use super::super::problem::Problem;
 use super::super::types::{AnswerQuestion, ApprovalDecision};
-use tau_protocol::command::{AgentCommand, QuestionCommand};
+use tau_protocol::command::QuestionCommand;
 
 /// Decides on a call that awaits approval. The first answer counts.
 #[utoipa::path(post, path = "/api/sessions/{id}/approvals/{approval}", tag = "answers", request_body = ApprovalDecision, responses(
@@ -26,7 +26,7 @@ pub(super) async fn approval(
             "no call with this id is waiting for approval; it may have been answered already",
         ));
     }
-    live.send(AgentCommand::Questions(QuestionCommand::AnswerApproval { id, answer: body.into() })).await?;
+    live.send(QuestionCommand::AnswerApproval { id, answer: body.into() }).await?;
     live.caught_up().await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -54,6 +54,6 @@ pub(super) async fn question(
             "no question with this id is waiting; it may have been answered already",
         ));
     }
-    live.send(AgentCommand::Questions(QuestionCommand::Answer { id, answer })).await?;
+    live.send(QuestionCommand::Answer { id, answer }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

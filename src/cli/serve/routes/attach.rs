@@ -168,11 +168,11 @@ pub(super) async fn answer(
         AgentCommand::Questions(QuestionCommand::AnswerApproval { id, answer }) => {
             live.waits_for_approval(&id).then_some(()).ok_or_else(is_gone)?;
             let command = QuestionCommand::AnswerApproval { id, answer };
-            live.send(AgentCommand::Questions(command)).await?;
+            live.send(command).await?;
         }
         AgentCommand::Questions(QuestionCommand::Answer { id, answer }) => {
             live.take_question(&id).then_some(()).ok_or_else(is_gone)?;
-            live.send(AgentCommand::Questions(QuestionCommand::Answer { id, answer })).await?;
+            live.send(QuestionCommand::Answer { id, answer }).await?;
         }
         AgentCommand::Task(TaskCommand::Query {
             query: query @ (Query::RuleCoverage { .. } | Query::ProposedText { .. }),

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use super::super::extract::{AlreadyOpen, Names};
 use super::super::problem::Problem;
 use super::super::types::{JobList, JobText};
-use tau_protocol::command::{AgentCommand, ShellCommand};
+use tau_protocol::command::ShellCommand;
 use tau_protocol::query::ask;
 
 /// Lists the background jobs, with what their processes use.
@@ -52,6 +52,6 @@ pub(super) async fn stop(
     if !live.read_facts(|facts, _| facts.mirror.jobs.iter().any(|known| known.id == job)) {
         return Err(Problem::not_found(format!("there is no job {job}")));
     }
-    live.send(AgentCommand::Shell(ShellCommand::StopJob { job })).await?;
+    live.send(ShellCommand::StopJob { job }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -106,9 +106,9 @@ pub(super) async fn follow_up(
     (status = 409, description = "The session is not open"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn abort(AlreadyOpen(live): AlreadyOpen) -> Result<StatusCode, Problem> {
-    live.send(AgentCommand::Run(RunCommand::Abort)).await?;
+    live.send(RunCommand::Abort).await?;
     if live.read_facts(|facts, _| facts.runs_commands()) {
-        live.send(AgentCommand::Shell(ShellCommand::AbortBash)).await?;
+        live.send(ShellCommand::AbortBash).await?;
     }
     live.idle().await?;
     Ok(StatusCode::NO_CONTENT)
@@ -141,12 +141,7 @@ async fn run(
         return Err(Problem::conflict("busy", text));
     }
     let images = images.into_iter().map(Block::from).collect();
-    live.send(AgentCommand::Run(RunCommand::Prompt {
-        text,
-        images,
-        streaming: streaming.unwrap_or_default(),
-    }))
-    .await?;
+    live.send(RunCommand::Prompt { text, images, streaming: streaming.unwrap_or_default() }).await?;
     let idle = live
         .begin_asking(|ticket| AgentCommand::Task(TaskCommand::Query { ticket, query: Query::Idle }))
         .await?;
@@ -161,7 +156,7 @@ async fn enqueue(live: &LiveSession, body: QueueMessage, queue: Queue) -> Result
     has_content(&body.text, &body.images)?;
     let last = live.read_facts(|_, log| log.last());
     let images = body.images.into_iter().map(Block::from).collect();
-    live.send(AgentCommand::Queue(QueueCommand::Enqueue { text: body.text, images, queue })).await?;
+    live.send(QueueCommand::Enqueue { text: body.text, images, queue }).await?;
     live.caught_up().await?;
     Ok(accepted(live, Disposition::Queued, last))
 }
