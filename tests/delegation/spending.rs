@@ -1,6 +1,6 @@
 //! Limits of cost over more than one prompt: of a session with its helpers, and of all sessions in 24 hours.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Asked, Home, delegate};
 use crate::background_jobs::wire::Client;
@@ -54,6 +54,22 @@ async fn what_helpers_cost_counts_in_the_limit_of_the_session() {
     assert_eq!(home.of_helpers().len(), 2);
     let ended = home.print(&["-c", "more"]).await;
     assert_eq!((ended.code, home.asked().len()), (5, 3), "{}", ended.err);
+}
+
+#[tokio::test]
+async fn what_helpers_cost_is_in_the_record_of_the_session() {
+    let home = home("", |asked| match (asked.is_helper(), asked.results().len()) {
+        (false, 0) => calls_all(&[delegate(json!({ "task": "x" }))], 100),
+        _ => says_using("done", 100),
+    })
+    .await;
+    let begun = run(&mut home.tau(&["-b", "go"]), None).await;
+    assert_eq!(begun.code, 0, "{}", begun.err);
+    let id = begun.out.trim();
+    assert_eq!(run(home.program().args(["wait", id]), None).await.code, 0);
+    let record = std::fs::read(home.config().join(format!("logs/live/{id}.json"))).unwrap();
+    let record: Value = serde_json::from_slice(&record).unwrap();
+    assert!((record["cost"].as_f64().unwrap() - 0.3).abs() < 1e-6, "{record}");
 }
 
 #[tokio::test]

@@ -25,6 +25,7 @@ pub mod query;
 pub mod rules;
 pub mod run;
 pub mod screen_settings;
+pub mod session_meter;
 pub mod session_row;
 pub mod status_template;
 mod subject;

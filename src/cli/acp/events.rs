@@ -29,6 +29,7 @@ use tau_tools::user_error::UserError;
 pub(crate) fn apply(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
     if let Some(session) = state.sessions.get_mut(&key) {
         session.mirror.apply(&event);
+        session.used.take(&event);
     }
     match event {
         AgentEvent::Run(event) => of_run(state, key, event),
@@ -132,11 +133,7 @@ fn of_session(state: &mut AcpState, key: SessionKey, event: SessionEvent) {
         SessionEvent::SessionInfoChanged { name } => {
             state.update(key, SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(name)));
         }
-        SessionEvent::SessionUsage { usage: Some(usage), priced } => {
-            session.used = usage;
-            session.is_priced = priced;
-        }
-        SessionEvent::UsageAdded { usage } => session.used.add(&usage),
+        SessionEvent::SessionUsage { usage: Some(_), priced } => session.is_priced = priced,
         SessionEvent::SessionOpened { messages, titles, .. } => {
             if let Stage::Opening(opening) = &mut session.stage {
                 opening.messages = messages;
@@ -151,6 +148,7 @@ fn of_session(state: &mut AcpState, key: SessionKey, event: SessionEvent) {
         SessionEvent::PlanChanged { plan } => plans::show(state, key, &plan.unwrap_or_default(), true),
         // The usage is still counted.
         SessionEvent::SessionUsage { usage: None, .. }
+        | SessionEvent::UsageAdded { .. }
         | SessionEvent::SessionRefused { .. }
         | SessionEvent::GoalChanged { .. }
         | SessionEvent::FilesRestored { .. } => {}
@@ -224,9 +222,7 @@ fn answered(state: &mut AcpState, key: SessionKey, answer: &AssistantMessage) {
             }
         }
     }
-    let usage = &answer.usage;
-    session.used.cost.total += usage.cost.total;
-    if let Some(news) = usage_news(session, usage.total_tokens) {
+    if let Some(news) = usage_news(session, answer.usage.total_tokens) {
         state.update(key, news);
     }
 }
@@ -235,7 +231,7 @@ fn answered(state: &mut AcpState, key: SessionKey, answer: &AssistantMessage) {
 fn usage_news(session: &AcpSession, tokens: u64) -> Option<SessionUpdate> {
     let model = session.mirror.model.as_ref().filter(|model| model.context_window > 0 && tokens > 0)?;
     let is_priced = session.is_priced && model.cost.is_some();
-    let cost = is_priced.then(|| Cost::new(session.used.cost.total, "USD"));
+    let cost = is_priced.then(|| Cost::new(session.used.total().cost.total, "USD"));
     Some(SessionUpdate::UsageUpdate(UsageUpdate::new(tokens, model.context_window).cost(cost)))
 }
 

@@ -50,8 +50,8 @@ use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::TaskCommand;
 use tau_protocol::event::{SessionInfo, TaskEvent};
-use tau_protocol::message::Usage;
 use tau_protocol::mirror::SessionMirror;
+use tau_protocol::session_meter::SessionMeter;
 
 /// The composition of this front end's agents.
 pub(crate) const PROFILE: FrontEndProfile = FrontEndProfile::OF_CLIENT;
@@ -406,7 +406,7 @@ fn session(
         models,
         prompts: Vec::new(),
         mode_ceiling,
-        used: Usage::default(),
+        used: SessionMeter::default(),
         is_priced: true,
         turn: None,
         job_outputs: Vec::new(),

@@ -16,10 +16,11 @@ use serde_json::Value;
 use super::wire;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::{AgentCommand, TaskCommand};
-use tau_protocol::message::{Block, Message, Usage};
+use tau_protocol::message::{Block, Message};
 use tau_protocol::mirror::SessionMirror;
 use tau_protocol::model::Model;
 use tau_protocol::query::Query;
+use tau_protocol::session_meter::SessionMeter;
 
 /// Identifies a session within the program.
 pub(crate) type SessionKey = u64;
@@ -130,7 +131,7 @@ pub(crate) struct AcpSession {
     /// The most permissive mode that the client can choose.
     pub(crate) mode_ceiling: PermissionMode,
     /// The session's usage so far, and whether all of it has a price.
-    pub(crate) used: Usage,
+    pub(crate) used: SessionMeter,
     pub(crate) is_priced: bool,
     /// The prompt that is being answered.
     pub(crate) turn: Option<Turn>,

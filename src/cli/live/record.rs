@@ -52,7 +52,7 @@ pub(crate) struct LiveRecord {
     pub exit: Option<u8>,
     /// Provider and id of the model.
     pub model: Option<String>,
-    /// US dollars since the session was opened.
+    /// US dollars of the session and its helpers.
     pub cost: f64,
     /// The last line of the last answer, or the last error.
     pub last_line: String,

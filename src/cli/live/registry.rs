@@ -184,7 +184,7 @@ impl Registry {
             state: facts.state(self.is_left()),
             exit: (!facts.mirror.running && facts.run.is_over()).then(|| facts.run.exit().code()),
             model: facts.model(),
-            cost: facts.usage.cost.total,
+            cost: facts.meter.total().cost.total,
             last_line: facts.last_line(),
             changed: jiff::Timestamp::now().as_millisecond(),
             background: self.keeper == Keeper::Nobody,

@@ -12,14 +12,13 @@ use crate::protocol;
 use tau_agent::engine::config::AgentConfig;
 use tau_agent::session::CANNOT_SAVE;
 use tau_protocol::approval::PermissionMode;
-use tau_protocol::event::{
-    AgentEvent, NoticeLevel, RunEvent, SessionEvent, SessionInfo, ShellEvent, TaskEvent, TurnEvent,
-};
+use tau_protocol::event::{AgentEvent, NoticeLevel, RunEvent, SessionInfo, ShellEvent, TaskEvent, TurnEvent};
 use tau_protocol::live_session::LiveState;
 use tau_protocol::message::{AssistantMessage, Message, StopReason, Usage};
 use tau_protocol::mirror::SessionMirror;
 use tau_protocol::model::ThinkingLevel;
 use tau_protocol::run::RunEnd;
+use tau_protocol::session_meter::SessionMeter;
 
 /// Maximum number of characters of a session's last line.
 const MAX_LINE: usize = 200;
@@ -30,8 +29,8 @@ pub(crate) struct Facts {
     pub mirror: SessionMirror,
     /// The most permissive mode that clients can choose.
     pub mode_ceiling: PermissionMode,
-    /// The usage of all answers since the session was opened.
-    pub usage: Usage,
+    /// The usage of the session and its helpers.
+    pub meter: SessionMeter,
     /// Tool calls that have ended since the session was opened.
     pub tool_calls: u64,
     pub run: RunFacts,
@@ -111,6 +110,7 @@ impl Facts {
     /// Applies the event with this number.
     pub fn take(&mut self, event: &AgentEvent, position: Position) {
         self.mirror.apply(event);
+        self.meter.take(event);
         match event {
             AgentEvent::Run(RunEvent::AgentStart) => self.run = RunFacts::default(),
             AgentEvent::Run(RunEvent::AgentSettled { aborted }) => {
@@ -142,8 +142,6 @@ impl Facts {
             }
             AgentEvent::Shell(ShellEvent::BashStart { .. }) => self.commands += 1,
             AgentEvent::Shell(ShellEvent::BashEnd { .. }) => self.commands = self.commands.saturating_sub(1),
-            AgentEvent::Task(TaskEvent::SideAnswerEnded { usage, .. })
-            | AgentEvent::Session(SessionEvent::UsageAdded { usage }) => self.usage.add(usage),
             AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, .. }) => {
                 if text.starts_with(CANNOT_SAVE) {
                     self.unsaved = Some(text.clone());
@@ -205,7 +203,6 @@ impl Facts {
         self.run.stop_reason = Some(answer.stop_reason);
         self.run.error.clone_from(&answer.error_message);
         self.run.usage.add(&answer.usage);
-        self.usage.add(&answer.usage);
     }
 
     /// The position before everything incomplete; `last` when all is complete.

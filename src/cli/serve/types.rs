@@ -337,7 +337,7 @@ pub(crate) struct SessionSummary {
     pub state: String,
     /// Provider and id of the model; absent unless it is open, or has ended in the background.
     pub model: Option<String>,
-    /// US dollars since it was opened.
+    /// US dollars, with those of its helpers; 0 unless it is open, or has ended in the background.
     pub cost: f64,
     /// The last line of the last answer, or the last error.
     pub last_line: String,
@@ -402,7 +402,7 @@ pub(crate) struct SessionDetail {
     /// The unanswered questions, as in `extension_ui_request`.
     #[schema(value_type = Vec<Object>)]
     pub questions: Vec<Value>,
-    /// The usage of all answers since it was opened.
+    /// The usage of the session and its helpers.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub usage: Option<Value>,

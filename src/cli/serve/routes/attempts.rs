@@ -76,7 +76,7 @@ pub(super) async fn begin(
         thinking: models.is_empty().then_some(facts.mirror.thinking),
         models: if models.is_empty() { facts.model().into_iter().collect() } else { models },
         mode: facts.mirror.mode,
-        spent: facts.usage.cost.total,
+        spent: facts.meter.total().cost.total,
         session: live.id.clone(),
     });
     match far_attempts::begin(&live, order)? {

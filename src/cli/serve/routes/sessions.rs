@@ -290,7 +290,7 @@ fn with_known(summary: SessionSummary, known: &Known<'_>) -> SessionSummary {
             waiting: facts.waiting(),
             state: facts.state(true).name().to_owned(),
             model: facts.model(),
-            cost: facts.usage.cost.total,
+            cost: facts.meter.total().cost.total,
             last_line: facts.last_line(),
             parent: live.helper.as_ref().map(|helper| helper.parent.clone()),
             ..summary
@@ -332,7 +332,7 @@ pub(super) fn detail(live: &LiveSession) -> SessionDetail {
         }),
         approvals: facts.mirror.approvals.iter().map(|request| json!(request)).collect(),
         questions: facts.questions(),
-        usage: Some(json!(facts.usage)),
+        usage: Some(json!(facts.meter.total())),
         clients,
         last_event_id: Some(log.id(log.last())),
         replay_from: Some(log.id(facts.replay_from(log.last()))),
