@@ -11,7 +11,7 @@ use tau::app::Effect;
 use tau::app::slash::{ALIASES, TABLE, unlisted};
 use tau::tools::user::UserQuestion;
 
-use crate::approvals::{COMMAND, change, change_request, command_request, pause, waiting};
+use crate::approvals::{COMMAND, answers, change, change_request, command_request, pause, waiting};
 use crate::harness::{Screen as Folded, text};
 use crate::queue_list::working;
 use crate::screen::Screen;
@@ -393,4 +393,13 @@ fn words_from_elsewhere_work_in_a_terminal() {
     screen.type_keys("\x15");
     enter(&screen, "exit");
     assert_eq!(screen.wait_exit().code(), Some(0));
+}
+
+/// Until an editor opens, or if none can, words go to the draft: `exit`, whose first letter edits the call.
+#[test]
+fn words_typed_while_an_editor_is_opened_are_for_the_draft() {
+    let mut screen = waiting(change_request("c1", change(1)));
+    screen.keys("exit<enter>");
+    assert_eq!(screen.model().composer.text(), "xit");
+    assert_eq!(answers(&mut screen), [], "nothing is decided");
 }

@@ -61,6 +61,8 @@ impl Approvals {
             PromptStage::Reason(_) => open.type_reason(key),
             PromptStage::Rule(_) => open.type_rule(key),
             PromptStage::Command(_) => open.type_command(key),
+            // The editor may not open; words are for the draft until it does.
+            PromptStage::Editor(_) if key.typed().is_some() => return Ignored,
             PromptStage::Editor(_) => Handled,
         };
         let step = self.insisted(key.code, step);

@@ -168,8 +168,9 @@ fn other(model: &mut Model, key: Key, action: Option<Action>) -> Option<Option<A
         Action::SelectPanel,
     ];
     let action = action.filter(|action| find::looks_only(*action) || elsewhere.contains(action));
-    let is_choice = model.approvals.open().is_some_and(|open| open.stage == PromptStage::Choice);
-    if action.is_none() && key.typed().is_some() && is_choice {
+    let takes_none = |open: &Approval| matches!(open.stage, PromptStage::Choice | PromptStage::Editor(_));
+    let is_for_draft = key.typed().is_some() && model.approvals.open().is_some_and(takes_none);
+    if action.is_none() && is_for_draft {
         model.approvals.postpone(model.now);
         model.approvals.is_draft_meant = false;
         model.misdirected.drafts(model.now);
