@@ -30,7 +30,7 @@ pub struct Boot {
     pub version: String,
     /// The working directory, with the home directory written `~`.
     pub place: String,
-    /// The home directory; empty if there is none.
+    /// The home directory, or an empty path if it is unknown.
     pub home: PathBuf,
     /// The name of the session's server, if it is not in this process; empty for another process of this machine.
     /// The directory is there, too.

@@ -8,7 +8,7 @@ use super::links;
 use super::path_pattern::Places;
 use super::protected::{Use, named_in};
 use super::rule::{Pattern, Rule};
-use super::shell::{self, Analysis, Doubt, Part, Piece};
+use super::shell::{self, Analysis, Doubt, Part};
 use super::words_as_paths::Scene;
 use super::{CallFacts, Options, Verdict, arguments, read_only, strict, suggest};
 use tau_protocol::approval::{ApprovalReason, PermissionMode};
@@ -156,8 +156,7 @@ impl Judge<'_> {
         let mut free = Vec::new();
         for part in &analysis.parts {
             let before = findings.len();
-            let within = |doubt: &Doubt| doubt.span.start < part.span.end && part.span.start < doubt.span.end;
-            let is_doubted = analysis.doubts.iter().any(within);
+            let is_doubted = analysis.doubts.iter().any(|doubt| overlap(doubt, part));
             self.part(part, bare, is_doubted, (&analysis, &scene), findings);
             self.commands_in_texts(part, &scene, 0, findings);
             let text = command.get(part.span.clone()).unwrap_or_default();
@@ -202,19 +201,12 @@ impl Judge<'_> {
         if analysis.doubts.is_empty() {
             return;
         }
-        // Text that was not parsed may name a protected path; the names of files that are sourced are known.
-        let is_known = |doubt: &Doubt| {
-            let within = |part: &&Part| doubt.span.start < part.span.end && part.span.start < doubt.span.end;
-            let is_known = |part: &Part| {
-                texts::sources(part)
-                    && part.words.iter().all(|word| {
-                        matches!(word.pieces.as_slice(), [Piece::Home, Piece::Text(_)] | [Piece::Text(_)])
-                    })
-            };
-            let mut parts = analysis.parts.iter().filter(within).peekable();
-            parts.peek().is_some() && parts.all(is_known)
+        // Text that was not parsed may name a protected path, unless it only sources a file that is known.
+        let only_sources = |doubt: &Doubt| {
+            let mut parts = analysis.parts.iter().filter(|part| overlap(doubt, part)).peekable();
+            parts.peek().is_some() && parts.all(texts::sources_known_file)
         };
-        if !analysis.doubts.iter().all(is_known)
+        if !analysis.doubts.iter().all(only_sources)
             && let Some(kind) = named_in(command, &self.places, &self.options.own)
             && !findings.iter().any(|finding| finding.verdict > Verdict::Allow)
         {
@@ -377,4 +369,9 @@ fn of_rule(verdict: Verdict, text: &str, rule: &Rule) -> Finding {
 fn allowed(text: &str, part: &str) -> Finding {
     let reason = ApprovalReason { text: text.to_owned(), ..ApprovalReason::default() };
     Finding { verdict: Verdict::Allow, reason, part: part.to_owned(), ..Finding::default() }
+}
+
+/// Whether a doubt is about some of a part.
+fn overlap(doubt: &Doubt, part: &Part) -> bool {
+    doubt.span.start < part.span.end && part.span.start < doubt.span.end
 }

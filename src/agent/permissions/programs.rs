@@ -226,7 +226,7 @@ pub(super) fn is_runner(name: &str) -> bool {
         || name.starts_with("ld-musl")
 }
 
-/// Whether a program runs the program that its first operand names, as no subcommand of its own has that name.
+/// Whether a package manager runs its first operand as a program, because none of its subcommands has that name.
 pub(super) fn runs_first_operand(name: &str, words: &[Word]) -> bool {
     const OWN: &[&str] = words!(
         "add install i ci remove rm uninstall un unlink link up update upgrade list ls info view why outdated \
@@ -383,7 +383,7 @@ pub(super) fn takes_data(words: &[Word], more_arguments: bool) -> bool {
     DATA.contains(&name.as_ref()) || read_only::only_reads(&part())
 }
 
-/// Whether a part may run the texts that it names or reads.
+/// Whether a part may run its input or the files that it names.
 pub(super) fn may_run_texts(part: &Part) -> bool {
     let reads_own = || name(&part.words).is_some_and(|name| super::shell::reads_by_itself(&name));
     !takes_data(&part.words, part.more_arguments) || reads_own()

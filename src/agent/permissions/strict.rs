@@ -191,7 +191,7 @@ pub(super) fn texts(words: &[Word]) -> Vec<String> {
         }
         for (nth, (place, sign)) in text.match_indices(['=', '!']).enumerate() {
             let value = text.get(place + sign.len()..).unwrap_or_default();
-            // The value of a variable, which can be the body of a function, is all of the rest.
+            // The first value may be the body of a function, so it has all lines; others end with their line.
             let value = if nth == 0 { value } else { value.lines().next().unwrap_or_default() };
             add(value.strip_prefix("()").unwrap_or(value));
         }

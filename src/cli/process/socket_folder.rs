@@ -51,8 +51,8 @@ fn make_private(folder: &Path) -> io::Result<()> {
     if is_private { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
-/// The name of this process in the folder: its number, its machine, and a part by chance, as a process of another
-/// container has the same number.
+/// The name of this process in the folder: its process id, its machine and a random part, because processes of
+/// different containers can have the same id.
 pub(crate) fn own_name() -> &'static str {
     static NAME: LazyLock<String> = LazyLock::new(|| {
         let id = tau_tools::ids::id().simple().to_string();
@@ -82,7 +82,7 @@ pub(crate) fn remove_if_dead(path: &Path) {
     if parts.next() != Some(&machine()) {
         return;
     }
-    // A process of another container has another number here.
+    // A process of another container has a different id here.
     if has_ended(pid)
         && UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
     {

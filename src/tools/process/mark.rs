@@ -1,8 +1,8 @@
-//! The mark of a command's processes: a variable in their environment, and a limit.
+//! Marks the processes of a command, by a variable in their environment and by a resource limit.
 //!
-//! A program may start others without environment and in a session of their own. Those inherit their limits
-//! as well, also after the end of tau. On Linux the mark is in the soft limit on the time of realtime programs,
-//! as a number of microseconds that none reaches: more than 100,000 years.
+//! A program can start others with an empty environment and in a new session. Limits are inherited all the same,
+//! even after tau has exited. On Linux the soft limit RLIMIT_RTTIME holds the mark: a number of microseconds so large,
+//! more than 100,000 years, that it never takes effect.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,12 +38,12 @@ impl RunMark {
 #[derive(Debug)]
 pub(super) struct FoundMark {
     pub number: u64,
-    /// The session's id; empty if its environment does not tell.
+    /// The session's id; empty if the environment does not hold it.
     pub session: String,
 }
 
 impl FoundMark {
-    /// Those of this process, if it has any.
+    /// The marks of a process, if it has any.
     pub fn of(pid: i32) -> Option<Self> {
         let marks = in_environment(pid);
         match number_of_limit(pid) {
@@ -75,17 +75,17 @@ fn number(session: &str, run: &str) -> u64 {
         | part(run, RUN_BITS)
 }
 
-/// FNV-1a: every version of tau must count alike.
+/// FNV-1a, because every version of tau must compute the same number.
 fn hash(text: &str) -> u64 {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
-    // Its high bits depend on the last bytes only after another round.
+    // Without another round, the last bytes do not reach the high bits.
     (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Marks this process, and all that it will start. Makes only system calls. A process whose limit may not be
-/// that high has the mark in its environment alone.
+/// Marks this process and every process it starts. Makes only system calls. If the hard limit is lower, the mark is
+/// in the environment alone.
 #[cfg(target_os = "linux")]
 pub(super) fn set_limit(number: u64) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -94,7 +94,7 @@ pub(super) fn set_limit(number: u64) {
     setrlimit(Resource::Rttime, Rlimit { current: Some(number), maximum }).ok();
 }
 
-/// Reads /proc/PID/limits, which any user may: marks of other users count as none.
+/// Reads /proc/PID/limits, which every user can read. Marks of other users are ignored.
 #[cfg(target_os = "linux")]
 fn number_of_limit(pid: i32) -> Option<u64> {
     let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;

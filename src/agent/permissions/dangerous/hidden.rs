@@ -66,7 +66,7 @@ pub(super) fn found(
     }
     let whole = 0..command.len();
     if command.contains("+=") {
-        // What is appended is another value.
+        // An appended value counts as one more value of the variable.
         texts.push((command.replace("+=", "="), whole.clone()));
     }
     texts.extend(analysis.scripts.iter().map(|script| (script.clone(), whole.clone())));
@@ -94,8 +94,7 @@ pub(super) fn found(
     })
 }
 
-/// Whether a text has a word, in any quotes, without which it holds no danger. Most texts have none, and need not be
-/// taken apart.
+/// Whether a text has a word that every danger needs, quoted or not. Most texts have none, and are not parsed.
 fn may_be_dangerous(text: &str) -> bool {
     let plain: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');

@@ -14,20 +14,20 @@ use crate::permissions::subcommands::has;
 /// Functions that remove a folder with everything in it.
 const REMOVING: &str = "rmtree rmtree_p remove_tree rm_rf rm_r rimraf removeSync remove_dir_all RemoveAll emptyDir \
                         emptyDirSync deltree removeDirectoryRecursive remove_entry_secure move_to_trash send2trash";
-/// Functions that do so if an argument says it, or on all that a program finds.
+/// Functions that do so with a `recursive` argument, or when called on every file that is found.
 const PERHAPS: &str =
     "rm rmSync rmdir rmdirSync remove removeSync unlink unlinkSync rm_f delete Delete deleteSync";
 /// Functions that find everything in a folder.
 const FINDING: &str = "walk rglob glob iglob globSync iterdir listdir scandir readdir readdirSync find finddepth \
                        opendir children each_child entries Walk WalkDir";
-/// Parts of these names, without which a text need not be taken apart.
+/// Parts of these names. A text without any of them is skipped.
 const SIGNS: [&str; 8] = ["rm", "emove", "unlink", "elete", "deltree", "rimraf", "emptyDir", "trash"];
-/// Words between which names are joined, and that say nothing about the folder.
+/// Identifiers that only join names, and do not make the folder unknown.
 const JOINING: &str = "os path join Path pathlib Pathname new fs require File FileUtils Find expand_path expanduser \
                        resolve abspath realpath str String toString f r b sub my const let var Dir filepath Join io \
                        absolute file catfile catdir File Spec glob await import process env environ ENV getenv node \
                        promises getcwd cwd pwd argv ARGV sys get fetch shutil";
-/// The maximum number of variables that are looked up one after another.
+/// The maximum depth to which variables are followed.
 const MAX_VARIABLES: usize = 4;
 
 /// The loss if a text among the words or the input of a part removes it.
@@ -45,7 +45,7 @@ pub(super) fn lost(part: &Part, targets: &Targets<'_>) -> Option<Lost> {
     })
 }
 
-/// Whether a text has the name of a function that removes, as most have not.
+/// Whether a text names a function that removes. Most do not.
 pub(super) fn may_remove(text: &str) -> bool {
     SIGNS.iter().any(|sign| text.contains(sign))
         && identifiers(text).any(|(_, name)| has(REMOVING, name) || has(PERHAPS, name))
@@ -59,7 +59,7 @@ struct Program<'a> {
 }
 
 impl Program<'_> {
-    /// The loss by a function that removes all of a folder.
+    /// The loss caused by a function that removes a folder.
     fn removed(&self) -> Option<Loss> {
         self.calls(|name, argument| {
             has(REMOVING, name)
@@ -69,7 +69,7 @@ impl Program<'_> {
         .find_map(|expression| self.loss(expression))
     }
 
-    /// The loss by a function that removes what another one finds.
+    /// The loss caused by removing every file that a function finds.
     fn removed_of_found(&self) -> Option<Loss> {
         self.calls(|name, _| has(FINDING, name))
             .into_iter()
@@ -199,7 +199,7 @@ fn arguments(list: &str) -> Vec<&str> {
     found
 }
 
-/// The places of characters outside quotes that end something, by the depth of parentheses before them.
+/// The positions outside quotes at which `is_end` holds, given the character and the depth of parentheses.
 fn ends(text: &str, is_end: impl Fn(char, usize) -> bool) -> impl Iterator<Item = usize> {
     let (mut quote, mut depth) = (None, 0_usize);
     text.char_indices().filter_map(move |(at, c)| {
@@ -235,7 +235,7 @@ fn receiver(before: &str) -> &str {
     before.get(start.map_or(0, |(at, c)| at + c.len_utf8())..).unwrap_or_default()
 }
 
-/// The code that a text in quotes begins with, as its language puts it in, and what is behind it.
+/// The interpolated code at the start of a quoted text, and the rest: `${home}/x`, `#{Dir.home}/x`.
 fn interpolated(text: &str) -> Option<(&str, &str)> {
     let rest = ["#{", "${", "{", "$"].iter().find_map(|sign| text.strip_prefix(sign))?;
     let end = rest.find('/').unwrap_or(rest.len());

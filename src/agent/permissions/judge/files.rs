@@ -209,7 +209,7 @@ impl Judge<'_> {
         scene: &Scene<'_>,
         findings: &mut Vec<Finding>,
     ) {
-        // A file that is sourced is read, whatever it does then.
+        // Sourcing a file reads it; its commands are not judged.
         let is_used = if only_reads || sources(part) { Use::Read } else { Use::Write };
         let names_only = folders::reads_names_only(part);
         for Named { path, how, counts } in scene.named(part, !only_reads) {
@@ -459,7 +459,7 @@ impl Judge<'_> {
                         .iter()
                         .any(|named| named.how == Naming::Word && is_open(&named.path))
         };
-        // The name of a program is not that of a file: `pyenv init`.
+        // A program's name is not a file: `pyenv init` does not name `~/.pyenv`.
         let mut text = command.to_owned();
         for first in analysis.parts.iter().filter_map(|part| part.words.first()) {
             let is_plain = first.literal().is_some_and(|name| !name.contains(['/', '.']));

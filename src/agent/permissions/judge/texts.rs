@@ -180,3 +180,10 @@ const MARKS: [char; 8] = [' ', '\t', '\n', '<', '>', ';', '|', '!'];
 pub(super) fn sources(part: &Part) -> bool {
     part.words.first().and_then(Word::literal).is_some_and(|name| has("source .", &name))
 }
+
+/// Whether a part does, and the name of the file is known.
+pub(super) fn sources_known_file(part: &Part) -> bool {
+    let is_known =
+        |word: &Word| matches!(word.pieces.as_slice(), [Piece::Home, Piece::Text(_)] | [Piece::Text(_)]);
+    sources(part) && part.words.iter().all(is_known)
+}

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::words::Word;
 use super::{Direction, Part, simple};
+use crate::permissions::programs::base;
 
-/// Programs that give a file another name or form: what is in their first operands is in the last one then.
+/// Programs that copy or rename files: their last operand gets the content of the others.
 const COPYING: [&str; 5] = ["cp", "mv", "ln", "install", "tee"];
-/// Files that these programs read without being told to.
+/// Files that programs run by default.
 const DEFAULTS: [(&str, &str); 8] = [
     ("make", "Makefile"),
     ("make", "makefile"),
@@ -18,13 +19,13 @@ const DEFAULTS: [(&str, &str); 8] = [
     ("npm", "package.json"),
     ("rake", "Rakefile"),
 ];
-/// Programs that run no file that they are given.
+/// Programs that never run the files they are given.
 const MOVING: [&str; 8] = ["git", "chmod", "cp", "mv", "ln", "install", "tee", "touch"];
-/// The number of texts in one file from which on they are one text.
+/// Files with more texts than this have them joined into one.
 const MAX_TEXTS: usize = 8;
-/// The maximum number of commands that are given such texts.
+/// The maximum number of commands that get texts from files.
 const MAX_READERS: usize = 64;
-/// The maximum number of copies in another order than they stand in.
+/// The maximum number of passes over the parts: a loop or function may copy a file before the part that writes it.
 const MAX_ROUNDS: usize = 3;
 
 /// Whether a program runs a file that no word names.
@@ -66,7 +67,7 @@ pub(super) fn give(parts: &mut [Part]) {
         let whole: Vec<&str> = texts.iter().map(|(_, text)| text.as_str()).collect();
         *texts = vec![(usize::MAX, whole.join("\n"))];
     }
-    // What runs a file once more does no more with it.
+    // Running a file a second time does nothing new.
     let mut readers = BTreeSet::new();
     for (at, part) in parts.iter_mut().enumerate() {
         if part.words.first().and_then(name).is_some_and(|name| MOVING.contains(&name.as_str())) {
@@ -114,6 +115,6 @@ fn targets(part: &Part) -> impl Iterator<Item = String> {
 /// The last name in a path, as it is written. Files of one name in different folders count as one.
 fn name(word: &Word) -> Option<String> {
     let shown = word.shown();
-    let name = shown.rsplit('/').next().unwrap_or_default();
+    let name = base(&shown);
     (!name.is_empty() && !name.starts_with('-')).then(|| name.to_owned())
 }
