@@ -1,14 +1,14 @@
 //! Bodies about attempts and worktrees.
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::types::SessionDetail;
 use crate::attempts::host::FarAttempts;
 use tau_protocol::attempt::{AttemptFile, AttemptList, AttemptRow};
 
 /// The attempts at a task.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AttemptsFound {
     /// Absent if there are none, or their copies are still being made.
@@ -22,7 +22,7 @@ pub(crate) struct AttemptsFound {
     /// Whether this session can stop them.
     pub own: bool,
     /// `number`, `outcome`, `reached`, `is_running`, `time`, `cost`, `changed`, `model`, `session`, `place`.
-    #[schema(value_type = Vec<Object>)]
+    #[cfg_attr(test, schema(value_type = Vec<Object>))]
     pub attempts: Vec<AttemptRow>,
     /// How the attempts have ended that were last begun in this session, unless the server has been started since.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,8 @@ impl AttemptsFound {
 }
 
 /// An order to begin attempts.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BeginAttempts {
     /// From 1 to 16.
@@ -71,15 +72,17 @@ pub(crate) struct BeginAttempts {
 }
 
 /// The changes of the attempts.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct AttemptChangesFound {
     /// `path` and `patches`: of each attempt its `hunks`.
-    #[schema(value_type = Vec<Object>)]
+    #[cfg_attr(test, schema(value_type = Vec<Object>))]
     pub files: Vec<AttemptFile>,
 }
 
 /// The attempt to take, or the parts of several.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TakeAttempt {
     /// Its number.
@@ -90,7 +93,8 @@ pub(crate) struct TakeAttempt {
 }
 
 /// A file of an attempt, or a hunk of one.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TakePart {
     pub attempt: u32,
@@ -101,20 +105,23 @@ pub(crate) struct TakePart {
 }
 
 /// The outcome in words.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Said {
     pub text: String,
 }
 
 /// The worktree to work in.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EnterWorktree {
     pub name: String,
 }
 
 /// The copy of a session in a worktree.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Moved {
     pub session: SessionDetail,
     pub text: String,

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::types::{SessionDetail, same_variants};
 use tau_protocol::undo::{ConflictChoice, RestoreReport, UndoScope};
 
 /// The end of a fork.
-#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ForkSession {
     /// The entry of a user message, before which the fork ends; without one it has everything.
@@ -17,7 +17,8 @@ pub(crate) struct ForkSession {
 }
 
 /// A session forked from another one.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Forked {
     pub session: SessionDetail,
@@ -26,7 +27,8 @@ pub(crate) struct Forked {
 }
 
 /// The prompt to undo, and the scope.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct UndoSession {
     /// The entry of the prompt; `GET …/tree` lists them.
@@ -40,7 +42,8 @@ pub(crate) struct UndoSession {
 }
 
 /// The scope of an undo.
-#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum UndoScopeName {
     Files,
@@ -52,7 +55,8 @@ pub(crate) enum UndoScopeName {
 same_variants!(UndoScopeName => UndoScope: Files, Conversation, Both);
 
 /// The treatment of a path that something else changed as well.
-#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ChoiceName {
     /// Leave it unchanged.
@@ -67,7 +71,8 @@ pub(crate) enum ChoiceName {
 same_variants!(ChoiceName => ConflictChoice: Keep, Old, Merge);
 
 /// The restored paths.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Restored {
     pub restored: Vec<String>,
@@ -79,7 +84,8 @@ pub(crate) struct Restored {
 }
 
 /// A path that could not be restored.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NotRestored {
     pub path: String,
@@ -97,7 +103,8 @@ impl From<RestoreReport> for Restored {
 }
 
 /// Options of a summary.
-#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Compact {
     /// The focus of the summary.

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::{IntoParams, ToSchema};
 
 use tau_protocol::approval::{ApprovalAnswer, PermissionMode, RuleScope};
 use tau_protocol::command::{QuestionAnswer, Queue};
@@ -25,7 +24,8 @@ macro_rules! same_variants {
 pub(crate) use same_variants;
 
 /// The properties of a new session.
-#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct CreateSession {
     /// Its id; generated if left out.
@@ -35,27 +35,29 @@ pub(crate) struct CreateSession {
     /// Its name.
     pub name: Option<String>,
     /// The model, as `provider/id` or part of a name.
-    #[schema(min_length = 1)]
+    #[cfg_attr(test, schema(min_length = 1))]
     pub model: Option<String>,
     pub thinking: Option<ThinkingName>,
     pub permission_mode: Option<ModeName>,
 }
 
 /// Changes to a session; omitted fields stay.
-#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ChangeSession {
     /// Its name; an empty one removes the current name.
     pub name: Option<String>,
     /// The model, from the next request on.
-    #[schema(min_length = 1)]
+    #[cfg_attr(test, schema(min_length = 1))]
     pub model: Option<String>,
     pub thinking: Option<ThinkingName>,
     pub permission_mode: Option<ModeName>,
 }
 
 /// How much the model thinks before it answers.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ThinkingName {
     Off,
@@ -70,7 +72,8 @@ pub(crate) enum ThinkingName {
 same_variants!(ThinkingName => ThinkingLevel: Off, Minimal, Low, Medium, High, Xhigh, Max);
 
 /// The permission mode: which calls need approval before they run.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ModeName {
     Auto,
@@ -82,7 +85,8 @@ pub(crate) enum ModeName {
 same_variants!(ModeName => PermissionMode: Auto, Ask, Edits, Plan);
 
 /// A picture in a message.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub(crate) enum ImageBlock {
     Image {
@@ -100,7 +104,8 @@ impl From<ImageBlock> for Block {
 }
 
 /// The queue for a message sent during a run.
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum QueueName {
     /// The model gets it after the tool calls of the current turn.
@@ -112,7 +117,8 @@ pub(crate) enum QueueName {
 same_variants!(QueueName => Queue: Steer, FollowUp);
 
 /// A prompt for a session.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct PromptSession {
     /// The text of the message. `/name` stands for a prompt template or skill.
@@ -128,7 +134,8 @@ pub(crate) struct PromptSession {
 }
 
 /// A prompt that names its session.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct PromptAnywhere {
     /// The text of the message.
@@ -140,7 +147,7 @@ pub(crate) struct PromptAnywhere {
     /// The directory of a new session.
     pub cwd: Option<String>,
     /// The model of a new session.
-    #[schema(min_length = 1)]
+    #[cfg_attr(test, schema(min_length = 1))]
     pub model: Option<String>,
     /// The permission mode of a new session.
     pub permission_mode: Option<ModeName>,
@@ -150,7 +157,8 @@ pub(crate) struct PromptAnywhere {
 }
 
 /// A message for a queue.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct QueueMessage {
     pub text: String,
@@ -159,7 +167,8 @@ pub(crate) struct QueueMessage {
 }
 
 /// The confirmation of a message.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Accepted {
     pub session_id: String,
@@ -169,7 +178,8 @@ pub(crate) struct Accepted {
 }
 
 /// The result of sending a message.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Disposition {
     /// It starts a run.
@@ -179,7 +189,8 @@ pub(crate) enum Disposition {
 }
 
 /// The decision on a pending call.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(tag = "decision", rename_all = "snake_case", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub(crate) enum ApprovalDecision {
     /// Run it once.
@@ -227,7 +238,8 @@ impl From<ApprovalDecision> for ApprovalAnswer {
 same_variants!(ScopeName => RuleScope: Session, Local, Project, User);
 
 /// The scope of a new rule.
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ScopeName {
     /// Until the session is closed.
@@ -241,7 +253,8 @@ pub(crate) enum ScopeName {
 }
 
 /// The answer to a question; exactly one of the fields.
-#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct AnswerQuestion {
     /// The chosen option.
@@ -249,7 +262,7 @@ pub(crate) struct AnswerQuestion {
     /// Yes or no.
     pub confirmed: Option<bool>,
     /// The values of a form, by the names of its fields.
-    #[schema(value_type = Option<Object>)]
+    #[cfg_attr(test, schema(value_type = Option<Object>))]
     pub values: Option<Map<String, Value>>,
     /// The answers to the model's questions, in order.
     pub answers: Option<Vec<AnswerOfUser>>,
@@ -292,7 +305,8 @@ impl AnswerQuestion {
 }
 
 /// The answer to a question of the model.
-#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct AnswerOfUser {
     /// The chosen options, by index.
@@ -308,7 +322,8 @@ impl From<AnswerOfUser> for UserAnswer {
 }
 
 /// A session in a list.
-#[derive(Clone, Debug, Default, Serialize, ToSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionSummary {
     pub id: String,
@@ -348,7 +363,8 @@ pub(crate) struct SessionSummary {
 }
 
 /// A page of sessions.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionList {
     /// Newest first.
@@ -359,14 +375,15 @@ pub(crate) struct SessionList {
 }
 
 /// A filter and the page of a list of sessions.
-#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(utoipa::IntoParams))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, into_params(parameter_in = Query))]
 pub(crate) struct ListParams {
     /// Only sessions in this directory.
     pub cwd: Option<String>,
     /// Maximum number of sessions.
-    #[param(minimum = 1, maximum = 1_000)]
+    #[cfg_attr(test, param(minimum = 1, maximum = 1_000))]
     pub limit: Option<u32>,
     /// Only sessions after the one with this id.
     pub after: Option<String>,
@@ -376,7 +393,8 @@ pub(crate) struct ListParams {
 }
 
 /// A session.
-#[derive(Clone, Debug, Default, Serialize, ToSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionDetail {
     pub id: String,
@@ -397,14 +415,14 @@ pub(crate) struct SessionDetail {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueuedTexts>,
     /// The calls that await a decision, as in `approval_requested`.
-    #[schema(value_type = Vec<Object>)]
+    #[cfg_attr(test, schema(value_type = Vec<Object>))]
     pub approvals: Vec<Value>,
     /// The unanswered questions, as in `extension_ui_request`.
-    #[schema(value_type = Vec<Object>)]
+    #[cfg_attr(test, schema(value_type = Vec<Object>))]
     pub questions: Vec<Value>,
     /// The usage of the session and its helpers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[cfg_attr(test, schema(value_type = Option<Object>))]
     pub usage: Option<Value>,
     /// The number of clients that follow its events.
     pub clients: usize,
@@ -417,7 +435,8 @@ pub(crate) struct SessionDetail {
 }
 
 /// The queued messages.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct QueuedTexts {
     pub steering: Vec<String>,
@@ -425,7 +444,8 @@ pub(crate) struct QueuedTexts {
 }
 
 /// An event of a stream.
-#[derive(Clone, Debug, ToSchema)]
+#[cfg(test)]
+#[derive(utoipa::ToSchema)]
 #[allow(dead_code, reason = "frames are written by `event_log`; this describes them")]
 pub(crate) struct EventFrame {
     /// For `Last-Event-ID`; records that are not events have none.
@@ -437,21 +457,23 @@ pub(crate) struct EventFrame {
 }
 
 /// The page of messages to read.
-#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(utoipa::IntoParams))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, into_params(parameter_in = Query))]
 pub(crate) struct HistoryParams {
     /// Read the page that ends here: the `start` of another page. By default, the last page.
-    #[param(maximum = 9_007_199_254_740_991_u64)]
+    #[cfg_attr(test, param(maximum = 9_007_199_254_740_991_u64))]
     pub before: Option<u64>,
 }
 
 /// Adjacent messages of a session.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct HistoryOfSession {
     /// As in `message_end`, oldest first.
-    #[schema(value_type = Vec<Object>)]
+    #[cfg_attr(test, schema(value_type = Vec<Object>))]
     pub messages: Vec<Value>,
     /// The start of the page; the `before` of the previous page.
     pub start: u64,
@@ -469,24 +491,27 @@ pub(crate) struct HistoryOfSession {
 }
 
 /// The position to read events from.
-#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(utoipa::IntoParams))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, into_params(parameter_in = Query))]
 pub(crate) struct EventParams {
     /// The events after this one, for clients that cannot send `Last-Event-ID`.
     pub after: Option<String>,
 }
 
 /// Options of an export.
-#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(utoipa::IntoParams))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, into_params(parameter_in = Query))]
 pub(crate) struct ExportParams {
     pub format: Option<ExportFormat>,
 }
 
 /// The format of an exported session.
-#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ExportFormat {
     /// A single self-contained page.
@@ -499,14 +524,16 @@ pub(crate) enum ExportFormat {
 }
 
 /// The models.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct ModelList {
     /// The available models.
     pub models: Vec<ModelRow>,
 }
 
 /// A model.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ModelRow {
     pub id: String,
@@ -523,13 +550,15 @@ pub(crate) struct ModelRow {
 }
 
 /// The commands that stand for prompt templates, skills and prompts of MCP servers.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct CommandList {
     pub commands: Vec<CommandRow>,
 }
 
 /// A command.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CommandRow {
     /// Without the slash.
@@ -540,21 +569,24 @@ pub(crate) struct CommandRow {
 }
 
 /// The background jobs of a session.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct JobList {
     /// The objects of `jobs_changed`: see docs/rpc.md.
-    #[schema(value_type = Vec<Object>)]
+    #[cfg_attr(test, schema(value_type = Vec<Object>))]
     pub jobs: Vec<tau_tools::jobs::JobRow>,
 }
 
 /// The end of the output of a background job.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct JobText {
     pub text: String,
 }
 
 /// The state of the server.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Health {
     /// `ok`, or `closing` during shutdown.
     pub status: &'static str,

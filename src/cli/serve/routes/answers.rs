@@ -8,14 +8,14 @@ use super::super::types::{AnswerQuestion, ApprovalDecision};
 use tau_protocol::command::QuestionCommand;
 
 /// Decides on a call that awaits approval. The first answer counts.
-#[utoipa::path(post, path = "/api/sessions/{id}/approvals/{approval}", tag = "answers", request_body = ApprovalDecision, responses(
+#[cfg_attr(test, utoipa::path(post, path = "/api/sessions/{id}/approvals/{approval}", tag = "answers", request_body = ApprovalDecision, responses(
     (status = 204, description = "Accepted"),
     (status = 404, description = "Nothing with this id is waiting"),
     (status = 409, description = "The session is not open"),
 ), params(
     ("id" = String, Path, description = "The id of the session"),
     ("approval" = String, Path, description = "The id in `approval_requested`"),
-))]
+)))]
 pub(super) async fn approval(
     AlreadyOpen(live): AlreadyOpen,
     Names((_, id)): Names<(String, String)>,
@@ -32,7 +32,7 @@ pub(super) async fn approval(
 }
 
 /// Answers a question. The first answer counts.
-#[utoipa::path(post, path = "/api/sessions/{id}/questions/{question}", tag = "answers", request_body = AnswerQuestion, responses(
+#[cfg_attr(test, utoipa::path(post, path = "/api/sessions/{id}/questions/{question}", tag = "answers", request_body = AnswerQuestion, responses(
     (status = 204, description = "Accepted"),
     (status = 404, description = "Nothing with this id is waiting"),
     (status = 409, description = "The session is not open"),
@@ -40,7 +40,7 @@ pub(super) async fn approval(
 ), params(
     ("id" = String, Path, description = "The id of the session"),
     ("question" = String, Path, description = "The id in `extension_ui_request`"),
-))]
+)))]
 pub(super) async fn question(
     AlreadyOpen(live): AlreadyOpen,
     Names((_, id)): Names<(String, String)>,

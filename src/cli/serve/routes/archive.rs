@@ -3,7 +3,6 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
-use utoipa::ToSchema;
 
 use super::super::app::App;
 use super::super::extract::{JsonBody, Names};
@@ -12,7 +11,8 @@ use super::super::problem::Problem;
 use crate::live::record::STILL_OPEN;
 
 /// Whether a result is put away.
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ArchiveSession {
     pub archived: bool,
@@ -20,11 +20,11 @@ pub(crate) struct ArchiveSession {
 
 /// Puts away the result of a session that has ended in the background, or brings it back. The conversation does not
 /// change.
-#[utoipa::path(post, path = "/api/sessions/{id}/archive", tag = "sessions", request_body = ArchiveSession, responses(
+#[cfg_attr(test, utoipa::path(post, path = "/api/sessions/{id}/archive", tag = "sessions", request_body = ArchiveSession, responses(
     (status = 204, description = "Done"),
     (status = 404, description = "No background run of this session is known"),
     (status = 409, description = "The session is open"),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn archive(
     State(app): State<App>,
     Names(id): Names<String>,

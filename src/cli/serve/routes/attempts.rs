@@ -37,10 +37,10 @@ async fn said(live: &Arc<LiveSession>, request: ShellRequest) -> Result<Json<Sai
 }
 
 /// Lists the newest attempts in the directory of a session.
-#[utoipa::path(get, path = "/api/sessions/{id}/attempts", tag = "attempts", responses(
+#[cfg_attr(test, utoipa::path(get, path = "/api/sessions/{id}/attempts", tag = "attempts", responses(
     (status = 200, description = "The attempts; without `id` there are none", body = AttemptsFound),
     (status = 409, description = "The session is not open"),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn list(AlreadyOpen(live): AlreadyOpen) -> Result<Json<AttemptsFound>, Problem> {
     match asked(&live, ShellRequest::Attempts {}).await? {
         ShellReply::Attempts(list) => {
@@ -53,11 +53,11 @@ pub(super) async fn list(AlreadyOpen(live): AlreadyOpen) -> Result<Json<Attempts
 }
 
 /// Begins attempts at a task: sessions in copies of the directory, until a command succeeds.
-#[utoipa::path(post, path = "/api/sessions/{id}/attempts", tag = "attempts", request_body = BeginAttempts, responses(
+#[cfg_attr(test, utoipa::path(post, path = "/api/sessions/{id}/attempts", tag = "attempts", request_body = BeginAttempts, responses(
     (status = 202, description = "Started; list them to follow their progress"),
     (status = 409, description = "In use by another tau"),
     (status = 422, description = "Attempts are already running, or cannot be started"),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn begin(
     Opened(live): Opened,
     JsonBody(body): JsonBody<BeginAttempts>,
@@ -86,24 +86,24 @@ pub(super) async fn begin(
 }
 
 /// Stops the attempts that were begun in this session; what they have is kept.
-#[utoipa::path(post, path = "/api/sessions/{id}/attempts/stop", tag = "attempts", responses(
+#[cfg_attr(test, utoipa::path(post, path = "/api/sessions/{id}/attempts/stop", tag = "attempts", responses(
     (status = 200, description = "They end", body = Said),
     (status = 409, description = "The session is not open"),
     (status = 422, description = "No attempts are running"),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn stop(AlreadyOpen(live): AlreadyOpen) -> Result<Json<Said>, Problem> {
     said(&live, ShellRequest::StopAttempts {}).await
 }
 
 /// Returns what the attempts have changed, file by file.
-#[utoipa::path(get, path = "/api/sessions/{id}/attempts/{attempts}/changes", tag = "attempts", responses(
+#[cfg_attr(test, utoipa::path(get, path = "/api/sessions/{id}/attempts/{attempts}/changes", tag = "attempts", responses(
     (status = 200, description = "The files with the hunks of each attempt", body = AttemptChangesFound),
     (status = 409, description = "The session is not open"),
     (status = 422, description = "There are no such attempts"),
 ), params(
     ("id" = String, Path, description = "The id of the session"),
     ("attempts" = String, Path, description = "The id of the attempts"),
-))]
+)))]
 pub(super) async fn changes(
     AlreadyOpen(live): AlreadyOpen,
     Names((_, id)): Names<(String, String)>,
@@ -115,7 +115,7 @@ pub(super) async fn changes(
 }
 
 /// Applies an attempt to the directory and removes all copies, or applies hunks of several and keeps them.
-#[utoipa::path(post, path = "/api/sessions/{id}/attempts/{attempts}/take", tag = "attempts", request_body = TakeAttempt,
+#[cfg_attr(test, utoipa::path(post, path = "/api/sessions/{id}/attempts/{attempts}/take", tag = "attempts", request_body = TakeAttempt,
     responses(
     (status = 200, description = "What was done", body = Said),
     (status = 409, description = "The session is not open"),
@@ -123,7 +123,7 @@ pub(super) async fn changes(
 ), params(
     ("id" = String, Path, description = "The id of the session"),
     ("attempts" = String, Path, description = "The id of the attempts"),
-))]
+)))]
 pub(super) async fn take(
     AlreadyOpen(live): AlreadyOpen,
     Names((_, id)): Names<(String, String)>,
@@ -145,14 +145,14 @@ pub(super) async fn take(
 }
 
 /// Removes the copies, and takes nothing.
-#[utoipa::path(post, path = "/api/sessions/{id}/attempts/{attempts}/drop", tag = "attempts", responses(
+#[cfg_attr(test, utoipa::path(post, path = "/api/sessions/{id}/attempts/{attempts}/drop", tag = "attempts", responses(
     (status = 200, description = "What was done", body = Said),
     (status = 409, description = "The session is not open"),
     (status = 422, description = "There are no such attempts, or they are still running"),
 ), params(
     ("id" = String, Path, description = "The id of the session"),
     ("attempts" = String, Path, description = "The id of the attempts"),
-))]
+)))]
 pub(super) async fn drop_all(
     AlreadyOpen(live): AlreadyOpen,
     Names((_, id)): Names<(String, String)>,
@@ -161,12 +161,12 @@ pub(super) async fn drop_all(
 }
 
 /// Makes or finds a worktree of the session's repository, and a copy of the session there.
-#[utoipa::path(post, path = "/api/sessions/{id}/worktree", tag = "attempts", request_body = EnterWorktree, responses(
+#[cfg_attr(test, utoipa::path(post, path = "/api/sessions/{id}/worktree", tag = "attempts", request_body = EnterWorktree, responses(
     (status = 201, description = "The copy is open", body = Moved),
     (status = 409, description = "In use by another tau"),
     (status = 422, description = "The worktree cannot be made"),
     (status = 503, description = "No more sessions may be open"),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn worktree(
     State(app): State<App>,
     Opened(live): Opened,

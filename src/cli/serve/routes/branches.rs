@@ -19,22 +19,22 @@ use tau_protocol::query::ask;
 use tau_protocol::undo::{ConflictChoice, RestoreReport, UndoOrder};
 
 /// Shows the tree of a session: a row for each entry, parents before children, and the current position.
-#[utoipa::path(get, path = "/api/sessions/{id}/tree", tag = "branches", responses(
+#[cfg_attr(test, utoipa::path(get, path = "/api/sessions/{id}/tree", tag = "branches", responses(
     (status = 200, description = "`rows` (`id`, `parent`: a row, `kind`, `text`, `label`, `at`) and `leaf`: a row", body = Object),
     (status = 409, description = "In use by another tau"),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn tree(Opened(live): Opened) -> Result<Json<Value>, Problem> {
     let outline = live.ask(ask::Outline).await?.0.map_err(Problem::failed)?;
     serde_json::to_value(&outline).map(Json).map_err(|error| Problem::failed(error.to_string()))
 }
 
 /// Forks a session: with everything, or with the part before a user message.
-#[utoipa::path(post, path = "/api/sessions/{id}/fork", tag = "branches", request_body = ForkSession, responses(
+#[cfg_attr(test, utoipa::path(post, path = "/api/sessions/{id}/fork", tag = "branches", request_body = ForkSession, responses(
     (status = 201, description = "It was made and is open", body = Forked),
     (status = 409, description = "In use by another tau"),
     (status = 422, description = "There is no such message, or nothing to take over"),
     (status = 503, description = "No more sessions may be open"),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn fork(
     State(app): State<App>,
     Opened(live): Opened,
@@ -45,11 +45,11 @@ pub(super) async fn fork(
 }
 
 /// Undoes everything from a prompt on: files, conversation or both. Stops running work.
-#[utoipa::path(post, path = "/api/sessions/{id}/undo", tag = "branches", request_body = UndoSession, responses(
+#[cfg_attr(test, utoipa::path(post, path = "/api/sessions/{id}/undo", tag = "branches", request_body = UndoSession, responses(
     (status = 200, description = "What was restored", body = Restored),
     (status = 409, description = "In use by another tau"),
     (status = 422, description = "There is no such prompt, or nothing can be restored"),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn undo(
     Opened(live): Opened,
     JsonBody(body): JsonBody<UndoSession>,
@@ -67,11 +67,11 @@ pub(super) async fn undo(
 }
 
 /// Replaces the earlier part of the conversation with a summary. Answers once that is done.
-#[utoipa::path(post, path = "/api/sessions/{id}/compact", tag = "branches", request_body = Compact, responses(
+#[cfg_attr(test, utoipa::path(post, path = "/api/sessions/{id}/compact", tag = "branches", request_body = Compact, responses(
     (status = 204, description = "It is done"),
     (status = 409, description = "The agent works, or the session is in use by another tau"),
     (status = 422, description = "There is nothing to summarize, or the model failed"),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn compact(
     Opened(live): Opened,
     JsonBody(body): JsonBody<Compact>,

@@ -10,24 +10,24 @@ use tau_protocol::command::ShellCommand;
 use tau_protocol::query::ask;
 
 /// Lists the background jobs, with what their processes use.
-#[utoipa::path(get, path = "/api/sessions/{id}/jobs", tag = "jobs", responses(
+#[cfg_attr(test, utoipa::path(get, path = "/api/sessions/{id}/jobs", tag = "jobs", responses(
     (status = 200, description = "The jobs, oldest first", body = JobList),
     (status = 409, description = "The session is not open"),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn list(AlreadyOpen(live): AlreadyOpen) -> Result<Json<JobList>, Problem> {
     let jobs = live.ask(ask::Jobs).await?.0.map_err(Problem::failed)?;
     Ok(Json(JobList { jobs }))
 }
 
 /// Returns the end of the output of a background job.
-#[utoipa::path(get, path = "/api/sessions/{id}/jobs/{job}", tag = "jobs", responses(
+#[cfg_attr(test, utoipa::path(get, path = "/api/sessions/{id}/jobs/{job}", tag = "jobs", responses(
     (status = 200, description = "The end of its output", body = JobText),
     (status = 404, description = "There is no such job"),
     (status = 409, description = "The session is not open"),
 ), params(
     ("id" = String, Path, description = "The id of the session"),
     ("job" = u32, Path, description = "The number of the job"),
-))]
+)))]
 pub(super) async fn output(
     AlreadyOpen(live): AlreadyOpen,
     Names((_, job)): Names<(String, u32)>,
@@ -37,14 +37,14 @@ pub(super) async fn output(
 }
 
 /// Stops a background job and all its processes. Its end is an event.
-#[utoipa::path(post, path = "/api/sessions/{id}/jobs/{job}/stop", tag = "jobs", responses(
+#[cfg_attr(test, utoipa::path(post, path = "/api/sessions/{id}/jobs/{job}/stop", tag = "jobs", responses(
     (status = 204, description = "Accepted"),
     (status = 404, description = "There is no such job"),
     (status = 409, description = "The session is not open"),
 ), params(
     ("id" = String, Path, description = "The id of the session"),
     ("job" = u32, Path, description = "The number of the job"),
-))]
+)))]
 pub(super) async fn stop(
     AlreadyOpen(live): AlreadyOpen,
     Names((_, job)): Names<(String, u32)>,

@@ -14,9 +14,7 @@ use super::super::hub::{NewSession, SessionOptions, about_to_end};
 use super::super::live::LiveSession;
 use super::super::problem::Problem;
 use super::super::stream::EventStream;
-use super::super::types::{
-    Accepted, Disposition, EventFrame, ImageBlock, PromptAnywhere, PromptSession, QueueMessage,
-};
+use super::super::types::{Accepted, Disposition, ImageBlock, PromptAnywhere, PromptSession, QueueMessage};
 use tau_protocol::command::{AgentCommand, Queue, QueueCommand, RunCommand, ShellCommand, TaskCommand};
 use tau_protocol::message::Block;
 use tau_protocol::query::Query;
@@ -25,12 +23,12 @@ use tau_protocol::query::Query;
 ///
 /// The stream begins with `session` and ends with `done`. Disconnecting before that aborts the run, unless
 /// the prompt was sent with `detach`.
-#[utoipa::path(post, path = "/api/sessions/{id}/prompt", tag = "prompts", request_body = PromptSession, responses(
-    (status = 200, description = "The events of the run", body = EventFrame, content_type = "text/event-stream"),
+#[cfg_attr(test, utoipa::path(post, path = "/api/sessions/{id}/prompt", tag = "prompts", request_body = PromptSession, responses(
+    (status = 200, description = "The events of the run", body = crate::serve::types::EventFrame, content_type = "text/event-stream"),
     (status = 202, description = "Accepted; with `detach`", body = Accepted),
     (status = 409, description = "The agent works, or the session is in use by another tau"),
     (status = 422, description = "There is nothing to send, or no model to send it to"),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn prompt(
     State(app): State<App>,
     Opened(live): Opened,
@@ -41,14 +39,14 @@ pub(super) async fn prompt(
 }
 
 /// Sends a prompt to a session, or to a new one, and streams the events.
-#[utoipa::path(post, path = "/api/prompt", tag = "prompts", request_body = PromptAnywhere, responses(
-    (status = 200, description = "The events of the run", body = EventFrame, content_type = "text/event-stream"),
+#[cfg_attr(test, utoipa::path(post, path = "/api/prompt", tag = "prompts", request_body = PromptAnywhere, responses(
+    (status = 200, description = "The events of the run", body = crate::serve::types::EventFrame, content_type = "text/event-stream"),
     (status = 202, description = "Accepted; with `detach`", body = Accepted),
     (status = 404, description = "There is no such session"),
     (status = 409, description = "The agent works, or the session is in use by another tau"),
     (status = 422, description = "There is nothing to send, or no model to send it to"),
     (status = 503, description = "No more sessions may be open"),
-))]
+)))]
 pub(super) async fn prompt_anywhere(
     State(app): State<App>,
     JsonBody(body): JsonBody<PromptAnywhere>,
@@ -75,11 +73,11 @@ pub(super) async fn prompt_anywhere(
 }
 
 /// Queues a message that the model gets after the tool calls of the current turn.
-#[utoipa::path(post, path = "/api/sessions/{id}/steer", tag = "prompts", request_body = QueueMessage, responses(
+#[cfg_attr(test, utoipa::path(post, path = "/api/sessions/{id}/steer", tag = "prompts", request_body = QueueMessage, responses(
     (status = 202, description = "It waits", body = Accepted),
     (status = 409, description = "The session is not open"),
     (status = 422, description = "There is nothing to send"),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn steer(
     AlreadyOpen(live): AlreadyOpen,
     JsonBody(body): JsonBody<QueueMessage>,
@@ -88,11 +86,11 @@ pub(super) async fn steer(
 }
 
 /// Queues a message that the model gets when it would otherwise stop.
-#[utoipa::path(post, path = "/api/sessions/{id}/follow-up", tag = "prompts", request_body = QueueMessage, responses(
+#[cfg_attr(test, utoipa::path(post, path = "/api/sessions/{id}/follow-up", tag = "prompts", request_body = QueueMessage, responses(
     (status = 202, description = "It waits", body = Accepted),
     (status = 409, description = "The session is not open"),
     (status = 422, description = "There is nothing to send"),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn follow_up(
     AlreadyOpen(live): AlreadyOpen,
     JsonBody(body): JsonBody<QueueMessage>,
@@ -101,10 +99,10 @@ pub(super) async fn follow_up(
 }
 
 /// Stops running work. Answers once nothing is running.
-#[utoipa::path(post, path = "/api/sessions/{id}/abort", tag = "prompts", responses(
+#[cfg_attr(test, utoipa::path(post, path = "/api/sessions/{id}/abort", tag = "prompts", responses(
     (status = 204, description = "Nothing runs"),
     (status = 409, description = "The session is not open"),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn abort(AlreadyOpen(live): AlreadyOpen) -> Result<StatusCode, Problem> {
     live.send(RunCommand::Abort).await?;
     if live.read_facts(|facts, _| facts.runs_commands()) {

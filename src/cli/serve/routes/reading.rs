@@ -17,8 +17,7 @@ use super::super::live::{LiveSession, Moment};
 use super::super::problem::Problem;
 use super::super::stream::EventStream;
 use super::super::types::{
-    CommandList, CommandRow, EventFrame, EventParams, ExportFormat, ExportParams, HistoryOfSession,
-    HistoryParams,
+    CommandList, CommandRow, EventParams, ExportFormat, ExportParams, HistoryOfSession, HistoryParams,
 };
 use crate::commands::export as documents;
 use crate::protocol;
@@ -32,15 +31,15 @@ use tau_protocol::query::{PageFrom, PageGoal, SessionSource, ask};
 ///
 /// Without `Last-Event-ID` the stream starts now. With it, it starts after that event; events that were
 /// dropped are replaced with a `gap`.
-#[utoipa::path(get, path = "/api/sessions/{id}/events", tag = "reading", params(
+#[cfg_attr(test, utoipa::path(get, path = "/api/sessions/{id}/events", tag = "reading", params(
     EventParams,
     ("id" = String, Path, description = "The id of the session"),
     ("last-event-id" = Option<String>, Header, description = "The events after this one"),
 ), responses(
-    (status = 200, description = "The events", body = EventFrame, content_type = "text/event-stream"),
+    (status = 200, description = "The events", body = crate::serve::types::EventFrame, content_type = "text/event-stream"),
     (status = 409, description = "In use by another tau"),
     (status = 503, description = "Too many streams are open"),
-))]
+)))]
 pub(super) async fn events(
     State(app): State<App>,
     Opened(live): Opened,
@@ -60,12 +59,12 @@ pub(super) async fn events(
 }
 
 /// Reads messages, a page of about half a megabyte at a time, the last page first. Does not open the session.
-#[utoipa::path(get, path = "/api/sessions/{id}/history", tag = "reading", params(
+#[cfg_attr(test, utoipa::path(get, path = "/api/sessions/{id}/history", tag = "reading", params(
     HistoryParams,
     ("id" = String, Path, description = "The id of the session"),
 ), responses(
     (status = 200, description = "A page", body = HistoryOfSession),
-))]
+)))]
 pub(super) async fn history(
     State(app): State<App>,
     Names(id): Names<String>,
@@ -142,10 +141,10 @@ fn name(message: &Value) -> String {
 }
 
 /// Lists the commands that a prompt can start with. Opens the session.
-#[utoipa::path(get, path = "/api/sessions/{id}/commands", tag = "reading", responses(
+#[cfg_attr(test, utoipa::path(get, path = "/api/sessions/{id}/commands", tag = "reading", responses(
     (status = 200, description = "The commands", body = CommandList),
     (status = 409, description = "In use by another tau"),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn commands(Opened(live): Opened) -> Result<Json<CommandList>, Problem> {
     let found = live.ask(ask::Commands).await?.0.map_err(Problem::failed)?;
     let row = |command: tau_protocol::extension::PromptCommand| CommandRow {
@@ -157,13 +156,13 @@ pub(super) async fn commands(Opened(live): Opened) -> Result<Json<CommandList>, 
 }
 
 /// Exports a session as a document, without secrets. Does not open the session.
-#[utoipa::path(get, path = "/api/sessions/{id}/export", tag = "reading", params(
+#[cfg_attr(test, utoipa::path(get, path = "/api/sessions/{id}/export", tag = "reading", params(
     ExportParams,
     ("id" = String, Path, description = "The id of the session"),
 ), responses(
     (status = 200, description = "The document", body = String, content_type = "text/html"),
     (status = 404, description = "There is no such session, or nothing in it"),
-))]
+)))]
 pub(super) async fn export(
     State(app): State<App>,
     Names(id): Names<String>,

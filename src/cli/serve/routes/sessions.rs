@@ -33,13 +33,13 @@ const PAGE: u32 = 100;
 /// Makes a session.
 ///
 /// Its file is created with the first message.
-#[utoipa::path(post, path = "/api/sessions", tag = "sessions", request_body = CreateSession, responses(
+#[cfg_attr(test, utoipa::path(post, path = "/api/sessions", tag = "sessions", request_body = CreateSession, responses(
     (status = 201, description = "It was made and is open", body = SessionDetail,
      headers(("location" = String, description = "Its path"))),
     (status = 409, description = "There is a session of this id"),
     (status = 422, description = "The directory or the model cannot be used"),
     (status = 503, description = "No more sessions may be open"),
-))]
+)))]
 pub(super) async fn create(
     State(app): State<App>,
     JsonBody(body): JsonBody<CreateSession>,
@@ -65,13 +65,13 @@ pub(super) async fn create(
 
 /// Makes the session with this id, or opens it if it exists: a balancer in front of several servers can route
 /// by the path.
-#[utoipa::path(put, path = "/api/sessions/{id}", tag = "sessions", request_body = CreateSession, responses(
+#[cfg_attr(test, utoipa::path(put, path = "/api/sessions/{id}", tag = "sessions", request_body = CreateSession, responses(
     (status = 200, description = "It existed already and is open; nothing was changed", body = SessionDetail),
     (status = 201, description = "It was made and is open", body = SessionDetail),
     (status = 409, description = "In use by another tau"),
     (status = 422, description = "The id, the directory or the model cannot be used"),
     (status = 503, description = "No more sessions may be open"),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn put(
     State(app): State<App>,
     Names(id): Names<String>,
@@ -90,9 +90,9 @@ pub(super) async fn put(
 }
 
 /// Lists sessions, saved and open ones, newest first.
-#[utoipa::path(get, path = "/api/sessions", tag = "sessions", params(ListParams), responses(
+#[cfg_attr(test, utoipa::path(get, path = "/api/sessions", tag = "sessions", params(ListParams), responses(
     (status = 200, description = "A page of sessions", body = SessionList),
-))]
+)))]
 pub(super) async fn list(
     State(app): State<App>,
     Params(params): Params<ListParams>,
@@ -153,9 +153,9 @@ async fn records(app: &App) -> Result<HashMap<String, FoundRecord>, Problem> {
 }
 
 /// Shows a session. Does not open it.
-#[utoipa::path(get, path = "/api/sessions/{id}", tag = "sessions", responses(
+#[cfg_attr(test, utoipa::path(get, path = "/api/sessions/{id}", tag = "sessions", responses(
     (status = 200, description = "The session", body = SessionDetail),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn show(
     State(app): State<App>,
     Names(id): Names<String>,
@@ -182,11 +182,11 @@ pub(super) async fn show(
 }
 
 /// Changes name, model, thinking level or permission mode. Opens the session.
-#[utoipa::path(patch, path = "/api/sessions/{id}", tag = "sessions", request_body = ChangeSession, responses(
+#[cfg_attr(test, utoipa::path(patch, path = "/api/sessions/{id}", tag = "sessions", request_body = ChangeSession, responses(
     (status = 200, description = "The session as it is then", body = SessionDetail),
     (status = 409, description = "In use by another tau"),
     (status = 422, description = "The model cannot be used"),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn change(
     State(app): State<App>,
     Opened(live): Opened,
@@ -216,20 +216,20 @@ pub(super) async fn change(
 }
 
 /// Closes a session, so that another tau can open it. Aborts running work.
-#[utoipa::path(post, path = "/api/sessions/{id}/close", tag = "sessions", responses(
+#[cfg_attr(test, utoipa::path(post, path = "/api/sessions/{id}/close", tag = "sessions", responses(
     (status = 204, description = "It is closed"),
     (status = 409, description = "It is not open"),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn close(State(app): State<App>, Names(id): Names<String>) -> Result<StatusCode, Problem> {
     app.hub().close(&id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Deletes a session: its file goes to the trash, if there is one. Aborts running work.
-#[utoipa::path(delete, path = "/api/sessions/{id}", tag = "sessions", responses(
+#[cfg_attr(test, utoipa::path(delete, path = "/api/sessions/{id}", tag = "sessions", responses(
     (status = 204, description = "It is deleted"),
     (status = 409, description = "In use by another tau"),
-), params(("id" = String, Path, description = "The id of the session")))]
+), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn delete(State(app): State<App>, Names(id): Names<String>) -> Result<StatusCode, Problem> {
     app.hub().delete(&id).await?;
     Ok(StatusCode::NO_CONTENT)
