@@ -553,14 +553,14 @@ fn a_path_is_said_once() {
         ..ApprovalReason::default()
     };
     for (text, path, drawn) in [
-        ("edit changes a.txt", "/full/a.txt", "! edit changes a.txt\n"),
-        ("edit changes src/a.txt", "/full/src/a.txt", "! edit changes src/a.txt\n"),
+        ("changes a.txt", "/full/a.txt", "! changes a.txt\n"),
+        ("changes src/a.txt", "/full/src/a.txt", "! changes src/a.txt\n"),
         (
             "it writes /full/a.txt: it is protected",
             "/full/a.txt",
             "! it writes /full/a.txt: it is protected\n",
         ),
-        ("edit changes data.txt", "/full/a.txt", "! edit changes data.txt · /full/a.txt\n"),
+        ("changes data.txt", "/full/a.txt", "! changes data.txt · /full/a.txt\n"),
         ("it is protected", "/full/a.txt", "! it is protected · /full/a.txt\n"),
     ] {
         let reasons = vec![reason(text, path)];

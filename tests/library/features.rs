@@ -8,7 +8,7 @@ use crate::harness::root;
 /// The most crates that a program with the agent alone builds, the agent's own included.
 const MOST: usize = 200;
 /// Crates of the screen, of servers and of validators, which the agent does without.
-const NEVER: [&str; 11] = [
+const NEVER: [&str; 10] = [
     "agent-client-protocol-schema",
     "axum",
     "clap",
@@ -19,7 +19,6 @@ const NEVER: [&str; 11] = [
     "ratatui-core",
     "syntect",
     "two-face",
-    "utoipa",
 ];
 /// The features, and the crates that only they need.
 const FEATURES: [(&str, &[&str]); 6] = [

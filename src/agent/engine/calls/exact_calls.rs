@@ -14,7 +14,7 @@ use tau_tools::Access;
 use tau_tools::paths::identity;
 
 /// The identity of a call: its tool and everything it touches, files by their real path; its arguments where
-/// these say more.
+/// these say more. All calls that only change the same files are one, whichever tool they use.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ExactCall {
     tool: String,
@@ -25,11 +25,17 @@ pub(crate) struct ExactCall {
 
 impl ExactCall {
     pub(crate) fn new(tool: &str, access: &Access, arguments: &Value) -> Self {
-        let files = access.writes.iter().chain(&access.reads).map(|path| identity(path)).collect::<Vec<_>>();
-        let is_named = !access.commands.is_empty() || !files.is_empty();
+        let Access { commands, writes, reads, .. } = access;
+        let is_named = !commands.is_empty() || !writes.is_empty() || !reads.is_empty();
         let says_all = is_named && !access.unknown && !access.program && access.network.is_empty();
+        let changes = says_all && commands.is_empty() && !writes.is_empty();
+        let (tool, access) = match changes && reads.iter().all(|path| writes.contains(path)) {
+            true => ("edit", Access { writes: writes.clone(), ..Access::default() }),
+            false => (tool, access.clone()),
+        };
+        let files = access.writes.iter().chain(&access.reads).map(|path| identity(path)).collect();
         let arguments = (!says_all).then(|| arguments.clone());
-        ExactCall { tool: tool.to_owned(), access: access.clone(), files, arguments }
+        ExactCall { tool: tool.to_owned(), access, files, arguments }
     }
 }
 

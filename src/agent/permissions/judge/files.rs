@@ -58,7 +58,7 @@ impl Judge<'_> {
             findings.push(Finding { part: shown, ..allowed("the mode edits allows it", "") });
             return;
         }
-        let mut finding = self.by_mode(format!("{} changes {shown}", call.tool), &shown);
+        let mut finding = self.by_mode(format!("changes {shown}"), &shown);
         finding.reason.path = Some(path.to_owned());
         if finding.verdict == Verdict::Ask {
             finding.suggestion = suggest::for_file(&judged, &self.places);
