@@ -25,7 +25,7 @@ fn runs(home: &Home) -> usize {
 }
 
 /// The only session's file.
-fn session(home: &Home) -> PathBuf {
+pub(crate) fn session(home: &Home) -> PathBuf {
     let mut found = Vec::new();
     let mut open = vec![home.dir.path().to_owned()];
     while let Some(folder) = open.pop() {
@@ -104,6 +104,25 @@ async fn without_a_prompt_the_command_runs_first() {
     let ended = print(&home, &["-p", "--until", GOAL]).await;
     assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (0, "", ""));
     assert_eq!((runs(&home), home.server.requests().len()), (3, 2));
+}
+
+/// More of a session than is read at its start.
+const PART: usize = 150_000;
+
+#[tokio::test]
+async fn the_goal_of_a_long_session_is_worked_on_with_all_of_it() {
+    let talk = || says("I see.");
+    let home = Home::new(vec![talk(), talk(), talk(), talk(), bash("touch done"), says("Made.")]).await;
+    for part in 0..4 {
+        let arguments: &[&str] = if part == 0 { &["-p"] } else { &["-p", "--continue"] };
+        let prompt = format!("part {part} {}", "x".repeat(PART));
+        assert_eq!(run(&mut home.tau(arguments), Some(&prompt)).await.code, 0);
+    }
+    let ended = print(&home, &["-p", "--continue", "--until", GOAL]).await;
+    assert_eq!((ended.code, ended.out.as_str()), (0, "Made.\n"), "{}", ended.err);
+    let texts: Vec<String> = home.messages(4).iter().map(text_of).collect();
+    let parts = (0..4).filter(|part| texts.iter().any(|text| text.starts_with(&format!("part {part} x"))));
+    assert_eq!(parts.count(), 4);
 }
 
 #[tokio::test]

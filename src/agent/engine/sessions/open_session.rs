@@ -126,13 +126,16 @@ async fn choose(engine: &mut Engine, title: String, mut options: Vec<String>) ->
 /// Prepares the session for a command: a read-only session becomes a copy before it is written to,
 /// and a large one is read completely if the model needs all of it.
 pub(crate) fn prepare(engine: &mut Engine, command: &AgentCommand) {
-    let sends = matches!(
-        command,
-        AgentCommand::Run(RunCommand::Prompt { .. })
-            | AgentCommand::Run(RunCommand::PromptMessage { .. })
-            | AgentCommand::Run(RunCommand::Continue)
-            | AgentCommand::Run(RunCommand::Compact { .. })
-    );
+    let AgentCommand::Run(command) = command else { return };
+    let sends = match command {
+        RunCommand::Prompt { .. }
+        | RunCommand::PromptMessage { .. }
+        | RunCommand::Continue
+        | RunCommand::Compact { .. } => true,
+        RunCommand::SendQueued => !engine.queues.is_empty(),
+        RunCommand::PursueGoal => engine.goal.goal.is_some(),
+        RunCommand::Abort | RunCommand::AbortRetry => false,
+    };
     if !sends {
         return;
     }
