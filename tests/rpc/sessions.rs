@@ -1,6 +1,9 @@
 //! Sessions over the wire: started, opened, forked, cloned, and queried.
 
 use super::*;
+use crate::background_jobs::Home;
+use crate::background_jobs::wire::Client as Program;
+use crate::support::program::{run, says};
 
 async fn say(client: &mut Client, message: &str) {
     client.ask(json!({"type": "prompt", "message": message})).await;
@@ -130,4 +133,24 @@ async fn the_tree_of_a_long_session_is_written() {
     assert_eq!(line.matches(r#""children":["#).count(), 20_000);
     assert_eq!(line.matches('[').count(), line.matches(']').count());
     assert!(line.starts_with(r#"{"type":"response","command":"get_tree","success":true,"data":{"tree":[{"#));
+}
+
+#[tokio::test]
+async fn a_clone_of_a_session_that_can_no_longer_be_read_is_refused() {
+    let home = Home::new((0..6).map(|_| says("I see.")).collect()).await;
+    for part in 0..6 {
+        let arguments: &[&str] = if part == 0 { &["-p"] } else { &["-p", "--continue"] };
+        // More than is read at the start.
+        let prompt = "x".repeat(150_000);
+        assert_eq!(run(&mut home.tau(arguments), Some(&prompt)).await.code, 0);
+    }
+    let mut client = Program::start_with(&home, &["--continue"]);
+    client.ask(json!({"type": "get_available_models"})).await;
+    let file = crate::goal::session(&home);
+    std::fs::rename(&file, file.with_extension("away")).unwrap();
+    let refused = client.ask(json!({"type": "clone"})).await;
+    assert_eq!(
+        (&refused["success"], &refused["error"]),
+        (&json!(false), &json!("The earlier part of this session cannot be read, so it cannot be copied"))
+    );
 }

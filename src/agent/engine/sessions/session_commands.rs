@@ -40,7 +40,10 @@ pub(crate) async fn session(engine: &mut Engine, command: SessionChange) {
             engine.load_all();
             match engine.config.session.fork(place.dir.as_deref(), ForkRange::All) {
                 Some(session) => session,
-                None => return,
+                None => {
+                    let error = "the earlier part of this session cannot be read, so it cannot be copied";
+                    return engine.emit(SessionEvent::SessionRefused { error: error.into() });
+                }
             }
         }
         SessionChange::Fork { entry_id } => match fork(engine, entry_id) {
