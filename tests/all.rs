@@ -62,6 +62,7 @@ mod links;
 mod list_keys;
 mod live;
 mod live_ends;
+mod live_requests;
 mod login;
 mod mcp;
 mod model_cycle;

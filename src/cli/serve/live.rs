@@ -134,12 +134,10 @@ struct Ending<F: FnOnce()> {
 
 impl<F: FnOnce()> Drop for Ending<F> {
     fn drop(&mut self) {
-        self.live.board.lock().queries.clear();
         if let Some(ended) = self.ended.take() {
             ended();
         }
-        self.live.ended.send_replace(true);
-        self.live.count_change();
+        self.live.close();
     }
 }
 
@@ -303,18 +301,27 @@ impl LiveSession {
         read(&board.facts, &board.log)
     }
 
-    /// Sends a command. Fails when the agent has ended.
+    /// Sends a command. Fails when the session has ended: its agent may work in another one by now.
     pub async fn send(&self, command: impl Into<AgentCommand>) -> Result<(), Ended> {
         self.is_logged.store(true, Ordering::Relaxed);
         self.touch();
-        self.commands.send(command.into()).await.map_err(|_| Ended)
+        let slot = self.commands.reserve().await.map_err(|_| Ended)?;
+        if *self.ended.borrow() {
+            return Err(Ended);
+        }
+        slot.send(command.into());
+        Ok(())
     }
 
-    /// Sends a command from a context that cannot wait.
+    /// Sends a command from a context that cannot wait. One for a session that has ended is dropped.
     pub fn send_soon(self: &Arc<Self>, command: AgentCommand) {
-        if let Err(mpsc::error::TrySendError::Full(command)) = self.commands.try_send(command) {
-            let session = Arc::clone(self);
-            tokio::spawn(async move { session.commands.send(command).await });
+        match self.commands.try_reserve() {
+            Ok(slot) if !*self.ended.borrow() => slot.send(command),
+            Ok(_) | Err(mpsc::error::TrySendError::Closed(())) => {}
+            Err(mpsc::error::TrySendError::Full(())) => {
+                let session = Arc::clone(self);
+                tokio::spawn(async move { session.send(command).await });
+            }
         }
     }
 
@@ -339,11 +346,11 @@ impl LiveSession {
         let ticket = NEXT_TICKET.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         self.board.lock().queries.insert(ticket, sender);
-        if *self.ended.borrow() {
-            return Err(Ended);
+        let sent = self.send(command(ticket)).await;
+        if sent.is_err() {
+            self.board.lock().queries.remove(&ticket);
         }
-        self.send(command(ticket)).await?;
-        Ok(answer)
+        sent.map(|()| answer)
     }
 
     /// Whether it still waits for the decision on a call.

@@ -69,8 +69,9 @@ impl LiveSession {
 
     /// Ends the session for its clients.
     pub fn close(&self) {
-        self.board.lock().queries.clear();
+        // First, so that no query is added that nothing answers.
         self.ended.send_replace(true);
+        self.board.lock().queries.clear();
         self.count_change();
     }
 
