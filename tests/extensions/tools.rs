@@ -117,6 +117,9 @@ async fn no_value_becomes_a_command_or_an_option() {
     }
     for (command, is_refused) in [
         (r#"["sort", "{x}"]"#, true),
+        (r#"["sort", "{x}.txt"]"#, true),
+        (r#"["sort", "{x}{x}"]"#, true),
+        (r#"["sort", "--", "{x}.txt"]"#, false),
         (r#"["sort", "--", "{x}"]"#, false),
         (r#"["printf", "%s", "a{x}"]"#, false),
     ] {

@@ -153,12 +153,9 @@ impl CustomTool {
         tool_dir: &str,
         all: &mut Vec<String>,
     ) -> Result<(), ToolError> {
-        let of_model = text.only_argument().filter(|name| {
-            let is_text = |argument: &&arguments::Argument| {
-                argument.name == **name && argument.choices.is_empty() && argument.kind.is_text()
-            };
-            self.definition.arguments.iter().any(|argument| is_text(&argument))
-        });
+        let is_free = |argument: &arguments::Argument| argument.choices.is_empty() && argument.kind.is_text();
+        let known = || self.definition.arguments.iter().filter(|argument| is_free(argument));
+        let is_of_model = text.first_arguments().any(|name| known().any(|argument| argument.name == name));
         for word in text.fill(values, tool_dir) {
             let name = text.arguments().next().unwrap_or_default();
             if word.contains('\0') {
@@ -169,7 +166,7 @@ impl CustomTool {
             }
             let is_option =
                 word.len() > 1 && word.starts_with('-') && !all.iter().any(|it| it == END_OF_OPTIONS);
-            if is_option && of_model.is_some() {
+            if is_option && is_of_model {
                 return Err(self.refused(&format!(
                     "`{name}` begins with `-`, so the program would take it for an option; write it differently, \
                      such as ./-x for a file"

@@ -79,6 +79,14 @@ impl Text {
         }
     }
 
+    /// The arguments that it begins with: their values decide whether a program takes the word for an option.
+    pub(super) fn first_arguments(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map_while(|piece| match piece {
+            Piece::Argument(name) => Some(name.as_str()),
+            Piece::Plain(_) | Piece::ToolDir => None,
+        })
+    }
+
     /// The arguments that it uses.
     pub(super) fn arguments(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
