@@ -59,6 +59,15 @@ async fn a_session_of_another_tau_is_listed_read_answered_and_steered() {
     assert_eq!(problem["type"], "urn:tau:problem:session-in-use");
     // The mode that this server was started with is the ceiling here, too.
     server.send("PATCH", &path, &json!({ "permissionMode": "auto" })).await.is(422);
+    let accepted = json!({ "accepted": true, "mode": "auto" });
+    server.send("POST", &format!("{path}/questions/q1"), &accepted).await.is(422);
+    let plan = json!({ "planAccepted": { "mode": "auto", "plan": null } });
+    for command in [
+        json!({ "type": "set_permission_mode", "mode": "auto" }),
+        json!({ "type": "answer", "id": "q1", "answer": plan }),
+    ] {
+        server.send("POST", &format!("{path}/attach/answer"), &command).await.is(422);
+    }
     server.send("PATCH", &path, &json!({ "name": "Cleaning" })).await.is(200);
     let mut events = server.events(&id).await;
     let answer = json!({ "decision": "allow" });

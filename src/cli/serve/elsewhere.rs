@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::metrics::OpenStream;
 use super::problem::Problem;
+use super::types::AnswerQuestion;
 use crate::attach::reach::Address;
 use crate::attach::wire::{Commands, HEADER};
 use crate::live::others;
@@ -24,7 +25,7 @@ use tau_agent::provider::http::tau_server::TauServer;
 use tau_agent::settings::Paths;
 use tau_app::request::ShellRequest;
 use tau_protocol::approval::PermissionMode;
-use tau_protocol::command::{AgentCommand, SettingsCommand};
+use tau_protocol::command::{AgentCommand, QuestionAnswer, QuestionCommand, SettingsCommand};
 
 /// Maximum number of connections that are kept.
 const KEPT: usize = 256;
@@ -153,12 +154,14 @@ impl Elsewhere {
         }
         if *method == Method::POST && path.ends_with("/attach") {
             let commands: Option<Commands> = serde_json::from_slice(body).ok();
-            wanted.extend(commands.into_iter().flat_map(|body| body.commands).filter_map(|command| {
-                match command {
-                    AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode }) => Some(mode),
-                    _ => None,
-                }
-            }));
+            wanted.extend(commands.iter().flat_map(|body| &body.commands).filter_map(wanted_mode));
+        }
+        if *method == Method::POST && path.ends_with("/attach/answer") {
+            wanted.extend(serde_json::from_slice(body).ok().as_ref().and_then(wanted_mode));
+        }
+        if *method == Method::POST && path.contains("/questions/") {
+            let answer: Option<AnswerQuestion> = serde_json::from_slice(body).ok();
+            wanted.extend(answer.and_then(|answer| answer.mode).map(PermissionMode::from));
         }
         if *method == Method::POST
             && path.ends_with("/attach/request")
@@ -189,6 +192,18 @@ impl Elsewhere {
         }
         servers.insert(key, server.clone());
         Ok(server)
+    }
+}
+
+/// The mode that a command chooses.
+fn wanted_mode(command: &AgentCommand) -> Option<PermissionMode> {
+    match command {
+        AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode })
+        | AgentCommand::Questions(QuestionCommand::Answer {
+            answer: QuestionAnswer::PlanAccepted { mode, .. },
+            ..
+        }) => Some(*mode),
+        _ => None,
     }
 }
 
