@@ -173,3 +173,27 @@ async fn what_would_be_lost_is_in_what_the_client_is_asked() {
     editor.answer(id).await;
     assert_eq!(editor.end().await, 0);
 }
+
+#[tokio::test]
+async fn an_answer_in_one_session_leaves_the_request_of_another() {
+    let write = |path: &str| calls("write", &json!({"path": path, "content": "new\n"}));
+    let acts = vec![write("a.txt"), write("b.txt"), says("done"), says("done")];
+    let mut editor = Editor::start(acts, &["--permission-mode", "ask"]).await;
+    editor.ask("initialize", json!({"protocolVersion": 1})).await;
+    let mut asked = Vec::new();
+    for _ in 0..2 {
+        let session = editor.session().await;
+        let prompt = editor.prompt(&session, "go").await;
+        asked.push((prompt, editor.asked("session/request_permission").await["id"].clone()));
+    }
+    for (prompt, request) in asked {
+        let outcome = json!({"outcome": {"outcome": "selected", "optionId": "allow"}});
+        editor.send(json!({"jsonrpc": "2.0", "id": request, "result": outcome})).await;
+        assert_eq!(editor.answer(prompt).await["result"]["stopReason"], "end_turn");
+    }
+    assert_eq!(
+        (file(&editor.cwd(), "a.txt"), file(&editor.cwd(), "b.txt")),
+        ("new\n".into(), "new\n".into())
+    );
+    assert_eq!(editor.end().await, 0);
+}

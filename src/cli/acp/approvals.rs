@@ -147,6 +147,6 @@ fn deny(state: &mut AcpState, key: SessionKey, id: String, why: &str) {
 }
 
 /// Withdraws a request for approval that has ended.
-pub(crate) fn ended(state: &mut AcpState, approval: &str) {
-    state.withdraw(|asked| matches!(&asked.about, About::Approval { id, .. } if id == approval));
+pub(crate) fn ended(state: &mut AcpState, key: SessionKey, approval: &str) {
+    state.withdraw(key, |about| matches!(about, About::Approval { id, .. } if id == approval));
 }

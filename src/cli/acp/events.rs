@@ -11,7 +11,7 @@ use agent_client_protocol_schema::v1::{
 };
 
 use super::calls_of_session as calls;
-use super::state::{About, AcpSession, AcpState, Asked, BeginningKind, Opening, SessionKey, Stage};
+use super::state::{About, AcpSession, AcpState, BeginningKind, Opening, SessionKey, Stage};
 use super::{approvals, jobs, options, plans, questions, replay, requests, wire};
 use tau_protocol::event::AgentEvent;
 use tau_protocol::event::{
@@ -38,9 +38,9 @@ pub(crate) fn apply(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
         AgentEvent::Settings(event) => of_settings(state, key, event),
         AgentEvent::Questions(event) => match event {
             QuestionEvent::ApprovalRequested { request } => approvals::ask(state, key, &request),
-            QuestionEvent::ApprovalEnded { id, .. } => approvals::ended(state, &id),
+            QuestionEvent::ApprovalEnded { id, .. } => approvals::ended(state, key, &id),
             QuestionEvent::Asked { id, question } => questions::ask(state, key, id, &question),
-            QuestionEvent::AskWithdrawn { id } => withdraw(state, &id),
+            QuestionEvent::AskWithdrawn { id } => withdraw(state, key, &id),
         },
         AgentEvent::Task(event) => match event {
             TaskEvent::Answered { ticket, answer } => on_query_answer(state, key, ticket, answer),
@@ -360,9 +360,10 @@ fn on_query_answer(
 }
 
 /// Withdraws a question.
-fn withdraw(state: &mut AcpState, question: &str) {
-    let is_it = |asked: &Asked| matches!(&asked.about, About::Question { id, .. } | About::Plan { id } if id == question);
-    state.withdraw(is_it);
+fn withdraw(state: &mut AcpState, key: SessionKey, question: &str) {
+    let is_it =
+        |about: &About| matches!(about, About::Question { id, .. } | About::Plan { id } if id == question);
+    state.withdraw(key, is_it);
 }
 
 /// Whether the client supports compactions.

@@ -217,8 +217,10 @@ impl AcpState {
         self.last_request
     }
 
-    /// Tells the client that it need not answer a request any more.
-    pub(crate) fn withdraw(&mut self, is_it: impl Fn(&Asked) -> bool) {
+    /// Tells the client that it need not answer a request of a session any more.
+    pub(crate) fn withdraw(&mut self, key: SessionKey, is_it: impl Fn(&About) -> bool) {
+        // Ids count per session.
+        let is_it = |asked: &Asked| asked.session == key && is_it(&asked.about);
         let found = self.asked.iter().find(|(_, asked)| is_it(asked)).map(|(number, _)| *number);
         if let Some(number) = found {
             self.asked.remove(&number);
