@@ -60,6 +60,20 @@ async fn a_client_answers_a_form() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_many_questions_at_once_only_a_few_are_asked() {
+    let model = Server::start(asks("flood")).await;
+    let place = tempfile::tempdir().unwrap();
+    let mut client = Client::start(place.path(), &server::config("demo", "offers", ""), &model.url());
+    client.ask(json!({"type": "prompt", "message": "go"})).await;
+    for _ in 0..8 {
+        client.event("extension_ui_request").await;
+    }
+    // All others were cancelled: it waits for as many answers.
+    client.event("agent_settled").await;
+    assert_eq!(answered(&model), json!({"action": "cancel"}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_question_ends_with_its_run() {
     let model = Server::start(asks("open")).await;
     let place = tempfile::tempdir().unwrap();

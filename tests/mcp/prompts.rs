@@ -121,7 +121,7 @@ async fn a_prompt_is_typed_with_the_menu() {
     screen.wait_for("Greet \"Grace Hopper\" in a \"formal\" way.");
     screen.wait_for("Finished.");
     screen.type_keys("/extensions\r");
-    screen.wait_for("15 tools · 3 prompts · 5 resources · fake");
+    screen.wait_for("16 tools · 3 prompts · 5 resources · fake");
     assert_eq!(model.requests().len(), 1);
 }
 

@@ -29,7 +29,7 @@ pub fn config(name: &str, manner: &str, more: &str) -> String {
 fn the_server() {
     let Ok(manner) = std::env::var(MANNER) else { return };
     let out = OpenOptions::new().write(true).open("/dev/fd/3").unwrap();
-    Server { out: Arc::new(Mutex::new(out)), manner, calls: 0, asking: None }.serve();
+    Server { out: Arc::new(Mutex::new(out)), manner, calls: 0, asking: None, answers: 0 }.serve();
 }
 
 struct Server {
@@ -39,6 +39,8 @@ struct Server {
     calls: u64,
     /// The call that waits for an answer of the user.
     asking: Option<Value>,
+    /// The number of answers that it waits for besides the next one.
+    answers: usize,
 }
 
 impl Server {
@@ -70,6 +72,7 @@ impl Server {
                 }
                 "tools/call" => self.call(&id, &message["params"]),
                 // The answer to its question is the result of the call that caused it.
+                _ if method.is_empty() && self.answers > 0 => self.answers -= 1,
                 _ if method.is_empty() => {
                     if let Some(call) = self.asking.take() {
                         let said = message.get("result").unwrap_or(&message["error"]);
@@ -82,6 +85,15 @@ impl Server {
                     Err(error) => self.say(&json!({"jsonrpc": "2.0", "id": id, "error": error})),
                 },
             }
+        }
+    }
+
+    /// Asks 20 questions, and waits for the answers to those that are never shown.
+    fn flood(&mut self, call: &Value) {
+        (self.asking, self.answers) = (Some(call.clone()), 11);
+        for n in 0..20 {
+            let (id, params) = (format!("asks {n}"), offers::form());
+            self.say(&json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params}));
         }
     }
 
@@ -158,7 +170,12 @@ impl Server {
             tool("rename", "Changes the list of tools"),
         ];
         if self.manner == "offers" {
-            tools.extend([tool("ask", "Asks"), tool("open", "Asks to open"), tool("complain", "Logs")]);
+            tools.extend([
+                tool("ask", "Asks"),
+                tool("open", "Asks to open"),
+                tool("flood", "Asks"),
+                tool("complain", "Logs"),
+            ]);
         }
         if self.manner == "many" {
             let more = |n: usize| {
@@ -252,6 +269,7 @@ impl Server {
                 return self
                     .say(&json!({"jsonrpc": "2.0", "id": "asks", "method": method, "params": params}));
             }
+            "flood" => return self.flood(id),
             "complain" => {
                 for (level, data) in offers::complaints() {
                     let params = json!({"level": level, "logger": "disk", "data": data});

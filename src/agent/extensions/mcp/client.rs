@@ -15,7 +15,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::json;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use super::logging::Messages;
 use super::{McpContext, elicitation};
@@ -24,6 +24,9 @@ use tau_tools::{Content, Details, ToolOutput, ToolProgress};
 
 /// The maximum length of a progress message, in characters.
 const MAX_PROGRESS_LEN: usize = 500;
+
+/// The maximum number of questions of a server that are open at a time. More are cancelled.
+const MAX_QUESTIONS: usize = 8;
 
 /// State shared by the handler of a connection and its users.
 #[derive(Clone)]
@@ -40,6 +43,8 @@ struct Shared {
     changed: [Notify; ServerList::ALL.len()],
     /// The session's directory as an address.
     root: String,
+    /// A permit for each question that may be open at a time.
+    questions: Semaphore,
 }
 
 impl Client {
@@ -51,6 +56,7 @@ impl Client {
             progress: Mutex::default(),
             changed: Default::default(),
             root: file_address(cwd),
+            questions: Semaphore::new(MAX_QUESTIONS),
         };
         Client(Arc::new(shared))
     }
@@ -120,6 +126,10 @@ impl ClientHandler for Client {
         request: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
+        // Nobody reads that many.
+        let Ok(_open) = self.0.questions.try_acquire() else {
+            return Ok(ElicitResult::new(ElicitationAction::Cancel));
+        };
         let asking = elicitation::ask(&self.0.server, request, &self.0.around);
         let asked = context.ct.run_until_cancelled(asking).await;
         Ok(asked.unwrap_or_else(|| ElicitResult::new(ElicitationAction::Cancel)))
