@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::screen::{bash, play};
 use super::{Asked, delegate};
 use crate::live::{command, other_terminal, texts};
+use crate::live_requests::post;
 use crate::support::processes::{alive, rare_sleep};
 use crate::support::program::{calls_all, says_using};
 use crate::time_limit::RunInTime;
@@ -76,7 +77,13 @@ async fn a_helper_is_stopped_alone_from_elsewhere() {
         let home = screen.home().to_owned();
         screen.type_keys("go\r");
         screen.wait_for(&format!("bash sleep {looked}"));
-        let id = live_helper(&home)["id"].as_str().unwrap().to_owned();
+        let helper = live_helper(&home);
+        // Requests for what is its parent's are refused, not left without an answer.
+        for (path, body) in [("/undo", json!({})), ("/compact", json!({})), ("/worktree", json!({}))] {
+            let answer = post(&helper, path, &body);
+            assert!(answer.starts_with("HTTP/1.1 409 ") && answer.contains("a helper takes"), "{answer}");
+        }
+        let id = helper["id"].as_str().unwrap().to_owned();
         let (code, _, err) = texts(&command(&home, &["stop", &id]).output_in_time());
         assert_eq!(code, Some(0), "{err}");
         screen.wait_for("Then without it.");

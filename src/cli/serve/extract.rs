@@ -82,6 +82,25 @@ impl FromRequestParts<App> for Opened {
     }
 }
 
+/// The session named by the path, opened if necessary. That of a helper is refused: its settings, rights and session
+/// are those of its parent, and it takes messages and answers only.
+pub(crate) struct Changeable(pub Arc<LiveSession>);
+
+impl FromRequestParts<App> for Changeable {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let Opened(live) = Opened::from_request_parts(parts, app).await?;
+        match &live.helper {
+            None => Ok(Changeable(live)),
+            Some(helper) => Err(Problem::conflict(
+                "helper",
+                format!("a helper takes messages and answers only; do this in the session {}", helper.parent),
+            )),
+        }
+    }
+}
+
 /// The session named by the path, which must be open.
 pub(crate) struct AlreadyOpen(pub Arc<LiveSession>);
 

@@ -11,7 +11,7 @@ use super::super::app::App;
 use super::super::attempt_types::{
     AttemptChangesFound, AttemptsFound, BeginAttempts, EnterWorktree, Moved, Said, TakeAttempt,
 };
-use super::super::extract::{AlreadyOpen, JsonBody, Names, Opened};
+use super::super::extract::{AlreadyOpen, Changeable, JsonBody, Names};
 use super::super::live::LiveSession;
 use super::super::problem::Problem;
 use super::super::{attached, far_attempts};
@@ -59,7 +59,7 @@ pub(super) async fn list(AlreadyOpen(live): AlreadyOpen) -> Result<Json<Attempts
     (status = 422, description = "Attempts are already running, or cannot be started"),
 ), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn begin(
-    Opened(live): Opened,
+    Changeable(live): Changeable,
     JsonBody(body): JsonBody<BeginAttempts>,
 ) -> Result<StatusCode, Problem> {
     let BeginAttempts { count, until, task, models } = body;
@@ -169,7 +169,7 @@ pub(super) async fn drop_all(
 ), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn worktree(
     State(app): State<App>,
-    Opened(live): Opened,
+    Changeable(live): Changeable,
     JsonBody(body): JsonBody<EnterWorktree>,
 ) -> Result<Response, Problem> {
     let file = live.read_facts(|facts, _| facts.mirror.session.file.clone());

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::super::app::App;
 use super::super::branch_types::{Compact, ForkSession, Forked, Restored, UndoSession};
-use super::super::extract::{JsonBody, Opened};
+use super::super::extract::{Changeable, JsonBody, Opened};
 use super::super::live::{Ended, LiveSession};
 use super::super::problem::Problem;
 use super::sessions::detail;
@@ -51,7 +51,7 @@ pub(super) async fn fork(
     (status = 422, description = "There is no such prompt, or nothing can be restored"),
 ), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn undo(
-    Opened(live): Opened,
+    Changeable(live): Changeable,
     JsonBody(body): JsonBody<UndoSession>,
 ) -> Result<Json<Restored>, Problem> {
     let choices =
@@ -73,7 +73,7 @@ pub(super) async fn undo(
     (status = 422, description = "There is nothing to summarize, or the model failed"),
 ), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn compact(
-    Opened(live): Opened,
+    Changeable(live): Changeable,
     JsonBody(body): JsonBody<Compact>,
 ) -> Result<StatusCode, Problem> {
     if live.read_facts(|facts, _| facts.mirror.running) {

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::super::app::App;
 use super::super::elsewhere::Elsewhere;
-use super::super::extract::{JsonBody, Names, Opened, Params};
+use super::super::extract::{Changeable, JsonBody, Names, Params};
 use super::super::hub::{NewSession, SessionOptions, blocking};
 use super::super::live::LiveSession;
 use super::super::problem::Problem;
@@ -189,7 +189,7 @@ pub(super) async fn show(
 ), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn change(
     State(app): State<App>,
-    Opened(live): Opened,
+    Changeable(live): Changeable,
     JsonBody(body): JsonBody<ChangeSession>,
 ) -> Result<Json<SessionDetail>, Problem> {
     let model = body.model.as_deref().map(|name| app.hub().model(name)).transpose()?;
