@@ -223,6 +223,29 @@ fn calls_and_results() {
     check("ids that occur twice", &model, again, &wanted);
 }
 
+/// Models without a grammar for calls write any name; a provider refuses a conversation with one that it does not allow.
+#[test]
+fn names_of_tools_are_in_the_alphabet_and_length_of_all_providers() {
+    let long = "x".repeat(70);
+    for (name, sent) in [
+        ("mcp__a-b__c", "mcp__a-b__c"),
+        ("read.file", "read_file"),
+        ("", "unknown"),
+        ("lies ü", "lies__"),
+        (&long, "x".repeat(64).as_str()),
+    ] {
+        let mut called = call("1");
+        called["name"] = json!(name);
+        let list = json!([user("go"), assistant("m", "toolUse", json!([called])), result("1", "done")]);
+        for model in ["m", "other"] {
+            let model = Model { id: model.into(), ..target(Api::AnthropicMessages, "anthropic", true) };
+            let list = serde_json::to_value(handoff::for_model(&messages(&list), &model)).unwrap();
+            let names = (&list[1]["content"][0]["name"], &list[2]["toolName"]);
+            assert_eq!(names, (&json!(sent), &json!(sent)));
+        }
+    }
+}
+
 #[test]
 fn call_ids() {
     let id = |model: &Model, given: &str, from: (&str, &str, &str)| {

@@ -24,6 +24,9 @@ const INTERRUPTED: &str = "no result: the call was interrupted";
 /// The replacement for a picture that the model cannot see.
 const UNSEEN: &str = "(an image was here; this model does not take images)";
 
+/// The maximum length of the name of a tool (OpenAI; others allow more).
+const MAX_NAME_LEN: usize = 64;
+
 /// The conversation in a form that `model` accepts.
 pub fn for_model(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>> {
     let mut handoff =
@@ -82,19 +85,20 @@ impl Handoff<'_> {
             let kept = match block {
                 Block::ToolCall(call) if broken && !call.arguments.is_object() => None,
                 Block::ToolCall(call) => {
-                    let id = self.ids.valid(&call.id, same);
-                    let is_kept = unchanged && id == call.id && call.arguments.is_object();
+                    let (id, name) = (self.ids.valid(&call.id, same), valid_name(&call.name));
+                    let is_kept =
+                        unchanged && id == call.id && name == call.name && call.arguments.is_object();
                     self.turn.push(Waiting {
                         original: call.id.clone(),
                         id: id.clone(),
-                        name: call.name.clone(),
+                        name: name.clone(),
                         result: None,
                         timestamp: message.timestamp,
                     });
                     if is_kept {
                         Some(Cow::Borrowed(block))
                     } else {
-                        Some(Cow::Owned(Block::ToolCall(valid_call(call, id, same))))
+                        Some(Cow::Owned(Block::ToolCall(valid_call(call, id, name, same))))
                     }
                 }
                 other if unchanged && self.takes(other) => Some(Cow::Borrowed(other)),
@@ -211,9 +215,19 @@ impl Handoff<'_> {
     }
 }
 
-/// A call with an id that the model accepts. Arguments that are not a JSON object are wrapped in one, because
+/// The name of a tool in the alphabet and length that all providers accept. Models without a grammar for calls write any
+/// name, and a provider refuses the whole conversation for it.
+fn valid_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
+    match name.is_empty() {
+        true => "unknown".to_owned(),
+        false => name.chars().take(MAX_NAME_LEN).map(plain).collect(),
+    }
+}
+
+/// A call with an id and a name that the model accepts. Arguments that are not a JSON object are wrapped in one, because
 /// every format needs an object and the model should see its own text.
-fn valid_call(call: &ToolCall, id: String, same: bool) -> ToolCall {
+fn valid_call(call: &ToolCall, id: String, name: String, same: bool) -> ToolCall {
     let arguments = match &call.arguments {
         Value::Object(_) => call.arguments.clone(),
         Value::Null => json!({}),
@@ -221,7 +235,7 @@ fn valid_call(call: &ToolCall, id: String, same: bool) -> ToolCall {
         other => json!({ "invalid_json": other.to_string() }),
     };
     let thought_signature = call.thought_signature.clone().filter(|_| same);
-    ToolCall { id, name: call.name.clone(), arguments, thought_signature }
+    ToolCall { id, name, arguments, thought_signature }
 }
 
 /// The message without its content, which is not copied.
