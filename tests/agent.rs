@@ -1,5 +1,6 @@
 //! The agent task against scripts: order of events, aborts, retries, queues, sessions.
 
+mod allowed_calls;
 mod approvals;
 mod compaction;
 mod demo;

@@ -19,7 +19,7 @@ use super::*;
 const ALLOW: ApprovalAnswer = ApprovalAnswer::Allow { hunks: None, edited: None };
 
 /// An agent with the real tools that asks for approval.
-fn asking(mode: PermissionMode, answers: Vec<Vec<Step>>) -> Bench {
+pub(super) fn asking(mode: PermissionMode, answers: Vec<Vec<Step>>) -> Bench {
     Bench::with(Player::new(answers), |config| {
         config.tools = Toolbox::all();
         config.behavior.permission_mode = mode;
@@ -27,7 +27,7 @@ fn asking(mode: PermissionMode, answers: Vec<Vec<Step>>) -> Bench {
     })
 }
 
-fn bash(id: &'static str, command: &str) -> Step {
+pub(super) fn bash(id: &'static str, command: &str) -> Step {
     Call(id, "bash", json!({ "command": command }))
 }
 
@@ -35,14 +35,14 @@ fn is_request(event: &AgentEvent) -> bool {
     matches!(event, AgentEvent::Questions(QuestionEvent::ApprovalRequested { .. }))
 }
 
-async fn asked(bench: &mut Bench) -> ApprovalRequest {
+pub(super) async fn asked(bench: &mut Bench) -> ApprovalRequest {
     match bench.until(is_request).await.pop() {
         Some(AgentEvent::Questions(QuestionEvent::ApprovalRequested { request })) => *request,
         other => panic!("{other:?}"),
     }
 }
 
-async fn answer(bench: &Bench, request: &ApprovalRequest, answer: ApprovalAnswer) {
+pub(super) async fn answer(bench: &Bench, request: &ApprovalRequest, answer: ApprovalAnswer) {
     bench.send(QuestionCommand::AnswerApproval { id: request.id.clone(), answer }).await;
 }
 
@@ -157,37 +157,6 @@ async fn a_file_that_changed_while_it_was_asked_about_is_left_alone() {
     let result = tool_results(&bench.settled().await).pop().unwrap();
     assert!(result.is_error && said(&result).contains("changed it"), "{result:?}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "a and more of the user\n");
-}
-
-/// A call that was allowed as it is, for the session: by its files if it only changes files, else by its words.
-#[tokio::test]
-async fn an_allowed_call_is_not_asked_about_again_whichever_tool_changes_the_file() {
-    let write =
-        |id, path: &str, content: &str| Call(id, "write", json!({ "path": path, "content": content }));
-    let edit = |id, path: &str, old: &str, new: &str| {
-        Call(id, "edit", json!({ "path": path, "edits": [{ "old_string": old, "new_string": new }] }))
-    };
-    let steps = vec![
-        vec![write("1", "a", "one\n"), USE],
-        vec![edit("2", "./a", "one", "two"), USE],
-        vec![write("3", "a", "three\n"), USE],
-        vec![write("4", "b", "one\n"), USE],
-        vec![edit("5", "b", "one", "two"), USE],
-        vec![bash("6", "touch c"), USE],
-        vec![bash("7", "touch c"), USE],
-        vec![bash("8", "touch  c d"), USE],
-        vec![Say("ok"), STOP],
-    ];
-    let mut bench = asking(PermissionMode::Ask, steps);
-    bench.prompt("go").await;
-    for id in ["1", "4", "6", "8"] {
-        let request = asked(&mut bench).await;
-        assert_eq!(request.tool_call_id, id, "{request:?}");
-        answer(&bench, &request, ApprovalAnswer::AllowExact { hunks: None }).await;
-    }
-    bench.settled().await;
-    let text = |name: &str| std::fs::read_to_string(bench.dir.path().join(name)).unwrap();
-    assert_eq!([text("a"), text("b"), text("d")], ["three\n", "two\n", ""]);
 }
 
 #[tokio::test]

@@ -299,6 +299,7 @@ fn summary(events: &[StreamEvent]) -> u64 {
         StreamEvent::Usage(usage) if usage.cache_read + usage.cache_write > 0 => "cache",
         StreamEvent::Usage(_) => "usage",
         StreamEvent::ResponseId(_) => "id",
+        StreamEvent::Thinking => "thinks",
         StreamEvent::Silent { .. } => "silent",
         StreamEvent::Plan(_) => "plan",
         StreamEvent::Stop(_) => "stop",

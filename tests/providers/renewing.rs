@@ -74,6 +74,11 @@ async fn a_refused_key_is_replaced_once() {
     let (events, sent) = check(&["new"], &["new"], [vec![silent.clone()], refused()].concat()).await;
     assert_eq!((text(&events).as_str(), sent.len(), &events[0]), ("taken", 2, &silent));
 
+    // So are the limits of a plan, which the head of a refusal can have.
+    let plan = StreamEvent::Plan(Vec::new());
+    let (events, sent) = check(&["new"], &["new"], [vec![plan], refused()].concat()).await;
+    assert_eq!((text(&events).as_str(), sent.len()), ("taken", 2));
+
     let cases = [
         ("another is refused too", &["new", "newer"][..], refused(), 2),
         ("there is no other", &["old"], refused(), 1),

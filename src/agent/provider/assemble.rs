@@ -70,7 +70,7 @@ impl Assembler {
             }
             StreamEvent::Usage(usage) => self.usage = self.priced(*usage),
             StreamEvent::ResponseId(id) => self.response_id = Some(id.clone()),
-            StreamEvent::Silent { .. } | StreamEvent::Plan(_) => {}
+            StreamEvent::Thinking | StreamEvent::Silent { .. } | StreamEvent::Plan(_) => {}
             StreamEvent::Stop(reason) => self.stop = Some(*reason),
             StreamEvent::Failed(failure) => self.failure = Some(failure.clone()),
         }

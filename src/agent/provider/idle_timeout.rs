@@ -71,16 +71,16 @@ impl IdleTimer {
     /// Records that bytes arrived, and their events.
     pub(super) fn note(&mut self, events: &[StreamEvent], now: Instant) {
         self.stirred = now;
-        let mut deltas = events.iter().filter_map(|event| match event {
-            StreamEvent::Delta(delta) => Some(delta),
+        let mut news = events.iter().filter_map(|event| match event {
+            StreamEvent::Thinking | StreamEvent::Delta(Delta::ThinkingStart { .. }) => Some(Awaited::First),
+            StreamEvent::Delta(Delta::ToolCallStart { .. } | Delta::ToolCallDelta { .. }) => {
+                Some(Awaited::Call)
+            }
+            StreamEvent::Delta(_) => Some(Awaited::More),
             _ => None,
         });
-        if let Some(last) = deltas.next_back() {
-            self.awaited = match last {
-                Delta::ThinkingStart { .. } => Awaited::First,
-                Delta::ToolCallStart { .. } | Delta::ToolCallDelta { .. } => Awaited::Call,
-                _ => Awaited::More,
-            };
+        if let Some(last) = news.next_back() {
+            self.awaited = last;
             self.spoke = now;
             self.reports = now + self.limits.report;
         }
@@ -131,10 +131,10 @@ mod tests {
     };
 
     /// After `last` and pings until `pings` seconds later, the answer ends at `end` seconds.
-    fn check(last: Option<Delta>, pings: u64, end: u64) {
+    fn check(last: Option<StreamEvent>, pings: u64, end: u64) {
         let start = Instant::now();
         let mut timer = IdleTimer::new(LIMITS, start);
-        let events: Vec<StreamEvent> = last.clone().map(StreamEvent::Delta).into_iter().collect();
+        let events: Vec<StreamEvent> = last.clone().into_iter().collect();
         if !events.is_empty() {
             timer.note(&events, start);
         }
@@ -164,11 +164,13 @@ mod tests {
         let delta = || "x".to_owned();
         check(None, 0, 300);
         check(None, 900, 300);
-        check(Some(Delta::TextDelta { content_index, delta: delta() }), 900, 60);
-        check(Some(Delta::ThinkingStart { content_index }), 0, 300);
-        check(Some(Delta::ThinkingDelta { content_index, delta: delta() }), 0, 60);
-        check(Some(Delta::ToolCallDelta { content_index, delta: delta() }), 0, 60);
-        check(Some(Delta::ToolCallDelta { content_index, delta: delta() }), 100, 160);
-        check(Some(Delta::ToolCallDelta { content_index, delta: delta() }), 900, 300);
+        let after = |delta| Some(StreamEvent::Delta(delta));
+        check(after(Delta::TextDelta { content_index, delta: delta() }), 900, 60);
+        check(after(Delta::ThinkingStart { content_index }), 0, 300);
+        check(Some(StreamEvent::Thinking), 900, 300);
+        check(after(Delta::ThinkingDelta { content_index, delta: delta() }), 0, 60);
+        check(after(Delta::ToolCallDelta { content_index, delta: delta() }), 0, 60);
+        check(after(Delta::ToolCallDelta { content_index, delta: delta() }), 100, 160);
+        check(after(Delta::ToolCallDelta { content_index, delta: delta() }), 900, 300);
     }
 }

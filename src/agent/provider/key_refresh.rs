@@ -94,7 +94,7 @@ impl Answer {
         loop {
             let event = self.stream.next().await?;
             let refusal = match event {
-                StreamEvent::Silent { .. } => return Some(event),
+                StreamEvent::Silent { .. } | StreamEvent::Plan(_) => return Some(event),
                 StreamEvent::Failed(failure) if failure.kind == FailureKind::Auth => failure,
                 _ => {
                     self.second = None;

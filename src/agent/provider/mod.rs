@@ -181,6 +181,8 @@ pub enum StreamEvent {
     ResponseId(String),
     /// How much of the plan's limits is used, before the answer. Does not affect the message.
     Plan(Vec<PlanWindow>),
+    /// The model thinks from now on, and the provider may send nothing of it for long. Does not affect the message.
+    Thinking,
     /// Nothing arrived for `idle_ms` milliseconds; the transport gives up after `limit_ms` of silence. Does
     /// not affect the message.
     Silent { idle_ms: u64, limit_ms: u64 },

@@ -156,7 +156,10 @@ impl AnthropicDecoder {
         let field = |name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default();
         let (kind, place, aside) = match field("type") {
             "text" => (Kind::Text, None, String::new()),
-            "thinking" => (Kind::Thinking, None, field("signature").to_owned()),
+            "thinking" => {
+                out.push(StreamEvent::Thinking);
+                (Kind::Thinking, None, field("signature").to_owned())
+            }
             "redacted_thinking" => {
                 let place = self.blocks.begin_thinking(out);
                 self.blocks.sign(place, field("data"), Redacted::Yes, out);

@@ -103,6 +103,8 @@ impl ResponsesDecoder {
                 let part = (Source::Summary, event.summary_index.unwrap_or(0));
                 self.thinking(index, part, &event.delta.text(), out);
             }
+            // The next part may take as long as the first.
+            "response.reasoning_summary_part.done" => out.push(StreamEvent::Thinking),
             "response.reasoning_text.delta" => {
                 let part = (Source::Content, event.content_index.unwrap_or(0));
                 self.thinking(index, part, &event.delta.text(), out);
@@ -208,6 +210,9 @@ impl ResponsesDecoder {
             self.items.insert(index, Item { place: Some(place), ..Item::default() });
             self.blocks.append(place, field("arguments"), out);
         } else {
+            if item.get("type").and_then(Value::as_str) == Some("reasoning") {
+                out.push(StreamEvent::Thinking);
+            }
             self.items.insert(index, Item::default());
         }
     }

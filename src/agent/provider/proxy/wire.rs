@@ -129,7 +129,7 @@ impl WireWriter {
             StreamEvent::Usage(usage) => WireEvent::Usage { usage },
             StreamEvent::ResponseId(id) => WireEvent::ResponseId { id },
             // The plan is that of the server's owner.
-            StreamEvent::Silent { .. } | StreamEvent::Plan(_) => return None,
+            StreamEvent::Thinking | StreamEvent::Silent { .. } | StreamEvent::Plan(_) => return None,
             StreamEvent::Stop(reason) => WireEvent::Done { reason },
             StreamEvent::Failed(failure) => WireEvent::Error { failure },
         };

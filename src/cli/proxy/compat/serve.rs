@@ -104,7 +104,7 @@ impl Teller {
     fn tell(&mut self, event: StreamEvent) -> Vec<Told> {
         let mut lines = Vec::new();
         match event {
-            StreamEvent::Silent { .. } | StreamEvent::Plan(_) => return Vec::new(),
+            StreamEvent::Thinking | StreamEvent::Silent { .. } | StreamEvent::Plan(_) => return Vec::new(),
             // Before anything was said, the status can say it.
             StreamEvent::Failed(failure) if !self.has_begun || !self.is_stream => {
                 return vec![Told::Failed(failure)];
