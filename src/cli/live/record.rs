@@ -312,14 +312,17 @@ pub(crate) fn interrupted(paths: &Paths, directory: &Path) -> Vec<LiveRecord> {
     let is_news = |found: &FoundRecord| {
         found.is_interrupted() && !found.record.told && found.record.directory == directory
     };
-    let mut news: Vec<LiveRecord> =
-        all(paths).into_values().filter(is_news).map(|found| found.record).collect();
-    for record in &mut news {
-        record.told = true;
-        if let Err(error) = write(&folder(paths).join(format!("{}.json", record.id)), record) {
-            tracing::warn!(%error, "the record of a session could not be written");
+    let told = |found: FoundRecord| {
+        let record = LiveRecord { told: true, ..found.record };
+        match rewrite(paths, &record) {
+            Ok(()) => {}
+            // A process has just opened it.
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => return None,
+            Err(error) => tracing::warn!(%error, "the record of a session could not be written"),
         }
-    }
+        Some(record)
+    };
+    let mut news: Vec<LiveRecord> = all(paths).into_values().filter(is_news).filter_map(told).collect();
     news.sort_by_key(|record| std::cmp::Reverse(record.changed));
     news
 }
@@ -344,9 +347,15 @@ pub(crate) const STILL_OPEN: &str = "this session is open: only what has ended c
 /// the file system.
 pub(crate) fn archive(paths: &Paths, id: &str, archived: bool) -> io::Result<()> {
     let found = of(paths, id).ok_or(io::ErrorKind::NotFound)?;
-    let lock = folder(paths).join(format!("{id}.lock"));
+    rewrite(paths, &LiveRecord { archived, ..found.record })
+}
+
+/// Writes the record of a session that no process has open. Fails with `ResourceBusy` if one has.
+fn rewrite(paths: &Paths, record: &LiveRecord) -> io::Result<()> {
+    let file = |end: &str| folder(paths).join(format!("{}.{end}", record.id));
+    let lock = file("lock");
     let held = take(&lock)?.ok_or(io::ErrorKind::ResourceBusy)?;
-    let written = write(&folder(paths).join(format!("{id}.json")), &LiveRecord { archived, ..found.record });
+    let written = write(&file("json"), record);
     let _ = std::fs::remove_file(&lock);
     drop(held);
     written

@@ -25,7 +25,7 @@ pub(crate) use attach::{Route, Screen};
 use tau_agent::engine::live_helper::LiveHelper;
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
-use tau_protocol::command::TaskCommand;
+use tau_protocol::command::{QuestionAnswer, QuestionCommand, TaskCommand};
 use tau_protocol::event::{
     QuestionEvent, RunEvent, SessionEvent, SettingsEvent, ShellEvent, TaskEvent, TurnEvent,
 };
@@ -303,14 +303,16 @@ impl LiveSession {
 
     /// Sends a command. Fails when the session has ended: its agent may work in another one by now.
     pub async fn send(&self, command: impl Into<AgentCommand>) -> Result<(), Ended> {
+        self.slot().await?.send(command.into());
+        Ok(())
+    }
+
+    /// The place for a command in the agent's queue.
+    async fn slot(&self) -> Result<mpsc::Permit<'_, AgentCommand>, Ended> {
         self.is_logged.store(true, Ordering::Relaxed);
         self.touch();
         let slot = self.commands.reserve().await.map_err(|_| Ended)?;
-        if *self.ended.borrow() {
-            return Err(Ended);
-        }
-        slot.send(command.into());
-        Ok(())
+        if *self.ended.borrow() { Err(Ended) } else { Ok(slot) }
     }
 
     /// Sends a command from a context that cannot wait. One for a session that has ended is dropped.
@@ -356,6 +358,17 @@ impl LiveSession {
     /// Whether it still waits for the decision on a call.
     pub fn waits_for_approval(&self, id: &str) -> bool {
         self.read_facts(|facts, _| facts.mirror.approvals.iter().any(|request| request.id == id))
+    }
+
+    /// Answers a question; returns whether it was open. Fails when the session has ended.
+    pub async fn answer_question(&self, id: String, answer: QuestionAnswer) -> Result<bool, Ended> {
+        // First, so that a client that leaves takes no question with it.
+        let slot = self.slot().await?;
+        let was_open = self.take_question(&id);
+        if was_open {
+            slot.send(QuestionCommand::Answer { id, answer }.into());
+        }
+        Ok(was_open)
     }
 
     /// Records that a question was answered; returns whether it was open.

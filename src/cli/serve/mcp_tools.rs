@@ -225,10 +225,9 @@ async fn decide(live: &Arc<LiveSession>, given: Answer) -> Result<(), Problem> {
             _ if !live.read_facts(|facts, _| facts.mirror.asks(&given.id)) => return Err(missing()),
             _ => return Err(Problem::invalid("this is a question: give one of value, values and confirmed")),
         };
-        if !live.take_question(&given.id) {
+        if !live.answer_question(given.id, answer).await? {
             return Err(missing());
         }
-        live.send(QuestionCommand::Answer { id: given.id, answer }).await?;
     }
     live.caught_up().await?;
     Ok(())

@@ -12,16 +12,25 @@ use tokio_util::sync::CancellationToken;
 /// Maximum number of open connections without a token.
 const MAX_STRANGERS: usize = 128;
 
-/// The connections without a token, oldest first.
+/// The connections without a token.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Strangers(Arc<Mutex<VecDeque<(u64, CancellationToken)>>>);
+pub(crate) struct Strangers(Arc<Mutex<Waiting>>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// The number of the next connection. None is used twice: a connection that ends must not remove another.
+    next: u64,
+    /// The oldest first.
+    open: VecDeque<(u64, CancellationToken)>,
+}
 
 impl Strangers {
     /// Adds a connection.
     pub(super) fn enter(&self) -> Stranger {
-        let mut open = self.0.lock();
-        let id = open.back().map_or(0, |(id, _)| id.wrapping_add(1));
-        let closed = CancellationToken::new();
+        let mut waiting = self.0.lock();
+        let Waiting { next, open } = &mut *waiting;
+        let (id, closed) = (*next, CancellationToken::new());
+        *next = next.wrapping_add(1);
         open.push_back((id, closed.clone()));
         if open.len() > MAX_STRANGERS
             && let Some((_, oldest)) = open.pop_front()
@@ -32,7 +41,7 @@ impl Strangers {
     }
 
     fn remove(&self, id: u64) {
-        self.0.lock().retain(|(other, _)| *other != id);
+        self.0.lock().open.retain(|(other, _)| *other != id);
     }
 }
 
@@ -80,5 +89,12 @@ mod tests {
         waiting.extend([strangers.enter(), strangers.enter()]);
         let closed: Vec<bool> = waiting.iter().map(|one| one.0.closed.is_cancelled()).collect();
         assert!(closed[0] && !closed[1..].contains(&true) && !known.0.closed.is_cancelled());
+        // One that was known leaves, and the newest stays counted.
+        drop(waiting);
+        let known = strangers.enter();
+        known.is_known();
+        let _newest = strangers.enter();
+        drop(known);
+        assert_eq!(strangers.0.lock().open.len(), 1);
     }
 }

@@ -18,7 +18,7 @@ use super::helper_place::{HelperEvent, HelperNews, RunningHelper};
 use super::live_helper::LiveHelper;
 use super::state::Engine;
 use crate::extensions::helper_kinds::HelperKind;
-use tau_protocol::approval::{ApprovalAnswer, RuleScope, is_sandbox_rule};
+use tau_protocol::approval::{ApprovalAnswer, ApprovalOutcome, RuleScope, is_sandbox_rule};
 use tau_protocol::command::{QuestionCommand, Queue, RunCommand, TaskCommand};
 use tau_protocol::event::{AgentEvent, NoticeLevel, Question, QuestionEvent, RunEvent, TaskEvent, TurnEvent};
 use tau_protocol::model::Model;
@@ -238,6 +238,9 @@ fn ended(engine: &mut Engine, number: u32) {
     let mut helper = engine.helpers.running.remove(at);
     for id in std::mem::take(&mut helper.asked) {
         engine.emit(QuestionEvent::AskWithdrawn { id });
+    }
+    for id in std::mem::take(&mut helper.approvals) {
+        engine.emit(QuestionEvent::ApprovalEnded { id, outcome: ApprovalOutcome::Withdrawn });
     }
     if helper.reply.is_some() {
         reply(&mut helper);

@@ -429,7 +429,8 @@ at("composer").addEventListener("submit", async (event) => {
       await load(session);
     }
     await api.prompt(session.id, text, taken.map((entry) => entry.block));
-    at("prompt").value = "";
+    // What was typed meanwhile, or in another session, stays.
+    if (open === session && at("prompt").value === text) at("prompt").value = "";
     grow();
     toEnd();
     refresh().then(() => retitle(session)).catch(complain);
@@ -465,11 +466,15 @@ document.addEventListener("keydown", (event) => {
 });
 
 at("mode").addEventListener("change", async () => {
+  const session = open;
   try {
-    await api.changeSession(open.id, { permissionMode: at("mode").value });
-    if (!open.follows) await load(open);
+    await api.changeSession(session.id, { permissionMode: at("mode").value });
+    if (!session.follows) await load(session);
   } catch (error) {
     complain(error);
+    // The mode is what it was.
+    const detail = await api.showSession(session.id).catch(() => ({}));
+    if (open === session && detail.permissionMode) at("mode").value = detail.permissionMode;
   }
 });
 

@@ -49,11 +49,10 @@ pub(super) async fn question(
     let answer = body.answer().ok_or_else(|| {
         Problem::refused("give one of value, confirmed, values, answers, accepted (true with a mode), declined or cancelled")
     })?;
-    if !live.take_question(&id) {
+    if !live.answer_question(id, answer).await? {
         return Err(Problem::not_found(
             "no question with this id is waiting; it may have been answered already",
         ));
     }
-    live.send(QuestionCommand::Answer { id, answer }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

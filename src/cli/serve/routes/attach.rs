@@ -171,8 +171,7 @@ pub(super) async fn answer(
             live.send(command).await?;
         }
         AgentCommand::Questions(QuestionCommand::Answer { id, answer }) => {
-            live.take_question(&id).then_some(()).ok_or_else(is_gone)?;
-            live.send(QuestionCommand::Answer { id, answer }).await?;
+            live.answer_question(id, answer).await?.then_some(()).ok_or_else(is_gone)?;
         }
         AgentCommand::Task(TaskCommand::Query {
             query: query @ (Query::RuleCoverage { .. } | Query::ProposedText { .. }),
