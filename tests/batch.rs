@@ -82,7 +82,7 @@ fn each_task_gets_one_result_and_a_command_decides() {
     let (code, out, err) = home.run(&[]);
     assert_eq!(code, Some(1), "{out}{err}");
     assert!(out.contains("2 tasks: 1 passed, 1 failed, 0 without a result\npass rate 50.0 %\n"), "{out}");
-    assert!(out.contains("bad  the check ended with 7; done"), "{out}");
+    assert!(out.contains("bad  the check exited with 7 (run: done)"), "{out}");
     assert!(err.contains("passed  good") && err.contains("failed  bad"), "{err}");
     let bad = home.result("bad").unwrap();
     assert_eq!(

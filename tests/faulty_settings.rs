@@ -44,7 +44,7 @@ fn a_line_that_is_not_understood_is_a_warning_and_the_others_apply() {
         &[
             "config.toml:2: unknown value `hgih`; did you mean `high`?",
             "config.toml:3: `hide_thinking` needs true or false, not the number 1",
-            "config.toml:5: `bash_timeout` needs a whole number from 0 on, not the text \"x\"",
+            "config.toml:5: `bash_timeout` needs a whole number, 0 or greater, not the text \"x\"",
             "scripted demo (not an AI) · low",
         ],
     );

@@ -475,7 +475,7 @@ fn processes_that_a_command_left_are_listed_and_stopped_whoever_started_them() {
     );
     let (code, _, err) = home.run(&["jobs", "--stop", "1"]);
     assert_eq!(code, Some(3));
-    assert!(err.contains("no process of tau's has the number 1; `tau jobs` lists them"), "{err}");
+    assert!(err.contains("tau started no process 1; `tau jobs` lists them"), "{err}");
     let (code, _, err) = home.run(&["jobs", "--stop", "1", &pid.to_string()]);
     assert_eq!(code, Some(3), "{err}");
     assert_eq!(find(), None, "a number without a process kept another running");

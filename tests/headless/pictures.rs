@@ -68,7 +68,7 @@ async fn a_model_that_is_not_known_to_take_pictures_gets_none_and_the_user_is_to
     );
     assert!(sent(&place.server)[0].is_empty());
     // What it advises to write makes the difference.
-    let (_, advised) = ended.err.split_once("write into models.toml: ").expect("advice");
+    let (_, advised) = ended.err.split_once("add to models.toml: ").expect("advice");
     let line = advised.split_once(")\n").expect("its end").0;
     let home = place.dir.path().join("advised");
     std::fs::create_dir_all(&home).unwrap();

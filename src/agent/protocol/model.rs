@@ -160,7 +160,7 @@ impl Model {
         let is_bare = self.provider.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
         let provider = if is_bare { self.provider.clone() } else { format!("{:?}", self.provider) };
         format!(
-            "use a model that takes them; if this one does, write into models.toml: vendors.{provider}.models = \
+            "use a model that takes them; if this one does, add to models.toml: vendors.{provider}.models = \
              [{{ id = {:?}, input = [\"text\", \"image\"] }}]",
             self.id
         )

@@ -62,7 +62,7 @@ fn wrong_type(rest: &str) -> Option<String> {
         "a string" | "string" | "path string" => "a text in quotes",
         "a boolean" | "bool" => "true or false",
         "a nonzero u64" => "a whole number above 0",
-        "u64" | "u32" | "usize" => "a whole number from 0 on",
+        "u64" | "u32" | "usize" => "a whole number, 0 or greater",
         "f64" | "f32" => "a number",
         "a sequence" => "a list",
         "a map" => "a table",
@@ -167,11 +167,11 @@ mod tests {
             ("invalid type: integer `1`, expected a string", "this needs a text in quotes, not the number 1"),
             (
                 "invalid type: string \"x\", expected u64",
-                "this needs a whole number from 0 on, not the text \"x\"",
+                "this needs a whole number, 0 or greater, not the text \"x\"",
             ),
             (
                 "invalid value: integer `-1`, expected u64",
-                "this needs a whole number from 0 on, not the number -1",
+                "this needs a whole number, 0 or greater, not the number -1",
             ),
             (
                 "invalid value: integer `0`, expected a nonzero u64",
@@ -179,7 +179,7 @@ mod tests {
             ),
             (
                 "invalid type: floating point `1.5`, expected u64",
-                "this needs a whole number from 0 on, not the number 1.5",
+                "this needs a whole number, 0 or greater, not the number 1.5",
             ),
             ("invalid type: boolean `true`, expected a sequence", "this needs a list, not true"),
             (

@@ -8,7 +8,7 @@ const AFTER: &str = "\
 `tau attach ID` attaches to a session that runs in another terminal or in the background; tau board and
 tau sessions list them. Without ID and address: the `tau serve` of yours that was started last on this machine.
 For another server the token comes from --token-file, else from TAU_SERVE_TOKEN; without a session, the open
-one that was used last is meant, else the newest saved one. Quitting detaches; the session continues.
+one used last, otherwise the newest saved one. Quitting detaches; the session continues.
 
 ssh://[USER@]HOST[:PORT]/FOLDER runs your ssh, and attaches to the open session of that folder there, or
 begins one; /~/FOLDER is below the home folder there, ssh://HOST#ID is a session. A broken connection comes

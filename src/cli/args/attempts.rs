@@ -6,7 +6,7 @@ const AFTER: &str = "\
 tau -n 3 --until COMMAND TASK makes attempts. Without a command this lists those of this directory. PART is a file
 that an attempt changes, or some of its hunks: src/a.rs:1,3; `tau attempts diff` numbers them.
 
-Exit codes: 0 done, 2 usage, 3 it is not possible
+Exit codes: 0 done, 2 usage, 3 not possible
 To send the word as a prompt: tau -- attempts";
 
 /// The arguments of `tau attempts`.

@@ -8,7 +8,7 @@ use clap::{Parser, ValueEnum};
 use super::dollars_parser;
 
 const AFTER: &str = "\
-A line of TASKS is a JSON object: prompt; directory, or git with a repository to clone and perhaps ref; id,
+A line of TASKS is a JSON object: prompt; directory, or git with a repository to clone and optionally ref; id,
 model, thinking, permission_mode, max_cost, max_tokens, max_turns, timeout; until, a command that tau works on
 until it succeeds; check, a command that decides afterwards whether the task is passed.
 

@@ -25,7 +25,7 @@ pub struct ModelsArgs {
     /// The models that the `tau proxy` at URL serves, asked for now
     #[arg(long, value_name = "URL", value_parser = super::address_parser, conflicts_with = "refresh", requires = "proxy_token")]
     pub proxy: Option<String>,
-    /// Your token for --proxy; TAU_PROXY_TOKEN keeps it from other users
+    /// Your token for --proxy; set TAU_PROXY_TOKEN to hide it from other users
     #[arg(long, value_name = "TOKEN", env = "TAU_PROXY_TOKEN", hide_env_values = true, value_parser = super::secret_parser)]
     pub proxy_token: Option<Secret>,
     /// Print JSON

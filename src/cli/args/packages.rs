@@ -15,7 +15,7 @@ To send the word as a prompt: tau -- add";
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tau add", bin_name = "tau add", about = "Add a package of extensions", after_help = AFTER_ADD)]
 pub struct AddArgs {
-    /// Where the package is; with --update the names of packages, all without one
+    /// Where the package is; with --update, the packages to update (default: all)
     #[arg(value_name = "SOURCE")]
     pub sources: Vec<String>,
     /// The plugin to add from a marketplace

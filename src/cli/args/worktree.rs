@@ -6,7 +6,7 @@ const AFTER: &str = "\
 tau -w [NAME] makes a worktree and works in it, or continues there. Nothing is thrown away: what a removed
 worktree had, also what was not committed, stays in the repository, and `tau worktree restore` brings it back.
 
-Exit codes: 0 done, 2 usage, 3 it is not possible
+Exit codes: 0 done, 2 usage, 3 not possible
 To send the word as a prompt: tau -- worktree";
 
 /// The arguments of `tau worktree`.

@@ -34,8 +34,7 @@ pub(super) fn hand_over(
         (None, None) => false,
     };
     if let Some(task) = missing.iter().find(|task| !is_reached(task)) {
-        let text =
-            "has a relative path, which no pod has: use git with an address, or an absolute path in a volume";
+        let text = "has a relative path, which does not exist in a pod: use git with an address, or an absolute path in a volume";
         return Err(Refusal::usage(format!("the task {} {text}", task.id)));
     }
     let shown = tasks.file.display();

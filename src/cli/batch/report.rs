@@ -98,7 +98,7 @@ impl Report {
         text += &format!("{cost}, {}\n", counted(tokens, "token"));
         if let Some(slowest) = self.results.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds)) {
             let (sum, longest) = (duration(self.seconds()), duration(slowest.seconds));
-            text += &format!("time {sum} of all tasks together, at most {longest} ({})\n", slowest.id);
+            text += &format!("time {sum} in total, {longest} for the longest ({})\n", slowest.id);
         }
         let failed = self.results.iter().filter(|result| !result.passed);
         let failed: Vec<[String; 2]> = failed.map(|result| [result.id.clone(), why(result)]).collect();
@@ -126,7 +126,7 @@ impl Report {
 pub(super) fn why(result: &TaskResult) -> String {
     let text = match &result.check {
         Some(check) => match check.exit_code {
-            Some(code) => format!("the check ended with {code}; {}", result.reason),
+            Some(code) => format!("the check exited with {code} (run: {})", result.reason),
             None => format!("the check did not end in time; {}", result.reason),
         },
         None => result.error.clone().unwrap_or_else(|| result.reason.clone()),

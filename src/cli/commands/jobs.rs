@@ -83,7 +83,7 @@ fn stop(all: &[LeftProcess], wanted: &[i32]) -> Exit {
     match (unknown, ended) {
         (_, false) => fail(Exit::Model, "not every process has ended; `tau jobs` lists what is left"),
         (Some(pid), true) => {
-            let text = format!("no process of tau's has the number {pid}; `tau jobs` lists them");
+            let text = format!("tau started no process {pid}; `tau jobs` lists them");
             Refusal::config(text).fail()
         }
         (None, true) => Exit::Ok,

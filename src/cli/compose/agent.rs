@@ -147,7 +147,7 @@ impl Setup {
     fn keep_rights(&self, session: &Session) -> Option<String> {
         let kept = rights::keep(&self.paths, session.info(), (&self.args, &self.settings), self.first_mode());
         kept.err().map(|error| {
-            format!("the rights of this session cannot be kept for the next time: {}", reason(&error))
+            format!("this session's permissions cannot be saved for the next start: {}", reason(&error))
         })
     }
 

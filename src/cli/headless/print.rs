@@ -39,8 +39,8 @@ use tau_protocol::goal::GoalState;
 use tau_protocol::message::{Message, StopReason};
 
 /// The reason for denying a call that a user would have to decide.
-pub(crate) const NOBODY_DECIDES: &str = "nobody is there to approve it; a rule can allow it, or `unprotected` for a \
-    protected path, or --permission-mode auto what only the mode asks about (docs/permissions.md)";
+pub(crate) const NOBODY_DECIDES: &str = "nobody is there to approve it. Allow it with a rule; a protected path with \
+    `unprotected`; what only the mode asks about with --permission-mode auto (docs/permissions.md)";
 
 /// The composition of this front end's agents.
 pub const PROFILE: FrontEndProfile = FrontEndProfile {

@@ -50,7 +50,7 @@ impl Problem {
 
     /// The path does not have this method.
     pub fn no_method(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "no-such-method", "The path has no such method", detail)
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "no-such-method", "The method is not allowed here", detail)
     }
 
     /// The state of the session does not allow it.
@@ -65,7 +65,7 @@ impl Problem {
 
     /// The body has an unsupported type.
     pub fn unsupported(detail: impl Into<String>) -> Self {
-        let title = "The body has another type";
+        let title = "The body has the wrong content type";
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", title, detail)
     }
 
