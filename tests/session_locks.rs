@@ -45,6 +45,16 @@ fn an_owner_is_known_to_run_or_to_have_ended() {
     check(json!({"pid": 0, "host": host}), Life::Unknown);
     if cfg!(target_os = "linux") {
         check(json!({"pid": std::process::id(), "host": host, "started": "1"}), Life::Ended);
+        // Its parent has not asked for its end yet, as where nothing does so for orphans.
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let stat = format!("/proc/{}/stat", child.id());
+        in_time("the end of true(1)", move || {
+            while !fs::read_to_string(&stat).unwrap().contains(") Z ") {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+        });
+        check(json!({"pid": child.id(), "host": host}), Life::Ended);
+        child.wait_in_time("the end of true(1)");
     }
 }
 

@@ -87,7 +87,7 @@ impl Owner {
     /// This process.
     fn this() -> Self {
         let pid = std::process::id();
-        Owner { pid, host: host(), since: iso(now()), started: started(pid) }
+        Owner { pid, host: host(), since: iso(now()), started: Stat::of(pid).map(|stat| stat.started) }
     }
 
     /// An owner of which only the process is known.
@@ -106,11 +106,10 @@ impl Owner {
         if rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH) {
             return Life::Ended;
         }
+        let Some(stat) = Stat::of(self.pid) else { return Life::Runs };
         // Another process may have been assigned the same id.
-        match (&self.started, started(self.pid)) {
-            (Some(then), Some(now)) if *then != now => Life::Ended,
-            _ => Life::Runs,
-        }
+        let is_other = self.started.as_ref().is_some_and(|then| *then != stat.started);
+        if is_other || stat.is_over { Life::Ended } else { Life::Runs }
     }
 
     fn is_this(&self) -> bool {
@@ -167,6 +166,23 @@ pub fn noted(path: &Path) -> Option<Owner> {
     read(&note_path(path))
 }
 
+/// Removes the notes below the folder of sessions whose owners have ended without doing so.
+pub fn sweep(sessions: &Path) {
+    let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders = entries(sessions).map(|entry| entry.path()).filter(|path| path.is_dir());
+    let is_note = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with('.') && name.ends_with(".jsonl.lock")
+    };
+    for folder in folders.chain([sessions.to_owned()]) {
+        for note in entries(&folder).map(|entry| entry.path()).filter(is_note) {
+            if read(&note).is_some_and(|owner| owner.life() == Life::Ended) {
+                let _ = std::fs::remove_file(&note);
+            }
+        }
+    }
+}
+
 /// The path of a session's note: a hidden file in the same folder.
 pub fn note_path(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -183,10 +199,21 @@ fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// The start time of a process, in the kernel's own units (Linux, proc(5)): the 22nd field of
-/// `/proc/PID/stat`, counted after the name, which may contain blanks and brackets.
-fn started(pid: u32) -> Option<String> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_ascii_whitespace().nth(19).map(str::to_owned)
+/// Facts about a process (Linux, proc(5)): `/proc/PID/stat`.
+struct Stat {
+    /// The start time, in the kernel's own units.
+    started: String,
+    /// Whether it has ended, and its parent was not told yet.
+    is_over: bool,
+}
+
+impl Stat {
+    fn of(pid: u32) -> Option<Self> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name may contain blanks and brackets. The state follows it, and the 22nd field is the start time.
+        let (_, fields) = stat.rsplit_once(')')?;
+        let mut fields = fields.split_ascii_whitespace();
+        let is_over = matches!(fields.next()?, "Z" | "X");
+        Some(Stat { started: fields.nth(18)?.to_owned(), is_over })
+    }
 }

@@ -15,6 +15,7 @@ use crate::process::exit::Exit;
 use crate::serve::hub::{HelperChannel, Hub, HubLimits};
 use crate::serve::metrics::Metrics;
 use crate::tui::extension_watch::DirectoryWatch;
+use tau_agent::session::lock;
 use tau_agent::settings::Paths;
 
 /// Maximum number of sessions: a screen that is attached may open others.
@@ -68,6 +69,8 @@ impl Hosting {
         let (stop, stopped) = watch::channel(false);
         let serving = socket.serve(listener, &hub, &metrics, stopped);
         let changes = hub.changes();
+        let sessions = setup.settings.session_root(&paths);
+        tokio::task::spawn_blocking(move || lock::sweep(&sessions));
         Ok(Hosting { hub, registry, changes, stop, serving, metrics, paths, socket, watch })
     }
 
