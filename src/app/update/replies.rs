@@ -318,7 +318,8 @@ impl TakeReply for Replies<'_> {
     }
 
     fn branch(&mut self, answer: Result<Option<String>, UserError>) {
-        if let Some(branch) = self.shown(answer) {
+        // It fails only without a connection, which is shown.
+        if let Ok(branch) = answer {
             self.model.status.branch = branch.map(|name| Printable::line(&name));
         }
     }

@@ -255,9 +255,8 @@ impl Opening {
         if known.goal.is_some() {
             add(SessionEvent::GoalChanged { goal: known.goal.clone() }.into());
         }
-        if !known.jobs.is_empty() {
-            add(ShellEvent::JobsChanged { jobs: known.jobs.clone() }.into());
-        }
+        // A screen may know those of a process that has ended.
+        add(ShellEvent::JobsChanged { jobs: known.jobs.clone() }.into());
         if known.running {
             add(earlier(self.run.lasts(), RunEvent::AgentStart.into()));
             self.run.turn.iter().for_each(|turn| add(earlier(turn.elapsed(), TurnEvent::TurnStart.into())));
