@@ -195,6 +195,34 @@ async fn a_goal_from_a_file_is_asked_about_before_it_runs() {
     client.child.kill().in_time("the end").await.unwrap();
 }
 
+/// A process that is killed has saved its answers, but not what the round has cost.
+#[tokio::test]
+async fn what_an_interrupted_round_has_cost_is_counted() {
+    let home = Home::new(vec![says("Hello.")]).await;
+    assert_eq!(print(&home, &["-p", "hi"]).await.code, 0);
+    let file = session(&home);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let spent =
+        json!({ "command": GOAL, "state": "active", "rounds": 1, "dollars": 0.5, "milliseconds": 100 });
+    let goal = json!({
+        "type": "custom", "customType": "tau.goal", "data": spent, "id": "0badcafe", "parentId": last["id"],
+        "timestamp": "2026-01-02T03:04:05.000Z",
+    });
+    let answer = text.lines().rev().find(|line| line.contains(r#""role":"assistant""#)).unwrap();
+    let mut answer: Value = serde_json::from_str(answer).unwrap();
+    answer["message"]["usage"]["cost"]["total"] = json!(0.25);
+    (answer["id"], answer["parentId"]) = (json!("0badcaff"), json!("0badcafe"));
+    answer["timestamp"] = json!("2026-01-02T03:04:07.000Z");
+    std::fs::write(&file, format!("{text}{goal}\n{answer}\n")).unwrap();
+    let mut client = Client::start_with(&home, &["--continue"]);
+    let state = client.ask(json!({ "type": "get_state", "id": "0" })).await;
+    let goal = &state["data"]["goal"];
+    let counted = (&goal["state"], &goal["dollars"], &goal["milliseconds"]);
+    assert_eq!(counted, (&json!("paused"), &json!(0.75), &json!(2_100)), "{state}");
+    client.child.kill().in_time("the end").await.unwrap();
+}
+
 #[tokio::test]
 async fn a_client_sets_a_goal_whose_time_ends_its_command() {
     let home = Home::new(vec![says("All done!")]).await;

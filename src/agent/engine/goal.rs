@@ -5,6 +5,8 @@ use tokio::time::Instant;
 
 use super::state::{Engine, Phase};
 use crate::engine::base::clock::now;
+use crate::session::entry::Entry;
+use crate::session::usage::UsageSum;
 use tau_protocol::event::{NoticeLevel, SessionEvent};
 use tau_protocol::goal::{Goal, GoalOrder, GoalState, ROUND};
 use tau_protocol::message::{CustomMessage, Message, UserContent};
@@ -74,20 +76,35 @@ fn shown(engine: &mut Engine) -> Option<Goal> {
 
 /// Restores the goal of the opened session, paused, and reports it if there is one.
 pub(crate) fn restore(engine: &mut Engine) {
-    let branch = engine.config.session.tree().branch();
-    let data = branch.iter().rev().find_map(|entry| entry.custom_data(ENTRY));
-    let goal = data.and_then(|data| serde_json::from_value::<Option<Goal>>(data).ok()).flatten();
     engine.goal.is_told = false;
-    engine.goal.goal = goal.map(|goal| match goal.state {
-        GoalState::Active => Goal { state: GoalState::Paused, ..goal },
-        _ => goal,
-    });
+    engine.goal.goal = in_session(&engine.config.session.tree().branch());
     let Some(goal) = shown(engine) else { return };
     if goal.state == GoalState::Paused {
         let text = format!("the goal of this session is paused after {}: {}", rounds(&goal), goal.command);
         engine.notice(NoticeLevel::Info, text, Some("/goal resume continues, /goal off ends it"));
     }
     engine.emit(SessionEvent::GoalChanged { goal: Some(goal) });
+}
+
+/// The goal in these entries of a session. One that was active when the process ended is paused, and what was done for
+/// it until then is counted.
+fn in_session(branch: &[&Entry]) -> Option<Goal> {
+    let at = branch.iter().rposition(|entry| entry.custom_data(ENTRY).is_some())?;
+    let (goal, after) = branch.get(at..)?.split_first()?;
+    let begun = goal.timestamp;
+    let goal = serde_json::from_value::<Option<Goal>>(goal.custom_data(ENTRY)?).ok()??;
+    if !goal.is_active() {
+        return Some(goal);
+    }
+    let mut spent = UsageSum::default();
+    after.iter().for_each(|entry| spent.add_entry(entry));
+    let lasted = after.last().map(|last| last.timestamp.saturating_sub(begun)).unwrap_or_default();
+    Some(Goal {
+        state: GoalState::Paused,
+        dollars: goal.dollars + spent.total.cost.total,
+        milliseconds: goal.milliseconds.saturating_add(u64::try_from(lasted).unwrap_or_default()),
+        ..goal
+    })
 }
 
 /// The number of rounds in words.

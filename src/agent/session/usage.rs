@@ -70,7 +70,8 @@ impl UsageSum {
         }
     }
 
-    fn add_entry(&mut self, entry: &Entry) {
+    /// Adds the usage of an entry.
+    pub(crate) fn add_entry(&mut self, entry: &Entry) {
         match &entry.body {
             Body::Message { message } => self.add_message(message),
             Body::Compaction { usage: Some(usage), .. } | Body::BranchSummary { usage: Some(usage), .. } => {
