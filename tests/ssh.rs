@@ -135,6 +135,33 @@ fn a_missing_tau_is_copied_after_a_question() {
 }
 
 #[test]
+fn a_copy_that_is_interrupted_leaves_nothing() {
+    let Some(sshd) = Sshd::start(WithTau::Nowhere, "http://127.0.0.1:9/v1") else { return };
+    sshd.place(
+        "cat",
+        "#!/bin/sh\nhead -c 1000; touch ~/begun; until test -e ~/resume; do sleep 0.02; done; exec /bin/cat >/dev/null\n",
+    );
+    let screen = sshd.attach("ssh://box/~/work");
+    screen.wait_for("[y/N]");
+    screen.type_keys("y\r");
+    let wait = |what: &str, is_so: &dyn Fn() -> bool| {
+        let end = Instant::now() + TIMEOUT;
+        while !is_so() {
+            assert!(Instant::now() < end, "{what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    wait("the copy does not begin", &|| sshd.home().join("begun").exists());
+    let cache = sshd.home().join(".cache/tau/bin");
+    let count = || fs::read_dir(&cache).unwrap().count();
+    assert_eq!(count(), 1);
+    screen.type_keys("\x03");
+    wait("the connection stays", &|| sshd.connections().is_empty());
+    fs::write(sshd.home().join("resume"), "").unwrap();
+    wait("a part of the copy is left", &|| count() == 0);
+}
+
+#[test]
 fn a_copy_that_does_not_run_there_and_another_tau_are_said() {
     let Some(sshd) = Sshd::start(WithTau::Nowhere, "http://127.0.0.1:9/v1") else { return };
     sshd.place("tau", "#!/bin/sh\necho 'tau 0.0.9, attach 1'\n");

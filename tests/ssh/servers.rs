@@ -108,7 +108,7 @@ fn a_server_that_is_lost_is_said_and_comes_back() {
     assert!(!screen.text().contains("cannot be reached"));
     screen.press_until(HOME, &format!("ssh://box#{id}"));
     screen.type_keys("xx");
-    screen.wait_for("× failed   count the stars");
+    screen.wait_for("○ idle     count the stars");
     // Nobody looks any more.
     screen.type_keys("q");
     wait_until("the connection stays", || sshd.connections().is_empty());

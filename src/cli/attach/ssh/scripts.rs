@@ -41,7 +41,7 @@ pub(super) fn copy(size: u64) -> String {
     let (spoken, name) = (spoken(), name());
     in_sh(&format!(
         "set -e; umask 077; {FOLDER}mkdir -p \"$d\"; t=\"$d/.{name}.$$\"; \
-         gone() {{ rm -f \"$t\"; }}; trap gone EXIT; cat >\"$t\"; \
+         gone() {{ rm -f \"$t\"; }}; trap gone EXIT; trap \"exit 1\" HUP INT PIPE TERM; cat >\"$t\"; \
          if [ $(wc -c <\"$t\") -ne {size} ]; then echo \"the copy is not complete\" >&2; exit 1; fi; \
          chmod 700 \"$t\"; v=$(\"$t\" {WORD} {PROTOCOL} </dev/null); \
          [ \"$v\" = \"{spoken}\" ] || {{ echo \"it answers as another program\" >&2; exit 1; }}; \
