@@ -154,4 +154,11 @@ fn the_session_of_the_earlier_path_is_offered_once() {
     assert!(!screen.text().contains("Fork: a new session"), "{}", screen.text());
     screen.type_keys("!echo in ${PWD##*/}\r");
     screen.wait_for("│ in is");
+    // It is a session of this directory from now on.
+    screen.type_keys("!\"$TAU_BIN\" sessions --json | grep -c '/is\",.*table'; \"$TAU_BIN\" sessions --all | grep -c /was\r");
+    screen.wait_until("the count", |cells| {
+        let text = cells.contents();
+        let rows: Vec<&str> = text.lines().map(str::trim).collect();
+        rows.windows(2).any(|rows| rows[0].ends_with("│ 1") && rows[1].ends_with("│ 0"))
+    });
 }

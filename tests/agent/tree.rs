@@ -277,5 +277,8 @@ async fn a_session_whose_directory_is_gone_is_offered() {
     let Some(AgentEvent::Session(SessionEvent::SessionOpened { session, .. })) = reported.last() else {
         panic!()
     };
-    assert_eq!((&session.cwd, session.file.as_ref()), (&gone, Some(&path)));
+    // It moves, with its file.
+    let file = session.file.as_ref().unwrap();
+    assert_eq!((session.cwd.as_path(), file.file_name()), (bench.dir.path(), path.file_name()));
+    assert!(file.exists() && !path.exists());
 }

@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::entry::millis;
 use crate::settings::paths::hexadecimal;
@@ -65,7 +66,7 @@ pub(super) fn line(id: &str, timestamp: &str, cwd: &Path, beginning: Beginning<'
         id,
         timestamp,
         cwd: &cwd.to_string_lossy(),
-        cwd_bytes: cwd.to_str().is_none().then(|| hexadecimal(cwd.as_os_str().as_bytes())),
+        cwd_bytes: bytes_of(cwd),
         cwd_inode: inode(cwd),
         printed: beginning.printed,
         parent_session: parent.as_deref(),
@@ -74,6 +75,17 @@ pub(super) fn line(id: &str, timestamp: &str, cwd: &Path, beginning: Beginning<'
     };
     // Strings and numbers always become JSON.
     serde_json::to_string(&header).unwrap_or_default()
+}
+
+/// The fields of a header that name a directory; those that do not apply are null.
+pub(super) fn place(cwd: &Path) -> [(&'static str, Value); 3] {
+    let bytes = bytes_of(cwd).map_or(Value::Null, Value::String);
+    [("cwd", cwd.to_string_lossy().into()), ("cwdBytes", bytes), ("cwdInode", inode(cwd).into())]
+}
+
+/// The bytes of a path in hexadecimal, if they are not UTF-8.
+fn bytes_of(cwd: &Path) -> Option<String> {
+    cwd.to_str().is_none().then(|| hexadecimal(cwd.as_os_str().as_bytes()))
 }
 
 fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::entry::{Body, Entry, millis, random_id};
+use super::header::Header;
 use super::message_json::parse_message;
 use super::read::lines;
 
@@ -32,6 +33,20 @@ pub(crate) fn to_current(bytes: &[u8]) -> Vec<u8> {
     text
 }
 
+/// The text of a file with these fields in its header, or without them where they are null.
+pub(super) fn with_fields(bytes: &[u8], fields: [(&str, Value); 3]) -> Vec<u8> {
+    let mut fields = Some(fields);
+    let mut text = Vec::with_capacity(bytes.len().saturating_add(256));
+    for line in lines(bytes) {
+        let line = match Header::parse(line).and_then(|_| fields.take()) {
+            Some(fields) => Line::of(line).with(fields),
+            None => Line::Garbage(line),
+        };
+        line.write(&mut text);
+    }
+    text
+}
+
 /// A line, parsed or not.
 enum Line<'a> {
     Object(Map<String, Value>),
@@ -48,6 +63,15 @@ impl<'a> Line<'a> {
             Line::Object(object) => Some(object),
             Line::Garbage(_) => None,
         }
+    }
+
+    /// With these fields, if it is an object.
+    fn with(mut self, fields: [(&str, Value); 3]) -> Self {
+        if let Some(object) = self.object() {
+            object.extend(fields.map(|(name, value)| (name.to_owned(), value)));
+            object.retain(|_, value| !value.is_null());
+        }
+        self
     }
 
     fn write(&self, text: &mut Vec<u8>) {

@@ -56,9 +56,6 @@ use tau_tools::paths::reason;
 use tree::Tree;
 pub use unread::UnreadPart;
 
-/// The type of the entry that names the directory in which a session of a missing one continues.
-const CONTINUES_IN: &str = "tau.directory";
-
 /// The beginning of the notice that a session could not be saved.
 pub const CANNOT_SAVE: &str = "cannot save the session";
 
@@ -140,17 +137,6 @@ impl Session {
             return Ok(());
         }
         self.append_custom(list::ADOPTED, Value::Null)
-    }
-
-    /// Records that the session, whose directory no longer exists, continues in another one.
-    pub(crate) fn continue_in(&mut self, cwd: &Path) -> Result<(), SessionError> {
-        self.append_custom(CONTINUES_IN, Value::String(cwd.display().to_string()))
-    }
-
-    /// Whether the user has chosen to continue the session in this directory.
-    pub fn continues_in(&self, cwd: &Path) -> bool {
-        let chosen = self.tree.entries().iter().rev().find_map(|entry| entry.custom_data(CONTINUES_IN));
-        chosen.is_some_and(|chosen| chosen.as_str().is_some_and(|chosen| Path::new(chosen) == cwd))
     }
 
     fn fresh(dir: Option<&Path>, cwd: &Path, id: Option<String>, parent: Option<&Path>) -> Self {

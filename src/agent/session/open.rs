@@ -5,14 +5,17 @@ use std::path::Path;
 use super::entry::Entry;
 use super::file::{Access, Opened, SessionFile};
 use super::foreign::sniff::sniff;
-use super::header::{Beginning, Form, Header};
+use super::header::{self, Beginning, Form, Header};
 use super::read::{self, Contents};
+use super::tail::TAIL;
 use super::tree::Tree;
 use super::{Session, SessionError, migrate};
 use crate::settings::private_files::{open_regular, write_private};
-use tau_protocol::event::SessionInfo;
+use tau_protocol::event::{NoticeLevel, SessionInfo};
 use tau_protocol::model::ThinkingLevel;
 use tau_protocol::session_row::SessionOrigin;
+use tau_tools::paths::reason;
+use tau_tools::regular_files::read_capped;
 
 impl Session {
     /// Opens a session file for appending and locks it. Files of versions 1 and 2 are rewritten as version 3;
@@ -98,6 +101,28 @@ impl Session {
         let lines = read::lines(&bytes).filter(|line| Header::parse(line).is_none());
         for line in lines {
             session.wait([line, b"\n"].concat());
+        }
+        Ok(session)
+    }
+
+    /// Moves the session, whose directory no longer exists, to another directory; its file to `dir`, if given. Fails
+    /// when that cannot be written: the session is then as it was.
+    pub fn move_to(self, dir: Option<&Path>, cwd: &Path) -> Result<Self, SessionError> {
+        let Some(old) = self.info.file.clone() else { return Ok(self) };
+        let failed = |path: &Path, source| SessionError::Io { path: path.to_owned(), source };
+        let bytes = read_capped(&old, u64::MAX).map_err(|error| failed(&old, error))?;
+        let name = old.file_name().unwrap_or_default();
+        let new = dir.or(old.parent()).unwrap_or(Path::new("/")).join(name);
+        let moved = migrate::with_fields(&bytes, header::place(cwd));
+        write_private(&new, &moved).map_err(|error| failed(&new, error))?;
+        // The old file keeps its lock until the new one is locked.
+        let mut session = Self::open_tail(&new, Access::Write, TAIL)?;
+        drop(self);
+        if new != old
+            && let Err(error) = std::fs::remove_file(&old)
+        {
+            let text = format!("{} could not be removed: {}", old.display(), reason(&error));
+            session.notes.push((NoticeLevel::Warning, text));
         }
         Ok(session)
     }

@@ -48,9 +48,6 @@ pub fn open(setup: &Setup) -> Result<Session, Refusal> {
         Wanted::Open(path) => open_file(&path)?,
         other => {
             if let Some(path) = earlier(setup).filter(|_| matches!(other, Wanted::New(_))) {
-                if let Some(session) = continued_here(setup, &path) {
-                    return named(setup, session);
-                }
                 let was = list::directory(&path).unwrap_or_default();
                 let id = list::row_of(&path).map(|row| row.id).unwrap_or_default();
                 warn(&format!(
@@ -69,12 +66,6 @@ pub fn open(setup: &Setup) -> Result<Session, Refusal> {
 fn earlier(setup: &Setup) -> Option<PathBuf> {
     let root = setup.settings.session_root(&setup.paths);
     setup.args.continue_last.then(|| list::moved(&root, &setup.cwd)).flatten()
-}
-
-/// The session of a missing directory, if the user has chosen before to continue it in this one.
-fn continued_here(setup: &Setup, path: &Path) -> Option<Session> {
-    let session = Session::open_tail(path, Access::Write, TAIL).ok()?;
-    session.continues_in(&setup.cwd).then_some(session)
 }
 
 fn is_screen(setup: &Setup) -> bool {
@@ -103,9 +94,6 @@ pub(crate) fn open_or_offer(setup: &Setup) -> Result<(Session, Option<(PathBuf, 
         }
         other => {
             let earlier = earlier(setup).filter(|_| matches!(other, Wanted::New(_)));
-            if let Some(session) = earlier.as_deref().and_then(|path| continued_here(setup, path)) {
-                return Ok((named(setup, session)?, None));
-            }
             let earlier = earlier.map(|path| (path, SessionOrigin::Tau));
             return Ok((named(setup, begin(setup, other)?)?, earlier));
         }

@@ -82,21 +82,20 @@ async fn directory_gone(
     engine: &mut Engine,
     path: &Path,
     source: SessionOrigin,
-    mut session: Session,
+    session: Session,
 ) -> Option<Session> {
     let here = engine.config.place.cwd.clone();
     let run_here = format!("Continue, running commands in {}", here.display());
     let fork = format!("Fork: a new session in {}", here.display());
     let title = format!("The directory of this session, {}, no longer exists.", session.info().cwd.display());
     match choose(engine, title, vec![run_here.clone(), fork.clone()]).await {
-        choice if choice == run_here => {
-            if !session.is_read_only() {
-                let kept = session.continue_in(&here);
-                engine.saved(kept);
-            }
-            Some(session)
+        choice if choice == run_here && session.is_read_only() => Some(session),
+        choice if choice == run_here && session.info().file.as_ref().is_some_and(|file| file.exists()) => {
+            let moved = session.move_to(engine.config.place.dir.as_deref(), &here);
+            moved.map_or_else(|error| refused(engine, &error), Some)
         }
-        choice if choice == fork => {
+        // A session that is not in a file of tau yet begins here.
+        choice if choice == run_here || choice == fork => {
             drop(session);
             let copy = Session::begin_from(path, source, engine.config.place.dir.as_deref(), Some(&here));
             copy.map_or_else(|error| refused(engine, &error), Some)
