@@ -35,6 +35,11 @@ async fn a_helper_at_work_is_listed_watched_and_steered_from_elsewhere() {
         // It is one of the live sessions, and names its parent.
         let helper = live_helper(&home);
         let id = helper["id"].as_str().unwrap().to_owned();
+        let listed = |args: &[&str]| texts(&command(&home, args).output_in_time()).1;
+        let rows: Vec<Value> = serde_json::from_str(&listed(&["sessions", "--json"])).unwrap();
+        let row = rows.iter().find(|row| row["id"] == id.as_str()).unwrap();
+        assert_eq!((&row["helper"], &row["parentId"]), (&json!("work"), &helper["parent"]), "{row}");
+        assert!(listed(&["sessions"]).contains("↳ work: count the files"));
         let other = other_terminal(&home, &format!("\"$TAU_BIN\" attach {id}"));
         other.wait_for("until test -e go");
         // Where it is says its directory, and not by which socket it is reached.

@@ -80,7 +80,11 @@ pub(crate) fn rows_as_table(
         let source = row.source.name().to_owned();
         let state = Some(state(row)).filter(|state| *state != LiveState::Idle).map(LiveState::name);
         let state = state.unwrap_or_default().to_owned();
-        [plain::line(&id), source, age, messages, state, plain::line(&cut(&row.title())), directory]
+        let title = match &row.helper {
+            Some(kind) => format!("↳ {kind}: {}", row.title()),
+            None => row.title(),
+        };
+        [plain::line(&id), source, age, messages, state, plain::line(&cut(&title)), directory]
     });
     table::columns(&lines.collect::<Vec<_>>())
 }

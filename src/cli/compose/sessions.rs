@@ -3,6 +3,7 @@
 //! Without a user to ask, a session that is in use, or whose directory is gone, is refused with a remedy. On
 //! the screen it is offered instead; see the agent's `open_session`.
 
+use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -279,6 +280,8 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<Exit, Refusal> {
 }
 
 fn as_json(rows: &[SessionRow], state: &dyn Fn(&SessionRow) -> LiveState) -> String {
+    // A session that has moved to another directory keeps the name of its file.
+    let ids: HashMap<_, &str> = rows.iter().map(|row| (row.path.file_name(), row.id.as_str())).collect();
     let lines = rows.iter().zip(short_ids(rows)).map(|(row, short)| {
         let mut line = serde_json::to_value(row).unwrap_or_default();
         if let Some(fields) = line.as_object_mut() {
@@ -287,6 +290,9 @@ fn as_json(rows: &[SessionRow], state: &dyn Fn(&SessionRow) -> LiveState) -> Str
             fields.insert("directory".to_owned(), row.cwd.to_string_lossy().into());
             fields.insert("updated".to_owned(), iso(row.modified).into());
             fields.insert("state".to_owned(), state(row).name().into());
+            if let Some(parent) = row.parent.as_deref().and_then(|parent| ids.get(&parent.file_name())) {
+                fields.insert("parentId".to_owned(), (*parent).into());
+            }
         }
         line.to_string()
     });
