@@ -5,14 +5,19 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::answering;
-use crate::live::{Home, only_id, other_terminal, wait_for_state};
+use crate::live::{Home, only_id, other_terminal, texts, wait_for_state};
 use crate::screen::{Screen, TIMEOUT};
+use crate::support::processes::rare_sleep;
+use crate::support::program::{body, calls, models_file, says, says_using, stalls};
+use crate::support::server::Server;
 use crate::time_limit::{EndInTime, RunInTime, in_time};
 
 fn record_of(home: &Path, id: &str) -> Value {
@@ -125,6 +130,34 @@ fn a_screen_outlives_the_one_that_it_watched() {
     second.wait_for("exit=0");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_screen_knows_no_jobs_of_a_process_that_was_killed() {
+    let job = json!({ "command": format!("sleep {}", rare_sleep(887)), "background": true });
+    let server = Server::start(vec![calls("bash", &job), says("it has begun"), says("it is gone")]).await;
+    let home = Home::new();
+    fs::create_dir_all(home.at("tau")).unwrap();
+    fs::write(home.at("tau/models.toml"), models_file(&server.url(), "")).unwrap();
+    let (code, out, err) = home.run(&["-b", "--model", "own/m", "begin"]);
+    assert_eq!(code, Some(0), "{err}");
+    let id = out.trim();
+    let screen = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
+    screen.wait_for("it has begun");
+    screen.wait_for("1 job");
+    kill_process(process_of(home.0.path(), id), Signal::KILL).unwrap();
+    screen.wait_for("send something to open it again");
+    screen.type_keys("and now?\r");
+    screen.wait_for("it is gone");
+    screen.wait_until("no job", |cells| !cells.contents().contains("1 job"));
+    assert!(!screen.text().contains("cannot connect"), "{}", screen.text());
+    screen.type_keys("\x04");
+    screen.wait_for("exit=0");
+    let jobs: Vec<Value> = serde_json::from_str(&home.run(&["jobs", "--json"]).1).unwrap();
+    let left = jobs.iter().filter(|job| job["session"] == id).map(|job| job["pid"].to_string());
+    let stop: Vec<String> = ["jobs".to_owned(), "--stop".to_owned()].into_iter().chain(left).collect();
+    let (code, _, err) = home.run(&stop.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(code, Some(0), "{err}");
+}
+
 #[test]
 fn every_screen_that_is_left_keeps_its_draft() {
     let home = Home::new();
@@ -168,6 +201,90 @@ fn a_prompt_in_the_background_that_cannot_be_saved_is_refused() {
     let left: Vec<_> =
         fs::read_dir(home.at("tau/logs/live")).unwrap().map(|file| file.unwrap().path()).collect();
     assert_eq!(left, Vec::<PathBuf>::new());
+}
+
+/// It is saved at once, however long it has to wait.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_during_a_compaction_is_accepted_and_not_lost() {
+    let is_slow = Arc::new(AtomicBool::new(true));
+    let slow = Arc::clone(&is_slow);
+    let server = Server::choosing(move |_, request| {
+        let is_summary = body(request)["messages"][0].to_string().contains("summar");
+        match is_summary && slow.load(Ordering::SeqCst) {
+            true => stalls("a summary"),
+            false => says_using("done", if is_summary { 10 } else { 19_000 }),
+        }
+    })
+    .await;
+    let home = Home::new();
+    fs::create_dir_all(home.at("tau")).unwrap();
+    fs::write(home.at("tau/models.toml"), models_file(&server.url(), "context_window = 20000\n")).unwrap();
+    let (code, out, err) = home.run(&["-b", "--model", "own/m", &"a long story ".repeat(2_000)]);
+    assert_eq!(code, Some(0), "{err}");
+    let id = out.trim();
+    let end = Instant::now() + TIMEOUT;
+    while server.requests().len() < 2 {
+        assert!(Instant::now() < end, "it is not compacted");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let (code, _, err) = home.run(&["send", id, "and then?"]);
+    assert_eq!(code, Some(0), "{err}");
+    kill_process(process_of(home.0.path(), id), Signal::KILL).unwrap();
+    assert_eq!(home.run(&["wait", id]).0, Some(101));
+    is_slow.store(false, Ordering::SeqCst);
+    assert_eq!(home.run(&["send", id, "carry on"]).0, Some(0));
+    assert_eq!(home.run(&["wait", id]).0, Some(0));
+    assert_eq!(prompts(&home, id)[1..], ["and then?", "carry on"]);
+}
+
+/// On a full disk, a session has what it is sent in memory only.
+#[test]
+fn a_message_that_cannot_be_saved_is_not_said_to_be_sent() {
+    let home = Home::new();
+    let url = answering(Duration::from_secs(60), "never");
+    let plain = home.command(&[]);
+    let mut begun = Command::new("bash");
+    begun.args(["-c", r#"ulimit -f 8; exec "$0" "$@""#, env!("CARGO_BIN_EXE_tau")]);
+    begun.args(["-b", "--base-url", &url, "--model", "m", "take your time"]).current_dir(home.at("work"));
+    begun.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let (code, out, err) = texts(&begun.output_in_time());
+    assert_eq!(code, Some(0), "{err}");
+    let id = out.trim();
+    assert_eq!(home.run(&["send", id, "one more thing"]).0, Some(0));
+    for text in ["x".repeat(20_000).as_str(), "short"] {
+        let (code, out, err) = home.run(&["send", id, text]);
+        assert_eq!((code, out.as_str()), (Some(3), ""), "{err}");
+        assert!(
+            err.starts_with("tau: the session has it in memory only: cannot save the session: "),
+            "{err}"
+        );
+    }
+    assert_eq!(home.run(&["stop", id]).0, Some(0));
+    assert_eq!(home.run(&["wait", id]).0, Some(130));
+}
+
+#[test]
+fn the_note_of_a_killed_process_is_removed_by_the_next_process() {
+    let home = Home::new();
+    let slow = answering(Duration::from_secs(60), "never");
+    let id = home.background(&slow, "take your time");
+    let notes = || {
+        let folders = fs::read_dir(home.at("tau/sessions")).unwrap().map(|entry| entry.unwrap().path());
+        let files = folders.filter(|path| path.is_dir()).flat_map(|folder| fs::read_dir(folder).unwrap());
+        let names = files.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.ends_with(".jsonl.lock")).collect::<Vec<_>>()
+    };
+    let is_of = |name: &String, id: &str| name.ends_with(&format!("_{id}.jsonl.lock"));
+    assert!(matches!(notes().as_slice(), [only] if is_of(only, &id)), "{:?}", notes());
+    kill_process(process_of(home.0.path(), &id), Signal::KILL).unwrap();
+    assert_eq!(home.run(&["wait", &id]).0, Some(101));
+    let next = home.background(&slow, "another");
+    let end = Instant::now() + TIMEOUT;
+    while !matches!(notes().as_slice(), [only] if is_of(only, &next)) {
+        assert!(Instant::now() < end, "{:?}", notes());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(home.run(&["stop", &next]).0, Some(0));
 }
 
 /// Processes of several containers have the same number, and may share the folder of the user.

@@ -255,7 +255,7 @@ fn prompt(engine: &mut Engine, message: UserMessage, streaming: Queue) {
         engine
             .pending
             .commands
-            .push_back(AgentCommand::Run(RunCommand::PromptMessage { message, streaming }));
+            .push_back(AgentCommand::Run(RunCommand::PromptMessage { message: sent(message), streaming }));
     } else {
         enqueue(engine, message, streaming);
     }

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::state::Engine;
 use crate::engine::base::queue::KeptQueues;
 use crate::session::entry::Body;
+use tau_protocol::command::{AgentCommand, RunCommand};
 use tau_protocol::message::{Message, UserMessage};
 
 /// The type of the session entries that hold the queued messages.
@@ -19,6 +20,23 @@ pub(crate) fn save(engine: &mut Engine) {
     });
     let saved = engine.config.session.append_custom_aside(ENTRY, data);
     engine.saved(saved);
+}
+
+/// Saves the prompts that were accepted and are not in the session yet: what comes before may take long, as a compaction
+/// does.
+pub(crate) fn save_prompts(engine: &mut Engine) {
+    for command in &engine.pending.commands {
+        if let AgentCommand::Run(RunCommand::PromptMessage { message, .. }) = command
+            && !message.is_blank()
+        {
+            engine.queues.deliver(message);
+        }
+    }
+    if engine.queues.has_new() {
+        save(engine);
+        let made = engine.config.session.make_file();
+        engine.saved(made);
+    }
 }
 
 /// Notes that the messages that were delivered are in the session, or were refused.

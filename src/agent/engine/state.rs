@@ -45,6 +45,7 @@ use tau_tools::access::Access;
 use tau_tools::file_versions::FileVersions;
 use tau_tools::plan::WorkPlan;
 use tau_tools::sandbox::SandboxPolicy;
+use tau_tools::user_error::UserError;
 use tau_tools::{Toolbox, paths};
 
 /// The phase that the agent is in.
@@ -281,12 +282,19 @@ impl Engine {
         self.saved(saved);
     }
 
-    /// Saves the session to disk.
+    /// Saves the session to disk. A failure is reported to the user.
     pub(crate) fn flush(&mut self) {
+        let _ = self.store();
+    }
+
+    /// Like [`Self::flush`]; fails when something is in memory only.
+    pub(crate) fn store(&mut self) -> Result<(), UserError> {
         let flushed = self.config.session.flush();
+        let result = flushed.as_ref().map_err(|error| format!("{CANNOT_SAVE}: {error}").into()).copied();
         // Only this proves that nothing is left to save; an append may just have been deferred.
         self.save_failed &= flushed.is_err();
         self.saved(flushed);
+        result
     }
 
     /// Reports a failed save, once until everything could be saved again.

@@ -10,7 +10,7 @@ pub use super::agent_handle::AgentHandle;
 use super::attend::{end_delegation, end_jobs, end_shells, serve};
 use super::config::AgentConfig;
 use super::state::{Engine, Phase};
-use super::{announce, commands, compact, event_hooks, run};
+use super::{announce, commands, compact, event_hooks, kept_queue, run};
 use crate::context::request;
 use crate::engine::base::outbox::Outbox;
 use crate::engine::base::panics::guarded;
@@ -149,6 +149,7 @@ async fn start_run(engine: &mut Engine, message: UserMessage) {
     if has_model(engine) {
         run::run(engine, Some(message)).await;
     } else {
+        kept_queue::delivered(engine);
         announce::return_messages(engine, vec![message]);
     }
 }

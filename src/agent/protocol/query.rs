@@ -124,6 +124,8 @@ macro_rules! queries {
 queries! {
     /// Answered once every command before this one has taken effect.
     Sync => sync -> Done;
+    /// Saves the session, with the prompts that wait to be sent. An error if its file cannot be written.
+    Stored => stored -> Done;
     /// Answered once nothing runs and nothing is waiting to run.
     Idle => idle -> Done;
     /// The session, queues and modes.

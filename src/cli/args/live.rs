@@ -56,7 +56,7 @@ A run that works gets the message after the calls of its current answer, as if y
 session at rest answers it, in the background if no terminal has it open. Piped text comes before TEXT;
 without TEXT, or with -, it is the message.
 
-Exit codes: 0 accepted, 2 usage, 3 no such session
+Exit codes: 0 accepted and saved, 2 usage, 3 no such session, or the session cannot be saved
 To send the word as a prompt: tau -- send";
 
 /// The arguments of `tau send`.

@@ -251,7 +251,6 @@ async fn send(
         live.send(goal).await.map_err(ended)?;
         if prompts.is_empty() {
             live.send(RunCommand::PursueGoal).await.map_err(ended)?;
-            return live.caught_up().await.map(drop).map_err(ended);
         }
     }
     for (at, CliPrompt { text, images }) in prompts.into_iter().enumerate() {
@@ -261,22 +260,7 @@ async fn send(
         };
         live.send(command).await.map_err(ended)?;
     }
-    live.caught_up().await.map_err(ended)?;
-    let saved = || {
-        live.read_facts(|facts, log| {
-            let is_saved = facts.mirror.session.file.as_ref().is_none_or(|file| file.exists());
-            (facts.unsaved.clone(), is_saved || !facts.mirror.running, log.last())
-        })
-    };
-    loop {
-        let (unsaved, is_saved, last) = saved();
-        if let Some(why) = unsaved {
-            return Err(Refusal::config(why));
-        }
-        if is_saved || !live.wait_after(last).await {
-            return Ok(());
-        }
-    }
+    live.stored().await.map_err(ended)?.map_err(Refusal::config)
 }
 
 /// Tells the process that started this one that the session runs, and lets go of its streams.

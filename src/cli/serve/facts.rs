@@ -10,7 +10,6 @@ use crate::process::exit::Exit;
 use crate::process::plain;
 use crate::protocol;
 use tau_agent::engine::config::AgentConfig;
-use tau_agent::session::CANNOT_SAVE;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::{AgentEvent, NoticeLevel, RunEvent, SessionInfo, ShellEvent, TaskEvent, TurnEvent};
 use tau_protocol::live_session::LiveState;
@@ -38,8 +37,6 @@ pub(crate) struct Facts {
     commands: usize,
     /// The text of the first message of the user since the session was opened.
     pub first_prompt: Option<String>,
-    /// Why the session could not be saved, if that ever failed.
-    pub unsaved: Option<String>,
     /// The events from which a client that has read the messages must start, to get incomplete ones, too: an
     /// open message, running calls.
     open: BTreeMap<String, Position>,
@@ -143,9 +140,6 @@ impl Facts {
             AgentEvent::Shell(ShellEvent::BashStart { .. }) => self.commands += 1,
             AgentEvent::Shell(ShellEvent::BashEnd { .. }) => self.commands = self.commands.saturating_sub(1),
             AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, .. }) => {
-                if text.starts_with(CANNOT_SAVE) {
-                    self.unsaved = Some(text.clone());
-                }
                 self.run.error = Some(text.clone());
             }
             _ => {}

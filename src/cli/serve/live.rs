@@ -481,6 +481,12 @@ impl LiveSession {
         self.ask(ask::Sync).await.map(|(_, moment)| moment)
     }
 
+    /// Saves everything sent so far in the session's file; returns an error if it cannot be written. Fails when the agent
+    /// has ended.
+    pub async fn stored(&self) -> Result<Result<(), UserError>, Ended> {
+        self.ask(ask::Stored).await.map(|(stored, _)| stored)
+    }
+
     /// Waits until nothing is running. Fails when the agent has ended.
     pub async fn idle(&self) -> Result<(), Ended> {
         self.ask(ask::Idle).await.map(drop)

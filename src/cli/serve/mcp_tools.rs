@@ -190,8 +190,7 @@ async fn send(live: &Arc<LiveSession>, text: String) -> Result<(), Problem> {
     }
     live.send(RunCommand::Prompt { text, images: Vec::new(), streaming: Queue::Steer }).await?;
     // Answered once the run has started.
-    live.caught_up().await?;
-    Ok(())
+    live.stored().await?.map_err(Problem::not_stored)
 }
 
 async fn decide(live: &Arc<LiveSession>, given: Answer) -> Result<(), Problem> {

@@ -4,6 +4,8 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+use tau_tools::user_error::UserError;
+
 /// A fault, with a remedy.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
@@ -72,6 +74,12 @@ impl Problem {
     /// The request is valid, but cannot be carried out.
     pub fn refused(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", "The request cannot be done", detail)
+    }
+
+    /// The session has taken it, but it cannot be written to its file.
+    pub fn not_stored(why: UserError) -> Self {
+        let detail = format!("the session has it in memory only: {why}");
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, "not-stored", "The session cannot be saved", detail)
     }
 
     /// There were too many requests.

@@ -26,6 +26,8 @@ pub(crate) struct Queues {
     delivered: Vec<UserMessage>,
     /// Whether the session keeps any.
     is_kept: bool,
+    /// Whether some were delivered without having been queued, and are not kept yet.
+    has_new: bool,
 }
 
 /// The queued messages as the session keeps them.
@@ -115,8 +117,23 @@ impl Queues {
         next
     }
 
+    /// Notes that a message that was not queued is about to be in the session.
+    pub(crate) fn deliver(&mut self, message: &UserMessage) {
+        // One that is sent at once was queued until now.
+        if !self.delivered.contains(message) {
+            self.delivered.push(message.clone());
+            self.has_new = true;
+        }
+    }
+
+    /// Whether messages were delivered that were not queued, and are not kept yet.
+    pub(crate) fn has_new(&self) -> bool {
+        self.has_new
+    }
+
     /// Notes that the session has what was delivered, or that it is never sent; returns whether there was anything.
     pub(crate) fn have_arrived(&mut self) -> bool {
+        self.has_new = false;
         !std::mem::take(&mut self.delivered).is_empty()
     }
 
@@ -126,6 +143,7 @@ impl Queues {
             steering: self.delivered.iter().chain(&self.steering).cloned().collect(),
             follow_up: self.follow_up.iter().cloned().collect(),
         };
+        self.has_new = false;
         let is_any = kept != KeptQueues::default();
         let was_any = std::mem::replace(&mut self.is_kept, is_any);
         (is_any || was_any).then_some(kept)

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::state::Engine;
-use super::{background_jobs, gate};
+use super::{background_jobs, gate, kept_queue};
 use crate::context::compaction::size;
 use crate::engine::calls::call_hooks;
 use crate::engine::gate::rule_list;
@@ -51,6 +51,11 @@ pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: Query) {
 impl AnswerQuery for Engine {
     fn sync(&mut self, _: u64) -> Found<()> {
         Some(Ok(()))
+    }
+
+    fn stored(&mut self, _: u64) -> Found<()> {
+        kept_queue::save_prompts(self);
+        Some(self.store())
     }
 
     fn idle(&mut self, _: u64) -> Found<()> {

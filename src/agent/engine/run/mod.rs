@@ -34,6 +34,7 @@ pub(crate) async fn run(engine: &mut Engine, first: Option<UserMessage>) {
     while engine.queues.has_steering() && (messages.is_empty() || first.is_some()) {
         messages.extend(deliver(engine, Queue::Steer));
     }
+    first.iter().for_each(|message| engine.queues.deliver(message));
     messages.extend(first);
     // Follow-ups alone also start a run, if it is requested without a message.
     if messages.is_empty() && !request::can_continue(&engine.config.session.context().messages) {

@@ -28,6 +28,7 @@ use tau_protocol::query::Query;
     (status = 202, description = "Accepted; with `detach`", body = Accepted),
     (status = 409, description = "The agent works, or the session is in use by another tau"),
     (status = 422, description = "There is nothing to send, or no model to send it to"),
+    (status = 507, description = "Accepted, but the session cannot be saved; with `detach`"),
 ), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn prompt(
     State(app): State<App>,
@@ -45,6 +46,7 @@ pub(super) async fn prompt(
     (status = 404, description = "There is no such session"),
     (status = 409, description = "The agent works, or the session is in use by another tau"),
     (status = 422, description = "There is nothing to send, or no model to send it to"),
+    (status = 507, description = "Accepted, but the session cannot be saved; with `detach`"),
     (status = 503, description = "No more sessions may be open"),
 )))]
 pub(super) async fn prompt_anywhere(
@@ -77,6 +79,7 @@ pub(super) async fn prompt_anywhere(
     (status = 202, description = "It waits", body = Accepted),
     (status = 409, description = "The session is not open"),
     (status = 422, description = "There is nothing to send"),
+    (status = 507, description = "It waits, but the session cannot be saved"),
 ), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn steer(
     AlreadyOpen(live): AlreadyOpen,
@@ -90,6 +93,7 @@ pub(super) async fn steer(
     (status = 202, description = "It waits", body = Accepted),
     (status = 409, description = "The session is not open"),
     (status = 422, description = "There is nothing to send"),
+    (status = 507, description = "It waits, but the session cannot be saved"),
 ), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn follow_up(
     AlreadyOpen(live): AlreadyOpen,
@@ -144,8 +148,11 @@ async fn run(
         .begin_asking(|ticket| AgentCommand::Task(TaskCommand::Query { ticket, query: Query::Idle }))
         .await?;
     let stream = counted.map(|counted| EventStream::live(live, last, app.metrics(), counted).of_run(idle));
-    // Answered once the run has started.
-    live.caught_up().await?;
+    // Answered once the run has started. A stream has the events that tell of a failure to save.
+    match stream {
+        Some(_) => drop(live.caught_up().await?),
+        None => live.stored().await?.map_err(Problem::not_stored)?,
+    }
     let disposition = if running { Disposition::Queued } else { Disposition::Started };
     Ok(stream.map_or_else(|| accepted(live, disposition, last), EventStream::into_response))
 }
@@ -155,7 +162,7 @@ async fn enqueue(live: &LiveSession, body: QueueMessage, queue: Queue) -> Result
     let last = live.read_facts(|_, log| log.last());
     let images = body.images.into_iter().map(Block::from).collect();
     live.send(QueueCommand::Enqueue { text: body.text, images, queue }).await?;
-    live.caught_up().await?;
+    live.stored().await?.map_err(Problem::not_stored)?;
     Ok(accepted(live, Disposition::Queued, last))
 }
 

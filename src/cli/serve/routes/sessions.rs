@@ -186,6 +186,7 @@ pub(super) async fn show(
     (status = 200, description = "The session as it is then", body = SessionDetail),
     (status = 409, description = "In use by another tau"),
     (status = 422, description = "The model cannot be used"),
+    (status = 507, description = "Changed, but the session cannot be saved"),
 ), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn change(
     State(app): State<App>,
@@ -211,7 +212,7 @@ pub(super) async fn change(
     for command in commands {
         live.send(command).await?;
     }
-    live.caught_up().await?;
+    live.stored().await?.map_err(Problem::not_stored)?;
     Ok(Json(detail(&live)))
 }
 
