@@ -239,6 +239,15 @@ fn a_run_is_stopped_steered_and_continued_from_elsewhere() {
     let id = home.background(&slow, "take your time");
     let (code, _, err) = home.run(&["send", &id, "one", "more", "thing"]);
     assert_eq!(code, Some(0), "{err}");
+    // An unset variable of a script is not the only session.
+    for command in [&["stop", ""][..], &["wait", ""], &["logs", ""], &["send", "", "x"], &["attach", ""]] {
+        let (code, _, err) = home.run(command);
+        assert!(
+            code == Some(3) && err.contains("the ID of the session is empty"),
+            "{command:?}: {code:?} {err}"
+        );
+    }
+    home.wait_for_state(&id, "running");
     let (code, _, err) = home.run(&["stop", &id]);
     assert_eq!((code, err.as_str()), (Some(0), ""));
     let (code, _, _) = home.run(&["wait", &id]);

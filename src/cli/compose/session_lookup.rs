@@ -105,6 +105,7 @@ const MAX_TITLE: usize = 60;
 pub(crate) fn file_of(root: &Path, wanted: &str) -> Result<PathBuf, Refusal> {
     let refused = match found(root, &ForeignPlaces::default(), wanted) {
         Ok((path, _)) => return Ok(path),
+        Err(refused) if wanted.is_empty() => return Err(refused),
         Err(refused) => refused,
     };
     match places(root).with_id(wanted).first().filter(|_| list::with_id(root, wanted).is_empty()) {
@@ -123,6 +124,10 @@ pub(crate) fn find(root: &Path, wanted: &str) -> Result<(PathBuf, SessionOrigin)
 }
 
 fn found(root: &Path, places: &ForeignPlaces, wanted: &str) -> Result<(PathBuf, SessionOrigin), Refusal> {
+    // The only session has not been named by nothing, as by an unset variable of a script.
+    if wanted.is_empty() {
+        return Err(Refusal::config("the ID of the session is empty; `tau sessions --all` lists them"));
+    }
     let path = Path::new(wanted);
     if wanted.contains('/') || wanted.ends_with(".jsonl") {
         return Ok((path.to_owned(), places.origin(path)));
