@@ -45,6 +45,9 @@ pub(super) fn values(part: &Part) -> impl Iterator<Item = &Word> {
 /// How certainly a rule is about a part, including the commands that run it.
 pub(super) fn concerns(pattern: &CommandPattern, part: &Part) -> Match {
     let mut found = of_words(pattern, &part.words, part.more_arguments, 0);
+    for words in &part.renamed {
+        found = found.max(of_words(pattern, words, part.more_arguments, 0));
+    }
     for (outer, start) in &part.outer {
         // Texts before the command, such as the values of variables.
         let before = outer.get(..*start).unwrap_or_default();
@@ -84,8 +87,7 @@ fn of_words(pattern: &CommandPattern, words: &[Word], more: bool, depth: usize) 
     let name = programs::name(words).unwrap_or_default();
     let is_runner = programs::is_runner(&name);
     let may_run = is_runner || name == base(wanted) || mentions(words, base(wanted));
-    let is_data = || programs::takes_data(words, more) && !programs::runs_first_operand(&name, words);
-    if found == Match::Yes || !may_run || shell::is_taken_apart(words) || is_data() {
+    if found == Match::Yes || !may_run || shell::is_taken_apart(words) || is_data(words, more) {
         return found;
     }
     for (at, word) in words.iter().enumerate().skip(1).take(MAX_FORMS) {
@@ -106,6 +108,12 @@ fn of_words(pattern: &CommandPattern, words: &[Word], more: bool, depth: usize) 
     let is_held = is_held(pattern.leading(), words, programs::is_editor(&name));
     let held = if is_held { Match::Perhaps } else { Match::No };
     found.max(of_texts(pattern, words, depth)).max(held)
+}
+
+/// Whether no word of a program is run.
+fn is_data(words: &[Word], more: bool) -> bool {
+    let runs_first = || programs::name(words).is_some_and(|name| programs::runs_first_operand(&name, words));
+    programs::takes_data(words, more) && !runs_first()
 }
 
 /// Whether the words of a program have those that a rule names within others: `-wrapper zap,y`, `1ezap y`.
@@ -318,7 +326,7 @@ fn collect(
         is_named(&text) || text.starts_with('-') && text.get(2..).is_some_and(is_named)
     };
     // Most commands are decided without accessing the disk.
-    if !words.iter().any(names) || shell::is_taken_apart(words) || programs::takes_data(words, more) {
+    if !words.iter().any(names) || shell::is_taken_apart(words) || is_data(words, more) {
         return;
     }
     for at in 1..words.len() {

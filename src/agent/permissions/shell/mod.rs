@@ -50,6 +50,8 @@ pub(super) struct Part {
     pub values: Vec<(String, Word)>,
     /// Its name and arguments.
     pub words: Vec<Word>,
+    /// Its words with other programs, if the files that it runs are copies of them or links to them.
+    pub renamed: Vec<Vec<Word>>,
     pub redirects: Vec<Redirect>,
     /// Its input in the command itself: here-documents, here-strings after `<<`, what is piped into it or
     /// written to a file that it names.
@@ -130,7 +132,7 @@ pub(super) fn analyse(command: &str) -> Analysis {
         }
     }
     analysis.parts.sort_by_key(|part| part.span.start);
-    written::give(&mut analysis.parts);
+    written::give(command, &mut analysis.parts);
     if !command.is_ascii()
         && let Some(part) = analysis.parts.iter().find(|part| sets(part, is_locale))
     {
@@ -271,6 +273,7 @@ fn inner_part(outer: &Part, run: wrappers::Run) -> Part {
         assigned: run.assigned,
         values: run.values,
         words,
+        renamed: Vec::new(),
         redirects: Vec::new(),
         texts: outer.texts.clone(),
         outer: chain,

@@ -369,6 +369,9 @@ fn find(words: &[Word]) -> Unwrapped {
         let Some(length) = rest.iter().position(ends) else {
             return Unwrapped::Doubt { text: "what find runs has no end".to_owned(), at: at - 1 };
         };
+        if rest.first().is_some_and(|word| word.literal().is_none_or(|name| name.contains("{}"))) {
+            return Unwrapped::Doubt { text: "find runs the files that it finds".to_owned(), at };
+        }
         let elsewhere = text.ends_with("dir");
         runs.push(Run {
             end: at + length,

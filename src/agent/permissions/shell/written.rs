@@ -1,13 +1,14 @@
-//! Texts that a command writes to a file and then gives to a program: `echo 'make x' > y.sh; sh y.sh`.
+//! Files that a command makes and then runs, of texts or of programs: `echo 'make x' > y.sh; sh y.sh`,
+//! `cp /usr/bin/make y; ./y x`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::words::Word;
+use super::words::{Piece, Word};
 use super::{Direction, Part, simple};
-use crate::permissions::programs::base;
+use crate::permissions::programs::{base, takes_data};
 
 /// Programs that copy or rename files: their last operand gets the content of the others.
-const COPYING: [&str; 5] = ["cp", "mv", "ln", "install", "tee"];
+const COPYING: [&str; 10] = ["cp", "mv", "ln", "link", "install", "tee", "rsync", "scp", "objcopy", "strip"];
 /// Files that programs run by default.
 const DEFAULTS: [(&str, &str); 8] = [
     ("make", "Makefile"),
@@ -25,6 +26,8 @@ const MOVING: [&str; 8] = ["git", "chmod", "cp", "mv", "ln", "install", "tee", "
 const MAX_TEXTS: usize = 8;
 /// The maximum number of commands that get texts from files.
 const MAX_READERS: usize = 64;
+/// The maximum number of programs that a file may be.
+const MAX_PROGRAMS: usize = 8;
 /// The maximum number of passes over the parts: a loop or function may copy a file before the part that writes it.
 const MAX_ROUNDS: usize = 3;
 
@@ -33,9 +36,27 @@ pub(in crate::permissions) fn reads_by_itself(name: &str) -> bool {
     DEFAULTS.iter().any(|(of, _)| *of == name)
 }
 
-/// Gives every part that names a file the texts that other parts write to a file of that name.
-pub(super) fn give(parts: &mut [Part]) {
-    let mut files: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
+/// The files of a command by name, and what is in each.
+type Files<T> = BTreeMap<String, Vec<T>>;
+
+/// Gives every part that names a file the texts that other parts write to a file of that name, and its words with the
+/// programs that other parts make such a file of.
+pub(super) fn give(command: &str, parts: &mut [Part]) {
+    if parts.len() < 2 || !parts.iter().any(|part| targets(part).next().is_some()) {
+        return;
+    }
+    give_texts(parts);
+    let programs = made(command, parts);
+    if programs.is_empty() {
+        return;
+    }
+    for part in parts.iter_mut() {
+        part.renamed = renamed(part, &programs);
+    }
+}
+
+fn give_texts(parts: &mut [Part]) {
+    let mut files: Files<(usize, String)> = BTreeMap::new();
     for _ in 0..MAX_ROUNDS {
         let before: usize = files.values().map(Vec::len).sum();
         for (at, part) in parts.iter().enumerate() {
@@ -117,4 +138,105 @@ fn name(word: &Word) -> Option<String> {
     let shown = word.shown();
     let name = base(&shown);
     (!name.is_empty() && !name.starts_with('-')).then(|| name.to_owned())
+}
+
+/// The programs that files are made of by copying, linking or printing them.
+fn made(command: &str, parts: &[Part]) -> Files<Word> {
+    let (mut files, mut piped): (Files<Word>, Vec<Word>) = (BTreeMap::new(), Vec::new());
+    for _ in 0..MAX_ROUNDS {
+        let before: usize = files.values().map(Vec::len).sum();
+        for part in parts {
+            let start = command.get(..part.span.start).unwrap_or_default().trim_end();
+            if !start.ends_with('|') || start.ends_with("||") {
+                piped.clear();
+            }
+            piped.extend(sources(part, parts));
+            for target in targets(part) {
+                let copied = piped.iter().filter_map(name).filter_map(|name| files.get(&name)).flatten();
+                let found: Vec<Word> = copied.cloned().chain(piped.iter().map(of_program)).collect();
+                let held = files.entry(target.clone()).or_default();
+                for word in found {
+                    let is_other = name(&word).is_some_and(|name| name != target);
+                    if is_other && held.len() < MAX_PROGRAMS && !held.contains(&word) {
+                        held.push(word);
+                    }
+                }
+            }
+        }
+        if files.values().map(Vec::len).sum::<usize>() == before {
+            break;
+        }
+    }
+    files.retain(|_, programs| !programs.is_empty());
+    files
+}
+
+/// The files that a part may print or copy, with the values that the command gives to variables, and with the words
+/// of substitutions: `$(which make)`.
+fn sources(part: &Part, parts: &[Part]) -> Vec<Word> {
+    let read = part.redirects.iter().filter(|redirect| redirect.direction == Direction::Read);
+    let read = read.map(|redirect| &redirect.target);
+    let words = part.words.iter().skip(1).chain(read).filter(|word| !is_option(word));
+    let mut found = Vec::new();
+    for word in words {
+        let word = word.clone().value_of("if").unwrap_or_else(|| word.clone());
+        let values = parts.iter().flat_map(|other| &other.values).filter(|(of, _)| {
+            word.pieces.iter().any(|piece| matches!(piece, Piece::Variable(name) if name == of))
+        });
+        let values: Vec<&(String, Word)> = values.take(MAX_PROGRAMS).collect();
+        let within = |other: &&Part| {
+            let spans = std::iter::once(&word.span).chain(values.iter().map(|(_, value)| &value.span));
+            let is_in =
+                |span: &std::ops::Range<usize>| span.start < other.span.start && other.span.end < span.end;
+            word.literal().is_none() && spans.into_iter().any(is_in)
+        };
+        found.extend(parts.iter().filter(within).flat_map(|other| other.words.iter().skip(1).cloned()));
+        found.extend(values.iter().map(|(of, value)| with_value(&word, of, value)));
+        found.push(word);
+    }
+    found.retain(|word| !is_option(word));
+    found
+}
+
+/// A word in which a variable has a value.
+fn with_value(word: &Word, of: &str, value: &Word) -> Word {
+    let replaced = word.pieces.iter().flat_map(|piece| match piece {
+        Piece::Variable(name) if name == of => value.pieces.clone(),
+        piece => vec![piece.clone()],
+    });
+    Word { pieces: replaced.collect(), ..word.clone() }
+}
+
+/// The name of a program without its folder, as far as it is known.
+fn of_program(word: &Word) -> Word {
+    let is_folder = |piece: &Piece| piece.text().is_some_and(|text| text.contains('/'));
+    let Some(at) = word.pieces.iter().rposition(is_folder) else { return word.clone() };
+    let mut pieces: Vec<Piece> = word.pieces.get(at..).unwrap_or_default().to_vec();
+    if let Some(Piece::Text(text)) = pieces.first_mut() {
+        *text = base(text).to_owned();
+    }
+    pieces.retain(|piece| piece.text() != Some(""));
+    Word { pieces, ..word.clone() }
+}
+
+/// The words of a part with the programs that the files it may run are made of.
+fn renamed(part: &Part, programs: &Files<Word>) -> Vec<Vec<Word>> {
+    if part.words.first().and_then(name).is_some_and(|name| MOVING.contains(&name.as_str())) {
+        return Vec::new();
+    }
+    let named =
+        part.words.iter().enumerate().filter_map(|(at, word)| Some((at, programs.get(&name(word)?)?)));
+    let runs = |at: usize| at == 0 || !takes_data(&part.words, part.more_arguments);
+    let renamed = named.filter(|(at, _)| runs(*at)).flat_map(|(at, programs)| {
+        programs.iter().map(move |program| {
+            let mut words = part.words.clone();
+            words.get_mut(at).into_iter().for_each(|word| *word = program.clone());
+            words
+        })
+    });
+    renamed.take(MAX_PROGRAMS).collect()
+}
+
+fn is_option(word: &Word) -> bool {
+    matches!(word.pieces.first(), Some(Piece::Text(text)) if text.starts_with('-'))
 }
