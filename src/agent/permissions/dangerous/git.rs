@@ -264,13 +264,21 @@ fn restore(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<(St
 
 /// The operand that means all files.
 fn whole_tree(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<String> {
+    // Pathspecs that only exclude stand for all other files.
+    let separator = words.iter().position(|word| word.literal().as_deref() == Some("--"));
+    let paths = words.get(separator.map_or(0, |at| at + 1)..).unwrap_or_default();
+    let excludes = |text: &str| [":!", ":^", ":(exclude"].iter().any(|start| text.starts_with(start));
+    let mut operands =
+        paths.iter().filter_map(Word::literal).filter(|text| !text.starts_with('-')).peekable();
+    let only_exclude = operands.peek().is_some() && operands.all(|text| excludes(&text));
     words.iter().find_map(|word| {
         let literal = word.literal();
         let text = literal.unwrap_or_default();
         if text.starts_with('-') || word.pieces.is_empty() {
             return None;
         }
-        let is_pathspec = [":/", ":", ":(top)", "*", "**", ":/*", ":(top)*"].contains(&text.as_ref());
+        let is_pathspec =
+            only_exclude || [":/", ":", ":(top)", "*", "**", ":/*", ":(top)*"].contains(&text.as_ref());
         let is_path =
             targets.loss(word, elsewhere).is_some_and(|loss| !matches!(loss, super::Loss::Emptied(_)));
         (is_pathspec || is_path).then(|| text.into_owned())

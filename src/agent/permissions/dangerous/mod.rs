@@ -10,10 +10,12 @@ mod git;
 mod hidden;
 mod languages;
 mod printing;
+mod services;
 mod targets;
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use super::arguments;
 use super::judge::{Finding, Judge};
@@ -97,10 +99,12 @@ fn found<'a>(
 ) -> Vec<(Danger, Option<&'a Part>)> {
     let mut dangers: Vec<(Danger, Option<&Part>)> = Vec::new();
     for part in &analysis.parts {
-        let found = of_words(&part.words, part.elsewhere, targets).into_iter();
+        let renamed = part.renamed.iter().filter(|words| words.first() != part.words.first());
+        let forms = std::iter::once(&part.words).chain(renamed);
+        let found = forms.filter_map(|words| of_words(words, part, targets));
         let wanted = |name: &str| is_dangerous(name);
         let inner = inner_commands(&part.words, part.more_arguments, &wanted);
-        let inner = inner.iter().filter_map(|words| of_words(words, part.elsewhere, targets));
+        let inner = inner.iter().filter_map(|words| of_words(words, part, targets));
         let others =
             [of_redirects(part), fed::lost(part, command, analysis, targets), languages::lost(part, targets)];
         let found = found.chain(inner).chain(others.into_iter().flatten());
@@ -112,15 +116,23 @@ fn found<'a>(
     dangers
 }
 
+/// All programs with dangerous uses, in order.
+static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let mut names: Vec<&str> = PROGRAMS.iter().copied().chain(services::programs()).collect();
+    names.sort_unstable();
+    names
+});
+
 fn is_dangerous(name: &str) -> bool {
-    PROGRAMS.contains(&name) || name.starts_with("mkfs")
+    NAMES.binary_search(&name).is_ok() || name.starts_with("mkfs")
 }
 
 /// The loss caused by a simple command, and the words that cause it; `None` in their place if they are
 /// unknown.
 type Lost = (String, Option<Vec<String>>);
 
-fn of_words(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost> {
+fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Lost> {
+    let elsewhere = part.elsewhere;
     let Some(name) = programs::name(words) else { return hidden::of_unknown(words, elsewhere, targets) };
     if !is_dangerous(&name) {
         return None;
@@ -185,7 +197,7 @@ fn of_words(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lo
             let words = words.iter().map(|word| word.literal().map(Cow::into_owned)).collect();
             Some((text, words))
         }
-        _ => None,
+        _ => services::lost(&name, words, part),
     }
 }
 

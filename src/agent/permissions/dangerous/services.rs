@@ -1,0 +1,281 @@
+//! Detects losses that other programs cause: in databases, clouds, clusters, containers and backups.
+
+use std::borrow::Cow;
+
+use super::{Lost, has_option};
+use crate::permissions::shell::{Part, Word};
+use crate::permissions::subcommands::has;
+
+const VOLUMES: &str = "it removes volumes, with the data in them";
+const RESOURCES: &str = "it destroys what runs there, with the data in it";
+const DATABASE: &str = "it empties a database, which only a backup can restore";
+const STORED: &str = "it removes stored files, which may be nowhere else";
+const UNCOMMITTED: &str = "it loses changes that are not committed";
+const BACKUPS: &str = "it removes backups";
+
+/// Programs, the words that make them destroy data, and the loss.
+///
+/// The words are operands in a row: one of several (`rm|remove`), the beginning of one (`delete-*`), any one (`?`),
+/// or any number (`*`); `/` marks names of a list such as `pod,ns/x`. A word with `-` is an option anywhere, and one
+/// with `=` the end of any word.
+const LOSSES: &[(&str, &str, &str)] = &[
+    // Containers and virtual machines.
+    ("docker podman nerdctl", "volume rm|remove|prune", VOLUMES),
+    ("docker podman nerdctl", "system prune --volumes", VOLUMES),
+    ("docker podman nerdctl", "compose down -v|--volumes", VOLUMES),
+    ("docker-compose podman-compose", "down -v|--volumes", VOLUMES),
+    ("podman", "system reset", VOLUMES),
+    ("podman", "machine rm|reset", RESOURCES),
+    ("vagrant qm pct", "destroy", RESOURCES),
+    ("lxc incus", "* delete", RESOURCES),
+    ("multipass limactl colima", "delete|purge", RESOURCES),
+    ("virsh", "undefine --remove-all-storage", RESOURCES),
+    ("virsh", "vol-delete|pool-delete|snapshot-delete", RESOURCES),
+    ("VBoxManage vboxmanage", "unregistervm|closemedium --delete", RESOURCES),
+    // Clusters.
+    (
+        "kubectl oc",
+        "delete /ns|namespace|namespaces|project|projects|pv|pvc|persistentvolume|persistentvolumes|\
+         persistentvolumeclaim|persistentvolumeclaims|crd|crds|customresourcedefinition|customresourcedefinitions",
+        "it removes everything that belongs to it in the cluster, with the data",
+    ),
+    ("kubectl oc", "delete -A|--all-namespaces", RESOURCES),
+    ("kubectl oc", "delete /all --all", RESOURCES),
+    ("eksctl kops", "delete", RESOURCES),
+    ("etcdctl", "del --prefix|--from-key", DATABASE),
+    ("consul", "kv delete -recurse", DATABASE),
+    ("vault", "kv destroy", DATABASE),
+    ("vault", "kv metadata delete", DATABASE),
+    ("vault", "secrets disable", DATABASE),
+    // Infrastructure as code.
+    ("terraform tofu cdktf cdk", "destroy", RESOURCES),
+    ("terragrunt", "* destroy", RESOURCES),
+    ("terraform tofu terragrunt", "apply -destroy", RESOURCES),
+    ("pulumi", "destroy|down", RESOURCES),
+    ("pulumi", "stack rm", RESOURCES),
+    ("sls serverless", "remove", RESOURCES),
+    ("sam", "delete", RESOURCES),
+    // Clouds.
+    ("aws", "s3 rm --recursive", STORED),
+    ("aws", "s3 rb --force", STORED),
+    ("aws", "? delete-*|terminate-*|purge-*|schedule-key-deletion", RESOURCES),
+    ("gcloud", "* delete|destroy|purge", RESOURCES),
+    ("gcloud", "storage rm -r|-R|--recursive", STORED),
+    ("gsutil", "rm -r|-R", STORED),
+    ("gsutil", "rb", STORED),
+    ("bq", "rm", DATABASE),
+    ("az", "* delete|delete-batch|purge", RESOURCES),
+    ("azcopy", "remove|rm --recursive", STORED),
+    ("doctl hcloud linode-cli scw ibmcloud vultr-cli civo exo", "* delete|destroy|rm", RESOURCES),
+    ("oci", "* delete|terminate", RESOURCES),
+    ("heroku", "destroy|apps:destroy|addons:destroy|pg:reset|pg:backups:delete", RESOURCES),
+    ("fly flyctl", "* destroy", RESOURCES),
+    ("railway", "down|delete", RESOURCES),
+    ("vercel", "remove|rm", RESOURCES),
+    ("netlify", "sites:delete", RESOURCES),
+    ("wrangler", "* delete", RESOURCES),
+    ("firebase", "firestore:delete|database:remove", DATABASE),
+    ("supabase", "db reset", DATABASE),
+    ("supabase", "projects delete", RESOURCES),
+    ("rclone", "purge|delete", STORED),
+    ("mc s3cmd", "rm|del -r|--recursive", STORED),
+    ("mc s3cmd", "rb", STORED),
+    // Forges and registries.
+    ("gh glab", "repo|project delete", "it removes the repository, with its issues"),
+    (
+        "gh glab",
+        "release|issue|gist|codespace|secret|variable delete|remove",
+        "it removes it from the server",
+    ),
+    ("gh glab", "api =DELETE", "it removes it from the server"),
+    ("npm pnpm", "unpublish", "it removes what is published"),
+    // Databases.
+    ("dropdb", "", DATABASE),
+    ("mysqladmin", "drop", DATABASE),
+    ("rabbitmqctl", "reset|force_reset|delete_queue|delete_vhost|purge_queue", DATABASE),
+    ("kafka-topics kafka-topics.sh", "--delete", DATABASE),
+    (
+        "rails rake",
+        "db:drop|db:drop:*|db:reset|db:purge|db:migrate:reset|db:schema:load|db:truncate_all|db:seed:replant",
+        DATABASE,
+    ),
+    ("artisan", "migrate:fresh|migrate:refresh|migrate:reset|db:wipe", DATABASE),
+    ("console", "doctrine:database:drop|doctrine:schema:drop", DATABASE),
+    ("manage.py django-admin", "flush|reset_db", DATABASE),
+    ("mix", "ecto.drop|ecto.reset", DATABASE),
+    ("prisma", "migrate reset", DATABASE),
+    ("prisma", "db push --force-reset", DATABASE),
+    ("sequelize sequelize-cli", "db:drop", DATABASE),
+    ("typeorm mikro-orm", "schema:drop|database:drop|migration:fresh", DATABASE),
+    ("knex", "migrate:rollback --all", DATABASE),
+    ("sqlx diesel", "database drop|reset", DATABASE),
+    ("sea-orm-cli", "migrate fresh|reset|refresh", DATABASE),
+    ("dbmate migrate", "drop", DATABASE),
+    ("alembic", "downgrade base", DATABASE),
+    ("flyway", "clean", DATABASE),
+    ("liquibase", "dropAll|drop-all", DATABASE),
+    // Backups, accounts and keys of this machine.
+    ("restic", "forget", BACKUPS),
+    ("borg", "delete|prune", BACKUPS),
+    ("snapper tmutil", "delete|remove", BACKUPS),
+    ("timeshift", "--delete|--delete-all", BACKUPS),
+    ("crontab", "-r", "it removes every cron job of the user"),
+    ("userdel deluser", "-r|--remove|--remove-home|--remove-all-files", "it removes a home directory"),
+    (
+        "gpg gpg2",
+        "--delete-secret-keys|--delete-secret-key|--delete-secret-and-public-key",
+        "it removes private keys, and what they encrypt can no longer be read",
+    ),
+    ("security", "delete-*", "it removes stored keys"),
+    ("trash-empty", "", "it empties the trash"),
+    ("gio", "trash --empty", "it empties the trash"),
+    // Version control other than git.
+    ("hg", "update|up|checkout|co -C|--clean", UNCOMMITTED),
+    ("hg", "purge|clean", UNCOMMITTED),
+    ("svn", "revert -R|--recursive", UNCOMMITTED),
+    ("svn", "cleanup --remove-unversioned|--remove-ignored", UNCOMMITTED),
+];
+
+/// Clients of databases, which take statements as words or input.
+const CLIENTS: &str = "psql mysql mariadb sqlite3 duckdb cockroach clickhouse clickhouse-client cqlsh sqlcmd sqlplus \
+                       pgcli mycli litecli usql bq turso mongosh mongo redis-cli valkey-cli";
+/// What SQL drops with the data in it.
+const HOLDING: &str = "database schema keyspace table tablespace collection";
+
+/// The programs with such uses.
+pub(super) fn programs() -> impl Iterator<Item = &'static str> {
+    let listed = LOSSES.iter().flat_map(|(programs, ..)| programs.split(' '));
+    listed.chain(CLIENTS.split_whitespace())
+}
+
+/// The loss caused by a program, unless it is about a database for tests.
+pub(super) fn lost(name: &str, words: &[Word], part: &Part) -> Option<Lost> {
+    let literals: Vec<Cow<'_, str>> =
+        words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
+    let is_asking = |text: &Cow<'_, str>| {
+        has("--help -help help --dryrun --dry-run --dry-run=client --dry-run=server", text)
+    };
+    if literals.iter().any(is_asking) {
+        return None;
+    }
+    let rows = LOSSES.iter().filter(|(programs, ..)| has(programs, name));
+    let of_row =
+        |(_, needed, text): &(&str, &str, &'static str)| Some((matched(needed, words, &literals)?, *text));
+    let statement = || has(CLIENTS, name).then(|| statement(&literals, part)).flatten();
+    if let Some((found, text)) = rows.filter_map(of_row).next().filter(|_| !is_for_tests(part)) {
+        let named = std::iter::once(name.to_owned()).chain(found).collect();
+        return Some((text.to_owned(), Some(named)));
+    }
+    statement().map(|found| (format!("{found} removes data, which only a backup can restore"), None))
+}
+
+/// Whether a variable says that a part uses a database for tests: `RAILS_ENV=test`.
+fn is_for_tests(part: &Part) -> bool {
+    let is_test = |(name, value): &(String, Word)| {
+        name.ends_with("_ENV") && value.literal().is_some_and(|value| value == "test")
+    };
+    part.values.iter().any(is_test)
+        || part.words.iter().filter_map(Word::literal).any(|text| text.ends_with("_ENV=test"))
+}
+
+/// The words of a program that a row needs, if all are there.
+fn matched(needed: &str, words: &[Word], literals: &[Cow<'_, str>]) -> Option<Vec<String>> {
+    let is_operand = |text: &str| !text.is_empty() && !text.starts_with('-');
+    // The number of options before an operand: each may have the next word as its value.
+    let (mut at, mut found, mut is_any) = (0, Vec::new(), false);
+    for need in needed.split(' ').filter(|need| !need.is_empty()) {
+        if need.starts_with('-') {
+            found.push(option(need, words)?);
+            continue;
+        }
+        if let Some(end) = need.strip_prefix('=') {
+            let ends = |text: &&Cow<'_, str>| text.to_ascii_uppercase().ends_with(end);
+            found.push(literals.iter().find(ends)?.to_string());
+            continue;
+        }
+        if need == "*" {
+            is_any = true;
+            continue;
+        }
+        let rest = literals.get(at..).unwrap_or_default();
+        let mut options = 0;
+        let place = rest.iter().enumerate().find_map(|(place, text)| {
+            if !is_operand(text) {
+                options += 1;
+                return None;
+            }
+            if is_one(need, text) {
+                return Some(Some(place));
+            }
+            // It may be the value of an option before it.
+            let is_value = is_any || options > 0;
+            options = usize::saturating_sub(options, 1);
+            (!is_value).then_some(None)
+        });
+        let place = place.flatten()?;
+        found.extend(rest.get(place).map(ToString::to_string));
+        (at, is_any) = (at + place + 1, false);
+    }
+    Some(found)
+}
+
+/// Whether an operand is one of the alternatives.
+fn is_one(need: &str, text: &str) -> bool {
+    let is = |text: &str| {
+        need.trim_start_matches('/').split('|').any(|one| match one.strip_suffix('*') {
+            Some(start) => text.starts_with(start),
+            None => one == "?" || one == text,
+        })
+    };
+    if need.starts_with('/') { text.split([',', '/']).any(is) } else { is(text) }
+}
+
+/// The option among the words that is one of the alternatives.
+fn option(need: &str, words: &[Word]) -> Option<String> {
+    let is_it = |word: &&Word| {
+        let text = word.literal().unwrap_or_default();
+        let name = text.split_once('=').map_or(text.as_ref(), |(name, _)| name);
+        need.split('|').any(|one| match one.strip_prefix('-') {
+            Some(letter) if letter.len() == 1 => has_option(std::slice::from_ref(*word), letter, "\0"),
+            _ => !text.ends_with("=false") && (name == one || name.strip_prefix('-') == Some(one)),
+        })
+    };
+    words.iter().skip(1).find(is_it).map(Word::shown)
+}
+
+/// The statement that removes data, among the words or the input of a client.
+fn statement(literals: &[Cow<'_, str>], part: &Part) -> Option<&'static str> {
+    let words = literals.iter().map(|text| {
+        let is_short = text.starts_with('-') && !text.starts_with("--");
+        let glued = if is_short { text.get(2..) } else { text.split_once('=').map(|(_, value)| value) };
+        if text.starts_with('-') { glued.unwrap_or_default() } else { text.as_ref() }
+    });
+    words.chain(part.texts.iter().map(String::as_str)).find_map(removing)
+}
+
+/// The statement of a text that removes data.
+fn removing(text: &str) -> Option<&'static str> {
+    let is_call = |text: &str| {
+        ["dropDatabase(", ".drop(", "deleteMany({})", "remove({})"].iter().any(|call| text.contains(call))
+    };
+    let packed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    if is_call(&packed) {
+        return Some("it");
+    }
+    // What is in quotes is data.
+    let code = text.split('\'').step_by(2).collect::<Vec<_>>().join("''");
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with("--"));
+    let code = lines.collect::<Vec<_>>().join("\n").to_lowercase();
+    code.split(';').find_map(|statement| {
+        let mut words = statement.split_whitespace();
+        match (words.next()?, words.next()) {
+            ("flushall" | "flushdb", _) => Some("it"),
+            ("drop", Some(what)) if has(HOLDING, what) => Some("DROP"),
+            ("truncate", Some(_)) => Some("TRUNCATE"),
+            ("delete", Some("from")) if !words.any(|word| has("where using limit join", word)) => {
+                Some("DELETE without WHERE")
+            }
+            _ => None,
+        }
+    })
+}
