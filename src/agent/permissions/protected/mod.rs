@@ -3,6 +3,7 @@
 //! They contain secrets, or their content is run later.
 
 mod places;
+mod system_places;
 mod table;
 
 use std::borrow::Cow;
@@ -88,7 +89,7 @@ const KEY_NAMES: [&str; 13] = [
 /// Suffixes of the names of files with keys.
 const KEY_ENDS: [&str; 7] = [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx"];
 /// Files and folders with keys in the home directory.
-const KEY_PLACES: [&str; 9] = [
+const KEY_PLACES: [&str; 27] = [
     ".aws",
     ".gnupg",
     ".kube",
@@ -98,6 +99,24 @@ const KEY_PLACES: [&str; 9] = [
     ".azure",
     ".cargo/credentials.toml",
     ".local/share/keyrings",
+    ".local/share/kwalletd",
+    "Library/Keychains",
+    ".password-store",
+    ".vault-token",
+    ".mylogin.cnf",
+    ".oci",
+    ".gem/credentials",
+    ".terraform.d/credentials.tfrc.json",
+    ".config/git/credentials",
+    ".config/hub",
+    ".config/doctl",
+    ".config/op",
+    ".config/rclone",
+    ".config/sops",
+    ".config/github-copilot",
+    ".claude/.credentials.json",
+    ".gemini/oauth_creds.json",
+    ".mozilla",
 ];
 
 /// Files and directories with keys in the home directory, except for the kinds that the user has switched
@@ -139,6 +158,7 @@ fn kind(path: &Path, homes: &[&Path], own: &[PathBuf], is_used: Use) -> Option<P
     let (whole, table) = (names(path).map(lower).collect::<Vec<_>>(), PlaceTable::get());
     let below_home = homes.iter().find_map(|home| path.strip_prefix(home).ok());
     let below_home = below_home.and_then(|below| whole.get(whole.len() - names(below).count()..));
+    let below_home = below_home.or_else(|| below_other_home(&whole));
     let read_tau = |kind: &Protected| *kind != Protected::Tau || is_used == Use::Write;
     let found = [
         table.kind(Anchor::Anywhere, &whole).filter(read_tau),
@@ -151,11 +171,20 @@ fn kind(path: &Path, homes: &[&Path], own: &[PathBuf], is_used: Use) -> Option<P
         let names = below_home?;
         let within = |place: &&str| {
             let mut names = names.iter();
-            place.split('/').all(|part| names.next().is_some_and(|name| name == part))
+            place.split('/').all(|part| names.next().is_some_and(|name| name.eq_ignore_ascii_case(part)))
         };
         KEY_PLACES.iter().any(within).then_some(Protected::Keys)
     };
     found.into_iter().flatten().find(counts).or_else(key_place)
+}
+
+/// The names below the home directory of another user.
+fn below_other_home<'a, 'b>(names: &'a [Cow<'b, str>]) -> Option<&'a [Cow<'b, str>]> {
+    match names.first()?.as_ref() {
+        "root" => names.get(1..),
+        "home" | "users" => names.get(2..),
+        _ => None,
+    }
 }
 
 /// The names in a path.
@@ -247,7 +276,7 @@ pub(super) fn encloses(
         |place: &str, kind: Protected| homes.iter().any(|home| is_below(&home.join(place))).then_some(kind);
     let secret = || KEY_PLACES.iter().find_map(|place| found(place, Protected::Keys));
     let started = || {
-        let places = places::PLACES.iter().filter(|_| is_used == Use::Write);
+        let places = places::places().filter(|_| is_used == Use::Write);
         let at_home = places.filter_map(|(kind, path, _)| Some((*kind, path.strip_prefix("~/")?)));
         at_home.into_iter().find_map(|(kind, path)| found(path, kind))
     };

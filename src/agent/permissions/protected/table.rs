@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::places::PLACES;
+use super::places::places;
 use super::{KEY_NAMES, KEY_PLACES, Protected, SYSTEM_KEYS, Spelled};
 use crate::permissions::path_text::{self, Area, Mark, PathText};
 
@@ -57,7 +57,7 @@ impl PlaceTable {
     }
 
     fn new() -> Self {
-        let places: Vec<Place> = PLACES.iter().map(|(kind, path, _)| Place::new(*kind, path)).collect();
+        let places: Vec<Place> = places().map(|(kind, path, _)| Place::new(*kind, path)).collect();
         let (mut first, mut patterns): (HashMap<String, Vec<usize>>, _) = (HashMap::new(), Vec::new());
         for (index, place) in places.iter().enumerate() {
             match place.names.first().and_then(PathText::text) {
@@ -70,7 +70,7 @@ impl PlaceTable {
         let key_folders = KEY_PLACES.iter().filter(|place| !place.contains('/'));
         let [key_names, key_folders] = [key_names.collect::<Vec<_>>(), key_folders.collect()]
             .map(|names| names.into_iter().map(|name| PathText::literal(name)).collect());
-        let area = |place: &&str| Area::new(PathText::literal(place));
+        let area = |place: &&str| Area::new(PathText::literal(&place.to_lowercase()));
         let (key_places, system_keys) = (KEY_PLACES.iter().map(area), SYSTEM_KEYS.iter().map(area));
         let (key_places, system_keys) = (key_places.collect(), system_keys.collect());
         PlaceTable { places, first, patterns, dotless, key_names, key_folders, key_places, system_keys }
@@ -197,7 +197,7 @@ mod tests {
     fn every_place_is_read_as_it_is_written_and_has_a_source() {
         let table = PlaceTable::get();
         assert!(table.places.len() >= 80, "only {} places", table.places.len());
-        for (place, (_, path, source)) in table.places.iter().zip(PLACES) {
+        for (place, (_, path, source)) in table.places.iter().zip(places()) {
             assert!(!source.is_empty() && path.starts_with(['~', '/', '*']), "{path}");
             assert!(!place.names.iter().any(PathText::is_empty), "{path}");
             let concrete: Vec<Cow<'_, str>> = path
@@ -210,7 +210,7 @@ mod tests {
                 .collect();
             assert!(table.kind(place.anchor, &concrete).is_some(), "{path}");
         }
-        let mut paths: Vec<&str> = PLACES.iter().map(|(_, path, _)| *path).collect();
+        let mut paths: Vec<&str> = places().map(|(_, path, _)| *path).collect();
         paths.sort_unstable();
         assert!(paths.windows(2).all(|pair| pair.first() != pair.last()), "a place is there twice");
     }

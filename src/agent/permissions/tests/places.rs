@@ -1,0 +1,124 @@
+//! Tests of files that are run without being called: what is in the table, and what is not.
+
+use super::*;
+use Verdict::{Allow, Ask};
+
+const STARTED: &[&str] = &[
+    "~/.emacs.el",
+    "~/.R/Makevars",
+    "~/.config/sqlite3/sqliterc",
+    "~/.config/Cursor/User/settings.json",
+    "~/.cargo/env.fish",
+    "~/.fzf.bash",
+    "~/.p10k.zsh",
+    "~/.zprezto/init.zsh",
+    "~/.Xresources",
+    "~/.config/xfce4/xinitrc",
+    "~/.config/lxsession/LXDE/autostart",
+    "~/.config/autorandr/postswitch",
+    "~/.gnomerc",
+    "~/.skhdrc",
+    "~/.config/yabai/yabairc",
+    "~/Library/Scripts/x",
+    "~/Library/Input Methods/x",
+    "~/.config/Thunar/uca.xml",
+    "~/.local/share/plasma/plasmoids/x",
+    "~/.mix/archives/x",
+    "~/.sbclrc",
+    "~/.tclshrc",
+    "~/.psysh/config.php",
+    "~/.dotnet/tools/x",
+    "~/.vagrant.d/Vagrantfile",
+    "~/.offlineimaprc",
+    "~/.weechat/python/autoload/x.py",
+    "~/.config/curlrc",
+    "~/.ripgreprc",
+    "~/.taskrc",
+    "~/.config/obs-studio/scripts/x",
+    "~/.config/code-flags.conf",
+    "~/.config/BraveSoftware/Brave-Browser/NativeMessagingHosts/x",
+    "~/.bazelrc",
+    "~/.pylintrc",
+    "~/.rvm/hooks/x",
+    "~/.sdkman/bin/x",
+    "~/.ghcup/env",
+    "/root/.bashrc",
+    "/home/other/.config/systemd/user/x.service",
+    "/Users/other/.zshrc",
+    "/etc/passwd",
+    "/etc/default/x",
+    "/etc/docker/daemon.json",
+    "/etc/pacman.d/hooks/x",
+    "/usr/local/lib/systemd/system/x",
+    "lefthook.yaml",
+    "lefthook-local.json",
+    ".lefthook/pre-push/x",
+    ".overcommit.yml",
+    ".jj/repo/config.toml",
+    "mise.toml",
+    ".mise/config.toml",
+    ".idea/startup.xml",
+    ".vimrc",
+    ".gdbinit",
+    ".irbrc",
+    "sub/.Rprofile",
+    ".octaverc",
+    ".iex.exs",
+    ".ghci",
+    ".pdbrc",
+    ".kilocode/mcp.json",
+    ".junie/mcp/mcp.json",
+];
+
+const ORDINARY: &[&str] = &[
+    ".vscode/launch.json",
+    ".gitignore",
+    ".gitattributes",
+    ".github/workflows/x.yml",
+    ".npmrc",
+    ".tool-versions",
+    ".env",
+    "conftest.py",
+    "Makefile",
+    "root/.bashrc",
+    "home/x/bin/y",
+    "src/mise/x.rs",
+    "lefthook/x.go",
+    "/tmp/bin/x",
+    "/srv/x",
+    "~/notes.txt",
+    "~/Documents/x.txt",
+    "~/.cache/x",
+    "~/.config/x.conf",
+];
+
+#[test]
+fn files_that_are_run_without_being_called_are_asked_about() {
+    let rules = permissions(&[("bash", Allow), ("edit", Allow)]);
+    for (paths, expected) in [(STARTED, Ask), (ORDINARY, Allow)] {
+        let commands: Vec<String> =
+            paths.iter().map(|path| format!("cp a.txt {}", path.replace(' ', "\\ "))).collect();
+        check(
+            &rules,
+            PermissionMode::Auto,
+            expected,
+            &commands.iter().map(String::as_str).collect::<Vec<_>>(),
+        );
+    }
+}
+
+#[test]
+fn stored_passwords_are_not_read_unasked() {
+    let reading = [
+        "cat ~/.password-store/x.gpg",
+        "cat ~/.config/rclone/rclone.conf",
+        "cat ~/.vault-token",
+        "cat ~/.gem/credentials",
+        "cat ~/.config/git/credentials",
+        "cat ~/Library/Keychains/login.keychain-db",
+        "cat ~/.claude/.credentials.json",
+        "cat ~/.mozilla/firefox/x/logins.json",
+        "cat /home/other/.aws/credentials",
+    ];
+    check(&permissions(&[]), PermissionMode::Auto, Ask, &reading);
+}
