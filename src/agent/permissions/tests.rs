@@ -3,8 +3,11 @@
 use super::*;
 
 mod commands;
+mod copies;
 mod dangers;
 mod hidden_dangers;
+mod places;
+mod services;
 
 pub(super) fn permissions(rules: &[(&str, Verdict)]) -> Permissions {
     let rule = |(text, list): &(&str, Verdict)| RuleInForce {
@@ -37,6 +40,14 @@ pub(super) fn check(permissions: &Permissions, mode: PermissionMode, expected: V
 }
 
 const FREE: &[&str] = &[
+    "git cherry -v; git range-diff a...b; git show-branch",
+    "git tag -l 'v*'; git tag --contains HEAD; git branch --contains HEAD; git branch --list 'x*'",
+    "git config user.name; git config --list --show-origin; git notes list; git bisect log",
+    "awk 'NR>1 && NR<5' x",
+    "awk 'NR > 2 || /include/ { print $1 }' x",
+    "awk '{ if ($1 >= 2 || $2) print }' x",
+    "gzip -dc x.gz; gunzip -c x.gz; xz -l x.xz",
+    "nm a.out; readelf -a a.out; objdump -d a.out; shuf x; factor 12; cal; locale; echo 1+1 | bc",
     "ls -la",
     "cat src/main.rs | head -50",
     "git status --short && git diff HEAD~1",
@@ -84,6 +95,19 @@ const FREE: &[&str] = &[
 ];
 
 const ASKED: &[&str] = &[
+    "awk 'NR>1 { print > \"x\" }' y",
+    "awk 'NR>1 || \"id\" | getline' y",
+    "git branch -l x",
+    "git branch --list -D x",
+    "git tag -l -d x",
+    "gzip x",
+    "gunzip x.gz",
+    "xz -dk x.xz",
+    "shuf -o x y",
+    "nm --plugin=./x y",
+    "diff3 --diff-program=./x a b c",
+    "cargo tree --config x",
+    "find . -name x -exec {} +",
     "rm x",
     "ls; rm x",
     "ls\nrm x",

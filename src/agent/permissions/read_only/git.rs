@@ -8,7 +8,7 @@ use crate::permissions::links;
 use crate::permissions::shell::Word;
 
 /// Subcommands that are read-only with any operands. Those that show changes share their options.
-const READING: [&str; 27] = [
+const READING: [&str; 30] = [
     "status",
     "log",
     "diff",
@@ -36,6 +36,9 @@ const READING: [&str; 27] = [
     "check-attr",
     "check-ref-format",
     "version",
+    "cherry",
+    "range-diff",
+    "show-branch",
 ];
 /// Options with which a subcommand writes a file or runs a program. Some run one only if the settings of the
 /// repository name it.
@@ -130,7 +133,18 @@ fn listing(subcommand: &str, arguments: &[Word]) -> bool {
             .iter()
             .all(|word| known.contains(word) || word.starts_with("--sort=") || word.starts_with("--format="))
     };
+    let lists = |known: &[&str]| {
+        words.iter().any(|word| known.contains(word))
+            && words
+                .iter()
+                .all(|word| known.contains(word) || word.starts_with("--sort=") || !word.starts_with('-'))
+    };
     match (subcommand, words.as_slice()) {
+        // With these, operands are patterns or commits, and nothing is made.
+        ("branch", _) if lists(&["--list", "--contains", "--no-contains", "--merged", "--no-merged"]) => true,
+        ("tag", _) if lists(&["-l", "--list", "--contains", "--merged", "--no-merged", "--points-at"]) => {
+            true
+        }
         ("branch", _) => all(&[
             "-a",
             "-r",
@@ -150,7 +164,12 @@ fn listing(subcommand: &str, arguments: &[Word]) -> bool {
         ("stash", ["show", rest @ ..]) => {
             rest.iter().all(|word| ["-p", "--stat"].contains(word) || word.starts_with("stash@{"))
         }
-        ("config", ["--list" | "-l" | "list"]) | ("config", ["--get" | "--get-all" | "get", _]) => true,
+        ("config", ["--list" | "-l" | "list", rest @ ..]) => rest.iter().all(|word| {
+            ["--show-origin", "--show-scope", "--global", "--local", "--name-only"].contains(word)
+        }),
+        ("config", ["--get" | "--get-all" | "get", _]) => true,
+        ("config", [name]) => !name.starts_with('-') && name.contains('.'),
+        ("bisect", ["log"]) | ("notes", ["list"]) => true,
         ("symbolic-ref", [name]) | ("symbolic-ref", ["--short" | "-q", name]) => !name.starts_with('-'),
         _ => false,
     }

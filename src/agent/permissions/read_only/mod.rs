@@ -48,7 +48,7 @@ const fn without(name: &'static str, short: &'static str, long: &'static [&'stat
     Reader { name, short, long, operands: usize::MAX }
 }
 
-const READERS: [Reader; 73] = [
+const READERS: [Reader; 94] = [
     any("ls"),
     any("cat"),
     any("head"),
@@ -108,6 +108,27 @@ const READERS: [Reader; 73] = [
     any("lsblk"),
     any("logname"),
     any("tsort"),
+    any("dir"),
+    any("vdir"),
+    any("eza"),
+    any("factor"),
+    any("numfmt"),
+    any("zipinfo"),
+    any("cal"),
+    any("locale"),
+    any("tty"),
+    any("who"),
+    any("last"),
+    any("whereis"),
+    any("pgrep"),
+    any("yes"),
+    any("bc"),
+    any("readelf"),
+    without("nm", "", &["plugin"]),
+    without("size", "", &["plugin"]),
+    without("objdump", "", &["plugin"]),
+    without("shuf", "o", &["output"]),
+    without("diff3", "", &["diff-program"]),
     // A suffix changes the name of a file.
     without("zcat", "S", &["suffix"]),
     without("base64", "o", &["output"]),
@@ -188,6 +209,9 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
         "awk" | "gawk" | "mawk" => scripts::awk(arguments, part.more_arguments),
         "find" => find(arguments, part.more_arguments),
         "tar" | "unzip" => archive(plain, arguments),
+        "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "zstd" | "unzstd" => {
+            compressed(plain, arguments)
+        }
         "date" => date(arguments, part.more_arguments),
         "hostname" | "env" | "xargs" => bare(plain, arguments),
         _ if builtins::is_known(plain) => builtins::objection(plain, arguments, part.more_arguments),
@@ -504,6 +528,18 @@ fn archive(name: &str, arguments: &[Word]) -> Option<String> {
         _ => false,
     });
     (!is_list).then(|| format!("{name} may write files"))
+}
+
+/// Programs that compress, in the spellings with which they only print or list.
+fn compressed(name: &str, arguments: &[Word]) -> Option<String> {
+    let literals = arguments.iter().map(Word::literal);
+    let options: Option<Vec<Cow<'_, str>>> =
+        literals.filter(|text| text.as_ref().is_none_or(|text| text.starts_with('-'))).collect();
+    let is_known = |text: &Cow<'_, str>| text.len() > 1 && text.chars().skip(1).all(|c| "cdltvq".contains(c));
+    let prints = |text: &Cow<'_, str>| text.contains(['c', 'l', 't']);
+    let only_prints =
+        options.is_some_and(|options| options.iter().all(is_known) && options.iter().any(prints));
+    (!only_prints).then(|| format!("{name} may write files"))
 }
 
 fn date(arguments: &[Word], more_arguments: bool) -> Option<String> {

@@ -104,7 +104,7 @@ pub(super) fn version(
     Some(is_the_user_s(name, row.chosen_by, surroundings))
 }
 
-/// The reason `cargo metadata` may run a program named by the project: its settings name compilers and their
+/// The reason `cargo metadata`, or another command that prints facts on a project, may run a program named by the project: its settings name compilers and their
 /// wrappers.
 pub(super) fn cargo_metadata(
     arguments: &[Cow<'_, str>],
@@ -121,10 +121,17 @@ pub(super) fn cargo_metadata(
         "--quiet",
         "-q",
     ];
+    const OF_TREE: [&str; 7] = ["-d", "--duplicates", "--workspace", "--all-targets", "--depth", "2", "3"];
     let (first, rest) = arguments.split_first()?;
-    let is_plain =
-        |word: &Cow<'_, str>| PLAIN.contains(&word.as_ref()) || word == "1" || word == "--format-version=1";
-    if first != "metadata" || !rest.iter().all(is_plain) {
+    let is_plain = |word: &Cow<'_, str>| {
+        let word = word.as_ref();
+        PLAIN.contains(&word)
+            || word == "1"
+            || word == "--format-version=1"
+            || first == "tree" && OF_TREE.contains(&word)
+    };
+    let only_reads = ["metadata", "tree", "locate-project", "pkgid", "read-manifest"];
+    if !only_reads.contains(&first.as_ref()) || !rest.iter().all(is_plain) {
         return None;
     }
     Some(is_the_user_s("cargo", &[".cargo/config.toml", ".cargo/config"], surroundings))

@@ -183,10 +183,12 @@ pub(super) fn awk(arguments: &[Word], more_arguments: bool) -> Option<String> {
     let Some(program) = arguments.get(at).and_then(Word::literal) else {
         return Some("the program of awk is only known when it runs".to_owned());
     };
-    const WAYS_OUT: [&str; 12] = [
-        "system", "|", ">", "getline", "@", "close", "fflush", "load", "include", "ARGV", "ARGC", "PROCINFO",
-    ];
-    let found = WAYS_OUT.iter().find(|word| program.contains(**word));
+    const WAYS_OUT: [&str; 10] =
+        ["system", "|", ">", "getline", "@", "close", "fflush", "ARGV", "ARGC", "PROCINFO"];
+    // Operators that only compare: before the first brace, there is no action that could write.
+    let (patterns, actions) = program.split_at(program.find('{').unwrap_or(program.len()));
+    let compared = format!("{}{actions}", patterns.replace('>', " ")).replace("||", " ").replace(">=", " ");
+    let found = WAYS_OUT.iter().find(|word| compared.contains(**word));
     if let Some(word) = found {
         return Some(format!("awk may write or run something with `{word}`"));
     }
