@@ -193,7 +193,8 @@ fn commands(part: &Part) -> impl Iterator<Item = Cow<'_, [Word]>> {
             || is_interpreter(name)
     };
     let inner = inner_commands(&part.words, part.more_arguments, &wanted);
-    inner.into_iter().map(Cow::Owned).chain([Cow::Borrowed(part.words.as_slice())])
+    let renamed = part.renamed.iter().map(|words| Cow::Borrowed(words.as_slice()));
+    inner.into_iter().map(Cow::Owned).chain([Cow::Borrowed(part.words.as_slice())]).chain(renamed)
 }
 
 /// The program text that a command runs.

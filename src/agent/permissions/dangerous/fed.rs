@@ -76,7 +76,7 @@ fn sources<'a>(part: &Part, command: &str, analysis: &'a Analysis) -> (Vec<&'a P
         !std::ptr::eq(*other, part)
             && (spans.iter().any(is_within)
                 || (is_piped || is_read) && feeds(other)
-                || is_positional && gives(other))
+                || is_positional && gives(other, command))
     };
     let sources: Vec<&Part> = analysis.parts.iter().filter(is_source).collect();
     let is_chosen = sources.iter().any(|part| chooses(part));

@@ -8,7 +8,7 @@ use super::targets::{Loss, Targets};
 use super::{Lost, downloads, fed, has_option, languages};
 use crate::permissions::links;
 use crate::permissions::programs::{self, base};
-use crate::permissions::shell::{self, Analysis, Piece, Word};
+use crate::permissions::shell::{self, Analysis, Part, Piece, Word};
 use crate::permissions::subcommands::has;
 
 /// Builtins that run a text, now or later.
@@ -36,6 +36,11 @@ pub(super) fn found(
             texts.push((filled(arguments, analysis), part.span.clone()));
         } else if name.is_none() && runs {
             texts.push((filled(&part.words, analysis), part.span.clone()));
+            let named = named_by_itself(&part.words, command, analysis).into_iter();
+            texts.extend(named.map(|text| (text, part.span.clone())));
+        } else if name.as_deref() == Some("ssh") {
+            // The other machine expands what is quoted here.
+            texts.push((joined(&part.words), part.span.clone()));
         } else if name.as_deref() == Some("env") {
             let words = part.words.iter().skip(1).map(Word::shown);
             let words = words.map(|word| word.strip_prefix("-S").map_or(word.clone(), str::to_owned));
@@ -60,7 +65,7 @@ pub(super) fn found(
         let open = part.words.iter().skip(1).filter(|word| word.literal().is_none()).map(Word::shown);
         let open = open.filter(|text| text.contains(' '));
         let quoted: Vec<String> = quoted.flat_map(|text| in_quotes(&text)).chain(open).collect();
-        if !quoted.is_empty() && !programs::takes_data(&part.words, part.more_arguments) {
+        if !quoted.is_empty() && programs::may_run_texts(part) {
             texts.extend(quoted.into_iter().map(|text| (text, part.span.clone())));
         }
     }
@@ -84,7 +89,8 @@ pub(super) fn found(
     texts.retain(|(text, _)| seen.insert(text.clone()));
     let texts = texts.into_iter().filter(|(text, _)| may_be_dangerous(text));
     texts.take(MAX_TEXTS).find_map(|(text, span)| {
-        let text = text.trim();
+        // Editors and debuggers run what is behind these.
+        let text = text.trim().trim_start_matches(['!', ':', '\\']);
         let analysis = links::analysis(text);
         let scene = targets.scene.inside(&analysis);
         let targets = Targets::new((text, &analysis), &scene, targets.places);
@@ -137,6 +143,23 @@ fn filled(words: &[Word], analysis: &Analysis) -> String {
         if values.is_empty() { word.shown() } else { values.join(" ") }
     };
     words.iter().map(value).collect::<Vec<_>>().join(" ")
+}
+
+/// The commands that the first of these words may become: `$(echo rm) x`, `{rm,x}`, `rm${IFS}x`.
+fn named_by_itself(words: &[Word], command: &str, analysis: &Analysis) -> Vec<String> {
+    let Some(first) = words.first() else { return Vec::new() };
+    let rest = joined(words);
+    let is_within = |part: &&Part| first.span.start < part.span.start && part.span.end <= first.span.end;
+    let within = analysis.parts.iter().filter(is_within);
+    let printing =
+        within.filter(|part| programs::name(&part.words).is_some_and(|name| has("echo printf", &name)));
+    let printed = printing.map(|part| format!("{} {rest}", joined(&part.words)));
+    let written = command.get(first.span.clone()).unwrap_or_default();
+    let list = written.strip_prefix('{').and_then(|list| list.strip_suffix('}'));
+    let listed = list.filter(|_| first.is_brace).map(|list| format!("{} {rest}", list.replace(',', " ")));
+    let split = ["${IFS}", "$IFS"].iter().find(|sign| written.contains(**sign));
+    let split = split.map(|sign| format!("{} {rest}", written.replace(sign, " ")));
+    printed.chain(listed).chain(split).collect()
 }
 
 /// The arguments of a command as a text.

@@ -45,6 +45,21 @@ pub(super) fn lost(part: &Part, targets: &Targets<'_>) -> Option<Lost> {
     })
 }
 
+/// The danger of a program in another language that evaluates what it downloads.
+pub(super) fn evaluated(part: &Part) -> Option<Lost> {
+    let words = part.words.iter().skip(1).map(Word::shown);
+    let mut texts = words.chain(part.texts.iter().cloned());
+    texts.find(|text| evaluates_download(text)).filter(|_| programs::may_run_texts(part))?;
+    Some(("it runs a program that it downloads, which nobody has read".to_owned(), None))
+}
+
+fn evaluates_download(text: &str) -> bool {
+    let is_plain = |start: usize| !text.get(..start).is_some_and(|before| before.ends_with('.'));
+    ["http://", "https://", "urlopen"].iter().any(|sign| text.contains(sign))
+        && identifiers(text)
+            .any(|(start, name)| has("eval exec instance_eval loadstring", name) && is_plain(start))
+}
+
 /// Whether a text names a function that removes. Most do not.
 pub(super) fn may_remove(text: &str) -> bool {
     SIGNS.iter().any(|sign| text.contains(sign))
@@ -116,7 +131,8 @@ impl Program<'_> {
             let (found, has_unknown) = self.bases(piece, depth);
             is_unknown |= has_unknown && names.is_empty();
             if !found.is_empty() {
-                bases = found;
+                // The folder is not below what was named before it: `require("os").homedir()`.
+                (bases, names) = (found, String::new());
             }
         }
         if bases.is_empty() {

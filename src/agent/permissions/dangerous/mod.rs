@@ -31,7 +31,7 @@ use targets::{Loss, Targets};
 
 /// Programs with dangerous uses.
 const PROGRAMS: &[&str] = words!(
-    "rm find git dd shred chmod chown chgrp mv rsync wipefs blkdiscard fdisk sfdisk sgdisk parted \
+    "rm find git dd ddrescue shred chmod chown chgrp mv rsync wipefs blkdiscard fdisk sfdisk sgdisk parted \
                         cryptsetup badblocks diskutil tee cp truncate srm wipe hdparm zpool lvremove vgremove pvremove \
                         mkswap mke2fs zfs nvme btrfs fd fdfind tar setfacl"
 );
@@ -105,8 +105,12 @@ fn found<'a>(
         let wanted = |name: &str| is_dangerous(name);
         let inner = inner_commands(&part.words, part.more_arguments, &wanted);
         let inner = inner.iter().filter_map(|words| of_words(words, part, targets));
-        let others =
-            [of_redirects(part), fed::lost(part, command, analysis, targets), languages::lost(part, targets)];
+        let others = [
+            of_redirects(part),
+            fed::lost(part, command, analysis, targets),
+            languages::lost(part, targets),
+            languages::evaluated(part),
+        ];
         let found = found.chain(inner).chain(others.into_iter().flatten());
         let danger = |(text, named)| Danger { text, span: part.span.clone(), named };
         dangers.extend(found.map(|found| (danger(found), Some(part))));
@@ -180,12 +184,14 @@ fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Lost> 
             let loss = targets.loss(word, elsewhere)?;
             Some((format!("it deletes everything in {} that is not in the source", loss.what()), named(word)))
         }
-        "dd" | "tee" | "cp" | "truncate" => devices(&name, arguments),
+        "dd" | "tee" | "cp" | "truncate" | "ddrescue" => devices(&name, arguments),
         "zpool" | "zfs" | "nvme" | "btrfs" | "diskutil" | "cryptsetup" | "hdparm" | "badblocks" => {
             const ENDING: &str = "destroy eraseDisk eraseVolume zeroDisk secureErase partitionDisk luksFormat \
-                                  luksErase erase --security-erase -w format sanitize delete";
-            let word = arguments.iter().find(|word| word.literal().is_some_and(|text| has(ENDING, &text)))?;
-            Some((format!("{name} destroys what is on the disk"), named(word)))
+                                  luksErase luksKillSlot luksRemoveKey erase --security-erase -w format sanitize delete";
+            match arguments.iter().find(|word| word.literal().is_some_and(|text| has(ENDING, &text))) {
+                Some(word) => Some((format!("{name} destroys what is on the disk"), named(word))),
+                None => services::lost(&name, words, part),
+            }
         }
         _ if has(DESTROYING, &name) || name.starts_with("mkfs") => {
             let is_asking = |text: Cow<'_, str>| has("--help --version -h -V -l --list -n --no-act", &text);
@@ -253,8 +259,20 @@ fn fd(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost
     let is = |word: &Word, list: &str| word.literal().is_some_and(|text| has(list, programs::base(&text)));
     let at = arguments.iter().position(|word| is(word, "-x -X --exec --exec-batch"))?;
     arguments.get(at + 1).filter(|word| is(word, "rm shred unlink srm truncate"))?;
-    let is_operand = |word: &&Word| !word.literal().is_some_and(|text| text.starts_with('-'));
-    let operands: Vec<&Word> = arguments.iter().take(at).filter(is_operand).collect();
+    const VALUED: &str =
+        "-t --type -E --exclude -d --max-depth --min-depth --exact-depth -o --owner -c --color -j --threads";
+    const CHOOSING: &str = "-e --extension -S --size --changed-within --changed-before";
+    if arguments.iter().take(at).any(|word| is(word, CHOOSING)) {
+        return None;
+    }
+    let is_value = |index: usize| {
+        index.checked_sub(1).and_then(|before| arguments.get(before)).is_some_and(|word| is(word, VALUED))
+    };
+    let is_operand = |(index, word): &(usize, &Word)| {
+        !word.literal().is_some_and(|text| text.starts_with('-')) && !is_value(*index)
+    };
+    let operands: Vec<&Word> =
+        arguments.iter().take(at).enumerate().filter(is_operand).map(|(_, word)| word).collect();
     let outside = operands.iter().skip(1).find_map(|word| targets.loss(word, elsewhere));
     let is_all = operands
         .first()
@@ -271,7 +289,7 @@ fn devices(name: &str, arguments: &[Word]) -> Option<Lost> {
         "dd" => literals.filter_map(|text| text.strip_prefix("of=").map(str::to_owned)).collect(),
         _ => literals.filter(|text| !text.starts_with('-')).map(Cow::into_owned).collect(),
     };
-    if name == "cp" && written.len() > 1 {
+    if ["cp", "ddrescue"].contains(&name) && written.len() > 1 {
         written.drain(..written.len() - 1);
     }
     let device = written.into_iter().find(|path| is_device(path))?;

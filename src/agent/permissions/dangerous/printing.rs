@@ -11,10 +11,14 @@ const NAMING: &str = "ls echo printf realpath readlink dirname fd fdfind tree du
 /// Programs that leave out lines, so that less is removed.
 const CHOOSING: &str = "grep egrep fgrep rg head tail sed awk comm uniq fzf jq";
 
-/// Whether a part gives words to a function or a script, or finds them for it.
-pub(super) fn gives(part: &Part) -> bool {
+/// Whether a part of a command gives words to a function or a script, or finds them for it.
+pub(super) fn gives(part: &Part, command: &str) -> bool {
     let name = programs::name(&part.words).unwrap_or_default();
-    has("set find", &name) || links::program(&name).is_none() && !part.words.is_empty()
+    let is_function = || {
+        ["()", " ()"].iter().any(|behind| command.contains(&format!("{name}{behind}")))
+            || command.contains(&format!("function {name}"))
+    };
+    !part.words.is_empty() && (has("set find", &name) || links::program(&name).is_none() || is_function())
 }
 
 /// A word of the input, in which the shell has replaced `~`.

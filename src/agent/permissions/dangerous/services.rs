@@ -87,6 +87,7 @@ const LOSSES: &[(&str, &str, &str)] = &[
         "release|issue|gist|codespace|secret|variable delete|remove",
         "it removes it from the server",
     ),
+    ("gh", "repo sync --force", "it overwrites a branch: commits that only it has are lost"),
     ("gh glab", "api =DELETE", "it removes it from the server"),
     ("npm pnpm", "unpublish", "it removes what is published"),
     // Databases.
@@ -119,6 +120,8 @@ const LOSSES: &[(&str, &str, &str)] = &[
     ("borg", "delete|prune", BACKUPS),
     ("snapper tmutil", "delete|remove", BACKUPS),
     ("timeshift", "--delete|--delete-all", BACKUPS),
+    ("mdadm", "--zero-superblock", "it destroys what is on the disk"),
+    ("zfs", "rollback -r|-R", BACKUPS),
     ("crontab", "-r", "it removes every cron job of the user"),
     ("userdel deluser", "-r|--remove|--remove-home|--remove-all-files", "it removes a home directory"),
     (

@@ -153,7 +153,8 @@ impl<'a> Targets<'a> {
         });
         let is_chosen = within.iter().any(|part| printing::chooses(part));
         let is_given = printing::is_positional(word, self.command);
-        let givers = self.analysis.parts.iter().filter(|part| is_given && printing::gives(part));
+        let givers =
+            self.analysis.parts.iter().filter(|part| is_given && printing::gives(part, self.command));
         let within = within.into_iter().filter(|_| !is_chosen).chain(givers);
         let printed = within.filter_map(printing::printed).flatten();
         printed.chain(shortened).collect()
