@@ -28,6 +28,17 @@ fn parsed(text: &str) -> Option<Host<String>> {
     })
 }
 
+/// The IPv4 address to which an IPv6 address may be translated: NAT64, 6to4, and the former compatible form.
+fn embedded(host: &Host<String>) -> Option<Host<String>> {
+    let Host::Ipv6(address) = host else { return None };
+    let (high, low) = match address.segments() {
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => (high, low),
+        [0, 0, 0, 0, 0, 0, high, low] if high != 0 => (high, low),
+        _ => return None,
+    };
+    Some(Host::Ipv4(((u32::from(high) << 16) | u32::from(low)).into()))
+}
+
 /// Whether a host is this machine, by its name or address.
 fn is_here(host: &Host<String>) -> bool {
     match host {
@@ -78,7 +89,8 @@ impl HostPattern {
                 && is_here(host)
                 && (is_name(&self.host) || is_name(host) || is_usual(&self.host) && is_usual(host))
         };
-        parsed(host).is_none_or(|host| self.is_about(&host) || same_machine(&host))
+        let may_be = |host: &Host<String>| self.is_about(host) || same_machine(host);
+        parsed(host).is_none_or(|host| may_be(&host) || embedded(&host).is_some_and(|host| may_be(&host)))
     }
 
     fn is_about(&self, host: &Host<String>) -> bool {
@@ -143,6 +155,9 @@ mod tests {
             "[::ffff:127.0.0.1]",
             "::ffff:127.0.0.1",
             "[::ffff:7f00:1]",
+            "[::127.0.0.1]",
+            "[64:ff9b::127.0.0.1]",
+            "[2002:7f00:1::]",
             "%31%32%37.0.0.1",
             "１２７.0.0.1",
             "127。0。0。1",
@@ -161,7 +176,9 @@ mod tests {
             assert!(concerns("127.0.0.1", host), "{host}");
             assert!(concerns("localhost", host), "{host}");
         }
-        for host in ["128.0.0.1", "127.0.0.2", "example.com", "localhost.example.com", "[::2]"] {
+        for host in
+            ["128.0.0.1", "127.0.0.2", "example.com", "localhost.example.com", "[::2]", "[64:ff9b::1.1.1.1]"]
+        {
             assert!(!concerns("127.0.0.1", host), "{host}");
         }
         assert!(concerns("localhost", "127.0.0.2") && concerns("evil.example", "EVIL.example."));
