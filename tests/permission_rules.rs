@@ -146,3 +146,15 @@ fn rules_are_added_and_removed_in_a_file() {
     assert!(!listed().contains("make") && listed().contains("bash(rm *)"), "{}", listed());
     assert!(std::fs::read_to_string(&path).unwrap().contains("# mine"));
 }
+
+#[test]
+fn no_call_is_allowed_in_a_test_while_settings_cannot_be_read() {
+    for broken in ["[permissions]\ndeny = [\"bash(zap *)\"", "[permissions]\ndenny = [\"bash(zap *)\"]\n"] {
+        let place = Place::new(broken, "");
+        for mode in ["auto", "ask"] {
+            let (text, errors, _) = place.tau(&["permissions", "test", "--permission-mode", mode, "ls"]);
+            assert!(text.contains(&format!("in mode {mode}: ask")), "{text}");
+            assert!(errors.contains("settings cannot be read"), "{errors}");
+        }
+    }
+}

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use super::command_pattern::CommandPattern;
 use super::host_pattern::HostPattern;
 use super::path_pattern::PathPattern;
+use tau_tools::invisible::is_invisible;
 use tau_tools::user_error::UserError;
 
 /// A rule, which matches calls. Its list determines whether they are allowed, asked about or denied.
@@ -96,6 +97,9 @@ impl FromStr for Rule {
         if tool.is_empty() || !tool.chars().all(plain) || text.chars().any(char::is_control) {
             return Err(wrong("write the name of a tool and a pattern, as in bash(cargo test *)"));
         }
+        if text.chars().any(is_invisible) {
+            return Err(wrong("it has a character that cannot be seen, and so would match nothing"));
+        }
         let tool = tool.to_lowercase();
         let pattern = match inner {
             None | Some("*" | "**") => Pattern::All,
@@ -154,6 +158,8 @@ mod tests {
             "(ls)",
             "bash()",
             "ba sh(ls)",
+            "bash(ls\u{200b} *)",
+            "read(.e\u{ad}nv)",
             "bash(ls) x",
             "edit(a[)",
             "edit(../x)",

@@ -13,7 +13,7 @@ use crate::compose::permission_rules;
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
 use tau_agent::extensions::registry::Loaded;
-use tau_agent::permissions::{CallFacts, Finding, Permissions};
+use tau_agent::permissions::{CallFacts, Finding, Permissions, Verdict};
 use tau_agent::web;
 use tau_protocol::approval::PermissionMode;
 use tau_tools::access::Access;
@@ -41,6 +41,7 @@ pub fn run(args: &PermissionsArgs) -> Result<Exit, Refusal> {
             explained(
                 &permissions,
                 CallFacts { mode, tool, access: &access, read_only, cwd: &cwd, home: None },
+                environment.settings_fault.is_some(),
             )
         }
     };
@@ -99,8 +100,8 @@ fn touched(loaded: &Loaded, tool: &str, call: &str, cwd: &Path) -> Result<(Acces
     })
 }
 
-/// The verdict on a call, part by part.
-fn explained(permissions: &Permissions, facts: CallFacts<'_>) -> String {
+/// The verdict on a call, part by part. No call is allowed while settings are `faulty`.
+fn explained(permissions: &Permissions, facts: CallFacts<'_>, faulty: bool) -> String {
     let home = std::env::home_dir();
     let facts = CallFacts { home: home.as_deref(), ..facts };
     let mode = facts.mode;
@@ -115,7 +116,8 @@ fn explained(permissions: &Permissions, facts: CallFacts<'_>) -> String {
             reason(&finding, permissions)
         );
     }
-    let _ = writeln!(text, "\nin mode {}: {}", mode.name(), judgement.verdict.name());
+    let least = if faulty { Verdict::Ask } else { Verdict::Allow };
+    let _ = writeln!(text, "\nin mode {}: {}", mode.name(), judgement.verdict.max(least).name());
     for rule in judgement.suggested_rules {
         let _ = writeln!(text, "this rule would allow it: {}", plain::line(&rule));
     }
