@@ -25,6 +25,21 @@ const MAX_NAMES: usize = 4_000;
 const MAX_FOLDERS: usize = 8;
 /// Builtins whose words assign literal values to variables.
 const DECLARING: [&str; 5] = ["export", "declare", "typeset", "local", "readonly"];
+/// Variables with folders, whose values commands get from tau.
+const FOLDERS: [&str; 12] = [
+    "TAU_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "GNUPGHOME",
+    "ZDOTDIR",
+    "KUBECONFIG",
+    "DOCKER_CONFIG",
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+];
 /// Variables of the shell that are numbers.
 const NUMBERS: [&str; 7] = ["RANDOM", "SECONDS", "UID", "EUID", "PPID", "LINENO", "SRANDOM"];
 
@@ -94,6 +109,12 @@ impl NamedPath {
             NamedPath::Partly(_) => true,
         }
     }
+}
+
+/// The folder in a variable that the command does not set.
+fn inherited(name: &str) -> Option<PathText> {
+    let value = FOLDERS.contains(&name).then(|| std::env::var_os(name)).flatten().map(PathBuf::from)?;
+    value.is_absolute().then(|| PathText::from(value.as_path()))
 }
 
 impl<'a> Scene<'a> {
@@ -226,7 +247,7 @@ impl<'a> Scene<'a> {
                     number.push(Mark::Name);
                     vec![number]
                 }
-                _ => vec![PathText::any()],
+                _ => vec![inherited(name).unwrap_or_else(PathText::any)],
             };
         };
         if splits { values.iter().map(split).collect() } else { values.clone() }

@@ -2,8 +2,11 @@
 
 use std::borrow::Cow;
 
+use super::dangerous::services::matched;
+use super::programs;
 use super::protected::Protected::{self, Git, Ssh, Startup};
 use super::shell::{Part, Piece, Word};
+use super::subcommands::has;
 
 /// Subcommands of git that write its settings or hooks, and the words with which they only read; if the third
 /// column is not empty, they write only with one of its words.
@@ -81,8 +84,37 @@ const OTHERS: [(&str, &[&str], Protected); 34] = [
     ("ssh-copy-id", &[], Ssh),
     ("claude", &["mcp", "config", "plugin"], Protected::Agents),
 ];
+/// Programs that print stored keys or passwords, and the words with which they do; see
+/// [`super::dangerous::services`].
+const PRINTING: &[(&str, &str)] = &[
+    ("git", "credential fill"),
+    ("gh", "auth token"),
+    ("gcloud", "auth print-access-token|print-identity-token"),
+    ("aws", "configure get|export-credentials"),
+    ("az", "account get-access-token"),
+    ("fly flyctl", "auth token"),
+    ("heroku", "auth:token"),
+    ("security", "find-generic-password|find-internet-password|dump-keychain"),
+    ("secret-tool", "lookup|search"),
+    ("pass gopass", "show"),
+    ("op", "read"),
+    ("op bw", "item|get"),
+    ("gpg gpg2", "--export-secret-keys|--export-secret-subkeys"),
+];
 /// Words with which such a program only lists.
 const LISTING: [&str; 9] = ["-l", "list", "ls", "get", "--list", "show", "--help", "--version", "debug"];
+
+/// Whether a part prints stored keys or passwords.
+pub(super) fn prints_keys(part: &Part) -> bool {
+    let Some(name) = programs::name(&part.words) else { return false };
+    let mut needed = PRINTING.iter().filter(|(of, _)| has(of, &name)).peekable();
+    if needed.peek().is_none() {
+        return false;
+    }
+    let literals: Vec<Cow<'_, str>> =
+        part.words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
+    needed.any(|(_, needed)| matched(needed, &part.words, &literals).is_some())
+}
 
 /// The kind of protected files that a part writes.
 pub(super) fn writes(part: &Part) -> Option<Protected> {

@@ -10,7 +10,7 @@ mod git;
 mod hidden;
 mod languages;
 mod printing;
-mod services;
+pub(super) mod services;
 mod targets;
 
 use std::borrow::Cow;

@@ -182,7 +182,11 @@ fn is_for_tests(part: &Part) -> bool {
 }
 
 /// The words of a program that a row needs, if all are there.
-fn matched(needed: &str, words: &[Word], literals: &[Cow<'_, str>]) -> Option<Vec<String>> {
+pub(in crate::permissions) fn matched(
+    needed: &str,
+    words: &[Word],
+    literals: &[Cow<'_, str>],
+) -> Option<Vec<String>> {
     let is_operand = |text: &str| !text.is_empty() && !text.starts_with('-');
     // The number of options before an operand: each may have the next word as its value.
     let (mut at, mut found, mut is_any) = (0, Vec::new(), false);

@@ -272,6 +272,9 @@ impl Judge<'_> {
         if !only_reads && let Some(kind) = writers::writes(part) {
             findings.extend(self.may_touch(kind));
         }
+        if writers::prints_keys(part) {
+            findings.extend(self.may_touch(Protected::Keys));
+        }
     }
 
     /// Judges the files that the input of a command names: a program may be among them.

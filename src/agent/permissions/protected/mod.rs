@@ -119,6 +119,9 @@ const KEY_PLACES: [&str; 27] = [
     ".mozilla",
 ];
 
+/// Such files that programs read by themselves, so that no confinement can keep them away.
+const READ_BY_PROGRAMS: [&str; 3] = [".npmrc", ".yarnrc.yml", ".m2/settings.xml"];
+
 /// Files and directories with keys in the home directory, except for the kinds that the user has switched
 /// off.
 pub(super) fn secret_places(home: &Path, unprotected: &[Protected]) -> Vec<PathBuf> {
@@ -173,7 +176,7 @@ fn kind(path: &Path, homes: &[&Path], own: &[PathBuf], is_used: Use) -> Option<P
             let mut names = names.iter();
             place.split('/').all(|part| names.next().is_some_and(|name| name.eq_ignore_ascii_case(part)))
         };
-        KEY_PLACES.iter().any(within).then_some(Protected::Keys)
+        KEY_PLACES.iter().chain(&READ_BY_PROGRAMS).any(within).then_some(Protected::Keys)
     };
     found.into_iter().flatten().find(counts).or_else(key_place)
 }

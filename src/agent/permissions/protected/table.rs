@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::places::places;
-use super::{KEY_NAMES, KEY_PLACES, Protected, SYSTEM_KEYS, Spelled};
+use super::{KEY_NAMES, KEY_PLACES, Protected, READ_BY_PROGRAMS, SYSTEM_KEYS, Spelled};
 use crate::permissions::path_text::{self, Area, Mark, PathText};
 
 /// The minimum length of a name that is recognised without its dot.
@@ -71,7 +71,8 @@ impl PlaceTable {
         let [key_names, key_folders] = [key_names.collect::<Vec<_>>(), key_folders.collect()]
             .map(|names| names.into_iter().map(|name| PathText::literal(name)).collect());
         let area = |place: &&str| Area::new(PathText::literal(&place.to_lowercase()));
-        let (key_places, system_keys) = (KEY_PLACES.iter().map(area), SYSTEM_KEYS.iter().map(area));
+        let key_places = KEY_PLACES.iter().chain(&READ_BY_PROGRAMS);
+        let (key_places, system_keys) = (key_places.map(area), SYSTEM_KEYS.iter().map(area));
         let (key_places, system_keys) = (key_places.collect(), system_keys.collect());
         PlaceTable { places, first, patterns, dotless, key_names, key_folders, key_places, system_keys }
     }

@@ -119,6 +119,26 @@ fn stored_passwords_are_not_read_unasked() {
         "cat ~/.claude/.credentials.json",
         "cat ~/.mozilla/firefox/x/logins.json",
         "cat /home/other/.aws/credentials",
+        "cat ~/.npmrc",
+        "gh auth token",
+        "GH_TOKEN=$(gh auth token) make",
+        "gcloud auth print-access-token",
+        "aws --profile x configure get aws_secret_access_key",
+        "git credential fill < x",
+        "security find-generic-password -w -s x",
+        "secret-tool lookup a b",
+        "pass show x",
+        "op read op://x/y/z",
+        "gpg --armor --export-secret-keys x",
+        "env gh auth token | cat",
     ];
     check(&permissions(&[]), PermissionMode::Auto, Ask, &reading);
+    let others = [
+        "gh auth status",
+        "aws configure list",
+        "gpg --export x",
+        "cat .npmrc",
+        "git commit -m 'gh auth token'",
+    ];
+    check(&permissions(&[]), PermissionMode::Auto, Allow, &others);
 }
