@@ -104,16 +104,15 @@ const PRINTING: &[(&str, &str)] = &[
 /// Words with which such a program only lists.
 const LISTING: [&str; 9] = ["-l", "list", "ls", "get", "--list", "show", "--help", "--version", "debug"];
 
-/// Whether a part prints stored keys or passwords.
-pub(super) fn prints_keys(part: &Part) -> bool {
-    let Some(name) = programs::name(&part.words) else { return false };
+/// The kind of the stored keys or passwords that a part prints.
+pub(super) fn prints_keys(part: &Part) -> Option<Protected> {
+    let name = programs::name(&part.words)?;
     let mut needed = PRINTING.iter().filter(|(of, _)| has(of, &name)).peekable();
-    if needed.peek().is_none() {
-        return false;
-    }
+    needed.peek()?;
     let literals: Vec<Cow<'_, str>> =
         part.words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
-    needed.any(|(_, needed)| matched(needed, &part.words, &literals).is_some())
+    let is_it = |needed: &str| matched(needed, &part.words, &literals).is_some();
+    needed.any(|(_, needed)| is_it(needed)).then_some(Protected::Keys)
 }
 
 /// The kind of protected files that a part writes.

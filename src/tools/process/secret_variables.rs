@@ -21,7 +21,7 @@ const PARTS: [&str; 9] = [
 const ENDS: [&str; 4] = ["PASS", "PWD", "DSN", "JWT"];
 
 /// Whole words that mark a value as secret.
-const WORDS: [&str; 6] = ["BEARER", "CONNSTR", "CRED", "CREDS", "MNEMONIC", "PAT"];
+const WORDS: [&str; 8] = ["BEARER", "CONNSTR", "CRED", "CREDS", "MNEMONIC", "PAT", "PSWD", "PW"];
 
 /// Words whose value may be a secret or a setting: `BASIC_AUTH=app:…`, `AUTH=required`.
 const VAGUE_WORDS: [&str; 12] = [
@@ -30,7 +30,14 @@ const VAGUE_WORDS: [&str; 12] = [
 ];
 
 /// Pairs of words that mark a value as secret.
-const PHRASES: [[&str; 2]; 3] = [["CONNECTION", "STRING"], ["CONN", "STR"], ["CONN", "STRING"]];
+const PHRASES: [[&str; 2]; 6] = [
+    ["CONNECTION", "STRING"],
+    ["CONN", "STR"],
+    ["CONN", "STRING"],
+    ["SEED", "PHRASE"],
+    ["RECOVERY", "CODE"],
+    ["RECOVERY", "CODES"],
+];
 
 /// Words that only look like one of these.
 const HARMLESS_WORDS: [&str; 17] = [
@@ -82,7 +89,12 @@ pub fn secret_name(name: &OsStr) -> Option<SecretName> {
     if PASSED.contains(&upper.as_str()) {
         return None;
     }
-    if KEYS.contains(&upper.as_str()) || KEY_BEGINNINGS.iter().any(|begin| upper.starts_with(begin)) {
+    // Bundler keeps the passwords of hosts under their names: `BUNDLE_GEMS__EXAMPLE__COM`.
+    let is_of_host = upper.starts_with("BUNDLE_") && upper.contains("__");
+    if is_of_host
+        || KEYS.contains(&upper.as_str())
+        || KEY_BEGINNINGS.iter().any(|begin| upper.starts_with(begin))
+    {
         return Some(SecretName::Value);
     }
     let words = words(&name);
@@ -168,6 +180,11 @@ mod tests {
             "API_BEARER",
             "SUPABASE_JWT",
             "WALLET_MNEMONIC",
+            "MAIL_PW",
+            "MY_PSWD",
+            "SEED_PHRASE",
+            "RECOVERY_CODES",
+            "BUNDLE_GEMS__EXAMPLE__COM",
             "BW_SESSION",
             "OP_SESSION_my",
         ] {
@@ -223,6 +240,8 @@ mod tests {
             "COMPAT",
             "SSL_CERT_FILE",
             "PKG_CONFIG_PATH",
+            "BUNDLE_PATH",
+            "NPWAIT",
         ] {
             assert_eq!(secret_name(OsStr::new(name)), None, "{name}");
         }

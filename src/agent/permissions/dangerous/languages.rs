@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::printing::word_of;
 use super::targets::{Loss, Targets};
 use super::{Lost, programs};
-use crate::permissions::shell::{Part, Word};
+use crate::permissions::shell::{Part, Piece, Word};
 use crate::permissions::subcommands::has;
 
 /// Functions that remove a folder with everything in it.
@@ -22,6 +22,8 @@ const FINDING: &str = "walk rglob glob iglob globSync iterdir listdir scandir re
                        opendir children each_child entries Walk WalkDir";
 /// Parts of these names. A text without any of them is skipped.
 const SIGNS: [&str; 8] = ["rm", "emove", "unlink", "elete", "deltree", "rimraf", "emptyDir", "trash"];
+/// Signs that a program downloads something.
+const ADDRESSES: [&str; 3] = ["http://", "https://", "urlopen"];
 /// Identifiers that only join names, and do not make the folder unknown.
 const JOINING: &str = "os path join Path pathlib Pathname new fs require File FileUtils Find expand_path expanduser \
                        resolve abspath realpath str String toString f r b sub my const let var Dir filepath Join io \
@@ -32,8 +34,7 @@ const MAX_VARIABLES: usize = 4;
 
 /// The loss if a text among the words or the input of a part removes it.
 pub(super) fn lost(part: &Part, targets: &Targets<'_>) -> Option<Lost> {
-    let words = part.words.iter().skip(1).map(Word::shown);
-    let mut texts = words.chain(part.texts.iter().cloned()).filter(|text| may_remove(text)).peekable();
+    let mut texts = texts(part, &SIGNS).filter(|text| may_remove(text)).peekable();
     texts.peek()?;
     if !programs::may_run_texts(part) {
         return None;
@@ -47,17 +48,23 @@ pub(super) fn lost(part: &Part, targets: &Targets<'_>) -> Option<Lost> {
 
 /// The danger of a program in another language that evaluates what it downloads.
 pub(super) fn evaluated(part: &Part) -> Option<Lost> {
-    let words = part.words.iter().skip(1).map(Word::shown);
-    let mut texts = words.chain(part.texts.iter().cloned());
-    texts.find(|text| evaluates_download(text)).filter(|_| programs::may_run_texts(part))?;
+    let mut texts = texts(part, &ADDRESSES).filter(|text| evaluates(text));
+    texts.next().filter(|_| programs::may_run_texts(part))?;
     Some(("it runs a program that it downloads, which nobody has read".to_owned(), None))
 }
 
-fn evaluates_download(text: &str) -> bool {
+/// Whether a text names a function that runs a text, and is no method of another value.
+fn evaluates(text: &str) -> bool {
     let is_plain = |start: usize| !text.get(..start).is_some_and(|before| before.ends_with('.'));
-    ["http://", "https://", "urlopen"].iter().any(|sign| text.contains(sign))
-        && identifiers(text)
-            .any(|(start, name)| has("eval exec instance_eval loadstring", name) && is_plain(start))
+    identifiers(text).any(|(start, name)| has("eval exec instance_eval loadstring", name) && is_plain(start))
+}
+
+/// The words and the input of a part in which one of these signs occurs.
+fn texts(part: &Part, signs: &'static [&str]) -> impl Iterator<Item = String> {
+    let has_sign = move |text: &str| signs.iter().any(|sign| text.contains(sign));
+    let is_one = move |word: &&Word| word.pieces.iter().filter_map(Piece::text).any(has_sign);
+    let words = part.words.iter().skip(1).filter(is_one).map(Word::shown);
+    words.chain(part.texts.iter().filter(move |text| has_sign(text)).cloned())
 }
 
 /// Whether a text names a function that removes. Most do not.

@@ -269,12 +269,9 @@ impl Judge<'_> {
             }
         }
         self.tracked(part, scene, findings);
-        if !only_reads && let Some(kind) = writers::writes(part) {
-            findings.extend(self.may_touch(kind));
-        }
-        if writers::prints_keys(part) {
-            findings.extend(self.may_touch(Protected::Keys));
-        }
+        let written = (!only_reads).then(|| writers::writes(part)).flatten();
+        let touched = written.into_iter().chain(writers::prints_keys(part));
+        findings.extend(touched.filter_map(|kind| self.may_touch(kind)));
     }
 
     /// Judges the files that the input of a command names: a program may be among them.
