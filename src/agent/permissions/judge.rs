@@ -36,6 +36,8 @@ pub struct Finding {
     pub part: String,
     /// The rule that would allow it.
     pub(super) suggestion: Option<Rule>,
+    /// The rule that would allow exactly this, for a part of a call of which other parts have a suggestion.
+    pub(super) exact: Option<Rule>,
     /// Whether it is a part of a command that is allowed because it is known to be read-only, and not by a
     /// rule.
     pub(super) unasked: bool,
@@ -268,6 +270,7 @@ impl Judge<'_> {
                     Some(rule) => of_rule(Verdict::Allow, "a rule allows it", rule),
                     None => Finding {
                         suggestion: self.suggested(part, scene),
+                        exact: suggest::for_exactly(part).filter(|_| self.is_here(part, scene)),
                         unasked: true,
                         ..allowed("it only reads", "")
                     },
@@ -295,6 +298,7 @@ impl Judge<'_> {
         let mut finding = self.by_mode(why, &name);
         if finding.verdict == Verdict::Ask {
             finding.suggestion = self.suggested(part, scene);
+            finding.exact = suggest::for_exactly(part).filter(|_| self.is_here(part, scene));
         }
         findings.push(finding);
     }

@@ -50,7 +50,7 @@ pub fn git_runs_programs(directory: &Path, home: Option<&Path>) -> Option<String
 }
 
 /// The maximum number of rules that are suggested for one call: more cannot be reviewed.
-const MAX_SUGGESTED: usize = 4;
+const MAX_SUGGESTED: usize = 6;
 
 /// The facts about a call before it runs.
 #[derive(Clone, Copy, Debug)]
@@ -319,19 +319,31 @@ impl Permissions {
     }
 }
 
-/// The rules suggested by these parts of a call, each once, if every part suggests one and they cover the
-/// call.
+/// The rules suggested by these parts of a call, each once, if they cover the call. Beside parts that suggest one,
+/// others are allowed exactly: also those that only read, where they are asked about beside what a rule allows.
 fn suggestions(findings: &[&Finding], call: &CallFacts<'_>) -> Vec<String> {
-    let mut rules: Vec<&Rule> = Vec::new();
-    for finding in findings {
-        match &finding.suggestion {
+    if findings.iter().all(|finding| finding.suggestion.is_none()) {
+        return Vec::new();
+    }
+    let of = |finding: &Finding| finding.suggestion.clone().or_else(|| finding.exact.clone());
+    let mut rules: Vec<Rule> = Vec::new();
+    for rule in findings.iter().map(|finding| of(finding)) {
+        match rule {
             Some(rule) if rules.contains(&rule) => {}
-            Some(rule) if rules.len() < MAX_SUGGESTED => rules.push(rule),
-            _ => return Vec::new(),
+            Some(rule) => rules.push(rule),
+            None => return Vec::new(),
         }
     }
-    let is_sound = !rules.is_empty() && all_cover(&rules, call.tool, call.access, call.cwd, call.home);
-    rules.into_iter().filter(|_| is_sound).map(Rule::to_string).collect()
+    let left = left_by(&rules, call.tool, call.access, call.cwd, call.home);
+    let beside: Option<Vec<Rule>> = left.iter().map(of).collect();
+    for rule in beside.unwrap_or_default() {
+        if !rules.contains(&rule) {
+            rules.push(rule);
+        }
+    }
+    let is_sound = rules.len() <= MAX_SUGGESTED
+        && (left.is_empty() || left_by(&rules, call.tool, call.access, call.cwd, call.home).is_empty());
+    rules.iter().filter(|_| is_sound).map(Rule::to_string).collect()
 }
 
 /// Whether a command is known to change nothing, independent of the rules.
@@ -344,16 +356,18 @@ pub(crate) fn only_reads(command: &str, cwd: &Path) -> bool {
 
 /// Whether this rule alone would have allowed the call, if it were an allow rule.
 pub fn covers(rule: &Rule, tool: &str, access: &Access, cwd: &Path, home: Option<&Path>) -> bool {
-    all_cover(&[rule], tool, access, cwd, home)
+    left_by(std::slice::from_ref(rule), tool, access, cwd, home).is_empty()
 }
 
-/// Whether these rules alone would have allowed the call.
-fn all_cover(rules: &[&Rule], tool: &str, access: &Access, cwd: &Path, home: Option<&Path>) -> bool {
+/// The parts of the call that these rules alone would not have allowed.
+fn left_by(rules: &[Rule], tool: &str, access: &Access, cwd: &Path, home: Option<&Path>) -> Vec<Finding> {
     let mut alone = Permissions::default();
-    rules.iter().for_each(|rule| alone.allow_for_session((*rule).clone()));
+    rules.iter().for_each(|rule| alone.allow_for_session(rule.clone()));
     let (mode, read_only) = (PermissionMode::Ask, false);
     let call = CallFacts { mode, tool, access, read_only, cwd, home };
-    alone.explain(&call).iter().all(|finding| finding.verdict == Verdict::Allow)
+    let mut findings = alone.explain(&call);
+    findings.retain(|finding| finding.verdict != Verdict::Allow);
+    findings
 }
 
 /// Whether a rule in this list decides on the call: it allows a call that would otherwise need approval, or

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::arguments::{self, is_plain};
 use super::path_pattern::{JudgedPath, Places};
 use super::rule::Rule;
-use super::shell::Part;
+use super::shell::{Part, Word};
 
 /// Commands for which no rule is suggested, except for known ones: with other arguments, or at another time,
 /// they do other things.
@@ -74,32 +74,72 @@ const NEVER: [&str; 61] = [
     "sed",
 ];
 
-/// The rule for a simple command.
+/// Programs that run what they read from their input, unless they are named a file or given a text to run.
+const INTERPRETERS: [&str; 12] =
+    ["sh", "bash", "zsh", "dash", "ksh", "fish", "node", "perl", "ruby", "php", "lua", "osascript"];
+
+/// Programs that run what they read from their input, or the words behind them.
+const RUNNERS: [&str; 11] =
+    ["sudo", "doas", "su", "ssh", "xargs", "parallel", "env", "watch", "at", "crontab", "eval"];
+
+/// The rule for a simple command, with other arguments where these are known to be safe.
 pub(super) fn for_command(part: &Part) -> Option<Rule> {
-    if part.more_arguments || part.assigned.iter().any(|name| !super::read_only::is_harmless_variable(name)) {
-        return None;
-    }
-    let name = part.words.first()?.literal()?;
-    let base = name.rsplit('/').next().unwrap_or_default();
-    if !is_plain(&name) {
-        return None;
-    }
+    let name = name(part)?;
     // A known command takes precedence over the fact that its program runs others.
     if let Some(command) = arguments::command_of(&part.words) {
         let pattern = command.pattern(&part.words).filter(|_| command.covers(&part.words, 0));
-        return format!("bash({})", pattern?).parse().ok();
+        return pattern.and_then(|pattern| format!("bash({pattern})").parse().ok()).or_else(|| exact(part));
     }
+    let base = name.rsplit('/').next().unwrap_or_default();
     if NEVER.contains(&base) || base.starts_with("python") || base.starts_with("mkfs") {
         return None;
     }
     exact(part)
 }
 
-/// The rule for exactly these words, if they are all plain.
+/// The rule for exactly this simple command beside those for other parts of a call: for each that says what it
+/// runs.
+pub(super) fn for_exactly(part: &Part) -> Option<Rule> {
+    let name = name(part)?;
+    let base = name.rsplit('/').next().unwrap_or_default();
+    let first = part.words.get(1).and_then(Word::literal).unwrap_or_default();
+    let is_python = base.starts_with("python");
+    let runs_its_input = match is_python || INTERPRETERS.contains(&base) {
+        true if first.starts_with('-') => !["-c", "-e"].contains(&&*first) || part.words.len() < 3,
+        true => first.is_empty(),
+        false => RUNNERS.contains(&base),
+    };
+    let reads_its_input =
+        |word: &Word| word.literal().is_some_and(|text| text == "-" || text.starts_with("/dev/"));
+    if runs_its_input || part.words.iter().any(reads_its_input) {
+        return None;
+    }
+    exact(part)
+}
+
+/// The name of the program of a part of which all words are known, and nothing else that decides on what it does.
+fn name(part: &Part) -> Option<Cow<'_, str>> {
+    if part.more_arguments || part.assigned.iter().any(|name| !super::read_only::is_harmless_variable(name)) {
+        return None;
+    }
+    part.words.first()?.literal().filter(|name| is_plain(name))
+}
+
+/// The rule for exactly these words, if they are all known.
 fn exact(part: &Part) -> Option<Rule> {
     let words: Option<Vec<Cow<'_, str>>> =
-        part.words.iter().map(|word| word.literal().filter(|text| is_plain(text))).collect();
+        part.words.iter().map(|word| word.literal().and_then(quoted)).collect();
     format!("bash({})", words?.join(" ")).parse().ok()
+}
+
+/// A word as a rule names it; none for one that nobody can read in a rule.
+fn quoted(word: Cow<'_, str>) -> Option<Cow<'_, str>> {
+    if is_plain(&word) {
+        return Some(word);
+    }
+    let is_readable = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric();
+    let quote = ['\'', '"'].into_iter().find(|quote| !word.contains(*quote))?;
+    (word.len() <= 200 && word.chars().all(is_readable)).then(|| format!("{quote}{word}{quote}").into())
 }
 
 /// The rule for a file: its folder within the workspace, or the file itself at the top of it.
