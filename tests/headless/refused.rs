@@ -30,6 +30,8 @@ async fn a_refused_picture_is_left_out_for_good() {
         ("422 Unprocessable", "Provided media is malformed"),
         ("404 Not Found", "No endpoints found that support image input"),
         ("500 Internal Server Error", "image input is not supported - you may need to provide the mmproj"),
+        ("500 Internal Server Error", "this model is missing data required for image input"),
+        ("500 Internal Server Error", "Failed to load image or audio file"),
     ];
     for (status, words) in wordings {
         let place = Place::new(vec![refuses(status, words), says("without it"), says("later")]).await;
@@ -63,6 +65,28 @@ async fn a_request_is_sent_again_once() {
     let place = Place::new(vec![refuses("400 Bad Request", "no"), says("never")]).await;
     let ended = run(&mut place.tau(&["-p", "hi"]), None).await;
     assert_eq!((ended.code, place.server.requests().len()), (1, 1), "{ended:?}");
+}
+
+/// A provider names one part after another; a third refusal that names nothing new ends it.
+#[tokio::test]
+async fn parts_that_are_refused_one_after_another_are_all_left_out() {
+    let place = Place::new(vec![
+        thinks_and_calls(),
+        refuses("400 Bad Request", "Could not process image"),
+        refuses("400 Bad Request", "messages.1.content.0: Invalid `signature` in `thinking` block"),
+        claude_says("fine"),
+        claude_says("on"),
+    ])
+    .await;
+    std::fs::write(place.dir.path().join("p.png"), PNG).unwrap();
+    let model = "anthropic/claude-haiku-4-5";
+    let ended = run(claude_at(&place, model).args(["-p", "@p.png", "go"]), None).await;
+    assert_eq!((ended.code, ended.out.trim()), (0, "fine"), "{ended:?}");
+    assert!(ended.err.contains("refused pictures and earlier thinking"), "{ended:?}");
+    let later = run(claude_at(&place, model).args(["-p", "--continue", "more"]), None).await;
+    assert_eq!((later.code, later.out.trim()), (0, "on"), "{later:?}");
+    let sent = place.server.requests();
+    assert!(!sent[4].contains("c2ln") && !sent[4].contains("image/png"), "{}", sent[4]);
 }
 
 /// An Anthropic answer that thinks and calls a tool.
@@ -115,11 +139,12 @@ async fn refused_signatures_and_ids_are_left_out() {
     for (words, gone, stays) in [
         ("messages.1.content.0: Invalid `signature` in `thinking` block", "c2ln", "toolu_1"),
         ("`tool_use` ids must be unique", "\"toolu_1\"", "c2ln"),
+        ("404 Not Found: Item with id 'rs_1' not found. Items are not persisted", "c2ln", "toolu_1"),
         ("something is wrong with this", "c2ln", "bash"),
     ] {
         let acts = vec![
             thinks_and_calls(),
-            refuses("400 Bad Request", words),
+            refuses(words.split_once(": Item").map_or("400 Bad Request", |(status, _)| status), words),
             claude_says("fine"),
             claude_says("on"),
         ];

@@ -76,6 +76,18 @@ const WORDS: [(Part, &[&str]); 3] = [
     ),
 ];
 
+/// Words in errors about a picture that cannot be read, other than those about a server that is busy.
+const UNREADABLE: [&str; 8] = [
+    "support",
+    "failed to load",
+    "decod",
+    "not process",
+    "invalid",
+    "required for image",
+    "embedding from",
+    "format",
+];
+
 impl Part {
     const fn name(self) -> &'static str {
         match self {
@@ -120,28 +132,41 @@ pub(crate) struct RefusedParts {
 
 impl RefusedParts {
     /// The parts of these messages to leave out after this failure: those it names, or all if it names none.
-    /// `None` if nothing in the messages can be the reason.
-    pub(crate) fn of(failure: &Failure, messages: &[Arc<Message>], model: &Model) -> Option<Self> {
+    /// `None` if nothing in the messages can be the reason. After a request without the parts `before`, only what
+    /// it names in addition.
+    pub(crate) fn of(
+        failure: &Failure,
+        messages: &[Arc<Message>],
+        model: &Model,
+        before: Option<&RefusedParts>,
+    ) -> Option<Self> {
         let messages = without(messages, model).0;
+        let before = before.map_or(&[][..], |before| &before.parts);
         let has = |part: &Part| {
-            (*part != Part::Pictures || model.sees()) && messages.iter().any(|message| part.is_in(message))
+            !before.contains(part)
+                && (*part != Part::Pictures || model.sees())
+                && messages.iter().any(|message| part.is_in(message))
         };
         let lower = failure.message.to_lowercase();
         let named = WORDS.iter().filter(|(_, words)| words.iter().any(|word| lower.contains(word)));
         let named: Vec<Part> = named.map(|(part, _)| *part).filter(has).collect();
         let parts = match failure.kind {
-            FailureKind::Request if named.is_empty() => {
+            FailureKind::Request if named.is_empty() && before.is_empty() => {
                 WORDS.map(|(part, _)| part).into_iter().filter(has).collect()
             }
             FailureKind::Request => named,
             // Servers report this with any status.
             FailureKind::NotFound | FailureKind::Overloaded | FailureKind::Refused
-                if named.contains(&Part::Pictures) && lower.contains("support") =>
+                if named.contains(&Part::Pictures) && UNREADABLE.iter().any(|word| lower.contains(word)) =>
             {
                 vec![Part::Pictures]
             }
+            FailureKind::NotFound if named.contains(&Part::Reasoning) && lower.contains("item") => {
+                vec![Part::Reasoning]
+            }
             _ => return None,
         };
+        let parts = if parts.is_empty() { parts } else { [before, &parts].concat() };
         let refused = RefusedParts { provider: model.provider.clone(), model: model.id.clone(), parts };
         (!refused.parts.is_empty()).then_some(refused)
     }

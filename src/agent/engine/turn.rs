@@ -204,15 +204,19 @@ impl Turn<'_, '_> {
         self.refused.as_ref().map(|(_, parts)| parts)
     }
 
-    /// Retries the request if something in the conversation may have made it fail.
+    /// Retries the request if something in the conversation may have made it fail; again if the next failure names
+    /// something else.
     fn send_without(&mut self, attempt: &Attempt, failure: &Failure) -> bool {
-        if attempt.begun || self.sent_without {
+        if attempt.begun || self.sent_without && self.refused.is_none() {
             return false;
         }
         let messages = self.run.engine.config.session.context().messages;
-        let Some(parts) = RefusedParts::of(failure, &messages, &attempt.model) else { return false };
+        let Some(parts) = RefusedParts::of(failure, &messages, &attempt.model, self.refused()) else {
+            return false;
+        };
         session_usage::spend(self.run.engine, attempt.assembler.usage());
-        self.refused = Some((failure.clone(), parts));
+        let first = self.refused.take().map_or_else(|| failure.clone(), |(first, _)| first);
+        self.refused = Some((first, parts));
         self.sent_without = true;
         true
     }
