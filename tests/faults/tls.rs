@@ -66,7 +66,8 @@ async fn a_handshake_that_fails_names_the_host() {
     });
     let observed = go(bench(&format!("https://{address}"), direct(), RetryMode::Headless)).await;
     assert_eq!(observed.answers(), ["Error"]);
-    assert!(observed.words().contains(&format!("cannot connect to {address}")), "{}", observed.words());
+    let told = format!("cannot connect to {address}: it does not answer in TLS");
+    assert!(observed.words().contains(&told), "{}", observed.words());
 }
 
 #[tokio::test]

@@ -108,6 +108,33 @@ async fn socks_proxies_are_used() {
     }
 }
 
+/// What no retry helps is told at once, with the remedy.
+#[tokio::test]
+async fn a_proxy_that_wants_a_login_or_another_scheme_is_not_tried_again() {
+    let refusal = || Act::Send(answer("407 Proxy Authentication Required", "", b""));
+    let place = Place::new(vec![refusal()]).await;
+    let (names, _asked) = socks(place.server.address.clone()).await;
+    let login = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let wants_login = login.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = login.accept().await {
+            let _ = client.read(&mut [0; 16]).await;
+            let _ = client.write_all(&[5, 255]).await;
+        }
+    });
+    for (url, proxy, told) in [
+        ("https://model.invalid/v1", place.server.url(), "the proxy wants a login"),
+        ("http://model.invalid/v1", format!("socks5h://{wants_login}"), "the proxy wants a login"),
+        ("http://model.invalid/v1", format!("socks5://{names}"), "as socks5h://"),
+    ] {
+        let ended = run(far(&place, url).env("ALL_PROXY", &proxy), None).await;
+        assert_eq!(ended.code, 1, "{ended:?}");
+        assert!(ended.err.contains(told) && ended.err.contains("(ALL_PROXY)"), "{proxy}: {ended:?}");
+        assert!(!ended.err.contains("attempts") && !ended.err.contains("retr"), "{proxy}: {ended:?}");
+    }
+    assert_eq!(place.server.requests().len(), 1);
+}
+
 #[tokio::test]
 async fn a_certificate_that_nobody_vouches_for_is_told_at_once() {
     let place = Place::new(vec![says("never")]).await;

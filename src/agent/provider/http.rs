@@ -327,7 +327,7 @@ fn now_ms() -> i64 {
 /// The failure with the proxy in it, if the answer may be the proxy's own: by its status, which it can be for plain
 /// HTTP, or as a page.
 fn of_proxy(failure: Failure, status: u16, peer: &Peer, is_page: bool) -> Failure {
-    let may_be_its = is_page || matches!(status, 407 | 502..=504);
+    let may_be_its = is_page || matches!(status, 403 | 407 | 502..=504);
     let Some(proxy) = peer.proxy().filter(|_| may_be_its) else { return failure };
     let said = match is_page {
         true => format!("{}, by way of {proxy}", failure.message),
@@ -335,10 +335,7 @@ fn of_proxy(failure: Failure, status: u16, peer: &Peer, is_page: bool) -> Failur
     };
     let message = shortened(&said);
     match status {
-        407 => Failure::new(FailureKind::Config, message).hint(format!(
-            "the proxy wants a login: write it into {} as http://NAME:PASSWORD@HOST",
-            proxy.named_by
-        )),
+        407 => Failure::new(FailureKind::Config, message).hint(format!("{}: {}", LOGIN.0, LOGIN.1)),
         _ => Failure { message, ..failure },
     }
 }
@@ -365,12 +362,52 @@ fn transport_failure(error: &reqwest::Error, peer: &Peer) -> Failure {
     } else {
         (FailureKind::Network, format!("connection to {peer} lost"), check_proxy())
     };
+    let known = KNOWN_CAUSES.iter().find(|(part, _, through)| {
+        cause.contains(part) && (through.is_empty() || peer.proxy().is_some_and(|it| it.begins_with(through)))
+    });
+    let (kind, cause, hint) = match known {
+        // None of these ends by itself.
+        Some((_, (cause, hint), _)) => (FailureKind::Config, (*cause).to_owned(), Some((*hint).to_owned())),
+        None => (kind, cause, hint),
+    };
     let failure = Failure::new(kind, shortened(&format!("{what}: {cause}")));
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,
     }
 }
+
+/// Causes that a retry does not help, by a part of their text: their words, the remedy, and the schemes of proxies
+/// that they are about.
+const KNOWN_CAUSES: [(&str, (&str, &str), &[&str]); 5] = [
+    (
+        "CaUsedAsEndEntity",
+        (
+            "the server shows the certificate of a CA as its own",
+            "give the server a certificate that the CA signed, and set ca_file in config.toml to that of the CA",
+        ),
+        &[],
+    ),
+    (
+        "InvalidContentType",
+        ("it does not answer in TLS", "if it speaks plain HTTP, begin its address with http://"),
+        &[],
+    ),
+    ("proxy authorization required", LOGIN, &[]),
+    ("does not support user/pass", LOGIN, &[]),
+    (
+        "failed to lookup address",
+        (
+            "no host has this name for this machine",
+            "write the address of the proxy as socks5h://HOST:PORT, so that the proxy looks up the names of hosts",
+        ),
+        &["socks5://", "socks4://"],
+    ),
+];
+
+/// The cause and the remedy if a proxy wants a login.
+const LOGIN: (&str, &str) =
+    ("the proxy wants a login", "write it into the address of the proxy: http://NAME:PASSWORD@HOST:PORT");
 
 /// Whether the server's certificate is not trusted: a retry does not help.
 fn is_certificate_fault(error: &reqwest::Error) -> bool {

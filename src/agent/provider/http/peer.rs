@@ -45,6 +45,13 @@ impl Peer {
     }
 }
 
+impl ProxyInUse {
+    /// Whether its address begins with one of these schemes.
+    pub(super) fn begins_with(&self, schemes: &[&str]) -> bool {
+        schemes.iter().any(|scheme| self.address.to_ascii_lowercase().starts_with(scheme))
+    }
+}
+
 impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.host)?;
