@@ -153,6 +153,8 @@ async fn one_odd_tool_does_not_take_the_others() {
     assert!(told.contains("readable") && told.contains("to its end"), "{told}");
     assert!(told.contains("[content of kind \"hologram\" that cannot be read]"), "{told}");
     assert!(told.contains("[content of kind \"image\" that cannot be read]"), "{told}");
+    assert_eq!(told.matches("[picture, image/png, ").count(), 2, "by their data: {told}");
+    assert!(told.contains("[resource demo://3]") && told.contains("7.25"), "{told}");
     assert_eq!(ended.code, 0, "{}", ended.err);
 }
 

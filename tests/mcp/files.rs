@@ -102,6 +102,19 @@ async fn mcp(place: &Path, arguments: &[&str]) -> Ended {
     run(&mut command, None).await
 }
 
+/// A server with an odd tool is tried like any other; the tool is named.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_with_an_odd_tool_is_tried() {
+    let place = tempfile::tempdir().unwrap();
+    let config = place.path().join("config");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("config.toml"), server::config("demo", "odd", "")).unwrap();
+    let tried = mcp(place.path(), &["test", "demo"]).await;
+    assert_eq!(tried.code, 0, "{tried:?}");
+    assert!(tried.out.contains("mcp__demo__echo") && !tried.out.contains("mcp__demo__bent"), "{tried:?}");
+    assert!(tried.err.contains("left out tools that do not follow MCP: bent"), "{tried:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn servers_are_listed_added_tried_and_removed() {
     let place = tempfile::tempdir().unwrap();

@@ -185,7 +185,7 @@ fn test(server: ConfiguredServer, environment: &Environment, cwd: &Path) -> Resu
         (settings.network(), Some(LoginStore::new(paths.mcp_logins()))),
         (cwd.to_owned(), Arc::new(policy)),
     );
-    let ProbeResult { description, tools, problem } = runtime.block_on(trying);
+    let ProbeResult { description, tools, problem, remark } = runtime.block_on(trying);
     if let Some(problem) = problem {
         return Ok(fail(Exit::Model, &format!("{name} cannot be used: {}", plain::line(&problem))));
     }
@@ -193,6 +193,9 @@ fn test(server: ConfiguredServer, environment: &Environment, cwd: &Path) -> Resu
         let said = tool.1.lines().next().unwrap_or_default();
         [plain::line(&tool.0), plain::line(said)]
     };
+    if let Some(remark) = remark {
+        warn(&format!("{name}: {}", plain::line(&remark)));
+    }
     let rows: Vec<[String; 2]> = tools.iter().map(line).collect();
     Ok(say(&format!("{name}: {}\n{}", plain::line(&description), table::columns(&rows))))
 }

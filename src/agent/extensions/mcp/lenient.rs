@@ -25,10 +25,10 @@ pub(super) fn tools(page: &Value) -> Option<(Vec<Tool>, Option<String>, Vec<Stri
 
 /// A tool with its valid parts: its name is required, and its schema must be one if present.
 fn tool(given: &Value) -> Option<Tool> {
+    let name = given.get("name")?.as_str().filter(|name| !name.trim().is_empty())?;
     if let Ok(tool) = serde_json::from_value(given.clone()) {
         return Some(tool);
     }
-    let name = given.get("name")?.as_str().filter(|name| !name.trim().is_empty())?;
     let schema = match given.get("inputSchema") {
         None | Some(Value::Null) => json!({ "type": "object" }),
         Some(schema @ Value::Object(_)) => schema.clone(),
@@ -77,9 +77,18 @@ fn block(given: &Value) -> ContentBlock {
         return block;
     }
     let kind = given.get("type").and_then(Value::as_str);
-    let text = given.as_str().or_else(|| given.get("text").and_then(Value::as_str));
+    let field = |name: &str| given.get(name).and_then(Value::as_str);
+    // Any value but no text is shown as it is.
+    let other = given.get("text").filter(|value| !value.is_null()).map(Value::to_string);
+    let text = given.as_str().or_else(|| field("text")).or(other.as_deref());
     match (kind, text) {
         (None | Some("text"), Some(text)) => ContentBlock::text(text),
+        (Some("image"), _) if field("data").is_some() => {
+            ContentBlock::image(field("data").unwrap_or_default(), field("mimeType").unwrap_or("image"))
+        }
+        (Some("resource_link"), _) if field("uri").is_some() => {
+            ContentBlock::text(format!("[resource {}]", field("uri").unwrap_or_default()))
+        }
         (Some(kind), _) => {
             let kind: String = kind.chars().filter(|c| !c.is_control()).take(40).collect();
             ContentBlock::text(format!("[content of kind {kind:?} that cannot be read]"))

@@ -52,7 +52,7 @@ pub use configured::{ConfiguredServer, ReadServers};
 use crate::provider::http::{Http, Network};
 use oauth::{LoginState, LoginStore};
 use server::Server;
-use tau_protocol::extension::ExtensionRow;
+use tau_protocol::extension::{ExtensionRow, ExtensionState};
 use tau_tools::AnyTool;
 use tau_tools::process::ChildEnv;
 use tau_tools::sandbox::SandboxPolicy;
@@ -321,6 +321,8 @@ pub struct ProbeResult {
     pub tools: Vec<(String, String)>,
     /// The reason it cannot be used.
     pub problem: Option<String>,
+    /// A remark on parts that cannot be used.
+    pub remark: Option<String>,
 }
 
 /// Starts a server, lists its tools, and ends it.
@@ -339,11 +341,15 @@ pub async fn probe_server(
     let tools = mcp.tools().iter().map(spec).collect();
     let is_ready = mcp.is_settled();
     mcp.end(Instant::now() + Duration::from_secs(2)).await;
-    let (description, mut problems) = row.map(|row| (row.description, row.problems)).unwrap_or_default();
-    if !is_ready {
-        problems.push("it is not ready".to_owned());
-    }
-    ProbeResult { description, tools, problem: problems.into_iter().next() }
+    let is_failed = row.as_ref().is_some_and(|row| row.state == ExtensionState::Failed);
+    let (description, problems) = row.map(|row| (row.description, row.problems)).unwrap_or_default();
+    let told = problems.into_iter().next();
+    let (problem, remark) = if is_failed || !is_ready {
+        (Some(told.unwrap_or_else(|| "it is not ready".to_owned())), None)
+    } else {
+        (None, told)
+    };
+    ProbeResult { description, tools, problem, remark }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Converts the result of a call: text and pictures for the model, everything for the user.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use rmcp::model::{
     CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult, Resource, ResourceContents, Role,
 };
@@ -7,6 +9,7 @@ use serde_json::Value;
 
 use crate::extensions::long_text::within;
 use tau_tools::counted::counted;
+use tau_tools::read::picture;
 use tau_tools::scratch::Scratch;
 use tau_tools::user_error::UserError;
 use tau_tools::{Content, Details, OutputLimits, ToolError, ToolOutput};
@@ -94,10 +97,8 @@ pub(super) fn of_resource(
 
 /// The decoded text of base64 data, if it is text.
 fn text_of(kind: &str, blob: &str) -> Option<String> {
-    use base64::Engine;
-
     let is_text = kind.starts_with("text/") || matches!(kind, "application/json" | "application/xml");
-    let bytes = is_text.then(|| base64::engine::general_purpose::STANDARD.decode(blob).ok()).flatten()?;
+    let bytes = is_text.then(|| BASE64_STANDARD.decode(blob).ok()).flatten()?;
     String::from_utf8(bytes).ok()
 }
 
@@ -175,11 +176,15 @@ impl Parts {
         }
     }
 
+    /// A picture by its data: servers name its kind in many ways, break lines in it, or write it as an address.
     fn picture(&mut self, data: String, mime_type: String) {
-        let shown = matches!(mime_type.as_str(), "image/png" | "image/jpeg" | "image/gif" | "image/webp");
+        let data: String = data.split_ascii_whitespace().collect();
+        let data = data.split_once(";base64,").map_or(data.clone(), |(_, data)| data.to_owned());
+        let format = BASE64_STANDARD.decode(&data).ok().and_then(|bytes| picture::format(&bytes));
+        let mime_type = format.map_or(mime_type, |format| format.to_mime_type().to_owned());
         let note = if !self.limits.images {
             Some("this model does not take pictures")
-        } else if !shown {
+        } else if format.is_none() {
             Some("pictures of this kind cannot be sent")
         } else if data.len() > MAX_PICTURE_SIZE || self.pictures.len() >= MAX_PICTURES {
             Some("too large, or one too many")
