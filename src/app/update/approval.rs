@@ -443,9 +443,7 @@ fn mode_meaning(mode: PermissionMode) -> &'static str {
     match mode {
         PermissionMode::Auto => "tau asks only where rules and protected paths say so",
         PermissionMode::Ask => "tau asks before anything changes",
-        PermissionMode::Edits => {
-            "files in the workspace change without a question; tau asks before commands run"
-        }
+        PermissionMode::Edits => "tau changes files in this folder, and asks before it runs commands",
         PermissionMode::Plan => "nothing can change; the model makes a plan",
     }
 }
