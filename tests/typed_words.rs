@@ -377,7 +377,8 @@ fn words_from_elsewhere_work_in_a_terminal() {
         screen.type_keys("\r");
     };
     enter(&screen, "table");
-    screen.wait_for("▌ table");
+    // The page is below the answer, not above what is still arriving.
+    screen.wait_for("↓");
     for (count, typed) in ["/cost", "/usage", "/status"].into_iter().enumerate() {
         enter(&screen, typed);
         screen.wait_until("the page", |cells| cells.contents().matches("mode: auto").count() == count + 1);
