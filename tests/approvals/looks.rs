@@ -175,6 +175,37 @@ fn what_is_the_reason_is_not_among_the_hidden_rows() {
     }
 }
 
+/// A reader who scrolls up keeps reading there, above a question of which the subject has half of the rows.
+#[test]
+fn the_subject_has_half_of_a_small_screen_for_a_reader_too() {
+    let lines: Vec<String> = (1..=16).map(|n| format!("echo {n}")).collect();
+    let command = format!("{}\nrm -rf x\n{}", lines.join("\n"), lines.join("\n"));
+    let at = command.find("rm -rf x").unwrap();
+    let mut screen = Screen::new();
+    screen.run();
+    (0..30).for_each(|n| screen.user(&format!("message {n}")));
+    screen.send(Msg::Resized(Size { width: 40, height: 12 }));
+    also(&mut screen, command_request("c1", &command, (at, at + 8)));
+    pause(&mut screen);
+    let mut read = String::new();
+    for _ in 0..40 {
+        screen.keys("<pageup>");
+        let shown = text(&screen.draw());
+        let is_reading = shown.starts_with("▌ message");
+        read.push_str(shown.lines().next().unwrap());
+        // Until then the command itself is scrolled through.
+        if is_reading {
+            assert!(subject(&mut screen).len() >= 6, "{shown}");
+            has(&mut screen, &["$ echo 1", "rm -rf x", "› 1 Yes, once", "more row"]);
+        } else {
+            assert!(subject(&mut screen).len() >= 5, "{shown}");
+        }
+    }
+    for n in 10..29 {
+        assert!(read.contains(&format!("message {n}")), "{n} is skipped: {read}");
+    }
+}
+
 /// Parts of a command that are asked for one reason name it once.
 #[test]
 fn a_reason_of_several_parts_is_shown_once() {

@@ -152,8 +152,10 @@ impl Walk<'_> {
 
     /// The prompt preceded by its subject, in at most this many rows.
     fn question_rows(&mut self, asked: AskedPlace, room: usize) -> Vec<Place> {
-        let prompt = self.prompt_rows(asked, room);
         let body = self.body_rows(asked);
+        // A subject of a single row leaves the other one to the prompt.
+        let mut prompt = self.prompt_rows(asked, room + CONTEXT.saturating_sub(body.len()));
+        prompt.drain(..prompt.len().saturating_sub(room));
         let mut rows = self.chosen_rows(asked, &body, room - prompt.len());
         rows.extend(prompt);
         rows
@@ -173,21 +175,23 @@ impl Walk<'_> {
             return rows;
         }
         let follows = asked.follow && self.model.transcript.pending == 0;
-        let is_looked_at =
-            rows.iter().take(height - prompt.len()).flatten().any(|at| at.index == asked.index);
-        let below = match (follows, is_looked_at) {
-            (true, _) => self.question_rows(asked, height),
-            // A user who reads further up keeps reading there.
-            (false, false) => {
-                let room = (height * 2 / 3).max(prompt.len() + CONTEXT).min(height);
-                self.question_rows(asked, room)
-            }
+        let body = self.body_rows(asked);
+        let half = usize::from(self.model.size.height).div_ceil(2).min(body.len());
+        let is_body = |at: &&Place| at.index == asked.index && (1..asked.part).contains(&at.part);
+        let in_place = rows.iter().take(height - prompt.len()).flatten().filter(is_body).count();
+        let below = if follows {
+            self.question_rows(asked, height)
+        } else if half > 0 && in_place >= half.min(height - prompt.len()) {
             // A user who scrolls through the subject sees all of it.
-            (false, true) => prompt,
+            prompt
+        } else {
+            // A user who reads further up keeps reading there.
+            let room = (height * 2 / 3).max(prompt.len() + half.max(CONTEXT)).min(height.saturating_sub(1));
+            self.question_rows(asked, room.max(prompt.len()))
         };
         rows.truncate(height - below.len());
         for row in &mut rows {
-            *row = row.filter(|at| (at.index, at.part) != (asked.index, asked.part));
+            *row = row.filter(|at| !below.contains(at));
         }
         rows.extend(below.into_iter().map(Some));
         rows

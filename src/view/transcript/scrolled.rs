@@ -19,7 +19,9 @@ const MIN_ROWS: u16 = 4;
 impl Walk<'_> {
     /// Draws everything that is not a row of the transcript. `top` is the first row on the screen.
     pub(super) fn draw_scrolled(&mut self, top: Place, area: Rect, frame: &mut Frame, laid: &mut Laid) {
-        if area.height >= MIN_ROWS && !self.needs_all_rows() {
+        // Above a question there may be a single row to read.
+        let has_room = self.asked.is_none() || laid.page >= MIN_ROWS;
+        if area.height >= MIN_ROWS && has_room && !self.needs_all_rows() {
             self.pinned_prompt(top, area, frame, laid);
         }
         // The keys of a prompt may be there.
