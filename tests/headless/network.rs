@@ -135,6 +135,19 @@ async fn a_proxy_that_wants_a_login_or_another_scheme_is_not_tried_again() {
     assert_eq!(place.server.requests().len(), 1);
 }
 
+/// An address is exempt like a name: `0.0.0.0` is this machine, but not known as such.
+#[tokio::test]
+async fn no_proxy_with_a_star_exempts_every_host() {
+    let place = Place::new(vec![says("direct")]).await;
+    let (_kept, dead) = closed_port();
+    let port = place.server.address.rsplit_once(':').unwrap().1;
+    for (proxy, hosts) in [("HTTP_PROXY", "*"), ("TAU_PROXY", "a.example, *")] {
+        let mut command = far(&place, &format!("http://0.0.0.0:{port}/v1"));
+        let ended = run(command.env(proxy, format!("http://{dead}")).env("NO_PROXY", hosts), None).await;
+        assert_eq!((ended.code, ended.out.trim()), (0, "direct"), "{proxy}: {ended:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_certificate_that_nobody_vouches_for_is_told_at_once() {
     let place = Place::new(vec![says("never")]).await;

@@ -88,7 +88,9 @@ pub(super) fn build_with(
             .redirect(redirect::Policy::none())
             .tcp_keepalive(Duration::from_secs(30))
             .user_agent(concat!("tau/", env!("CARGO_PKG_VERSION")));
+        let no_proxy = ["NO_PROXY", "no_proxy"].into_iter().find_map(|name| std::env::var(name).ok());
         Ok(more(match proxy {
+            _ if no_proxy.is_some_and(|hosts| exempts_all(&hosts)) => builder.no_proxy(),
             ProxyChoice::Environment => {
                 check_variables(&|name| std::env::var(name).ok())?;
                 builder
@@ -103,6 +105,11 @@ pub(super) fn build_with(
     // A machine without certificates still has plain HTTP; HTTPS then fails with a clear error.
     let built = settings()?.tls_certs_merge(own.clone()).build();
     built.or_else(|error| settings()?.tls_certs_only(own).build().map_err(|_| unusable(&error)))
+}
+
+/// Whether this value of `NO_PROXY` exempts every host; the client exempts only names with it, not addresses.
+pub(super) fn exempts_all(hosts: &str) -> bool {
+    hosts.split(',').any(|host| host.trim() == "*")
 }
 
 fn unusable(error: &reqwest::Error) -> Failure {

@@ -5,6 +5,7 @@ use std::fmt;
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::Url;
 
+use super::client::exempts_all;
 use super::{ProxyChoice, authority, is_loopback};
 
 /// A host, and the proxy that leads to it.
@@ -86,6 +87,9 @@ fn proxy(url: &Url, choice: &ProxyChoice, variable: &dyn Fn(&str) -> Option<Stri
         }
     };
     let exempt = first(&["NO_PROXY", "no_proxy"]).map(|(_, hosts)| hosts).unwrap_or_default();
+    if exempts_all(&exempt) {
+        return None;
+    }
     let uri: http::Uri = url.as_str().parse().ok()?;
     let used = Matcher::builder().all(address).no(exempt).build().intercept(&uri)?;
     let address = format!("{}://{}", used.uri().scheme_str()?, used.uri().authority()?.as_str());
@@ -109,7 +113,7 @@ mod tests {
         };
         let environment = ProxyChoice::Environment;
         let all = [("ALL_PROXY", "socks5h://p:1080"), ("HTTP_PROXY", "http://user:secret@q:3128")];
-        let cases: [Case<'_>; 7] = [
+        let cases: [Case<'_>; 8] = [
             ("https://api.example", &[], None),
             ("https://api.example", &all, Some("the proxy socks5h://p:1080 (ALL_PROXY)")),
             ("http://api.example", &all, Some("the proxy http://q:3128 (HTTP_PROXY)")),
@@ -120,6 +124,7 @@ mod tests {
             ),
             ("https://api.example", &[("HTTPS_PROXY", "http://q:1"), ("NO_PROXY", ".example")], None),
             ("https://api.example", &[("HTTP_PROXY", "http://q:1")], None),
+            ("https://192.0.2.1", &[("HTTPS_PROXY", "http://q:1"), ("no_proxy", "a, *")], None),
             (
                 "https://api.example",
                 &[("HTTPS_PROXY", "http://[::1]:1")],
