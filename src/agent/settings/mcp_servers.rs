@@ -212,7 +212,7 @@ struct JsonFile {
 
 /// A server in the format of other agents: unknown names are ignored.
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", expecting = "a server: an object with a command or a url")]
 struct JsonEntry {
     #[serde(rename = "type", alias = "transport")]
     kind: Option<String>,
@@ -277,7 +277,8 @@ mod tests {
         let text = r#"{"other": 1, "mcpServers": {
             "files": {"type": "stdio", "command": "npx", "args": ["a"], "alwaysAllow": ["x"], "disabled": true},
             "web": {"type": "http", "url": "https://h/mcp", "headers": {"A": "b"}},
-            "none": {"args": []}, "odd": {"command": 7}, "old": {"type": "sse", "url": "https://h/sse"}}}"#;
+            "none": {"args": []}, "odd": {"command": 7}, "old": {"type": "sse", "url": "https://h/sse"},
+            "seven": 7}}"#;
         let (servers, wrong) = of_json_text(Path::new("m.json"), text);
         let found: Vec<_> = servers.iter().map(|server| (server.name.as_str(), server.enabled)).collect();
         assert_eq!(found, [("files", false), ("web", true)]);
@@ -288,6 +289,7 @@ mod tests {
             wrong[2].starts_with("m.json: server `old` uses SSE, a transport that is too old"),
             "{wrong:?}"
         );
+        assert!(wrong[3].ends_with("expected a server: an object with a command or a url"), "{wrong:?}");
         let (servers, wrong) = of_json_text(Path::new("m.json"), "{\n  nonsense");
         assert!(servers.is_empty() && wrong[0].starts_with("m.json:2: "), "{wrong:?}");
     }
