@@ -426,7 +426,8 @@ fn interrupted(setup: &Setup) -> Option<String> {
         [only] => {
             let (title, id) = (title(only), short_id(&only.id));
             Some(format!(
-                "a session was interrupted ({title}): /resume opens it, `tau send {id} continue` continues"
+                "a session was interrupted ({title}): /resume opens it; `tau send {id} continue` runs it in the \
+                 background"
             ))
         }
         several => {
