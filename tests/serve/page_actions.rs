@@ -16,9 +16,9 @@ async fn a_command_is_changed_before_it_runs() {
     let Some((mut browser, server, upstream)) = place(acts).await else { return };
     enter(&mut browser, &server).await;
     prompt(&mut browser, "go").await;
-    browser.until("document.querySelector('.ask .command button')").await;
+    browser.until("document.querySelector('.ask button.edit')").await;
     settled(&mut browser).await;
-    browser.click(".ask .command button").await;
+    browser.click(".ask button.edit").await;
     browser.until("document.activeElement === document.querySelector('.ask textarea')").await;
     browser.value("document.querySelector('.ask textarea').value = 'echo two > made.txt'").await;
     check(&mut browser, "edit").await;

@@ -82,13 +82,14 @@ function approval(request, decide) {
   const reasons = element("ul", {}, [...new Set(texts)].map((text) => element("li", {}, asked(text))));
   const preview = request.preview;
   let shown = null;
+  let edit = null;
   let editor = null;
   if (preview.kind === "arguments") shown = element("pre", {}, asked(JSON.stringify(preview.arguments, null, 2)));
   if (preview.kind === "command") {
     shown = element("pre", {}, asked(preview.command));
     // What hides in a command would hide in the field, too.
     if (asked(preview.command) === preview.command && !request.ran) {
-      const edit = element("button", { type: "button", class: "plain", onclick: () => {
+      edit = element("button", { type: "button", class: "plain edit", onclick: () => {
         editor = element("textarea", { "aria-label": "The command", rows: Math.min(preview.command.split("\n").length + 1, 12), spellcheck: "false" });
         editor.value = preview.command;
         shown.replaceWith(editor);
@@ -96,7 +97,6 @@ function approval(request, decide) {
         if (always) always.remove();
         editor.focus();
       } }, "Edit the command");
-      shown = element("div", { class: "command" }, shown, edit);
     }
   }
   const edited = () => (editor && editor.value !== preview.command ? { edited: editor.value } : {});
@@ -120,7 +120,9 @@ function approval(request, decide) {
   const family = rules.length > 0 && row(element("button", { type: "button", onclick: () => allow(() => ({ decision: "allow_always", rules, scope: scope.value, ...chosen() })) }, "Always allow"), element("code", {}, asked(rules.join(" and "))), scope);
   const always = (exact || family) && element("div", {}, exact, family);
   const ran = request.ran && element("p", { class: "note" }, "It has run, and the sandbox refused a part of it. Allowed, it runs again without the sandbox.");
-  const body = [shown, ran, reasons, element("p", { class: "note" }, asked(request.sandbox)), always];
+  // The lack of a sandbox is no news.
+  const sandbox = !request.sandbox.startsWith("no sandbox") && element("p", { class: "note" }, asked(request.sandbox));
+  const body = [shown, ran, reasons, sandbox, always, edit];
   const buttons = row(
     element("button", { type: "button", class: "primary", onclick: () => allow(() => ({ decision: "allow", ...chosen(), ...edited() })) }, "Allow once"),
     element("button", { type: "button", onclick: () => deny(false) }, "Deny"),
