@@ -1,4 +1,4 @@
-//! Detects downloaded text that is run: `curl … | sh` and similar commands.
+//! Detects text that is run although nobody could read it: `curl … | sh`, `base64 -d … | sh` and similar commands.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -49,6 +49,7 @@ pub(super) fn run(command: &str, analysis: &Analysis) -> Option<(String, Range<u
             || is_of(words, &["aws"]) && has_word(words, "s3")
             || is_of(words, REMOTE) && is_read(part)
             || is_of(words, &["git"]) && has_word(words, "--remote")
+            || decodes(words)
     };
     let mut downloads: Vec<Command<'_>> = commands.iter().filter(is_download).cloned().collect();
     downloads.extend(analysis.parts.iter().filter_map(|part| Some((part, connection(part)?))));
@@ -79,7 +80,10 @@ pub(super) fn run(command: &str, analysis: &Analysis) -> Option<(String, Range<u
         let host = text.split_once("://")?.1.split(['/', '?', '#']).next()?.to_owned();
         Some(format!(" from {host}"))
     });
-    let from = from.unwrap_or_default();
+    let what = match decodes(first) {
+        true => "it runs a program that it decodes".to_owned(),
+        false => format!("it runs a program that it downloads{}", from.unwrap_or_default()),
+    };
     // Both are the reason; where there are lines between them, the one that runs it.
     let before =
         downloads.iter().map(|(part, _)| part.span.start).filter(|start| *start <= runner.span.start).max();
@@ -87,7 +91,30 @@ pub(super) fn run(command: &str, analysis: &Analysis) -> Option<(String, Range<u
         command.get(*start..runner.span.start).is_some_and(|between| !between.contains('\n'))
     });
     let span = start.unwrap_or(runner.span.start)..runner.span.end;
-    Some((format!("it runs a program that it downloads{from}, which nobody has read"), span))
+    Some((format!("{what}, which nobody has read"), span))
+}
+
+/// Whether a program turns a text that nobody can read into another one.
+fn decodes(words: &[Word]) -> bool {
+    let Some(name) = programs::name(words) else { return false };
+    let options = || words.iter().skip(1).filter_map(Word::literal);
+    let is_short = |text: &str, letters: &[char]| {
+        text.starts_with('-') && !text.starts_with("--") && text.contains(letters)
+    };
+    match name.as_ref() {
+        "rev" | "uudecode" => true,
+        "base64" | "base32" | "basenc" | "gbase64" => {
+            options().any(|text| text.starts_with("--d") || is_short(&text, &['d', 'D']))
+        }
+        "openssl" | "gpg" => options().any(|text| has("-d --decrypt", &text)),
+        "xxd" => options().any(|text| is_short(&text, &['r'])),
+        "tr" => !options().any(|text| text.starts_with("--d") || is_short(&text, &['d', 's'])),
+        "printf" => options().next().is_some_and(|text| {
+            let escapes = text.split('\\').skip(1).filter_map(|rest| rest.chars().next());
+            escapes.into_iter().any(|first| "xuU01234567".contains(first))
+        }),
+        _ => false,
+    }
 }
 
 /// Whether a program gets something from another machine.
