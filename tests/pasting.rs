@@ -231,5 +231,5 @@ fn a_picture_for_a_model_that_is_not_known_to_take_it_is_not_dropped_silently() 
     screen.type_keys("\r");
     screen.wait_for("1 picture not sent");
     screen.wait_for("I see nothing.");
-    assert_eq!(screen.text().matches("write into").count(), 1, "{}", screen.text());
+    assert_eq!(screen.text().matches("add to models.toml").count(), 1, "{}", screen.text());
 }

@@ -263,8 +263,10 @@ fn has_nul(value: &Value) -> bool {
     }
 }
 
-/// An app server passes the same events on.
+/// An app server passes the same events on, but those that are for the timer of one connection.
 fn check_proxied(events: &[StreamEvent]) {
+    let events: Vec<StreamEvent> =
+        events.iter().filter(|event| **event != StreamEvent::Thinking).cloned().collect();
     let mut writer = WireWriter::default();
     let lines = events.iter().filter_map(|event| writer.data(event.clone()));
     let body: String = lines.map(|line| format!("data: {line}\n\n")).collect();
