@@ -92,9 +92,12 @@ impl Server {
     fn flood(&mut self, call: &Value) {
         (self.asking, self.answers) = (Some(call.clone()), 11);
         for n in 0..20 {
-            let (id, params) = (format!("asks {n}"), offers::form());
-            self.say(&json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params}));
+            self.ask(&format!("asks {n}"), &offers::form());
         }
+    }
+
+    fn ask(&mut self, id: &str, params: &Value) {
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params}));
     }
 
     fn say(&mut self, message: &Value) {
@@ -269,9 +272,7 @@ impl Server {
             name @ ("ask" | "open") => {
                 let params = if name == "ask" { offers::form() } else { offers::address() };
                 self.asking = Some(id.clone());
-                let method = "elicitation/create";
-                return self
-                    .say(&json!({"jsonrpc": "2.0", "id": "asks", "method": method, "params": params}));
+                return self.ask("asks", &params);
             }
             "flood" => return self.flood(id),
             "complain" => {
