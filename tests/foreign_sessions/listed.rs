@@ -183,6 +183,37 @@ fn files_that_are_not_what_they_seem_are_left_out() {
 #[test]
 fn an_exported_session_has_its_own_id_and_program() {
     let home = Home::new();
+/// The time of a large session is at its end, or that of its file where its last line is longer than that end.
+#[test]
+fn a_long_last_line_hides_no_time() {
+    let home = Home::new();
+    let long = "x".repeat(200_000);
+    let claude = serde_json::json!({"type": "user", "message": {"role": "user", "content": long}});
+    let codex = serde_json::json!({"type": "response_item", "payload": {
+        "type": "function_call_output", "call_id": "c", "output": long}});
+    let day = home.0.path().join(".codex/sessions/2026/03/03");
+    fs::create_dir_all(&day).unwrap();
+    let name = "rollout-2026-03-03T10-00-00-01a2120d-07f4-7b43-8a4d-62225e4e10ef.jsonl";
+    let files = [
+        ("claude", home.claude().join("a.jsonl"), include_str!("claude.jsonl"), claude),
+        ("codex", day.join(name), include_str!("codex.jsonl"), codex),
+    ];
+    let begun = jiff::Timestamp::now().as_millisecond() - 5_000;
+    for (source, file, recording, line) in files {
+        let text = home.recording(recording);
+        fs::write(&file, format!("{text}{line}\n")).unwrap();
+        let row = || home.rows().into_iter().find(|row| row["source"] == source).unwrap();
+        assert!(row()["modified"].as_i64().unwrap() > begun, "{}", row());
+        assert_eq!(row()["messages"], Value::Null, "they are not counted");
+        // A line at the end has a time.
+        let last = text.lines().rfind(|line| line.contains("\"timestamp\"")).unwrap();
+        fs::write(&file, format!("{text}{line}\n{last}\n")).unwrap();
+        assert!(row()["updated"].as_str().unwrap().starts_with("2026-03-0"), "{}", row());
+        fs::write(&file, text).unwrap();
+        assert!(row()["messages"].as_i64().unwrap() > 0, "{}", row());
+    }
+}
+
     let id = "5f0a7c1e-8f0e-4a53-9d3c-1b2f3c4d5e6f";
     fs::write(home.claude().join(format!("{id}.jsonl")), home.recording(include_str!("claude.jsonl")))
         .unwrap();

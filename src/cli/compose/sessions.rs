@@ -285,6 +285,10 @@ fn as_json(rows: &[SessionRow], state: &dyn Fn(&SessionRow) -> LiveState) -> Str
     let lines = rows.iter().zip(short_ids(rows)).map(|(row, short)| {
         let mut line = serde_json::to_value(row).unwrap_or_default();
         if let Some(fields) = line.as_object_mut() {
+            // In large sessions of other programs they are not counted.
+            if row.messages == 0 && row.source.is_foreign() {
+                fields.insert("messages".to_owned(), serde_json::Value::Null);
+            }
             fields.insert("shortId".to_owned(), short.into());
             fields.insert("title".to_owned(), row.title().into());
             fields.insert("directory".to_owned(), row.cwd.to_string_lossy().into());

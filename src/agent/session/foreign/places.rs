@@ -331,6 +331,8 @@ fn look<L: Look>(file: &ListedFile) -> io::Result<Seen> {
             !looked.seen().has_begun()
         })?;
         if !looked.seen().is_helper {
+            // Without a time at the end, as when its last line is longer, the file's is the last.
+            looked.seen().latest = None;
             let bytes = scan::end_of(&mut opened, END)?;
             lines(&bytes).for_each(|line| looked.line(line));
         }
