@@ -2,6 +2,7 @@
 //! managers of this machine, started, used and removed. What a machine lacks is skipped and named.
 
 mod managers;
+mod script;
 mod site;
 mod updating;
 
@@ -204,6 +205,10 @@ fn the_script_says_what_is_missing() {
     };
     let (code, text) = said(&["--binry", "x"], "/usr/bin:/bin");
     assert_eq!((code, text.as_str()), (2, "build.sh: unknown argument --binry; see build.sh --help\n"));
+    if has("python3") && has("cargo") {
+        let (code, text) = said(&["--binary", "/nowhere/tau"], &std::env::var("PATH").unwrap());
+        assert_eq!((code, text.as_str()), (2, "release: --binary: there is no file /nowhere/tau\n"));
+    }
     let empty = tempfile::tempdir().unwrap();
     let dirname = ["/usr/bin/dirname", "/bin/dirname"].iter().find(|path| Path::new(path).exists()).unwrap();
     std::os::unix::fs::symlink(dirname, empty.path().join("dirname")).unwrap();

@@ -63,18 +63,31 @@ def install_script(out, address):
 def for_managers(out, version, address, found):
     """The Homebrew formula and the PKGBUILD, which name the address and the hashes."""
     values = {"VERSION": version, "ADDRESS": address, "SUMMARY": SUMMARY}
-    for target, path in found.items():
-        values[target.upper().replace("-", "_")] = common.sha256(path)
+    targets = {target.upper().replace("-", "_"): target for target in common.PLATFORMS}
+    for name, target in targets.items():
+        if target in found:
+            values[name] = common.sha256(found[target])
     for template, name in (("taucode.rb.in", "taucode.rb"), ("PKGBUILD.in", "PKGBUILD")):
         needed = set(re.findall(r"@([A-Z0-9_]+)@", (HERE / template).read_text()))
-        missing = sorted(needed - set(values))
+        missing = sorted(targets[name] for name in needed - set(values))
+        # That of an earlier run is of another release.
+        (out / name).unlink(missing_ok=True)
         if not address:
             left_out(name, "no --address")
         elif missing:
-            left_out(name, f"no archive for {', '.join(missing).lower().replace('_', '-')}")
+            left_out(name, f"no archive for {', '.join(missing)}")
         else:
             (out / name).write_text(filled(template, values))
             made(out / name)
+
+
+def is_of(name, version):
+    """Whether a file belongs to the release of this version; there may be files of others beside it."""
+    ending = r"(\.tgz|-1\.[a-z0-9_]+\.rpm|_[a-z0-9]+\.deb|-py3-none-[a-z0-9_.]+\.whl)"
+    targets, platforms = "|".join(common.PLATFORMS), "|".join(one.npm for one in common.PLATFORMS.values())
+    archive = rf"-({targets})\.(tar\.xz|tar\.gz|sbom\.cdx\.json)"
+    package = rf"taucode(-({platforms}))?[-_]{re.escape(version)}({ending}|{archive})"
+    return name in ("install.sh", "release.json", "taucode.rb", "PKGBUILD") or re.fullmatch(package, name)
 
 
 def main():
@@ -96,7 +109,7 @@ def main():
     release.write_text(json.dumps({"version": version, "files": files}, indent=1) + "\n")
     made(release)
     sums = out / "SHA256SUMS"
-    others = sorted(path for path in out.iterdir() if path.is_file() and path != sums)
+    others = sorted(path for path in out.iterdir() if path.is_file() and is_of(path.name, version))
     sums.write_text("".join(f"{common.sha256(path)}  {path.name}\n" for path in others))
     made(sums)
 

@@ -310,6 +310,9 @@ def main():
     wanted = arguments.only.split(",")
     if unknown := set(wanted) - set(FORMS):
         common.fail(f"--only: unknown: {', '.join(sorted(unknown))}; known: {', '.join(FORMS)}", 2)
+    for name in ("binary", "texts"):
+        if not pathlib.Path(getattr(arguments, name)).is_file():
+            common.fail(f"--{name}: there is no file {getattr(arguments, name)}", 2)
     release = Release(arguments)
     for form in FORMS:
         if form in wanted:
