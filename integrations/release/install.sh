@@ -9,6 +9,11 @@ set -eu
 
 address="${TAU_RELEASE_URL:-@ADDRESS@}"
 prefix="${TAU_PREFIX:-${HOME:?set HOME, or TAU_PREFIX}/.local}"
+# The links name it.
+case "$prefix" in
+    /*) ;;
+    *) prefix="$PWD/$prefix" ;;
+esac
 folder="$prefix/share/taucode"
 
 say() { printf '%s\n' "$*"; }
@@ -78,7 +83,9 @@ ending=tar.gz
 if has xz; then ending=tar.xz; fi
 
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# What is unpacked there until it is complete; `tau update` and `tau uninstall` know the beginning of the name.
+unfinished=""
+trap 'rm -rf "$work" ${unfinished:+"$unfinished"}' EXIT
 trap 'exit 1' HUP INT TERM
 fetch SHA256SUMS "$work/sums"
 archive=$(sed -n "s/^[0-9a-f]\{64\}  \(taucode-[0-9A-Za-z.+-]*-$target\.$ending\)\$/\1/p" "$work/sums" | head -n 1)
@@ -108,35 +115,47 @@ esac
 "$work/$name/bin/tau" --version >/dev/null || fail "the program does not run on this machine; nothing was installed"
 echo install.sh >"$work/$name/share/taucode/package"
 
-mkdir -p "$folder" "$prefix/bin"
-rm -rf "${folder:?}/$version.new"
-mv "$work/$name" "$folder/$version.new"
+unfinished="$folder/.new-$version"
+why=$({ mkdir -p "$folder" "$prefix/bin" && rm -rf "$unfinished" && mkdir "$unfinished" &&
+    mv "$work/$name" "$unfinished/$version"; } 2>&1) || fail "cannot write to $folder: ${why##*: }; nothing was installed"
 # The version before this one stays, for `tau update --back`.
 before=$(readlink "$folder/current" 2>/dev/null || true)
 if [ -n "$before" ] && [ "$before" != "$version" ]; then ln -sfn "$before" "$folder/previous"; fi
 rm -rf "${folder:?}/$version"
-mv "$folder/$version.new" "$folder/$version"
+mv "$unfinished/$version" "$folder/$version"
 ln -sfn "$version" "$folder/current"
 
+leads_here() { # leads_here LINK: whether it leads below the folder, by whatever way
+    to=$(readlink "$1")
+    case "$to" in "$folder"/*) return 0 ;; esac
+    to=$(cd -P "$(dirname "$1")" && cd -P "$(dirname "$to")" 2>/dev/null && pwd) || return 1
+    case "$to" in "$(cd -P "$folder" && pwd)"/*) return 0 ;; esac
+    return 1
+}
+start=tau
 link() { # link PATH-BELOW-PREFIX PATH-BELOW-VERSION
     mkdir -p "$(dirname "$prefix/$1")"
-    if [ -e "$prefix/$1" ] && [ ! -L "$prefix/$1" ]; then
+    if [ -L "$prefix/$1" ] && ! leads_here "$prefix/$1"; then
+        say "left alone: $prefix/$1 is a link to $(readlink "$prefix/$1")"
+    elif [ -e "$prefix/$1" ] && [ ! -L "$prefix/$1" ]; then
         say "left alone: $prefix/$1 is not a link"
     else
         ln -sfn "$folder/current/$2" "$prefix/$1"
-        printf '%s\n' "$prefix/$1" >>"$folder/links.new"
+        printf '%s\n' "$prefix/$1" >>"$unfinished/links"
+        return
     fi
+    if [ "$1" = bin/tau ]; then start="$folder/current/bin/tau"; fi
 }
-: >"$folder/links.new"
+: >"$unfinished/links"
 link bin/tau bin/tau
 link bin/taucode bin/taucode
 for path in share/man/man1/tau.1 share/man/man1/taucode.1 share/bash-completion/completions/tau \
     share/zsh/site-functions/_tau share/fish/vendor_completions.d/tau.fish; do
     link "$path" "$path"
 done
-mv "$folder/links.new" "$folder/links"
+mv "$unfinished/links" "$folder/links"
 
-say "Installed. Start it with: tau"
+say "Installed. Start it with: $start"
 case ":$PATH:" in
     *":$prefix/bin:"*) ;;
     *) say "$prefix/bin is not in your PATH; add this to your shell's settings: export PATH=\"$prefix/bin:\$PATH\"" ;;
