@@ -265,6 +265,24 @@ fn uninstall_leaves_what_was_written_and_purge_removes_it() {
 #[test]
 fn what_is_purged_is_chosen_by_number() {
     let home = tempfile::tempdir().unwrap();
+#[test]
+fn links_through_another_way_to_the_folder_are_removed() {
+    let installed = installed_or_skip!();
+    let made = made().unwrap();
+    let way = tempfile::tempdir().unwrap().keep().join("home");
+    std::os::unix::fs::symlink(installed.home.path(), &way).unwrap();
+    let mut install = with_home(Command::new("sh"), &way);
+    let address = format!("file://{}", made.dir.path().display());
+    run(install.arg(made.file("install.sh")).env("TAU_RELEASE_URL", address));
+    let link = installed.home.path().join(".local/bin/tau");
+    assert!(std::fs::read_link(&link).unwrap().starts_with(&way), "it names the folder as HOME does");
+    let mut remove = with_home(Command::new(way.join(".local/bin/tau")), &way);
+    let removed = said(&remove.args(["uninstall", "--yes"]).output_in_minutes());
+    let left = run(Command::new("find").arg(installed.home.path()).args(["-type", "l"]));
+    assert_eq!(left, "", "{removed}");
+    std::fs::remove_dir_all(way.parent().unwrap()).unwrap();
+}
+
     write_files(home.path());
     let mut script = Command::new("script");
     script.args(["-qec", &format!("{} uninstall --purge", env!("CARGO_BIN_EXE_tau")), "/dev/null"]);

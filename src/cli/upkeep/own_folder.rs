@@ -128,10 +128,15 @@ impl OwnFolder {
         }
     }
 
-    /// The links to this folder that `install.sh` made and that still lead here.
+    /// The links to this folder that `install.sh` made and that still lead here, by whatever way.
     pub(crate) fn links(&self) -> Vec<PathBuf> {
         let listed = read_text(&self.0.join(LINKS), MAX_LIST).unwrap_or_default();
-        let leads_here = |path: &PathBuf| fs::read_link(path).is_ok_and(|to| to.starts_with(&self.0));
+        let leads_here = |path: &PathBuf| {
+            fs::read_link(path).is_ok_and(|to| {
+                let folder = to.parent().and_then(|folder| folder.canonicalize().ok());
+                to.starts_with(&self.0) || folder.is_some_and(|folder| folder.starts_with(&self.0))
+            })
+        };
         listed.lines().map(PathBuf::from).filter(leads_here).collect()
     }
 
