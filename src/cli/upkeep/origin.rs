@@ -162,7 +162,11 @@ impl Origin {
     pub(crate) fn update_command(&self) -> &'static str {
         match self {
             Origin::Packager(manager) => manager.update,
-            Origin::Script(_) | Origin::Archive(_) | Origin::Unknown(_) => "tau update",
+            Origin::Script(_) => "tau update",
+            // `tau update` refuses there.
+            Origin::Archive(_) | Origin::Unknown(_) => {
+                "sh install.sh, with the install.sh of the new release"
+            }
         }
     }
 }
@@ -216,6 +220,9 @@ mod tests {
             );
         }
         assert!(matches!(origin("taucode-0.1.0", "archive"), Origin::Archive(_)));
+        for note in ["archive", "something else"] {
+            assert!(origin("taucode-0.1.0", note).update_command().starts_with("sh install.sh"), "{note}");
+        }
         // Without its folder around it, what the script installed is only an archive.
         assert!(matches!(origin("0.1.0", "install.sh"), Origin::Archive(_)));
         assert!(matches!(origin("x", "something else"), Origin::Unknown(_)));
