@@ -151,6 +151,24 @@ fn everything_is_shown_and_nothing_written() {
 }
 
 #[test]
+fn values_that_are_no_texts_are_taken_over_or_named() {
+    let home = Home::new();
+    let server = r#"{"command": "s", "args": ["--port", 8080, null], "env": {"N": 5, "Y": true, "O": {}}}"#;
+    home.write(".cursor/mcp.json", &format!("{{\"mcpServers\": {{\"s\": {server}}}}}"));
+    let text = home.import(&["--write"]);
+    for words in ["MCP server s: args[2]", "MCP server s: env.O"] {
+        assert!(text.contains(words), "no {words:?} in\n{text}");
+    }
+    let table: toml::Value = toml::from_str(&home.config()).unwrap();
+    let server = &table["mcp"]["s"];
+    assert_eq!(server["args"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        (server["args"][1].as_str(), server["env"]["N"].as_str(), server["env"]["Y"].as_str()),
+        (Some("8080"), Some("5"), Some("true"))
+    );
+}
+
+#[test]
 fn what_is_written_is_used_and_kept() {
     let home = Home::full();
     home.write("tau/config.toml", "# mine\nthinking = \"low\"\n");

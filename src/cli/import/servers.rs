@@ -47,7 +47,29 @@ pub(super) fn add_server(found: &mut Collector, file: &Path, name: &str, value: 
         Err(why) => return found.left(file, what, &why),
     }
     found.rest(file, &format!("{what}: "), value, &KNOWN);
+    for (field, part) in
+        PARTS.iter().flat_map(|field| parts(value, field)).filter(|(_, part)| text_of(part).is_none())
+    {
+        let why = format!("{part} is neither a text nor a number nor true or false");
+        found.left(file, format!("{what}: {field}"), &why);
+    }
     found.rest(file, &format!("{what}: oauth."), value.get("oauth").unwrap_or(&Value::Null), &OF_LOGIN);
+}
+
+/// Fields whose parts are texts.
+const PARTS: [&str; 6] = ["command", "args", "env", "environment", "headers", "http_headers"];
+
+/// The parts of a list or an object in a field, with their names.
+fn parts<'a>(value: &'a Value, field: &'a str) -> Vec<(String, &'a Value)> {
+    match value.get(field) {
+        Some(Value::Array(items)) => {
+            items.iter().enumerate().map(|(at, item)| (format!("{field}[{at}]"), item)).collect()
+        }
+        Some(Value::Object(fields)) => {
+            fields.iter().map(|(name, part)| (format!("{field}.{name}"), part)).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Parts of the login at a server that are taken over. A secret is not.
@@ -170,14 +192,23 @@ fn is_address(text: &str) -> bool {
 fn words(value: Option<&Value>) -> Vec<String> {
     match value {
         Some(Value::String(text)) if !text.trim().is_empty() => vec![with_variables(text)],
-        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).map(with_variables).collect(),
+        Some(Value::Array(items)) => items.iter().filter_map(text_of).collect(),
         _ => Vec::new(),
     }
 }
 
 fn texts(value: Option<&Value>) -> BTreeMap<String, String> {
     let fields = value.and_then(Value::as_object).into_iter().flatten();
-    fields.filter_map(|(name, value)| Some((name.clone(), with_variables(value.as_str()?)))).collect()
+    fields.filter_map(|(name, value)| Some((name.clone(), text_of(value)?))).collect()
+}
+
+/// A text, a number, or true or false, as a program is given it.
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(with_variables(text)),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
 }
 
 /// `{env:NAME}` and `${env:NAME}` as tau's `${NAME}`.
@@ -222,6 +253,8 @@ mod tests {
             (Some("me"), Some(vec!["a".into(), "b".into()]))
         );
         assert_eq!(stdio(json!({"command": "a", "env_vars": ["K"]})).2["K"], "${K}");
+        let (_, args, env) = stdio(json!({"command": "a", "args": ["-p", 8080, true], "env": {"N": 1.5}}));
+        assert_eq!((args, env["N"].as_str()), (vec!["-p".into(), "8080".into(), "true".into()], "1.5"));
         for odd in [
             json!({"command": "a", "environment": {"K": "{file:~/inc.md}"}}),
             json!({"command": "a", "args": ["--root", "${workspaceFolder}/x"]}),
