@@ -507,3 +507,16 @@ async fn what_was_compacted_stays_so() {
         assert!(place.own().await.iter().any(|line| line["message"]["content"] == "the long story"));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_not_read_of_an_exported_session_is_said() {
+    let place = Place::new().await;
+    let path = place.claude();
+    let helpers = path.with_extension("").join("subagents");
+    fs::create_dir_all(&helpers).unwrap();
+    fs::write(helpers.join("agent-1.jsonl"), "{}\n").unwrap();
+    fs::create_dir_all(place.at(".codex")).unwrap();
+    let ended = place.run(&["export", "--to", "codex", "5f0a7c1e-8f0e-4a53-9d3c-1b2f3c4d5e6f", "-"]).await;
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert!(ended.err.contains("not carried over from Claude Code: 1 subagent transcript"), "{ended:?}");
+}

@@ -18,6 +18,7 @@ use tau_agent::session::{Access, Session};
 use tau_agent::settings::private_files::{create_private, write_private};
 use tau_protocol::query::SessionSource;
 use tau_protocol::session_row::SessionOrigin;
+use tau_protocol::event::NoticeLevel;
 use tau_tools::counted::counted;
 use tau_tools::paths::reason;
 use tau_tools::user_error::UserError;
@@ -64,7 +65,13 @@ fn write_for(
     root: &Path,
     secrets: &[String],
 ) -> Result<Exit, Refusal> {
-    let session = read(source).map_err(Refusal::config)?;
+    let mut session = read(source).map_err(Refusal::config)?;
+    // Of another agent's session, something may not have been read.
+    for (level, note) in session.take_notes() {
+        if level == NoticeLevel::Warning {
+            warn(&plain::line(&note));
+        }
+    }
     let written = ForeignSession::of(&session, program, secrets)
         .ok_or_else(|| Refusal::usage(format!("{} cannot be given sessions", program.program())))?;
     let cwd = &session.info().cwd;
