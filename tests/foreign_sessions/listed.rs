@@ -268,3 +268,21 @@ fn damaged_sessions_are_read_as_far_as_they_go() {
     fs::write(&path, deep).unwrap();
     assert_eq!(Session::copy(&path, None, None).unwrap().skipped_lines(), 2);
 }
+
+/// pi puts attached files before your words; they are neither the title nor shown as yours.
+#[test]
+fn files_before_the_words_of_pi_are_named() {
+    let put = r##"D=$(pwd -P | sed 's#^/##; s#/#-#g'); P=$HOME/.pi/agent/sessions/--$D--; mkdir -p $P
+        ATTACHED='<file name=\\"/w/list.rs\\">\\nfn secret_body() {}\\n</file>\\nSort it'
+        sed "s#/home/dev/shop#$(pwd -P)#g; s#Sort the list#$ATTACHED#" RECORDINGS/pi.jsonl \
+            >$P/2026-03-05T09-00-00-000Z_019f0000-8f0e-7a53-9d3c-1b2f3c4d5e70.jsonl"##;
+    let put = put.replace("RECORDINGS", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/foreign_sessions"));
+    let screen = Screen::prepared(&put, "--resume --model demo", 100, 30);
+    screen.wait_for("pi · ");
+    screen.wait_for("Sort it");
+    assert!(!screen.text().contains("<file name"), "{}", screen.text());
+    screen.type_keys("\r");
+    screen.wait_for("@/w/list.rs");
+    screen.wait_for("Sorted.");
+    assert!(!screen.text().contains("secret_body") && screen.text().contains("Sort it"), "{}", screen.text());
+}

@@ -15,9 +15,27 @@ pub fn of(message: &str) -> Option<String> {
     Some(shortened(&sentence.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
 
-/// The opening line of a message: the first that is not blank, not part of a fenced file or block, and not
-/// the path above it. For a message that consists only of blocks, the first line.
+/// The paths of the files that pi has put before a message, each in a `<file name="…">`, and the words.
+pub fn files_and_words(message: &str) -> (Vec<&str>, &str) {
+    let (mut files, mut rest) = (Vec::new(), message);
+    while let Some((path, inside)) =
+        rest.trim_start().strip_prefix("<file name=\"").and_then(|rest| rest.split_once("\">"))
+    {
+        let Some((_, after)) = inside.split_once("</file>") else { break };
+        files.push(path);
+        rest = after.trim_start_matches(['\n', '\r']);
+    }
+    (files, rest)
+}
+
+/// The opening line of a message: the first that is not blank, not part of a file or block, and not
+/// the path above it. For a message that consists only of blocks, the first line; of files, the first path.
 pub fn opening(message: &str) -> Option<&str> {
+    let (files, words) = files_and_words(message);
+    if let (Some(first), true) = (files.first(), words.trim().is_empty()) {
+        return Some(*first);
+    }
+    let message = words;
     let mut fence: Option<&str> = None;
     let mut lines = message.lines().map(str::trim).peekable();
     while let Some(line) = lines.next() {
@@ -80,6 +98,10 @@ mod tests {
             ),
             ("src/a.rs:\n```\nfn a() {}\n```\n\nexplain   this\tfile:", "explain this file"),
             ("````\n```\n````\nafter", "after"),
+            ("<file name=\"/a.rs\">\nfn a() {}\n\n</file>\nexplain this", "explain this"),
+            ("<file name=\"/a.png\"></file>\n<file name=\"/b.png\"></file> compare them", "compare them"),
+            ("<file name=\"/a.rs\">\nfn a() {}\n</file>\n", "/a.rs"),
+            ("<file name=\"/a.rs\">\nno end", "<file name=\"/a.rs\">"),
             ("```\nonly code\n```", "```"),
             ("テストが失敗するので直してください。それから", "テストが失敗するので直してください"),
             ("...", "..."),

@@ -22,6 +22,7 @@ use tau_protocol::event::{
     TurnEvent,
 };
 use tau_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolResultMessage, UserContent};
+use tau_protocol::title;
 use tau_tools::details::ToolOutput;
 
 impl Transcript {
@@ -136,7 +137,11 @@ impl Transcript {
 
     fn user(&mut self, message: &Arc<Message>, content: &UserContent) {
         let pictures = MessagePicture::all_of(message);
-        self.push(EntryBody::User { text: Printable::new(&content.text()), pictures });
+        let text = content.text();
+        // Files that pi has put before the words are named.
+        let (files, words) = title::files_and_words(&text);
+        let names: String = files.iter().map(|path| format!("@{path}\n")).collect();
+        self.push(EntryBody::User { text: Printable::new(&(names + words)), pictures });
     }
 
     fn summary(&mut self, title: &'static str, text: &str) {
