@@ -60,9 +60,13 @@ fn the_picker_shows_searches_opens_and_continues_them() {
     assert_eq!(order(&screen.text()), order(&table), "{table}\n{}", screen.text());
     // They are not renamed, which is said before a name is typed.
     screen.wait_for("enter opens it, to continue in a copy");
-    screen.type_keys("\x12");
-    screen.wait_for("whose files are not changed");
-    screen.wait_for("Sessions of this directory");
+    for key in ["\x12", "\x04"] {
+        screen.type_keys(key);
+        screen.wait_for("of Claude Code, whose files are not changed · enter continues it in a copy ");
+        screen.wait_for("Sessions of this directory");
+        screen.type_keys("\x1b[B");
+        screen.wait_for("ctrl+d deletes");
+    }
     // The column is searched.
     screen.type_keys("codex");
     screen.wait_until("that of Codex", |cells| {
@@ -179,10 +183,6 @@ fn files_that_are_not_what_they_seem_are_left_out() {
     assert!(table.contains("gone") && !table.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{table:?}");
 }
 
-/// A document of another agent's session says whose it is, under the id that its commands know.
-#[test]
-fn an_exported_session_has_its_own_id_and_program() {
-    let home = Home::new();
 /// The time of a large session is at its end, or that of its file where its last line is longer than that end.
 #[test]
 fn a_long_last_line_hides_no_time() {
@@ -214,6 +214,10 @@ fn a_long_last_line_hides_no_time() {
     }
 }
 
+/// A document of another agent's session says whose it is, under the id that its commands know.
+#[test]
+fn an_exported_session_has_its_own_id_and_program() {
+    let home = Home::new();
     let id = "5f0a7c1e-8f0e-4a53-9d3c-1b2f3c4d5e6f";
     fs::write(home.claude().join(format!("{id}.jsonl")), home.recording(include_str!("claude.jsonl")))
         .unwrap();

@@ -119,6 +119,8 @@ pub struct Picker {
     pub search: Option<Ticket>,
     /// The last exchange of the selected session, once it is known.
     pub preview: Option<LastExchange>,
+    /// Why the last key did nothing.
+    pub refusal: Option<String>,
 }
 
 impl Picker {
@@ -145,6 +147,7 @@ impl Picker {
             found: BTreeMap::new(),
             search: None,
             preview: None,
+            refusal: None,
         }
     }
 
@@ -297,7 +300,7 @@ impl Picker {
             return self.rename(line, key);
         }
         let to_delete = self.to_delete.take();
-        self.entered = false;
+        (self.entered, self.refusal) = (false, None);
         let chosen = || self.selected_key().map(str::to_owned);
         match (key.code, key.mods) {
             (KeyCode::Enter, _) => {

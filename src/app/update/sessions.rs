@@ -195,9 +195,10 @@ pub(super) fn deleted(model: &mut Model, path: &Path, effects: &mut Vec<Effect>)
 
 /// Says that a session of another program is not changed; whether it is one.
 pub(super) fn is_refused(model: &mut Model, source: SessionOrigin) -> bool {
-    if source.is_foreign() {
-        let text = format!("this session is of {}, whose files are not changed", source.program());
-        model.transcript.notice(NoticeLevel::Warning, &text, Some("Enter continues it in a copy"));
+    if let Some(picker) = top_mut(model).filter(|_| source.is_foreign()) {
+        let program = source.program();
+        picker.refusal =
+            Some(format!("of {program}, whose files are not changed · enter continues it in a copy"));
     }
     source.is_foreign()
 }

@@ -33,6 +33,7 @@ pub fn draw(
     buffer: &mut Buffer,
 ) -> OverlayLayout {
     let hint = match picker.kind {
+        _ if picker.refusal.is_some() => picker.refusal.as_deref().unwrap_or_default(),
         PickerKind::Sessions { .. } if picker.hidden() == Some(false) && picker.renaming().is_none() => {
             "enter opens · tab here, all · ctrl+o runs of -p · ctrl+r renames · ctrl+d deletes"
         }
