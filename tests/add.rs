@@ -302,6 +302,28 @@ async fn a_marketplace_offers_plugins() {
     let list = json!({"name": "market", "plugins": [
         {"name": "first", "source": "./", "skills": ["./skills/greet"], "description": "Of the first."},
         {"name": "second", "source": {"source": "url", "url": format!("file://{}", home.path("plug").display())}},
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_that_is_gone_keeps_no_other_from_its_update() {
+    let home = Home::new();
+    for name in ["first", "last"] {
+        home.write(&format!("{name}/.claude-plugin/plugin.json"), &format!("{{\"name\":\"{name}\"}}"));
+        home.write(
+            &format!("{name}/skills/{name}/SKILL.md"),
+            &SKILL.replace("name: greet", &format!("name: {name}")),
+        );
+        let added = home.tau(&["add", name, "--yes"]).await;
+        assert_eq!(added.code, 0, "{added:?}");
+        home.write(&format!("{name}/new"), "x");
+    }
+    std::fs::remove_dir_all(home.path("first")).unwrap();
+    let updated = home.tau(&["add", "--update", "--yes"]).await;
+    assert!(updated.code != 0 && updated.err.contains("first was not updated: "), "{updated:?}");
+    assert!(
+        updated.out.contains("updated last") && home.path("tau/packages/last/new").exists(),
+        "{updated:?}"
+    );
+}
+
         {"name": "third", "source": "../plug"},
     ]});
     home.write("market/.claude-plugin/marketplace.json", &list.to_string());

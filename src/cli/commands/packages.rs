@@ -15,7 +15,7 @@ use tau_agent::provider::http::Http;
 
 /// A package to fetch: its source, the plugin in it, and its name if it is there already.
 struct Wanted {
-    source: Source,
+    source: String,
     plugin: Option<String>,
     name: Option<String>,
 }
@@ -25,19 +25,17 @@ pub(crate) fn add(args: &AddArgs) -> Result<Exit, Refusal> {
     let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Warn)?;
     let packages = Packages::new(&environment.paths);
     let records = packages.records().map_err(|error| unreadable(&packages, &error))?;
-    let cwd = std::env::current_dir().map_err(Refusal::config)?;
-    let parse = |text: &str| Source::parse(text, &cwd).map_err(|text| Refusal::usage(plain::line(&text)));
     let wanted: Vec<Wanted> = if args.update {
         let all = records.keys().cloned().collect();
         let names = if args.sources.is_empty() { all } else { args.sources.clone() };
         let of = |name: String| {
             let record = records.get(&name).ok_or_else(|| unknown(&name, records.keys()))?;
-            Ok(Wanted { source: parse(&record.source)?, plugin: record.plugin.clone(), name: Some(name) })
+            Ok(Wanted { source: record.source.clone(), plugin: record.plugin.clone(), name: Some(name) })
         };
         names.into_iter().map(of).collect::<Result<_, Refusal>>()?
     } else {
         match args.sources.as_slice() {
-            [source] => vec![Wanted { source: parse(source)?, plugin: args.plugin.clone(), name: None }],
+            [source] => vec![Wanted { source: source.clone(), plugin: args.plugin.clone(), name: None }],
             _ => {
                 return Err(Refusal::usage(
                     "tau add needs one source; to send the words as a prompt: tau -- add …",
@@ -49,20 +47,34 @@ pub(crate) fn add(args: &AddArgs) -> Result<Exit, Refusal> {
         return Ok(say("no packages; add one with `tau add SOURCE`\n"));
     }
     let http = Http::new(environment.settings.network());
-    let staging = packages.staging().map_err(Refusal::config)?;
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Refusal::config)?;
     let mut exit = Exit::Ok;
-    for Wanted { source, plugin, name } in wanted {
-        let staged = runtime.block_on(fetch::stage(&source, plugin.as_deref(), &staging, &http));
-        let staged = staged.map_err(|why| {
-            Refusal::config(format!("{}: {}", plain::line(&source.recorded()), plain::line(&why)))
-        })?;
-        if !decide(&staged, name.as_deref(), &packages, args.yes)? {
-            exit = Exit::Model;
+    for one in &wanted {
+        let added = stage(one, &packages, &http)
+            .and_then(|staged| decide(&staged, one.name.as_deref(), &packages, args.yes));
+        match (added, &one.name) {
+            (Ok(true), _) => {}
+            (Ok(false), _) => exit = Exit::Model,
+            // The others are updated all the same.
+            (Err(refusal), Some(name)) => {
+                warn(&format!("{name} was not updated: {}", refusal.text));
+                exit = refusal.exit;
+            }
+            (Err(refusal), None) => return Err(refusal),
         }
     }
     Ok(exit)
+}
+
+/// Fetches a package. Fails when its source cannot be read.
+fn stage(wanted: &Wanted, packages: &Packages, http: &Http) -> Result<Staged, Refusal> {
+    let cwd = std::env::current_dir().map_err(Refusal::config)?;
+    let source = Source::parse(&wanted.source, &cwd).map_err(|text| Refusal::usage(plain::line(&text)))?;
+    let staging = packages.staging().map_err(Refusal::config)?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Refusal::config)?;
+    let staged = runtime.block_on(fetch::stage(&source, wanted.plugin.as_deref(), &staging, http));
+    staged
+        .map_err(|why| Refusal::config(format!("{}: {}", plain::line(&source.recorded()), plain::line(&why))))
 }
 
 /// Shows a package and adds it if that is wanted; returns whether it is there now.
