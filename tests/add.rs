@@ -275,6 +275,11 @@ async fn repositories_archives_and_links() {
     let list: Value =
         serde_json::from_slice(&std::fs::read(home.path("tau/packages.json")).unwrap()).unwrap();
     assert_eq!(list["greeter"]["revision"].as_str().unwrap().len(), 40, "{list}");
+    let short = list["greeter"]["revision"].as_str().unwrap().get(..8).unwrap().to_owned();
+    let again = home.tau(&["add", &format!("{url}#{short}"), "--yes"]).await;
+    assert!(again.code == 0 && !root.join("later").exists(), "{again:?}");
+    let none = home.tau(&["add", &format!("{url}#abd98aff"), "--yes"]).await;
+    assert!(none.code == 3 && none.err.contains("git could not fetch"), "{none:?}");
     // The newest commit, for whoever asks for it.
     let updated = home.tau(&["add", &url, "--yes"]).await;
     assert!(updated.code == 0 && root.join("later").exists(), "{updated:?}");
@@ -284,24 +289,19 @@ async fn repositories_archives_and_links() {
     system(home.0.path(), "tar", &["czf", "plug.tgz", "--exclude=.git", "plug"]);
     home.tau(&["remove", "greeter"]).await;
     let added = home.tau(&["add", "plug.tgz", "--yes"]).await;
+    assert!(added.out.contains("without 1 link"), "{added:?}");
     assert!(added.code == 0 && root.join("mark.sh").exists(), "{added:?}");
     assert!(root.join("mark.sh").metadata().unwrap().permissions().mode() & 0o111 != 0);
     let nothing = home.tau(&["add", "plug/agents", "--yes"]).await;
     assert!(nothing.code == 3 && nothing.err.contains("no skills, prompt templates"), "{nothing:?}");
     let missing = home.tau(&["add", "nowhere", "--yes"]).await;
     assert!(missing.code == 2 && missing.err.contains("npm:NAME"), "{missing:?}");
+    let empty = home.tau(&["add", ""]).await;
+    assert!(empty.code == 2 && empty.err.contains("the source is empty"), "{empty:?}");
     let words = home.tau(&["add", "tests", "for", "this"]).await;
     assert!(words.code == 2 && words.err.contains("tau -- add"), "{words:?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_marketplace_offers_plugins() {
-    let home = Home::new();
-    home.write("market/skills/greet/SKILL.md", SKILL);
-    home.write("market/skills/other/SKILL.md", &SKILL.replace("name: greet", "name: other"));
-    let list = json!({"name": "market", "plugins": [
-        {"name": "first", "source": "./", "skills": ["./skills/greet"], "description": "Of the first."},
-        {"name": "second", "source": {"source": "url", "url": format!("file://{}", home.path("plug").display())}},
 #[tokio::test(flavor = "multi_thread")]
 async fn a_source_that_is_gone_keeps_no_other_from_its_update() {
     let home = Home::new();
@@ -324,6 +324,14 @@ async fn a_source_that_is_gone_keeps_no_other_from_its_update() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_marketplace_offers_plugins() {
+    let home = Home::new();
+    home.write("market/skills/greet/SKILL.md", SKILL);
+    home.write("market/skills/other/SKILL.md", &SKILL.replace("name: greet", "name: other"));
+    let list = json!({"name": "market", "plugins": [
+        {"name": "first", "source": "./", "skills": ["./skills/greet"], "description": "Of the first."},
+        {"name": "second", "source": {"source": "url", "url": format!("file://{}", home.path("plug").display())}},
         {"name": "third", "source": "../plug"},
     ]});
     home.write("market/.claude-plugin/marketplace.json", &list.to_string());
@@ -337,6 +345,9 @@ async fn a_source_that_is_gone_keeps_no_other_from_its_update() {
         let refused = home.tau(&["add", "market", "--plugin", plugin, "--yes"]).await;
         assert!(refused.code == 3 && refused.err.contains(why), "{refused:?}");
     }
+    home.write("none/.claude-plugin/marketplace.json", r#"{"name":"none","plugins":[]}"#);
+    let none = home.tau(&["add", "none", "--yes"]).await;
+    assert!(none.code == 3 && none.err.contains("a marketplace without plugins"), "{none:?}");
     let unknown = home.tau(&["add", "market", "--plugin", "fourth", "--yes"]).await;
     assert!(unknown.code == 3 && unknown.err.contains("no plugin fourth"), "{unknown:?}");
 }

@@ -5,6 +5,7 @@
 
 use std::io::Read;
 
+use flate2::Crc;
 use flate2::read::{DeflateDecoder, GzDecoder};
 use lzma_rust2::XzReader;
 use tau_agent::extensions::packages::digest::{MAX_ENTRIES, MAX_SIZE};
@@ -24,7 +25,7 @@ pub(super) struct Unpacked {
 }
 
 /// The files of an archive in any known format.
-pub(super) fn unpack(archive: &[u8]) -> Result<Vec<Unpacked>, UserError> {
+pub(super) fn unpack(archive: &[u8]) -> Result<Files, UserError> {
     match archive {
         [0x1f, 0x8b, ..] => tar(&whole(GzDecoder::new(archive))?),
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => tar(&whole(XzReader::new(archive, false))?),
@@ -52,10 +53,12 @@ fn damaged() -> String {
     "the archive is damaged".to_owned()
 }
 
-/// The files found so far.
-#[derive(Default)]
-struct Files {
-    files: Vec<Unpacked>,
+/// What was found in an archive.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Files {
+    pub files: Vec<Unpacked>,
+    /// The number of links that were left out.
+    pub links: usize,
     size: u64,
 }
 
@@ -76,14 +79,14 @@ impl Files {
     }
 }
 
-fn tar(bytes: &[u8]) -> Result<Vec<Unpacked>, UserError> {
+fn tar(bytes: &[u8]) -> Result<Files, UserError> {
     let mut found = Files::default();
     // The path of the next file, where it does not fit in its head.
     let mut long: Option<String> = None;
     let mut at = 0;
     while let Some(head) = bytes.get(at..at + BLOCK) {
         if head.iter().all(|byte| *byte == 0) {
-            return Ok(found.files);
+            return Ok(found);
         }
         let sum: u64 = head
             .iter()
@@ -110,6 +113,7 @@ fn tar(bytes: &[u8]) -> Result<Vec<Unpacked>, UserError> {
                 }
             }
             b'g' => {}
+            b'1' | b'2' => (found.links, long) = (found.links + 1, None),
             _ => long = None,
         }
         at = start.checked_add(size.next_multiple_of(BLOCK)).ok_or_else(damaged)?;
@@ -150,7 +154,7 @@ fn pax_path(mut content: &[u8]) -> Option<String> {
     None
 }
 
-fn zip(bytes: &[u8]) -> Result<Vec<Unpacked>, UserError> {
+fn zip(bytes: &[u8]) -> Result<Files, UserError> {
     let two = |at: usize| Some(usize::from(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?)));
     let four = |at: usize| usize::try_from(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?)).ok();
     // The end of the directory is followed by a comment of at most 64 KB.
@@ -167,6 +171,7 @@ fn zip(bytes: &[u8]) -> Result<Vec<Unpacked>, UserError> {
         let field = |offset: usize| two(at + offset).ok_or_else(damaged);
         let (flags, method) = (field(8)?, field(10)?);
         let (names, extras, comments) = (field(28)?, field(30)?, field(32)?);
+        let sum = four(at + 16).ok_or_else(damaged)?;
         let packed = four(at + 20).ok_or_else(damaged)?;
         let mode = four(at + 38).unwrap_or_default() >> 16;
         let local = four(at + 42).ok_or_else(damaged)?;
@@ -174,6 +179,7 @@ fn zip(bytes: &[u8]) -> Result<Vec<Unpacked>, UserError> {
         let name = String::from_utf8_lossy(name).into_owned();
         at += 46 + names + extras + comments;
         let is_link = mode & 0o170_000 == 0o120_000;
+        found.links += usize::from(is_link);
         if name.ends_with('/') || is_link {
             continue;
         }
@@ -193,9 +199,14 @@ fn zip(bytes: &[u8]) -> Result<Vec<Unpacked>, UserError> {
             8 => whole(DeflateDecoder::new(content))?,
             _ => return Err(format!("the archive compresses {name} in a way that tau does not know").into()),
         };
+        let mut crc = Crc::new();
+        crc.update(&content);
+        if usize::try_from(crc.sum()) != Ok(sum) {
+            return Err(damaged().into());
+        }
         found.add(&name.replace('\\', "/"), content, mode & 0o111 != 0)?;
     }
-    Ok(found.files)
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -237,12 +248,13 @@ mod tests {
             entry("short", b'0', b"two"),
             entry("link", b'2', b""),
         ]);
-        let files = unpack(&tar).unwrap();
-        assert_eq!(paths(&files), ["a", &long]);
+        let found = unpack(&tar).unwrap();
+        let files = &found.files;
+        assert_eq!((paths(files), found.links), (vec!["a", long.as_str()], 1));
         assert!(files[0].is_executable && files[1].bytes == b"two");
         let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         gz.write_all(&tar).unwrap();
-        assert_eq!(unpack(&gz.finish().unwrap()).unwrap(), files);
+        assert_eq!(unpack(&gz.finish().unwrap()).unwrap(), found);
         assert!(unpack(&archive(&[entry("../a", b'0', b"x")])).unwrap_err().contains("outside"));
         assert!(unpack(&archive(&[entry("/etc/x", b'0', b"x")])).unwrap_err().contains("outside"));
         // Cut or changed anywhere, it is an error or another content, never a panic.
@@ -275,7 +287,10 @@ mod tests {
         let directory = u32::try_from(bytes.len()).unwrap();
         bytes.extend_from_slice(b"PK\x01\x02\0\0\0\0\0\0");
         bytes.extend_from_slice(&method.to_le_bytes());
-        bytes.extend_from_slice(&[0; 8]);
+        bytes.extend_from_slice(&[0; 4]);
+        let mut crc = Crc::new();
+        crc.update(content);
+        bytes.extend_from_slice(&crc.sum().to_le_bytes());
         bytes.extend_from_slice(&u32::try_from(packed.len()).unwrap().to_le_bytes());
         bytes.extend_from_slice(&u32::try_from(content.len()).unwrap().to_le_bytes());
         bytes.extend_from_slice(&length.to_le_bytes());
@@ -293,7 +308,7 @@ mod tests {
     fn a_zip_is_read_from_its_directory() {
         for method in [0, 8] {
             let zip = zipped("a/b", b"some text, some text, some text", method, 0o100_755);
-            let files = unpack(&zip).unwrap();
+            let files = unpack(&zip).unwrap().files;
             assert_eq!((paths(&files), files[0].is_executable), (vec!["a/b"], true));
             assert_eq!(files[0].bytes, b"some text, some text, some text");
             for cut in 0..zip.len() {
@@ -305,7 +320,12 @@ mod tests {
                 let _ = unpack(&bad);
             }
         }
-        assert_eq!(unpack(&zipped("link", b"/etc/passwd", 0, 0o120_777)), Ok(Vec::new()));
+        let linked = unpack(&zipped("link", b"/etc/passwd", 0, 0o120_777)).unwrap();
+        assert_eq!((linked.files, linked.links), (Vec::new(), 1));
+        let mut other = zipped("a", b"some text", 0, 0);
+        let at = other.windows(4).position(|part| part == b"some").unwrap();
+        other[at] = b'S';
+        assert_eq!(unpack(&other).unwrap_err().to_string(), "the archive is damaged");
         assert!(unpack(&zipped("../x", b"x", 0, 0)).unwrap_err().contains("outside"));
     }
 }

@@ -131,6 +131,7 @@ fn chosen(root: &Path, plugin: Option<&str>) -> Result<Option<Listed>, UserError
             Some(found) => Ok(Some(found.clone())),
             None => Err(format!("it has no plugin {plugin}; it has {all}").into()),
         },
+        None if listed.is_empty() => Err("it is a marketplace without plugins".into()),
         None if listed.len() == 1 => Ok(listed.into_iter().next()),
         None => Err(format!("it has several plugins; choose one with --plugin: {all}").into()),
     }
@@ -219,8 +220,9 @@ fn write(path: &Path, bytes: &[u8], is_executable: bool) -> Result<(), UserError
 /// Unpacks an archive, without the folder that may hold everything in it.
 fn unpack(bytes: &[u8], into: &Path) -> Result<Fetched, UserError> {
     // The last of several files with the same name counts.
+    let archive::Files { files, links, .. } = archive::unpack(bytes)?;
     let files: BTreeMap<String, archive::Unpacked> =
-        archive::unpack(bytes)?.into_iter().map(|file| (file.path.clone(), file)).collect();
+        files.into_iter().map(|file| (file.path.clone(), file)).collect();
     let top = files.keys().next().and_then(|path| path.split_once('/')).map(|(top, _)| format!("{top}/"));
     let top = top.filter(|top| files.keys().all(|path| path.starts_with(top.as_str()))).unwrap_or_default();
     std::fs::create_dir_all(into).map_err(words)?;
@@ -231,7 +233,7 @@ fn unpack(bytes: &[u8], into: &Path) -> Result<Fetched, UserError> {
             write(&into.join(path), &file.bytes, file.is_executable)?;
         }
     }
-    Ok(Fetched { revision: None, links: 0 })
+    Ok(Fetched { revision: None, links })
 }
 
 /// Why git failed, in what it said: the line that says so, and what another program said before it. Advice that
@@ -240,6 +242,11 @@ fn reason_of_git(said: &str) -> String {
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let end = lines.iter().rposition(|line| line.starts_with("fatal:")).map_or(lines.len(), |at| at + 1);
     lines.get(end.saturating_sub(2)..end).unwrap_or_default().join("; ")
+}
+
+/// Whether a name may be the beginning of a commit's.
+fn is_short_hash(name: &str) -> bool {
+    (4..40).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Fetches one commit of a repository. Its hooks and submodules stay away.
@@ -265,18 +272,18 @@ fn git(url: &str, at: Option<&str>, into: &Path) -> Result<Fetched, UserError> {
         Err(format!("git could not fetch {url}: {}", reason_of_git(&said)))
     };
     run(&["init", "-q"])?;
-    run(&[
-        "fetch",
-        "-q",
-        "--depth",
-        "1",
-        "--no-tags",
-        "--no-recurse-submodules",
-        "--",
-        url,
-        at.unwrap_or("HEAD"),
-    ])?;
-    run(&["checkout", "-q", "--detach", "FETCH_HEAD"])?;
+    let fetch = ["fetch", "-q", "--no-tags", "--no-recurse-submodules"];
+    let fetched = run(&[&fetch[..], &["--depth", "1", "--", url, at.unwrap_or("HEAD")]].concat());
+    let commit = match (fetched, at.filter(|at| is_short_hash(at))) {
+        (Ok(_), _) => "FETCH_HEAD".to_owned(),
+        // Servers know commits by their whole names only.
+        (Err(why), Some(short)) => {
+            run(&[&fetch[..], &["--", url, "+refs/heads/*:refs/remotes/origin/*"]].concat())?;
+            run(&["rev-parse", "-q", "--verify", &format!("{short}^{{commit}}")]).map_err(|_| why)?
+        }
+        (Err(why), None) => return Err(why.into()),
+    };
+    run(&["checkout", "-q", "--detach", &commit])?;
     let revision = run(&["rev-parse", "HEAD"])?;
     let links = copy(&clone, into)?;
     let _ = std::fs::remove_dir_all(&clone);

@@ -29,6 +29,12 @@ impl Source {
     /// Reads a source; relative paths are relative to `cwd`. The error says what can be written.
     pub(crate) fn parse(text: &str, cwd: &Path) -> Result<Self, UserError> {
         let text = text.trim();
+        if text.is_empty() {
+            return Err(
+                "the source is empty; give a folder, an archive, github:OWNER/NAME, a git URL or npm:NAME"
+                    .into(),
+            );
+        }
         if let Some(name) = text.strip_prefix("npm:") {
             return npm(name);
         }
