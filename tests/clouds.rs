@@ -209,6 +209,9 @@ async fn handle(State(server): State<Server>, request: Request) -> Response {
             "Expiration": "2099-01-01T00:00:00Z"})
     };
     match path {
+        _ if asked.header("authorization").contains("/xx-refused-1/") => {
+            answer(403, json!({"message": "User is not authorized to perform: bedrock:InvokeModel"}))
+        }
         _ if path.starts_with("/model/") => event_stream(&of_claude()),
         _ if path.ends_with(":streamRawPredict") => events(&of_claude()),
         _ if path.contains(":streamGenerateContent") => events(&[json!({"candidates": [
@@ -373,6 +376,14 @@ async fn bedrock_with_profiles_and_roles() {
     let ended_early = ended(home.path(), CLAUDE, &env).await;
     let why = "no region of AWS is set; set AWS_REGION, or `region` of the profile process";
     assert!(ended_early.code == 3 && ended_early.err.contains(why), "{ended_early:?}");
+    let known = [("AWS_ACCESS_KEY_ID", "AKIAENV"), ("AWS_SECRET_ACCESS_KEY", "env-secret")];
+    let ended_early = ended(home.path(), CLAUDE, &known).await;
+    let why = "set AWS_REGION, or `region` of your profile";
+    assert!(ended_early.err.contains(why) && !ended_early.err.contains("AWS_PROFILE"), "{ended_early:?}");
+    let refusing = [&base[..], &known, &[("AWS_REGION", "xx-refused-1")]].concat();
+    let refused = ended(home.path(), CLAUDE, &refusing).await;
+    let why = "refused the AWS credentials: give them the right to use ";
+    assert!(refused.err.contains(why) && !refused.err.contains("auth set"), "{refused:?}");
     let assumed = server.asked().into_iter().find(|asked| asked.path == "/").expect("a role was assumed");
     assert!(is_signed(&assumed, "AKIASTATIC", "static-secret", "us-east-1", "sts"), "{assumed:?}");
     assert!(
@@ -518,6 +529,13 @@ async fn azure_with_a_key_or_a_token_of_entra() {
     let key = ("AZURE_OPENAI_API_KEY", "azure-key");
     let nowhere = ended(home.path(), "azure/gpt-4.1", &[key]).await;
     assert!(nowhere.code == 1 && nowhere.err.contains("set AZURE_OPENAI_ENDPOINT"), "{nowhere:?}");
+    let unknown = ended(
+        home.path(),
+        "azure/gpt-4.1",
+        &[endpoint, ("AZURE_POD_IDENTITY_AUTHORITY_HOST", "http://127.0.0.1:9")],
+    )
+    .await;
+    assert!(unknown.err.contains("or run `az login`") && !unknown.err.contains("; set AZURE"), "{unknown:?}");
     answered(home.path(), "azure/gpt-4.1", &[endpoint, key]).await;
     let asked = server.last();
     assert_eq!((asked.path.as_str(), asked.header("api-key")), ("/openai/v1/responses", "azure-key"));

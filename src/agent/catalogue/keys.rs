@@ -479,6 +479,13 @@ impl KeySource for Keys {
                 let again = format!("log in again with `tau login {}` or /login", row.alias);
                 return Some(format!("{provider} refused the login: {again}"));
             }
+            // They are known; the account lacks something.
+            (KeyPlace::Cloud(_), _) => {
+                return Some(format!(
+                    "{provider} refused the {place}: give them the right to use {}, or use others",
+                    model.id
+                ));
+            }
             (KeyPlace::Flag, _) => "start tau with another".to_owned(),
             _ if is_adhoc => "change it there".to_owned(),
             (KeyPlace::Variable(_), _) => format!("change it there, or unset it and save another {save}"),

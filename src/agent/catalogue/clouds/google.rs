@@ -76,7 +76,12 @@ async fn of_file(finder: &Finder, credentials: &Value) -> Result<Granted, UserEr
     };
     crate::catalogue::login::checked(tokens).map_err(|why| format!("its token_uri cannot be used: {why}"))?;
     let headers = [("content-type", "application/x-www-form-urlencoded")];
-    bearer(&finder.json(request("POST", tokens, &headers, body)?, WITHIN).await?)
+    let answer = finder.json(request("POST", tokens, &headers, body)?, WITHIN).await;
+    let answer = answer.map_err(|why| match get("type") {
+        "authorized_user" => why.remedy("run `gcloud auth application-default login` again"),
+        _ => why,
+    });
+    bearer(&answer?)
 }
 
 /// The assertion of a service account: a JSON Web Token, signed with its key (RS256).
