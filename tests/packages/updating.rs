@@ -175,6 +175,9 @@ fn an_update_that_is_not_what_the_release_says_changes_nothing() {
         std::fs::write(installed.newer.path().join("release.json"), list.replace(NEWER, version)).unwrap();
         refused(1, "is not the list of a release");
     }
+    let page = "<html><title>Sign in</title></html>";
+    std::fs::write(installed.newer.path().join("release.json"), page).unwrap();
+    refused(1, "a web page answered, not the API: Sign in");
     std::fs::remove_file(installed.newer.path().join("release.json")).unwrap();
     refused(1, "release.json: HTTP 404: there is no such file");
     // An older one is no update, and needs no file.
@@ -263,9 +266,6 @@ fn uninstall_leaves_what_was_written_and_purge_removes_it() {
 }
 
 #[test]
-fn what_is_purged_is_chosen_by_number() {
-    let home = tempfile::tempdir().unwrap();
-#[test]
 fn links_through_another_way_to_the_folder_are_removed() {
     let installed = installed_or_skip!();
     let made = made().unwrap();
@@ -283,6 +283,9 @@ fn links_through_another_way_to_the_folder_are_removed() {
     std::fs::remove_dir_all(way.parent().unwrap()).unwrap();
 }
 
+#[test]
+fn what_is_purged_is_chosen_by_number() {
+    let home = tempfile::tempdir().unwrap();
     write_files(home.path());
     let mut script = Command::new("script");
     script.args(["-qec", &format!("{} uninstall --purge", env!("CARGO_BIN_EXE_tau")), "/dev/null"]);

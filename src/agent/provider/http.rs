@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use super::classify::from_status;
 use super::error_text::{is_page, shortened};
 use super::{Failure, FailureKind, Headers, HttpRequest};
+use crate::secrets::Secrets;
 pub use body::ResponseBody;
 use client::Roots;
 pub use client::{Network, ProxyChoice};
@@ -322,6 +323,13 @@ async fn refused(mut response: Response, headers: &Headers, cancel: &Cancellatio
 fn now_ms() -> i64 {
     let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(passed.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// The failure if a web page came in place of a file or of another program's answer.
+fn web_page(status: u16, body: &[u8], secrets: &Secrets, peer: &Peer) -> Option<Failure> {
+    let text = String::from_utf8_lossy(body.get(..ERROR_BYTES).unwrap_or(body));
+    let page = is_page(&text).then(|| from_status(secrets, status, &[], &text, now_ms()))?;
+    Some(of_proxy(page, status, peer, true))
 }
 
 /// The failure with the proxy in it, if the answer may be the proxy's own: by its status, which it can be for plain

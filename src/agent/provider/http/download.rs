@@ -5,9 +5,13 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, LOCATION};
 use tokio_util::sync::CancellationToken;
 
-use super::{Http, ResponseBody, address, authority, closed, is_loopback, refused, transport_failure};
+use super::{
+    Http, ResponseBody, address, authority, closed, is_loopback, of_proxy, refused, transport_failure,
+    web_page,
+};
 use crate::provider::http::peer::Peer;
 use crate::provider::{Failure, FailureKind, Headers};
+use crate::secrets::Secrets;
 
 /// The maximum number of redirects.
 const REDIRECTS: usize = 5;
@@ -28,8 +32,12 @@ impl Http {
             let response = answered.map_err(|error| transport_failure(&error, &peer))?;
             match response.status().as_u16() {
                 200 => {
-                    let body = ResponseBody::read(response, peer, &self.worker, self.pace);
-                    return whole(body, limit).await;
+                    let body = ResponseBody::read(response, peer.clone(), &self.worker, self.pace);
+                    let bytes = whole(body, limit).await?;
+                    return match web_page(200, &bytes, &Secrets::default(), &peer) {
+                        Some(failure) => Err(failure),
+                        None => Ok(bytes),
+                    };
                 }
                 301 | 302 | 303 | 307 | 308 => next = target(&next, response.headers())?,
                 // The usual hints are about models and providers, which a file has nothing to do with.
@@ -37,7 +45,11 @@ impl Http {
                     let text = format!("HTTP {status}: there is no such file");
                     return Err(Failure::new(FailureKind::Protocol, text));
                 }
-                _ => return Err(refused(response, &Headers::default(), &CancellationToken::new()).await.0),
+                status => {
+                    let (failure, is_page) =
+                        refused(response, &Headers::default(), &CancellationToken::new()).await;
+                    return Err(of_proxy(failure, status, &peer, is_page));
+                }
             }
         }
         Err(Failure::new(FailureKind::Protocol, format!("{} redirects too often", authority(&next))))

@@ -8,8 +8,9 @@ use reqwest::Client;
 use tokio::time::timeout;
 
 use super::guarded::{GuardedFailure, GuardedHttp};
-use super::{Http, Peer, address, authority, transport_failure};
-use crate::provider::{Failure, FailureKind};
+use super::{Http, Peer, address, authority, transport_failure, web_page};
+use crate::provider::{Failure, FailureKind, Headers};
+use crate::secrets::Secrets;
 
 impl GuardedHttp {
     /// Sends the request and returns its answer. Redirects are returned, not followed. At most `limit` bytes
@@ -38,7 +39,7 @@ impl GuardedHttp {
 
 impl Http {
     /// Sends the request to an address that the user or tau has chosen, and returns its answer, within the
-    /// limits of [`GuardedHttp::exchange`]. Fails when there is no answer in time, or a larger one.
+    /// limits of [`GuardedHttp::exchange`]. Fails when there is no answer in time, or a larger one, or a web page.
     pub(crate) async fn exchange(
         &self,
         request: http::Request<Vec<u8>>,
@@ -48,7 +49,17 @@ impl Http {
         let url = address(&request.uri().to_string())?;
         let peer = Peer::of(&url, &self.network.proxy);
         let lost = |error: &reqwest::Error| transport_failure(error, &peer);
-        exchanged(self.client(&url)?, request, peer.host(), (limit, within), &lost).await
+        let mut secrets = Secrets::default();
+        for (name, value) in request.headers() {
+            if let Some(value) = value.to_str().ok().filter(|_| Headers::may_hold_key(name.as_str())) {
+                secrets.add_exactly(value);
+            }
+        }
+        let answer = exchanged(self.client(&url)?, request, peer.host(), (limit, within), &lost).await?;
+        match web_page(answer.status().as_u16(), answer.body(), &secrets, &peer) {
+            Some(failure) => Err(failure),
+            None => Ok(answer),
+        }
     }
 }
 
