@@ -246,6 +246,39 @@ async fn copilot_is_asked_as_it_expects() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn openrouter_gives_a_key() {
+#[tokio::test(flavor = "multi_thread")]
+async fn a_web_page_in_place_of_an_answer_is_named() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let page = || async { axum::response::Html("<!doctype html><title>Blocked by policy</title>") };
+    tokio::spawn(async move { axum::serve(listener, axum::Router::new().fallback(page)).await });
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(place.path().join("config")).unwrap();
+    let text = format!("[vendors.kimi-coding.login]\nurl = \"{url}\"\n");
+    std::fs::write(place.path().join("config/models.toml"), text).unwrap();
+    let named = "a web page answered, not the API: Blocked by policy (status 200)";
+    let end = ended(place.path(), &["login", "kimi", "--no-browser"]).await;
+    assert!(end.code == 1 && end.err.contains(named), "{end:?}");
+    let mut command = tau(place.path(), &["add", "npm:x", "--yes"]);
+    command.env("npm_config_registry", &url);
+    let end = run(&mut command, None).await;
+    assert!(end.code == 3 && end.err.contains(named), "{end:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_without_copilot_is_told_so() {
+    let why = "Contact your organization for Copilot.";
+    let server = Server::start(Manner { no_plan: Some(why), ..Manner::default() }).await;
+    let place = home(&server);
+    let end = ended(place.path(), &["login", "copilot", "--no-browser"]).await;
+    assert!(end.code == 1 && end.err.contains(why), "{end:?}");
+    // Neither does a new login help once the plan has ended.
+    let held = json!({"github-copilot": {"type": "oauth", "access": "old", "refresh": "gho-the-github-token", "expires": 1}});
+    std::fs::write(place.path().join("config/auth.json"), held.to_string()).unwrap();
+    let end = ended(place.path(), &["-p", "--model", "github-copilot/gemini-3.8-flash", "hello"]).await;
+    assert!(end.code != 0 && end.err.contains(why) && !end.err.contains("log in again"), "{end:?}");
+}
+
     let server = Server::start(Manner::default()).await;
     let place = home(&server);
     let login = Login::start(&mut tau(place.path(), &["login", "openrouter", "--no-browser"])).await;

@@ -64,6 +64,8 @@ pub struct Manner {
     pub is_replayed: bool,
     /// The answer of the service to a request with a good token.
     pub service: Option<(u16, Value)>,
+    /// What Copilot says to an account without a plan.
+    pub no_plan: Option<&'static str>,
     /// Headers of its answers, with the limits of the plan.
     pub limits: Vec<(&'static str, String)>,
 }
@@ -78,6 +80,7 @@ impl Default for Manner {
             takes: Duration::ZERO,
             is_replayed: false,
             service: None,
+            no_plan: None,
             limits: Vec::new(),
         }
     }
@@ -441,6 +444,10 @@ fn copilot(server: &Server, headers: &HashMap<String, String>) -> Response {
     }
     if !is_known || known.refresh.is_none() {
         return answer(401, json!({"message": "Bad credentials"}));
+    }
+    if let Some(said) = known.manner.no_plan {
+        let details = json!({"message": said, "title": "x"});
+        return answer(403, json!({"message": "Resource not accessible", "error_details": details}));
     }
     known.given += 1;
     let token = format!("tid=1;exp=2;copilot-token-{}", known.given);

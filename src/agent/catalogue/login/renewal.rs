@@ -121,6 +121,10 @@ fn failure(error: NoTokens, row: &LoginRow) -> Failure {
             let text = format!("the login for {} cannot be renewed: {why}", row.provider);
             Failure::new(FailureKind::Auth, text).hint(again)
         }
+        NoTokens::Denied(why) => {
+            let text = format!("your account may not use {}: {why}", row.provider);
+            Failure::new(FailureKind::Auth, text)
+        }
         NoTokens::Failed(why) => {
             let text = format!("the login for {} could not be renewed: {why}", row.provider);
             Failure::new(FailureKind::Network, text)

@@ -35,7 +35,10 @@ impl Answer {
     pub(super) fn said(&self, secrets: &[&str]) -> String {
         let error = self.error();
         let nested = self.body.get("error").and_then(|error| text(error, "message"));
-        let described = text(&self.body, "error_description").or_else(|| text(&self.body, "message"));
+        // GitHub's `message` is about its own parts; the user is told in the details.
+        let described = (self.body.get("error_details").and_then(|details| text(details, "message")))
+            .or_else(|| text(&self.body, "error_description"))
+            .or_else(|| text(&self.body, "message"));
         match (error, described.or(nested)) {
             (Some(error), Some(described)) => without(&format!("{error}: {described}"), secrets),
             (Some(said), None) | (None, Some(said)) => without(said, secrets),
@@ -48,6 +51,8 @@ impl Answer {
 pub(super) enum NoTokens {
     /// The server has refused; a new login is needed.
     Refused(String),
+    /// The account may not; a new login is refused, too.
+    Denied(String),
     /// It could not be asked, or had no answer.
     Failed(UserError),
 }
@@ -56,7 +61,7 @@ impl NoTokens {
     /// The reason, as part of a sentence.
     pub(super) fn said(self) -> String {
         match self {
-            NoTokens::Refused(why) => why,
+            NoTokens::Refused(why) | NoTokens::Denied(why) => why,
             NoTokens::Failed(why) => why.into(),
         }
     }
@@ -193,6 +198,7 @@ impl Requests {
             let said = answer.said(&[github]);
             return Err(match answer.status {
                 429 | 500.. => NoTokens::Failed(said.into()),
+                403 => NoTokens::Denied(said),
                 _ => NoTokens::Refused(said),
             });
         }
