@@ -171,6 +171,17 @@ fn models(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
             enter(&screen, &with("anthropic"));
             screen.wait_for("API key for anthropic");
             screen.wait_for("enter saves it to auth.json, which only your user can read");
+            screen.type_keys("\x1b");
+            screen.wait_until("no box", |cells| !cells.contents().contains("API key for anthropic"));
+            claude_token(&screen, || enter(&screen, &with("claude")));
+            // The same from the list.
+            claude_token(&screen, || {
+                enter(&screen, typed);
+                screen.wait_for("Log in, or add an API key for");
+                screen.type_keys("/setup-token");
+                screen.wait_for("1/");
+                screen.type_keys("\r");
+            });
         }
         Slash::Mode => {
             let screen = Screen::prepared("", "", 100, 24);
@@ -512,4 +523,15 @@ fn walk(folder: &std::path::Path) -> usize {
         false => usize::from(path.extension().is_some_and(|end| end == "jsonl")),
     };
     entries.map(|entry| count(entry.path())).sum()
+}
+
+/// What asks for a token of Claude says how to get one, and takes no other.
+fn claude_token(screen: &Screen, ask: impl Fn()) {
+    ask();
+    screen.wait_for("Log in to claude");
+    screen.wait_for("run `claude setup-token`");
+    screen.type_keys("sk-wrong\r");
+    screen.wait_for("that is not a token of Claude");
+    screen.type_keys("\x1b");
+    screen.wait_until("no box", |cells| !cells.contents().contains("Log in to claude"));
 }

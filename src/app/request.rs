@@ -241,11 +241,13 @@ requests! {
 }
 
 /// How a provider is connected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoginWay {
     /// With an API key.
     Key,
+    /// With a token that is pasted: how to get it.
+    Token(String),
     /// With a login.
     Login,
 }

@@ -55,7 +55,14 @@ pub enum Overlay {
     /// The help on keys and commands.
     Help(HelpView),
     /// The input of a provider's API key.
-    Login { provider: String, line: LineEdit, ticket: Option<Ticket>, failed: Option<Printable> },
+    Login {
+        provider: String,
+        line: LineEdit,
+        /// How to get the token that is pasted in place of a key.
+        how: Option<Printable>,
+        ticket: Option<Ticket>,
+        failed: Option<Printable>,
+    },
     /// A login with the account of a subscription.
     SignIn(SignInView),
     /// The question whether to use a folder's project settings.

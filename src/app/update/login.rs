@@ -64,14 +64,25 @@ pub(super) fn listed_stored(
 /// Asks for the API key of a provider.
 pub(super) fn ask_for_key(model: &mut Model, provider: &str) {
     let (provider, line) = (provider.to_owned(), LineEdit::default());
-    model.overlays.push(Overlay::Login { provider, line, ticket: None, failed: None });
+    model.overlays.push(Overlay::Login { provider, line, how: None, ticket: None, failed: None });
+}
+
+/// Makes the box for a key one for a token; `how` says how to get it.
+pub(super) fn ask_for_token(model: &mut Model, name: &str, text: &str) {
+    for overlay in &mut model.overlays {
+        if let Overlay::Login { provider, how, .. } = overlay
+            && provider == name
+        {
+            *how = Some(Printable::line(text));
+        }
+    }
 }
 
 /// Asks for the key of a provider in the list, or begins a login.
 pub(super) fn picked(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
     match key.strip_prefix(LOGIN) {
         Some(login) => sign_in(model, login, effects),
-        None => ask_for_key(model, key),
+        None => open(model, key, effects),
     }
 }
 
@@ -185,14 +196,14 @@ pub(super) fn refused(model: &mut Model, name: &str, error: &str) {
 /// Stores the typed key; the overlay stays until it is known to work.
 pub(super) fn submit(
     model: &mut Model,
-    provider: String,
+    (provider, how): (String, Option<Printable>),
     line: LineEdit,
     key: Hidden,
     effects: &mut Vec<Effect>,
 ) {
     let request = ShellRequest::Login { provider: provider.clone(), key };
     let ticket = Some(model.ask(request, effects));
-    model.overlays.push(Overlay::Login { provider, line, ticket, failed: None });
+    model.overlays.push(Overlay::Login { provider, line, how, ticket, failed: None });
 }
 
 /// Fills in the providers.

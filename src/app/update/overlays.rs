@@ -164,13 +164,15 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Done(()) | Closed => {}
             Ignored | Handled => model.overlays.push(Overlay::Help(view)),
         },
-        Overlay::Login { provider, mut line, ticket, failed } => match overlay::login_key(&mut line, key) {
-            Done(secret) => login::submit(model, provider, line, secret, effects),
-            Closed => model.forget(ticket, effects),
-            Ignored | Handled => {
-                model.overlays.push(Overlay::Login { provider, line, ticket, failed });
+        Overlay::Login { provider, mut line, how, ticket, failed } => {
+            match overlay::login_key(&mut line, key) {
+                Done(secret) => login::submit(model, (provider, how), line, secret, effects),
+                Closed => model.forget(ticket, effects),
+                Ignored | Handled => {
+                    model.overlays.push(Overlay::Login { provider, line, how, ticket, failed });
+                }
             }
-        },
+        }
         Overlay::SignIn(view) => login::sign_in_key(model, view, key, effects),
         Overlay::Trust(mut view) => match view.key(key, page) {
             Done(answer) => trust::answered(model, view.folder.root, answer, effects),

@@ -188,6 +188,7 @@ impl TakeReply for Replies<'_> {
     fn login_name(&mut self, provider: String, answer: Result<LoginWay, UserError>) {
         match answer {
             Ok(LoginWay::Key) => {}
+            Ok(LoginWay::Token(how)) => login::ask_for_token(self.model, &provider, &how),
             Ok(LoginWay::Login) => login::sign_in_instead(self.model, &provider, self.effects),
             Err(error) => login::refused(self.model, &provider, &error),
         }

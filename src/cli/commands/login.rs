@@ -67,13 +67,15 @@ fn paste(environment: &Environment, row: &LoginRow, how: &str) -> Result<Exit, R
         Ok(None) => return Ok(Exit::Aborted),
         Err(error) => return Err(Refusal::usage(format!("cannot read the token: {error}"))),
     };
-    if !is_claude_token(&token) {
-        return Err(Refusal::usage(format!(
-            "that is not a token of Claude (sk-ant-oat…), and nothing was saved; {how}"
-        )));
-    }
+    check_token(&token, how).map_err(|why| Refusal::usage(why.to_string()))?;
     environment.keys.store(row.provider, &token).map_err(unwritable)?;
     Ok(logged_in(environment, row))
+}
+
+/// Fails when it is not a token that is pasted for a login; `how` says how to get one.
+pub(crate) fn check_token(token: &Secret, how: &str) -> Result<(), UserError> {
+    let wrong = "that is not a token of Claude (sk-ant-oat…), and nothing was saved";
+    if is_claude_token(token) { Ok(()) } else { Err(UserError::new(wrong).remedy(how)) }
 }
 
 /// Whether it is a token that `claude setup-token` prints.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Services;
 use super::call::Call;
 use crate::commands::auth;
-use crate::commands::login::is_remote;
+use crate::commands::login::{check_token, is_remote};
 use crate::compose::keycheck::{KeyCheck, check_key};
 use crate::process::browser;
 use tau_agent::catalogue::keys::KeyPlace;
@@ -22,9 +22,9 @@ impl Services {
     pub(super) fn login_rows(&self) -> Result<Vec<LoginProvider>, UserError> {
         let held = self.keys.held(PROVIDERS.iter().map(|provider| provider.id));
         let login = |row: &'static LoginRow| LoginProvider {
-            // A token that is pasted is typed as a key is.
+            // A token that is pasted is typed as a key is, under the name of its login.
             login: row.pasted.is_none().then(|| row.alias.to_owned()),
-            id: row.provider.to_owned(),
+            id: row.pasted.map_or(row.provider, |_| row.alias).to_owned(),
             name: match row.pasted {
                 Some(how) => format!("{}: {how}", row.name),
                 None => format!("log in to {}", row.name),
@@ -68,6 +68,9 @@ impl Services {
         if catalogue.default_model(provider).is_some() {
             return Ok(LoginWay::Key);
         }
+        if let Some(how) = login::named(provider).and_then(|row| row.pasted) {
+            return Ok(LoginWay::Token(how.to_owned()));
+        }
         let see = "/login without a name lists them, or add one in models.toml";
         Err(auth::unknown_provider(provider, &catalogue.providers(), see).into())
     }
@@ -75,6 +78,14 @@ impl Services {
     /// Checks the key with a small real request, and stores it unless it was refused.
     pub(super) async fn add_key(&self, provider: &str, key: Hidden) -> Result<LoggedIn, UserError> {
         let key = Secret::new(key.0);
+        let row = login::named(provider).filter(|_| self.keys.catalogue().default_model(provider).is_none());
+        let provider = match row.and_then(|row| Some((row.provider, row.pasted?))) {
+            Some((provider, how)) => {
+                check_token(&key, how)?;
+                provider
+            }
+            None => provider,
+        };
         let Some(model) = self.keys.catalogue().default_model(provider) else {
             return Err(format!("no provider \"{provider}\"; /login without a name lists them").into());
         };

@@ -40,8 +40,9 @@ pub fn draw(
         Overlay::Picker { picker, .. } => picker::draw(picker, (theme, highlighter), area, buffer),
         Overlay::Tree(view) => tree::draw(model, view, theme, area, buffer),
         Overlay::Help(view) => help::draw(model, view, theme, area, buffer),
-        Overlay::Login { provider, line, ticket, failed } => {
-            (login(provider, line, ticket.is_some(), failed.as_ref(), theme, area, buffer), 0)
+        Overlay::Login { provider, line, how, ticket, failed } => {
+            let prompt = (provider.as_str(), how.as_ref(), line);
+            (login(prompt, ticket.is_some(), failed.as_ref(), theme, area, buffer), 0)
         }
         Overlay::SignIn(view) => (sign_in::draw(view, theme, area, buffer), 0),
         Overlay::Extensions(view) => extensions::draw(view, theme, area, buffer),
@@ -73,15 +74,18 @@ pub fn draw(
 }
 
 fn login(
-    provider: &str,
-    line: &LineEdit,
+    (provider, how, line): (&str, Option<&Printable>, &LineEdit),
     checking: bool,
     failed: Option<&Printable>,
     theme: &Theme,
     area: Rect,
     buffer: &mut Buffer,
 ) -> Option<(u16, u16)> {
-    let title = format!("API key for {}", printable_line(provider));
+    let provider = printable_line(provider);
+    let title = match how {
+        Some(_) => format!("Log in to {provider}"),
+        None => format!("API key for {provider}"),
+    };
     let inner = frame(&title, "enter stores it · esc closes", 3, theme, area, buffer);
     let shown = "•".repeat(line.text().chars().count().min(usize::from(inner.width.saturating_sub(4))));
     let column = 2 + wrap::cells(&shown) as u16;
@@ -91,7 +95,8 @@ fn login(
         (_, true) => ("checking…".to_owned(), ThemeToken::Muted),
         (Some(failed), false) => (failed.as_str().to_owned(), ThemeToken::Error),
         (None, false) => {
-            ("enter saves it to auth.json, which only your user can read".to_owned(), ThemeToken::Muted)
+            let how = how.map(|how| format!("{}; ", how.as_str())).unwrap_or_default();
+            (format!("{how}enter saves it to auth.json, which only your user can read"), ThemeToken::Muted)
         }
     };
     let rows = wrap::wrap(&Line::styled(text, theme.style(token)), inner.width, 0);
