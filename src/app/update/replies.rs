@@ -199,8 +199,9 @@ impl TakeReply for Replies<'_> {
     }
 
     fn paste_sign_in(&mut self, answer: Result<String, UserError>) {
+        // Beside the box, which still waits.
         if let Err(error) = answer {
-            self.model.transcript.notice(NoticeLevel::Error, &error, None);
+            self.model.remark(&error);
         }
     }
 

@@ -5,9 +5,10 @@ use std::io::BufRead;
 use tokio::sync::mpsc;
 
 use crate::compose::environment::Environment;
-use crate::process::exit::{Exit, Refusal, fail, say};
+use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::signals::Signals;
 use crate::process::{browser, plain};
+use tau_agent::catalogue::login::PastedAddress;
 use tau_agent::extensions::mcp::oauth::{LoginStore, begin, login_command};
 use tau_agent::settings::mcp_servers::McpServer;
 use tau_tools::process::ChildEnv;
@@ -67,12 +68,20 @@ async fn run(
     login.finish(&mut lines()).await.map_err(failed)
 }
 
-/// Standard input, line by line. The reading thread ends with the program.
-pub(crate) fn lines() -> mpsc::Receiver<String> {
+/// Standard input, line by line; says which lines are wrong. The reading thread ends with the program.
+pub(crate) fn lines() -> mpsc::Receiver<PastedAddress> {
     let (sender, lines) = mpsc::channel(1);
     std::thread::spawn(move || {
         let all = std::io::stdin().lock().lines().map_while(Result::ok);
-        all.filter(|line| !line.trim().is_empty()).try_for_each(|line| sender.blocking_send(line))
+        for line in all.filter(|line| !line.trim().is_empty()) {
+            let (pasted, wrong) = PastedAddress::new(line);
+            if sender.blocking_send(pasted).is_err() {
+                return;
+            }
+            if let Ok(why) = wrong.blocking_recv() {
+                warn(&why);
+            }
+        }
     });
     lines
 }

@@ -9,7 +9,7 @@ use crate::commands::login::{check_token, is_remote};
 use crate::compose::keycheck::{KeyCheck, check_key};
 use crate::process::browser;
 use tau_agent::catalogue::keys::KeyPlace;
-use tau_agent::catalogue::login::{self, Granted, LOGINS, LoginRow};
+use tau_agent::catalogue::login::{self, Granted, LOGINS, LoginRow, PastedAddress};
 use tau_agent::catalogue::providers::{KnownProvider, PROVIDERS};
 use tau_agent::provider::http::Http;
 use tau_agent::secrets::Secret;
@@ -139,12 +139,13 @@ impl Services {
         }
     }
 
-    /// Passes on an address that was pasted for the login that waits.
-    pub(super) fn take_address(&self, address: Hidden) -> Result<String, UserError> {
+    /// Passes on an address that was pasted for the login that waits. Fails when it is wrong.
+    pub(super) async fn take_address(&self, address: Hidden) -> Result<String, UserError> {
         let sender = self.pasted.lock().clone();
         let over = || "no login is waiting for an address".to_owned();
-        sender.ok_or_else(over)?.try_send(address.0).map_err(|_| over())?;
-        Ok(String::new())
+        let (pasted, wrong) = PastedAddress::new(address.0);
+        sender.ok_or_else(over)?.try_send(pasted).map_err(|_| over())?;
+        wrong.await.map_or(Ok(String::new()), Err)
     }
 
     /// The providers whose keys are stored.

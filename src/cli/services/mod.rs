@@ -27,6 +27,7 @@ use crate::live::{commands, record};
 use crate::tui::{clipboard, editor};
 use parking_lot::Mutex;
 use tau_agent::catalogue::keys::Keys;
+use tau_agent::catalogue::login::PastedAddress;
 use tau_agent::provider::direct::Direct;
 use tau_agent::session::last_exchange::last_exchange;
 use tau_agent::session::list;
@@ -85,7 +86,7 @@ pub struct Services {
     /// The other machines of the board.
     pub board_servers: BoardServers,
     /// Where the running login takes addresses that are pasted.
-    pub pasted: Mutex<Option<mpsc::Sender<String>>>,
+    pub pasted: Mutex<Option<mpsc::Sender<PastedAddress>>>,
     /// The attempts that the screen has begun.
     pub(crate) hosted: Hosted,
 }
@@ -344,7 +345,7 @@ impl PerformRequest for Services {
     }
 
     async fn paste_sign_in(self: &Arc<Self>, _: &Call, address: Hidden) -> Result<String, UserError> {
-        self.take_address(address)
+        self.take_address(address).await
     }
 
     async fn stored_keys(self: &Arc<Self>, _: &Call) -> Result<Vec<LoginProvider>, UserError> {

@@ -4,7 +4,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use url::Url;
 
-use super::callback::{Callback, Mark, in_time, shown};
+use super::callback::{Callback, Mark, PastedAddress, in_time, shown};
 use super::requests::{NoTokens, Requests, checked};
 use super::rows::{Browser, BrowserStyle};
 use super::tokens::text;
@@ -64,7 +64,10 @@ impl BrowserLogin {
         &self.page
     }
 
-    pub(super) async fn finish(mut self, pasted: &mut mpsc::Receiver<String>) -> Result<Granted, UserError> {
+    pub(super) async fn finish(
+        mut self,
+        pasted: &mut mpsc::Receiver<PastedAddress>,
+    ) -> Result<Granted, UserError> {
         in_time(async {
             let (code, _, visitor) = self.callback.code(&self.mark, pasted).await?;
             shown(visitor, self.exchange(&code).await).await

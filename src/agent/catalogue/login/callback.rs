@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use url::Url;
@@ -25,6 +25,22 @@ const WITHIN: Duration = Duration::from_secs(20);
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// The maximum number of concurrent connections; further ones wait.
 const CONNECTIONS: usize = 32;
+
+/// A final address of a browser on another machine, which the user has pasted.
+#[derive(Debug)]
+pub struct PastedAddress {
+    pub address: String,
+    /// Takes what is wrong with it; the login waits on.
+    pub wrong: oneshot::Sender<UserError>,
+}
+
+impl PastedAddress {
+    /// The address, and what says that it is wrong.
+    pub fn new(address: String) -> (Self, oneshot::Receiver<UserError>) {
+        let (wrong, answer) = oneshot::channel();
+        (PastedAddress { address, wrong }, answer)
+    }
+}
 
 /// How the browser's return to one login is recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,22 +185,26 @@ impl Callback {
     pub(crate) async fn code(
         &mut self,
         mark: &Mark,
-        pasted: &mut mpsc::Receiver<String>,
+        pasted: &mut mpsc::Receiver<PastedAddress>,
     ) -> Result<(String, Option<String>, Option<Visitor>), UserError> {
         loop {
             let (arrival, visitor) = tokio::select! {
                 (arrival, visitor) = self.arrival(mark) => (arrival, Some(visitor)),
-                Some(text) = pasted.recv() => {
-                    let address = Url::parse(text.trim()).ok();
+                Some(PastedAddress { address, wrong }) = pasted.recv() => {
+                    let address = Url::parse(address.trim()).ok();
                     let arrival = address.and_then(|address| Arrival::of(&address, self.address.path(), mark));
-                    (arrival.unwrap_or(Arrival::Foreign), None)
+                    let Some(arrival) = arrival.filter(|arrival| *arrival != Arrival::Foreign) else {
+                        let text = "what was pasted does not belong to this login";
+                        let _ = wrong.send(UserError::new(text).remedy("paste the address of the last page of the browser"));
+                        continue;
+                    };
+                    (arrival, None)
                 }
             };
             let failed = match arrival {
                 Arrival::Code { code, issuer } => return Ok((code, issuer, visitor)),
                 Arrival::Refused(why) => format!("the login was refused: {}", without(&why, &[])).into(),
-                Arrival::Foreign if visitor.is_some() => continue,
-                Arrival::Foreign => "the address that was pasted does not belong to this login".into(),
+                Arrival::Foreign => continue,
             };
             return shown(visitor, Err(failed)).await;
         }

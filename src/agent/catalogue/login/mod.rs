@@ -25,6 +25,7 @@ use url::Url;
 use crate::provider::http::Http;
 use crate::secrets::{Secret, Secrets};
 use browser::BrowserLogin;
+pub use callback::PastedAddress;
 use device::DeviceLogin;
 pub(super) use renewal::{LoginOf, Renewals};
 use requests::Requests;
@@ -111,7 +112,7 @@ impl ProviderLogin {
 
     /// Waits for the user. `pasted` are final addresses of a browser on another machine. The error is the
     /// reason there are no tokens, as part of a sentence.
-    pub async fn finish(self, pasted: &mut mpsc::Receiver<String>) -> Result<Granted, UserError> {
+    pub async fn finish(self, pasted: &mut mpsc::Receiver<PastedAddress>) -> Result<Granted, UserError> {
         match self.0 {
             Way::Browser(login) => login.finish(pasted).await,
             Way::Device(login) => login.finish().await,

@@ -12,7 +12,7 @@ use url::Url;
 use super::super::http::has_authorization;
 use super::store::{LoginStore, Record, address};
 use super::{Login, OwnClient, addresses, requests, said};
-use crate::catalogue::login::callback::{Callback, Mark, in_time, shown};
+use crate::catalogue::login::callback::{Callback, Mark, PastedAddress, in_time, shown};
 use crate::provider::http::Network;
 use crate::settings::mcp_servers::{McpServer, McpTransport, OauthClient};
 use tau_tools::user_error::UserError;
@@ -145,7 +145,7 @@ impl BrowserLogin {
 
     /// Waits for the user to log in, and saves the tokens. `pasted` are final addresses of a browser on
     /// another machine. The error is the reason there are no tokens, as part of a sentence.
-    pub async fn finish(mut self, pasted: &mut mpsc::Receiver<String>) -> Result<(), UserError> {
+    pub async fn finish(mut self, pasted: &mut mpsc::Receiver<PastedAddress>) -> Result<(), UserError> {
         let mark = Mark::State(self.state.clone());
         in_time(async {
             let (code, issuer, visitor) = self.callback.code(&mark, pasted).await?;
