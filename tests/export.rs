@@ -368,3 +368,29 @@ async fn a_session_in_memory_can_be_written_too() {
     }
     assert!(Session::from_lines("what").is_err());
 }
+
+/// In a file every character stays; a terminal is given none that would control it.
+#[test]
+fn an_export_to_the_terminal_controls_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let sessions = dir.path().join("tau/sessions/--srv-web--");
+    fs::create_dir_all(&sessions).unwrap();
+    let text = format!("{HEADER}\n{}\n", line("a", None, "red \u{1b}]0;pwned\u{7}end"));
+    fs::write(sessions.join("x_s1.jsonl"), text).unwrap();
+    let tau = format!("{} export s1 - --format md", env!("CARGO_BIN_EXE_tau"));
+    for (program, arguments, is_clean) in
+        [("sh", vec!["-c", &tau], false), ("script", vec!["-qec", &tau, "/dev/null"], true)]
+    {
+        let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output_in_time();
+        if !found.status.success() {
+            println!("skipped: no {program}");
+            continue;
+        }
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null()).env("HOME", dir.path());
+        let output = command.env("TAU_HOME", dir.path().join("tau")).output_in_time();
+        let shown = String::from_utf8(output.stdout).unwrap();
+        assert!(shown.contains("red ") && shown.contains("pwned"), "{shown:?}");
+        assert_eq!(shown.contains('\u{1b}'), !is_clean, "{program}: {shown:?}");
+    }
+}

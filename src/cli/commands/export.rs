@@ -2,6 +2,8 @@
 //!
 //! The session is read, not opened for writing, so this works while another tau uses it.
 
+use std::borrow::Cow;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use crate::args::CliArgs;
@@ -16,9 +18,9 @@ use tau_agent::export::{Document, Format, coloured_document, file_stem, own_secr
 use tau_agent::session::foreign::sniff::sniff;
 use tau_agent::session::{Access, Session};
 use tau_agent::settings::private_files::{create_private, write_private};
+use tau_protocol::event::NoticeLevel;
 use tau_protocol::query::SessionSource;
 use tau_protocol::session_row::SessionOrigin;
-use tau_protocol::event::NoticeLevel;
 use tau_tools::counted::counted;
 use tau_tools::paths::reason;
 use tau_tools::user_error::UserError;
@@ -43,7 +45,7 @@ pub fn run(args: &ExportArgs) -> Result<Exit, Refusal> {
     if args.file.as_deref() == Some(Path::new("-")) {
         let session = read(&source).map_err(|text| Refusal { exit: Exit::Config, text: text.into() })?;
         let document = made(&session, args.format.unwrap_or_default(), &secrets);
-        let exit = say(&document.text);
+        let exit = say(&on_terminal(&document.text));
         report_masked(document.masked, "standard output");
         return Ok(exit);
     }
@@ -82,7 +84,7 @@ fn write_for(
     }
     if file == Some(Path::new("-")) {
         report_masked(written.masked, "standard output");
-        return Ok(say(&written.text));
+        return Ok(say(&on_terminal(&written.text)));
     }
     let place = match file {
         Some(file) => file.to_owned(),
@@ -108,6 +110,14 @@ fn write_for(
         warn(&format!("to continue there: {command}   (in {})", plain::line(&cwd.display().to_string())));
     }
     Ok(say(&format!("{}\n", plain::line(&place.display().to_string()))))
+}
+
+/// The text without what would control a terminal, if standard output is one.
+fn on_terminal(text: &str) -> Cow<'_, str> {
+    match std::io::stdout().is_terminal() {
+        true => Cow::Owned(plain::text(text)),
+        false => Cow::Borrowed(text),
+    }
 }
 
 pub(crate) fn report_masked(masked: usize, place: &str) {
