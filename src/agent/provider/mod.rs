@@ -55,7 +55,6 @@ use super::protocol::model::{Api, Model, ThinkingLevel};
 use super::protocol::plan_limits::PlanWindow;
 use super::secrets::{Secret, Secrets};
 pub use failure::{Failure, FailureKind};
-pub use openai_chat::tool_calls;
 use tau_tools::ToolSpec;
 pub use wire_listener::{WireListener, WireRecord};
 

@@ -9,8 +9,6 @@ mod reasoning;
 mod request;
 mod usage;
 
-pub use request::tool_calls;
-
 use super::{AnswerDecoder, Failure, HttpRequest, ModelRequest, WireFormat};
 
 /// The wire format.

@@ -163,7 +163,7 @@ fn picture(mime_type: &str, data: &str) -> Value {
 }
 
 /// The tool calls of an answer, as chat completions have them.
-pub fn tool_calls(message: &AssistantMessage) -> Vec<Value> {
+fn tool_calls(message: &AssistantMessage) -> Vec<Value> {
     let object = |call: &ToolCall| {
         let function = json!({ "name": call.name, "arguments": call.arguments.to_string() });
         json!({ "id": call.id, "type": "function", "function": function })

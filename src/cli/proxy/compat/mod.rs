@@ -54,6 +54,14 @@ impl Dialect {
     }
 }
 
+/// The text of a call's arguments; what is no JSON is as the model wrote it.
+fn arguments_text(arguments: &Value) -> String {
+    match arguments {
+        Value::String(text) => text.clone(),
+        _ => arguments.to_string(),
+    }
+}
+
 /// The facts that an answer states about itself.
 #[derive(Clone, Debug)]
 pub(super) struct AnswerFacts {

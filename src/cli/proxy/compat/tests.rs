@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use tau_protocol::message::{Block, Message};
+use tau_protocol::message::{Block, Message, ToolCall};
 
 fn roles(asked: &Asked) -> Vec<String> {
     let role = |message: &Message| match message {
@@ -161,6 +161,32 @@ fn tools_that_are_no_functions_are_left_out() {
             let asked = dialect.read(&body).unwrap();
             let names: Vec<&str> = asked.tools.iter().map(|tool| tool.name.as_str()).collect();
             assert_eq!(names, ["read"], "{dialect:?} {kind:?}");
+        }
+    }
+}
+
+#[test]
+fn arguments_that_are_no_json_are_the_same_in_every_form() {
+    let model = tau_protocol::model::Model::default();
+    let call = ToolCall {
+        id: "c".into(),
+        name: "read".into(),
+        arguments: Value::String("{\"path\": oops".into()),
+        thought_signature: None,
+    };
+    let mut message = tau_agent::provider::assemble::Assembler::new(&model, 0).message();
+    message.content = vec![Block::ToolCall(call.clone())];
+    let escaped = r#"{\"path\": oops"#;
+    for dialect in [Dialect::Chat, Dialect::Responses, Dialect::Messages] {
+        let facts = || AnswerFacts { id: "x".into(), model: "m".into(), created: 1, with_usage: false };
+        let whole = dialect.writer(facts()).whole(&message).to_string();
+        let mut writer = dialect.writer(facts());
+        writer.begin();
+        writer.delta(&Delta::ToolCallStart { content_index: 0, id: "c".into(), tool_name: "read".into() });
+        let streamed = writer.delta(&Delta::ToolCallEnd { content_index: 0, tool_call: call.clone() });
+        let streamed: String = streamed.iter().map(|line| line.data.clone()).collect();
+        for form in [whole, streamed] {
+            assert!(form.contains(escaped) && !form.contains(r#"\\\""#), "{dialect:?}: {form}");
         }
     }
 }

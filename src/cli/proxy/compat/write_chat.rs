@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{AnswerFacts, AnswerWriter, Line};
-use tau_agent::provider::{Failure, tool_calls};
+use tau_agent::provider::Failure;
 use tau_protocol::event::Delta;
-use tau_protocol::message::{AssistantMessage, Block, StopReason, Usage};
+use tau_protocol::message::{AssistantMessage, Block, StopReason, ToolCall, Usage};
 
 /// Writes an answer.
 pub(super) struct ChatWriter {
@@ -90,7 +90,7 @@ impl AnswerWriter for ChatWriter {
                 // Arguments that came at once had no deltas.
                 match self.calls.get(content_index) {
                     Some((place, false)) => {
-                        let arguments = tool_call.arguments.to_string();
+                        let arguments = super::arguments_text(&tool_call.arguments);
                         vec![self.call_chunk(*place, json!({ "function": { "arguments": arguments } }))]
                     }
                     Some((_, true)) | None => Vec::new(),
@@ -126,7 +126,11 @@ impl AnswerWriter for ChatWriter {
     }
 
     fn whole(&self, message: &AssistantMessage) -> Value {
-        let calls = tool_calls(message);
+        let call = |call: &ToolCall| {
+            let function = json!({ "name": call.name, "arguments": super::arguments_text(&call.arguments) });
+            json!({ "id": call.id, "type": "function", "function": function })
+        };
+        let calls: Vec<Value> = message.tool_calls().map(call).collect();
         let thoughts: Vec<&str> = message
             .content
             .iter()

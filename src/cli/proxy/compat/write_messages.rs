@@ -155,7 +155,7 @@ impl AnswerWriter for MessagesWriter {
             Delta::ToolCallEnd { content_index, tool_call } => {
                 // Arguments that came at once had no deltas.
                 if self.open.get(content_index).is_some_and(|open| !open.is_written) {
-                    let text = tool_call.arguments.to_string();
+                    let text = super::arguments_text(&tool_call.arguments);
                     let delta = json!({ "type": "input_json_delta", "partial_json": text });
                     self.piece(*content_index, delta, &mut lines);
                 }

@@ -243,7 +243,7 @@ impl AnswerWriter for ResponsesWriter {
                 let is_empty = |place| self.items.get(place).is_some_and(|item: &Item| item.text.is_empty());
                 // Arguments that came at once had no deltas.
                 if self.place(*content_index).is_some_and(is_empty) {
-                    self.piece(*content_index, &tool_call.arguments.to_string(), &mut lines);
+                    self.piece(*content_index, &super::arguments_text(&tool_call.arguments), &mut lines);
                 }
                 self.stop(*content_index, &mut lines);
             }
@@ -302,7 +302,7 @@ impl AnswerWriter for ResponsesWriter {
             }
             Block::ToolCall(ToolCall { id: call_id, name, arguments, .. }) => Some(json!({
                 "id": id("fc", place), "type": "function_call", "status": "completed", "call_id": call_id,
-                "name": name, "arguments": arguments.to_string(),
+                "name": name, "arguments": super::arguments_text(arguments),
             })),
             Block::Image { .. } | Block::Unknown(_) => None,
         };
