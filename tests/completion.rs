@@ -88,6 +88,10 @@ fn check(shell: &str, start: &str) {
             text.lines().rfind(|line| line.contains("ready>")).is_some_and(|line| line.trim_end() == "ready>")
         });
     }
+    // The program's other name has the same.
+    screen.type_keys("taucode attach alpha-o\t");
+    screen.wait_for("taucode attach alpha-one");
+    screen.type_keys("\x15");
     // Both sessions are listed; no part of a title or file name was run.
     screen.type_keys("tau export alpha-\t\t");
     screen.wait_for("alpha-one");
@@ -156,6 +160,18 @@ fn a_shell_gets_names_or_nothing() {
         assert!(output.status.success() && output.stderr.is_empty(), "{args:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
+    // A session of another agent is not for what refuses it.
+    let projects =
+        home.path().canonicalize().unwrap().join("work").to_string_lossy().replace(['/', '.'], "-");
+    let folder = home.path().join(".claude/projects").join(projects);
+    std::fs::create_dir_all(&folder).unwrap();
+    let line = serde_json::json!({"type": "user", "uuid": "u", "cwd": home.path().canonicalize().unwrap().join("work"),
+        "timestamp": "2026-03-02T09:00:01.000Z", "message": {"role": "user", "content": "hello"}});
+    std::fs::write(folder.join("5f0a7c1e-8f0e-4a53-9d3c-1b2f3c4d5e6f.jsonl"), format!("{line}\n")).unwrap();
+    for (command, lines) in [("export", 1), ("wait", 0), ("logs", 0), ("stop", 0), ("diff", 0), ("undo", 0)] {
+        let names = ask("", &["words", "tau", command, ""]);
+        assert_eq!(names.lines().count(), lines, "{command}: {names}");
+    }
     let model = ask("", &["words", "tau", "--model", "anthropic/"]);
     assert!(model.lines().count() > 3 && model.lines().all(|line| line.starts_with("anthropic/")), "{model}");
     // The provider can be omitted.

@@ -56,9 +56,9 @@ _tau_with_names() {{
 }}
 
 if [[ "${{BASH_VERSINFO[0]}}" -eq 4 && "${{BASH_VERSINFO[1]}}" -ge 4 || "${{BASH_VERSINFO[0]}}" -gt 4 ]]; then
-    complete -F _tau_with_names -o nosort -o bashdefault -o default tau
+    complete -F _tau_with_names -o nosort -o bashdefault -o default tau taucode
 else
-    complete -F _tau_with_names -o bashdefault -o default tau
+    complete -F _tau_with_names -o bashdefault -o default tau taucode
 fi
 "#
     )
@@ -88,7 +88,10 @@ _tau() {{
 _tau_words() {{
 "#
     );
-    script.replacen("\n_tau() {\n", &names, 1)
+    let script = script.replacen("\n_tau() {\n", &names, 1);
+    script
+        .replace("#compdef tau\n", "#compdef tau taucode\n")
+        .replace("compdef _tau tau\n", "compdef _tau tau taucode\n")
 }
 
 /// Names for every flag that takes some, and for other words.
@@ -96,7 +99,8 @@ fn of_fish() -> String {
     let mut text = format!(
         "\nfunction __tau_names\n    set -l current (commandline -ct)\n    \
          command tau {WORD} {WORDS} (commandline -opc) \"$current\" 2>/dev/null </dev/null\nend\n\
-         complete -c tau -n 'count (__tau_names) >/dev/null' -f -a '(__tau_names)'\n"
+         complete -c tau -n 'count (__tau_names) >/dev/null' -f -a '(__tau_names)'\n\
+         complete -c taucode -w tau\n"
     );
     for flag in flags(&definition()) {
         text.push_str(&format!("complete -c tau -l {flag} -x -a '(__tau_names)'\n"));

@@ -281,10 +281,10 @@ fn found(names: Names, typed: &Typed) -> Vec<(String, String)> {
             }
             all.into_iter().map(|name| (name, String::new())).collect()
         }
-        Names::Sessions => sessions(&environment, &here(), &typed.start),
+        Names::Sessions => sessions(&environment, &here(), typed),
         Names::OpenSessions => {
             let open = open_sessions(&environment, &here(), &typed.start);
-            if open.is_empty() { sessions(&environment, &here(), &typed.start) } else { open }
+            if open.is_empty() { sessions(&environment, &here(), typed) } else { open }
         }
         Names::Clients => {
             let file = typed.tokens.clone().unwrap_or_else(|| environment.paths.config.join(TOKENS_FILE));
@@ -318,13 +318,18 @@ fn models(environment: &Environment, start: &str) -> Vec<(String, String)> {
     named
 }
 
+/// The commands that refuse sessions of other agents.
+const FOR_OWN: [&str; 5] = ["wait", "logs", "stop", "diff", "undo"];
+
 /// The sessions of this directory, else of all; newest first. Their names are the last digits of their IDs,
 /// or the IDs if the word begins one.
-fn sessions(environment: &Environment, here: &Path, start: &str) -> Vec<(String, String)> {
+fn sessions(environment: &Environment, here: &Path, typed: &Typed) -> Vec<(String, String)> {
     let root = environment.settings.session_root(&environment.paths);
+    let start = typed.start.as_str();
+    let is_for_own = typed.command.as_deref().is_some_and(|command| FOR_OWN.contains(&command));
     let of = |cwd: Option<&Path>| {
         let mut rows = all::rows(&root, &places(&root), cwd, &environment.paths.session_index());
-        rows.retain(|row| !row.printed);
+        rows.retain(|row| !row.printed && !(is_for_own && row.source.is_foreign()));
         let short = short_ids(&rows);
         let names = |(row, short): (&SessionRow, String)| match short.starts_with(start) {
             true => Some((short, row.title())),
