@@ -350,7 +350,7 @@ fn approval(dice: &mut Dice, id: String, text: String) -> ApprovalRequest {
         removed: 1,
         hunks: vec![hunk; dice.below(12)],
         cut: dice.below(4) == 0,
-        facts: None,
+        ..FileDiff::default()
     };
     let preview = match dice.below(4) {
         0 => Preview::None,

@@ -138,8 +138,7 @@ async fn a_finished_session_is_listed_and_undone_from_the_shell() {
         assert!(shown.contains(words), "no {words:?} in\n{shown}");
     }
     let patch = text(&screen, "patch");
-    for words in ["diff --tau a/f1.txt b/f1.txt\n", "-line 3\n+LINE 3\n", "a/f7.txt b/f7.txt (changed since)"]
-    {
+    for words in ["diff --git a/f1.txt b/f1.txt\n", "-line 3\n+LINE 3\n", "# f7.txt: changed since\n"] {
         assert!(patch.contains(words), "no {words:?} in\n{patch}");
     }
     assert!(patch.contains("+GITHUB_TOKEN=[secret 1-") && !patch.contains("ghp_"), "{patch}");

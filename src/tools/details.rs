@@ -104,6 +104,12 @@ pub struct FileDiff {
     /// True if hunks were left out because the change is very large.
     #[serde(default)]
     pub cut: bool,
+    /// True if the last hunk has the last line of the old text, which has no line end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub old_unended: bool,
+    /// True if the last hunk has the last line of the new text, which has no line end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub new_unended: bool,
     /// Facts about the tool's edit; absent for a change that was only proposed.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub facts: Option<ChangeFacts>,
@@ -173,13 +179,22 @@ impl FileDiff {
     /// The hunks as text, `@@` lines included.
     pub fn unified(&self) -> String {
         let mut text = String::new();
-        for hunk in &self.hunks {
+        for (index, hunk) in self.hunks.iter().enumerate() {
             let count = |other: char| hunk.lines.iter().filter(|line| !line.starts_with(other)).count();
             let (old, new) = (count('+'), count('-'));
-            text.push_str(&format!("@@ -{},{old} +{},{new} @@\n", hunk.old_start, hunk.new_start));
-            for line in &hunk.lines {
+            // A side without lines is named by the line before it.
+            let start = |first: u32, count: usize| first.saturating_sub(u32::from(count == 0));
+            let (from, to) = (start(hunk.old_start, old), start(hunk.new_start, new));
+            text.push_str(&format!("@@ -{from},{old} +{to},{new} @@\n"));
+            let is_last = index + 1 == self.hunks.len();
+            let last = |other: char| hunk.lines.iter().rposition(|line| !line.starts_with(other));
+            let unended = [(self.old_unended, last('+')), (self.new_unended, last('-'))];
+            for (at, line) in hunk.lines.iter().enumerate() {
                 text.push_str(line);
                 text.push('\n');
+                if is_last && unended.contains(&(true, Some(at))) {
+                    text.push_str("\\ No newline at end of file\n");
+                }
             }
         }
         text

@@ -31,6 +31,9 @@ pub fn between(path: &str, old: &[u8], new: &[u8]) -> FileDiff {
     let mut hunks = Hunks::new(path);
     (hunks.old_lines, hunks.new_lines) = (same.lines_before, same.lines_before);
     hunks.add(same.middle(old), same.middle(new), Lines::Anyhow);
+    if same.end == 0 {
+        hunks.note_ends(old, new);
+    }
     hunks.change
 }
 
@@ -186,6 +189,18 @@ impl Hunks {
         self.new_lines += new.len();
     }
 
+    /// Notes whether the last hunk ends with a line without a line end; all parts of both texts were added.
+    fn note_ends(&mut self, old: &[u8], new: &[u8]) {
+        let Some(last) = self.change.hunks.last() else { return };
+        let is_unended = |text: &[u8], start: u32, other: char, lines: usize| {
+            let count = last.lines.iter().filter(|line| !line.starts_with(other)).count();
+            let is_at_end = start as usize + count == lines + 1;
+            is_at_end && text.last().is_some_and(|byte| *byte != b'\n')
+        };
+        self.change.old_unended = is_unended(old, last.old_start, '+', self.old_lines);
+        self.change.new_unended = is_unended(new, last.new_start, '-', self.new_lines);
+    }
+
     fn hunk(&mut self, group: &[DiffOp], old: &[&str], new: &[&str]) -> Hunk {
         let start = |before: usize, index: Option<usize>| {
             u32::try_from(before + index.unwrap_or(0) + 1).unwrap_or(u32::MAX)
@@ -278,8 +293,8 @@ mod tests {
 
     #[test]
     fn a_change_is_shown_with_its_context_and_line_numbers() {
-        check("", "a\n", 1, 0, "@@ -1,0 +1,1 @@\n+a\n");
-        check("a\n", "", 0, 1, "@@ -1,1 +1,0 @@\n-a\n");
+        check("", "a\n", 1, 0, "@@ -0,0 +1,1 @@\n+a\n");
+        check("a\n", "", 0, 1, "@@ -1,1 +0,0 @@\n-a\n");
         check("a\n", "a\n", 0, 0, "");
         check(
             "1\n2\n3\n4\n5\n6\n7\n8\n9\n",
@@ -289,7 +304,8 @@ mod tests {
             "@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+x\n 6\n 7\n 8\n",
         );
         check("a\na\na\n", "a\na\na\na\n", 1, 0, "@@ -1,3 +1,4 @@\n a\n a\n a\n+a\n");
-        check("end", "end\n", 1, 1, "@@ -1,1 +1,1 @@\n-end\n+end\n");
+        check("end", "end\n", 1, 1, "@@ -1,1 +1,1 @@\n-end\n\\ No newline at end of file\n+end\n");
+        check("a\nend", "b\nend", 1, 1, "@@ -1,2 +1,2 @@\n-a\n+b\n end\n\\ No newline at end of file\n");
         check("a\r\nb\r\n", "a\r\nc\r\n", 1, 1, "@@ -1,2 +1,2 @@\n a\n-b\n+c\n");
     }
 

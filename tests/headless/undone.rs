@@ -84,3 +84,26 @@ async fn each_file_is_named_whose_content_git_dropped_in_the_command() {
         assert_eq!(text.ok().as_deref(), Some("two\n"), "{file}: {ended:?}");
     }
 }
+
+/// `git apply` and `patch` make of the old files what the session made of them.
+#[tokio::test]
+async fn the_changes_of_a_session_are_a_patch() {
+    let files = "printf 'one\\ntwo\\n' >changed; printf 'no end' >ended; printf 'gone\\n' >removed; mkdir -p deep/er; \
+        printf 'a\\nb\\nc' >deep/er/tail; cp -a . ../before; cp -a . ../patched";
+    let change = "printf 'one\\n2\\n' >changed; printf 'no end\\n' >ended; rm removed; printf 'new' >deep/new; \
+        printf 'a\\nB\\nc' >deep/er/tail; printf '#!/bin/sh\\n' >run; chmod +x run; : >empty";
+    let place = after(files, &[change]).await;
+    let ended =
+        run(bare(place.dir.path()).current_dir(place.dir.path().join("work")).arg("diff"), None).await;
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert!(
+        ended.out.contains("new file mode 100755") && ended.out.contains("@@ -0,0 +1,1 @@"),
+        "{}",
+        ended.out
+    );
+    std::fs::write(place.dir.path().join("changes"), &ended.out).unwrap();
+    let check = "cd ../before; git init -q .; git apply ../changes; rm -rf .git; diff -r . ../work; test -x run; \
+        command -v patch >/dev/null || exit 0; cd ../patched; patch -p1 -E <../changes >/dev/null; \
+        rm -f empty ../work/empty; diff -r . ../work";
+    shell(&place, check).await;
+}

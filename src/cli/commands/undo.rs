@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::{export, table};
@@ -55,9 +56,10 @@ pub fn diff(args: &DiffArgs) -> Exit {
     let found = find(&args.of);
     match found {
         Ok(Finished { undo, mut masking, .. }) => {
+            let cwd = undo.as_ref().map(|undo| undo.cwd().to_owned()).unwrap_or_default();
             let mut changes = undo.map(|mut undo| undo.changes()).unwrap_or_default();
             changes.files.iter_mut().for_each(|file| masking.diff(&mut file.diff));
-            let exit = say(&patch(&changes));
+            let exit = say(&patch(&changes, &cwd));
             export::report_masked(masking.vault.count(), "standard output");
             if let Some(text) = not_covered(&changes.not_covered) {
                 warn(&text);
@@ -68,8 +70,9 @@ pub fn diff(args: &DiffArgs) -> Exit {
     }
 }
 
-/// The changes as a patch.
-fn patch(changes: &SessionChanges) -> String {
+/// The changes as a patch for `git apply` and `patch`; what is no change of a text is a comment. `cwd` is the directory
+/// of the session.
+fn patch(changes: &SessionChanges, cwd: &Path) -> String {
     let mut text = String::new();
     for file in &changes.files {
         let path = plain::line(&file.path);
@@ -79,8 +82,21 @@ fn patch(changes: &SessionChanges) -> String {
             ChangeKind::Changed => (format!("a/{path}"), format!("b/{path}")),
         };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "diff --tau a/{path} b/{path}{}", remarks(file));
-        if !file.diff.hunks.is_empty() {
+        if let Some(remarks) = remarks(file) {
+            let _ = writeln!(text, "# {path}: {remarks}");
+        }
+        let is_empty = file.diff.hunks.is_empty();
+        if is_empty && (file.note.is_some() || file.kind == ChangeKind::Changed) {
+            continue;
+        }
+        let _ = writeln!(text, "diff --git a/{path} b/{path}");
+        text.push_str(match file.kind {
+            ChangeKind::Created if is_executable(&cwd.join(&file.path)) => "new file mode 100755\n",
+            ChangeKind::Created => "new file mode 100644\n",
+            ChangeKind::Removed => "deleted file mode 100644\n",
+            ChangeKind::Changed => "",
+        });
+        if !is_empty {
             let _ = write!(text, "--- {old}\n+++ {new}\n{}", plain::text(&file.diff.unified()));
         }
         if file.diff.cut {
@@ -90,16 +106,16 @@ fn patch(changes: &SessionChanges) -> String {
     text
 }
 
-fn remarks(file: &ChangedFile) -> String {
-    let kind = match file.kind {
-        ChangeKind::Created => Some("created"),
-        ChangeKind::Removed => Some("removed"),
-        ChangeKind::Changed => None,
-    };
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|data| data.permissions().mode() & 0o100 != 0)
+}
+
+/// Facts about a change that no patch has.
+fn remarks(file: &ChangedFile) -> Option<String> {
     let since = file.changed_since.then_some("changed since");
     let note = file.note.as_deref().map(plain::line);
-    let all: Vec<&str> = kind.into_iter().chain(note.as_deref()).chain(since).collect();
-    if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
+    let all: Vec<&str> = note.as_deref().into_iter().chain(since).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 fn not_covered(lost: &[NotCovered]) -> Option<String> {
