@@ -3,6 +3,7 @@
 
 mod action;
 mod approvals;
+mod blocked;
 mod command_words;
 mod continued;
 mod editors;

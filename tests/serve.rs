@@ -40,6 +40,20 @@ async fn create(server: &Served, body: Value) -> String {
 }
 
 #[tokio::test]
+async fn a_prompt_that_a_hook_stops_ends_with_its_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join(".config/tau");
+    std::fs::create_dir_all(&folder).unwrap();
+    let hook = "[[hooks.UserPromptSubmit]]\ncommand = 'echo \"not this word\" >&2; exit 2'\n";
+    std::fs::write(folder.join("config.toml"), hook).unwrap();
+    let server = Served::in_dir(dir, &[]).await;
+    let body = json!({ "prompt": "forbidden" });
+    let frames = server.stream("POST", "/api/prompt", "", &body).await.until("done").await;
+    assert!(names(&frames).contains(&"prompt_refused"), "{frames:?}");
+    assert_eq!(frames.last().unwrap().data["error"], json!("a hook blocked the prompt: not this word"));
+}
+
+#[tokio::test]
 async fn a_prompt_streams_its_events_up_to_the_answer() {
     let server = Served::start(&[]).await;
     let body = json!({ "prompt": "help" });

@@ -20,7 +20,9 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
     match event {
         AgentEvent::Run(of_run) => run(of_run, event),
         AgentEvent::Turn(of_turn) => turn(of_turn, event),
-        AgentEvent::Queue(QueueEvent::QueueUpdate { .. }) => Some(plain(event)),
+        AgentEvent::Queue(QueueEvent::QueueUpdate { .. } | QueueEvent::PromptRefused { .. }) => {
+            Some(plain(event))
+        }
         AgentEvent::Session(
             SessionEvent::SessionInfoChanged { .. }
             | SessionEvent::PlanChanged { .. }

@@ -36,7 +36,14 @@ fn hello() -> Value {
 
 impl Client {
     async fn start(acts: Vec<Act>) -> Self {
+        Client::configured(acts, "").await
+    }
+
+    async fn configured(acts: Vec<Act>, config: &str) -> Self {
         let (upstream, dir) = (Server::start(acts).await, tempfile::tempdir().unwrap());
+        let folder = dir.path().join(".config/tau");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("config.toml"), config).unwrap();
         let mut child = command(&dir, &upstream, &[]).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
         let input = child.stdin.take();
@@ -167,6 +174,16 @@ async fn a_call_that_waits_reports_progress_to_whoever_asks() {
     }
     let stopped = client.state("session_stop", json!({"sessionId": id})).await;
     assert_eq!(stopped["state"], "idle", "{stopped}");
+}
+
+#[tokio::test]
+async fn a_prompt_that_a_hook_stops_has_an_error() {
+    let hook = "[[hooks.UserPromptSubmit]]\ncommand = 'echo \"not this word\" >&2; exit 2'\n";
+    let mut client = Client::configured(vec![says("alive")], hook).await;
+    let id = client.state("session_start", json!({})).await["sessionId"].clone();
+    let state = client.state("session_prompt", json!({"sessionId": id, "prompt": "forbidden"})).await;
+    let error = "a hook blocked the prompt: not this word";
+    assert_eq!((&state["state"], &state["error"]), (&json!("idle"), &json!(error)), "{state}");
 }
 
 #[tokio::test]

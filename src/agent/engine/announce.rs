@@ -163,6 +163,13 @@ pub(crate) fn queues(engine: &mut Engine) {
     engine.emit(update);
 }
 
+/// Reports why a message is not sent, and returns it to the user.
+pub(crate) fn refuse_prompt(engine: &mut Engine, level: NoticeLevel, message: UserMessage, reason: String) {
+    engine.notice(level, reason.clone(), None);
+    engine.emit(QueueEvent::PromptRefused { text: message.content.text(), reason });
+    return_messages(engine, vec![message]);
+}
+
 /// Returns messages to the user for editing.
 pub(crate) fn return_messages(engine: &mut Engine, messages: Vec<UserMessage>) {
     let texts = messages.iter().map(|message| message.content.text()).collect();

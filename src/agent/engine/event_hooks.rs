@@ -75,9 +75,8 @@ pub(crate) async fn admit(
         let outcome = run(engine, HookEvent::UserPromptSubmit, &[], fields).await;
         match outcome.block.or(outcome.stop) {
             Some(why) => {
-                let text = format!("a hook blocked the prompt: {why}");
-                engine.notice(NoticeLevel::Warning, text, None);
-                announce::return_messages(engine, vec![prompt]);
+                let reason = format!("a hook blocked the prompt: {why}");
+                announce::refuse_prompt(engine, NoticeLevel::Warning, prompt, reason);
             }
             None => {
                 added.extend(outcome.context);

@@ -44,8 +44,7 @@ pub(crate) async fn all(engine: &mut Engine, messages: Vec<UserMessage>) -> Vec<
             Ok(None) => expanded.push(message),
             Ok(Some(found)) => expanded.push(with(message, found)),
             Err(why) => {
-                engine.notice(NoticeLevel::Error, format!("not sent: {why}"), None);
-                announce::return_messages(engine, vec![message]);
+                announce::refuse_prompt(engine, NoticeLevel::Error, message, format!("not sent: {why}"));
             }
         }
     }
@@ -122,7 +121,12 @@ async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expand
     if let Some(found) = Box::pin(of_server(engine, &text)).await? {
         return Ok(Some(found));
     }
-    Ok((!names.is_empty()).then_some(Expanded { text, pictures: Vec::new() }))
+    let Some(name) = names.first() else { return Ok(None) };
+    let found = || Expanded { text: text.clone(), pictures: Vec::new() };
+    match with(message.clone(), found()).is_blank() {
+        true => Err(format!("the prompt template /{name} is empty").into()),
+        false => Ok(Some(found())),
+    }
 }
 
 /// The expansion of a text that begins with a prompt of an MCP server. The server's answer is not expanded

@@ -152,6 +152,8 @@ pub enum QueueEvent {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<Block>,
     },
+    /// A message is not sent: a hook blocks it, or its template cannot be expanded. `QueueReturned` with the message follows.
+    PromptRefused { text: String, reason: String },
     /// *Own.* A change to a queued message came too late: the message has left its queue.
     QueueChangeFailed { message: QueuedMessage, change: QueueChange },
 }

@@ -83,7 +83,11 @@ impl SessionMirror {
             }
             // These are transient, or are the messages themselves.
             AgentEvent::Turn(_)
-            | AgentEvent::Queue(QueueEvent::QueueReturned { .. } | QueueEvent::QueueChangeFailed { .. })
+            | AgentEvent::Queue(
+                QueueEvent::QueueReturned { .. }
+                | QueueEvent::PromptRefused { .. }
+                | QueueEvent::QueueChangeFailed { .. },
+            )
             | AgentEvent::Shell(
                 ShellEvent::BashStart { .. }
                 | ShellEvent::BashExecutionUpdate { .. }

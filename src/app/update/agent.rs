@@ -53,6 +53,8 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
                 undo::text_returned(model);
             }
             QueueEvent::QueueUpdate { .. } => queue::follow(model),
+            // A notice has said it.
+            QueueEvent::PromptRefused { .. } => {}
             QueueEvent::QueueChangeFailed { change, .. } => queue::failed(model, change),
         },
         AgentEvent::Session(event) => of_session(model, event, effects),

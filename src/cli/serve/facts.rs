@@ -11,7 +11,9 @@ use crate::process::plain;
 use crate::protocol;
 use tau_agent::engine::config::AgentConfig;
 use tau_protocol::approval::PermissionMode;
-use tau_protocol::event::{AgentEvent, NoticeLevel, RunEvent, SessionInfo, ShellEvent, TaskEvent, TurnEvent};
+use tau_protocol::event::{
+    AgentEvent, NoticeLevel, QueueEvent, RunEvent, SessionInfo, ShellEvent, TaskEvent, TurnEvent,
+};
 use tau_protocol::live_session::LiveState;
 use tau_protocol::message::{AssistantMessage, Message, StopReason, Usage};
 use tau_protocol::mirror::SessionMirror;
@@ -136,6 +138,9 @@ impl Facts {
             AgentEvent::Turn(TurnEvent::ToolExecutionEnd { tool_call_id, .. }) => {
                 self.open.remove(tool_call_id);
                 self.tool_calls = self.tool_calls.saturating_add(1);
+            }
+            AgentEvent::Queue(QueueEvent::PromptRefused { reason, .. }) => {
+                self.run.error = Some(reason.clone());
             }
             AgentEvent::Shell(ShellEvent::BashStart { .. }) => self.commands += 1,
             AgentEvent::Shell(ShellEvent::BashEnd { .. }) => self.commands = self.commands.saturating_sub(1),

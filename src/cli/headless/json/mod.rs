@@ -249,15 +249,22 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
 
     /// Follows a prompt to its end. False when no work is left.
     async fn settled(&mut self) -> bool {
+        let mut has_begun = false;
         loop {
             match self.wake().await {
                 Wake::Batch(BatchEvent::Agent(Some(event))) => {
+                    has_begun |= matches!(event, AgentEvent::Run(RunEvent::AgentStart));
                     let settled = matches!(event, AgentEvent::Run(RunEvent::AgentSettled { .. }));
-                    let refused = matches!(event, AgentEvent::Queue(QueueEvent::QueueReturned { .. }));
+                    // A prompt that is returned before its run has begun has none.
+                    let returned = matches!(event, AgentEvent::Queue(QueueEvent::QueueReturned { .. }));
+                    let is_taken_back = returned && !has_begun;
                     if !self.emit(&event).await {
                         return false;
                     }
-                    if settled || refused {
+                    if is_taken_back && self.outcome == Exit::Ok {
+                        self.outcome = Exit::Aborted;
+                    }
+                    if settled || is_taken_back {
                         return self.answer_interrupts().await && self.driver.stops.stopping().is_none();
                     }
                 }
@@ -316,6 +323,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
 
     async fn line(&mut self, line: &InputLine, in_progress: bool) -> bool {
         match input::parse(line) {
+            Ok(InputCommand::Message(text)) if text.trim().is_empty() => {
+                self.refuse("the message is empty: give a text").await
+            }
             Ok(InputCommand::Message(text)) => {
                 self.prompts.push_back(CliPrompt { text, images: Vec::new() }.into());
                 true
@@ -408,6 +418,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
                     self.error = Some(text.clone());
                 }
                 self.limited = false;
+            }
+            AgentEvent::Queue(QueueEvent::PromptRefused { reason, .. }) => {
+                (self.outcome, self.error) = (Exit::Model, Some(reason.clone()));
             }
             AgentEvent::Questions(QuestionEvent::ApprovalRequested { request }) => {
                 self.waiting.push(request.id.clone());
