@@ -4,6 +4,7 @@ use super::*;
 use crate::background_jobs::Home;
 use crate::background_jobs::wire::Client as Program;
 use crate::support::program::{run, says};
+use tau::agent::undo::UndoOptions;
 
 async fn say(client: &mut Client, message: &str) {
     client.ask(json!({"type": "prompt", "message": message})).await;
@@ -17,6 +18,32 @@ fn said(answer: &Value) -> Vec<String> {
         blocks => blocks[0]["text"].as_str().unwrap_or_default().to_owned(),
     };
     messages.iter().map(text).collect()
+}
+
+/// What cannot be opened does not end the run.
+#[tokio::test]
+async fn a_refused_change_of_session_leaves_the_run_alone() {
+    let kept = tempfile::tempdir().unwrap();
+    let answers = vec![vec![Say("half"), Wait(1_500), Say(" whole"), STOP]];
+    let mut client = Client::with(Player::new(answers), RpcEvents::Auto, |config| {
+        config.behavior.undo = Some(UndoOptions { dir: kept.path().into(), quota: 1 << 30 });
+    });
+    client.ask(json!({"type": "prompt", "message": "go"})).await;
+    client.until("message_update").await;
+    let wrong = client.dir.path().join("wrong.jsonl");
+    std::fs::write(&wrong, "no session\n").unwrap();
+    for command in [
+        json!({"type": "fork", "entryId": "0badcafe"}),
+        json!({"type": "switch_session", "sessionPath": wrong}),
+        json!({"type": "switch_session", "sessionPath": "/nowhere/at/all.jsonl"}),
+        json!({"type": "undo", "entryId": "0badcafe"}),
+    ] {
+        let answer = client.ask(command.clone()).await;
+        assert_eq!(answer["success"], json!(false), "{command}: {answer}");
+    }
+    let settled = client.until("agent_settled").await;
+    assert_eq!(settled["aborted"], json!(false), "{settled}");
+    assert_eq!(said(&client.ask(json!({"type": "get_messages"})).await), ["go", "half"]);
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ use super::{
 use crate::engine::base::clock::now;
 use crate::engine::base::queue::QueueChangeOutcome;
 use crate::engine::gate::sandbox_gate;
+use crate::engine::sessions::refusals;
 use crate::extensions::mcp::McpNews;
 use crate::session::entry::Body;
 use tau_protocol::command::{
@@ -174,6 +175,9 @@ fn apply_to_session(engine: &mut Engine, command: SessionCommand) {
             engine.emit(SessionEvent::FilesRestored { report, error });
         }
         SessionCommand::Revert { .. } => engine.pending.commands.push_back(command.into()),
+        // What cannot be done must not end a run.
+        SessionCommand::Change(ref change) if refusals::refuses_change(engine, change) => {}
+        SessionCommand::Undo { ref order } if refusals::refuses_undo(engine, order) => {}
         SessionCommand::Change(_)
         | SessionCommand::ReplaceMessages { .. }
         | SessionCommand::Undo { .. }

@@ -3,16 +3,15 @@
 //! The session changes only while nothing is running. If a session cannot be opened, the current one stays
 //! open.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use tokio::time::{Duration, Instant};
 
+use super::refusals::{is_open, message_text};
 use super::{branch, open_session};
 use crate::engine::attend::end_shells;
 use crate::engine::state::Engine;
 use crate::engine::{announce, commands, side_question};
-use crate::session::entry::Body;
 use crate::session::{ForkRange, Session};
 use tau_protocol::command::{AgentCommand, SessionChange, SessionCommand};
 use tau_protocol::event::{NoticeLevel, QueueEvent, SessionEvent};
@@ -116,16 +115,7 @@ async fn switch_to(engine: &mut Engine, next: Session) {
 /// A new session with everything before a user message, and the text of that message.
 fn fork(engine: &mut Engine, entry_id: &str) -> Result<(Session, String), UserError> {
     engine.load_all();
-    let session = &engine.config.session;
-    let entry = session.tree().get(entry_id).ok_or_else(|| format!("Entry not found: {entry_id}"))?;
-    let text = match &entry.body {
-        Body::Message { message } => match message.as_ref() {
-            Message::User(user) => Some(user.content.text()),
-            _ => None,
-        },
-        _ => None,
-    };
-    let text = text.ok_or_else(|| format!("Entry is not a user message: {entry_id}"))?;
+    let text = message_text(engine, entry_id)?;
     let dir = engine.config.place.dir.clone();
     let fork = engine.config.session.fork(dir.as_deref(), ForkRange::Before(entry_id));
     Ok((fork.ok_or_else(|| format!("Entry not found: {entry_id}"))?, text))
@@ -140,11 +130,4 @@ pub(crate) fn replace_messages(engine: &mut Engine, messages: Vec<Arc<Message>>)
     engine.flush();
     engine.file_versions = Arc::default();
     announce::session_opened(engine);
-}
-
-/// Whether `path` is the open session: its own lock would keep it from being opened again.
-fn is_open(engine: &Engine, path: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().ok();
-    let open = engine.config.session.info().file.as_deref();
-    open.and_then(real).is_some_and(|open| real(path) == Some(open))
 }
