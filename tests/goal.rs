@@ -78,7 +78,7 @@ async fn a_goal_ends_at_its_limit_of_rounds_or_when_the_model_gives_up() {
     let work = || [bash("true"), says("So.")];
     let home = Home::new(work().into_iter().chain(work()).chain(work()).collect()).await;
     let ended = print(&home, &["-p", "--until", GOAL, "--max-rounds", "2", "make it"]).await;
-    assert_eq!((ended.code, ended.out.as_str()), (5, ""), "{}", ended.err);
+    assert_eq!((ended.code, ended.out.as_str()), (5, "So.\n"), "{}", ended.err);
     assert!(ended.err.contains("the goal was not reached within its limit of rounds"), "{}", ended.err);
     assert!(!ended.err.contains("/goal"), "there are no slash commands: {}", ended.err);
     assert_eq!((runs(&home), home.server.requests().len()), (2, 4));
@@ -92,6 +92,9 @@ async fn a_goal_ends_at_its_limit_of_rounds_or_when_the_model_gives_up() {
         goals(&ended).iter().map(|goal| goal["state"].as_str().unwrap().to_owned()).collect();
     assert_eq!(states, ["active", "active", "active", "givenUp"]);
     assert_eq!((&goals(&ended)[3]["rounds"], &goals(&ended)[3]["exitCode"]), (&json!(2), &json!(3)));
+    let home = Home::new(vec![says("It cannot be done."), says("As I said."), says("never")]).await;
+    let ended = print(&home, &["-p", "--until", GOAL, "make it"]).await;
+    assert_eq!((ended.code, ended.out.as_str()), (8, "As I said.\n"), "{}", ended.err);
 }
 
 #[tokio::test]

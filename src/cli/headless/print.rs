@@ -258,10 +258,21 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
         self.answer = AnswerText::default();
         self.driver.agent.commands.send(prompt).await.map_err(|_| Exit::Crash)?;
         self.settle().await?;
-        if let Some(exit) = self.driver.stops.stopping().or(self.ended) {
+        if let Some(exit) = self.driver.stops.stopping() {
             return Err(exit);
         }
-        self.judge()
+        let Some(exit) = self.ended else { return self.judge() };
+        // It may have answered although its goal was not reached.
+        if let Some((StopReason::Stop, None)) = self.outcome
+            && let Some(text) = self.answer.text().map(str::to_owned)
+        {
+            match self.print(&text).await {
+                // A closed reader.
+                Ok(()) | Err(Exit::Ok) => {}
+                Err(exit) => return Err(exit),
+            }
+        }
+        Err(exit)
     }
 
     /// Follows the events until the agent has settled.
