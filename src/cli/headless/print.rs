@@ -109,8 +109,7 @@ pub async fn run(
         refused: false,
         failed: false,
         reached: false,
-        waits_until: None,
-        wait_told: None,
+        waiting: None,
     };
     let exit = session.work(&options).await;
     let exit = session.driver.stops.stopping().unwrap_or(exit);
@@ -120,8 +119,19 @@ pub async fn run(
     session.driver.shut_down(exit).await
 }
 
-/// Length of a wait that is reported to the user, and the interval of reports.
-const LONG_WAIT: Duration = Duration::from_mins(1);
+/// Length of a wait that is reported to the user, and the interval of reports after that.
+const LONG_WAIT: Duration = Duration::from_secs(30);
+const REPORTS: Duration = Duration::from_mins(1);
+
+/// A wait until the provider takes requests again, which may consist of several.
+struct Waiting {
+    /// The end of the current one.
+    until: Instant,
+    /// Its reason, until it has been reported.
+    reason: Option<String>,
+    /// Time of the next report, if the wait lasts that long.
+    due: Instant,
+}
 
 /// The reason why an answer that reached the model's limit is not used.
 pub(crate) const CUT_OFF: &str = "the answer is incomplete: the model reached its output limit";
@@ -152,10 +162,8 @@ struct PrintRun<S> {
     failed: bool,
     /// The goal was reached.
     reached: bool,
-    /// The end of the wait before a retry.
-    waits_until: Option<Instant>,
-    /// Time of the last report on the wait; `None` for a short one.
-    wait_told: Option<Instant>,
+    /// The wait for a provider that refuses requests.
+    waiting: Option<Waiting>,
 }
 
 impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
@@ -279,7 +287,8 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     async fn settle(&mut self) -> Result<(), Exit> {
         loop {
             let beat = self.streams.progress.moves();
-            let tells = self.wait_told.map(|told| told + LONG_WAIT);
+            let waiting = self.waiting.as_ref().filter(|waiting| waiting.due < waiting.until);
+            let tells = waiting.map(|waiting| waiting.due);
             let event = tokio::select! {
                 biased;
                 event = self.driver.next() => event,
@@ -327,15 +336,10 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
                 self.say(&format!("the conversation could not be compacted: {why}"));
             }
             AgentEvent::Run(RunEvent::AutoRetryStart { delay_ms, error_message, .. }) => {
-                self.waits_until = Instant::now().checked_add(Duration::from_millis(delay_ms));
-                self.wait_told = None;
-                if Duration::from_millis(delay_ms) >= LONG_WAIT {
-                    self.say(&error_message);
-                    self.tell_wait();
-                }
+                self.await_provider(Duration::from_millis(delay_ms), error_message);
             }
             AgentEvent::Run(RunEvent::AutoRetryEnd { .. })
-            | AgentEvent::Turn(TurnEvent::MessageStart { .. }) => self.wait_told = None,
+            | AgentEvent::Turn(TurnEvent::MessageStart { .. }) => self.waiting = None,
             AgentEvent::Session(SessionEvent::GoalChanged { goal: Some(goal) }) => {
                 self.reached |= goal.state == GoalState::Reached;
             }
@@ -353,15 +357,32 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
         }
     }
 
+    /// Begins a wait, or continues one that a further refusal has made longer.
+    fn await_provider(&mut self, delay: Duration, reason: String) {
+        let now = Instant::now();
+        let until = now.checked_add(delay).unwrap_or(now);
+        let first = if delay >= LONG_WAIT { now } else { now + LONG_WAIT };
+        let waiting = self.waiting.get_or_insert(Waiting { until, reason: Some(reason), due: first });
+        waiting.until = until;
+        if waiting.reason.is_some() {
+            waiting.due = waiting.due.min(first);
+        }
+        if waiting.due <= now {
+            self.tell_wait();
+        }
+    }
+
     /// Reports the remaining wait until the provider accepts requests again.
     fn tell_wait(&mut self) {
         let now = Instant::now();
-        let left = self.waits_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now));
-        self.wait_told = (!left.is_zero()).then_some(now);
-        if !left.is_zero() {
-            let left = span(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
-            self.say(&format!("waiting until the provider takes requests again, in {left}"));
+        let Some(waiting) = &mut self.waiting else { return };
+        waiting.due = now + REPORTS;
+        let (left, reason) = (waiting.until.saturating_duration_since(now), waiting.reason.take());
+        if let Some(reason) = reason {
+            self.say(&reason);
         }
+        let left = span(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
+        self.say(&format!("waiting until the provider takes requests again, in {left}"));
     }
 
     /// Denies a call, because there is no user to decide.

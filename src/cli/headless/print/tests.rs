@@ -284,3 +284,46 @@ async fn progress_is_for_terminals_and_carries_no_foreign_escapes() {
         assert!(!err.text().contains("\x1b[31m"), "{:?}", err.text());
     }
 }
+
+/// Waits for a provider are reported once they have taken half a minute, however many they consist of.
+#[tokio::test(start_paused = true)]
+async fn long_waits_are_reported_however_short_each_is() {
+    for (delay, count, reports) in [(31, 6, 4), (20, 10, 3), (20, 1, 0), (300, 1, 5), (5, 2, 0)] {
+        let (commands, mut inbox) = mpsc::channel(8);
+        let (outbox, events) = mpsc::channel(4);
+        let task = tokio::spawn(async move {
+            while let Some(command) = inbox.recv().await {
+                if matches!(command, AgentCommand::Task(TaskCommand::Shutdown)) {
+                    break;
+                }
+                for attempt in 1..=count {
+                    let retry = RunEvent::AutoRetryStart {
+                        attempt,
+                        max_attempts: 99,
+                        delay_ms: delay * 1_000,
+                        error_message: "the quota is used up".into(),
+                    };
+                    outbox.send(AgentEvent::Run(retry)).await.unwrap();
+                    tokio::time::sleep(Duration::from_secs(delay)).await;
+                }
+                for event in stop("done") {
+                    outbox.send(event).await.unwrap();
+                }
+            }
+            let _ = outbox.send(AgentEvent::Task(TaskEvent::Stopped)).await;
+        });
+        let (out, err) = (Pad::default(), Pad::default());
+        let prompts = vec![CliPrompt { text: "go".into(), images: Vec::new() }];
+        let options = PrintOptions { prompts, ..PrintOptions::default() };
+        let streams = PrintStreams {
+            out: Box::new(out.clone()),
+            out_is_terminal: false,
+            progress: ProgressLine::new(Box::new(err.clone()), Liveliness::Quiet),
+        };
+        let exit = run(AgentHandle { commands, events, task }, options, streams, no_signal).await;
+        let err = err.text();
+        let told = err.matches("waiting until the provider takes requests again").count();
+        let reasons = err.matches("the quota is used up").count();
+        assert_eq!((exit, told, reasons), (Exit::Ok, reports, reports.min(1)), "{delay} s, {count}: {err}");
+    }
+}
