@@ -230,6 +230,10 @@ async fn what_an_interrupted_round_has_cost_is_counted() {
 async fn a_client_sets_a_goal_whose_time_ends_its_command() {
     let home = Home::new(vec![says("All done!")]).await;
     let mut client = Client::start_with(&home, &[]);
+    for refused in [json!({ "type": "pursue_goal" }), json!({ "type": "set_goal", "command": " " })] {
+        let answer = client.ask(refused.clone()).await;
+        assert_eq!(answer["success"], false, "{refused}: {answer}");
+    }
     let goal = json!({ "type": "set_goal", "id": "1", "command": "sleep 60", "limits": { "seconds": 1 } });
     assert_eq!(client.ask(goal).await["success"], true);
     client.send(json!({ "type": "prompt", "id": "2", "message": "go" })).await;
@@ -237,7 +241,7 @@ async fn a_client_sets_a_goal_whose_time_ends_its_command() {
     assert!(capped["goal"]["milliseconds"].as_u64().unwrap() >= 1_000, "{capped}");
     client.record("the end", |record| record["type"] == "agent_settled").await;
     assert_eq!(client.ask(json!({ "type": "set_goal", "id": "3" })).await["success"], true);
-    client.send(json!({ "type": "pursue_goal", "id": "4" })).await;
+    assert_eq!(client.ask(json!({ "type": "pursue_goal", "id": "4" })).await["success"], false);
     client.child.kill().in_time("the end").await.unwrap();
 }
 

@@ -14,6 +14,7 @@ use tau_protocol::command::{
     QuestionCommand, Queue, QueueCommand, RunCommand, SessionChange, SessionCommand, SettingsCommand,
     ShellCommand, TaskCommand, Tuning,
 };
+use tau_protocol::goal::Goal;
 use tau_protocol::message::UserMessage;
 use tau_protocol::model::{Model, ThinkingLevel};
 use tau_tools::user_error::UserError;
@@ -167,6 +168,8 @@ fn bash(state: &mut RpcState, call: RpcCall, command: String, hidden: bool) {
 fn beside(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
     match command {
         RpcCommand::SetGoal(goal) => {
+            let order = goal.clone();
+            state.mirror.goal = order.map(|order| Goal::new(order.command, order.limits.unwrap_or_default()));
             send(state, &call, SessionCommand::SetGoal { goal });
         }
         RpcCommand::SideQuestion(question) => {
@@ -184,6 +187,9 @@ fn beside(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
 fn pursue_goal(state: &mut RpcState, call: RpcCall) {
     if let Err(error) = usable_model(state) {
         return state.refuse(&call, &error);
+    }
+    if state.mirror.goal.is_none() {
+        return state.refuse(&call, "This session has no goal. Set one with set_goal");
     }
     match state.phase {
         RunPhase::Starting | RunPhase::Running => state.refuse(&call, "Agent is already processing"),

@@ -214,7 +214,7 @@ fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
         }
         "drop_plan" => RpcCommand::DropPlan,
         "set_goal" => match fields.given("command") {
-            Some(_) => RpcCommand::SetGoal(Some(fields.whole()?)),
+            Some(_) => RpcCommand::SetGoal(Some(goal(fields)?)),
             None => RpcCommand::SetGoal(None),
         },
         "pursue_goal" => RpcCommand::PursueGoal,
@@ -222,6 +222,16 @@ fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
         "get_extensions" => RpcCommand::Query(Query::Extensions),
         other => return rules(other, fields),
     })
+}
+
+fn goal(fields: &Fields<'_>) -> Result<GoalOrder, UserError> {
+    let order: GoalOrder = fields.whole()?;
+    match order.command.trim().is_empty() {
+        true => {
+            Err("command is empty: give the command that decides, or leave it out to drop the goal".into())
+        }
+        false => Ok(order),
+    }
 }
 
 /// Permission rules and pending approvals.
