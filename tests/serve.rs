@@ -71,7 +71,7 @@ async fn a_prompt_streams_its_events_up_to_the_answer() {
     assert_eq!(told.collect::<String>(), text);
 
     // A second prompt continues the session, whose messages are in its history.
-    let body = json!({ "prompt": "help", "sessionId": id });
+    let body = json!({ "prompt": "help", "sessionId": id, "streaming": "followUp" });
     server.stream("POST", "/api/prompt", "", &body).await.until("done").await;
     let history =
         server.send("GET", &format!("/api/sessions/{id}/history"), &Value::Null).await.is(200).json();

@@ -151,6 +151,8 @@ pub(crate) struct PromptAnywhere {
     pub model: Option<String>,
     /// The permission mode of a new session.
     pub permission_mode: Option<ModeName>,
+    /// The queue for it while the agent is working; without one, the prompt is then refused.
+    pub streaming: Option<QueueName>,
     /// Answer at once and continue without this client.
     #[serde(default)]
     pub detach: bool,

@@ -71,7 +71,8 @@ pub(super) async fn prompt_anywhere(
             app.hub().create(NewSession { cwd, options, ..NewSession::default() }).await?
         }
     };
-    run(&app, &live, body.prompt, body.images, None, body.detach).await
+    let streaming = body.streaming.map(Queue::from);
+    run(&app, &live, body.prompt, body.images, streaming, body.detach).await
 }
 
 /// Queues a message that the model gets after the tool calls of the current turn.
