@@ -193,7 +193,7 @@ async fn what_a_token_does_not_allow_is_refused_with_the_reason() {
     let unpriced = ["-p", "go", "--model", "own/free"];
     let limited = "this token has used its 900 tokens per day (UTC)";
     let cases: [(&str, &[&str], &str); 6] = [
-        ("tau_proxy_wrong", &["-p", "go"], "wrong token"),
+        ("tau_proxy_wrong", &["-p", "go"], "cannot list the models"),
         (&narrow, &["-p", "go"], "this token is not for own/m"),
         (&daily, &["-p", "go", "--timeout", "8"], limited),
         (&dollars, &unpriced, "the price of this model is not known"),
@@ -207,6 +207,14 @@ async fn what_a_token_does_not_allow_is_refused_with_the_reason() {
     }
     let (head, body) = proxy.get("/api/usage", "").await;
     assert!(head.starts_with("HTTP/1.1 401") && body.contains("TAU_PROXY_TOKEN"), "{head} {body}");
+    // With the list of models at hand, the refusal of the token itself is told.
+    let (gone, home) = (proxy.token(&["gone"]).await, tempfile::tempdir().unwrap());
+    assert_eq!(run(&mut proxy.client(home.path(), &gone, &["-p", "go"]), None).await.code, 0);
+    assert_eq!(proxy.tau(&["remove", "gone"]).await.code, 0);
+    let ended = run(&mut proxy.client(home.path(), &gone, &["-p", "go"]), None).await;
+    let is_told =
+        ended.err.contains("wrong token") && ended.err.contains("TAU_PROXY_TOKEN, or --proxy-token");
+    assert!(is_told && !ended.err.contains("API key"), "{ended:?}");
     // A removed token is refused while the server runs; another one is not.
     assert_eq!(proxy.tau(&["remove", "narrow"]).await.code, 0);
     assert!(proxy.ask(&narrow, &["-p", "go"]).await.err.contains("wrong token"));

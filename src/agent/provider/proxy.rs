@@ -146,12 +146,22 @@ impl Transport for Proxy {
             match token {
                 Ok(key) => {
                     let sender = KeyRefresh::new(Arc::new(direct), tokens);
-                    sender.stream(ModelRequest { key, ..request }, cancel)
+                    sender.stream(ModelRequest { key, ..request }, cancel).map(about_token).boxed()
                 }
                 Err(failure) => stream::iter([StreamEvent::Failed(failure)]).boxed(),
             }
         };
         stream::once(begin).flatten().boxed()
+    }
+}
+
+/// The advice about keys is for the server, which has them.
+fn about_token(event: StreamEvent) -> StreamEvent {
+    match event {
+        StreamEvent::Failed(failure) if failure.kind == FailureKind::Auth => StreamEvent::Failed(
+            failure.hint("check your token for the proxy: TAU_PROXY_TOKEN, or --proxy-token"),
+        ),
+        event => event,
     }
 }
 

@@ -157,11 +157,14 @@ impl Environment {
         let catalogue = catalogue.with_environment(&addresses).map_err(Refusal::config)?;
         let catalogue = match (&args.proxy, &args.proxy_token) {
             (Some(base), Some(token)) => {
-                let served = served(&paths, &settings, base, token);
-                catalogue.with_served(served.unwrap_or_else(|why| {
-                    notices.push(why.into());
-                    Vec::new()
-                }))
+                let models = match served(&paths, &settings, base, token) {
+                    Ok(models) => models,
+                    Err(why) => {
+                        on_bad_config.tolerate(why.into(), &mut notices)?;
+                        Vec::new()
+                    }
+                };
+                catalogue.with_served(models)
             }
             _ => catalogue,
         };
