@@ -108,6 +108,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_command_is_in_the_table_of_the_documents() {
+        let page = include_str!("../../../docs/configuration.md");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `tau "));
+        let cells: Vec<&str> = rows.filter_map(|row| row.split(" | ").next()).collect();
+        let has = |name: &&&str| cells.iter().any(|cell| cell.split(['`', ' ']).any(|word| word == **name));
+        let names = names();
+        let missing: Vec<&&str> = names.iter().filter(|name| !has(name)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
     fn only_the_first_word_is_a_subcommand() {
         let cases = [
             ("tau acp", "Acp"),
