@@ -305,7 +305,7 @@ async fn mistakes_at_the_start_say_what_to_do() {
     let cases: [(&[&str], i32, &str); 6] = [
         (&["add", "a b"], 2, "up to 64 letters"),
         (&["add", "x", "--allow", "m"], 2, "PROVIDER/*"),
-        (&["add", "x", "--at-once", "0"], 2, "0 is not in 1.."),
+        (&["add", "x", "--at-once", "0"], 2, "give a whole number above 0"),
         (&["remove", "nobody"], 3, "`tau proxy list`"),
         (&["--listen", "nowhere"], 2, "--listen"),
         (&[], 3, "another tau proxy"),

@@ -158,6 +158,12 @@ fn converse(args: CliArgs, arguments: &[std::ffi::OsString]) -> Exit {
             Exit::Usage,
             "--output-schema is for prompts whose answers are printed: use it with --print or --json",
         ),
+        FrontEnd::Rpc if args.output.is_some() => {
+            fail(Exit::Usage, "--output is for prompts of the command line; use it with --print or --json")
+        }
+        FrontEnd::Print | FrontEnd::Json | FrontEnd::Rpc if args.record.is_some() => {
+            fail(Exit::Usage, "--record is for the screen; --json writes every event of a run without one")
+        }
         FrontEnd::Rpc if args.attempts.is_some() => {
             fail(Exit::Usage, "-n is for prompts of the command line; use it with --print or --json")
         }

@@ -26,6 +26,7 @@ pub enum AuthAction {
     List,
     /// Save a key, read from standard input, to auth.json: tau auth set PROVIDER <FILE
     Set {
+        /// Its name in `tau auth list`
         #[arg(value_name = "PROVIDER")]
         provider: String,
         /// Accepted only to be refused without being repeated.
@@ -34,11 +35,13 @@ pub enum AuthAction {
     },
     /// Remove a key from auth.json
     Remove {
+        /// Its name in `tau auth list`
         #[arg(value_name = "PROVIDER")]
         provider: String,
     },
     /// Check a key with a small real request; without PROVIDER, check every key
     Check {
+        /// Its name in `tau auth list`
         #[arg(value_name = "PROVIDER")]
         provider: Option<String>,
     },

@@ -31,7 +31,7 @@ pub enum McpAction {
         #[arg(long)]
         trust: bool,
     },
-    /// Add a server to your config.toml, in place of one of that name
+    /// Add a server to your config.toml; one of that name must be removed first
     Add {
         /// The name that its tools are called by
         #[arg(value_name = "NAME")]
@@ -49,11 +49,13 @@ pub enum McpAction {
     },
     /// Remove a server from your config.toml
     Remove {
+        /// Its name in `tau mcp list`
         #[arg(value_name = "SERVER")]
         name: String,
     },
     /// Start a server, and list its tools
     Test {
+        /// Its name in `tau mcp list`
         #[arg(value_name = "SERVER")]
         name: String,
         /// Use the servers of this directory
@@ -62,6 +64,7 @@ pub enum McpAction {
     },
     /// Log in to a server at a URL, in your browser
     Login {
+        /// Its name in `tau mcp list`
         #[arg(value_name = "SERVER")]
         name: String,
         /// Only print the address to open, as on a machine without a browser
@@ -73,6 +76,7 @@ pub enum McpAction {
     },
     /// Forget the login at a server
     Logout {
+        /// Its name in `tau mcp list`
         #[arg(value_name = "SERVER")]
         name: String,
         /// Use the servers of this directory

@@ -27,7 +27,7 @@ pub struct McpServeArgs {
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub token_file: Option<PathBuf>,
     /// Also answer requests for this host name
-    #[arg(long, value_name = "NAME", requires = "listen")]
+    #[arg(long, value_name = "NAME", requires = "listen", value_parser = super::host_parser)]
     pub allow_host: Vec<String>,
     /// Sessions that may be open at a time
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=100_000))]

@@ -380,6 +380,25 @@ fn address_parser(value: &str) -> Result<String, UserError> {
     }
 }
 
+fn origin_parser(value: &str) -> Result<String, UserError> {
+    let is_origin = |url: &url::Url| {
+        let rest = (url.path(), url.query(), url.fragment(), url.username());
+        url.has_host() && matches!(rest, ("" | "/", None, None, ""))
+    };
+    match url::Url::parse(value) {
+        Ok(url) if is_origin(&url) => Ok(value.to_owned()),
+        _ => Err("give the origin of a page, such as https://pages.example".into()),
+    }
+}
+
+fn host_parser(value: &str) -> Result<String, UserError> {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    match !value.is_empty() && value.chars().all(is_part) {
+        true => Ok(value.to_owned()),
+        false => Err("give the name of a host without scheme and port, such as box.example".into()),
+    }
+}
+
 fn secret_parser(value: &str) -> Result<Secret, std::convert::Infallible> {
     Ok(Secret::new(value))
 }

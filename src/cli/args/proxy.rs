@@ -58,13 +58,13 @@ pub struct LimitArgs {
     #[arg(long = "allow", value_name = "PROVIDER/MODEL")]
     pub models: Vec<String>,
     /// Requests in a minute
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = super::count_parser::<u32>)]
     pub requests_per_minute: Option<u32>,
     /// Requests at the same time
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = super::count_parser::<u32>)]
     pub at_once: Option<u32>,
     /// Tokens of models in a day (UTC), in and out
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = super::count_parser::<u64>)]
     pub tokens_per_day: Option<u64>,
     /// US dollars in a day (UTC)
     #[arg(long, value_name = "USD", value_parser = super::dollars_parser)]

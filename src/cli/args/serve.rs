@@ -30,10 +30,10 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
     /// Also answer requests for this host name
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = super::host_parser)]
     pub allow_host: Vec<String>,
     /// Also let pages of this origin send requests
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = super::origin_parser)]
     pub allow_origin: Vec<String>,
     /// Sessions that may be open at a time
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=100_000))]

@@ -51,6 +51,7 @@ pub(crate) enum SessionsAction {
     /// Search all that was said, the output of tools included
     #[command(after_help = AFTER_SEARCH)]
     Search {
+        /// A word that the text must contain
         #[arg(value_name = "WORD", required = true)]
         words: Vec<String>,
         /// Maximum number of hits

@@ -25,6 +25,7 @@ pub(crate) struct ThemeArgs {
 pub(crate) enum ThemeAction {
     /// Say what is wrong with a theme file, and which of its colors are hard to read
     Check {
+        /// The theme's file
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },

@@ -35,11 +35,13 @@ pub enum ToolsAction {
         /// Use the .tau/ settings and the tools of this directory
         #[arg(long)]
         trust: bool,
+        /// The files of tools
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
     },
     /// Run a tool as the model would, and print its result
     Run {
+        /// Its name in `tau tools`
         #[arg(value_name = "TOOL")]
         name: String,
         /// An argument of the tool; again for each value of a list

@@ -30,6 +30,7 @@ pub enum WorktreeAction {
     },
     /// Make a worktree on a branch of its own, and print its folder
     Add {
+        /// Its name, and that of its branch; without it, tau makes one up
         #[arg(value_name = "NAME")]
         name: Option<String>,
         /// Start at this commit or branch; `default` is the default branch of the repository
@@ -38,16 +39,19 @@ pub enum WorktreeAction {
     },
     /// Merge a worktree into the branch of the folder that it was made from, and remove it
     Merge {
+        /// Its name in `tau worktree list`
         #[arg(value_name = "NAME")]
         name: String,
     },
     /// Remove a worktree, and keep what it has in the repository
     Remove {
+        /// Its name in `tau worktree list`
         #[arg(value_name = "NAME")]
         name: String,
     },
     /// Make a removed worktree again, with its uncommitted files
     Restore {
+        /// Its name in `tau worktree list`
         #[arg(value_name = "NAME")]
         name: String,
     },
