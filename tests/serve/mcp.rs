@@ -190,7 +190,11 @@ async fn a_prompt_that_a_hook_stops_has_an_error() {
 async fn mistakes_are_answered_in_words_and_garbage_ends_nothing() {
     let mut client = Client::start(vec![says("alive")]).await;
     let cases = [
-        ("session_prompt", json!({"sessionId": "nosuch", "prompt": "x"}), "there is no session nosuch"),
+        (
+            "session_prompt",
+            json!({"sessionId": "nosuch", "prompt": "x"}),
+            "there is no session nosuch; `tau sessions --all` lists them",
+        ),
         ("session_prompt", json!({"prompt": "x"}), "missing field `sessionId`"),
         ("session_start", json!({"cwd": "/nowhere/at/all"}), "is not a directory"),
         ("session_start", json!({"model": "no/such"}), "no/such"),

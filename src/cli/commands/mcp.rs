@@ -15,7 +15,7 @@ use tau_agent::extensions::mcp::oauth::{LoginState, LoginStore, login_command};
 use tau_agent::extensions::mcp::{ConfiguredServer, ProbeResult, probe_server};
 use tau_agent::settings::Settings;
 use tau_agent::settings::mcp_edit::{add, remove};
-use tau_agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient};
+use tau_agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient, check_name};
 use tau_tools::process::ChildEnv;
 use tau_tools::scratch::Scratch;
 use tau_tools::user_error::UserError;
@@ -39,6 +39,7 @@ pub fn run(args: &McpArgs) -> Result<Exit, Refusal> {
     let exit = match &args.action {
         McpAction::List { .. } => say(&listed(&servers, &environment.settings, &logins)),
         McpAction::Add { name, variables, headers, command } => {
+            check_name(name).map_err(Refusal::usage)?;
             let server = new_server(name, variables, headers, command).map_err(Refusal::usage)?;
             let known = servers.iter().find(|known| known.server.name == *name && known.path == file);
             if known.is_some_and(|known| known.server != server) {

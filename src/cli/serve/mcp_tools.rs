@@ -402,7 +402,12 @@ impl ServerHandler for SessionTools {
                 result.structured_content = Some(state);
                 result
             }
-            Err(problem) => CallToolResult::error(vec![ContentBlock::text(problem.detail)]),
+            Err(problem) => {
+                // A remedy for a client of `tau serve` does not help a client of MCP.
+                let remedy = "`tau sessions --all` lists them";
+                let text = problem.detail.replace("GET /api/sessions lists them", remedy);
+                CallToolResult::error(vec![ContentBlock::text(text)])
+            }
         };
         Ok(result.into())
     }
