@@ -284,7 +284,8 @@ async fn what_keeps_it_from_attaching_is_said() {
     let id = create(&server, json!({ "name": "Fix the tests" })).await;
     let url = server.url();
     let token = server.token.as_str();
-    let cases: [(&[&str], &str, i32, &str); 7] = [
+    let cases: [(&[&str], &str, i32, &str); 8] = [
+        (&["attach", "ftp://127.0.0.1"], token, 2, "is not an address"),
         (&["attach", &url], "wrong-token-of-this-test", 3, "does not take this token"),
         (&["attach", &url, "Fix the test5"], token, 3, "did you mean Fix the tests?"),
         (&["attach", &url, "zzzz"], token, 3, "there is no session \"zzzz\""),

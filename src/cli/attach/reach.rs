@@ -17,9 +17,10 @@ impl Address {
         if let Some(path) = text.strip_prefix("unix:") {
             return Some(Address::Socket(PathBuf::from(path)));
         }
-        if text.contains("://") {
+        if let Some((scheme, _)) = text.split_once("://") {
             let (text, _) = split_link(text);
-            return Some(Address::Url(text.trim_end_matches('/').to_owned()));
+            let is_known = ["http", "https", "ssh"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+            return is_known.then(|| Address::Url(text.trim_end_matches('/').to_owned()));
         }
         if ["/", "./", "../"].iter().any(|start| text.starts_with(start)) {
             return Some(Address::Socket(PathBuf::from(text)));

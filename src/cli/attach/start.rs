@@ -83,7 +83,7 @@ enum Target {
 
 fn prepare(args: AttachArgs) -> Result<Target, Refusal> {
     let (url, session) = match (args.url, args.session.or(args.named)) {
-        (Some(only), None) if Address::read(&only).is_none() => (None, Some(only)),
+        (Some(only), None) if Address::read(&only).is_none() && !only.contains("://") => (None, Some(only)),
         (url, session) => (url, session),
     };
     if args.new && session.is_some() {
