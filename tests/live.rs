@@ -219,6 +219,13 @@ fn the_end_of_a_background_run_is_that_of_print_mode() {
     let (code, _, _) = home.run(&["wait", &id]);
     assert!(matches!(code, Some(1 | 130)), "{code:?}");
     home.wait_for_state(&id, if code == Some(1) { "failed" } else { "idle" });
+    let hook = "[[hooks.UserPromptSubmit]]\ncommand = 'echo \"not this word\" >&2; exit 2'\n";
+    fs::write(home.at("tau/config.toml"), hook).unwrap();
+    let failed = home.background("http://127.0.0.1:9/v1", "hello");
+    let (code, out, err) = home.run(&["wait", &failed]);
+    let reason = "tau: the run has failed: a hook blocked the prompt: not this word\n";
+    assert_eq!((code, out.as_str(), err.as_str()), (Some(1), "", reason));
+    fs::remove_file(home.at("tau/config.toml")).unwrap();
     // A fault of the arguments or the setup is told at once, with the code of any other front end.
     let (code, out, err) = home.run(&["-b", "--provider", "nope", "hello"]);
     assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");

@@ -18,6 +18,7 @@ use crate::attach::wire::{FarCommand, FarWord};
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::compose::session_lookup;
 use crate::headless::answer::line_ended;
+use crate::headless::print::NO_TEXT;
 use crate::headless::stdin_prompts;
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
@@ -195,6 +196,13 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
                     && !found.record.watched
                     && since.elapsed() < ENDING;
                 if !is_ending {
+                    if code == Some(Exit::Model.code()) {
+                        let reason = match found.record.last_line.as_str() {
+                            "" => NO_TEXT,
+                            line => line,
+                        };
+                        warn(&format!("the run has failed: {reason}"));
+                    }
                     return code.map_or(Exit::Ok, Exit::Command);
                 }
             }
