@@ -372,7 +372,9 @@ impl Write for Prefixed {
         for byte in bytes {
             if *byte == b'\n' {
                 let line = std::mem::take(&mut self.line);
-                warn(&format!("attempt {}: {}", self.number, plain::line(&String::from_utf8_lossy(&line))));
+                let line = plain::line(&String::from_utf8_lossy(&line));
+                let said = line.strip_prefix("tau: ").unwrap_or(&line);
+                warn(&format!("attempt {}: {said}", self.number));
             } else {
                 self.line.push(*byte);
             }

@@ -59,7 +59,7 @@ pub(super) fn hand_over(
         return Ok(say(&plain::text(&String::from_utf8_lossy(&output.stdout))));
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(Refusal::config(format!("kubectl failed: {}", plain::line(said.trim()))))
+    Err(Refusal::config(format!("kubectl failed: {}", plain::text(said.trim()))))
 }
 
 fn manifest(args: &BatchArgs, name: &str, tasks: &str, missing: &[&BatchTask]) -> Value {

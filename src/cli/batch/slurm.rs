@@ -116,7 +116,7 @@ fn submitted(arguments: &[String]) -> Result<String, Refusal> {
         return Ok(plain::text(&String::from_utf8_lossy(&output.stdout)));
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(Refusal::config(format!("sbatch failed: {}", plain::line(said.trim()))))
+    Err(Refusal::config(format!("sbatch failed: {}", plain::text(said.trim()))))
 }
 
 /// A word for a shell.

@@ -15,7 +15,7 @@ use crate::args::tools::{ToolsAction, ToolsArgs};
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::compose::project_settings::ProjectSettings;
 use crate::compose::{self, permission_rules, sandbox};
-use crate::process::exit::{Exit, Refusal, fail, say, warn};
+use crate::process::exit::{Exit, Refusal, fail, say, warn, without_numbers};
 use crate::process::plain;
 use crate::process::signals::Signals;
 use tau_agent::extensions::custom_tools;
@@ -181,9 +181,10 @@ fn check(files: &[PathBuf], shell: Option<&Path>) -> Exit {
             Err(problems) => {
                 is_wrong = true;
                 for problem in problems {
+                    let said = plain::line(&without_numbers(&problem.text));
                     let _ = match problem.line {
-                        Some(line) => writeln!(text, "{place}:{line}: {}", plain::line(&problem.text)),
-                        None => writeln!(text, "{place}: {}", plain::line(&problem.text)),
+                        Some(line) => writeln!(text, "{place}:{line}: {said}"),
+                        None => writeln!(text, "{place}: {said}"),
                     };
                 }
             }
