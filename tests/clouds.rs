@@ -377,9 +377,6 @@ async fn bedrock_with_profiles_and_roles() {
     let why = "no region of AWS is set; set AWS_REGION, or `region` of the profile process";
     assert!(ended_early.code == 3 && ended_early.err.contains(why), "{ended_early:?}");
     let known = [("AWS_ACCESS_KEY_ID", "AKIAENV"), ("AWS_SECRET_ACCESS_KEY", "env-secret")];
-    let ended_early = ended(home.path(), CLAUDE, &known).await;
-    let why = "set AWS_REGION, or `region` of your profile";
-    assert!(ended_early.err.contains(why) && !ended_early.err.contains("AWS_PROFILE"), "{ended_early:?}");
     let refusing = [&base[..], &known, &[("AWS_REGION", "xx-refused-1")]].concat();
     let refused = ended(home.path(), CLAUDE, &refusing).await;
     let why = "refused the AWS credentials: give them the right to use ";
@@ -529,13 +526,6 @@ async fn azure_with_a_key_or_a_token_of_entra() {
     let key = ("AZURE_OPENAI_API_KEY", "azure-key");
     let nowhere = ended(home.path(), "azure/gpt-4.1", &[key]).await;
     assert!(nowhere.code == 1 && nowhere.err.contains("set AZURE_OPENAI_ENDPOINT"), "{nowhere:?}");
-    let unknown = ended(
-        home.path(),
-        "azure/gpt-4.1",
-        &[endpoint, ("AZURE_POD_IDENTITY_AUTHORITY_HOST", "http://127.0.0.1:9")],
-    )
-    .await;
-    assert!(unknown.err.contains("or run `az login`") && !unknown.err.contains("; set AZURE"), "{unknown:?}");
     answered(home.path(), "azure/gpt-4.1", &[endpoint, key]).await;
     let asked = server.last();
     assert_eq!((asked.path.as_str(), asked.header("api-key")), ("/openai/v1/responses", "azure-key"));

@@ -76,12 +76,7 @@ async fn of_file(finder: &Finder, credentials: &Value) -> Result<Granted, UserEr
     };
     crate::catalogue::login::checked(tokens).map_err(|why| format!("its token_uri cannot be used: {why}"))?;
     let headers = [("content-type", "application/x-www-form-urlencoded")];
-    let answer = finder.json(request("POST", tokens, &headers, body)?, WITHIN).await;
-    let answer = answer.map_err(|why| match get("type") {
-        "authorized_user" => why.remedy("run `gcloud auth application-default login` again"),
-        _ => why,
-    });
-    bearer(&answer?)
+    bearer(&finder.json(request("POST", tokens, &headers, body)?, WITHIN).await?)
 }
 
 /// The assertion of a service account: a JSON Web Token, signed with its key (RS256).

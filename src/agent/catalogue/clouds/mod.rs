@@ -134,12 +134,8 @@ impl Clouds {
         };
         let granted = found.map_err(|why| {
             let failure = Failure::new(FailureKind::Config, format!("no {}: {why}", cloud.place()));
-            // Who has set it up is told by the reason.
-            if cloud.is_set_up(&self.finder.env) || why.contains("run `") || why.contains("; set ") {
-                failure
-            } else {
-                failure.hint(cloud.advice())
-            }
+            // A reason can have its own advice.
+            if why.to_string().contains("run `") { failure } else { failure.hint(cloud.advice()) }
         })?;
         let key = granted.key.clone();
         held.insert(cloud, granted);
