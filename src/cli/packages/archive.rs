@@ -53,7 +53,7 @@ fn damaged() -> String {
     "the archive is damaged".to_owned()
 }
 
-/// What was found in an archive.
+/// The files of an archive.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Files {
     pub files: Vec<Unpacked>,
