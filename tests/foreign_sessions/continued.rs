@@ -518,5 +518,6 @@ async fn what_was_not_read_of_an_exported_session_is_said() {
     fs::create_dir_all(place.at(".codex")).unwrap();
     let ended = place.run(&["export", "--to", "codex", "5f0a7c1e-8f0e-4a53-9d3c-1b2f3c4d5e6f", "-"]).await;
     assert_eq!(ended.code, 0, "{ended:?}");
-    assert!(ended.err.contains("not carried over from Claude Code: 1 subagent transcript"), "{ended:?}");
+    let (whose, what) = ("not carried over from Claude Code: ", "1 subagent transcript\n");
+    assert!(ended.err.contains(whose) && ended.err.contains(what), "{ended:?}");
 }
