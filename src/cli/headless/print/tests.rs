@@ -306,7 +306,7 @@ async fn long_waits_are_reported_however_short_each_is() {
                     outbox.send(AgentEvent::Run(retry)).await.unwrap();
                     tokio::time::sleep(Duration::from_secs(delay)).await;
                 }
-                for event in stop("done") {
+                for event in turn("done", StopReason::Stop).into_iter().chain(settled()) {
                     outbox.send(event).await.unwrap();
                 }
             }
