@@ -7,7 +7,7 @@ use crate::support::session_files::{Folder, HEADER, check, entry, line, texts, u
 use crate::time_limit::RunInTime;
 use serde_json::{Value, json};
 use tau::agent::protocol::model::ThinkingLevel;
-use tau::agent::session::{Session, SessionError};
+use tau::agent::session::{Session, SessionError, is_session_id, list};
 
 #[test]
 fn damaged_files_lose_the_damaged_line_only() {
@@ -300,4 +300,23 @@ fn documents_become_new_files() {
         assert_eq!(texts(&Session::open(&new).unwrap()).len(), expected.len() + 1);
         assert!(fs::read_to_string(&new).unwrap().contains("\"parentSession\":"));
     }
+}
+
+/// Ids become a part of paths: of what is kept for undo, and of kept rights.
+#[test]
+fn an_id_that_is_no_name_is_replaced() {
+    let folder = Folder::new();
+    for id in ["/home/u/proj", "../../proj", "a/b", "..", ".x", "", "a\0b", "-rf", &"x".repeat(129)] {
+        let header = HEADER.replace("\"s1\"", &json!(id).to_string());
+        let text = format!("{header}\n{}\n", line("a", None, "one"));
+        let path = folder.file(&text);
+        let opened = Session::open(&path).unwrap().info().id.clone();
+        assert!(is_session_id(&opened), "{id:?}: {opened:?}");
+        let in_memory = Session::from_lines(&text).unwrap();
+        assert_eq!(in_memory.info().id, opened);
+        assert_eq!(in_memory.as_printed().info().id, opened);
+        assert_eq!(list::row_of(&path).unwrap().id, opened);
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+    assert_eq!(Session::open(&folder.file(format!("{HEADER}\n"))).unwrap().info().id, "s1");
 }

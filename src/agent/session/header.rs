@@ -9,12 +9,21 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::entry::millis;
 use crate::settings::paths::hexadecimal;
 use tau_protocol::session_row::SessionOrigin;
+
+/// Whether a caller may use this session id: letters, digits, `.`, `_` and `-`, of which the last three come
+/// neither first nor last; at most 128.
+pub fn is_session_id(id: &str) -> bool {
+    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let outer = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    id.len() <= 128 && id.chars().all(inner) && outer(id.chars().next()) && outer(id.chars().next_back())
+}
 
 /// A header to be written.
 #[derive(Serialize)]
@@ -101,7 +110,7 @@ pub(crate) struct Header {
     /// `session`, or `metadata` in the oldest documents.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Id of the session.
+    /// Id of the session. It becomes a part of paths, so one that [`is_session_id`] refuses is replaced by its hash.
     pub id: String,
     /// The version of the format; version 1 does not include it.
     pub version: Option<u32>,
@@ -157,6 +166,9 @@ impl Header {
         // A program that changed the directory did not know the bytes.
         if let Some(exact) = exact.filter(|exact| exact.to_string_lossy() == header.cwd.to_string_lossy()) {
             header.cwd = exact;
+        }
+        if !is_session_id(&header.id) {
+            header.id = hexadecimal(digest(&SHA256, header.id.as_bytes()).as_ref());
         }
         Some(header)
     }

@@ -51,6 +51,7 @@ pub use file::Access;
 use file::{Flush, SessionFile};
 pub use fork::ForkRange;
 use header::Beginning;
+pub use header::is_session_id;
 pub use lock::Owner;
 use tau_tools::paths::reason;
 use tree::Tree;
@@ -100,14 +101,6 @@ pub struct Session {
     notes: Vec<(NoticeLevel, String)>,
     /// The program whose session this is.
     program: SessionOrigin,
-}
-
-/// Whether a caller may use this session id: letters, digits, `.`, `_` and `-`, of which the last three come
-/// neither first nor last; at most 128.
-pub fn is_session_id(id: &str) -> bool {
-    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let outer = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
-    id.len() <= 128 && id.chars().all(inner) && outer(id.chars().next()) && outer(id.chars().next_back())
 }
 
 impl Session {
@@ -175,9 +168,9 @@ impl Session {
     fn with_field(mut self, name: &str, value: Value) -> Self {
         let Ok(mut header) = serde_json::from_str::<Value>(&self.header) else { return self };
         header[name] = value;
-        let text = |field: &str| header.get(field).and_then(Value::as_str).unwrap_or_default();
-        let (id, begun) = (text("id").to_owned(), text("timestamp").replace([':', '.'], "-"));
         let line = header.to_string();
+        let Some(header) = header::Header::parse(line.as_bytes()) else { return self };
+        let (id, begun) = (header.id, header.timestamp.replace([':', '.'], "-"));
         let renamed = self.file.as_mut().is_none_or(|file| {
             let path = file.path().with_file_name(format!("{begun}_{id}.jsonl"));
             file.rename_absent(path, [line.as_bytes(), b"\n"].concat())

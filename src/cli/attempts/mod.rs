@@ -167,9 +167,10 @@ fn folder(paths: &Paths) -> PathBuf {
     paths.data.join("attempts")
 }
 
-/// The attempts of a record.
+/// The attempts of a record, whose id is the name of its file.
 fn read_record(file: &Path) -> Option<Attempts> {
-    serde_json::from_slice(&read_capped(file, MAX_RECORD).ok()?).ok()
+    let read: Option<Attempts> = serde_json::from_slice(&read_capped(file, MAX_RECORD).ok()?).ok();
+    read.filter(|attempts| file.file_stem().is_some_and(|stem| stem == attempts.id.as_str()))
 }
 
 /// All attempts at tasks in a directory or around it, the newest first.
