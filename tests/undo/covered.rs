@@ -221,3 +221,58 @@ fn a_session_that_another_tau_has_open_is_left_alone() {
     assert!(other.take_notices()[0].contains("another tau"));
     assert_eq!(other.changes().files.len(), 1, "it can be read");
 }
+
+/// A path that is too long cannot be opened even by root.
+#[test]
+fn files_that_could_not_be_seen_before_a_command_stay() {
+    let mut work = Work::new();
+    work.user("n=$(printf 'd%.0s' {1..250}); for i in {1..17}; do mkdir $n; cd $n; done; echo mine >f");
+    work.run("mv d* a; echo new >b");
+    let find = |work: &Work| {
+        let mut path = work.at("a");
+        while let Some(Ok(entry)) = fs::read_dir(&path).unwrap().next() {
+            path = entry.path();
+            if path.is_file() {
+                return Some(path);
+            }
+        }
+        None
+    };
+    assert!(find(&work).is_some());
+    work.back("one", ConflictChoice::Old);
+    assert!(!work.at("b").exists());
+    assert_eq!(fs::read_to_string(find(&work).unwrap()).unwrap(), "mine\n");
+}
+
+#[test]
+fn files_of_the_user_in_a_closed_directory_stay() {
+    if rustix::process::geteuid().is_root() {
+        return println!("skipped: root can read every directory");
+    }
+    for mode in ["000", "444", "111"] {
+        let mut work = Work::new();
+        work.user(&format!(
+            "mkdir -p secret/sub; echo mine | tee secret/f >secret/sub/f; chmod {mode} secret"
+        ));
+        work.run("chmod 755 secret; echo new >b");
+        work.back("one", ConflictChoice::Old);
+        work.user("chmod 755 secret");
+        assert!(work.at("secret/f").exists() && work.at("secret/sub/f").exists(), "{mode}");
+        assert!(!work.at("b").exists(), "{mode}");
+    }
+}
+
+#[test]
+fn what_was_undone_in_a_directory_that_is_closed_again_is_redone() {
+    if rustix::process::geteuid().is_root() {
+        return println!("skipped: root can read every directory");
+    }
+    let mut work = Work::new();
+    work.user("mkdir d; chmod 444 d");
+    work.run("chmod 755 d; echo new >d/f");
+    assert!(work.back("one", ConflictChoice::Old).failed.is_empty());
+    work.user("chmod 755 d; test ! -e d/f");
+    let report = work.redo();
+    assert!(report.failed.is_empty(), "{report:?}");
+    assert_eq!(work.text("d/f"), "new\n");
+}

@@ -1,7 +1,7 @@
 //! Goes back to a checkpoint, forward again, or reverts a single hunk.
 
 use super::content::Hash;
-use super::journal::Cause;
+use super::journal::{Cause, Change};
 use super::merge::{merge, without_hunk};
 use super::net::{NetChange, net};
 use super::prompts::Prompt;
@@ -131,7 +131,14 @@ impl SessionUndo {
         let to = steps.iter().map(|step| step.to.clone()).collect();
         self.journal.begin_restoring(cause, now(), named.clone(), to).map_err(words)?;
         let ends = carry_out(&self.root, steps);
-        let changes = self.changes_of(&named);
+        let mut changes = self.changes_of(&named);
+        // A directory above it may be closed again.
+        let unseen =
+            steps.iter().zip(&ends).filter(|(step, end)| end.is_ok() && observe(&step.path, 0).is_err());
+        changes.extend(unseen.map(|(step, _)| {
+            let (path, before, after) = (StoredPath(step.path.clone()), step.from.clone(), step.to.clone());
+            Change { path, before, after, halfway: false }
+        }));
         self.journal.end(changes, Vec::new(), false).map_err(words)?;
         Ok(ends)
     }

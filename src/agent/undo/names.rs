@@ -17,12 +17,20 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Reads and sorts the names in `dir`; returns whether an ignore file is among them.
-    pub(super) fn read(&mut self, dir: &mut Dir) -> bool {
+    /// Reads and sorts the names in `dir`; returns whether an ignore file is among them, and the error after which
+    /// the rest could not be read.
+    pub(super) fn read(&mut self, dir: &mut Dir) -> (bool, rustix::io::Result<()>) {
         self.bytes.clear();
         self.places.clear();
-        let mut has_rules = false;
-        while let Some(Ok(entry)) = dir.read() {
+        let (mut has_rules, mut read) = (false, Ok(()));
+        while let Some(entry) = dir.read() {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    read = Err(error);
+                    break;
+                }
+            };
             let name = entry.file_name().to_bytes();
             has_rules |= name == ignore_rules::FILE.as_bytes();
             if !matches!(name, b"." | b"..") && !is_internal(name) {
@@ -35,7 +43,7 @@ impl Names {
         self.places.sort_unstable_by_key(|place| bytes.get(place.clone()));
         // A directory that changes in the meantime may list a name twice.
         self.places.dedup_by_key(|place| bytes.get(place.clone()));
-        has_rules
+        (has_rules, read)
     }
 
     /// The number of names.

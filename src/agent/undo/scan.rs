@@ -23,7 +23,7 @@ use super::git_index::GitIndex;
 use super::ignore_rules::{self, OuterRules, RuleBook, Rules, as_path};
 use super::names::Names;
 use super::scan_order::{Block, in_order};
-use super::snapshot::Snapshot;
+use super::snapshot::{Snapshot, is_at_or_below};
 use super::state::Stamp;
 
 /// The maximum number of files.
@@ -95,7 +95,7 @@ impl Scanner {
     /// A scanner of the directory `root`, which is in the repository `git`: the top of its working tree, and
     /// its `.git`.
     pub fn new(root: &Path, git: Option<(&Path, &Path)>) -> Self {
-        Self::within(root, &ignore_rules::outer_rules(root, git))
+        Self::within(root, &ignore_rules::outer_rules(root, git), Vec::new())
     }
 
     /// A scanner of the directory `root`, with these outer rules.
@@ -261,8 +261,11 @@ impl Walk<'_> {
             found.skipped.push(task.path.into());
             return (Vec::new(), 0);
         };
-        let has_rules = names.read(&mut dir);
-        let Ok(fd) = dir.fd() else { return (Vec::new(), 0) };
+        let (has_rules, read) = names.read(&mut dir);
+        let (Ok(fd), Ok(())) = (dir.fd(), read) else {
+            found.skipped.push(task.path.into());
+            return (Vec::new(), 0);
+        };
         let full = self.scanner.root.join(as_path(&task.path));
         let rules = self.rules_in(fd, has_rules, &full, task.rules, found);
         let mut full = full.into_os_string().into_encoded_bytes();
@@ -308,9 +311,13 @@ impl Walk<'_> {
     }
 
     fn take(&self, fd: impl AsFd, name: &CStr, within: &mut Directory, found: &mut Found) {
-        // An entry may have been removed since its name was read.
-        let Ok(stat) = statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
         let path: Box<[u8]> = [&*within.path, name.to_bytes()].concat().into();
+        let stat = match statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            // It has been removed since its name was read.
+            Err(Errno::NOENT) => return,
+            Err(_) => return found.skipped.push(path),
+        };
         let mut entry = entry(path, &stat);
         entry.spared = within.rules.spared;
         let directory = entry.kind == Kind::Directory;
@@ -392,9 +399,10 @@ pub struct Difference<'a> {
 }
 
 /// Possible differences between two scans of a workspace. Nothing is known about paths that were ignored in
-/// the first one, so their appearance in the second is not a difference: they may be the user's.
+/// the first one, or could not be read, so their appearance in the second is not a difference: they may be the user's.
 pub fn differences<'a>(root: &Path, before: &'a Snapshot, after: &'a Snapshot) -> Vec<Difference<'a>> {
     let mut found = Vec::new();
+    let unread = before.unread_in(after);
     let (mut old, mut new) = (before.entries.iter().peekable(), after.entries.iter().peekable());
     loop {
         let order = match (old.peek(), new.peek()) {
@@ -407,7 +415,9 @@ pub fn differences<'a>(root: &Path, before: &'a Snapshot, after: &'a Snapshot) -
         let other = if order.is_ge() { new.next() } else { None };
         let same = match (one, other) {
             (Some(one), Some(other)) => one.is_same(other) && !before.is_fresh(one),
-            (None, Some(other)) => before.left_out(&other.path),
+            (None, Some(other)) => {
+                before.left_out(&other.path) || is_at_or_below(&other.path, |path| unread.contains(path))
+            }
             _ => false,
         };
         if !same {

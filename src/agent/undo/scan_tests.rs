@@ -116,3 +116,31 @@ fn a_file_that_has_just_changed_is_looked_at_again() {
     assert!(before.is_fresh(before.get(b"a").unwrap()));
     assert_eq!(differences(folder.path(), &before, &before).len(), 1);
 }
+
+#[test]
+fn what_could_not_be_read_is_not_new_when_it_can_be() {
+    let folder = tree(&[("open/a", "1"), ("shut/mine", "1"), ("shut/b/mine", "1"), ("c", "1")]);
+    let mut before = scan(folder.path());
+    let inode = |path: &str| before.get(path.as_bytes()).unwrap().stamp.inode;
+    assert_ne!(inode("shut"), inode("open"));
+    before.entries.retain(|entry| !entry.path.starts_with(b"shut/") && !entry.path.starts_with(b"c"));
+    before.skipped = vec![(*b"shut/").into(), (*b"c").into()];
+    fs::rename(folder.path().join("shut"), folder.path().join("renamed")).unwrap();
+    fs::create_dir(folder.path().join("shut")).unwrap();
+    fs::write(folder.path().join("shut/mine"), "1").unwrap();
+    fs::write(folder.path().join("shut-up"), "").unwrap();
+    fs::write(folder.path().join("open/new"), "").unwrap();
+    let after = scan(folder.path());
+    let differences = differences(folder.path(), &before, &after);
+    let found: Vec<&[u8]> = differences
+        .iter()
+        .filter(|found| found.before.is_none())
+        .filter_map(|found| found.after)
+        .map(|new| &*new.path)
+        .collect();
+    assert_eq!(found, [&b"open/new"[..], b"shut-up"]);
+    // The workspace itself.
+    before.skipped = vec![Box::default()];
+    before.entries.clear();
+    assert!(super::differences(folder.path(), &before, &after).is_empty());
+}

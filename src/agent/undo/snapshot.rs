@@ -1,5 +1,7 @@
 //! The result of a scan of the workspace.
 
+use std::collections::HashSet;
+
 use super::entry::{Entry, Kind};
 
 /// The time before the scan within which a changed file may change again without a new timestamp, in
@@ -15,7 +17,7 @@ pub struct Snapshot {
     pub ignored: Vec<Entry>,
     /// Ignored files that are in `entries` because git tracks or tracked them.
     pub(crate) tracked: Vec<Box<[u8]>>,
-    /// Directories that could not be read, or are on another file system.
+    /// Directories that could not be read completely, are on another file system, or are tau's own; paths that could not be read.
     pub skipped: Vec<Box<[u8]>>,
     /// A number that differs if the rules differ.
     pub(crate) rules: u64,
@@ -44,14 +46,31 @@ impl Snapshot {
 
     /// Whether a path, or a directory above it, was ignored.
     pub(super) fn left_out(&self, path: &[u8]) -> bool {
-        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
-        ends.chain([path.len()]).filter_map(|end| path.get(..end)).any(|path| self.ignored(path).is_some())
+        is_at_or_below(path, |path| self.ignored(path).is_some())
+    }
+
+    /// The skipped paths, and the names that the directories among them have in a later snapshot. An empty one is the
+    /// workspace itself.
+    pub(super) fn unread_in<'a>(&'a self, later: &'a Snapshot) -> HashSet<&'a [u8]> {
+        let path = |path: &'a [u8]| path.strip_suffix(b"/").unwrap_or(path);
+        let skipped: HashSet<&[u8]> = self.skipped.iter().map(|skipped| path(skipped)).collect();
+        let inodes: HashSet<u64> =
+            skipped.iter().filter_map(|path| self.get(path)).map(|entry| entry.stamp.inode).collect();
+        let is_one = |entry: &&Entry| entry.kind == Kind::Directory && inodes.contains(&entry.stamp.inode);
+        let renamed = later.entries.iter().filter(|_| !inodes.is_empty()).filter(is_one);
+        skipped.iter().copied().chain(renamed.map(|entry| &*entry.path)).collect()
     }
 
     /// Whether an entry may have changed again after the scan without a sign of it.
     pub(crate) fn is_fresh(&self, entry: &Entry) -> bool {
         entry.kind == Kind::File && nanoseconds(entry.stamp.ctime).saturating_add(CLOCK_STEP) >= self.started
     }
+}
+
+/// Whether `is` is true of a path or of a directory above it, of which the uppermost has an empty path.
+pub(super) fn is_at_or_below(path: &[u8], is: impl Fn(&[u8]) -> bool) -> bool {
+    let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    [0].into_iter().chain(ends).chain([path.len()]).filter_map(|end| path.get(..end)).any(is)
 }
 
 fn nanoseconds((seconds, nanoseconds): (i64, i64)) -> i64 {
