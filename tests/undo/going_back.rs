@@ -226,3 +226,21 @@ fn files_written_through_a_link_are_restored_where_they_are() {
     assert_eq!(work.text("real"), "old");
     assert!(fs::symlink_metadata(work.at("link")).unwrap().is_symlink());
 }
+
+#[test]
+fn what_cannot_be_kept_is_not_replaced() {
+    let mut work = Work::new();
+    work.write("a", "1\n");
+    work.edit("a", "2\n");
+    work.write("a", "text");
+    // A directory has the name of the content of what the user wrote.
+    let taken = "session/content/982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1/x";
+    fs::create_dir_all(work.kept().join(taken)).unwrap();
+    let report = work.back("one", ConflictChoice::Old);
+    assert!(report.restored.is_empty(), "{report:?}");
+    assert!(report.failed[0].reason.contains("its current content cannot be kept"), "{report:?}");
+    assert_eq!(work.text("a"), "text");
+    // The agent may still change it, but that is not covered.
+    work.edit("a", "3\n");
+    assert!(work.lost()[0].1.contains("its earlier content could not be kept"), "{:?}", work.lost());
+}

@@ -96,7 +96,10 @@ impl SessionUndo {
                     continue;
                 }
             };
-            self.keep(from.clone(), now.bytes.as_deref());
+            if let Err(reason) = self.keep(now.bytes.as_deref()) {
+                report.failed.push(NotCovered { path, reason: reason.into() });
+                continue;
+            }
             steps.push(Step { path: net.path, from, to, bytes });
         }
         let ends = self.apply(cause, &steps)?;
@@ -182,13 +185,15 @@ impl SessionUndo {
             None if now.state == FileState::Absent && *net.after() == FileState::Absent => less,
             None => return Err("the file was changed since".into()),
         };
-        if let Some(bytes) = observe(&net.path, MAX_FILE).ok().and_then(|now| now.bytes) {
-            self.keep(FileState::Absent, Some(&bytes));
+        let mut report = RestoreReport::default();
+        let current = observe(&net.path, MAX_FILE).ok().and_then(|now| now.bytes);
+        if let Err(reason) = self.keep(current.as_deref()) {
+            report.failed.push(NotCovered { path: order.path.clone(), reason: reason.into() });
+            return Ok(report);
         }
         let (hash, size) = (Some(Hash::of(&text)), text.len() as u64);
         let to = FileState::File { hash, size, mode, stamp: None };
         let steps = [Step { path: net.path, from: now.state, to, bytes: Some(text) }];
-        let mut report = RestoreReport::default();
         match self.apply(cause, &steps)?.pop() {
             Some(Err(reason)) => {
                 report.failed.push(NotCovered { path: order.path.clone(), reason: reason.into() });

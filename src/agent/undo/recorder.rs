@@ -109,8 +109,8 @@ impl SessionUndo {
                     continue;
                 }
                 if let Ok(now) = observe(&path, MAX_FILE) {
-                    let state = self.keep(now.state, now.bytes.as_deref());
-                    named.push((StoredPath(path), state));
+                    self.keep(now.bytes.as_deref()).ok();
+                    named.push((StoredPath(path), now.state));
                 }
             }
         }
@@ -123,10 +123,13 @@ impl SessionUndo {
         let mut changes = self.changes_of(&named);
         let mut lost = Vec::new();
         for change in &changes {
-            if let FileState::File { hash: None, size, .. } = &change.before {
-                let why = format!("too large ({} MB)", size >> 20);
-                lost.push(Lost { path: change.path.clone(), why: LostReason::Other(why) });
-            }
+            let FileState::File { hash, size, .. } = &change.before else { continue };
+            let why = match hash {
+                None => format!("too large ({} MB)", size >> 20),
+                Some(hash) if self.store.has(*hash) => continue,
+                Some(_) => "its earlier content could not be kept".to_owned(),
+            };
+            lost.push(Lost { path: change.path.clone(), why: LostReason::Other(why) });
         }
         changes.retain(|change| !lost.iter().any(|lost| lost.path == change.path));
         if any {
@@ -242,9 +245,9 @@ impl SessionUndo {
             return Err("the new content is too large".into());
         }
         look.left = look.left.saturating_sub(now.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64));
-        let after = self.keep(now.state, now.bytes.as_deref());
-        look.note(&self.root, difference.after, &after);
-        Ok(Some((before, after)))
+        self.keep(now.bytes.as_deref()).ok();
+        look.note(&self.root, difference.after, &now.state);
+        Ok(Some((before, now.state)))
     }
 
     /// Lists the ignored files that changed, and ignored directories in which something did.

@@ -15,6 +15,7 @@ use super::state::{FileState, StoredPath, observe_itself};
 use crate::settings::private_files::private_dir;
 use tau_tools::paths::identity;
 use tau_tools::replace_file::MAX_FILE;
+use tau_tools::user_error::UserError;
 
 /// The folder of the contents within a session's folder.
 pub(super) const CONTENT: &str = "content";
@@ -186,20 +187,26 @@ impl SessionUndo {
             if now.state.is_same(before) || *before == FileState::Other {
                 continue;
             }
-            let after = self.keep(now.state, now.bytes.as_deref());
-            changes.push(Change { path: path.clone(), before: before.clone(), after, halfway: false });
+            // The change is recorded also if its new content cannot be kept.
+            self.keep(now.bytes.as_deref()).ok();
+            changes.push(Change {
+                path: path.clone(),
+                before: before.clone(),
+                after: now.state,
+                halfway: false,
+            });
         }
         changes
     }
 
-    /// Stores the content of a file. A state without a hash has no content that could be restored.
-    pub(super) fn keep(&mut self, state: FileState, bytes: Option<&[u8]>) -> FileState {
-        if let Some(bytes) = bytes
-            && let Err(error) = self.store.put(bytes, None)
-        {
-            self.fail(&tau_tools::paths::reason(&error));
-        }
-        state
+    /// Stores the content of a file, if it is one. The error is the reason that it could not be restored.
+    pub(super) fn keep(&mut self, bytes: Option<&[u8]>) -> Result<(), UserError> {
+        let Some(bytes) = bytes else { return Ok(()) };
+        self.store.put(bytes, None).map(drop).map_err(|error| {
+            let why = tau_tools::paths::reason(&error);
+            self.fail(&why);
+            UserError::new("its current content cannot be kept").because(why)
+        })
     }
 }
 
