@@ -195,6 +195,7 @@ impl SessionUndo {
             match record.cause {
                 Cause::Call { .. } if record.changes.is_empty() => {}
                 Cause::Call { .. } => open.clear(),
+                Cause::Undo { leaf: None, .. } if record.changes.is_empty() => {}
                 Cause::Undo { .. } => open.push(at),
                 // An operation that was cut off can be repeated.
                 Cause::Redo if record.cut => {}
