@@ -5,7 +5,7 @@ use std::fs;
 use tau::agent::protocol::undo::{ChangeKind, ConflictChoice, RevertOrder, UndoOrder, UndoScope};
 use tau::tools::access::Access;
 
-use super::Work;
+use super::{Work, open};
 
 /// One change of every kind, made with a command.
 const EVERYTHING: &str = "
@@ -243,4 +243,22 @@ fn what_cannot_be_kept_is_not_replaced() {
     // The agent may still change it, but that is not covered.
     work.edit("a", "3\n");
     assert!(work.lost()[0].1.contains("its earlier content could not be kept"), "{:?}", work.lost());
+}
+
+#[test]
+fn what_another_tau_recorded_meanwhile_is_kept() {
+    let mut work = Work::new();
+    work.write("a", "1");
+    work.edit("a", "2");
+    work.close();
+    // It has read the journal, and waits for an answer.
+    let waiting = open(work.folder.path(), 1 << 30, "session");
+    work.reopen();
+    work.write("a", "mine");
+    assert_eq!(work.back("one", ConflictChoice::Old).restored, ["a"]);
+    work.close();
+    work.undo = waiting;
+    assert!(work.back("one", ConflictChoice::Old).restored.is_empty());
+    assert_eq!(work.redo().restored, ["a"], "an undo that changed nothing does not count");
+    assert_eq!(work.text("a"), "mine");
 }

@@ -216,6 +216,11 @@ impl Journal {
         journal
     }
 
+    /// Reads the file again.
+    pub(crate) fn read_again(&mut self) {
+        *self = Self::open(std::mem::take(&mut self.folder), &self.session, &self.cwd);
+    }
+
     /// The directory that the session runs in.
     pub(crate) fn cwd(&self) -> &Path {
         &self.cwd

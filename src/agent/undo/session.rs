@@ -122,7 +122,11 @@ impl SessionUndo {
         let folder = self.journal.folder().to_owned();
         let lock = private_dir(&folder).and_then(|()| quota::lock(&folder));
         match lock {
-            Ok(Some(lock)) => self.lock = Some(lock),
+            Ok(Some(lock)) => {
+                self.lock = Some(lock);
+                // Another tau may have written to it since it was read.
+                self.journal.read_again();
+            }
             Ok(None) => {
                 self.fail("another tau has this session open");
                 return false;
