@@ -4,15 +4,13 @@
 //! in [`crate::session`].
 
 use std::collections::HashSet;
-use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::settings::Paths;
-use crate::settings::private_files::{LockFile, open_with, private_dir, read_capped, write_private};
+use crate::settings::private_files::{LockFile, open_for_lines, private_dir, read_capped, write_private};
 
 /// The number of prompts that are kept.
 pub const MAX_PROMPTS: usize = 1000;
@@ -66,8 +64,7 @@ impl PromptHistory {
         private_dir(self.path.parent().unwrap_or(Path::new("/")))?;
         // Two programs may append at the same time, but not while one of them rewrites the file.
         let _lock = LockFile::take(&self.path.with_extension("lock"))?;
-        let mut options = OpenOptions::new();
-        let mut file = open_with(options.append(true).create(true).mode(0o600), &self.path)?;
+        let mut file = open_for_lines(&self.path)?;
         file.write_all(&line)?;
         if file.metadata()?.len() > LARGE {
             self.shorten()?;

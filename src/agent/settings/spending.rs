@@ -4,9 +4,7 @@
 //! processes do not disturb each other; a file that has grown is written again without old lines.
 
 use std::fmt;
-use std::fs::OpenOptions;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,8 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use parking_lot::Mutex;
 
 use super::Paths;
-use super::private_files::{LockFile, write_private};
-use tau_tools::regular_files::{open_regular, open_with, read_capped};
+use super::private_files::{LockFile, open_for_lines, open_regular, read_capped, write_private};
 
 /// The cost of all sessions, also those of other processes.
 pub trait SpendingLog: Send + Sync {
@@ -90,8 +87,7 @@ impl SpendingFile {
         if let Some(folder) = self.path.parent().filter(|folder| !folder.is_dir()) {
             std::fs::create_dir_all(folder)?;
         }
-        let mut options = OpenOptions::new();
-        let mut file = open_with(options.append(true).create(true).mode(0o600), &self.path)?;
+        let mut file = open_for_lines(&self.path)?;
         let line = format!("{now} {dollars:.6}\n");
         file.write_all(line.as_bytes())?;
         // Not at each line: on a busy day most lines stay.
@@ -178,8 +174,9 @@ mod tests {
         other.add(0.5);
         one.append(now() - DAY - 1, 7.0).unwrap();
         one.append(now() - DAY + 60, 1.0).unwrap();
-        let mut file = OpenOptions::new().append(true).open(paths.state.join(FILE)).unwrap();
-        file.write_all(b"nonsense\n5 NaN\n99999999999 -3\n17 ").unwrap();
+        let file = paths.state.join(FILE);
+        let text = std::fs::read_to_string(&file).unwrap() + "nonsense\n5 NaN\n99999999999 -3\n17 ";
+        std::fs::write(&file, text).unwrap();
         for log in [&one, &other] {
             assert!((log.last_day() - 1.75).abs() < 1e-9, "{}", log.last_day());
         }
@@ -188,5 +185,33 @@ mod tests {
             assert!((log.last_day() - 1.75).abs() < 1e-9, "{}", log.last_day());
         }
         assert!(!std::fs::read_to_string(paths.state.join(FILE)).unwrap().contains("7.000000"));
+    }
+    #[test]
+    fn a_line_that_was_cut_off_does_not_hide_the_next_cost() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::under(home.path());
+        let log = SpendingFile::new(&paths);
+        log.add(0.25);
+        let file = paths.state.join(FILE);
+        let torn = std::fs::read_to_string(&file).unwrap() + "1234567";
+        std::fs::write(&file, torn).unwrap();
+        log.add(0.5);
+        assert_eq!(log.last_day().unwrap(), 0.75);
+    }
+
+    #[test]
+    fn a_cost_that_cannot_be_recorded_is_not_forgotten() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::under(home.path());
+        let log = SpendingFile::new(&paths);
+        let file = paths.state.join(FILE);
+        std::fs::create_dir_all(&file).unwrap();
+        assert!(log.last_day().is_err());
+        log.add(0.25);
+        log.add(0.5);
+        assert!(log.last_day().is_err());
+        std::fs::remove_dir(&file).unwrap();
+        assert_eq!(log.last_day().unwrap(), 0.75);
+        assert_eq!(SpendingFile::new(&paths).last_day().unwrap(), 0.75);
     }
 }

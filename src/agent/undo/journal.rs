@@ -5,9 +5,8 @@
 //! is one `write`, and unreadable lines are skipped; so whenever tau ends, the journal is true. A call
 //! without its second line was cut off; its results are examined when the journal is opened again.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::content::Hash;
 use super::ignore_rules::OuterRules;
 use super::state::{FileState, StoredPath};
-use crate::settings::private_files::{open_with, private_dir, read_capped};
+use crate::settings::private_files::{open_for_lines, private_dir, read_capped};
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -300,38 +299,30 @@ impl Journal {
     }
 
     fn write(&mut self, line: Line) -> io::Result<()> {
-        if self.file.is_none() {
-            self.file = Some(self.create()?);
-        }
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => self.create()?,
+        };
         let mut bytes = serde_json::to_vec(&line)?;
         bytes.push(b'\n');
-        match &mut self.file {
-            Some(file) => file.write_all(&bytes)?,
-            None => return Err(io::ErrorKind::NotFound.into()),
-        }
+        // After a failure a part of the line may be there, so the file is opened again.
+        file.write_all(&bytes)?;
+        self.file = Some(file);
         self.take(line);
         Ok(())
     }
 
-    /// Opens the file for appending. A line that was cut off is followed by an empty one.
+    /// Opens the file for appending, and writes its head if it is empty.
     fn create(&self) -> io::Result<File> {
         private_dir(&self.folder)?;
         let path = self.folder.join(FILE);
-        let mut file = open_with(OpenOptions::new().read(true).append(true).create(true).mode(0o600), &path)?;
-        let len = file.metadata()?.len();
-        if len == 0 {
+        let mut file = open_for_lines(&path)?;
+        if file.metadata()?.len() == 0 {
             let (session, cwd) = (self.session.clone(), StoredPath(self.cwd.clone()));
             let rules = self.rules.clone();
             let mut head = serde_json::to_vec(&Line::Head { version: VERSION, session, cwd, rules })?;
             head.push(b'\n');
             file.write_all(&head)?;
-            return Ok(file);
-        }
-        let mut last = [0];
-        file.seek(SeekFrom::Start(len.saturating_sub(1)))?;
-        file.read_exact(&mut last)?;
-        if last != *b"\n" {
-            file.write_all(b"\n")?;
         }
         Ok(file)
     }
@@ -387,5 +378,13 @@ mod tests {
         let again = open();
         assert_eq!(again.records, torn.records);
         assert_eq!(again.cwd(), Path::new("/work"));
+
+        // Cut off by a failure, after which tau still runs.
+        let text = [std::fs::read(&file).unwrap(), b"{\"line\":\"beg".to_vec()].concat();
+        std::fs::write(&file, text).unwrap();
+        torn.file = Some(File::open(&file).unwrap());
+        assert!(torn.begin(call("4"), 8, Vec::new()).is_err());
+        torn.begin(call("5"), 9, Vec::new()).unwrap();
+        assert_eq!(open().records, torn.records);
     }
 }
