@@ -255,6 +255,28 @@ async fn a_session_in_use_is_looked_at_and_continues_in_a_copy() {
 }
 
 #[tokio::test]
+async fn a_session_whose_file_is_gone_is_continued_with_what_is_known() {
+    let mut bench = Bench::new(vec![vec![Say("here"), STOP]]);
+    let mut theirs = other(&bench, bench.dir.path());
+    (0..40).for_each(|_| theirs.append(crate::support::session_files::user(&"x".repeat(100_000))).unwrap());
+    theirs.append(crate::support::session_files::user("the last")).unwrap();
+    let path = theirs.info().file.clone().unwrap();
+    bench
+        .until(|event| matches!(event, AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { .. })))
+        .await;
+    offered(&mut bench, &path, "Open read-only").await;
+    opened(&mut bench).await;
+    std::fs::remove_file(&path).unwrap();
+    drop(theirs);
+    bench.prompt("mine").await;
+    let events = bench.settled().await;
+    assert!(brief(&events).iter().any(|line| line.contains("cannot read the earlier part")), "{events:?}");
+    let copy = Session::open_as(&files(&bench.dir)[0], Access::Read).unwrap();
+    let texts = crate::support::session_files::texts(&copy);
+    assert!(texts.ends_with(&["user:the last".into(), "user:mine".into(), "assistant:here".into()]));
+}
+
+#[tokio::test]
 async fn a_session_whose_directory_is_gone_is_offered() {
     let mut bench = Bench::new(vec![vec![Say("here"), STOP]]);
     let gone = bench.dir.path().join("gone");

@@ -19,6 +19,8 @@ use tau_tools::regular_files::read_capped;
 pub enum ForkRange<'a> {
     /// All of it.
     All,
+    /// All of it that has been read, without what can no longer be read.
+    Known,
     /// Everything before the entry with that id.
     Before(&'a str),
 }
@@ -52,9 +54,11 @@ impl Session {
     /// A new session with a part of the path to this one's leaf; `None` when the entry is not on it, or when
     /// the unread part can no longer be read. Its file is created, in `dir`, with the first message.
     pub fn fork(&mut self, dir: Option<&Path>, part: ForkRange<'_>) -> Option<Session> {
-        self.whole().ok()?;
+        if part != ForkRange::Known {
+            self.whole().ok()?;
+        }
         let path: Vec<&Entry> = match part {
-            ForkRange::All => self.tree.branch(),
+            ForkRange::All | ForkRange::Known => self.tree.branch(),
             ForkRange::Before(id) => {
                 let path = self.tree.branch_to(id)?;
                 path.split_last().map(|(_, before)| before.to_vec()).unwrap_or_default()

@@ -145,8 +145,9 @@ pub(crate) fn prepare(engine: &mut Engine, command: &AgentCommand) {
     }
     engine.load_context();
     if read_only
-        && let Some(copy) = engine.config.session.fork(engine.config.place.dir.as_deref(), ForkRange::All)
+        && let Some(copy) = engine.config.session.fork(engine.config.place.dir.as_deref(), ForkRange::Known)
     {
+        // It was reported if a part of it could not be read.
         engine.config.session = copy;
         announce::session_opened(engine);
         let text = "the session is in use elsewhere: continuing in a copy";
