@@ -340,3 +340,23 @@ fn lists_show_the_newest_first() {
     assert_eq!(list::with_id(root, "ne"), [new]);
     assert_eq!(list::with_id(root, "t").len(), 2);
 }
+
+#[test]
+fn a_file_that_was_cut_short_is_not_continued() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = Session::begin(Some(folder.path()), Path::new("/srv"), None);
+    session.append(user("one")).unwrap();
+    let path = session.info().file.clone().unwrap();
+    let whole = fs::read(&path).unwrap();
+    for kept in [0, 10] {
+        fs::write(&path, &whole[..kept]).unwrap();
+        let error = session.append(user("two")).unwrap_err().to_string();
+        assert!(error.contains("another program has removed a part of the file"), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), whole[..kept]);
+        assert!(session.has_unsaved());
+    }
+    fs::write(&path, &whole).unwrap();
+    session.append(user("three")).unwrap();
+    drop(session);
+    assert_eq!(crate::support::session_files::texts(&Session::open(&path).unwrap()).len(), 4);
+}

@@ -6,6 +6,7 @@
 mod offers;
 
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -310,7 +311,14 @@ impl Engine {
                 SessionError::Io { source, .. } if has_too_many_files(source) => {
                     "raise the limit of open files (ulimit -n 256)"
                 }
-                _ => "free some disk space",
+                SessionError::Io { source, .. } => match source.kind() {
+                    ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some disk space",
+                    ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "make the file writable",
+                    _ => "check the disk, and whether another program writes to this file",
+                },
+                SessionError::NotASession(_) | SessionError::Locked { .. } => {
+                    "check whether another program writes to this file"
+                }
             };
             let hint = format!(
                 "the conversation continues in memory, and saving is retried with every message: {what}"

@@ -122,24 +122,24 @@ impl Appender {
     /// Data that other programs appended after the known part.
     pub(super) fn external_appends(&mut self) -> io::Result<Vec<u8>> {
         let len = self.file.metadata()?.len();
-        if len == self.len {
+        if len <= self.len {
             return Ok(Vec::new());
         }
-        let from = self.len.min(len);
-        let mut bytes = vec![0; usize::try_from(len.saturating_sub(from)).unwrap_or(0)];
-        self.file.read_exact_at(&mut bytes, from)?;
+        let mut bytes = vec![0; usize::try_from(len.saturating_sub(self.len)).unwrap_or(0)];
+        self.file.read_exact_at(&mut bytes, self.len)?;
         self.len = len;
-        self.open_line = match bytes.last() {
-            Some(byte) => *byte != b'\n',
-            // It was shortened: its last byte is not worth a read.
-            None => len > 0,
-        };
+        self.open_line = bytes.last().is_some_and(|byte| *byte != b'\n');
         Ok(bytes)
     }
 
-    /// Writes one line with one `write`. On failure the file is unchanged.
+    /// Writes one line with one `write`. On failure the file is unchanged. Fails also if another program has cut the
+    /// file short: without its first lines it would no longer be a session.
     pub(super) fn write(&mut self, line: &[u8]) -> io::Result<()> {
-        if self.file.metadata()?.nlink() == 0 {
+        let found = self.file.metadata()?;
+        if found.len() < self.len {
+            return Err(io::Error::other("another program has removed a part of the file"));
+        }
+        if found.nlink() == 0 {
             self.recreate()?;
         }
         let bytes = if self.open_line { [b"\n", line].concat() } else { line.to_vec() };
