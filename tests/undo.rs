@@ -153,7 +153,7 @@ impl Work {
 }
 
 pub(crate) fn open(folder: &Path, quota: u64, session: &str) -> SessionUndo {
-    let options = UndoOptions { dir: folder.join("undo"), quota };
+    let options = UndoOptions { dir: folder.join("undo"), quota, own: "".into() };
     SessionUndo::open(&options, session, &folder.join("work"), false)
 }
 

@@ -176,7 +176,7 @@ async fn what_is_changed_at_the_same_time_is_kept_without_a_conflict() {
     ];
     let mut bench = Bench::with(Player::new(vec![calls, vec![Say("ok"), STOP]]), |config| {
         config.tools = Toolbox::all();
-        config.behavior.undo = Some(UndoOptions { dir: kept.path().into(), quota: 1 << 30 });
+        config.behavior.undo = Some(UndoOptions { dir: kept.path().into(), quota: 1 << 30, own: "".into() });
     });
     std::fs::write(bench.dir.path().join("both"), "zero\n").unwrap();
     bench.prompt("go").await;

@@ -13,7 +13,7 @@ fn keeping(answers: Vec<Vec<Step>>) -> (Bench, tempfile::TempDir) {
     let kept = tempfile::tempdir().unwrap();
     let bench = Bench::with(Player::new(answers), |config| {
         config.tools = Toolbox::all();
-        config.behavior.undo = Some(UndoOptions { dir: kept.path().into(), quota: 1 << 30 });
+        config.behavior.undo = Some(UndoOptions { dir: kept.path().into(), quota: 1 << 30, own: "".into() });
     });
     (bench, kept)
 }

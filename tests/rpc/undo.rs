@@ -13,7 +13,7 @@ fn bash(command: &str) -> Vec<Step> {
 async fn client(answers: Vec<Vec<Step>>, kept: &Path) -> Client {
     let mut client = Client::with(Player::new(answers), RpcEvents::Auto, |config| {
         config.tools = Toolbox::all();
-        config.behavior.undo = Some(UndoOptions { dir: kept.into(), quota: 1 << 30 });
+        config.behavior.undo = Some(UndoOptions { dir: kept.into(), quota: 1 << 30, own: "".into() });
     });
     for message in ["first", "second"] {
         client.ask(json!({"type": "prompt", "message": message})).await;
@@ -68,7 +68,8 @@ async fn secrets_in_changes_are_masked() {
     let mut client =
         Client::with(Player::new(vec![call, vec![Say("done"), STOP]]), RpcEvents::Auto, |config| {
             config.tools = Toolbox::all();
-            config.behavior.undo = Some(UndoOptions { dir: kept.path().into(), quota: 1 << 30 });
+            config.behavior.undo =
+                Some(UndoOptions { dir: kept.path().into(), quota: 1 << 30, own: "".into() });
         });
     client.ask(json!({"type": "prompt", "message": "first"})).await;
     client.settled().await;
@@ -91,7 +92,7 @@ async fn the_conversation_goes_back_with_the_files() {
     let answers = vec![call, vec![Say("done"), STOP]];
     let mut client = Client::with(Player::new(answers), RpcEvents::Auto, |config| {
         config.tools = Toolbox::all();
-        config.behavior.undo = Some(UndoOptions { dir: kept.path().into(), quota: 1 << 30 });
+        config.behavior.undo = Some(UndoOptions { dir: kept.path().into(), quota: 1 << 30, own: "".into() });
     });
     client.ask(json!({"type": "prompt", "message": "first"})).await;
     client.settled().await;

@@ -3,6 +3,7 @@
 use std::fs;
 
 use tau::agent::protocol::undo::ConflictChoice;
+use tau::agent::undo::{SessionUndo, UndoOptions};
 use tau::tools::access::Access;
 
 use super::{Work, has_git, open};
@@ -275,4 +276,23 @@ fn what_was_undone_in_a_directory_that_is_closed_again_is_redone() {
     let report = work.redo();
     assert!(report.failed.is_empty(), "{report:?}");
     assert_eq!(work.text("d/f"), "new\n");
+}
+
+#[test]
+fn what_tau_itself_keeps_is_no_change() {
+    let mut work = Work::new();
+    let own = work.at("share/tau");
+    let options = UndoOptions { dir: own.join("undo"), quota: 1 << 30, own: own.clone() };
+    work.undo = SessionUndo::open(&options, "session", &work.at(""), false);
+    work.write("share/a", "1");
+    work.run("echo 2 >share/a; echo 2 >share/tau/s.jsonl; mkdir share/tau/sub; echo 2 >share/tau/sub/t");
+    work.run("echo 3 >share/b");
+    let mut restored = work.back("one", ConflictChoice::Old).restored;
+    restored.sort();
+    assert_eq!(restored, ["share/a", "share/b"]);
+    assert!(work.at("share/tau/sub/t").exists() && own.join("undo/session/content").exists());
+    assert!(!work.redo().restored.is_empty());
+    work.undo = SessionUndo::open(&options, "other", &own, false);
+    work.run("echo 2 >share/tau/s.jsonl");
+    assert!(work.lost()[0].1.contains("tau's own data"), "{:?}", work.lost());
 }

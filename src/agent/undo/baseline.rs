@@ -28,6 +28,8 @@ pub(crate) const MAX_COPY_SIZE: u64 = 10 * 1024 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Baseline {
     root: PathBuf,
+    /// Directories within it that are left out.
+    own: Vec<Box<[u8]>>,
     git: Option<GitPlace>,
     index: Option<GitIndex>,
     /// Files whose objects differ from the files, because git converts them.
@@ -48,9 +50,9 @@ pub(crate) struct Baseline {
 }
 
 impl Baseline {
-    /// The baseline of the workspace `root`, with copies of at most `most` bytes.
-    pub(crate) fn new(root: &Path, most: u64) -> Self {
-        Baseline { root: root.to_owned(), most, ..Baseline::default() }
+    /// The baseline of the workspace `root` without its directories `own`, with copies of at most `most` bytes.
+    pub(crate) fn new(root: &Path, most: u64, own: Vec<Box<[u8]>>) -> Self {
+        Baseline { root: root.to_owned(), most, own, ..Baseline::default() }
     }
 
     /// Scans the workspace. A copy is kept as long as it matches the file. Fails when the workspace cannot be
@@ -60,7 +62,8 @@ impl Baseline {
             // There may be a repository by now.
             let git = GitPlace::find(&self.root);
             if self.scanner.is_none() || git.is_some() {
-                self.scanner = Some(Scanner::within(&self.root, &outer_of(&self.root, git.as_ref())));
+                let outer = outer_of(&self.root, git.as_ref());
+                self.scanner = Some(Scanner::within(&self.root, &outer, self.own.clone()));
             }
             self.git = git;
         }

@@ -41,6 +41,8 @@ const ALONE: usize = 32;
 pub struct Scanner {
     root: PathBuf,
     book: RuleBook,
+    /// Directories that are left out, relative to the root.
+    own: Vec<Box<[u8]>>,
 }
 
 /// A directory to be scanned.
@@ -98,9 +100,9 @@ impl Scanner {
         Self::within(root, &ignore_rules::outer_rules(root, git), Vec::new())
     }
 
-    /// A scanner of the directory `root`, with these outer rules.
-    pub(super) fn within(root: &Path, outer: &OuterRules) -> Self {
-        Scanner { root: root.to_owned(), book: RuleBook::new(outer) }
+    /// A scanner of the directory `root` without its directories `own`, with these outer rules.
+    pub(super) fn within(root: &Path, outer: &OuterRules, own: Vec<Box<[u8]>>) -> Self {
+        Scanner { root: root.to_owned(), book: RuleBook::new(outer), own }
     }
 
     /// Scans the workspace. `tracked` files are included regardless of the rules. Fails when the workspace
@@ -332,7 +334,7 @@ impl Walk<'_> {
                 return;
             }
         }
-        if directory && device(&stat) != self.device {
+        if directory && (device(&stat) != self.device || self.scanner.own.contains(&entry.path)) {
             found.skipped.push(entry.path);
             return;
         }

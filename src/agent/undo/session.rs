@@ -65,11 +65,11 @@ impl SessionUndo {
         let folder = options.dir.join(session);
         let root = identity(cwd);
         let journal = Journal::open(folder.clone(), session, cwd);
-        let untracked_reason = is_too_wide(&root).map(str::to_owned);
+        let untracked_reason = is_too_wide(&root, options).map(str::to_owned);
         SessionUndo {
             options: options.clone(),
             cwd: cwd.to_owned(),
-            baseline: Baseline::new(&root, options.quota / 4),
+            baseline: Baseline::new(&root, options.quota / 4, own_paths(options, &root)),
             root,
             journal,
             store: ContentStore::new(folder.join(CONTENT)),
@@ -222,11 +222,25 @@ impl Drop for SessionUndo {
     }
 }
 
-/// The reason a directory is too large to be scanned as a workspace, if it is.
-fn is_too_wide(root: &Path) -> Option<&'static str> {
+/// The folders of tau's own data within the directory `root`, relative to it.
+fn own_paths(options: &UndoOptions, root: &Path) -> Vec<Box<[u8]>> {
+    let below =
+        |own: &PathBuf| Some(identity(own).strip_prefix(root).ok()?.as_os_str().as_encoded_bytes().into());
+    [&options.dir, &options.own]
+        .into_iter()
+        .filter(|own| !own.as_os_str().is_empty())
+        .filter_map(below)
+        .collect()
+}
+
+/// The reason a directory cannot be scanned as a workspace, if there is one.
+fn is_too_wide(root: &Path, options: &UndoOptions) -> Option<&'static str> {
     let home = std::env::home_dir().map(|home| identity(&home));
     if root.parent().is_none() {
         return Some("the session runs in the root directory");
+    }
+    if [&options.dir, &options.own].iter().any(|own| !own.as_os_str().is_empty() && identity(own) == root) {
+        return Some("the session runs in the folder of tau's own data");
     }
     (home.as_deref() == Some(root)).then_some("the session runs in your home directory")
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use super::hunks::{self, Choice};
 use super::{Attempts, KEPT, recover, uncounted};
+use crate::compose::environment;
 use crate::worktrees::{self, git};
 use tau_agent::session::Session;
 use tau_agent::settings::{Paths, Settings};
-use tau_agent::undo::{CallStart, SessionUndo, UndoOptions, prompts};
+use tau_agent::undo::{CallStart, SessionUndo, prompts};
 use tau_protocol::message::{Message, UserContent, UserMessage};
 use tau_tools::access::Access;
 use tau_tools::user_error::UserError;
@@ -75,7 +76,7 @@ fn covered(
     message.timestamp = jiff::Timestamp::now().as_millisecond();
     let appended = session.append(Arc::new(Message::User(message))).and_then(|()| session.flush());
     appended.map_err(|error| error.to_string())?;
-    let options = UndoOptions { dir: paths.undo(), quota: settings.undo_quota().saturating_mul(1024 * 1024) };
+    let options = environment::undo_options(&settings, paths);
     let id = session.info().id.clone();
     let mut undo = SessionUndo::open(&options, &id, &attempts.top, false);
     let writes: Vec<PathBuf> = changes.iter().map(|path| attempts.top.join(path)).collect();

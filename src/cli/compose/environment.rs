@@ -310,8 +310,8 @@ pub(crate) fn ask_served(
 
 /// The place and quota of undo data, from the settings.
 pub fn undo_options(settings: &Settings, paths: &Paths) -> UndoOptions {
-    let megabytes = settings.undo_quota();
-    UndoOptions { dir: paths.undo(), quota: megabytes.saturating_mul(1024 * 1024) }
+    let quota = settings.undo_quota().saturating_mul(1024 * 1024);
+    UndoOptions { dir: paths.undo(), quota, own: paths.data.clone() }
 }
 
 /// Asks a provider for its models and caches the list; returns the models that answer messages. Fails with

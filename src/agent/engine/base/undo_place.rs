@@ -245,7 +245,7 @@ mod tests {
     #[tokio::test]
     async fn a_query_whose_work_panics_is_answered() {
         let dir = tempfile::tempdir().unwrap();
-        let options = UndoOptions { dir: dir.path().join("undo"), quota: 1 << 20 };
+        let options = UndoOptions { dir: dir.path().join("undo"), quota: 1 << 20, own: "".into() };
         let mut undo = Undo::of(Some(UndoPlace::new(&options, "s", dir.path().to_owned(), true)));
         undo.answer::<ask::Changes>(7, |_| panic!("a bug"));
         let UndoEvent::Answer { ticket, answer } = undo.next().await else { panic!("no answer") };
