@@ -41,6 +41,21 @@ async fn sessions_and_days_have_limits_over_all_prompts() {
 }
 
 #[tokio::test]
+async fn a_day_whose_costs_cannot_be_recorded_is_over() {
+    let home = home("day_cost = 2", |_| says_using("done", 600)).await;
+    let ended = run(&mut home.tau(&["-p", "the first"]), None).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let log = home.config().join("logs/spending.log");
+    std::fs::remove_file(&log).unwrap();
+    std::fs::create_dir(&log).unwrap();
+    let ended = run(&mut home.tau(&["-p", "the second"]), None).await;
+    assert_eq!(ended.code, 5, "{}", ended.err);
+    let why = format!("day_cost cannot be kept, as costs cannot be recorded: {}", log.display());
+    assert!(ended.err.contains(&why), "{}", ended.err);
+    assert_eq!(home.asked().len(), 1);
+}
+
+#[tokio::test]
 async fn what_helpers_cost_counts_in_the_limit_of_the_session() {
     let home = home("session_cost = 1", |asked| match (asked.is_helper(), asked.results().len()) {
         (false, 0) => calls_all(&[delegate(json!({ "task": "x" }))], 10),

@@ -16,11 +16,12 @@ use super::private_files::{LockFile, open_for_lines, open_regular, read_capped, 
 
 /// The cost of all sessions, also those of other processes.
 pub trait SpendingLog: Send + Sync {
-    /// Adds the cost of a request, in US dollars.
+    /// Adds the cost of a request, in US dollars. If it cannot be recorded, [`SpendingLog::last_day`] fails.
     fn add(&self, dollars: f64);
 
-    /// The cost of all requests in the last 24 hours, in US dollars.
-    fn last_day(&self) -> f64;
+    /// The cost of all requests in the last 24 hours, in US dollars. Fails when it is not known, or when the cost of a
+    /// request could not be recorded.
+    fn last_day(&self) -> std::io::Result<f64>;
 }
 
 /// The most that may be spent, in US dollars. Enforced only for models whose price is known.
@@ -74,12 +75,23 @@ struct Known {
     inode: u64,
     read: u64,
     costs: Vec<(u64, f64)>,
+    /// The cost that could not be recorded yet, in US dollars.
+    unrecorded: f64,
 }
 
 impl SpendingFile {
     /// The file in the state folder.
     pub fn new(paths: &Paths) -> Self {
         SpendingFile { path: paths.state.join(FILE), known: Mutex::default() }
+    }
+
+    /// Records what is not recorded yet.
+    fn record(&self, known: &mut Known) -> std::io::Result<()> {
+        if known.unrecorded > 0.0 {
+            self.append(now(), known.unrecorded)?;
+            known.unrecorded = 0.0;
+        }
+        Ok(())
     }
 
     fn append(&self, now: u64, dollars: f64) -> std::io::Result<()> {
@@ -113,7 +125,7 @@ impl SpendingFile {
         let mut file = open_regular(&self.path)?;
         let facts = file.metadata()?;
         if facts.ino() != known.inode || facts.size() < known.read {
-            *known = Known { inode: facts.ino(), ..Known::default() };
+            *known = Known { inode: facts.ino(), unrecorded: known.unrecorded, ..Known::default() };
         }
         file.seek(SeekFrom::Start(known.read))?;
         let mut bytes = Vec::new();
@@ -140,22 +152,26 @@ fn now() -> u64 {
 
 impl SpendingLog for SpendingFile {
     fn add(&self, dollars: f64) {
-        if let Err(error) = self.append(now(), dollars) {
+        let mut known = self.known.lock();
+        known.unrecorded += dollars;
+        if let Err(error) = self.record(&mut known) {
             tracing::warn!(%error, "what a request has cost could not be recorded");
         }
     }
 
-    fn last_day(&self) -> f64 {
+    fn last_day(&self) -> std::io::Result<f64> {
         let mut known = self.known.lock();
-        match self.read(&mut known) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                tracing::warn!(%error, "what requests have cost cannot be read");
-            }
-            _ => {}
-        }
+        let read = self.record(&mut known).and_then(|()| match self.read(&mut known) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            read => read,
+        });
+        read.map_err(|error| {
+            let why = tau_tools::paths::reason(&error);
+            std::io::Error::new(error.kind(), format!("{}: {why}", self.path.display()))
+        })?;
         let now = now();
         known.costs.retain(|(time, _)| time.saturating_add(DAY) > now);
-        known.costs.iter().map(|(_, dollars)| dollars).sum()
+        Ok(known.costs.iter().map(|(_, dollars)| dollars).sum())
     }
 }
 
@@ -169,7 +185,7 @@ mod tests {
         let paths = Paths::under(home.path());
         std::fs::create_dir_all(&paths.state).unwrap();
         let (one, other) = (SpendingFile::new(&paths), SpendingFile::new(&paths));
-        assert_eq!(one.last_day(), 0.0);
+        assert_eq!(one.last_day().unwrap(), 0.0);
         one.add(0.25);
         other.add(0.5);
         one.append(now() - DAY - 1, 7.0).unwrap();
@@ -178,11 +194,13 @@ mod tests {
         let text = std::fs::read_to_string(&file).unwrap() + "nonsense\n5 NaN\n99999999999 -3\n17 ";
         std::fs::write(&file, text).unwrap();
         for log in [&one, &other] {
-            assert!((log.last_day() - 1.75).abs() < 1e-9, "{}", log.last_day());
+            let sum = log.last_day().unwrap();
+            assert!((sum - 1.75).abs() < 1e-9, "{sum}");
         }
         one.shorten(now()).unwrap();
         for log in [&one, &other] {
-            assert!((log.last_day() - 1.75).abs() < 1e-9, "{}", log.last_day());
+            let sum = log.last_day().unwrap();
+            assert!((sum - 1.75).abs() < 1e-9, "{sum}");
         }
         assert!(!std::fs::read_to_string(paths.state.join(FILE)).unwrap().contains("7.000000"));
     }

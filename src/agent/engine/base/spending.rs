@@ -45,7 +45,16 @@ impl SessionSpending {
             ));
         }
         let most = (*day)?;
-        let spent = log.as_ref()?.last_day();
+        let spent = match log.as_ref()?.last_day() {
+            Ok(spent) => spent,
+            Err(error) => {
+                let text = format!("day_cost cannot be kept, as costs cannot be recorded: {error}");
+                return Some((
+                    text,
+                    "make the file readable and writable, or remove day_cost from config.toml",
+                ));
+            }
+        };
         (spent >= most).then(|| {
             let text = format!("your sessions have cost ${spent:.4} in 24 hours; day_cost allows ${most}");
             (text, "raise day_cost in config.toml and continue with `tau -c`, or wait")
