@@ -23,9 +23,20 @@ pub fn hits(root: &Path, cwd: Option<&Path>, query: &str) -> Vec<SessionHit> {
 }
 
 fn hits_with(cache: &Path, root: &Path, cwd: Option<&Path>, query: &str) -> Vec<SessionHit> {
+    hits_without(&["hunter2-hunter2"], cache, root, cwd, query)
+}
+
+/// Like [`hits_with`], with these secrets.
+fn hits_without(
+    secrets: &[&str],
+    cache: &Path,
+    root: &Path,
+    cwd: Option<&Path>,
+    query: &str,
+) -> Vec<SessionHit> {
     let (index, list_index) = (cache.join("search.db"), cache.join("sessions.index"));
     let others = ForeignPlaces::default();
-    let secrets = ["hunter2-hunter2".to_owned()];
+    let secrets: Vec<String> = secrets.iter().map(|secret| (*secret).to_owned()).collect();
     let scope =
         SearchScope { root, others: &others, cwd, index: &index, list_index: &list_index, secrets: &secrets };
     let mut found = Vec::new();
@@ -151,6 +162,32 @@ fn the_index_grows_with_the_sessions_and_may_be_deleted() {
 }
 
 #[test]
+fn a_damaged_index_is_made_again() {
+    let place = Place::new();
+    for n in 0..40 {
+        let lines =
+            [header(&n.to_string()), line("a", None, &format!("alpha word{n} {}", "beta ".repeat(200)))];
+        place.write(&format!("{n}.jsonl"), &lines);
+    }
+    let index = place.cache.path().join("search.db");
+    assert_eq!(place.find("alpha").len(), 40);
+    let pages = fs::metadata(&index).unwrap().len() / 4096;
+    assert!(pages > 8, "{pages}");
+    for page in [0, 3, 7] {
+        let mut bytes = fs::read(&index).unwrap();
+        // The header of the first page tells what kind of file it is.
+        let from = if page == 0 { 100 } else { page * 4096 };
+        let part = bytes.get_mut(from..(page + 1) * 4096).unwrap();
+        part.iter_mut().enumerate().for_each(|(at, byte)| *byte = (at * 37 % 251) as u8);
+        fs::write(&index, bytes).unwrap();
+        let mut found: Vec<_> = place.find("alpha").into_iter().map(|hit| hit.session.path).collect();
+        found.sort();
+        found.dedup();
+        assert_eq!(found.len(), 40, "page {page}");
+    }
+}
+
+#[test]
 fn secrets_are_not_in_the_index() {
     let place = Place::new();
     let key = "sk-ant-api03-A1b2C3d4E5f6G7h8I9j0K1l2";
@@ -160,12 +197,21 @@ fn secrets_are_not_in_the_index() {
             header("one"),
             line("a", None, "log in with hunter2-hunter2 here"),
             result("b", "a", &format!("ANTHROPIC_API_KEY={key} and the rest")),
+            line("c", Some("b"), "swordfish-swordfish was new"),
         ],
     );
     assert_eq!(place.find("log")[0].text, "log in with [redacted] here");
     assert_eq!(place.find("rest")[0].text, "ANTHROPIC_API_KEY=[redacted] and the rest");
     assert!(place.find("hunter2").is_empty() && place.find(&key.to_lowercase()).is_empty());
     assert!(place.find("a1b2c3d4e5f6g7h8i9j0k1l2").is_empty());
+    // It became known after it was stored.
+    assert_eq!(place.find("new")[0].text, "swordfish-swordfish was new");
+    let find = |query: &str| {
+        let (cache, sessions) = (place.cache.path(), place.sessions.path());
+        hits_without(&["swordfish-swordfish"], cache, sessions, None, query)
+    };
+    assert_eq!(find("new")[0].text, "[redacted] was new");
+    assert!(find("swordfish").is_empty());
 }
 
 struct Home(tempfile::TempDir);

@@ -89,10 +89,37 @@ pub fn search(
     limits: SearchLimits,
     emit: &mut dyn FnMut(Option<SessionHit>) -> bool,
 ) -> io::Result<()> {
+    let mut passed_on = HashSet::new();
+    let mut first = |hit: Option<SessionHit>| match hit {
+        Some(hit) if !passed_on.insert((hit.session.path.clone(), hit.entry.clone())) => true,
+        hit => emit(hit),
+    };
+    match search_once(scope, query, limits, &mut first) {
+        Err(error) if store::is_damage(&error) => {
+            tracing::warn!(%error, "the index of what was said is damaged, and is made again");
+            match locked(scope.index, &mut first) {
+                Locked::Held(_lock) => Store::remove(scope.index)?,
+                Locked::Cancelled => return Ok(()),
+                Locked::Impossible => return Err(error),
+            }
+            search_once(scope, query, limits, &mut first)
+        }
+        result => result,
+    }
+}
+
+fn search_once(
+    scope: &SearchScope<'_>,
+    query: &str,
+    limits: SearchLimits,
+    emit: &mut dyn FnMut(Option<SessionHit>) -> bool,
+) -> io::Result<()> {
     let words = words_in(query);
     let Some(expressions) = tokens::expressions(&words) else { return Ok(()) };
     let sessions = listed(scope);
-    let mut hits = Hits { words, expressions, limits, left: limits.total, frequent: FREQUENT, emit };
+    let redactor = Redactor::new(scope.secrets);
+    let (left, frequent) = (limits.total, FREQUENT);
+    let mut hits = Hits { words, expressions, limits, left, frequent, redactor, emit };
     let mut searched = HashSet::new();
     if let Some(store) = Store::open(scope.index) {
         let known = store.files()?;
@@ -109,7 +136,7 @@ pub fn search(
     if sessions.iter().all(|session| searched.contains(&session.row.path)) {
         return Ok(());
     }
-    let lock = match locked(scope.index, &mut hits) {
+    let lock = match locked(scope.index, hits.emit) {
         Locked::Held(lock) => Some(lock),
         Locked::Cancelled => return Ok(()),
         Locked::Impossible => None,
@@ -233,7 +260,7 @@ enum Locked {
 }
 
 /// Waits until no other process builds the index.
-fn locked(index: &Path, hits: &mut Hits<'_>) -> Locked {
+fn locked(index: &Path, emit: &mut dyn FnMut(Option<SessionHit>) -> bool) -> Locked {
     loop {
         match LockFile::try_take(&index.with_extension("lock")) {
             Ok(Some(lock)) => return Locked::Held(lock),
@@ -243,7 +270,7 @@ fn locked(index: &Path, hits: &mut Hits<'_>) -> Locked {
                 return Locked::Impossible;
             }
         }
-        if !(hits.emit)(None) {
+        if !emit(None) {
             return Locked::Cancelled;
         }
     }
@@ -258,6 +285,8 @@ struct Hits<'a> {
     left: usize,
     /// See [`FREQUENT`].
     frequent: usize,
+    /// Masks secrets that were not known when a text was stored.
+    redactor: Redactor,
     emit: &'a mut dyn FnMut(Option<SessionHit>) -> bool,
 }
 
@@ -332,7 +361,7 @@ impl Hits<'_> {
                 continue;
             }
             let Some((entry, text)) = store.text(*row)? else { continue };
-            let hit = matching(&text, &self.words).map(|found| SessionHit {
+            let hit = matching(&self.redactor.text(&text), &self.words).map(|found| SessionHit {
                 session: session.row.clone(),
                 entry,
                 text: found.line,
@@ -415,7 +444,8 @@ mod tests {
                 true
             };
             let left = limits.total;
-            let mut hits = Hits { words, expressions, limits, left, frequent, emit: &mut emit };
+            let redactor = Redactor::new(&[]);
+            let mut hits = Hits { words, expressions, limits, left, frequent, redactor, emit: &mut emit };
             hits.of_known(&store, &known).unwrap();
             found
         };

@@ -14,7 +14,7 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 use crate::settings::private_files::private_dir;
 
@@ -82,20 +82,22 @@ fn failed(error: rusqlite::Error) -> io::Error {
     io::Error::other(error)
 }
 
+/// Whether the error means that the database is damaged.
+pub(super) fn is_damage(error: &io::Error) -> bool {
+    let of_sqlite = error.get_ref().and_then(|error| error.downcast_ref::<rusqlite::Error>());
+    let code = of_sqlite.and_then(rusqlite::Error::sqlite_error_code);
+    let is_of_text = matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput);
+    is_of_text
+        || matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown))
+}
+
 impl Store {
     /// Opens the index, or creates it. Only for a process that holds its lock.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         if let Some(store) = Self::open(path) {
             return Ok(store);
         }
-        for end in ["", "-wal", "-shm", "-journal"] {
-            let mut name = path.as_os_str().to_owned();
-            name.push(end);
-            match std::fs::remove_file(PathBuf::from(name)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-        }
+        Self::remove(path)?;
         if let Some(folder) = path.parent() {
             private_dir(folder)?;
         }
@@ -106,6 +108,19 @@ impl Store {
         )
         .open(path)?;
         Self::begin(Connection::open(path).map_err(failed)?)
+    }
+
+    /// Removes the index. Only for a process that holds its lock.
+    pub(super) fn remove(path: &Path) -> io::Result<()> {
+        for end in ["", "-wal", "-shm", "-journal"] {
+            let mut name = path.as_os_str().to_owned();
+            name.push(end);
+            match std::fs::remove_file(PathBuf::from(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// An index that exists only until the end of the process.
