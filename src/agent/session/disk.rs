@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::settings::private_files::open_with;
+use crate::settings::private_files::{open_with, sync_folder};
 
 /// The operations; by default they are performed for real.
 pub trait Disk: Debug + Send + Sync {
@@ -48,10 +48,7 @@ pub trait Disk: Debug + Send + Sync {
 
     /// Syncs the names in a folder to disk, if the file system supports that.
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        match File::open(folder).and_then(|folder| folder.sync_all()) {
-            Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Ok(()),
-            result => result,
-        }
+        sync_folder(folder)
     }
 }
 

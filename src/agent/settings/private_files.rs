@@ -43,7 +43,30 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     new.as_file().sync_all()?;
     new.persist(&target).map_err(|failed| failed.error)?;
     // The rename itself is on disk only once the folder is synced.
-    File::open(dir)?.sync_all()
+    sync_folder(dir)
+}
+
+/// Syncs the names in a folder to disk, if the file system supports that and the folder may be opened.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        Err(error) if matches!(error.kind(), InvalidInput | PermissionDenied | Unsupported) => Ok(()),
+        result => result,
+    }
+}
+
+/// Opens a file of lines for appending, and creates it with mode 0600 if missing. A line that was cut off is ended, so
+/// that it does not spoil the next one.
+pub fn open_for_lines(path: &Path) -> io::Result<File> {
+    let mut file = open_with(OpenOptions::new().read(true).append(true).create(true).mode(0o600), path)?;
+    let mut last = [b'\n'];
+    if let Some(before) = file.metadata()?.len().checked_sub(1) {
+        file.read_exact_at(&mut last, before)?;
+    }
+    if last != *b"\n" {
+        file.write_all(b"\n")?;
+    }
+    Ok(file)
 }
 
 /// Creates a file with mode 0600, and its folders; it must not exist.
@@ -148,5 +171,21 @@ impl LockFile {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         open_with(&mut options, path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_cannot_be_synced_is_no_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(sync_folder(folder.path()).is_ok());
+        assert!(sync_folder(&folder.path().join("none")).is_err());
+        if cfg!(target_os = "linux") {
+            assert!(File::open("/proc").unwrap().sync_all().is_err());
+            assert!(sync_folder(Path::new("/proc")).is_ok());
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! `patches/ID.patch` what changed in them.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::tasks::BatchTask;
 use crate::process::exit::{Exit, Refusal};
 use crate::process::plain;
-use tau_agent::settings::private_files::{LockFile, read_capped};
+use tau_agent::settings::private_files::{LockFile, read_capped, sync_folder};
 use tau_tools::regular_files::{open_regular, read_text};
 
 /// Maximum size of a result, in bytes.
@@ -183,7 +183,7 @@ impl BatchFolder {
             // A link fails where there is a file; a rename would replace it.
             match fs::hard_link(new.path(), self.result_file(&result.id)) {
                 Ok(()) => {
-                    File::open(&folder)?.sync_all()?;
+                    sync_folder(&folder)?;
                     return Ok(true);
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
