@@ -30,7 +30,7 @@ pub use row::{JobProcess, JobRow, JobState};
 
 /// The maximum number of running jobs.
 pub const MAX_RUNNING: usize = 32;
-/// The maximum number of ended jobs that are remembered.
+/// The maximum number of ended jobs that are remembered after the model knows of their end.
 const MAX_ENDED: usize = 16;
 /// The number of bytes of output in which the last line is looked for, and the maximum length of that line.
 const LAST: usize = 4 * 1024;
@@ -231,9 +231,11 @@ impl Jobs {
             kept: AtomicBool::new(false),
         });
         list.all.push_back(Arc::clone(&job));
-        let ended = list.all.iter().filter(|job| job.has_ended()).count();
-        for _ in MAX_ENDED..ended {
-            let oldest = list.all.iter().position(|job| job.has_ended());
+        // The model is told of the others with the next request of their session.
+        let is_done = |job: &Arc<Job>| job.has_ended() && job.told.load(Ordering::Relaxed);
+        let done = list.all.iter().filter(|job| is_done(job)).count();
+        for _ in MAX_ENDED..done {
+            let oldest = list.all.iter().position(is_done);
             oldest.and_then(|oldest| list.all.remove(oldest));
         }
         drop(list);
