@@ -1,6 +1,7 @@
 //! Session files: damage, other programs, and what must survive.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::support::session_files::{Folder, HEADER, check, entry, line, texts, user};
@@ -319,4 +320,25 @@ fn an_id_that_is_no_name_is_replaced() {
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
     assert_eq!(Session::open(&folder.file(format!("{HEADER}\n"))).unwrap().info().id, "s1");
+}
+
+#[test]
+fn an_old_file_that_cannot_be_written_is_for_reading() {
+    if rustix::process::geteuid().is_root() {
+        return println!("skipped: root can write to every file");
+    }
+    let old = r#"{"type":"session","id":"old","timestamp":"2026-01-02T03:04:05.678Z","cwd":"/srv"}"#;
+    let message = r#"{"type":"message","timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"one","timestamp":1}}"#;
+    for (file_mode, folder_mode) in [(0o444, 0o755), (0o644, 0o555)] {
+        let folder = Folder::new();
+        let text = format!("{old}\n{message}\n");
+        let path = folder.file(&text);
+        fs::set_permissions(&path, fs::Permissions::from_mode(file_mode)).unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(folder_mode)).unwrap();
+        let mut session = Session::open(&path).unwrap();
+        assert_eq!(texts(&session), ["user:one"]);
+        assert!(session.append(user("two")).is_err());
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
 }

@@ -74,6 +74,11 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
+    /// Whether it may currently be written to.
+    pub fn is_writable(&self) -> bool {
+        self.writable
+    }
+
     /// The complete content.
     pub fn whole(&mut self) -> Result<Vec<u8>, SessionError> {
         let failed = |source| SessionError::Io { path: self.path.clone(), source };
@@ -278,7 +283,8 @@ fn lock(file: &File, path: &Path) -> Result<(), SessionError> {
     lock::acquire(file, path).map_err(|owner| SessionError::Locked { path: path.to_owned(), owner })
 }
 
-fn may_only_be_read(error: &io::Error) -> bool {
+/// Whether the error means that a file or its folder may be read, but not written to.
+pub(super) fn may_only_be_read(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::entry::Entry;
-use super::file::{Access, Opened, SessionFile};
+use super::file::{Access, Opened, SessionFile, may_only_be_read};
 use super::foreign::sniff::sniff;
 use super::header::{self, Beginning, Form, Header};
 use super::read::{self, Contents};
@@ -41,16 +41,30 @@ impl Session {
         access: Access,
     ) -> Result<Self, SessionError> {
         let contents = read::contents(bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
+        let is_writable = opened.is_writable();
         let file = opened.done(bytes.len() as u64, bytes.last().copied());
+        let as_current = |file| {
+            let current = migrate::to_current(bytes);
+            let contents = read::contents(&current);
+            let contents = contents.ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
+            Ok(Self::opened(file, contents, &current))
+        };
+        let for_reading = || {
+            SessionFile::read_only(
+                path.to_owned(),
+                "its older format cannot be rewritten, so it is read-only",
+            )
+        };
         match contents.header.form() {
             Form::Current => Ok(Self::opened(file, contents, bytes)),
-            Form::Old if access == Access::Read => {
-                let current = migrate::to_current(bytes);
-                let contents = read::contents(&current);
-                let contents = contents.ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
-                Ok(Self::opened(file, contents, &current))
-            }
-            Form::Old => Self::migrated(path, bytes, file),
+            Form::Old if access == Access::Read => as_current(file),
+            Form::Old if !is_writable => as_current(for_reading()),
+            Form::Old => match Self::migrated(path, bytes, file) {
+                Err(SessionError::Io { source, .. }) if may_only_be_read(&source) => {
+                    as_current(for_reading())
+                }
+                migrated => migrated,
+            },
             Form::Newer => {
                 let reason = "written by a later version of tau, so it is read-only";
                 Ok(Self::opened(SessionFile::read_only(path.to_owned(), reason), contents, bytes))
