@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use super::foreign::codex_names;
 use super::foreign::places::{self, ForeignPlaces};
 use super::index::SessionIndex;
 use super::list;
@@ -57,7 +58,14 @@ pub(super) fn list_files(
         origin => places::row(&listed.file, origin),
     };
     let roots: Vec<&Path> = std::iter::once(root).chain(others.folders()).collect();
-    list::list_listed(&roots, || listed_of_all(root, others, cwd), row, cwd, known, emit);
+    let mut named = |file: &ListedFile, row: SessionRow| {
+        // Its name can change without its file.
+        let name =
+            (row.source == SessionOrigin::Codex).then(|| codex_names::name_of(&row.path, &row.id)).flatten();
+        let name = name.or(row.name.clone());
+        emit(file, SessionRow { name, ..row })
+    };
+    list::list_listed(&roots, || listed_of_all(root, others, cwd), row, cwd, known, &mut named);
 }
 
 /// Candidates for sessions of all programs, last changed first.
@@ -73,6 +81,28 @@ fn listed_of_all(root: &Path, others: &ForeignPlaces, cwd: Option<&Path>) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_session_of_codex_is_renamed_in_the_list() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join(".codex/sessions/2026/03/02");
+        std::fs::create_dir_all(&folder).unwrap();
+        let id = "01a21eb7-9d44-7920-898e-dd8c7a55cbce";
+        let meta = serde_json::json!({"type": "session_meta", "timestamp": "2026-03-02T09:00:00Z",
+            "payload": {"id": id, "cwd": "/w", "timestamp": "2026-03-02T09:00:00Z"}});
+        let prompt = serde_json::json!({"type": "response_item", "timestamp": "2026-03-02T09:00:01Z",
+            "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]}});
+        let file = folder.join(format!("rollout-2026-03-02T09-00-00-{id}.jsonl"));
+        std::fs::write(file, format!("{meta}\n{prompt}\n")).unwrap();
+        let own = home.path().join("own");
+        let others = ForeignPlaces::of(Some(home.path()), &|_| None, &own);
+        for name in ["first", "the second"] {
+            let index = serde_json::json!({"id": id, "thread_name": name}).to_string();
+            std::fs::write(home.path().join(".codex/session_index.jsonl"), index).unwrap();
+            let found = rows(&own, &others, Some(Path::new("/w")), &home.path().join("index"));
+            assert_eq!(found.iter().map(|row| row.name.as_deref()).collect::<Vec<_>>(), [Some(name)]);
+        }
+    }
 
     #[test]
     fn rows_are_in_the_order_of_the_times_that_they_show() {

@@ -31,7 +31,7 @@ struct Line {
 }
 
 /// The name of the session with this id in a file.
-pub(super) fn name_of(session: &Path, id: &str) -> Option<String> {
+pub(in crate::session) fn name_of(session: &Path, id: &str) -> Option<String> {
     let index = session.ancestors().skip(1).take(DEPTH).map(|folder| folder.join(INDEX));
     let (index, metadata) = index.filter_map(|path| Some((path.clone(), path.metadata().ok()?))).next()?;
     let state = (index, metadata.modified().ok()?, metadata.len());

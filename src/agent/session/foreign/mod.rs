@@ -8,7 +8,7 @@
 mod calls;
 mod claude;
 mod codex;
-mod codex_names;
+pub(in crate::session) mod codex_names;
 mod content;
 mod draft;
 pub(super) mod load;
