@@ -296,3 +296,20 @@ fn what_tau_itself_keeps_is_no_change() {
     work.run("echo 2 >share/tau/s.jsonl");
     assert!(work.lost()[0].1.contains("tau's own data"), "{:?}", work.lost());
 }
+
+#[test]
+fn a_scan_that_failed_is_repeated_at_the_next_prompt() {
+    let mut work = Work::new();
+    let (root, aside) = (work.folder.path().join("work"), work.folder.path().join("aside"));
+    fs::rename(&root, &aside).unwrap();
+    fs::write(&root, "").unwrap();
+    work.begin(&Access::command("true"));
+    work.undo.end(false);
+    fs::remove_file(&root).unwrap();
+    fs::rename(&aside, &root).unwrap();
+    work.run("echo 1 >a");
+    work.prompt("two");
+    work.run("echo 1 >b");
+    assert_eq!(work.back("two", ConflictChoice::Keep).restored, ["b"]);
+    assert!(work.at("a").exists());
+}

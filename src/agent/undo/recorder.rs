@@ -37,18 +37,19 @@ impl SessionUndo {
             return false;
         }
         if first {
-            self.look();
+            self.look(None);
         }
         self.copy(until)
     }
 
-    fn look(&mut self) {
-        if let Err(error) = self.baseline.scan() {
-            self.untracked_reason = Some(tau_tools::paths::reason(&error));
-        } else if let Some(why) = &self.baseline.snapshot.incomplete {
-            self.untracked_reason = Some(why.clone());
-        } else {
-            self.baseline.find_waiting();
+    fn look(&mut self, checkpoint: Option<&str>) {
+        let why = match self.baseline.scan() {
+            Err(error) => Some(tau_tools::paths::reason(&error)),
+            Ok(()) => self.baseline.snapshot.incomplete.clone(),
+        };
+        match why {
+            None => self.baseline.find_waiting(),
+            why => (self.untracked_reason, self.untracked_since) = (why, Some(checkpoint.map(str::to_owned))),
         }
     }
 
@@ -81,9 +82,13 @@ impl SessionUndo {
             return;
         }
         let any = !access.commands.is_empty() || access.unknown || access.program;
+        // Not at each call, as a scan that fails can take seconds.
+        if any && looks && self.untracked_since.as_ref().is_some_and(|since| *since != call.checkpoint) {
+            (self.untracked_reason, self.untracked_since) = (None, None);
+        }
         if any && self.untracked_reason.is_none() {
             if looks {
-                self.look();
+                self.look(call.checkpoint.as_deref());
             }
             self.copy(Instant::now() + TIMEOUT);
         }

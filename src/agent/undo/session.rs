@@ -39,6 +39,8 @@ pub struct SessionUndo {
     pub(super) baseline: Baseline,
     /// The reason command changes are not tracked; `None` if they are.
     pub(super) untracked_reason: Option<String>,
+    /// The prompt at which a scan failed; it is repeated at the next one.
+    pub(super) untracked_since: Option<Option<String>>,
     pub(super) open: Option<OpenCall>,
     /// Files that git has ceased to track in the call that is ending.
     pub(super) untracked: Vec<StoredPath>,
@@ -74,6 +76,7 @@ impl SessionUndo {
             journal,
             store: ContentStore::new(folder.join(CONTENT)),
             untracked_reason,
+            untracked_since: None,
             open: None,
             untracked: Vec::new(),
             lock: None,
