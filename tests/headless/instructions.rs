@@ -167,6 +167,20 @@ async fn an_import_that_is_not_followed_is_named_with_the_reason() {
 }
 
 #[tokio::test]
+async fn every_rule_that_is_left_out_is_named() {
+    let place = Place::new(vec![says("ok")]).await;
+    let work = place.dir.path().join("work");
+    fs::create_dir_all(work.join(".git")).unwrap();
+    (1..=6).for_each(|n| write(&work.join(format!(".claude/rules/r{n}.md")), &"x".repeat(60_000)));
+    let ended = run(place.own("").current_dir(&work).args(["-p", "go"]), None).await;
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let line = ended.err.lines().find(|line| line.contains("left out")).unwrap();
+    let named = |n: i32| line.contains(&format!("r{n}.md"));
+    assert_eq!([1, 2, 3, 4, 5].map(named), [false, false, true, true, true], "{line}");
+    assert!(line.contains("r5.md and 1 more: at most"), "{line}");
+}
+
+#[tokio::test]
 async fn without_context_files_nothing_is_read() {
     let place = Place::new(vec![calls("read", &json!({ "path": "src/deep/x.ts" })), says("ok")]).await;
     let work = project(place.dir.path());

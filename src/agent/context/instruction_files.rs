@@ -199,7 +199,8 @@ impl Search<'_> {
         let bound = (!is_own).then_some(folder);
         let text = match self.read(path, bound) {
             Ok(Some(text)) if self.left_out.is_empty() => text,
-            Ok(_) => return,
+            Ok(Some(_)) => return self.left_out.push(path.to_owned()),
+            Ok(None) => return,
             Err(error) => return self.notices.push(format!("skipped {}: {error}", path.display())),
         };
         match folder_rules::parse(&text) {
