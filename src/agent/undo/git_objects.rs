@@ -6,16 +6,36 @@
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::settings::paths::hexadecimal;
 use tau_tools::process::{ChildEnv, git};
+
+/// The time within which git answers.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A git process that reads objects as long as this lives.
 #[derive(Debug)]
 pub(crate) struct GitObjects {
     child: Child,
     input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
+    output: BufReader<InTime>,
+}
+
+/// The output of git, whose reads fail with `TimedOut` when nothing comes for too long.
+#[derive(Debug)]
+struct InTime(ChildStdout, Duration);
+
+impl Read for InTime {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let limit = Timespec::try_from(self.1).ok();
+        match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], limit.as_ref())? {
+            0 => Err(ErrorKind::TimedOut.into()),
+            _ => self.0.read(buffer),
+        }
+    }
 }
 
 impl GitObjects {
@@ -37,7 +57,11 @@ impl GitObjects {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()?;
-        let output = child.stdout.take().map(BufReader::new).ok_or(ErrorKind::BrokenPipe)?;
+        let output = child
+            .stdout
+            .take()
+            .map(|out| BufReader::new(InTime(out, TIMEOUT)))
+            .ok_or(ErrorKind::BrokenPipe)?;
         let input = child.stdin.take();
         Ok(GitObjects { child, input, output })
     }
@@ -80,7 +104,10 @@ impl GitObjects {
         std::thread::scope(|scope| {
             // Git answers before it has read everything, so both run at the same time.
             scope.spawn(move || input.write_all(text.as_bytes()).ok());
-            objects.iter().map(|_| git.size()).collect()
+            let sizes = objects.iter().map(|_| git.size()).collect();
+            // It may have stopped reading, too.
+            git.child.kill().ok();
+            sizes
         })
     }
 }
@@ -118,5 +145,12 @@ mod tests {
             assert!(!is_named(&bytes(name), b"hallo\n"), "{name}");
         }
         assert!(!is_named(b"", b"hello\n"));
+    }
+    #[test]
+    fn a_git_that_hangs_is_not_waited_for() {
+        let mut child = Command::new("sleep").arg("60").stdout(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(InTime(child.stdout.take().unwrap(), Duration::from_millis(50)));
+        let mut git = GitObjects { child, input: None, output };
+        assert_eq!(git.size().unwrap_err().kind(), ErrorKind::TimedOut);
     }
 }
