@@ -15,6 +15,7 @@ use tau_tools::ToolKind;
 const LISTED: usize = 200;
 /// The beginning of the lists at the end of a summary.
 const HEAD: &str = "\n\n<files>\n";
+const END: &str = "</files>";
 
 /// Files by operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,13 +72,15 @@ impl FileOps {
     pub fn text(&self) -> String {
         let lists = [("read", &self.read), ("modified", &self.modified)];
         let lists: String = lists.iter().map(|(word, paths)| list(word, paths)).collect();
-        if lists.is_empty() { lists } else { format!("{HEAD}{lists}</files>") }
+        if lists.is_empty() { lists } else { format!("{HEAD}{lists}{END}") }
     }
 }
 
 /// A summary without the lists at its end.
 pub(crate) fn without_lists(summary: &str) -> &str {
-    summary.split_once(HEAD).map_or(summary, |(text, _)| text)
+    // The text may quote other lists.
+    let lists = summary.ends_with(END).then(|| summary.rsplit_once(HEAD)).flatten();
+    lists.map_or(summary, |(text, _)| text)
 }
 
 fn list(word: &str, paths: &BTreeSet<String>) -> String {
@@ -117,6 +120,9 @@ mod tests {
         assert_eq!(touched.details(), json!({"readFiles": ["b", "c"], "modifiedFiles": ["a", "m"]}));
         let summary = format!("what was done{}", touched.text());
         assert_eq!(without_lists(&summary), "what was done");
+        let quoting = format!("what{HEAD}quoted</files> was said");
+        assert_eq!(without_lists(&quoting), quoting);
+        assert_eq!(without_lists(&format!("{quoting}{}", touched.text())), quoting);
         assert!(summary.contains("read:\n- b\n- c\nmodified:\n- a\n- m\n"), "{summary}");
         assert_eq!(FileOps::default().text(), "");
     }
