@@ -133,6 +133,32 @@ struct Waiting {
     due: Instant,
 }
 
+impl Waiting {
+    /// The wait that begins now, or continues an earlier one that a further refusal has made longer.
+    fn begun(earlier: Option<Self>, now: Instant, delay: Duration, reason: String) -> Self {
+        let until = now.checked_add(delay).unwrap_or(now);
+        let first = if delay >= LONG_WAIT { now } else { now + LONG_WAIT };
+        match earlier {
+            None => Waiting { until, reason: Some(reason), due: first },
+            Some(waiting) if waiting.reason.is_some() => {
+                Waiting { until, due: waiting.due.min(first), ..waiting }
+            }
+            Some(waiting) => Waiting { until, ..waiting },
+        }
+    }
+
+    /// Time of the next report, if it comes before the end.
+    fn tells(&self) -> Option<Instant> {
+        (self.due < self.until).then_some(self.due)
+    }
+
+    /// Counts a report; returns the reason, the first time.
+    fn told(&mut self, now: Instant) -> Option<String> {
+        self.due = now + REPORTS;
+        self.reason.take()
+    }
+}
+
 /// The reason why an answer that reached the model's limit is not used.
 pub(crate) const CUT_OFF: &str = "the answer is incomplete: the model reached its output limit";
 
@@ -287,8 +313,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     async fn settle(&mut self) -> Result<(), Exit> {
         loop {
             let beat = self.streams.progress.moves();
-            let waiting = self.waiting.as_ref().filter(|waiting| waiting.due < waiting.until);
-            let tells = waiting.map(|waiting| waiting.due);
+            let tells = self.waiting.as_ref().and_then(Waiting::tells);
             let event = tokio::select! {
                 biased;
                 event = self.driver.next() => event,
@@ -357,17 +382,13 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
         }
     }
 
-    /// Begins a wait, or continues one that a further refusal has made longer.
+    /// Begins a wait, or continues one.
     fn await_provider(&mut self, delay: Duration, reason: String) {
         let now = Instant::now();
-        let until = now.checked_add(delay).unwrap_or(now);
-        let first = if delay >= LONG_WAIT { now } else { now + LONG_WAIT };
-        let waiting = self.waiting.get_or_insert(Waiting { until, reason: Some(reason), due: first });
-        waiting.until = until;
-        if waiting.reason.is_some() {
-            waiting.due = waiting.due.min(first);
-        }
-        if waiting.due <= now {
+        let waiting = Waiting::begun(self.waiting.take(), now, delay, reason);
+        let is_due = waiting.due <= now;
+        self.waiting = Some(waiting);
+        if is_due {
             self.tell_wait();
         }
     }
@@ -376,8 +397,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     fn tell_wait(&mut self) {
         let now = Instant::now();
         let Some(waiting) = &mut self.waiting else { return };
-        waiting.due = now + REPORTS;
-        let (left, reason) = (waiting.until.saturating_duration_since(now), waiting.reason.take());
+        let (left, reason) = (waiting.until.saturating_duration_since(now), waiting.told(now));
         if let Some(reason) = reason {
             self.say(&reason);
         }
