@@ -26,7 +26,8 @@ async fn a_refused_change_of_session_leaves_the_run_alone() {
     let kept = tempfile::tempdir().unwrap();
     let answers = vec![vec![Say("half"), Wait(1_500), Say(" whole"), STOP]];
     let mut client = Client::with(Player::new(answers), RpcEvents::Auto, |config| {
-        config.behavior.undo = Some(UndoOptions { dir: kept.path().into(), quota: 1 << 30 });
+        config.behavior.undo =
+            Some(UndoOptions { dir: kept.path().into(), quota: 1 << 30, own: std::path::PathBuf::new() });
     });
     client.ask(json!({"type": "prompt", "message": "go"})).await;
     client.until("message_update").await;
