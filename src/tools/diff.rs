@@ -52,7 +52,11 @@ pub(crate) fn spliced(path: &str, old: &[u8], splices: &[Splice]) -> FileDiff {
         };
         let lines = if splices.iter().all(inside) { Lines::InStep } else { Lines::Anyhow };
         at = part.end;
-        hunks.add(before, &splice::join(old, part, splices), lines);
+        let after = splice::join(old, part, splices);
+        hunks.add(before, &after, lines);
+        if at == old.len() {
+            hunks.note_ends(before, &after);
+        }
     }
     hunks.change
 }
@@ -189,7 +193,7 @@ impl Hunks {
         self.new_lines += new.len();
     }
 
-    /// Notes whether the last hunk ends with a line without a line end; all parts of both texts were added.
+    /// Notes whether the last hunk ends with a line without a line end. These are the last parts of both texts.
     fn note_ends(&mut self, old: &[u8], new: &[u8]) {
         let Some(last) = self.change.hunks.last() else { return };
         let is_unended = |text: &[u8], start: u32, other: char, lines: usize| {
@@ -369,7 +373,8 @@ mod tests {
         assert_eq!(change.hunks.iter().map(|hunk| hunk.lines.len()).sum::<usize>(), MAX_LINES);
         let long = between("f", b"", "x".repeat(1_000_000).as_bytes());
         assert!(long.cut && long.unified().len() < 3_000);
-        assert!(long.unified().ends_with(" ⋯ 998,000 more characters\n"), "{}", long.unified());
+        let end = " ⋯ 998,000 more characters\n\\ No newline at end of file\n";
+        assert!(long.unified().ends_with(end), "{}", long.unified());
     }
 
     #[test]
