@@ -329,7 +329,7 @@ fn sessions(environment: &Environment, here: &Path, typed: &Typed) -> Vec<(Strin
     let is_for_own = typed.command.as_deref().is_some_and(|command| FOR_OWN.contains(&command));
     let of = |cwd: Option<&Path>| {
         let mut rows = all::rows(&root, &places(&root), cwd, &environment.paths.session_index());
-        rows.retain(|row| !row.printed && !(is_for_own && row.source.is_foreign()));
+        rows.retain(|row| !(row.printed || is_for_own && row.source.is_foreign()));
         let short = short_ids(&rows);
         let names = |(row, short): (&SessionRow, String)| match short.starts_with(start) {
             true => Some((short, row.title())),
