@@ -12,9 +12,9 @@ use futures_util::stream;
 use parking_lot::Mutex;
 use serde_json::Value;
 
+use super::answer_types::AnswerQuestion;
 use super::metrics::OpenStream;
 use super::problem::Problem;
-use super::types::AnswerQuestion;
 use crate::attach::reach::Address;
 use crate::attach::wire::{Commands, HEADER};
 use crate::live::others;

@@ -5,6 +5,7 @@
 //! [`problem`], which the OpenAPI document is made from.
 
 pub(crate) mod accept;
+mod answer_types;
 pub(crate) mod app;
 mod attached;
 mod attempt_types;

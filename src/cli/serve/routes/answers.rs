@@ -2,9 +2,9 @@
 
 use axum::http::StatusCode;
 
+use super::super::answer_types::{AnswerQuestion, ApprovalDecision};
 use super::super::extract::{AlreadyOpen, JsonBody, Names};
 use super::super::problem::Problem;
-use super::super::types::{AnswerQuestion, ApprovalDecision};
 use tau_protocol::command::QuestionCommand;
 
 /// Decides on a call that awaits approval. The first answer counts.
