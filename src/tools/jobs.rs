@@ -231,7 +231,7 @@ impl Jobs {
             kept: AtomicBool::new(false),
         });
         list.all.push_back(Arc::clone(&job));
-        // The model is told of the others with the next request of their session.
+        // The others stay until the model has heard of them, in their session's next request.
         let is_done = |job: &Arc<Job>| job.has_ended() && job.told.load(Ordering::Relaxed);
         let done = list.all.iter().filter(|job| is_done(job)).count();
         for _ in MAX_ENDED..done {

@@ -182,8 +182,8 @@ pub struct PromptArgument {
     pub required: bool,
 }
 
-/// The name of an MCP server or prompt as used in commands: `_` replaces characters that tool names cannot
-/// have.
+/// A valid name for an MCP server or prompt, a tool or a call: `_` replaces every character except ASCII letters,
+/// digits, `_` and `-`.
 pub fn plain_name(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect()
 }

@@ -22,7 +22,7 @@ pub struct UndoOptions {
     pub dir: PathBuf,
     /// The maximum bytes in total; 0 stores nothing.
     pub quota: u64,
-    /// The folder of tau's own data, in which changes by commands are not recorded; empty if there is none.
+    /// tau's data folder, where changes by commands are not recorded; empty for none.
     pub own: PathBuf,
 }
 

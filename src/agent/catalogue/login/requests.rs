@@ -35,7 +35,7 @@ impl Answer {
     pub(super) fn said(&self, secrets: &[&str]) -> String {
         let error = self.error();
         let nested = self.body.get("error").and_then(|error| text(error, "message"));
-        // GitHub's `message` is about its own parts; the user is told in the details.
+        // GitHub explains the refusal to the user in the details; its `message` is for developers.
         let described = (self.body.get("error_details").and_then(|details| text(details, "message")))
             .or_else(|| text(&self.body, "error_description"))
             .or_else(|| text(&self.body, "message"));

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use tau_protocol::extension::plain_name;
 use tau_protocol::model::{Api, Model};
 
 /// The ids that a model accepts.
@@ -62,8 +63,7 @@ impl CallIds {
 
 /// The id in plain characters; one that is too long is cut and gets a hash.
 fn plain(id: &str, most: usize) -> String {
-    let keep = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
-    let text: String = id.chars().map(keep).collect();
+    let text = plain_name(id);
     match text.len() {
         0 => "call".to_owned(),
         size if size <= most => text,

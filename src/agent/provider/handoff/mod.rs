@@ -14,6 +14,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use call_ids::CallIds;
+use tau_protocol::extension::plain_name;
 use tau_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage};
 use tau_protocol::model::{Api, Model};
 use tau_tools::{Content, Details};
@@ -218,10 +219,9 @@ impl Handoff<'_> {
 /// The name of a tool in the alphabet and length that all providers accept. Models without a grammar for calls write any
 /// name, and a provider refuses the whole conversation for it.
 fn valid_name(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     match name.is_empty() {
         true => "unknown".to_owned(),
-        false => name.chars().take(MAX_NAME_LEN).map(plain).collect(),
+        false => plain_name(&name.chars().take(MAX_NAME_LEN).collect::<String>()),
     }
 }
 
