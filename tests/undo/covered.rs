@@ -227,7 +227,9 @@ fn a_session_that_another_tau_has_open_is_left_alone() {
 #[test]
 fn files_that_could_not_be_seen_before_a_command_stay() {
     let mut work = Work::new();
-    work.user("n=$(printf 'd%.0s' {1..250}); for i in {1..17}; do mkdir $n; cd $n; done; echo mine >f");
+    work.user(
+        "n=$(printf 'd%.0s' {1..250}); for i in {1..17}; do mkdir $n; cd $n; done; echo mine >f; sleep 0.06",
+    );
     work.run("mv d* a; echo new >b");
     let find = |work: &Work| {
         let mut path = work.at("a");
@@ -260,6 +262,39 @@ fn files_of_the_user_in_a_closed_directory_stay() {
         work.user("chmod 755 secret");
         assert!(work.at("secret/f").exists() && work.at("secret/sub/f").exists(), "{mode}");
         assert!(!work.at("b").exists(), "{mode}");
+    }
+}
+
+#[test]
+fn what_was_moved_from_where_undo_does_not_look_stays() {
+    let moves = [
+        ("mv .env new", "new"),
+        ("mv build out", "out/deep/f"),
+        ("mv build/deep/f new", "new"),
+        ("mkdir -p a/b; mv build/deep a/b/new", "a/b/new/f"),
+        ("mv ../outside/f new", "new"),
+        ("mv ../outside new", "new/f"),
+        ("ln .env new; rm .env", "new"),
+    ];
+    for (command, place) in moves {
+        let mut work = Work::new();
+        work.user(
+            "mkdir -p build/deep ../outside; echo mine | tee build/deep/f ../outside/f >.env; echo mine >plain; \
+             printf 'build\n.env\n' >.gitignore; sleep 0.06",
+        );
+        if work.at(".env").metadata().unwrap().created().is_err() {
+            return println!("skipped: this file system does not say when files were created");
+        }
+        work.run(&format!("{command}; echo new >created; mv plain moved"));
+        work.back("one", ConflictChoice::Old);
+        assert_eq!(work.text(place), "mine\n", "{command}");
+        assert!(
+            work.lost().iter().any(|(_, why)| why.contains("so it stays")),
+            "{command}: {:?}",
+            work.lost()
+        );
+        assert!(!work.at("created").exists() && !work.at("moved").exists(), "{command}");
+        assert_eq!(work.text("plain"), "mine\n", "{command}");
     }
 }
 

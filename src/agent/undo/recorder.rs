@@ -11,7 +11,7 @@ use super::entry::{Entry, Kind};
 use super::git_objects::GitObjects;
 use super::ignore_rules::{as_path, is_rules};
 use super::journal::{Cause, Change, Lost, LostReason};
-use super::scan::{Difference, differences, entry_at};
+use super::scan::{Difference, differences, entry_at, is_moved_in};
 use super::session::{OpenCall, SessionUndo, now};
 use super::snapshot::Snapshot;
 use super::state::{FileState, StoredPath, observe, observe_itself};
@@ -26,6 +26,8 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 const MAX_PER_CALL: u64 = 128 * 1024 * 1024;
 /// The maximum number of ignored paths that are named for a command.
 const IGNORED_NAMED: usize = 20;
+/// The reason that an undo keeps what was moved from an ignored or unread directory, or from outside.
+const MOVED_IN: &str = "moved here from a place that undo does not cover, so it stays";
 /// The number of new bytes after which the quota is checked.
 const QUOTA_STEP: u64 = 16 * 1024 * 1024;
 
@@ -208,6 +210,13 @@ impl SessionUndo {
             let Some(entry) = difference.after.or(difference.before) else { continue };
             let path = self.root.join(as_path(&entry.path));
             if exact.contains(path.as_path()) {
+                continue;
+            }
+            if difference.before.is_none() && is_moved_in(&self.root, &earlier, entry) {
+                // Its directory says it for all that was moved with it.
+                if !path.parent().is_some_and(|above| lost.iter().any(|lost| lost.path.0 == above)) {
+                    lost.push(Lost { path: StoredPath(path), why: LostReason::Other(MOVED_IN.to_owned()) });
+                }
                 continue;
             }
             match self.changed(&path, difference, &mut look) {

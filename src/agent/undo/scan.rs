@@ -404,7 +404,7 @@ pub struct Difference<'a> {
 /// the first one, or could not be read, so their appearance in the second is not a difference: they may be the user's.
 pub fn differences<'a>(root: &Path, before: &'a Snapshot, after: &'a Snapshot) -> Vec<Difference<'a>> {
     let mut found = Vec::new();
-    let unread = before.unread_in(after);
+    let unread = before.unread();
     let (mut old, mut new) = (before.entries.iter().peekable(), after.entries.iter().peekable());
     loop {
         let order = match (old.peek(), new.peek()) {
@@ -430,6 +430,17 @@ pub fn differences<'a>(root: &Path, before: &'a Snapshot, after: &'a Snapshot) -
         found.retain(|difference| !is_only_left_out(root, *difference));
     }
     found
+}
+
+/// Whether something that appeared at a path existed before the snapshot, at a path that it does not have: it
+/// was moved from there. `false` where the file system does not say when it was created.
+pub(super) fn is_moved_in(root: &Path, before: &Snapshot, entry: &Entry) -> bool {
+    let created = root.join(as_path(&entry.path)).symlink_metadata().and_then(|now| now.created());
+    created.is_ok_and(|created| {
+        let since = created.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        before.is_from_before(i64::try_from(since).unwrap_or(i64::MAX))
+            && !before.has_inode(entry.stamp.inode)
+    })
 }
 
 /// Whether a path still exists unchanged, and only the rules for it have changed.

@@ -1,6 +1,7 @@
 //! The result of a scan of the workspace.
 
 use std::collections::HashSet;
+use std::sync::OnceLock;
 
 use super::entry::{Entry, Kind};
 
@@ -23,6 +24,8 @@ pub struct Snapshot {
     pub(crate) rules: u64,
     /// The start time of the scan, in nanoseconds since 1970.
     pub(crate) started: i64,
+    /// The inodes of `entries`, once they were needed.
+    pub(super) inodes: OnceLock<HashSet<u64>>,
     /// Whether the directory itself is gone.
     pub(crate) is_gone: bool,
     /// The reason it is incomplete, if it is.
@@ -49,21 +52,25 @@ impl Snapshot {
         is_at_or_below(path, |path| self.ignored(path).is_some())
     }
 
-    /// The skipped paths, and the names that the directories among them have in a later snapshot. An empty one is the
-    /// workspace itself.
-    pub(super) fn unread_in<'a>(&'a self, later: &'a Snapshot) -> HashSet<&'a [u8]> {
-        let path = |path: &'a [u8]| path.strip_suffix(b"/").unwrap_or(path);
-        let skipped: HashSet<&[u8]> = self.skipped.iter().map(|skipped| path(skipped)).collect();
-        let inodes: HashSet<u64> =
-            skipped.iter().filter_map(|path| self.get(path)).map(|entry| entry.stamp.inode).collect();
-        let is_one = |entry: &&Entry| entry.kind == Kind::Directory && inodes.contains(&entry.stamp.inode);
-        let renamed = later.entries.iter().filter(|_| !inodes.is_empty()).filter(is_one);
-        skipped.iter().copied().chain(renamed.map(|entry| &*entry.path)).collect()
+    /// The skipped paths. An empty one is the workspace itself.
+    pub(super) fn unread(&self) -> HashSet<&[u8]> {
+        self.skipped.iter().map(|path| path.strip_suffix(b"/").unwrap_or(path)).collect()
+    }
+
+    /// Whether a time, in nanoseconds since 1970, is before the scan.
+    pub(super) fn is_from_before(&self, time: i64) -> bool {
+        time.saturating_add(CLOCK_STEP) < self.started
+    }
+
+    /// Whether an entry has this inode.
+    pub(super) fn has_inode(&self, inode: u64) -> bool {
+        let inodes = self.inodes.get_or_init(|| self.entries.iter().map(|entry| entry.stamp.inode).collect());
+        inodes.contains(&inode)
     }
 
     /// Whether an entry may have changed again after the scan without a sign of it.
     pub(crate) fn is_fresh(&self, entry: &Entry) -> bool {
-        entry.kind == Kind::File && nanoseconds(entry.stamp.ctime).saturating_add(CLOCK_STEP) >= self.started
+        entry.kind == Kind::File && !self.is_from_before(nanoseconds(entry.stamp.ctime))
     }
 }
 
