@@ -223,6 +223,23 @@ fn a_trusted_project_that_can_no_longer_be_read_is_asked_about() {
     });
 }
 
+/// Neither holds anything that protects, so their reason is said, and tau starts.
+#[test]
+fn files_of_a_project_that_are_not_used_are_named() {
+    for (make, why) in [
+        ("seq 20000 >.tau/SYSTEM.md", ".tau/SYSTEM.md is not used: larger than 64 KB"),
+        ("printf '\\377' >.tau/SYSTEM.md", ".tau/SYSTEM.md is not used: not UTF-8 text"),
+        ("seq 20000 >.mcp.json", ".mcp.json is not used: larger than 64 KB"),
+        ("ln -s /etc/hostname .mcp.json", ".mcp.json is not used: a link that leads out of the project"),
+        ("mkdir .mcp.json", ".mcp.json is not used: not a regular file"),
+    ] {
+        let mut screen = start("", &format!("mkdir .tau; {make}"), "-p --model demo hello");
+        assert_eq!(screen.wait_exit().code(), Some(0), "{make}: {}", screen.text());
+        let text = screen.text().replace(['\r', '\n'], "").replace(' ', "");
+        assert!(text.contains(&why.replace(' ', "")), "{make}: {}", screen.text());
+    }
+}
+
 /// A sandbox configured in an unreadable file is not off, for the user's commands either.
 #[test]
 fn a_sandbox_that_cannot_be_read_has_a_stand_in() {

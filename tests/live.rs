@@ -225,6 +225,10 @@ fn the_end_of_a_background_run_is_that_of_print_mode() {
     let (code, out, err) = home.run(&["wait", &failed]);
     let reason = "tau: the run has failed: a hook blocked the prompt: not this word\n";
     assert_eq!((code, out.as_str(), err.as_str()), (Some(1), "", reason));
+    for arguments in [&["logs", &failed][..], &["logs", "-f", &failed]] {
+        let (code, out, err) = home.run(arguments);
+        assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "", reason), "{arguments:?}");
+    }
     fs::remove_file(home.at("tau/config.toml")).unwrap();
     // A fault of the arguments or the setup is told at once, with the code of any other front end.
     let (code, out, err) = home.run(&["-b", "--provider", "nope", "hello"]);

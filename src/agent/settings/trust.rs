@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::names::GROUPS;
 use super::paths::lossless;
-use super::private_files::{SharedFile, read_capped, read_json, write_private};
+use super::private_files::{SharedFile, read_json, write_private};
 use super::toml_file::line_of;
 use super::{MAX_BYTES, Paths, Settings, claude_permissions, read_toml_text, table};
 use crate::permissions::LOCAL;
@@ -77,6 +77,8 @@ pub struct Project {
     files: BTreeMap<String, String>,
     /// Existing files with rules and other protective settings that cannot be read.
     unread: Vec<(PathBuf, String)>,
+    /// Other existing files that cannot be read, and are not used.
+    unused: Vec<UserError>,
 }
 
 /// The stored answers.
@@ -99,17 +101,19 @@ impl Project {
     /// permission rules are always included.
     pub fn with_others(cwd: &Path, uses_others: &dyn Fn() -> bool) -> Option<Self> {
         let root = cwd.canonicalize().ok()?;
-        let text = |name: &&str| {
-            let path = place(&root, name);
-            let inside = paths::real(&path).ok()?.starts_with(&root);
-            let bytes = read_capped(&path, MAX_SIZE).ok().filter(|_| inside)?;
-            Some(((*name).to_owned(), String::from_utf8_lossy(&bytes).into_owned()))
-        };
-        let mut files: BTreeMap<String, String> = ACTING.iter().filter_map(text).collect();
-        let mut unread = Vec::new();
+        let (mut files, mut unread, mut unused) = (BTreeMap::new(), Vec::new(), Vec::new());
+        for name in ACTING {
+            match text_of(&root, name) {
+                Ok(text) => files.extend(text.map(|text| (name.to_owned(), text))),
+                Err(error) => unused.push(UserError::new(format!(
+                    "{} is not used: {error}",
+                    root.join(shown_name(name)).display()
+                ))),
+            }
+        }
         let others = OTHERS_HOOKS.iter().filter(|_| !is_home(&root));
         for name in SETTINGS.iter().chain(others) {
-            let text = match guard(&root, name) {
+            let text = match text_of(&root, name) {
                 Ok(Some(text)) if SETTINGS.contains(name) => Some(text),
                 Ok(text) => text.and_then(|text| only_used(&text, uses_others)),
                 Err(error) => {
@@ -120,7 +124,8 @@ impl Project {
             files.extend(text.map(|text| ((*name).to_owned(), text)));
         }
         files.extend(extensions(&root));
-        (!files.is_empty() || !unread.is_empty()).then_some(Project { root, files, unread })
+        let is_any = !files.is_empty() || !unread.is_empty() || !unused.is_empty();
+        is_any.then_some(Project { root, files, unread, unused })
     }
 
     /// The projects that apply to a directory, the nearest last: its own and those above it up to the folder
@@ -160,6 +165,11 @@ impl Project {
     /// The unreadable files with rules and other protective settings, and the reasons.
     pub fn unread(&self) -> &[(PathBuf, String)] {
         &self.unread
+    }
+
+    /// The other files that cannot be read, with the reasons.
+    pub fn unused(&self) -> &[UserError] {
+        &self.unused
     }
 
     /// Whether there is nothing to trust.
@@ -293,15 +303,15 @@ fn place(root: &Path, name: &str) -> PathBuf {
     }
 }
 
-/// The text of a file with rules and other protective settings; `None` if it does not exist.
-fn guard(root: &Path, name: &str) -> io::Result<Option<String>> {
+/// The text of a file; `None` if it does not exist.
+fn text_of(root: &Path, name: &str) -> io::Result<Option<String>> {
     let path = place(root, name);
     let absent = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
     match paths::real(&path) {
         Err(error) if absent.contains(&error.kind()) => Ok(None),
         Err(error) => Err(error),
         Ok(real) if !real.starts_with(root) => Err(io::Error::other("a link that leads out of the project")),
-        Ok(_) => read_text(&path, if SETTINGS.contains(&name) { MAX_SIZE } else { MAX_BYTES }).map(Some),
+        Ok(_) => read_text(&path, if OTHERS_HOOKS.contains(&name) { MAX_BYTES } else { MAX_SIZE }).map(Some),
     }
 }
 

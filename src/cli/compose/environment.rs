@@ -96,6 +96,7 @@ impl Environment {
                 Err(error) => on_bad_config.tolerate(error.to_string(), &mut notices)?,
             }
         }
+        notices.extend(projects.unused().iter().map(UserError::to_string));
         let (_, wrong) = permission_rules::read(&paths, &projects, None);
         on_bad_config.tolerate_all(wrong, &mut notices)?;
         // These files are written for another agent: unsupported parts are no mistake.

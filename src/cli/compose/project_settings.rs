@@ -16,6 +16,8 @@ pub struct ProjectSettings {
     projects: Vec<(Project, Trust)>,
     /// The directories as last shown to the user: an answer applies to this state.
     shown: Vec<(Project, Trust)>,
+    /// Files of these directories that cannot be read, with the reasons.
+    unused: Vec<UserError>,
 }
 
 impl ProjectSettings {
@@ -29,8 +31,9 @@ impl ProjectSettings {
         let projects =
             Project::around(cwd, &paths.config, &|| uses_others_hooks(paths)).into_iter().map(with_trust);
         let mut projects: Vec<_> = projects.collect::<Result<_, UserError>>()?;
+        let unused = projects.iter().flat_map(|(project, _)| project.unused().to_vec()).collect();
         projects.retain(|(project, trust)| !project.is_empty() || *trust != Trust::Unknown);
-        Ok(ProjectSettings { shown: projects.clone(), projects })
+        Ok(ProjectSettings { shown: projects.clone(), projects, unused })
     }
 
     /// Reads the directories again, to show them; the settings in use do not change. Fails when earlier
@@ -43,6 +46,11 @@ impl ProjectSettings {
     /// The project of a directory as last shown to the user.
     pub fn shown(&self, root: &Path) -> Option<&Project> {
         self.shown.iter().map(|(project, _)| project).find(|project| project.root() == root)
+    }
+
+    /// Files of the directories that cannot be read, trusted or not, with the reasons.
+    pub(crate) fn unused(&self) -> &[UserError] {
+        &self.unused
     }
 
     /// The projects whose settings are used, the nearest last.

@@ -196,18 +196,20 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
                     && !found.record.watched
                     && since.elapsed() < ENDING;
                 if !is_ending {
-                    if code == Some(Exit::Model.code()) {
-                        let reason = match found.record.last_line.as_str() {
-                            "" => NO_TEXT,
-                            line => line,
-                        };
-                        warn(&format!("the run has failed: {reason}"));
-                    }
+                    warn_of_failure(&found);
                     return code.map_or(Exit::Ok, Exit::Command);
                 }
             }
         }
         std::thread::sleep(LOOK);
+    }
+}
+
+/// Tells the user why the last run of a session has failed, if it has.
+fn warn_of_failure(FoundRecord { record, .. }: &FoundRecord) {
+    if record.exit == Some(Exit::Model.code()) && !record.state.is_at_work() {
+        let reason = if record.last_line.is_empty() { NO_TEXT } else { &record.last_line };
+        warn(&format!("the run has failed: {reason}"));
     }
 }
 
@@ -307,6 +309,7 @@ fn logs_of(id: &str, follows: bool) -> Exit {
         let Some(server) = server else {
             let texts = named.file.as_deref().map(|file| answers(file, None)).transpose()?;
             let printed = print(&texts.unwrap_or_default());
+            named.record.iter().for_each(warn_of_failure);
             if follows {
                 named.check_reach()?;
             }
@@ -324,9 +327,9 @@ fn logs_of(id: &str, follows: bool) -> Exit {
         texts.extend(messages.into_iter().flatten().filter_map(answer_in));
         let printed = print(&texts);
         let after = page.get("replayFrom").and_then(Value::as_str).unwrap_or_default();
-        let is_at_work = record::of(&named.environment.paths, &named.id)
-            .is_some_and(|FoundRecord { record: LiveRecord { state, .. }, .. }| state.is_at_work());
-        if printed != Exit::Ok || !is_at_work {
+        let found = record::of(&named.environment.paths, &named.id);
+        if printed != Exit::Ok || !found.as_ref().is_some_and(|found| found.record.state.is_at_work()) {
+            found.iter().for_each(warn_of_failure);
             return Ok(printed);
         }
         let followed = follow(&server, &format!("/api/sessions/{}/events?after={after}", named.id)).await;
@@ -338,7 +341,10 @@ fn logs_of(id: &str, follows: bool) -> Exit {
             Some(found) if found.is_interrupted() => {
                 Err(Refusal { exit: end_of(&found), text: interrupted(&named.id) })
             }
-            _ => followed,
+            found => {
+                found.iter().for_each(warn_of_failure);
+                followed
+            }
         }
     })
 }
@@ -382,6 +388,9 @@ impl Following {
             "message_end" if std::mem::take(&mut self.is_open) => text.push('\n'),
             "message_end" => {
                 text.extend(event.get("message").and_then(answer_in).map(|text| line_ended(&text)));
+            }
+            "gap" => {
+                warn("a part was left out, because it came faster than it was read; `tau logs` prints it all")
             }
             "agent_settled" | "session_closed" => self.is_over = true,
             _ => {}
