@@ -56,7 +56,7 @@ impl ForeignSession {
         let others =
             others.saturating_sub(session.tree().branch().iter().filter(|entry| entry.is_message()).count());
         if program != SessionOrigin::Pi && others > 0 {
-            writer.left_out.insert("message of another branch", others);
+            writer.left_out.insert("side-branch message", others);
         }
         let mut redactor = Redactor::new(secrets);
         let mut text = String::new();
