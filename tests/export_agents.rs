@@ -156,9 +156,7 @@ fn claude_code_gets_a_session_that_it_finds() {
     assert_eq!(path.parent().unwrap(), home.at(".claude/projects").join(folder));
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let id = path.file_stem().unwrap().to_str().unwrap();
-    for words in
-        [&format!("claude --resume {id}"), "1 thought", "1 side-branch message", "masked 1 secret"]
-    {
+    for words in [&format!("claude --resume {id}"), "1 thought", "1 side-branch message", "masked 1 secret"] {
         assert!(notes.contains(words), "{words}: {notes}");
     }
     let calls = [r#"{"command":"ls -la"}"#, r#"{"path":"a.rs","limit":3}"#];

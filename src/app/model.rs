@@ -271,6 +271,14 @@ impl Model {
         self.coming_mode.map_or(self.status.mirror.mode, |(mode, _)| mode)
     }
 
+    /// Whether a picture that was pasted or dropped is still being read.
+    pub(crate) fn is_reading_picture(&self) -> bool {
+        let reads = |request: &ShellRequest| {
+            matches!(request, ShellRequest::Pictures { .. } | ShellRequest::ReadClipboard {})
+        };
+        self.requests.values().any(reads)
+    }
+
     /// Leaves the time in which the run has waited for an answer out of its duration.
     pub(crate) fn run_waited(&mut self, since: Millis) {
         let waited = self.now - since;

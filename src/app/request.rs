@@ -232,7 +232,7 @@ requests! {
     History {} => history() -> History(Vec<String>);
     /// Let the user edit text in an editor, as a file with this name ending; `None` when nothing was changed.
     #[serde(skip)]
-    Editor { text: String, ending: String, purpose: EditorUse } => editor(purpose: EditorUse) -> Edited(Option<String>);
+    Editor { text: String, ending: String, purpose: EditorUse } => editor(text: String, purpose: EditorUse) -> Edited(Option<String>);
     /// Show a file, or text, in an editor.
     #[serde(skip)]
     OpenInEditor { source: EditorSource } => open_in_editor() -> Done(String);

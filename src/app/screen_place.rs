@@ -12,6 +12,8 @@ pub struct ScreenPlace {
     pub draft: String,
     /// The pictures of the draft.
     pub pictures: Vec<Block>,
+    /// The drafts that were set aside, with their pictures, the newest last.
+    pub set_aside: Vec<(String, Vec<Block>)>,
     /// The first row; `None` at the tail.
     pub top: Option<TopRow>,
 }

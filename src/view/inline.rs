@@ -24,7 +24,7 @@ const MIN_LIST: u16 = 8;
 /// Draws into a frame of the screen's size and shrinks it to the rows in use.
 pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
     let screen = frame.area();
-    memo.begin(model.shown_theme());
+    memo.begin(model.shown_theme(), &model.keymap);
     if screen.width < MIN_SIZE.0 || screen.height < MIN_SIZE.1 {
         fit(frame, memo, screen.height.min(1));
         let laid = too_small(model, memo, frame.area(), frame.buffer());

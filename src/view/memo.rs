@@ -1,7 +1,7 @@
 //! The cache of rendered rows, with the theme and the highlighter.
 //!
-//! Only a cache: dropping it changes no cell. A key holds everything the rows depend on; the key map, whose
-//! keys are shown in hints, is the same for a whole run.
+//! Only a cache: dropping it changes no cell. A key holds everything the rows depend on but the theme and the
+//! key map, whose keys are shown in hints: with others, everything is rendered again.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use super::pictures::Pictures;
 use super::row::{Row, Rows};
 use super::theme::{ColorDepth, Theme};
 use tau_app::geometry::{EntryId, TextLayout};
+use tau_app::keymap::Keymap;
 use tau_app::msg::Millis;
 use tau_app::picture::{MessagePicture, PictureRoom};
 
@@ -62,6 +63,7 @@ pub struct Memo {
     /// Themes from files, by name; they take precedence over the built-in ones.
     custom: HashMap<String, Theme>,
     name: String,
+    keymap: Option<Arc<Keymap>>,
     theme: Theme,
     highlighter: Highlighter,
     parts: HashMap<RowsKey, Rows>,
@@ -78,6 +80,7 @@ impl Memo {
             depth,
             custom,
             name: String::new(),
+            keymap: None,
             // Each frame begins with its theme.
             theme: Theme::plain(),
             highlighter: Highlighter::default(),
@@ -88,9 +91,13 @@ impl Memo {
         }
     }
 
-    /// Begins a frame with the theme of this name, or the default theme if it is unknown.
-    pub fn begin(&mut self, name: &str) {
+    /// Begins a frame with the theme of this name, or the default theme if it is unknown, and with these keys.
+    pub fn begin(&mut self, name: &str, keymap: &Arc<Keymap>) {
         self.pictures.begin();
+        if !self.keymap.as_ref().is_some_and(|known| Arc::ptr_eq(known, keymap)) {
+            self.keymap = Some(Arc::clone(keymap));
+            self.forget();
+        }
         if self.name != name || self.name.is_empty() {
             let theme = self.custom.get(name).cloned().or_else(|| Theme::builtin(name)).unwrap_or_default();
             self.theme = theme.at_depth(self.depth);

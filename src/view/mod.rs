@@ -86,7 +86,7 @@ pub fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
 /// Draws the model into a frame that is blank or was drawn before, and returns the layout.
 pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
     let area = frame.area();
-    memo.begin(model.shown_theme());
+    memo.begin(model.shown_theme(), &model.keymap);
     let style = memo.theme().style(ThemeToken::Text);
     if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
         frame.begin(style, 0..0);

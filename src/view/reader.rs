@@ -21,7 +21,7 @@ use tau_app::geometry::Laid;
 /// Draws into a frame of the screen's size and shrinks it to the rows in use.
 pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
     let screen = frame.area();
-    memo.begin(model.shown_theme());
+    memo.begin(model.shown_theme(), &model.keymap);
     let known = Laid {
         printed: model.transcript.printed,
         said: model.laid.said.clone(),

@@ -45,10 +45,23 @@ impl Buffer {
         (row, column)
     }
 
-    /// Moves the cursor, clamped to the text.
+    /// Moves the cursor, clamped to the text. A jump ends at 65,535; what is further is reached from there or from
+    /// the end.
     pub(super) fn jump(&mut self, row: usize, column: usize) {
-        let clamp = |value: usize| u16::try_from(value).unwrap_or(u16::MAX);
-        self.area.move_cursor(CursorMove::Jump(clamp(row), clamp(column)));
+        let last = self.lines().len().saturating_sub(1);
+        let row = row.min(last);
+        let end = self.line(row).chars().count();
+        let column = column.min(end);
+        match (u16::try_from(row), u16::try_from(column)) {
+            (Ok(row), Ok(column)) => return self.area.move_cursor(CursorMove::Jump(row, column)),
+            (Ok(row), Err(_)) => self.area.move_cursor(CursorMove::Jump(row, 0)),
+            (Err(_), _) => {
+                self.area.move_cursor(CursorMove::Bottom);
+                (row..last).for_each(|_| self.area.move_cursor(CursorMove::Up));
+            }
+        }
+        self.area.move_cursor(CursorMove::End);
+        (column..end).for_each(|_| self.area.move_cursor(CursorMove::Back));
     }
 
     /// Inserts text at the cursor.

@@ -99,4 +99,33 @@ impl Chips {
         full.push_str(text.get(at..).unwrap_or(""));
         (full, pictures)
     }
+
+    /// The text with pastes in full and without the labels of pictures, for when the chips are gone.
+    pub(super) fn without_labels(&self, text: &str) -> String {
+        let (mut full, _) = self.expand(text);
+        for chip in self.0.iter().filter(|chip| matches!(chip, Chip::Picture { .. })) {
+            full = full.replace(chip.label(), "");
+        }
+        full
+    }
+}
+
+/// What look like labels of pictures in a text, with their sizes in pixels.
+pub(super) fn picture_labels(text: &str) -> Vec<(Range<usize>, Option<(u32, u32)>)> {
+    let label = |at: usize| {
+        let rest = text.get(at..)?.strip_prefix("[image #")?;
+        let (inner, _) = rest.split_once(']')?;
+        let (number, size) =
+            inner.split_once(' ').map_or((inner, None), |(number, size)| (number, Some(size)));
+        number.parse::<usize>().ok()?;
+        let size = match size {
+            Some(size) => {
+                let (width, height) = size.split_once('x')?;
+                Some((width.parse().ok()?, height.parse().ok()?))
+            }
+            None => None,
+        };
+        Some((at..text.len() - rest.len() + inner.len() + 1, size))
+    };
+    text.match_indices('[').filter_map(|(at, _)| label(at)).collect()
 }

@@ -75,9 +75,13 @@ impl History {
     }
 
     fn recalled(&self, index: usize) -> Option<Recalled> {
-        let prompt = self.prompts.get(index)?;
+        self.prompts.get(index).map(|prompt| self.find(prompt))
+    }
+
+    /// A prompt, with its pastes and pictures where they are known.
+    pub(super) fn find(&self, prompt: &str) -> Recalled {
         let draft = self.drafts.get(prompt).cloned().map(|draft| Recalled::Draft(Box::new(draft)));
-        Some(draft.unwrap_or_else(|| Recalled::Text(prompt.clone())))
+        draft.unwrap_or_else(|| Recalled::Text(prompt.to_owned()))
     }
 
     /// A step forward; after the newest prompt comes the draft.

@@ -57,6 +57,11 @@ pub struct Draft {
 }
 
 impl Draft {
+    /// The text with every paste in full, and the pictures in it.
+    pub(crate) fn expanded(&self) -> (String, Vec<Block>) {
+        self.chips.expand(&self.buffer.lines().join("\n"))
+    }
+
     /// Whether the draft is empty.
     pub(crate) fn is_empty(&self) -> bool {
         matches!(self.buffer.lines(), [only] if only.is_empty())
@@ -223,7 +228,12 @@ impl Composer {
             vim.text_replaced();
         }
         let before = self.steps.len();
-        self.paste(text);
+        // Labels within a chip would mean nothing.
+        if self.chips.spans(text).is_empty() {
+            self.paste(text);
+        } else {
+            self.insert(text);
+        }
         let pasted = self.steps.len() > before;
         match self.steps.last_mut() {
             Some(step) if pasted => step.edits += u32::from(deleted),
@@ -236,12 +246,13 @@ impl Composer {
     pub fn reset(&mut self, keep: Option<String>) {
         let mut history = std::mem::take(&mut self.history);
         if let Some(text) = keep {
-            let is_this = self.chips != Chips::default() && self.expanded().0.trim_end() == text;
+            let is_this = self.chips != Chips::default() && self.expanded().0.trim_end() == text.trim_end();
             let draft = is_this.then(|| self.draft());
             history.add(text, draft);
         }
         history.leave();
-        let register = std::mem::take(&mut self.register);
+        let mut register = std::mem::take(&mut self.register);
+        register.text = self.chips.without_labels(&register.text);
         let vim = self.vim.take().map(Vim::fresh);
         *self = Composer { history, register, vim, ..Composer::default() };
     }
@@ -283,6 +294,26 @@ impl Composer {
     pub(crate) fn recall_earlier(&mut self) -> bool {
         let recalled = self.history.earlier(self.draft());
         self.show_recalled(recalled)
+    }
+
+    /// Replaces everything with an earlier prompt, with its pastes and pictures where they are known.
+    pub(crate) fn recall(&mut self, prompt: &str) {
+        let recalled = self.history.find(prompt);
+        self.show_recalled(Some(recalled));
+    }
+
+    /// A text that was sent from here and came back: each label of a picture stands for the next of `pictures`
+    /// again, under a new label.
+    pub(crate) fn adopt<'a>(&mut self, text: &str, pictures: &mut impl Iterator<Item = &'a Block>) -> String {
+        let (mut adopted, mut at) = (String::new(), 0);
+        for (span, size) in chips::picture_labels(text) {
+            let Some(Block::Image { data, mime_type }) = pictures.next() else { break };
+            adopted.push_str(text.get(at..span.start).unwrap_or(""));
+            adopted.push_str(&self.chips.add_picture(data.clone(), mime_type.clone(), size));
+            at = span.end;
+        }
+        adopted.push_str(text.get(at..).unwrap_or(""));
+        adopted
     }
 
     /// Shows the next prompt, finally the draft; false when no prompt is being recalled.

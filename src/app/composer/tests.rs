@@ -197,3 +197,65 @@ fn what_is_recalled_has_its_pastes_as_they_were() {
     assert_eq!(composer.text(), draft);
     assert!(composer.expanded().0.starts_with("draft line 0\n"));
 }
+
+fn picture(data: &str) -> Block {
+    Block::Image { data: data.into(), mime_type: "image/png".into() }
+}
+
+/// A composer with a picture and a text behind it.
+fn with_picture(data: &str, text: &str) -> Composer {
+    let mut composer = Composer::default();
+    composer.insert_picture(data.into(), "image/png".into(), Some((8, 8)));
+    composer.insert(text);
+    composer
+}
+
+#[test]
+fn pictures_outlive_every_way_of_replacing_the_text() {
+    let mut long = with_picture("a", " look");
+    long.set_text(&format!("[image #1 8x8] look{}", "\nmore".repeat(20)));
+    assert_eq!(long.expanded().1, [picture("a")], "an editor's long text");
+
+    let mut recalled = with_picture("a", " look ");
+    recalled.reset(Some("[image #1 8x8] look ".into()));
+    assert!(recalled.recall_earlier());
+    assert_eq!(recalled.expanded().1, [picture("a")], "a text with a blank at its end");
+    recalled.reset(None);
+    recalled.recall("[image #1 8x8] look ");
+    assert_eq!(recalled.expanded().1, [picture("a")], "a prompt that was searched for");
+
+    let mut returned = with_picture("draft", " b");
+    let pictures = [picture("first"), picture("second")];
+    let mut left = pictures.iter();
+    let text = returned.adopt("[image #1 8x8] a [image #2] [image #x]", &mut left);
+    assert_eq!(left.next(), None);
+    returned.set_text(&format!("{text}\n\n{}", returned.text()));
+    assert_eq!(returned.expanded().1, [picture("first"), picture("second"), picture("draft")]);
+}
+
+#[test]
+fn deleted_pastes_are_inserted_in_full_once_their_chips_are_gone() {
+    let paste = "line\n".repeat(12);
+    let mut composer = Composer::default();
+    composer.paste(&paste);
+    composer.kill_to_start();
+    composer.reset(None);
+    composer.paste(&"other\n".repeat(12));
+    composer.yank();
+    assert_eq!(composer.expanded().0, format!("{}{paste}", "other\n".repeat(12)));
+}
+
+#[test]
+fn edits_are_where_the_cursor_is_however_long_a_line() {
+    let mut composer = Composer::default();
+    composer.insert(&"x".repeat(65_540));
+    composer.delete_back();
+    composer.insert("y");
+    assert!(composer.text().ends_with("xxy"));
+    let mut composer = Composer::default();
+    composer.insert(&"\n".repeat(65_540));
+    composer.insert("ab");
+    composer.left();
+    composer.delete_back();
+    assert!(composer.text().ends_with("\nb"));
+}

@@ -27,8 +27,8 @@ pub struct BoardView {
     pub message: Option<BoardMessage>,
     /// All sessions, also those that are not shown.
     pub(crate) all: Vec<LiveRow>,
-    /// Whether `x` was pressed on a run: once more stops it.
-    pub stops: bool,
+    /// The session on whose run `x` was pressed: once more stops it.
+    pub stops: Option<String>,
     /// Whether a row was moved to since the filter last changed.
     pub(crate) has_moved: bool,
     /// Whether a key was pressed since it was opened.
@@ -120,11 +120,11 @@ impl BoardView {
             return KeyOutcome::Done(BoardChoice::Open { id });
         }
         let is_free = self.takes_letters() && self.list.change.is_none() && key.mods == Mods::NONE;
-        let stops = std::mem::take(&mut self.stops) || !is_at_work;
+        let stops = self.stops.take().is_some_and(|armed| armed == id) || !is_at_work;
         match key.code {
             KeyCode::Char('x') if is_free && stops => KeyOutcome::Done(BoardChoice::Stop { id }),
             KeyCode::Char('x') if is_free => {
-                self.stops = true;
+                self.stops = Some(id);
                 KeyOutcome::Handled
             }
             KeyCode::Char('a') if is_free => KeyOutcome::Done(BoardChoice::Answer { id }),

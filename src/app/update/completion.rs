@@ -195,8 +195,8 @@ fn ask(
 }
 
 /// Fills in the found files.
-pub(super) fn fill_files(model: &mut Model, matches: &FileMatches) {
-    if let Some(list) = model.completion.as_mut() {
+pub(super) fn fill_files(model: &mut Model, ticket: Ticket, matches: &FileMatches) {
+    if let Some(list) = model.completion.as_mut().filter(|list| list.ticket == Some(ticket)) {
         list.fill(&matches.paths);
         list.count = matches.count;
         list.add_servers(&model.status.mirror.resources);
@@ -213,8 +213,9 @@ pub(super) fn resources_changed(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Uses the found paths: inserts a single one, or the common prefix of several.
-pub(super) fn fill_paths(model: &mut Model, paths: &[String], effects: &mut Vec<Effect>) {
-    let Some(list) = model.completion.as_mut() else { return };
+pub(super) fn fill_paths(model: &mut Model, ticket: Ticket, paths: &[String], effects: &mut Vec<Effect>) {
+    let asked = model.completion.as_mut().filter(|list| list.ticket == Some(ticket));
+    let Some(list) = asked else { return };
     let (common, word) = (list.fill(paths), list.word.clone());
     match paths.len() {
         0 => {

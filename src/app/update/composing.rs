@@ -11,6 +11,16 @@ pub(super) fn open_editor(model: &mut Model, effects: &mut Vec<Effect>) {
     model.ask(ShellRequest::Editor { text, ending: ".md".to_owned(), purpose: EditorUse::Composer }, effects);
 }
 
+/// Takes the text from the editor. What came to the composer meanwhile is set aside.
+pub(super) fn edited(model: &mut Model, before: &str, text: &str) {
+    if !model.composer.is_empty() && model.composer.expanded().0 != before {
+        let draft = model.composer.take_draft();
+        model.drafts.push(draft);
+        model.remark("set aside a text that came while the editor was open");
+    }
+    model.composer.set_text(text);
+}
+
 /// Requests the clipboard and pastes it once it arrives.
 pub(super) fn paste(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.requests.values().any(|request| *request == ShellRequest::ReadClipboard {}) {

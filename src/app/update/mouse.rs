@@ -67,6 +67,9 @@ fn release(model: &mut Model, event: Mouse) {
 }
 
 fn click(model: &mut Model, event: Mouse) {
+    if !model.overlays.is_empty() {
+        return;
+    }
     let hit = model.laid.hits.iter().find(|(row, _)| *row == event.row).map(|(_, hit)| *hit);
     match hit {
         Some(Hit::Fold(entry)) => model.transcript.toggle(entry),

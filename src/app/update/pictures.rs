@@ -95,7 +95,8 @@ fn shell_words(line: &str) -> Vec<String> {
                 word.get_or_insert_default();
             }
             (Some(open), _) if open == c => quote = None,
-            (None, _) if c.is_whitespace() => words.extend(word.take()),
+            // A shell splits at no other blanks: names of macOS's screenshots have U+202F in them.
+            (None, _) if c.is_ascii_whitespace() => words.extend(word.take()),
             _ => word.get_or_insert_default().push(c),
         }
     }
@@ -123,6 +124,7 @@ mod tests {
         check("/a/b.png\n", &[&["/a/b.png"]]);
         check(r"/a/b\ c.PNG ", &[&[r"/a/b\ c.PNG"], &["/a/b c.PNG"]]);
         check("/a/b c.png", &[&["/a/b c.png"]]);
+        check("/a\\ 1\u{202f}AM.png", &[&["/a\\ 1\u{202f}AM.png"], &["/a 1\u{202f}AM.png"]]);
         check("'/a/b c.png'", &[&["/a/b c.png"]]);
         check("/a/b%20c.png", &[&["/a/b%20c.png"], &["/a/b c.png"]]);
         check("file:///a/b%20c.png", &[&["/a/b c.png"]]);

@@ -149,11 +149,12 @@ pub(super) fn give_back(model: &mut Model, texts: &[String], images: &[Block]) {
     if texts.is_empty() {
         return;
     }
-    let (written, pictures) = model.composer.expanded();
-    let written = Some(&written).filter(|written| !written.is_empty());
-    let parts: Vec<&str> = texts.iter().chain(written).map(String::as_str).collect();
+    let written = model.composer.text();
+    let mut images = images.iter();
+    let mut parts: Vec<String> = texts.iter().map(|text| model.composer.adopt(text, &mut images)).collect();
+    parts.extend(Some(written).filter(|written| !written.is_empty()));
     model.composer.set_text(&parts.join("\n\n"));
-    for picture in images.iter().chain(&pictures) {
+    for picture in images {
         if let Block::Image { data, mime_type } = picture {
             model.composer.insert_picture(data.clone(), mime_type.clone(), None);
         }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::{
-    approval, attempts, board, completion, copy, extensions, key_list, keys, login, models, offers, pictures,
-    plan, sessions, settings, status_line, trust, worktrees,
+    approval, attempts, board, completion, composing, copy, extensions, key_list, keys, login, models,
+    offers, pictures, plan, sessions, settings, status_line, trust, worktrees,
 };
 use crate::effect::Effect;
 use crate::model::Model;
@@ -269,13 +269,13 @@ impl TakeReply for Replies<'_> {
 
     fn files(&mut self, answer: Result<FileMatches, UserError>) {
         if let Some(matches) = self.shown(answer) {
-            completion::fill_files(self.model, &matches);
+            completion::fill_files(self.model, self.ticket, &matches);
         }
     }
 
     fn paths(&mut self, answer: Result<Vec<String>, UserError>) {
         if let Some(paths) = self.shown(answer) {
-            completion::fill_paths(self.model, &paths, self.effects);
+            completion::fill_paths(self.model, self.ticket, &paths, self.effects);
         }
     }
 
@@ -302,11 +302,11 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn editor(&mut self, purpose: EditorUse, answer: Result<Option<String>, UserError>) {
+    fn editor(&mut self, text: String, purpose: EditorUse, answer: Result<Option<String>, UserError>) {
         match purpose {
             EditorUse::Composer => {
-                if let Some(Some(text)) = self.shown(answer) {
-                    self.model.composer.set_text(text.trim_end_matches('\n'));
+                if let Some(Some(edited)) = self.shown(answer) {
+                    composing::edited(self.model, &text, edited.trim_end_matches('\n'));
                 }
             }
             EditorUse::Approval => approval::edited(self.model, self.ticket, answer, self.effects),

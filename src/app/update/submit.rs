@@ -18,6 +18,8 @@ use tau_protocol::query::Query;
 pub(super) fn enter(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
     if model.composer.before_cursor().ends_with('\\') {
         model.composer.replace_before(1, "\n");
+    } else if model.is_reading_picture() {
+        model.remark("a picture is still being read; enter again sends it, too");
     } else {
         send(model, queue, effects);
     }

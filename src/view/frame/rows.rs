@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
-use ratatui::buffer::Cell;
+use ratatui::buffer::{Cell, CellWidth};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Line;
@@ -187,7 +187,9 @@ impl Frame {
     pub(crate) fn draw_over(&mut self, area: Rect, line: &Line<'_>) {
         self.flatten_area(area);
         let y = self.ring.place(usize::from(area.y)) as u16;
-        for x in area.left()..area.right() {
+        let is_cut = area.x.checked_sub(1).and_then(|x| self.cells.cell((x, y)));
+        let first = area.x - u16::from(is_cut.is_some_and(|cell| cell.cell_width() > 1));
+        for x in first..area.right() {
             if let Some(cell) = self.cells.cell_mut((x, y)) {
                 cell.clone_from(&self.blank);
             }

@@ -70,10 +70,10 @@ fn hint(view: &BoardView, archived: usize) -> String {
     if view.message.is_some() {
         return "enter sends · esc goes back".to_owned();
     }
-    if view.stops {
+    let row = view.list.row();
+    if view.stops.is_some() && view.stops.as_ref() == row.map(|row| &row.id) {
         return "x again stops the run · esc closes".to_owned();
     }
-    let row = view.list.row();
     let waits = row.is_some_and(|row| row.state == LiveState::Waiting);
     let can_archive = row.is_some_and(|row| !row.is_live);
     let other = match (view.is_archive, archived) {

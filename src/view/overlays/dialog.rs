@@ -1,6 +1,6 @@
 //! The framed box over the transcript that all dialogs share.
 
-use ratatui::buffer::Buffer;
+use ratatui::buffer::{Buffer, CellWidth};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Line;
@@ -125,6 +125,12 @@ fn frame_of(
 fn dim(outer: Rect, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let style = Style::reset().patch(theme.style(ThemeToken::Text)).patch(theme.style(ThemeToken::Faint));
     buffer.set_style(area, style);
+    for y in outer.top()..outer.bottom() {
+        let left = outer.x.checked_sub(1).filter(|x| *x >= area.x).and_then(|x| buffer.cell_mut((x, y)));
+        if let Some(cell) = left.filter(|cell| cell.cell_width() > 1) {
+            cell.set_symbol(" ");
+        }
+    }
     if area.width - outer.width <= 2 * LEFTOVER {
         let rows = Rect { x: area.x, width: area.width, ..outer };
         Clear.render(rows, buffer);

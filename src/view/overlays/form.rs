@@ -3,6 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use unicode_segmentation::UnicodeSegmentation;
 
 use super::dialog::{OverlayLayout, draw_lines, frame, inner_width};
 use super::list::choice_mark;
@@ -113,11 +114,11 @@ fn field_row(view: &FieldView, is_selected: bool, theme: &Theme, width: u16) -> 
 
 /// The end of a text that fits.
 fn tail(text: &str, room: u16) -> String {
-    let mut rest = text;
-    while wrap::cells(rest) > usize::from(room) {
-        let mut chars = rest.chars();
-        chars.next();
-        rest = chars.as_str();
+    let mut left = usize::from(room);
+    let mut start = text.len();
+    for (at, cluster) in text.grapheme_indices(true).rev() {
+        let Some(less) = left.checked_sub(wrap::cells(cluster)) else { break };
+        (left, start) = (less, at);
     }
-    rest.to_owned()
+    text.get(start..).unwrap_or_default().to_owned()
 }
