@@ -53,6 +53,7 @@ mod history_window;
 mod import;
 mod imports;
 mod inline;
+mod interruptions;
 mod keyboard;
 mod kills;
 mod laws;

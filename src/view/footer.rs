@@ -105,13 +105,19 @@ fn remark(model: &Model) -> Option<String> {
     remark.or_else(|| connection(model)).or_else(|| covered(model)).or_else(|| panel_keys(model))
 }
 
-/// The calls that wait behind a list.
+/// The calls and questions that wait behind a list.
 fn covered(model: &Model) -> Option<String> {
-    let waiting = model.approvals.pending().len();
-    let is_covered = waiting > 0 && model.overlays.last().is_some_and(Overlay::is_list);
-    is_covered.then(|| match waiting {
-        1 => "a call waits for you behind this list".to_owned(),
-        count => format!("{count} calls wait for you behind this list"),
+    model.overlays.last().filter(|top| top.is_list())?;
+    let questions = model.overlays.iter().filter(|overlay| overlay.question().is_some()).count();
+    Some(match (model.approvals.pending().len(), questions) {
+        (0, 0) => return None,
+        (0, 1) => "a question waits for you behind this list".to_owned(),
+        (0, count) => format!("{count} questions wait for you behind this list"),
+        (1, 0) => "a call waits for you behind this list".to_owned(),
+        (count, 0) => format!("{count} calls wait for you behind this list"),
+        (calls, questions) => {
+            format!("{} calls and questions wait for you behind this list", calls + questions)
+        }
     })
 }
 

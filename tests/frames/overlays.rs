@@ -177,6 +177,7 @@ fn questions_of_the_agent() {
     };
     screen.agent(QuestionEvent::Asked { id: "q".into(), question });
     frames(&mut screen, "question");
+    screen.at += 1_000;
     screen.keys("<esc>");
     let question =
         Question::Confirm { title: "Continue?".into(), message: "The model repeats itself.".into() };
@@ -244,6 +245,7 @@ fn questions_of_an_mcp_server() {
     };
     screen.agent(QuestionEvent::Asked { id: "q".into(), question });
     frames(&mut screen, "form");
+    screen.at += 1_000;
     screen.keys("<down><down><down><down><down><enter>");
     frames(&mut screen, "form-missing");
     screen.keys("<esc>");

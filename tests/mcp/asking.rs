@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::client::Client;
 use super::{answered_by_a_line, printed, server};
-use crate::screen::Screen as Terminal;
+use crate::screen::{SEEN, Screen as Terminal};
 use crate::support::program::{body, calls, last_result, says};
 use crate::support::server::{Act, Server};
 
@@ -116,6 +116,7 @@ async fn on_screen(tool: &str, play: impl FnOnce(Terminal) + Send + 'static) -> 
 async fn a_form_is_filled_in_on_the_screen() {
     let model = on_screen("ask", |screen| {
         screen.wait_for("demo asks");
+        std::thread::sleep(SEEN);
         assert!(screen.text().contains("Your name*:"), "{}", screen.text());
         screen.type_keys("A\r\x7f9\r\r\x1b[C\r\r");
         screen.wait_for("Your name: it needs at least 2 characters");
@@ -132,6 +133,7 @@ async fn an_address_is_shown_and_not_opened_by_itself() {
     for (keys, action) in [("\r", "decline"), ("\x1b[B\r", "accept"), ("\x1b", "cancel")] {
         let model = on_screen("open", move |screen| {
             screen.wait_for("https://example.com/consent?id=7");
+            std::thread::sleep(SEEN);
             screen.type_keys(keys);
             screen.wait_for("Finished.");
         })

@@ -2,8 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::quiet::Quiet;
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
+use crate::msg::Millis;
 use crate::outcome::KeyOutcome;
 use crate::printable::Printable;
 use tau_protocol::command::QuestionAnswer;
@@ -23,6 +25,7 @@ pub struct FormView {
     pub selected: usize,
     /// The reason why the form was not sent.
     pub wrong: Option<Printable>,
+    pub(crate) quiet: Quiet,
 }
 
 /// A field with the user's input.
@@ -149,7 +152,7 @@ fn clean(text: &str) -> String {
 
 impl FormView {
     /// A form with the defaults of its fields.
-    pub(crate) fn new(id: String, server: &str, message: &str, fields: &[FormField]) -> Self {
+    pub(crate) fn new(id: String, server: &str, message: &str, fields: &[FormField], now: Millis) -> Self {
         FormView {
             id,
             server: server.to_owned(),
@@ -157,6 +160,7 @@ impl FormView {
             fields: fields.iter().cloned().map(FieldView::new).collect(),
             selected: 0,
             wrong: None,
+            quiet: Quiet::new(now),
         }
     }
 
@@ -242,7 +246,7 @@ mod tests {
             field("color", false, json!({"type": "string", "enum": ["red", "blue"]})),
             field("days", false, json!({"type": "array", "items": {"enum": ["mo", "tu", "we"]}})),
         ];
-        FormView::new("e1".to_owned(), "demo", "Who?", &fields)
+        FormView::new("e1".to_owned(), "demo", "Who?", &fields, 0)
     }
 
     fn press(form: &mut FormView, keys: &[&str]) -> Option<QuestionAnswer> {

@@ -18,6 +18,7 @@ pub mod overlay;
 pub mod picker;
 pub mod plan;
 pub mod queue_list;
+pub mod quiet;
 pub mod rule_list;
 pub mod settings_list;
 pub mod side_question;

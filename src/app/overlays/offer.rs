@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::list_keys::{ListStep, answer_key};
-use crate::approval::QUIET;
+use super::quiet::Quiet;
 use crate::key::{Key, KeyCode};
 use crate::msg::Millis;
 use crate::outcome::KeyOutcome;
@@ -71,15 +71,14 @@ pub struct OfferView {
     pub offer: Offer,
     /// The marked answer.
     pub selected: usize,
-    /// The time since which nothing was typed for the composer.
-    quiet_since: Millis,
+    pub(crate) quiet: Quiet,
 }
 
 impl OfferView {
     /// A question that appears now. For hooks, the cautious answer is marked.
     pub fn new(offer: Offer, now: Millis) -> Self {
         let selected = usize::from(matches!(offer, Offer::Hooks(_)));
-        OfferView { offer, selected, quiet_since: now }
+        OfferView { offer, selected, quiet: Quiet::new(now) }
     }
 
     /// The answers, in display order.
@@ -89,15 +88,6 @@ impl OfferView {
             Offer::Web(_) => ["yes, from now on", "only in this session", "no, and do not ask again"],
         };
         [(OfferAnswer::Yes, yes), (OfferAnswer::Once, once), (OfferAnswer::Never, never)]
-    }
-
-    /// Whether current typing was meant for the composer. That delays the next key.
-    pub(crate) fn is_early(&mut self, now: Millis) -> bool {
-        let is_early = now - self.quiet_since < QUIET;
-        if is_early {
-            self.quiet_since = now;
-        }
-        is_early
     }
 
     /// Handles a key.

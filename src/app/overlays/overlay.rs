@@ -17,6 +17,7 @@ use super::offer::OfferView;
 use super::picker::Picker;
 use super::plan::{PlanView, WorkMode};
 use super::queue_list::QueueView;
+use super::quiet::Quiet;
 use super::rule_list::{RuleStage, RulesView};
 use super::settings_list::SettingsView;
 use super::side_question::SideQuestionView;
@@ -104,7 +105,7 @@ pub enum Overlay {
     /// A form from an MCP server.
     Form(Box<FormView>),
     /// A question from the agent; `selected` is an option.
-    Asked { id: String, question: Question, selected: usize },
+    Asked { id: String, question: Question, selected: usize, quiet: Quiet },
 }
 
 /// The state of one kind of overlay.
@@ -239,16 +240,17 @@ impl Overlay {
                 Overlay::Questions(Box::new(QuestionsView::new(id, questions, now)))
             }
             Question::Form { server, message, fields } => {
-                Overlay::Form(Box::new(FormView::new(id.to_owned(), server, message, fields)))
+                Overlay::Form(Box::new(FormView::new(id.to_owned(), server, message, fields, now)))
             }
             Question::Select { .. } | Question::Confirm { .. } | Question::Url { .. } => {
-                Overlay::Asked { id: id.to_owned(), question: question.clone(), selected: 0 }
+                let quiet = Quiet::new(now);
+                Overlay::Asked { id: id.to_owned(), question: question.clone(), selected: 0, quiet }
             }
         }
     }
 
     /// The id of the question, if it is a question's dialog.
-    pub(crate) fn question(&self) -> Option<&str> {
+    pub fn question(&self) -> Option<&str> {
         match self {
             Overlay::Form(form) => Some(&form.id),
             Overlay::Questions(view) => Some(&view.id),
@@ -261,9 +263,38 @@ impl Overlay {
     /// Since when a call of the model is blocked on it.
     pub(crate) fn blocks_since(&self) -> Option<Millis> {
         match self {
-            Overlay::Plan(view) => view.id.is_some().then_some(view.since),
-            Overlay::Questions(view) => Some(view.since),
+            Overlay::Plan(view) => view.id.is_some().then_some(view.quiet.since),
+            Overlay::Questions(view) => Some(view.quiet.since),
             _ => None,
+        }
+    }
+
+    /// The quiet time, of a question to which keys are an answer.
+    pub(crate) fn quiet(&mut self) -> Option<&mut Quiet> {
+        match self {
+            Overlay::Plan(view) if view.id.is_some() && view.ticket.is_none() => Some(&mut view.quiet),
+            Overlay::Questions(view) => Some(&mut view.quiet),
+            Overlay::Form(form) => Some(&mut form.quiet),
+            Overlay::Offer(view) => Some(&mut view.quiet),
+            Overlay::Asked { quiet, .. } => Some(quiet),
+            _ => None,
+        }
+    }
+
+    /// Whether current typing was meant for the composer, not for this question. That delays the next key.
+    pub(crate) fn is_early(&mut self, now: Millis) -> bool {
+        let is_typing = matches!(self, Overlay::Plan(view) if view.comment.is_some());
+        !is_typing && self.quiet().is_some_and(|quiet| quiet.is_early(now))
+    }
+
+    /// The text that was typed as an answer to the model.
+    pub(crate) fn typed(&self) -> String {
+        match self {
+            Overlay::Questions(view) => view.typed(),
+            Overlay::Plan(view) => {
+                view.comment.as_ref().map(|line| line.text().to_owned()).unwrap_or_default()
+            }
+            _ => String::new(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The dialog of a plan: the decision on a proposed one, or the progress of the accepted one.
 
 use super::list_keys::{ListKey, ListStep, answer_key, list_key};
-use crate::approval::QUIET;
+use super::quiet::Quiet;
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
 use crate::msg::Millis;
@@ -97,10 +97,7 @@ pub struct PlanView {
     pub drops: bool,
     /// The open editor.
     pub ticket: Option<Ticket>,
-    /// The time at which it appeared.
-    pub(crate) since: Millis,
-    /// The time since which nothing was typed: typing for the composer decides nothing.
-    quiet_since: Millis,
+    pub(crate) quiet: Quiet,
 }
 
 impl PlanView {
@@ -120,21 +117,7 @@ impl PlanView {
 
     /// The accepted plan.
     pub fn shown(text: &str, now: Millis) -> Self {
-        PlanView { text: text.to_owned(), since: now, quiet_since: now, ..PlanView::default() }
-    }
-
-    /// Records that it appears on the screen.
-    pub(crate) fn appears(&mut self, now: Millis) {
-        (self.since, self.quiet_since) = (now, now);
-    }
-
-    /// Whether current typing was meant for the composer. That delays the next key.
-    pub(crate) fn is_early(&mut self, now: Millis) -> bool {
-        let is_early = self.id.is_some() && self.comment.is_none() && now - self.quiet_since < QUIET;
-        if is_early {
-            self.quiet_since = now;
-        }
-        is_early
+        PlanView { text: text.to_owned(), quiet: Quiet::new(now), ..PlanView::default() }
     }
 
     /// Adds pasted text to the comment.

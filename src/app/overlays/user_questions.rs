@@ -1,7 +1,7 @@
 //! Questions of the model: choices, several choices, text; one after another.
 
 use super::list_keys::{ListKey, move_key, moved};
-use crate::approval::QUIET;
+use super::quiet::Quiet;
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
 use crate::msg::Millis;
@@ -27,10 +27,7 @@ pub struct QuestionsView {
     step: usize,
     /// Enter was pressed without an answer to send.
     pub is_empty: bool,
-    /// The time at which it appeared.
-    pub(crate) since: Millis,
-    /// The time since which nothing was typed: typing for the composer answers nothing.
-    quiet_since: Millis,
+    pub(crate) quiet: Quiet,
 }
 
 /// One question, with the user's input.
@@ -110,8 +107,7 @@ impl QuestionsView {
             scroll: 0,
             step: 0,
             is_empty: false,
-            since: now,
-            quiet_since: now,
+            quiet: Quiet::new(now),
         }
     }
 
@@ -120,24 +116,10 @@ impl QuestionsView {
         self.questions.get(self.at)
     }
 
-    /// Records that it appears on the screen.
-    pub(crate) fn appears(&mut self, now: Millis) {
-        (self.since, self.quiet_since) = (now, now);
-    }
-
-    /// Whether current typing was meant for the composer. That delays the next key.
-    pub(crate) fn is_early(&mut self, now: Millis) -> bool {
-        let is_early = now - self.quiet_since < QUIET;
-        if is_early {
-            self.quiet_since = now;
-        }
-        is_early
-    }
-
     /// The typed text, to be kept when nothing is answered.
     pub(crate) fn typed(&self) -> String {
-        let texts = self.questions.iter().map(|question| question.text.text().trim());
-        texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+        let texts = self.questions.iter().map(|question| question.text.text());
+        texts.filter(|text| !text.trim().is_empty()).collect::<Vec<_>>().join("\n")
     }
 
     /// Handles a key; `page` is the number of rows by which the text scrolls.
@@ -292,12 +274,5 @@ mod tests {
         view.paste(" two\n lines ");
         assert_eq!(press(&mut view, &["tab", "m", "esc"]), Some(QuestionAnswer::Declined));
         assert_eq!(view.typed(), "two lines\nm");
-    }
-
-    #[test]
-    fn what_is_typed_as_it_appears_is_early() {
-        let mut view = view(&[(&["a"], false)]);
-        assert!(view.is_early(100) && view.is_early(450));
-        assert!(!view.is_early(850));
     }
 }

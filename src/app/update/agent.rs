@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{
     approval, attempts, board, changes, completion, context, extensions, job_list, notify, offers, panels,
-    place, plan, prompt_commands, queue, rule_list, session, side_question, tree, undo,
+    place, plan, prompt_commands, questions, queue, rule_list, session, side_question, tree, undo,
 };
 use crate::action::Action;
 use crate::effect::Effect;
@@ -107,7 +107,7 @@ fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>
             model.place = place;
             if model.boot.attached.is_some() {
                 // Pending questions follow.
-                model.overlays.retain(|overlay| overlay.question().is_none());
+                questions::withdraw(model, |_| true);
                 model.ask(ShellRequest::Branch {}, effects);
             }
             if let Some(place) = model.restored.take() {
@@ -166,18 +166,11 @@ fn of_questions(model: &mut Model, event: &QuestionEvent, effects: &mut Vec<Effe
     match event {
         QuestionEvent::Asked { id, question } => {
             let dialog = Overlay::of_question(id, question, model.work_mode, model.now);
-            // Below the one being answered.
-            let first = model.overlays.iter().position(|overlay| overlay.question().is_some());
-            model.overlays.insert(first.unwrap_or(model.overlays.len()), dialog);
+            questions::ask(model, dialog);
             notify::waits(model, effects);
         }
         QuestionEvent::AskWithdrawn { id } => {
-            // Perhaps it was answered on another screen.
-            let is_it = |overlay: &&Overlay| overlay.question() == Some(id.as_str());
-            if let Some(since) = model.overlays.iter().find(is_it).and_then(Overlay::blocks_since) {
-                model.run_waited(since);
-            }
-            model.overlays.retain(|overlay| !is_it(&overlay));
+            questions::withdraw(model, |question| question == id);
         }
         QuestionEvent::ApprovalRequested { request } => approval::requested(model, request, effects),
         QuestionEvent::ApprovalEnded { id, outcome } => approval::ended(model, id, *outcome),
@@ -240,6 +233,6 @@ fn take_page(model: &mut Model, page: &HistoryPage) {
 }
 
 fn settled(model: &mut Model, effects: &mut Vec<Effect>) {
-    model.overlays.retain(|overlay| overlay.question().is_none());
+    questions::withdraw(model, |_| true);
     model.ask(ShellRequest::Branch {}, effects);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{approval, attempts};
+use super::{approval, attempts, questions};
 use crate::effect::Effect;
 use crate::model::{Answering, Model};
 use crate::overlays::board::{BoardChoice, BoardView, REFRESH};
@@ -231,7 +231,8 @@ fn fill_questions(inner: &mut Model, waiting: &WaitingQuestions, title: &Printab
         }
     }
     let asks = |id: &str| waiting.questions.iter().any(|question| question.id == id);
-    inner.overlays.retain(|overlay| overlay.question().is_some_and(asks));
+    questions::withdraw(inner, |id| !asks(id));
+    inner.overlays.retain(|overlay| overlay.question().is_some());
     for asked in &waiting.questions {
         if !inner.overlays.iter().any(|overlay| overlay.question() == Some(&asked.id)) {
             let mut dialog = Overlay::of_question(&asked.id, &asked.question, inner.work_mode, inner.now);

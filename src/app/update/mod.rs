@@ -43,6 +43,7 @@ mod place;
 mod plan;
 mod prompt_commands;
 mod prompts;
+mod questions;
 mod queue;
 mod replies;
 mod rule_list;

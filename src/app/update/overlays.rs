@@ -2,8 +2,8 @@
 
 use super::{
     actions, approval, attempts, board, changes, extensions, job_list, key_list, login, misdirected, models,
-    offers, overlay_paste, pickers, plan, queue, rule_list, sessions, settings, side_question, slash, themes,
-    thinking, tree, trust, undo, worktrees,
+    offers, overlay_paste, pickers, plan, questions, queue, rule_list, sessions, settings, side_question,
+    slash, themes, thinking, tree, trust, undo, worktrees,
 };
 use crate::action;
 use crate::effect::Effect;
@@ -16,6 +16,7 @@ use crate::overlays::offer::OfferView;
 use crate::overlays::overlay::{self, Overlay};
 use crate::overlays::picker::{Picker, PickerChoice, PickerKind};
 use crate::overlays::plan::PlanView;
+use crate::overlays::quiet::Quiet;
 use crate::overlays::user_questions::QuestionsView;
 use crate::request::Ticket;
 use crate::slash::Slash;
@@ -38,8 +39,14 @@ pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
 }
 
 fn press_at(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
+    let now = model.now;
+    if decides(key) && model.overlays.last_mut().is_some_and(|top| top.is_early(now)) {
+        return;
+    }
     let before = sessions::Before::of(model);
+    let asked = questions::on_top(model);
     press(model, key, usize::from(model.laid.list_page), effects);
+    questions::appears(model, asked.as_deref());
     sessions::follow(model, &before, effects);
 }
 
@@ -111,11 +118,12 @@ pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
     let is_typed = key.typed().is_some();
     let is_draft = model.misdirected.is_drafting(now)
         || is_typed && model.overlays.last().is_some_and(|top| top.is_no_answer(key));
+    let is_early = model.overlays.last_mut().is_some_and(|top| top.is_early(now));
     let is_for_draft = match model.overlays.last_mut() {
-        Some(Overlay::Questions(view)) => view.is_early(now),
-        Some(Overlay::Plan(view)) => view.is_early(now) || is_draft && view.id.is_some(),
-        Some(Overlay::Offer(view)) => view.is_early(now) || is_draft,
-        Some(Overlay::Mode(_) | Overlay::Trust(_) | Overlay::Asked { .. }) => is_draft,
+        Some(Overlay::Questions(_) | Overlay::Form(_)) => is_early,
+        Some(Overlay::Plan(view)) => is_early || is_draft && view.id.is_some(),
+        Some(Overlay::Offer(_) | Overlay::Asked { .. }) => is_early || is_draft,
+        Some(Overlay::Mode(_) | Overlay::Trust(_)) => is_draft,
         // The box only shows an answer: one writes on below it.
         Some(Overlay::SideQuestion(_)) => {
             return !model.composer.is_empty() || key.typed().is_some_and(|c| c != 'q');
@@ -200,13 +208,15 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
         Overlay::Offer(view) => offer_key(model, view, key, effects),
         Overlay::Form(form) => form_key(model, form, key, effects),
         Overlay::Questions(view) => questions_key(model, view, (key, page), effects),
-        Overlay::Asked { id, question, selected } => asked_key(model, id, (question, selected), key, effects),
+        Overlay::Asked { id, question, selected, quiet } => {
+            asked_key(model, (id, quiet), (question, selected), key, effects);
+        }
     }
 }
 
 fn asked_key(
     model: &mut Model,
-    id: String,
+    (id, quiet): (String, Quiet),
     (question, mut selected): (Question, usize),
     key: Key,
     effects: &mut Vec<Effect>,
@@ -216,14 +226,13 @@ fn asked_key(
             effects.push(QuestionCommand::Answer { id, answer }.into());
         }
         KeyOutcome::Closed | KeyOutcome::Ignored | KeyOutcome::Handled => {
-            model.overlays.push(Overlay::Asked { id, question, selected });
+            model.overlays.push(Overlay::Asked { id, question, selected, quiet });
         }
     }
 }
 
 fn offer_key(model: &mut Model, mut view: OfferView, key: Key, effects: &mut Vec<Effect>) {
-    let is_early = decides(key) && view.is_early(model.now);
-    match if is_early { KeyOutcome::Handled } else { view.key(key) } {
+    match view.key(key) {
         KeyOutcome::Done(answer) => offers::answered(model, view.offer, Some(answer), effects),
         KeyOutcome::Closed => offers::answered(model, view.offer, None, effects),
         KeyOutcome::Ignored | KeyOutcome::Handled => model.overlays.push(Overlay::Offer(view)),
@@ -245,8 +254,7 @@ fn questions_key(
     (key, page): (Key, usize),
     effects: &mut Vec<Effect>,
 ) {
-    let is_early = decides(key) && view.is_early(model.now);
-    match if is_early { KeyOutcome::Handled } else { view.key(key, page) } {
+    match view.key(key, page) {
         KeyOutcome::Done(answer) => questions_answered(model, &view, answer, effects),
         KeyOutcome::Closed | KeyOutcome::Ignored | KeyOutcome::Handled => {
             model.overlays.push(Overlay::Questions(view));
@@ -261,13 +269,12 @@ fn questions_answered(
     answer: QuestionAnswer,
     effects: &mut Vec<Effect>,
 ) {
-    model.run_waited(view.since);
+    model.run_waited(view.quiet.since);
     let typed = view.typed();
     if answer == QuestionAnswer::Declined && !typed.is_empty() {
         model.composer.paste(&typed);
     }
     effects.push(QuestionCommand::Answer { id: view.id.clone(), answer }.into());
-    next_appears(model);
 }
 
 fn plan_key(
@@ -276,22 +283,10 @@ fn plan_key(
     (key, page): (Key, usize),
     effects: &mut Vec<Effect>,
 ) {
-    let is_early = decides(key) && view.is_early(model.now);
-    match if is_early { KeyOutcome::Handled } else { view.key(key, page) } {
+    match view.key(key, page) {
         KeyOutcome::Done(choice) => plan::chosen(model, view, choice, effects),
         KeyOutcome::Closed => plan::closed(model, &view, effects),
-        KeyOutcome::Ignored | KeyOutcome::Handled => return model.overlays.push(Overlay::Plan(view)),
-    }
-    next_appears(model);
-}
-
-/// Records that a question below an answered one appears on the screen.
-fn next_appears(model: &mut Model) {
-    let now = model.now;
-    match model.overlays.last_mut() {
-        Some(Overlay::Questions(next)) => next.appears(now),
-        Some(Overlay::Plan(next)) if next.ticket.is_none() => next.appears(now),
-        _ => {}
+        KeyOutcome::Ignored | KeyOutcome::Handled => model.overlays.push(Overlay::Plan(view)),
     }
 }
 
@@ -345,7 +340,7 @@ fn picked(model: &mut Model, picker: &Picker, key: &str, effects: &mut Vec<Effec
         PickerKind::Themes => themes::set(model, key, effects),
         PickerKind::StoredKeys => login::remove(model, key, effects),
         PickerKind::Providers => login::picked(model, key, effects),
-        PickerKind::Prompts => model.composer.set_text(key),
+        PickerKind::Prompts => model.composer.recall(key),
         PickerKind::Palette => run(model, key, effects),
         PickerKind::Checkpoints => undo::picked(model, key),
         PickerKind::UndoScope => undo::scope_picked(model, key, effects),

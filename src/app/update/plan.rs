@@ -4,6 +4,7 @@ use crate::effect::Effect;
 use crate::model::Model;
 use crate::overlays::overlay::Overlay;
 use crate::overlays::plan::{PlanChoice, PlanView};
+use crate::overlays::quiet::Quiet;
 use crate::request::{EditorUse, ShellRequest, Ticket};
 use tau_protocol::command::{QuestionAnswer, QuestionCommand, QueueCommand, SessionCommand};
 use tau_tools::plan::WorkPlan;
@@ -80,7 +81,7 @@ pub(super) fn closed(model: &mut Model, view: &PlanView, effects: &mut Vec<Effec
 
 fn send(model: &mut Model, view: &PlanView, answer: QuestionAnswer, effects: &mut Vec<Effect>) {
     let Some(id) = view.id.clone() else { return };
-    model.run_waited(view.since);
+    model.run_waited(view.quiet.since);
     model.transcript.show_tail();
     effects.push(QuestionCommand::Answer { id, answer }.into());
 }
@@ -92,7 +93,7 @@ pub(super) fn edited(model: &mut Model, ticket: Ticket, answer: Result<Option<St
     let Some(view) = open.filter(|view| view.ticket == Some(ticket)) else { return };
     view.ticket = None;
     // The screen is redrawn after the editor.
-    view.appears(now);
+    view.quiet = Quiet::new(now);
     match answer {
         Ok(Some(text)) => view.change(text),
         Ok(None) => model.remark("the plan is unchanged"),

@@ -24,7 +24,7 @@ const SCROLLBACK: usize = 5_000;
 /// The longest wait for anything.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 /// Slightly longer than a prompt must be on the screen before a key counts.
-const SEEN: Duration = Duration::from_millis(450);
+pub const SEEN: Duration = Duration::from_millis(450);
 
 /// How long the terminal waits for the end of a frame.
 const FRAME_LIMIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 150_000_000 };

@@ -1,0 +1,131 @@
+//! Questions that come and go while the user types: nothing typed is lost, and nothing answers what it was not
+//! meant for.
+
+use serde_json::json;
+
+use tau::agent::AgentCommand;
+use tau::agent::protocol::command::{QuestionAnswer, QuestionCommand};
+use tau::agent::protocol::event::{Question, QuestionEvent};
+use tau::agent::protocol::form::FormField;
+use tau::app::Effect;
+use tau::app::overlays::overlay::Overlay;
+use tau::app::request::{LoginProvider, ShellReply, ShellRequest};
+use tau::tools::user::UserQuestion;
+
+use crate::harness::{Screen, text};
+
+fn user_question() -> Question {
+    let questions = vec![UserQuestion { question: "Which?".into(), choices: Vec::new(), multiple: false }];
+    Question::User { questions }
+}
+
+/// Each kind of question, with an answer that Enter gives.
+fn kinds() -> Vec<Question> {
+    let field = FormField::of_schema("name", false, &json!({"type": "string"})).unwrap();
+    let form = |fields| Question::Form { server: "db".into(), message: "Delete it?".into(), fields };
+    vec![
+        Question::Confirm { title: "Continue?".into(), message: "It repeats itself.".into() },
+        Question::Select { title: "Which?".into(), options: vec!["one".into(), "two".into()] },
+        Question::Url { server: "db".into(), message: "Log in".into(), url: "https://x.example".into() },
+        Question::Plan { plan: "- one".into() },
+        form(Vec::new()),
+        form(vec![field]),
+        user_question(),
+    ]
+}
+
+fn ask(screen: &mut Screen, id: &str, question: Question) {
+    screen.agent(QuestionEvent::Asked { id: id.into(), question });
+}
+
+fn answers(screen: &mut Screen) -> Vec<QuestionAnswer> {
+    let answer = |effect| match effect {
+        Effect::Agent(AgentCommand::Questions(QuestionCommand::Answer { answer, .. })) => Some(answer),
+        _ => None,
+    };
+    screen.take_effects().into_iter().filter_map(answer).collect()
+}
+
+fn prompts(screen: &mut Screen) -> usize {
+    screen
+        .take_effects()
+        .iter()
+        .filter(|effect| matches!(effect, Effect::Agent(AgentCommand::Run(_))))
+        .count()
+}
+
+#[test]
+fn what_is_typed_as_a_question_appears_is_for_the_draft() {
+    for question in kinds() {
+        let mut screen = Screen::new();
+        screen.run();
+        screen.keys("pl");
+        ask(&mut screen, "q", question.clone());
+        screen.at += 100;
+        screen.keys("ease");
+        screen.keys("<enter>");
+        assert!(answers(&mut screen).is_empty(), "{question:?}");
+        assert_eq!(screen.model().composer.text(), "please", "{question:?}");
+    }
+}
+
+#[test]
+fn a_question_is_below_a_key_that_is_being_typed() {
+    for question in kinds() {
+        let mut screen = Screen::new();
+        screen.run();
+        screen.keys("/login<enter>");
+        let provider = LoginProvider {
+            id: "acme".into(),
+            name: "Acme".into(),
+            env: "ACME_API_KEY".into(),
+            has_key: false,
+            login: None,
+        };
+        let asked = |effect: &Effect| match effect {
+            Effect::Ask(ticket, ShellRequest::Providers {}) => Some(*ticket),
+            _ => None,
+        };
+        let ticket = screen.take_effects().iter().find_map(asked).unwrap();
+        screen.send(tau::app::Msg::Finished(ticket, ShellReply::Providers(vec![provider])));
+        screen.keys("<enter>");
+        ask(&mut screen, "q", question.clone());
+        screen.at += 1_000;
+        screen.keys("sk-secret");
+        assert!(matches!(screen.model().overlays.last(), Some(Overlay::Login { .. })), "{question:?}");
+        assert!(screen.model().composer.is_empty());
+        let shown = text(&screen.draw());
+        assert!(shown.contains("a question waits for you behind") && !shown.contains("sk-secret"), "{shown}");
+        screen.keys("<esc><enter>");
+        assert!(answers(&mut screen).is_empty(), "{question:?}");
+        assert_eq!(screen.model().overlays.len(), 1, "{question:?}");
+    }
+}
+
+#[test]
+fn a_typed_answer_whose_question_goes_is_kept_and_not_sent() {
+    for way in ["answered elsewhere", "the run ends"] {
+        let mut screen = Screen::new();
+        screen.user("go");
+        screen.run();
+        ask(&mut screen, "below", Question::Confirm { title: "Continue?".into(), message: String::new() });
+        ask(&mut screen, "q", user_question());
+        // The first one is answered first.
+        screen.at += 1_000;
+        screen.keys("<esc>");
+        screen.at += 1_000;
+        screen.keys("use the one that my colleague ");
+        screen.take_effects();
+        match way {
+            "the run ends" => screen.settle(),
+            _ => screen.agent(QuestionEvent::AskWithdrawn { id: "q".into() }),
+        }
+        screen.at += 50;
+        screen.keys("has set up<enter>");
+        assert_eq!(screen.model().composer.text(), "use the one that my colleague has set up", "{way}");
+        assert_eq!(prompts(&mut screen), 0, "{way}");
+        screen.at += 1_000;
+        screen.keys("<enter>");
+        assert_eq!(prompts(&mut screen), 1, "{way}");
+    }
+}
