@@ -29,6 +29,19 @@ pub fn set(file: &SharedFile, row: &SettingRow, value: Option<&str>) -> Result<(
     }
 }
 
+/// Adds a text to the list of a setting in a group, unless it has it. A value that is not a list is left alone.
+pub fn append(file: &SharedFile, (group, key): (&str, &str), text: &str) -> Result<(), UserError> {
+    change(file, |file| {
+        let table = file.entry(group).or_insert_with(|| Item::Table(Table::new())).as_table_like_mut();
+        let list = table.map(|table| table.entry(key).or_insert_with(|| Item::Value(Array::new().into())));
+        if let Some(list) = list.and_then(Item::as_array_mut)
+            && !list.iter().any(|known| known.as_str() == Some(text))
+        {
+            list.push(text);
+        }
+    })
+}
+
 /// Sets the keys of actions, or removes them.
 pub fn set_keys(file: &SharedFile, keys: &BTreeMap<String, Option<Vec<String>>>) -> Result<(), UserError> {
     let list = |keys: &Vec<String>| Value::Array(keys.iter().collect());
@@ -37,7 +50,7 @@ pub fn set_keys(file: &SharedFile, keys: &BTreeMap<String, Option<Vec<String>>>)
 }
 
 /// The typed text as a TOML value. A malformed number is refused later, when the file is checked.
-fn typed(kind: ValueKind, text: &str) -> Value {
+pub fn typed(kind: ValueKind, text: &str) -> Value {
     let text = text.trim();
     match kind {
         ValueKind::Switch => text.parse().map_or_else(|_| Value::from(text), |on: bool| Value::from(on)),
@@ -85,7 +98,7 @@ pub fn check(path: &Path, text: &str) -> Result<(), UserError> {
 }
 
 /// The changed text.
-fn with(path: &Path, text: &str, apply: impl FnOnce(&mut Table)) -> Result<String, UserError> {
+pub(super) fn with(path: &Path, text: &str, apply: impl FnOnce(&mut Table)) -> Result<String, UserError> {
     // A file that is not TOML is reported like an error in the settings.
     let _: BTreeMap<String, toml::Value> = read_toml_text(path, text)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -133,7 +146,7 @@ mod tests {
     use toml_edit::Value;
 
     use super::super::table;
-    use super::{put, put_into, typed, with};
+    use super::{SharedFile, append, put, put_into, typed, with};
 
     fn changed(text: &str, key: &str, value: Option<Value>) -> String {
         let change = |file: &mut toml_edit::Table| put(file, key, value);
@@ -200,5 +213,18 @@ mod tests {
             let row = table::row(key).unwrap();
             assert_eq!(changed("", key, Some(typed(row.kind, text))), written);
         }
+    }
+
+    #[test]
+    fn an_entry_is_added_and_the_others_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        std::fs::write(&path, "[sandbox]\nwritable = [\"/srv/a,b\"] # mine\n").unwrap();
+        for text in ["/srv/c", "/srv/c"] {
+            append(&SharedFile::new(path.clone(), dir.path().join("lock")), ("sandbox", "writable"), text)
+                .unwrap();
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "[sandbox]\nwritable = [\"/srv/a,b\", \"/srv/c\"] # mine\n");
     }
 }

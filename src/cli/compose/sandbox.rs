@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tau_agent::engine::behavior::Sandboxing;
 use tau_agent::settings::sandbox::NetworkAccess;
-use tau_agent::settings::{Paths, Settings, chosen_mode, table, write};
+use tau_agent::settings::{Paths, Settings, chosen_mode, write};
 use tau_protocol::chosen::ChosenMode;
 use tau_tools::paths;
 use tau_tools::sandbox::SandboxPolicy;
@@ -63,13 +63,9 @@ pub(crate) fn sandboxing(settings: &Settings, paths: &Paths, cwd: &Path) -> Sand
 
 /// Adds paths to `writable` of the table `[sandbox]` in the user's `config.toml`.
 pub(super) fn save_writable(paths: &Paths, path: &Path) -> Result<(), UserError> {
-    let row = table::row("sandbox.writable").ok_or("there is no such setting")?;
     let text = path.to_str().filter(|text| !text.contains(','));
     let text = text.ok_or("a path with a comma cannot be saved; add it to config.toml by hand")?;
-    let (settings, _) = Settings::load_leniently(paths);
-    let mut all = settings.sandbox.writable.unwrap_or_default();
-    all.push(text.to_owned());
-    write::set(&paths.shared(paths.config_file()), row, Some(&all.join(",")))
+    write::append(&paths.shared(paths.config_file()), ("sandbox", "writable"), text)
         .map_err(|error| error.to_string().into())
 }
 
