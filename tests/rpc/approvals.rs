@@ -3,7 +3,9 @@
 use tau::agent::api::OnAsk;
 use tau::agent::catalogue::Catalogue;
 use tau::agent::catalogue::keys::Keys;
-use tau::agent::protocol::approval::PermissionMode;
+use tau::agent::engine::host::{Host as _, RuleEdit};
+use tau::agent::permissions::Verdict;
+use tau::agent::protocol::approval::{PermissionMode, RuleScope};
 use tau::agent::protocol::trust::Trust;
 use tau::agent::settings::trust::Project;
 use tau::agent::settings::{Paths, Settings};
@@ -55,9 +57,13 @@ async fn a_client_decides_on_calls() {
 
 /// The program around an agent with these settings files.
 fn host(paths: &Paths) -> Arc<ProgramHost> {
+    host_with(paths, &["tau"])
+}
+
+fn host_with(paths: &Paths, args: &[&str]) -> Arc<ProgramHost> {
     let catalogue = Arc::new(Catalogue::load(paths, &Settings::default(), None).unwrap());
     let keys = Keys::new(paths, &Settings::default(), catalogue, Arc::new(|_| None), None);
-    let args = CliArgs::read(["tau"]).unwrap();
+    let args = CliArgs::read(args).unwrap();
     Arc::new(ProgramHost { args, paths: paths.clone(), session_dir: None, keys: Arc::new(keys) })
 }
 
@@ -95,6 +101,51 @@ async fn new_rules_are_written_where_they_hold_and_hold_at_once() {
     assert_eq!(read(paths.config_file()), "[permissions]\nallow = [\"bash(mkdir *)\"]\n");
     let trust = Project::of(client.dir.path()).unwrap().trust(&paths.trust_file()).unwrap();
     assert_eq!(trust, Trust::Trusted, "what tau wrote for the user is trusted");
+}
+
+/// A project in a folder of its own, and the settings of a user.
+fn project() -> (tempfile::TempDir, tempfile::TempDir, Paths) {
+    let (dir, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::create_dir(dir.path().join(".tau")).unwrap();
+    let paths = Paths::under(home.path());
+    (dir, home, paths)
+}
+
+fn denying(rule: &str) -> RuleEdit {
+    RuleEdit { add: Some((Verdict::Deny, rule.parse().unwrap(), RuleScope::Project)), remove: None }
+}
+
+#[test]
+fn a_new_rule_trusts_no_file_that_appeared_meanwhile() {
+    for _ in 0..20 {
+        let (dir, _home, paths) = project();
+        let at = |name: &str| dir.path().join(name);
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+                while !at(".tau/config.toml").exists() && std::time::Instant::now() < end {}
+                std::fs::write(at(".mcp.json"), "{\"mcpServers\":{\"other\":{\"command\":\"x\"}}}").unwrap();
+            });
+            host(&paths).save_rule(&denying("bash(rm *)"), dir.path()).unwrap();
+            other.join().unwrap();
+        });
+        let trust = |project: Project| project.trust(&paths.trust_file()).unwrap();
+        assert_eq!(Project::of(dir.path()).map(trust), Some(Trust::Changed));
+        std::fs::remove_file(at(".mcp.json")).unwrap();
+        assert_eq!(Project::of(dir.path()).map(trust), Some(Trust::Trusted), "the rule is trusted");
+    }
+}
+
+#[test]
+fn the_flag_of_a_run_trusts_nothing_for_good() {
+    let (dir, _home, paths) = project();
+    std::fs::write(dir.path().join(".tau/config.toml"), "bash_timeout = 9\n").unwrap();
+    host(&paths).save_rule(&denying("bash(rm *)"), dir.path()).unwrap_err();
+    host_with(&paths, &["tau", "--trust"]).save_rule(&denying("bash(rm *)"), dir.path()).unwrap();
+    let text = std::fs::read_to_string(dir.path().join(".tau/config.toml")).unwrap();
+    assert!(text.contains("deny = [\"bash(rm *)\"]"), "{text}");
+    let trust = Project::of(dir.path()).unwrap().trust(&paths.trust_file()).unwrap();
+    assert_eq!(trust, Trust::Unknown);
 }
 
 #[tokio::test]

@@ -104,34 +104,46 @@ pub fn change(
     remove: Option<(Verdict, &Rule)>,
     add: Option<(Verdict, &Rule)>,
 ) -> Result<(), UserError> {
-    write::change(file, |table| {
-        if let (Some((from, old)), Some((to, new))) = (remove, add)
-            && from == to
-            && let Some(rules) = list_in(table, to)
-            && !rules.iter().any(|given| is_rule(given, new))
-            && let Some(given) = rules.iter_mut().find(|given| is_rule(given, old))
-        {
-            let decor = given.decor().clone();
-            *given = toml_edit::Value::from(new.to_string());
-            *given.decor_mut() = decor;
-            return;
+    write::change(file, |table| replace(table, remove, add))
+}
+
+/// The text that [`change`] makes of the text of a file. Fails like it.
+pub fn changed(
+    path: &Path,
+    text: &str,
+    remove: Option<(Verdict, &Rule)>,
+    add: Option<(Verdict, &Rule)>,
+) -> Result<String, UserError> {
+    write::with(path, text, |table| replace(table, remove, add))
+}
+
+fn replace(table: &mut Table, remove: Option<(Verdict, &Rule)>, add: Option<(Verdict, &Rule)>) {
+    if let (Some((from, old)), Some((to, new))) = (remove, add)
+        && from == to
+        && let Some(rules) = list_in(table, to)
+        && !rules.iter().any(|given| is_rule(given, new))
+        && let Some(given) = rules.iter_mut().find(|given| is_rule(given, old))
+    {
+        let decor = given.decor().clone();
+        *given = toml_edit::Value::from(new.to_string());
+        *given.decor_mut() = decor;
+        return;
+    }
+    if let Some((list, rule)) = add
+        && let Some(rules) = list_in(table, list)
+        && !rules.iter().any(|given| is_rule(given, rule))
+    {
+        push(rules, &rule.to_string());
+    }
+    if let Some((list, rule)) = remove.filter(|removed| Some(*removed) != add)
+        && table.contains_key("permissions")
+        && let Some(rules) = list_in(table, list)
+    {
+        let place = |rules: &Array| rules.iter().position(|given| is_rule(given, rule));
+        while let Some(at) = place(rules) {
+            take_out(rules, at);
         }
-        if let Some((list, rule)) = add
-            && let Some(rules) = list_in(table, list)
-            && !rules.iter().any(|given| is_rule(given, rule))
-        {
-            push(rules, &rule.to_string());
-        }
-        if let Some((list, rule)) = remove.filter(|removed| Some(*removed) != add)
-            && table.contains_key("permissions")
-            && let Some(rules) = list_in(table, list)
-        {
-            let place = |rules: &Array| rules.iter().position(|given| is_rule(given, rule));
-            while let Some(at) = place(rules) {
-                take_out(rules, at);
-            }
-        }
-    })
+    }
 }
 
 fn is_rule(given: &toml_edit::Value, rule: &Rule) -> bool {

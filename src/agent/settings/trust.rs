@@ -226,6 +226,18 @@ impl Project {
         self.settings_files().map(|(path, text)| settings_in(&path, text))
     }
 
+    /// The directory without any file that has an effect. Fails when it does not exist.
+    pub fn without_files(cwd: &Path) -> io::Result<Self> {
+        let root = cwd.canonicalize()?;
+        Ok(Project { root, files: BTreeMap::new(), unread: Vec::new(), unused: Vec::new() })
+    }
+
+    /// The project with another text of one of its files.
+    pub fn with_file(mut self, name: &str, text: String) -> Self {
+        self.files.insert(name.to_owned(), text);
+        self
+    }
+
     /// The user's answer about it; `file` holds the answers. Fails when `file` cannot be read; nothing is
     /// trusted then.
     pub fn trust(&self, file: &Path) -> Result<Trust, UserError> {

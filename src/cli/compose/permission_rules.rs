@@ -116,7 +116,7 @@ pub(crate) fn sources(project: &ProjectSettings) -> Vec<(PathBuf, String)> {
     with_rules.map(|(path, text)| (path, text.to_owned())).collect()
 }
 
-/// Changes rules in the files of their scopes. A trusted project stays trusted.
+/// Changes rules in the files of their scopes. A trusted project stays trusted, if nothing else in it changes.
 pub(super) fn save(
     args: &CliArgs,
     paths: &Paths,
@@ -207,17 +207,29 @@ impl Files<'_> {
             .into());
         }
         let file = self.paths.trust_file();
-        let trust = |project: Project| project.trust(&file);
+        let trust = |project: &Project| project.trust(&file).map_err(UserError::of);
         let project = || Project::with_others(root, &|| uses_others_hooks(self.paths));
-        let trust = project().map(trust).transpose().map_err(UserError::of)?;
-        if !self.trusts_all && trust.is_some_and(|trust| trust != Trust::Trusted) {
+        let before = project();
+        let trusted = before.as_ref().map(trust).transpose()?.is_none_or(|trust| trust == Trust::Trusted);
+        if !trusted && !self.trusts_all {
             return Err("this directory has settings that you do not trust; add the rule for the session or everywhere"
                 .to_owned().into());
         }
+        // The files that were checked, with the rule: others may appear or change at any moment.
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let before = before.map_or_else(|| Project::without_files(root), Ok).map_err(UserError::of)?;
+        let text = before.file(name).map(|(_, text)| text.to_owned()).unwrap_or_default();
+        let after = before.with_file(name, permission_rules::changed(path, &text, remove, add)?);
         write()?;
-        // It was trusted in its previous state.
-        let project = project().ok_or("the rule was written, but it cannot be read again")?;
-        project.answer(&self.paths.shared(file), true).map_err(UserError::of)?;
+        if trusted {
+            after.answer(&self.paths.shared(file.clone()), true).map_err(UserError::of)?;
+        }
+        let now = project().ok_or("the rule was written, but it cannot be read again")?;
+        if trusted && trust(&now)? != Trust::Trusted {
+            return Ok(Some(
+                "other settings of this directory changed meanwhile; /trust shows them".to_owned(),
+            ));
+        }
         let is_local = path.ends_with(LOCAL) && add.is_some();
         Ok(is_local.then(|| local_file::ignore(folder).err()).flatten().map(String::from))
     }
