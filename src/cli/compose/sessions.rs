@@ -307,9 +307,13 @@ fn as_json(rows: &[SessionRow], state: &dyn Fn(&SessionRow) -> LiveState) -> Str
 /// Deletes a session file below `sessions`, into the trash if there is one; returns a report. Fails when it
 /// is in another place, the session is open, or it cannot be removed.
 pub(crate) fn delete(sessions: &Path, path: &Path) -> Result<String, UserError> {
-    if !path.starts_with(sessions) {
-        return Err("only files in the sessions folder can be deleted".into());
+    let failed = |error: std::io::Error| UserError::new(format!("{}: {error}", path.display()));
+    let (sessions, path) = (sessions.canonicalize().map_err(failed)?, path.canonicalize().map_err(failed)?);
+    let is_session = path.starts_with(&sessions) && path.extension().is_some_and(|end| end == "jsonl");
+    if !is_session || !path.is_file() {
+        return Err("only session files in the sessions folder can be deleted".into());
     }
+    let path = path.as_path();
     if let Some(owner) = lock::noted(path).filter(|owner| owner.life() != Life::Ended) {
         return Err(format!("not deleted: the session is open ({owner})").into());
     }
@@ -319,5 +323,36 @@ pub(crate) fn delete(sessions: &Path, path: &Path) -> Result<String, UserError> 
     match std::fs::remove_file(path) {
         Ok(()) => Ok("session deleted (no trash available)".to_owned()),
         Err(error) => Err(format!("{}: {error}", path.display()).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_but_session_files_is_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::create_dir_all(at("sessions/work.jsonl")).unwrap();
+        for file in ["victim.txt", "victim.jsonl", "sessions/index.json"] {
+            std::fs::write(at(file), "").unwrap();
+        }
+        std::os::unix::fs::symlink(at("victim.jsonl"), at("sessions/link.jsonl")).unwrap();
+        let sessions = at("sessions");
+        for path in
+            ["../victim.txt", "../victim.jsonl", "link.jsonl", "index.json", "work.jsonl", "", "gone.jsonl"]
+        {
+            delete(&sessions, &sessions.join(path)).unwrap_err();
+        }
+        for file in [
+            "victim.txt",
+            "victim.jsonl",
+            "sessions/index.json",
+            "sessions/work.jsonl",
+            "sessions/link.jsonl",
+        ] {
+            assert!(at(file).exists(), "{file}");
+        }
     }
 }
