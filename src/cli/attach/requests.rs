@@ -1,7 +1,7 @@
 //! Requests of an attached screen: answered by the server, or here. Requests about sessions, models and files
 //! go to the server; requests about this terminal and its user stay here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -152,9 +152,8 @@ impl AttachedRequests {
         let session = self.session.borrow().clone();
         let document = self.server.document(&session, &ending).await;
         let (text, name) = document.map_err(|trouble| in_words(&trouble))?;
-        // A name from elsewhere must not lead to another folder.
-        let name = PathBuf::from(name).file_name().map(PathBuf::from).unwrap_or_else(|| "session".into());
-        let place = self.here.cwd.join(file.unwrap_or(name));
+        let dir = &self.here.cwd;
+        let place = file.map_or_else(|| free_place(dir, &name, &ending), |file| dir.join(file));
         let written = place.clone();
         let done = tokio::task::spawn_blocking(move || write_private(&written, &text)).await;
         match done {
@@ -205,6 +204,42 @@ fn is_of_screen(key: &str) -> bool {
     table::row(key).is_some_and(|row| row.columns.screen)
 }
 
+/// Maximum length of the name of a document, in characters.
+const MAX_NAME: usize = 80;
+
+/// A new file for a document that a server names: only letters and digits of that name are used, and no file that
+/// exists.
+fn free_place(dir: &Path, name: &str, ending: &str) -> PathBuf {
+    let stem = name.strip_suffix(ending).unwrap_or(name);
+    let words = stem.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let stem: String = words.collect::<Vec<_>>().join("-").chars().take(MAX_NAME).collect();
+    let stem = if stem.is_empty() { "session".to_owned() } else { stem };
+    let is_free = |place: &PathBuf| place.symlink_metadata().is_err();
+    let numbered = (2..u32::MAX).map(|number| dir.join(format!("{stem}-{number}.{ending}")));
+    let usual = dir.join(format!("{stem}.{ending}"));
+    std::iter::once(usual.clone()).chain(numbered).find(is_free).unwrap_or(usual)
+}
+
 fn in_words(trouble: &Trouble) -> String {
     trouble.text().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_gets_a_new_file_with_its_own_ending() {
+        let dir = tempfile::tempdir().unwrap();
+        let check = |name: &str, expected: &str| {
+            assert_eq!(free_place(dir.path(), name, "html"), dir.path().join(expected), "{name}");
+        };
+        check("2026-03-02-a-title.html", "2026-03-02-a-title.html");
+        check(".bashrc", "bashrc.html");
+        check("../../etc/x.sh", "etc-x-sh.html");
+        check("", "session.html");
+        std::fs::write(dir.path().join("a.html"), "").unwrap();
+        std::os::unix::fs::symlink("/nowhere", dir.path().join("a-2.html")).unwrap();
+        check("a.html", "a-3.html");
+    }
 }
