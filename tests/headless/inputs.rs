@@ -55,6 +55,40 @@ async fn words_without_quotes_are_one_prompt() {
     }
 }
 
+/// So that a rule about a file holds for the file that is read.
+#[tokio::test]
+async fn files_are_those_of_the_working_directory() {
+    for flags in [&["-p"][..], &["--json"], &["-b"], &["-n", "1", "--until", "true"]] {
+        let place = Place::new(vec![says("read"), says("read")]).await;
+        let at = |name: &str| place.dir.path().join(name);
+        for (name, text) in [("a/secret.txt", "SECRET"), ("b/secret.txt", "of b")] {
+            std::fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+            std::fs::write(at(name), text).unwrap();
+        }
+        let mut tau = place.tau(&[flags, &["-C", "../b", "@secret.txt", "what is this"]].concat());
+        tau.current_dir(at("a")).env("TAU_HOME", at("tau"));
+        std::fs::create_dir_all(at("tau")).unwrap();
+        let ended = run(&mut tau, None).await;
+        let is_copied = flags[0] == "-n";
+        assert!(ended.code == 0 || is_copied, "{flags:?} {ended:?}");
+        let sent = || place.server.requests();
+        let end = std::time::Instant::now() + Duration::from_secs(30);
+        while !is_copied && sent().is_empty() && std::time::Instant::now() < end {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert!(sent().iter().all(|request| !request.contains("SECRET")), "{flags:?}");
+        assert!(is_copied || sent()[0].contains("of b"), "{flags:?}");
+
+        let rule = format!("[permissions]\ndeny = [\"read({}/**)\"]\n", at("b").display());
+        std::fs::write(at("tau/config.toml"), rule).unwrap();
+        let before = sent().len();
+        let mut tau = place.tau(&[flags, &["-C", "../b", "@secret.txt", "what is this"]].concat());
+        let ended = run(tau.current_dir(at("a")).env("TAU_HOME", at("tau")), None).await;
+        assert!(ended.code == 3 && ended.err.contains("cannot attach secret.txt"), "{flags:?} {ended:?}");
+        assert_eq!(sent().len(), before, "{flags:?}");
+    }
+}
+
 #[tokio::test]
 async fn pictures_are_sent_as_such() {
     let place = Place::new(vec![says("seen")]).await;

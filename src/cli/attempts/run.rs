@@ -21,7 +21,7 @@ use crate::compose::{ComposedAgent, Setup, sessions};
 use crate::headless::print::{self, PrintOptions, PrintStreams};
 use crate::headless::progress::{Liveliness, ProgressLine};
 use crate::headless::prompts::CliPrompt;
-use crate::headless::{has_key, stdin_prompts, with_signals};
+use crate::headless::{has_key, prompts, stdin_prompts, with_signals};
 use crate::live::off_screen::OffScreen;
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::signals::{Caught, Signals};
@@ -57,13 +57,12 @@ struct Begun {
 
 /// Runs `tau -n N --until COMMAND PROMPT`; returns the program's end.
 pub(crate) fn run(args: CliArgs) -> Exit {
-    match stdin_prompts::text(&args.prompts) {
-        Ok(prompts) => {
-            let is_json = args.front_end(StandardStreams::here()) == FrontEnd::Json;
-            run_prompts(&args, prompts, is_json, None)
-        }
-        Err(error) => fail(Exit::Config, &error),
-    }
+    let is_json = args.front_end(StandardStreams::here()) == FrontEnd::Json;
+    let read = |setup: &Setup| {
+        prompts::check_readable(&setup.args.prompts, &*setup.file_filter(), &setup.cwd)?;
+        stdin_prompts::text(&setup.args.prompts)
+    };
+    run_prompts(&args, read, is_json, None)
 }
 
 /// Runs the attempts of a screen, which was started with these arguments; returns the program's end.
@@ -86,18 +85,18 @@ pub(crate) fn run_ordered(arguments: &[OsString]) -> Exit {
     }
     let task = CliPrompt { text: order.order.task.clone(), images: Vec::new() };
     let session = Some(order.order.session.clone()).filter(|session| !session.is_empty());
-    run_prompts(&order.arguments(arguments), vec![task], true, session)
+    run_prompts(&order.arguments(arguments), |_| Ok(vec![task]), true, session)
 }
 
-/// Runs attempts at these prompts, in the name of a session if there is one; returns the program's end.
-pub(super) fn run_prompts(
+/// Runs attempts at the prompts that are `read`, in the name of a session if there is one; returns the program's end.
+fn run_prompts(
     args: &CliArgs,
-    prompts: Vec<CliPrompt>,
+    read: impl FnOnce(&Setup) -> Result<Vec<CliPrompt>, UserError>,
     is_json: bool,
     session: Option<String>,
 ) -> Exit {
-    match begin(args, &prompts, session) {
-        Ok(begun) => {
+    match begin(args, read, session) {
+        Ok((begun, prompts)) => {
             let goal = args.goal();
             with_signals(async move |signals| work(begun, (prompts, goal), is_json, signals).await)
         }
@@ -106,7 +105,11 @@ pub(super) fn run_prompts(
 }
 
 /// Makes the copies, and composes an agent for each.
-fn begin(args: &CliArgs, prompts: &[CliPrompt], session: Option<String>) -> Result<Begun, Refusal> {
+fn begin(
+    args: &CliArgs,
+    read: impl FnOnce(&Setup) -> Result<Vec<CliPrompt>, UserError>,
+    session: Option<String>,
+) -> Result<(Begun, Vec<CliPrompt>), Refusal> {
     let count = args.attempts.unwrap_or(1);
     if count > MOST_ATTEMPTS {
         return Err(Refusal::usage(format!("at most {MOST_ATTEMPTS} attempts at once (-n)")));
@@ -123,6 +126,7 @@ fn begin(args: &CliArgs, prompts: &[CliPrompt], session: Option<String>) -> Resu
     };
     // What is wrong with the arguments is said before anything is copied.
     let setup = Setup::read(with_model(0), print::PROFILE)?;
+    let prompts = read(&setup).map_err(Refusal::config)?;
     for number in 0..models.len() {
         Setup::read_at(with_model(number), print::PROFILE, &setup.cwd)?.with_model()?;
     }
@@ -155,7 +159,7 @@ fn begin(args: &CliArgs, prompts: &[CliPrompt], session: Option<String>) -> Resu
         }
     }
     attempts.save(&setup.paths).map_err(Refusal::config)?;
-    Ok(Begun { attempts, ready, setup, _lock: lock })
+    Ok((Begun { attempts, ready, setup, _lock: lock }, prompts))
 }
 
 /// Runs all agents to their ends, and reports the results.

@@ -44,23 +44,21 @@ pub fn print(mut args: CliArgs) -> Exit {
         Ok(schema) => schema,
         Err(refusal) => return refusal.fail(),
     };
-    let prompts = match stdin_prompts::text(&args.prompts) {
-        Ok(prompts) => prompts,
-        Err(error) => return fail(Exit::Config, &error),
+    let read = |setup: &Setup| {
+        let prompts = stdin_prompts::text(&setup.args.prompts).map_err(Refusal::config)?;
+        let continues = prompts.is_empty() && needs_no_prompt(&setup.args)?;
+        let args = &setup.args;
+        Ok(print::PrintOptions {
+            continues,
+            prompts,
+            output: args.output.clone(),
+            schema,
+            goal: args.goal(),
+            timeout: args.timeout.map(Duration::from_secs),
+        })
     };
-    let continues = continues(&args);
-    if prompts.is_empty() && !continues && args.until.is_none() {
-        return fail(Exit::Usage, NO_PROMPT);
-    }
-    let options = print::PrintOptions {
-        continues: continues && prompts.is_empty(),
-        prompts,
-        output: args.output.clone(),
-        schema,
-        goal: args.goal(),
-        timeout: args.timeout.map(Duration::from_secs),
-    };
-    start(args, print::PROFILE, Setup::with_model, async move |setup, mut agent, mut signals: Signals| {
+    let profile = print::PROFILE;
+    start(args, profile, read, Setup::with_model, async move |(setup, options), mut agent, mut signals| {
         let continued = if options.continues { can_continue(&agent.config) } else { Ok(()) };
         let ready = match continued {
             Ok(()) => has_key(&setup, &mut signals).await,
@@ -82,22 +80,20 @@ pub fn json(mut args: CliArgs) -> Exit {
         Ok(schema) => schema,
         Err(refusal) => return refusal.fail(),
     };
-    let JsonPrompts { prompts, first_line } = match stdin_prompts::json(&args.prompts) {
-        Ok(input) => input,
-        Err(error) => return fail(Exit::Config, &error),
+    let read = |setup: &Setup| {
+        let input = stdin_prompts::json(&setup.args.prompts).map_err(Refusal::config)?;
+        let is_empty = input.prompts.is_empty() && input.first_line.is_none();
+        Ok((is_empty && needs_no_prompt(&setup.args)?, input))
     };
-    let is_empty = prompts.is_empty() && first_line.is_none();
-    let continues = is_empty && continues(&args);
-    if is_empty && !continues && args.until.is_none() {
-        return fail(Exit::Usage, NO_PROMPT);
-    }
-    let (output, timeout) = (args.output.clone(), args.timeout.map(Duration::from_secs));
-    let goal = args.goal();
     start(
         args,
         json::PROFILE,
+        read,
         Setup::with_model,
-        async move |setup, ComposedAgent { config, prompt, .. }, mut signals: Signals| {
+        async move |(setup, (continues, input)), ComposedAgent { config, prompt, .. }, mut signals| {
+            let JsonPrompts { prompts, first_line } = input;
+            let (output, goal) = (setup.args.output.clone(), setup.args.goal());
+            let timeout = setup.args.timeout.map(Duration::from_secs);
             let continued = if continues { can_continue(&config) } else { Ok(()) };
             let ready = match continued {
                 Ok(()) => has_key(&setup, &mut signals).await,
@@ -116,10 +112,14 @@ pub fn json(mut args: CliArgs) -> Exit {
     )
 }
 
-/// Whether to continue, without a prompt, a run that was ended while it waited for a quota.
-fn continues(args: &CliArgs) -> bool {
+/// Whether to continue, without a prompt, a run that was ended while it waited for a quota. Fails if there is nothing
+/// to do without a prompt.
+fn needs_no_prompt(args: &CliArgs) -> Result<bool, Refusal> {
     let names_session = args.continue_last || args.session.is_some() || args.session_id.is_some();
-    args.wait_for_quota && names_session
+    match args.wait_for_quota && names_session {
+        false if args.until.is_none() => Err(Refusal::usage(NO_PROMPT)),
+        continues => Ok(continues),
+    }
 }
 
 /// Refuses to continue a session without anything left to answer.
@@ -154,7 +154,8 @@ pub fn rpc(args: CliArgs) -> Exit {
     let events = args.rpc_events;
     // A client may choose a model later; a server whose address was given must be asked now.
     let check = |setup: Setup| if setup.needs_server_model() { setup.with_model() } else { Ok(setup) };
-    start(args, rpc::PROFILE, check, async move |setup, agent, mut signals: Signals| {
+    let read = |_: &Setup| Ok(());
+    start(args, rpc::PROFILE, read, check, async move |(setup, ()), agent, mut signals| {
         let ComposedAgent { config, prompt, .. } = agent;
         let agent = OffScreen::start(setup.clone(), true).spawn((config, prompt.clone()), &setup, None);
         let host = rpc::host::SetupHost::new(setup, prompt);
@@ -211,30 +212,34 @@ pub(crate) fn no_key(setup: &Setup, provider: &str, failure: Failure) -> Refusal
     Refusal::config(format!("{}; {hint}", failure.message))
 }
 
-/// Composes an agent and passes it to a front end; returns the program's end.
-fn start(
+/// Composes an agent and passes it to a front end, with what `read` finds in the working directory and on standard
+/// input; returns the program's end.
+fn start<T>(
     args: CliArgs,
     profile: FrontEndProfile,
+    read: impl FnOnce(&Setup) -> Result<T, Refusal>,
     check: impl FnOnce(Setup) -> Result<Setup, Refusal>,
-    front_end: impl AsyncFnOnce(Setup, ComposedAgent, Signals) -> Exit,
+    front_end: impl AsyncFnOnce((Setup, T), ComposedAgent, Signals) -> Exit,
 ) -> Exit {
     let started = Setup::read(args, profile).and_then(|setup| {
+        prompts::check_readable(&setup.args.prompts, &*setup.file_filter(), &setup.cwd)
+            .map_err(Refusal::config)?;
+        let given = read(&setup)?;
         setup.args.output.as_deref().map_or(Ok(()), answer::check_writable).map_err(Refusal::config)?;
         let mut session = sessions::open(&setup)?;
         session.survey();
         let setup = check(setup.continuing(&session))?;
-        prompts::check_readable(&setup.args.prompts, &*setup.file_filter(), &setup.cwd)
-            .map_err(Refusal::config)?;
         let agent = setup.agent(session)?;
-        Ok((setup, agent))
+        Ok(((setup, given), agent))
     });
-    let (setup, agent) = match started {
+    let (given, agent) = match started {
         Ok(started) => started,
         Err(refusal) => return refusal.fail(),
     };
+    let setup = &given.0;
     crash::install(setup.paths.state.clone());
     setup.notices.iter().chain(&agent.notices).for_each(|notice| warn(notice));
-    with_signals(async move |signals| front_end(setup, agent, signals).await)
+    with_signals(async move |signals| front_end(given, agent, signals).await)
 }
 
 /// Runs a front end on a runtime of one thread; returns the program's end.

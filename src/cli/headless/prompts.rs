@@ -3,9 +3,7 @@
 //! Content named with `@` goes before the first prompt: text between fences, images as blocks. Only regular
 //! files are read, and none that is too large to send; mistakes are reported before anything reaches a model.
 
-use std::fs::OpenOptions;
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use base64::Engine;
@@ -15,6 +13,7 @@ use tau_protocol::message::Block;
 use tau_tools::access::FileFilter;
 use tau_tools::encoding;
 use tau_tools::paths::{self, reason};
+use tau_tools::regular_files::read_capped;
 use tau_tools::user_error::UserError;
 
 /// A prompt, ready for `RunCommand::Prompt`.
@@ -171,29 +170,16 @@ fn fence(text: &str) -> String {
     "`".repeat(longest.max(2) + 1)
 }
 
-/// Reads a regular file of at most `limit` bytes. Opening without blocking keeps a pipe or a device from
-/// stopping the program.
+/// Reads a regular file of at most `limit` bytes.
 fn read(path: &Path, limit: u64) -> Result<Vec<u8>, UserError> {
-    let failed =
-        |error: std::io::Error| format!("cannot read {}: {}; check the path", path.display(), reason(&error));
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-    let flags = i32::try_from(flags.bits()).unwrap_or_default();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
-    let meta = file.metadata().map_err(failed)?;
-    if !meta.is_file() {
-        return Err(format!("cannot read {}: not a regular file; name one", path.display()).into());
-    }
-    let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > limit {
-        return Err(format!(
-            "cannot read {}: larger than {} MB; use a smaller file",
-            path.display(),
-            limit >> 20
-        )
-        .into());
-    }
-    Ok(bytes)
+    read_capped(path, limit).map_err(|error| {
+        let why = match error.kind() {
+            ErrorKind::FileTooLarge => format!("larger than {} MB; use a smaller file", limit >> 20),
+            ErrorKind::InvalidInput => format!("{}; name one", reason(&error)),
+            _ => format!("{}; check the path", reason(&error)),
+        };
+        format!("cannot read {}: {why}", path.display()).into()
+    })
 }
 
 #[cfg(test)]
