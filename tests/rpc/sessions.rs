@@ -47,6 +47,37 @@ async fn a_refused_change_of_session_leaves_the_run_alone() {
     assert_eq!(said(&client.ask(json!({"type": "get_messages"})).await), ["go", "half"]);
 }
 
+/// The messages of the user that runs began with.
+fn begun(client: &Client) -> Vec<&str> {
+    let users = client.seen.iter().filter(|record| record["type"] == "message_end");
+    users.filter_map(|record| record["message"]["content"].as_str()).collect()
+}
+
+#[tokio::test]
+async fn a_prompt_that_waits_runs_unless_another_session_is_opened_or_it_is_taken_back() {
+    let compacting = || vec![Wait(400), Say("in short"), STOP];
+    let answers = vec![vec![Say("an answer"), STOP], compacting(), vec![Say("held"), STOP], compacting()];
+    let mut client = Client::new(answers);
+    say(&mut client, "question").await;
+    client.send(json!({"type": "compact"})).await;
+    let held = client.ask(json!({"type": "prompt", "message": "waits"})).await;
+    assert_eq!(held["data"]["disposition"], "queued", "{held}");
+    let path = "/nowhere/at/all.jsonl";
+    let refused = client.ask(json!({"type": "switch_session", "sessionPath": path})).await;
+    assert_eq!(refused["success"], json!(false), "{refused}");
+    client.settled().await;
+    assert_eq!(begun(&client), ["question", "waits"]);
+
+    client.send(json!({"type": "compact"})).await;
+    client.ask(json!({"type": "prompt", "message": "taken back"})).await;
+    let taken = client.ask(json!({"type": "clear_queue"})).await;
+    assert_eq!(taken["data"], json!({"steering": [], "followUp": ["taken back"]}));
+    client.ask(json!({"type": "abort"})).await;
+    let state = client.ask(json!({"type": "get_state"})).await;
+    assert_eq!(state["data"]["isStreaming"], json!(false), "{state}");
+    assert_eq!(begun(&client), ["question", "waits"]);
+}
+
 #[tokio::test]
 async fn forks_and_clones_leave_the_first_as_it_was() {
     let answers = ["one", "two", "three"].map(|text| vec![Say(text), STOP]);

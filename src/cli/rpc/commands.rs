@@ -38,7 +38,8 @@ fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
         RpcCommand::Enqueue { message, queue } => enqueue(state, call, message, queue),
         RpcCommand::Abort => abort(state, call),
         RpcCommand::ClearQueue => {
-            state.waiting.takes.push_back(call);
+            let held = state.take_held();
+            state.waiting.takes.push_back((call, held));
             state.send(QueueCommand::TakeQueue);
         }
         RpcCommand::Query(query) => state.ask(call, query),
@@ -289,10 +290,10 @@ fn cycle_thinking(state: &mut RpcState, call: RpcCall) {
     state.answer_after(call, json!({ "level": level }));
 }
 
-/// Pending prompts of this session are dropped with it.
+/// Pending prompts of this session are dropped with it, once it changes.
 fn change(state: &mut RpcState, call: RpcCall, command: SessionChange) {
-    state.held.clear();
     let fork = matches!(command, SessionChange::Fork { .. });
-    state.waiting.changes.push_back(PendingSessionChange { call, fork });
+    let held = std::mem::take(&mut state.held);
+    state.waiting.changes.push_back(PendingSessionChange { call, fork, held });
     state.send(SessionCommand::Change(command));
 }

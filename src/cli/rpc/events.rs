@@ -93,6 +93,9 @@ fn of_session(state: &mut RpcState, event: SessionEvent) {
         }
         SessionEvent::SessionRefused { error } => {
             if let Some(change) = state.waiting.changes.pop_front() {
+                // The next change drops them, if there is one.
+                let held = state.waiting.changes.front_mut().map_or(&mut state.held, |next| &mut next.held);
+                change.held.into_iter().rev().for_each(|prompt| held.push_front(prompt));
                 state.refuse(&change.call, &protocol::capital(&error));
             }
         }
@@ -123,7 +126,7 @@ fn end_partial(state: &mut RpcState, message: &Message, now: Instant) {
 
 /// Answers the call that opened another session, after a fork with the text that follows.
 fn changed(state: &mut RpcState) {
-    let Some(PendingSessionChange { call, fork }) = state.waiting.changes.pop_front() else { return };
+    let Some(PendingSessionChange { call, fork, .. }) = state.waiting.changes.pop_front() else { return };
     if fork {
         state.waiting.forked = Some(call);
     } else {
@@ -187,10 +190,11 @@ fn returned(state: &mut RpcState, texts: Vec<String>) {
         let text = texts.into_iter().next().unwrap_or_default();
         return state.give(&call, &json!({ "text": text, "cancelled": false }));
     }
-    if let Some(call) = state.waiting.takes.pop_front() {
+    if let Some((call, held)) = state.waiting.takes.pop_front() {
         let emptied = state.emptied.take();
         let same = emptied.filter(|queues| queues.steering.len() + queues.follow_up.len() == texts.len());
-        let queues = same.unwrap_or(QueueTexts { steering: texts, follow_up: Vec::new() });
+        let mut queues = same.unwrap_or(QueueTexts { steering: texts, follow_up: Vec::new() });
+        queues.follow_up.splice(0..0, held);
         return state.give(&call, &queues.json());
     }
     if state.phase == RunPhase::Starting && !texts.is_empty() {

@@ -42,6 +42,8 @@ pub(crate) struct PendingSessionChange {
     pub call: RpcCall,
     /// True when the text of the message is part of the answer.
     pub fork: bool,
+    /// The prompts that waited before it.
+    pub held: VecDeque<HeldPrompt>,
 }
 
 /// Calls that wait for the agent.
@@ -60,7 +62,8 @@ pub(crate) struct PendingCalls {
     pub changes: VecDeque<PendingSessionChange>,
     /// A fork whose session is open and whose text has not come.
     pub forked: Option<RpcCall>,
-    pub takes: VecDeque<RpcCall>,
+    /// Calls that empty the queues, with the texts of the prompts that waited for other work.
+    pub takes: VecDeque<(RpcCall, Vec<String>)>,
     pub aborts: Vec<RpcCall>,
     /// The mark after a run that may never start.
     pub start: Option<u64>,
@@ -131,6 +134,13 @@ impl RpcState {
     pub(crate) fn queues(&self) -> QueueTexts {
         let SessionMirror { steering, follow_up, .. } = &self.mirror;
         QueueTexts { steering: steering.clone(), follow_up: follow_up.clone() }
+    }
+
+    /// Takes the prompts that wait for other work; returns their texts.
+    pub(crate) fn take_held(&mut self) -> Vec<String> {
+        let of_changes = self.waiting.changes.iter_mut().flat_map(|change| std::mem::take(&mut change.held));
+        let held: Vec<HeldPrompt> = of_changes.chain(std::mem::take(&mut self.held)).collect();
+        held.iter().map(|prompt| prompt.message.content.text()).collect()
     }
 
     /// Whether records caused by a client of this kind have the parts of the older document.
@@ -248,7 +258,7 @@ impl RpcState {
         calls.extend(waiting.restores);
         calls.extend(waiting.changes.into_iter().map(|change| change.call));
         calls.extend(waiting.forked);
-        calls.extend(waiting.takes);
+        calls.extend(waiting.takes.into_iter().map(|(call, _)| call));
         for call in calls {
             self.refuse(&call, why);
         }
