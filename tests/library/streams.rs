@@ -1,6 +1,7 @@
 //! Runs as streams, runs without a kept agent, and other settings and state.
 
 use tau::agent::api::{agent_loop, agent_loop_continue};
+use tau::agent::protocol::command::AgentCommand;
 use tau::agent::protocol::event::{RunEvent, TurnEvent};
 use tau::agent::protocol::message::ApplicationMessage;
 use tau::agent::provider::WireRecord;
@@ -8,6 +9,7 @@ use tau::agent::session::Session;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::fake::Step::Wait;
 use crate::support::server::{Act, Server, answer};
 
 async fn all(mut events: tau::agent::api::RunEvents) -> Vec<AgentEvent> {
@@ -61,6 +63,33 @@ async fn a_token_cancels_the_run_and_no_other() {
     let late = agent.prompt_stream("more", cancel).await.unwrap_err();
     assert!(late.to_string().contains("cancelled before"), "{late}");
     let next = agent.prompt_stream("more", CancellationToken::new()).in_time("the start").await.unwrap();
+    assert_eq!(brief(&all(next).await).last().unwrap(), "settled");
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_its_run_alone() {
+    let player =
+        Player::new(vec![vec![Say("some words"), Wait(300), STOP], vec![Say("two"), Wait(300), STOP]]);
+    let agent = builder(&player).start();
+    let blank = agent.prompt_stream(" ", CancellationToken::new()).await.unwrap_err();
+    assert!(blank.to_string().contains("nothing to send"), "{blank}");
+    let cancel = CancellationToken::new();
+    let mut run = agent.prompt_stream("go", cancel.clone()).in_time("the start").await.unwrap();
+    while !matches!(
+        run.recv().in_time("an event").await.unwrap(),
+        AgentEvent::Turn(TurnEvent::MessageUpdate { .. })
+    ) {}
+    // Messages that are returned during the run are not its prompt.
+    agent.follow_up("and then", []).await.unwrap();
+    agent.command(AgentCommand::Queue(QueueCommand::TakeQueue)).await.unwrap();
+    let mut events = Vec::new();
+    while let Some(event) = run.recv().in_time("an event").await {
+        events.push(event);
+    }
+    assert_eq!(brief(&events).last().unwrap(), "settled");
+    // Its token is no longer of use, though the stream is still there.
+    let next = agent.prompt_stream("more", CancellationToken::new()).in_time("the start").await.unwrap();
+    cancel.cancel();
     assert_eq!(brief(&all(next).await).last().unwrap(), "settled");
 }
 

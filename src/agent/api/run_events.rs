@@ -20,9 +20,11 @@ pub struct RunEvents {
     agent: Agent,
     /// The messages of the run, once it has ended.
     messages: Option<Vec<Arc<Message>>>,
+    /// Whether the run has begun: a message that is returned before that is its prompt.
+    begun: bool,
     ended: bool,
-    /// Ends the task that waits for the cancellation.
-    _watch: DropGuard,
+    /// Ends the task that waits for the cancellation, which may come later and must not abort another run.
+    watch: Option<DropGuard>,
 }
 
 impl RunEvents {
@@ -40,7 +42,8 @@ impl RunEvents {
                 }
             }
         });
-        RunEvents { events, agent, messages: None, ended: false, _watch: dropped.drop_guard() }
+        let watch = Some(dropped.drop_guard());
+        RunEvents { events, agent, messages: None, begun: false, ended: false, watch }
     }
 
     /// The next event; `None` after the end of the run.
@@ -51,6 +54,11 @@ impl RunEvents {
     /// The agent that runs.
     pub fn agent(&self) -> &Agent {
         &self.agent
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+        self.watch = None;
     }
 
     /// Follows the run to its end and returns its messages, including those that started it.
@@ -73,18 +81,14 @@ impl Stream for RunEvents {
         }
         let next = Pin::new(&mut self.events).poll_next(context);
         match &next {
+            Poll::Ready(Some(AgentEvent::Run(RunEvent::AgentStart))) => self.begun = true,
             Poll::Ready(Some(AgentEvent::Run(RunEvent::AgentEnd { messages, .. }))) => {
                 self.messages = Some(messages.clone());
             }
+            Poll::Ready(Some(AgentEvent::Run(RunEvent::AgentSettled { .. })) | None) => self.end(),
             // The text of a refused prompt is returned.
-            Poll::Ready(
-                Some(
-                    AgentEvent::Run(RunEvent::AgentSettled { .. })
-                    | AgentEvent::Queue(QueueEvent::QueueReturned { .. }),
-                )
-                | None,
-            ) => {
-                self.ended = true;
+            Poll::Ready(Some(AgentEvent::Queue(QueueEvent::QueueReturned { .. }))) if !self.begun => {
+                self.end()
             }
             Poll::Ready(Some(_)) | Poll::Pending => {}
         }

@@ -36,7 +36,8 @@ impl Agent {
     /// `cancel` aborts the run, which then still reports how it ended.
     ///
     /// # Errors
-    /// Fails like [`Agent::prompt`], and when a run is in progress, or `cancel` is cancelled already.
+    /// Fails like [`Agent::prompt`], and when the message is empty, a run is in progress, or `cancel` is cancelled
+    /// already.
     pub async fn prompt_stream(
         &self,
         message: impl Into<UserMessage>,
@@ -60,6 +61,11 @@ impl Agent {
         Self::ready(&state)?;
         if state.is_streaming {
             return Err(AgentError::Refused("the agent is already running: steer it, or wait".into()));
+        }
+        if let AgentCommand::Run(RunCommand::PromptMessage { message, .. }) = &command
+            && message.is_blank()
+        {
+            return Err(AgentError::Refused("there is nothing to send: give a prompt".into()));
         }
         if cancel.is_cancelled() {
             return Err(AgentError::Refused("the run was cancelled before it started".into()));
