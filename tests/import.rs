@@ -112,6 +112,26 @@ impl Home {
 }
 
 #[test]
+fn a_value_is_written_as_its_setting_wants_it() {
+    let home = Home::new();
+    home.write(".claude/settings.json", r#"{"statusLine": {"type": "command", "command": "true"}}"#);
+    home.import(&["--write"]);
+    assert!(home.config().contains("status_command = \"true\""), "{}", home.config());
+}
+
+#[test]
+fn of_several_files_of_opencode_the_last_one_counts() {
+    let home = Home::new();
+    let allows = |verdict: &str| format!(r#"{{"permission": {{"bash": {{"git push": "{verdict}"}}}}}}"#);
+    home.write(".config/opencode/config.json", &allows("allow"));
+    home.write(".config/opencode/opencode.json", &allows("allow"));
+    home.write(".config/opencode/opencode.jsonc", &allows("deny"));
+    home.import(&["--write"]);
+    let config = home.config();
+    assert!(config.contains("deny = [\"bash(git push)\"]") && !config.contains("allow"), "{config}");
+}
+
+#[test]
 fn everything_is_shown_and_nothing_written() {
     let home = Home::full();
     let text = home.import(&[]);

@@ -41,9 +41,10 @@ const OF_MODEL: [&str; 3] = ["name", "limit", "id"];
 pub(super) fn read(places: &Places<'_>) -> SetUp {
     let mut found = Collector::new("opencode");
     let folder = places.folders.place(".config/opencode");
-    let names = ["opencode.json", "opencode.jsonc", "config.json"];
-    let files = names.iter().map(|name| folder.join(name)).chain(places.opencode.clone());
-    for file in files {
+    // The first one counts here, in opencode the last.
+    let names = ["opencode.jsonc", "opencode.json", "config.json"];
+    let files = names.iter().map(|name| folder.join(name));
+    for file in places.opencode.clone().into_iter().chain(files) {
         match json(&file) {
             Some(Ok(config)) => of_config(&mut found, &file, &config, places),
             Some(Err(error)) => found.left(&file, "settings", &error),

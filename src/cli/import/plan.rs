@@ -14,7 +14,7 @@ use tau_agent::catalogue::user::UserFile;
 use tau_agent::permissions::Rule;
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport};
 use tau_agent::settings::private_files::{SharedFile, write_private};
-use tau_agent::settings::{MAX_BYTES, write};
+use tau_agent::settings::{MAX_BYTES, table, write};
 use tau_tools::diff;
 use tau_tools::regular_files::read_text;
 use tau_tools::user_error::UserError;
@@ -148,7 +148,8 @@ impl Draft {
                 if *key == MODEL {
                     self.find_model(value)?;
                 }
-                let new = value.parse::<bool>().map_or_else(|_| Value::from(value), Value::from);
+                let row = table::row(key).ok_or("tau has no such setting")?;
+                let new = write::typed(row.kind, value);
                 set(&mut self.config, key, &new)?;
                 set(&mut self.shown, key, &new)
             }
