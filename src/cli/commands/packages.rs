@@ -6,7 +6,7 @@ use crate::args::CliArgs;
 use crate::args::packages::{AddArgs, RemoveArgs};
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::packages::fetch::{self, Staged};
-use crate::packages::source::Source;
+use crate::packages::source::{Source, without_secrets};
 use crate::packages::summary;
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
@@ -91,7 +91,7 @@ fn decide(staged: &Staged, name: Option<&str>, packages: &Packages, yes: bool) -
         return Err(Refusal::config(format!(
             "you have another package {} from {}; run `tau remove {0}` first",
             staged.name,
-            plain::line(&other.source)
+            plain::line(&without_secrets(&other.source))
         )));
     }
     let root = packages.root_of(&staged.name);
@@ -122,6 +122,7 @@ fn decide(staged: &Staged, name: Option<&str>, packages: &Packages, yes: bool) -
 /// Whether a package comes from where the other one came from, in whatever version.
 fn is_same_source(one: &PackageRecord, other: &PackageRecord) -> bool {
     let stem = |source: &str| {
+        let source = without_secrets(source);
         let source = source.split('#').next().unwrap_or_default();
         let version = source.rfind('@').filter(|at| source.starts_with("npm:") && *at > "npm:".len());
         source.get(..version.unwrap_or(source.len())).unwrap_or_default().to_owned()

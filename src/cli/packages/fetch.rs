@@ -14,7 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::archive;
-use super::source::Source;
+use super::source::{Source, without_secrets};
 use tau_agent::extensions::packages::PackageRecord;
 use tau_agent::extensions::packages::digest::{self, FolderDigest, MAX_ENTRIES, MAX_SIZE};
 use tau_agent::extensions::packages::layout::{self, Layout, Listed};
@@ -137,10 +137,20 @@ fn chosen(root: &Path, plugin: Option<&str>) -> Result<Option<Listed>, UserError
     }
 }
 
+/// Whether git reads an address as one of another machine.
+fn is_of_network(url: &str) -> bool {
+    match url.split_once(':') {
+        Some((scheme, rest)) if rest.starts_with("//") => ["http", "https", "ssh", "git"].contains(&scheme),
+        // As git writes addresses of ssh: `git@host:path`.
+        Some((host, _)) => host.contains('@') && !host.contains('/'),
+        None => false,
+    }
+}
+
 /// The source of a plugin that is not in the marketplace itself. Never a file of this machine.
 fn elsewhere(source: &str) -> Result<Source, UserError> {
     match Source::parse(source, Path::new("/"))? {
-        Source::Git { url, .. } if url.starts_with("file:") || !url.contains("://") && !url.contains('@') => {
+        Source::Git { url, .. } if !is_of_network(&url) => {
             Err(format!("it names {source}, which is not an address").into())
         }
         Source::Folder(_) | Source::Archive(_) => {
@@ -166,7 +176,7 @@ fn words(error: std::io::Error) -> String {
 
 async fn download(http: &Http, url: &str) -> Result<Vec<u8>, UserError> {
     let limit = usize::try_from(MAX_SIZE).unwrap_or(usize::MAX);
-    http.download(url, limit).await.map_err(|failure| format!("{url}: {failure}").into())
+    http.download(url, limit).await.map_err(|failure| format!("{}: {failure}", without_secrets(url)).into())
 }
 
 /// Copies a folder without links; returns their number.
@@ -251,7 +261,7 @@ fn is_short_hash(name: &str) -> bool {
 
 /// Fetches one commit of a repository. Its hooks and submodules stay away.
 fn git(url: &str, at: Option<&str>, into: &Path) -> Result<Fetched, UserError> {
-    let clone = into.with_extension("git");
+    let (clone, shown) = (into.with_extension("git"), without_secrets(url));
     std::fs::create_dir_all(&clone).map_err(words)?;
     let run = |arguments: &[&str]| {
         let mut command = Command::new("git");
@@ -269,7 +279,8 @@ fn git(url: &str, at: Option<&str>, into: &Path) -> Result<Fetched, UserError> {
             return Ok(String::from_utf8_lossy(&ended.stdout).trim().to_owned());
         }
         let said = String::from_utf8_lossy(&ended.stderr);
-        Err(format!("git could not fetch {url}: {}", reason_of_git(&said)))
+        let said = reason_of_git(&said).replace(url, &shown);
+        Err(format!("git could not fetch {shown}: {said}"))
     };
     run(&["init", "-q"])?;
     let fetch = ["fetch", "-q", "--no-tags", "--no-recurse-submodules"];
@@ -365,5 +376,25 @@ mod tests {
             "Host key verification failed.; fatal: Could not read from remote repository."
         );
         assert_eq!(reason_of_git("fatal: no such remote\n"), "fatal: no such remote");
+    }
+
+    #[test]
+    fn a_marketplace_names_no_file_of_this_machine() {
+        for source in [
+            "git+/tmp/acc@x/../acc@x/repo",
+            "git+a@b/../c:d",
+            "git+/tmp/x://y",
+            "git+file:///tmp/repo",
+            "file:///tmp/repo",
+            "git+../repo",
+            "git+ext::sh -c x://y",
+        ] {
+            assert!(elsewhere(source).is_err(), "{source}");
+        }
+        for source in
+            ["git@h.example:o/r.git", "git+ssh://git@h.example/o/r", "https://h.example/o/r", "github:o/r"]
+        {
+            assert!(elsewhere(source).is_ok(), "{source}");
+        }
     }
 }

@@ -82,7 +82,7 @@ impl Source {
         }
     }
 
-    /// The source as it is recorded: the same wherever it is read again.
+    /// The source as it is shown and recorded: the same wherever it is read again, without passwords.
     pub(crate) fn recorded(&self) -> String {
         let at =
             |at: &Option<String>, sign: char| at.as_ref().map(|at| format!("{sign}{at}")).unwrap_or_default();
@@ -90,8 +90,8 @@ impl Source {
             Source::Folder(path) | Source::Archive(path) => {
                 path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string()
             }
-            Source::Download(url) => url.clone(),
-            Source::Git { url, at: version } => format!("git+{url}{}", at(version, '#')),
+            Source::Download(url) => without_secrets(url),
+            Source::Git { url, at: version } => format!("git+{}{}", without_secrets(url), at(version, '#')),
             Source::Npm { name, version } => format!("npm:{name}{}", at(version, '@')),
         }
     }
@@ -111,6 +111,23 @@ impl Source {
             Source::Download(url) | Source::Git { url, .. } => last(url),
             Source::Npm { name, .. } => name.clone(),
         }
+    }
+}
+
+/// An address without its password; of the web, also without the name before it, which may be a token.
+pub(crate) fn without_secrets(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let end = rest.find('/').unwrap_or(rest.len());
+    let (host, path) = rest.split_at(end);
+    match host.rsplit_once('@') {
+        Some((_, host)) if scheme.trim_start_matches("git+").starts_with("http") => {
+            format!("{scheme}://{host}{path}")
+        }
+        Some((user, host)) => {
+            let user = user.split(':').next().unwrap_or_default();
+            format!("{scheme}://{user}@{host}{path}")
+        }
+        None => url.to_owned(),
     }
 }
 
@@ -207,5 +224,20 @@ mod tests {
         }
         assert_eq!(read("git@h.example:o/r.git").unwrap().stem(), "r");
         assert_eq!(read("https://h.example/a/x.tar.gz").unwrap().stem(), "x");
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        for (text, shown) in [
+            ("git+https://u:SECRET@h.example/o/r#v1", "git+https://h.example/o/r#v1"),
+            ("https://SECRET@h.example/o/r", "git+https://h.example/o/r"),
+            ("https://u:SECRET@h.example/x.zip", "https://h.example/x.zip"),
+            ("ssh://git:SECRET@h.example/o/r", "git+ssh://git@h.example/o/r"),
+            ("git@h.example:o/r.git", "git+git@h.example:o/r.git"),
+            ("https://h.example/@s/r", "git+https://h.example/@s/r"),
+        ] {
+            assert_eq!(Source::parse(text, Path::new("/")).unwrap().recorded(), shown);
+            assert_eq!(without_secrets(shown), shown);
+        }
     }
 }
