@@ -89,9 +89,8 @@ impl Ledger {
     /// price is known. The error is the limit that forbids it.
     pub fn admit(&mut self, name: &str, limits: &TokenRow, priced: bool, now: i64) -> Result<(), Denied> {
         let account = self.accounts.entry(name.to_owned()).or_default();
-        while account.recent.front().is_some_and(|came| now - came >= MINUTE) {
-            account.recent.pop_front();
-        }
+        // Later ones are from before the clock was set back.
+        account.recent.retain(|came| *came <= now && now.saturating_sub(*came) < MINUTE);
         let denied = |text: String, wait| Err(Denied { text, wait });
         let today = account.today(now);
         let tomorrow = Some(DAY - now.rem_euclid(DAY));
@@ -167,6 +166,9 @@ mod tests {
         assert!(ledger.admit("b", &limits, true, 130).is_ok(), "another token has limits of its own");
         assert_eq!(admit(&mut ledger, 160), Ok(()));
         assert_eq!(ledger.accounts["a"].total.requests, 3, "what is refused is not counted");
+        // The clock was set back.
+        ledger.settle("a", &used(1), 0.0, 160);
+        assert_eq!(admit(&mut ledger, 50), Ok(()));
     }
 
     #[test]

@@ -68,12 +68,14 @@ pub struct Accounts {
     ledger: Mutex<Ledger>,
     file: PathBuf,
     changed: Notify,
+    /// Held while the file is written, so that older usage never replaces newer.
+    saving: Mutex<()>,
 }
 
 impl Accounts {
     /// A ledger read from `file`.
     pub fn new(ledger: Ledger, file: PathBuf) -> Self {
-        Accounts { ledger: Mutex::new(ledger), file, changed: Notify::new() }
+        Accounts { ledger: Mutex::new(ledger), file, changed: Notify::new(), saving: Mutex::default() }
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Ledger) -> T) -> T {
@@ -82,6 +84,7 @@ impl Accounts {
 
     /// Writes the file. The error is the file system's errors, with the name of the file.
     pub fn save(&self) -> Result<(), UserError> {
+        let _saving = self.saving.lock();
         let text = self.with(|ledger| serde_json::to_vec_pretty(ledger));
         let saved = text.map_err(std::io::Error::from).and_then(|text| write_private(&self.file, &text));
         saved.map_err(|error| format!("cannot save what was used to {}: {error}", self.file.display()).into())
