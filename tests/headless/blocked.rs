@@ -44,6 +44,7 @@ async fn a_refused_line_fails_and_the_next_one_is_sent() {
 
         let ended = run(&mut blocks(&place, &["-p", text]), None).await;
         assert!(ended.code == 1 && ended.err.contains(reason), "{text}: {ended:?}");
+        assert!(!ended.err.contains("no answer"), "{text}: {ended:?}");
     }
 }
 

@@ -33,7 +33,8 @@ use tau_app::slash;
 use tau_protocol::approval::{ApprovalAnswer, ApprovalRequest};
 use tau_protocol::command::{AgentCommand, QuestionAnswer, QuestionCommand, RunCommand};
 use tau_protocol::event::{
-    AgentEvent, NoticeLevel, Question, QuestionEvent, RunEvent, SessionEvent, TaskEvent, TurnEvent,
+    AgentEvent, NoticeLevel, Question, QuestionEvent, QueueEvent, RunEvent, SessionEvent, TaskEvent,
+    TurnEvent,
 };
 use tau_protocol::goal::GoalState;
 use tau_protocol::message::{Message, StopReason};
@@ -369,6 +370,8 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
                 self.reached |= goal.state == GoalState::Reached;
             }
             AgentEvent::Run(RunEvent::RunStopped { reason }) => self.ended = Some(reason.into()),
+            // A notice has said why.
+            AgentEvent::Queue(QueueEvent::PromptRefused { .. }) => self.failed = true,
             AgentEvent::Questions(QuestionEvent::Asked { id, question }) => self.decline(id, &question),
             AgentEvent::Questions(QuestionEvent::ApprovalRequested { request }) => self.deny(&request),
             AgentEvent::Task(TaskEvent::Notice { level, text, hint }) if level != NoticeLevel::Info => {
