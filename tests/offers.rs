@@ -265,7 +265,8 @@ fn nothing_is_lost_or_overtaken_while_it_is_asked() {
     screen.at += 1_000;
     screen.keys("<enter>");
     assert_eq!(prompts(&mut screen), Vec::<String>::new());
-    let tools = AgentCommand::Settings(SettingsCommand::SetTools { names: vec!["web_fetch".into()] });
+    let tools =
+        AgentCommand::Settings(SettingsCommand::SetTools { names: vec!["web_fetch".into()], by_mode: true });
     let applied = Applied { commands: vec![tools.clone()], ..Applied::default() };
     screen.send(Msg::Finished(ticket, ShellReply::Applied(applied)));
     let effects = screen.take_effects();

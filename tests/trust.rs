@@ -30,7 +30,7 @@ fn any(commands: &[AgentCommand], is_it: fn(&SettingsCommand) -> bool) -> bool {
 }
 
 fn tools(names: Vec<String>) -> AgentCommand {
-    SettingsCommand::SetTools { names }.into()
+    SettingsCommand::SetTools { names, by_mode: false }.into()
 }
 
 pub fn timeout(seconds: Option<u64>) -> AgentCommand {
@@ -511,6 +511,9 @@ fn trust_holds_at_once() {
     let sub = started.answer("sub", false);
     assert_eq!(hides_thinking(&sub), Some(false));
     assert!(sub.commands.contains(&timeout(None)));
+    let is_free =
+        |command: &SettingsCommand| matches!(command, SettingsCommand::SetTools { by_mode: true, .. });
+    assert!(any(&sub.commands, is_free), "no tools are chosen any more");
     let root = started.answer("", false);
     assert!(root.text.contains("nothing changes") || root.text.contains("theme dark"), "{}", root.text);
     let last = started.answer("", false);

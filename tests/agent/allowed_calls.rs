@@ -1,6 +1,8 @@
-//! Calls that the user has allowed as they are, for the session.
+//! Calls that the user has allowed as they are, for the session; tools of the permission mode.
 
 use tau::agent::protocol::approval::{ApprovalAnswer, PermissionMode};
+use tau::agent::protocol::command::SettingsCommand;
+use tau::agent::provider::ModelRequest;
 
 use super::approvals::{answer, asked, asking, bash};
 use super::*;
@@ -34,4 +36,24 @@ async fn an_allowed_call_is_not_asked_about_again_whichever_tool_changes_the_fil
     bench.settled().await;
     let text = |name: &str| std::fs::read_to_string(bench.dir.path().join(name)).unwrap();
     assert_eq!([text("a"), text("b"), text("d")], ["three\n", "two\n", ""]);
+}
+
+#[tokio::test]
+async fn tools_that_the_user_did_not_choose_change_with_the_mode() {
+    let player = Player::new(vec![vec![Say("one"), STOP], vec![Say("two"), STOP]]);
+    let mut bench = Bench::with(player.clone(), |config| {
+        config.tools = Toolbox::all();
+        config.behavior.permission_mode = PermissionMode::Ask;
+    });
+    for by_mode in [true, false] {
+        bench.send(SettingsCommand::SetTools { names: vec!["read".into()], by_mode }).await;
+        bench.prompt("go").await;
+        bench.settled().await;
+    }
+    let requests = player.requests.lock().unwrap().clone();
+    let offered = |request: &ModelRequest| -> Vec<String> {
+        request.tools.iter().map(|tool| tool.name.clone()).collect()
+    };
+    assert_eq!(offered(&requests[0]), ["read", "grep", "find", "ls"]);
+    assert_eq!(offered(&requests[1]), ["read"]);
 }

@@ -39,6 +39,18 @@ async fn without_a_mode_scripts_work_as_ever_and_a_setting_changes_that() {
 
 /// The answer at the first start concerns the screen: scripts work as before.
 #[tokio::test]
+async fn chosen_tools_are_the_only_ones_in_every_mode() {
+    for mode in ["auto", "plan"] {
+        let place = Place::new(vec![says("done")]).await;
+        let ended =
+            run(&mut place.tau(&["-p", "--permission-mode", mode, "--tools", "read", "hello"]), None).await;
+        assert_eq!(ended.code, 0, "{ended:?}");
+        let request = crate::support::program::body(&place.server.requests()[0]);
+        assert_eq!(crate::support::program::offered_tools(&request), ["read"], "{mode}");
+    }
+}
+
+#[tokio::test]
 async fn the_mode_of_the_screen_is_not_that_of_scripts() {
     let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
     for ((name, text), code) in [

@@ -192,7 +192,7 @@ impl Agent {
     pub async fn set_tools(&self, tools: Toolbox) -> Result<(), AgentError> {
         let names: Vec<String> = tools.specs().into_iter().map(|spec| spec.name).collect();
         tools.iter().for_each(|tool| self.inner.tools.register(Arc::clone(tool)));
-        self.act(SettingsCommand::SetTools { names: names.clone() }).await?;
+        self.act(SettingsCommand::SetTools { names: names.clone(), by_mode: false }).await?;
         self.inner.board.lock().fold.state.tools = names;
         Ok(())
     }

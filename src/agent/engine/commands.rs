@@ -193,7 +193,7 @@ fn apply_to_settings(engine: &mut Engine, command: SettingsCommand) {
         SettingsCommand::SetThinking { level } => set_thinking(engine, level),
         SettingsCommand::SetBudgets { budgets } => engine.config.behavior.budgets = budgets,
         SettingsCommand::SetSystem { text } => engine.config.system = text.into(),
-        SettingsCommand::SetTools { names } => set_tools(engine, &names),
+        SettingsCommand::SetTools { names, by_mode } => set_tools(engine, &names, by_mode),
         SettingsCommand::SetLimits { limits } => {
             engine.config.limits = limits;
             engine.meters.used.limit(&limits);
@@ -320,10 +320,10 @@ pub(crate) fn has_content(engine: &mut Engine, message: &UserMessage) -> bool {
 }
 
 /// Replaces the offered tools from the next request on.
-fn set_tools(engine: &mut Engine, names: &[String]) {
+fn set_tools(engine: &mut Engine, names: &[String], by_mode: bool) {
     let (tools, missing) = engine.config.behavior.tools.select(names);
     engine.own_tools = tools;
-    engine.config.behavior.search_tools_by_mode = false;
+    engine.config.behavior.search_tools_by_mode = by_mode;
     engine.refresh_tools();
     if !missing.is_empty() {
         let text = format!("unknown tools: {}", missing.join(", "));

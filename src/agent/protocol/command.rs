@@ -143,8 +143,13 @@ pub enum SettingsCommand {
     /// Send this system prompt from the next request on.
     SetSystem { text: String },
     /// Offer the tools with these names, in this order, from the next request on: tools the agent was
-    /// started with and those in its tool registry.
-    SetTools { names: Vec<String> },
+    /// started with and those in its tool registry. `by_mode` adds those of the permission mode: not if the user has
+    /// chosen the tools.
+    SetTools {
+        names: Vec<String>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_mode: bool,
+    },
     /// Apply these limits; a time limit from the next run on.
     SetLimits { limits: RunLimits },
     /// Change how the agent works, from now on.

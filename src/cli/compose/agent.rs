@@ -171,7 +171,7 @@ impl Setup {
             rules_of_clients: self.profile.is_client.then(Vec::new),
             on_ask: if self.permission_mode().is_some() { OnAsk::Ask } else { self.profile.on_ask },
             asks_user: self.profile.asks_user,
-            search_tools_by_mode: !self.args.no_tools && self.settings.tools.is_none(),
+            search_tools_by_mode: !self.has_chosen_tools(),
             permissions: self.permissions(),
             host: Some(Arc::new(ProgramHost {
                 args: self.args.clone(),
@@ -262,6 +262,11 @@ impl Setup {
             registry.register(Arc::clone(tool));
         }
         registry
+    }
+
+    /// Whether the user has chosen the tools: only these are on then, in every mode.
+    pub(super) fn has_chosen_tools(&self) -> bool {
+        self.args.no_tools || self.args.settings.0.tools.is_some() || self.settings.tools.is_some()
     }
 
     /// The tools that are on. Fails when a named tool does not exist.

@@ -295,9 +295,10 @@ fn prompt(old: &Setup, new: &Setup, agent: &AgentPrompt, changes: &mut Changes) 
         Ok(setup.tools()?.specs().into_iter().map(|spec| spec.name).collect())
     };
     let (before, after) = (names(old)?, names(new)?);
-    if before != after {
+    let by_mode = !new.has_chosen_tools();
+    if before != after || old.has_chosen_tools() == by_mode {
         let words = format!("tools {}", after.join(", "));
-        changes.now(SettingsCommand::SetTools { names: after.clone() }, words);
+        changes.now(SettingsCommand::SetTools { names: after.clone(), by_mode }, words);
     }
     let files = new.project.prompt_files();
     // The prompt loads the extensions, so commands may have been added or removed.
