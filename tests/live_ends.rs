@@ -110,6 +110,55 @@ fn messages_sent_at_once_to_a_session_at_rest_all_arrive() {
     assert_eq!(found, sent);
 }
 
+/// What a stopped process has received runs once it continues, so it is not sent again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_to_a_process_that_does_not_answer_is_sent_once() {
+    let (home, server) = (Home::new(), Server::start(vec![stalls("begun"), says("done")]).await);
+    let id = home.background(&server.url(), "hello there");
+    let process = process_of(home.0.path(), &id);
+    kill_process(process, Signal::STOP).unwrap();
+    let (code, _, err) = home.run(&["-b", "--session", &id, "only once"]);
+    kill_process(process, Signal::CONT).unwrap();
+    assert_eq!(code, Some(3), "{err}");
+    assert!(err.contains("does not answer") && err.contains("may still arrive"), "{err}");
+    home.run(&["stop", &id]);
+    home.wait_for_state(&id, "idle");
+    let found = prompts(&home, &id);
+    assert!(found.iter().filter(|text| *text == "only once").count() <= 1, "{found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn flags_that_cannot_hold_in_a_live_session_are_refused() {
+    let (home, server) = (Home::new(), Server::start(vec![stalls("begun"), says("done")]).await);
+    let url = server.url();
+    let begin = ["-b", "--base-url", &url, "--model", "m", "--max-turns", "9", "--tools", "read", "hello"];
+    let (code, id, err) = home.run(&begin);
+    assert_eq!(code, Some(0), "{err}");
+    let id = id.trim();
+    for (flags, named) in [
+        (
+            &["--permission-mode", "plan", "--max-cost", "1"][..],
+            "--permission-mode, --max-cost has no effect",
+        ),
+        (&["--no-tools"], "--no-tools has no effect"),
+        (&["-o", "answer.txt"], "--output has no effect"),
+    ] {
+        let (code, _, err) = home.run(&[&["-b", "--session", id], flags, &["refused"]].concat());
+        assert!(code == Some(2) && err.contains(named), "{flags:?}: {code:?} {err}");
+    }
+    // These rights and limits are its own.
+    let same = ["-b", "--session", id, "--max-turns", "9", "--tools", "read", "--model", "demo", "more"];
+    let (code, _, err) = home.run(&same);
+    assert!(code == Some(0) && err.contains("--model has no effect"), "{code:?} {err}");
+    let screen = other_terminal(home.0.path(), &format!("$TAU_BIN --session {id} --permission-mode plan"));
+    screen.wait_for("--permission-mode has no effect");
+    screen.type_keys("\x04");
+    screen.wait_for("exit=");
+    home.run(&["stop", id]);
+    home.wait_for_state(id, "idle");
+    assert!(!prompts(&home, id).contains(&"refused".to_owned()));
+}
+
 /// It says so, and opens the session again for what is sent.
 #[test]
 fn a_screen_outlives_the_one_that_it_watched() {

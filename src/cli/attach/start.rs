@@ -14,7 +14,7 @@ use crate::args::attach::AttachArgs;
 use crate::commands::table;
 use crate::compose::{Setup, session_lookup};
 use crate::live::commands::{known, open_sessions, short_names};
-use crate::live::record::{self, LiveRecord};
+use crate::live::record::{KeptScreen, LiveRecord};
 use crate::live::rights;
 use crate::process::exit::{Exit, Refusal, fail};
 use crate::process::plain;
@@ -38,13 +38,13 @@ pub(crate) fn run(args: AttachArgs) -> Exit {
     let prepared = check_terminal().and_then(|()| prepare(args));
     let (setup, server, wanted) = match prepared {
         Ok(Target::Here(setup, id)) => {
-            let restored = record::take_screen(&setup.paths, &id);
+            let restored = KeptScreen::of(&setup.paths, &id);
             return tui::start::run_restored((*setup).or_demo(), restored);
         }
         Ok(Target::Connected(connected)) => {
             let (setup, server, session) = *connected;
-            let restored = record::take_screen(&setup.paths, &session);
-            return run_attached(&setup, server, session, restored);
+            let restored = KeptScreen::of(&setup.paths, &session);
+            return run_attached(&setup, server, session, (restored, None));
         }
         Ok(Target::Server(target)) => *target,
         Err(refusal) => return refusal.fail(),
@@ -64,8 +64,8 @@ pub(crate) fn run(args: AttachArgs) -> Exit {
     };
     match found {
         Ok(session) => {
-            let restored = record::take_screen(&setup.paths, &session);
-            run_attached(&setup, server, session, restored)
+            let restored = KeptScreen::of(&setup.paths, &session);
+            run_attached(&setup, server, session, (restored, None))
         }
         Err(trouble) => fail(Exit::Config, &format!("cannot attach: {}", trouble.text())),
     }

@@ -265,7 +265,8 @@ fn send_text(id: &str, text: &str) -> Exit {
                 found => found?,
             };
             if let Some(server) = named.server()? {
-                let sent = others::deliver(&server, &named.environment.paths, &named.id, text).await;
+                let paths = &named.environment.paths;
+                let sent = others::deliver(&server, paths, &named.id, &mut others::one(text)).await;
                 if sent.map_err(|trouble| refused(&trouble))? {
                     return Ok(Exit::Ok);
                 }

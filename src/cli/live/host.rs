@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::hosting::Hosting;
-use super::others;
 use super::record::{self, CHANGING_HANDS, FoundRecord};
 use super::registry::Ending;
-use super::{rights, start};
+use super::{others, own_flags, rights, start};
 use crate::args::{self, CliArgs};
 use crate::attach::reach::Trouble;
 use crate::compose::environment::{Connections, Environment, OnBadConfig};
@@ -49,23 +48,22 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
             Ok(args) => args,
             Err(error) => return args::print_clap_error(&error),
         };
-    let prompts = match stdin_prompts::text(&args.prompts) {
-        Ok(prompts) if prompts.is_empty() && args.until.is_some() => prompts,
-        Ok(prompts) if prompts.iter().all(is_blank) => return fail(Exit::Usage, NO_PROMPT),
-        Ok(prompts) => prompts,
-        Err(error) => return fail(Exit::Config, &error),
-    };
     let restored = if is_again { restore(&mut args) } else { Ok(()) };
     let started = restored.and_then(|()| Setup::read(args, PROFILE)).and_then(|setup| {
-        setup.args.output.as_deref().map_or(Ok(()), answer::check_writable).map_err(Refusal::config)?;
         prompts::check_readable(&setup.args.prompts, &*setup.file_filter(), &setup.cwd)
             .map_err(Refusal::config)?;
-        let Some(mut session) = open_or_send(&setup, &prompts)? else { return Ok(None) };
+        let mut prompts = stdin_prompts::text(&setup.args.prompts).map_err(Refusal::config)?;
+        let is_goal = prompts.is_empty() && setup.args.until.is_some();
+        if !is_goal && prompts.iter().all(is_blank) {
+            return Err(Refusal::usage(NO_PROMPT));
+        }
+        setup.args.output.as_deref().map_or(Ok(()), answer::check_writable).map_err(Refusal::config)?;
+        let Some(mut session) = open_or_send(&setup, &mut prompts, is_again)? else { return Ok(None) };
         session.survey();
         let goal = setup.args.goal().or_else(|| interrupted_goal(&setup, &session));
-        Ok(Some((setup.continuing(&session).with_model()?, session, goal)))
+        Ok(Some((setup.continuing(&session).with_model()?, session, (goal, prompts))))
     });
-    let (setup, session, goal) = match started {
+    let (setup, session, work) = match started {
         Ok(Some(started)) => started,
         Ok(None) => return Exit::Ok,
         Err(refusal) => return refusal.fail(),
@@ -75,7 +73,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
         if let Err(refusal) = headless::has_key(&setup, &mut signals).await {
             return refusal.fail();
         }
-        match host(setup, session, (goal, prompts), signals).await {
+        match host(setup, session, work, signals).await {
             Ok(exit) => exit,
             Err(refusal) => refusal.fail(),
         }
@@ -113,25 +111,35 @@ fn paused_goal(facts: &Facts) -> Option<String> {
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Opens the session; one that another process has open is sent the prompts there, and `None` returned. Of several
-/// processes that are started for one session, one opens it.
-fn open_or_send(setup: &Setup, prompts: &[CliPrompt]) -> Result<Option<Session>, Refusal> {
+/// processes that are started for one session, one opens it. Prompts that were sent are removed. Unless the session is
+/// opened `again` with its own rights, flags that would have no effect there are refused.
+fn open_or_send(
+    setup: &Setup,
+    prompts: &mut Vec<CliPrompt>,
+    mut again: bool,
+) -> Result<Option<Session>, Refusal> {
     let end = Instant::now() + CHANGING_HANDS;
     loop {
         let found = sessions::live(setup).filter(|_| setup.args.goal().is_none());
         let server = found.as_ref().and_then(|found| others::server_of(found, &setup.settings.network()));
         if let (Some(found), Some(server)) = (found.as_ref(), server) {
             let server = server.map_err(Refusal::config)?;
+            if !std::mem::replace(&mut again, true) {
+                own_flags::check(setup, &found.record.id)?;
+            }
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.map_err(|error| Refusal::config(format!("cannot start: {error}")))?;
-            let sent = others::send_prompts(&server, &found.record.id, prompts);
-            match runtime.block_on(others::in_time(found.record.pid, sent)) {
-                Ok(()) => {
+            let sent = others::deliver(&server, &setup.paths, &found.record.id, prompts);
+            match runtime.block_on(sent) {
+                Ok(true) => {
                     tell(&found.record.id);
                     return Ok(None);
                 }
-                Err(trouble @ Trouble::Refused(_)) => return Err(Refusal::config(trouble.text())),
+                Err(trouble @ (Trouble::Refused(_) | Trouble::Unreachable(_))) => {
+                    return Err(Refusal::config(trouble.text()));
+                }
                 Err(trouble) if Instant::now() > end => return Err(Refusal::config(trouble.text())),
-                Err(_) => {}
+                Ok(false) | Err(_) => {}
             }
         } else {
             match sessions::open(setup) {

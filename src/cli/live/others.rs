@@ -95,7 +95,7 @@ impl Others {
     /// sentence.
     pub(crate) async fn send(&self, id: &str, text: &str) -> Result<(), UserError> {
         let is_sent = match self.server(id)? {
-            Some(server) => deliver(&server, &self.paths, id, text).await,
+            Some(server) => deliver(&server, &self.paths, id, &mut one(text)).await,
             None => Ok(false),
         };
         match is_sent {
@@ -137,13 +137,28 @@ pub(crate) async fn still_has(paths: &Paths, id: &str) -> bool {
     false
 }
 
-/// Sends a message to the process that has a session open; false if it has ended, so that another one has to open the
-/// session.
-pub(crate) async fn deliver(server: &Server, paths: &Paths, id: &str, text: &str) -> Result<bool, Trouble> {
+/// A text as the only prompt.
+pub(crate) fn one(text: &str) -> Vec<CliPrompt> {
+    vec![CliPrompt { text: text.to_owned(), images: Vec::new() }]
+}
+
+/// Sends prompts to the process that has a session open; false if it has ended, so that another one has to open the
+/// session. Prompts that were accepted are removed.
+pub(crate) async fn deliver(
+    server: &Server,
+    paths: &Paths,
+    id: &str,
+    prompts: &mut Vec<CliPrompt>,
+) -> Result<bool, Trouble> {
     let process = record::of(paths, id).map(|found| found.record.pid).unwrap_or_default();
-    match in_time(process, send_to(server, id, text)).await {
-        Err(trouble) if matches!(trouble, Trouble::Refused(_)) || still_has(paths, id).await => Err(trouble),
-        sent => Ok(sent.is_ok()),
+    match in_time(process, send_prompts(server, id, prompts)).await {
+        Ok(()) => Ok(true),
+        Err(trouble @ Trouble::Refused(_)) => Err(trouble),
+        Err(_) if !still_has(paths, id).await => Ok(false),
+        Err(Trouble::Unreachable(text)) => Err(Trouble::Unreachable(format!(
+            "{text}; what you sent may still arrive: look at the session before you send it again"
+        ))),
+        Err(trouble) => Err(trouble),
     }
 }
 
@@ -161,17 +176,15 @@ pub(crate) async fn in_time<T>(
     tokio::time::timeout(PATIENCE, answer).await.map_err(silent).flatten()
 }
 
-/// Sends a message to a session of this process.
-async fn send_to(server: &Server, id: &str, text: &str) -> Result<(), Trouble> {
-    send_prompts(server, id, &[CliPrompt { text: text.to_owned(), images: Vec::new() }]).await
-}
-
-/// Sends prompts to a session of this process; while it works, it gets the first one before its next turn.
-pub(crate) async fn send_prompts(server: &Server, id: &str, prompts: &[CliPrompt]) -> Result<(), Trouble> {
-    for (at, CliPrompt { text, images }) in prompts.iter().enumerate() {
-        let streaming = if at == 0 { "steer" } else { "followUp" };
+/// Sends prompts to a session of this process, and removes those that it accepts; while it works, it gets the first one
+/// before its next turn.
+async fn send_prompts(server: &Server, id: &str, prompts: &mut Vec<CliPrompt>) -> Result<(), Trouble> {
+    let mut streaming = "steer";
+    while let Some(CliPrompt { text, images }) = prompts.first() {
         let body = json!({ "prompt": text, "images": images, "streaming": streaming, "detach": true });
         server.tell(&format!("/api/sessions/{id}/prompt"), &body).await?;
+        prompts.remove(0);
+        streaming = "followUp";
     }
     Ok(())
 }

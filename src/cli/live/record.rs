@@ -254,12 +254,25 @@ pub(crate) fn keep_screen(paths: &Paths, id: &str, place: &ScreenPlace) -> io::R
     new.persist(screen_file(paths, id)).map(drop).map_err(|failed| failed.error)
 }
 
-/// Takes the draft and the scroll position of the screen that was left.
-pub(crate) fn take_screen(paths: &Paths, id: &str) -> Option<ScreenPlace> {
-    let file = screen_file(paths, id);
-    let place = serde_json::from_slice(&read_capped(&file, MAX_SCREEN).ok()?).ok();
-    let _ = std::fs::remove_file(&file);
-    place
+/// The draft and the scroll position of a screen that was left, until another screen has them.
+#[derive(Debug)]
+pub(crate) struct KeptScreen {
+    pub place: ScreenPlace,
+    file: PathBuf,
+}
+
+impl KeptScreen {
+    /// The kept screen of a session, whose id may be one that a server has sent.
+    pub(crate) fn of(paths: &Paths, id: &str) -> Option<Self> {
+        let file = tau_agent::session::is_session_id(id).then(|| screen_file(paths, id))?;
+        let place = serde_json::from_slice(&read_capped(&file, MAX_SCREEN).ok()?).ok()?;
+        Some(KeptScreen { place, file })
+    }
+
+    /// Removes the file: a screen shows it now.
+    pub(crate) fn remove(self) {
+        let _ = std::fs::remove_file(&self.file);
+    }
 }
 
 /// All records, by id. Those of sessions that ended at rest are removed once they are old.
@@ -455,5 +468,26 @@ mod tests {
             assert_eq!(of(&paths, "a").unwrap().state(), state);
         }
         assert!(overwrite(&folder(&paths).join("b.json"), Vec::new()).is_err(), "it has no place");
+    }
+
+    #[test]
+    fn what_was_typed_is_kept_until_a_screen_shows_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::under(dir.path());
+        let place = ScreenPlace { draft: "half a".to_owned(), ..ScreenPlace::default() };
+        keep_screen(&paths, "a", &place).unwrap();
+        std::fs::write(screen_file(&paths, "damaged"), "{").unwrap();
+        std::fs::write(dir.path().join("other.screen"), serde_json::to_vec(&place).unwrap()).unwrap();
+        let up = folder(&paths).strip_prefix(dir.path()).unwrap().components().count();
+        // The second is an id of a server.
+        for id in ["damaged".to_owned(), format!("{}other", "../".repeat(up))] {
+            assert!(KeptScreen::of(&paths, &id).is_none(), "{id}");
+            assert!(screen_file(&paths, &id).exists(), "{id}");
+        }
+        for _ in 0..2 {
+            assert_eq!(KeptScreen::of(&paths, "a").unwrap().place, place);
+        }
+        KeptScreen::of(&paths, "a").unwrap().remove();
+        assert!(KeptScreen::of(&paths, "a").is_none());
     }
 }

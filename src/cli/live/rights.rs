@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -157,6 +157,23 @@ pub(crate) fn keep(
     }
 }
 
+/// Whether a session that is open has the rights and limits of these flags.
+pub(super) fn are_kept(
+    paths: &Paths,
+    id: &str,
+    (args, settings): (&CliArgs, &Settings),
+    mode: PermissionMode,
+) -> bool {
+    let (own, kept) = (Kept::of(args, settings, mode), read(paths, id).unwrap_or_default());
+    own.settings.iter().all(|(key, value)| kept.settings.get(key) == Some(value))
+        && (own.mode.is_none() || own.mode == kept.mode)
+        && (!own.no_tools || kept.no_tools)
+        && (own.max_turns.is_none() || own.max_turns == kept.max_turns)
+        && (own.max_cost.is_none() || own.max_cost == kept.max_cost)
+        && (own.max_tokens.is_none() || own.max_tokens == kept.max_tokens)
+        && (own.timeout.is_none() || own.timeout == kept.timeout)
+}
+
 /// Keeps the mode that a live session has now.
 pub(crate) fn keep_mode_of(paths: &Paths, live: &LiveSession) {
     let (session, mode) = live.read_facts(|facts, _| (facts.mirror.session.clone(), facts.mirror.mode));
@@ -186,6 +203,13 @@ pub(crate) fn restore(args: &mut CliArgs, paths: &Paths, settings: &Settings, id
     }
 }
 
+/// Whether there is no such session file in a folder that has others: one that is missing or empty may be on a
+/// disk that is not there at the moment.
+fn is_gone(file: &Path) -> bool {
+    let others = file.parent().and_then(|folder| std::fs::read_dir(folder).ok());
+    !file.exists() && others.is_some_and(|mut others| others.next().is_some())
+}
+
 /// Removes the files of sessions that were never saved, or are deleted.
 pub(crate) fn sweep(paths: &Paths) {
     for entry in std::fs::read_dir(folder(paths)).into_iter().flatten().flatten() {
@@ -193,8 +217,40 @@ pub(crate) fn sweep(paths: &Paths) {
         let age = entry.metadata().and_then(|meta| meta.modified()).ok().and_then(|time| time.elapsed().ok());
         let bytes = read_capped(&path, MAX_SIZE).unwrap_or_default();
         let kept: Option<Kept> = serde_json::from_slice(&bytes).ok();
-        if age.is_some_and(|age| age > STALE) && kept.is_none_or(|kept| !kept.file.exists()) {
+        // A damaged file still limits its session.
+        if age.is_some_and(|age| age > STALE) && kept.is_some_and(|kept| is_gone(&kept.file)) {
             let _ = std::fs::remove_file(&path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_that_may_still_hold_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let (paths, at) = (Paths::under(dir.path()), |name: &str| dir.path().join(name));
+        std::fs::create_dir_all(at("sessions/work")).unwrap();
+        std::fs::write(at("sessions/work/there.jsonl"), "").unwrap();
+        std::fs::create_dir_all(at("sessions/empty")).unwrap();
+        for file in ["work/there", "work/gone", "empty/away", "missing/far"] {
+            let (_, id) = file.split_once('/').unwrap();
+            let file = at("sessions").join(format!("{file}.jsonl"));
+            write(&paths, id, &Kept { file, no_tools: true, ..Kept::default() }).unwrap();
+        }
+        std::fs::write(path(&paths, "damaged"), "{").unwrap();
+        let old = std::time::SystemTime::now() - STALE * 2;
+        for entry in std::fs::read_dir(folder(&paths)).unwrap() {
+            std::fs::File::open(entry.unwrap().path()).unwrap().set_modified(old).unwrap();
+        }
+        sweep(&paths);
+        for (id, is_kept) in
+            [("there", true), ("gone", false), ("away", true), ("far", true), ("damaged", true)]
+        {
+            assert_eq!(read(&paths, id).is_some(), is_kept, "{id}");
+        }
+        assert_eq!(read(&paths, "damaged").unwrap().mode, Some(PermissionMode::Plan));
     }
 }

@@ -35,8 +35,9 @@ use crate::compose::session_lookup::short_id;
 use crate::compose::{ComposedAgent, DEFAULT_THEME, Setup, environment, offers, sandbox, sessions};
 use crate::headless::prompts;
 use crate::live::host;
+use crate::live::own_flags;
 use crate::live::published::Published;
-use crate::live::record::{self, LiveRecord};
+use crate::live::record::{self, KeptScreen, LiveRecord};
 use crate::live::rights;
 use crate::process::exit::{Exit, Refusal, fail};
 use crate::process::signals::Signals;
@@ -55,7 +56,6 @@ use tau_app::boot::Boot;
 use tau_app::geometry::{ScreenKind, Size};
 use tau_app::overlays::offer::Offers;
 use tau_app::request::NO_TICKET;
-use tau_app::screen_place::ScreenPlace;
 use tau_app::{self, Msg};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::{AgentCommand, SessionChange, SessionCommand, TaskCommand};
@@ -99,24 +99,31 @@ pub(crate) fn check_terminal() -> Result<(), Refusal> {
 
 /// Runs the screen; returns the program's end.
 pub fn run(setup: Setup) -> Exit {
-    run_restored(setup, None)
+    let ignored = own_flags::given(&setup.args);
+    run_on(setup, None, ignored)
 }
 
 /// Like [`run`], on a session that an earlier screen left like this.
-pub(crate) fn run_restored(setup: Setup, restored: Option<ScreenPlace>) -> Exit {
+pub(crate) fn run_restored(setup: Setup, restored: Option<KeptScreen>) -> Exit {
+    run_on(setup, restored, Vec::new())
+}
+
+/// Runs the screen. If another process has the session open, the `flags` have no effect.
+fn run_on(setup: Setup, restored: Option<KeptScreen>, flags: Vec<&str>) -> Exit {
     if let Some(found) = sessions::live(&setup)
         && let Some(address) = found.address()
         && setup.args.prompts.is_empty()
     {
         // Another process has it open: both screens show it.
         let record = setup.args.record.clone();
+        let notice = (!flags.is_empty()).then(|| own_flags::no_effect(&flags));
         let flags = CliArgs { record, no_context_files: true, ..CliArgs::without_arguments() };
         let setup = match Setup::read(flags, PROFILE) {
             Ok(setup) => setup,
             Err(refusal) => return refusal.fail(),
         };
         return match Server::of_session(&found, address, &setup.paths, &setup.settings.network()) {
-            Ok(server) => run_attached(&setup, server, found.record.id, restored),
+            Ok(server) => run_attached(&setup, server, found.record.id, (restored, notice)),
             Err(failure) => fail(Exit::Config, &failure.to_string()),
         };
     }
@@ -127,15 +134,16 @@ pub(crate) fn run_restored(setup: Setup, restored: Option<ScreenPlace>) -> Exit 
         Err(error) => return fail(Exit::Config, &error),
     };
     let (boot, memo) = first_frame(&setup);
-    show(&setup, (Boot { restored, ..boot }, memo), connect(setup.clone(), prompts))
+    show(&setup, (boot, memo), restored, connect(setup.clone(), prompts))
 }
 
-/// Runs the screen on a session of a server; returns the program's end. The setup is this terminal's.
+/// Runs the screen on a session of a server, with a notice for the user; returns the program's end. The setup is this
+/// terminal's.
 pub(crate) fn run_attached(
     setup: &Setup,
     server: Server,
     session: String,
-    restored: Option<ScreenPlace>,
+    (restored, notice): (Option<KeptScreen>, Option<String>),
 ) -> Exit {
     let (mut boot, memo) = first_frame(setup);
     boot = Boot {
@@ -149,10 +157,9 @@ pub(crate) fn run_attached(
         sandbox: String::new(),
         offers: Offers::default(),
         pick_session: false,
-        restored,
         ..boot
     };
-    show(setup, (boot, memo), attach_to(setup.clone(), server, session))
+    show(setup, (boot, memo), restored, attach_to(setup.clone(), server, session, notice))
 }
 
 /// Takes the terminal, shows the first frame, and runs the screen on what `connect` connects it to. Keys are
@@ -160,8 +167,10 @@ pub(crate) fn run_attached(
 fn show(
     setup: &Setup,
     (boot, memo): (Boot, Memo),
+    restored: Option<KeptScreen>,
     connect: impl Future<Output = Result<Connected, Refusal>> + Send + 'static,
 ) -> Exit {
+    let boot = Boot { restored: restored.as_ref().map(|kept| kept.place.clone()), ..boot };
     let recording = match setup.args.record.as_ref().map(|path| Recording::begin(path, &boot)).transpose() {
         Ok(recording) => recording,
         Err(error) => return fail(Exit::Config, &format!("--record: {error}")),
@@ -211,6 +220,9 @@ fn show(
         }
         Err(_) => return crash::or_crash(Exit::Crash),
     };
+    if let Some(kept) = restored {
+        kept.remove();
+    }
     let shell = {
         let _within = agent_thread.handle().enter();
         Shell::new(screen, (input, alarm), signals, held, connected)
@@ -258,9 +270,8 @@ async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Conne
     let services = Arc::new(Services::of(setup.clone(), prompt));
     let published =
         helpers.map(|helpers| Published::start(setup.clone(), facts, &agent, Arc::clone(&services), helpers));
-    let notice = |text| TaskEvent::Notice { level: NoticeLevel::Warning, text, hint: None };
     let texts = news.into_iter().chain(trouble).chain(notices);
-    let mut facts: Vec<Msg> = texts.map(|text| Msg::Agent(AgentEvent::Task(notice(text)))).collect();
+    let mut facts: Vec<Msg> = texts.map(warning).collect();
     facts.extend(prompts.into_iter().map(|prompt| Msg::Started { text: prompt.text, images: prompt.images }));
     let offer = offer.map(|(path, source)| SessionChange::Offer { path, source });
     let mut commands: Vec<AgentCommand> =
@@ -290,13 +301,23 @@ async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Conne
     })
 }
 
+/// A notice for the user.
+fn warning(text: String) -> Msg {
+    Msg::Agent(AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Warning, text, hint: None }))
+}
+
 /// Asks for the commands of prompt templates and skills, which were loaded with the system prompt.
 fn list_commands() -> AgentCommand {
     AgentCommand::Task(TaskCommand::Query { ticket: NO_TICKET, query: Query::Commands })
 }
 
 /// Connects a screen to a session of a server.
-async fn attach_to(setup: Setup, server: Server, session: String) -> Result<Connected, Refusal> {
+async fn attach_to(
+    setup: Setup,
+    server: Server,
+    session: String,
+    notice: Option<String>,
+) -> Result<Connected, Refusal> {
     let here = Arc::new(Services::of(setup.clone(), setup.prompt_without_session()?));
     server
         .start()
@@ -309,7 +330,7 @@ async fn attach_to(setup: Setup, server: Server, session: String) -> Result<Conn
         requests,
         replies,
         themes: theme_files(&setup),
-        facts: Vec::new(),
+        facts: notice.map(warning).into_iter().collect(),
         commands: vec![list_commands()],
         connection: Some(connection),
         published: None,
