@@ -92,6 +92,14 @@ async fn a_template_is_sent_with_arguments_commands_and_files() {
     place.template("plain.md", "Say hello.");
     place.run(&["-p", "/plain to me"]).await;
     assert_eq!(place.sent(), "Say hello.\n\nto me");
+    // An `@` of a placeholder is no file.
+    place.template("fixit.md", "Fix ${@:2} and ${@:-all}, first $1");
+    place.run(&["-p", "/fixit a b c"]).await;
+    assert_eq!(place.sent(), "Fix b c and a b c, first a");
+    place.run(&["-p", "/init the tests"]).await;
+    assert!(place.sent().ends_with("Change no other file.\n\nthe tests"), "{}", place.sent());
+    place.run(&["-p", "/init"]).await;
+    assert!(place.sent().trim_end().ends_with("Change no other file."), "{}", place.sent());
 }
 
 #[tokio::test]

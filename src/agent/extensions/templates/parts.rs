@@ -33,7 +33,9 @@ pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
                 blank = false;
             }
             None => {
-                blank = c.is_whitespace() || "([{".contains(c);
+                // `${@:2}` is a placeholder.
+                let is_placeholder = c == '{' && text.get(..at).is_some_and(|before| before.ends_with('$'));
+                blank = c.is_whitespace() || "([{".contains(c) && !is_placeholder;
                 at += c.len_utf8();
             }
         }
@@ -78,6 +80,7 @@ mod tests {
             ]
         );
         assert_eq!(parts(""), []);
+        assert_eq!(parts("Fix ${@:2} ${@:-all} {@a.rs}").len(), 3, "placeholders are text");
         assert_eq!(parts("- @ü/ä.md!"), [Text("- "), File("ü/ä.md"), Text("!")]);
     }
 }
