@@ -32,9 +32,36 @@ async fn a_refused_picture_is_left_out_for_good() {
         ("500 Internal Server Error", "image input is not supported - you may need to provide the mmproj"),
         ("500 Internal Server Error", "this model is missing data required for image input"),
         ("500 Internal Server Error", "Failed to load image or audio file"),
+        ("500 Internal Server Error", "cannot identify image file <_io.BytesIO object>"),
+        ("500 Internal Server Error", "Unable to process input image."),
+        ("500 Internal Server Error", "At most 0 image(s) may be provided in one prompt."),
+        ("403 Forbidden", "Image input is not enabled for this model."),
+        ("413 Payload Too Large", "Request exceeds the maximum size"),
     ];
-    for (status, words) in wordings {
-        let place = Place::new(vec![refuses(status, words), says("without it"), says("later")]).await;
+    let coded = |status: &str, headers: &str, code: &str, words: &str| {
+        let error = json!({ "error": { "code": code, "message": words } }).to_string();
+        Act::Send(answer(status, &format!("content-type: application/json\r\n{headers}"), error.as_bytes()))
+    };
+    let streamed = |code: &str| {
+        let error = json!({ "error": { "code": code, "message": "It failed." } });
+        Act::Send(stream(&format!("data: {error}\n\n")))
+    };
+    let cases = wordings.into_iter().map(|(status, words)| (words, refuses(status, words)));
+    let cases = cases.chain([
+        (
+            "flagged",
+            coded("400 Bad Request", "", "content_policy_violation", "Your input image was flagged."),
+        ),
+        // It may pass, so this is tried when no retry is left.
+        (
+            "crashed",
+            coded("500 Error", "retry-after: 9000\r\n", "server_error", "the vision encoder crashed"),
+        ),
+        ("in a stream", streamed("image_too_large")),
+        ("without a name", streamed("invalid_prompt")),
+    ]);
+    for (words, refusal) in cases {
+        let place = Place::new(vec![refusal, says("without it"), says("later")]).await;
         std::fs::write(place.dir.path().join("p.png"), PNG).unwrap();
         let ended = run(place.own(SEES).args(["-p", "@p.png", "what is it?"]), None).await;
         assert_eq!((ended.code, ended.out.trim()), (0, "without it"), "{words}: {ended:?}");
@@ -137,14 +164,16 @@ fn claude_at(place: &Place, model: &str) -> Command {
 #[tokio::test]
 async fn refused_signatures_and_ids_are_left_out() {
     for (words, gone, stays) in [
-        ("messages.1.content.0: Invalid `signature` in `thinking` block", "c2ln", "toolu_1"),
+        ("400 Bad Request: Invalid `signature` in `thinking` block", "c2ln", "toolu_1"),
         ("`tool_use` ids must be unique", "\"toolu_1\"", "c2ln"),
         ("404 Not Found: Item with id 'rs_1' not found. Items are not persisted", "c2ln", "toolu_1"),
         ("something is wrong with this", "c2ln", "bash"),
+        ("500 Internal Server Error: Invalid `signature` in `thinking` block", "c2ln", "toolu_1"),
+        ("403 Forbidden: Thinking signature is not valid", "c2ln", "toolu_1"),
     ] {
         let acts = vec![
             thinks_and_calls(),
-            refuses(words.split_once(": Item").map_or("400 Bad Request", |(status, _)| status), words),
+            refuses(words.split_once(": ").map_or("400 Bad Request", |(status, _)| status), words),
             claude_says("fine"),
             claude_says("on"),
         ];

@@ -76,17 +76,33 @@ const WORDS: [(Part, &[&str]); 3] = [
     ),
 ];
 
-/// Words in errors about a picture that cannot be read, other than those about a server that is busy.
-const UNREADABLE: [&str; 8] = [
+/// Words in errors about a part that is refused each time, whatever the kind of the error says.
+const LASTING: [&str; 18] = [
     "support",
     "failed to load",
     "decod",
     "not process",
+    "unable to process",
+    "identify",
     "invalid",
+    "not valid",
+    "not enabled",
+    "not allowed",
+    "may be provided",
+    "verified",
+    "flagged",
+    "too large",
+    "too small",
     "required for image",
     "embedding from",
     "format",
 ];
+
+/// Words in errors about a server that is busy: nothing in the request is the reason.
+const BUSY: [&str; 7] = ["overload", "busy", "unavailable", "try again", "timeout", "timed out", "capacity"];
+
+/// Words in errors about a wrong key, some of which mention a signature.
+const KEYS: [&str; 4] = ["key", "token", "credential", "request signature"];
 
 impl Part {
     const fn name(self) -> &'static str {
@@ -133,12 +149,13 @@ pub(crate) struct RefusedParts {
 impl RefusedParts {
     /// The parts of these messages to leave out after this failure: those it names, or all if it names none.
     /// `None` if nothing in the messages can be the reason. After a request without the parts `before`, only what
-    /// it names in addition.
+    /// it names in addition. `is_last` when nothing else is left to try.
     pub(crate) fn of(
         failure: &Failure,
         messages: &[Arc<Message>],
         model: &Model,
         before: Option<&RefusedParts>,
+        is_last: bool,
     ) -> Option<Self> {
         let messages = without(messages, model).0;
         let before = before.map_or(&[][..], |before| &before.parts);
@@ -147,24 +164,36 @@ impl RefusedParts {
                 && (*part != Part::Pictures || model.sees())
                 && messages.iter().any(|message| part.is_in(message))
         };
-        let lower = failure.message.to_lowercase();
-        let named = WORDS.iter().filter(|(_, words)| words.iter().any(|word| lower.contains(word)));
+        let lower = failure.message.to_lowercase().replace("documentation", "");
+        let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+        let named = WORDS.iter().filter(|(_, words)| says(words));
         let named: Vec<Part> = named.map(|(part, _)| *part).filter(has).collect();
+        let content = |named: Vec<Part>| named.into_iter().filter(|part| *part != Part::CallIds).collect();
         let parts = match failure.kind {
             FailureKind::Request if named.is_empty() && before.is_empty() => {
                 WORDS.map(|(part, _)| part).into_iter().filter(has).collect()
             }
             FailureKind::Request => named,
+            // Pictures weigh most, in tokens and bytes.
+            FailureKind::Overflow => Some(Part::Pictures).into_iter().filter(has).collect(),
             // Servers report this with any status.
-            FailureKind::NotFound | FailureKind::Overloaded | FailureKind::Refused
-                if named.contains(&Part::Pictures) && UNREADABLE.iter().any(|word| lower.contains(word)) =>
+            FailureKind::Overloaded | FailureKind::Protocol
+                if !says(&BUSY) && (is_last || says(&LASTING)) =>
             {
-                vec![Part::Pictures]
+                named
             }
-            FailureKind::NotFound if named.contains(&Part::Reasoning) && lower.contains("item") => {
-                vec![Part::Reasoning]
-            }
-            _ => return None,
+            FailureKind::Auth if says(&LASTING) && !says(&KEYS) => content(named),
+            FailureKind::NotFound if says(&LASTING) || lower.contains("item") => content(named),
+            FailureKind::Refused => named.into_iter().filter(|part| *part == Part::Pictures).collect(),
+            FailureKind::Auth
+            | FailureKind::NotFound
+            | FailureKind::RateLimit
+            | FailureKind::Overloaded
+            | FailureKind::Network
+            | FailureKind::Timeout
+            | FailureKind::Protocol
+            | FailureKind::Config
+            | FailureKind::Aborted => return None,
         };
         let parts = if parts.is_empty() { parts } else { [before, &parts].concat() };
         let refused = RefusedParts { provider: model.provider.clone(), model: model.id.clone(), parts };

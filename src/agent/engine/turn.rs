@@ -205,15 +205,14 @@ impl Turn<'_, '_> {
     }
 
     /// Retries the request if something in the conversation may have made it fail; again if the next failure names
-    /// something else.
-    fn send_without(&mut self, attempt: &Attempt, failure: &Failure) -> bool {
+    /// something else. `is_last` when nothing else is left to try.
+    fn send_without(&mut self, attempt: &Attempt, failure: &Failure, is_last: bool) -> bool {
         if attempt.begun || self.sent_without && self.refused.is_none() {
             return false;
         }
         let messages = self.run.engine.config.session.context().messages;
-        let Some(parts) = RefusedParts::of(failure, &messages, &attempt.model, self.refused()) else {
-            return false;
-        };
+        let parts = RefusedParts::of(failure, &messages, &attempt.model, self.refused(), is_last);
+        let Some(parts) = parts else { return false };
         session_usage::spend(self.run.engine, attempt.assembler.usage());
         let first = self.refused.take().map_or_else(|| failure.clone(), |(first, _)| first);
         self.refused = Some((first, parts));
@@ -261,7 +260,7 @@ impl Turn<'_, '_> {
         if failure.kind == FailureKind::Overflow && !self.compacted {
             return self.too_long(attempt, failure).await;
         }
-        if self.send_without(&attempt, &failure) {
+        if self.send_without(&attempt, &failure, false) {
             return None;
         }
         let failure = match self.refused.take_if(|_| !failure.retryable()) {
@@ -274,6 +273,7 @@ impl Turn<'_, '_> {
         }
         let delay_ms = match self.retries.after(&failure) {
             AfterFailure::Wait(delay_ms) => delay_ms,
+            AfterFailure::GiveUp(_) if self.send_without(&attempt, &failure, true) => return None,
             AfterFailure::GiveUp(text) => {
                 self.refused = None;
                 return Some(self.give_up(attempt, &text));
@@ -327,6 +327,7 @@ impl Turn<'_, '_> {
         match compact::on_overflow(self.run.engine).await {
             CompactionEnd::Done => None,
             CompactionEnd::Aborted => Some(self.stopped(self.attempt())),
+            CompactionEnd::Failed(_) if self.send_without(&self.attempt(), &failure, true) => None,
             CompactionEnd::Failed(why) => {
                 let text = format!("{failure}; compacting the conversation failed: {why}");
                 Some(self.give_up(self.attempt(), &text))

@@ -276,6 +276,9 @@ mod tests {
             FailureKind::Request,
         );
         check(r#"{"error":{"code":"server_error","message":"m"}}"#, FailureKind::Overloaded);
+        check(r#"{"code":"image_too_large","message":"The image is too large."}"#, FailureKind::Request);
+        check(r#"{"code":"invalid_encrypted_content","message":"m"}"#, FailureKind::Request);
+        check(r#"{"code":"invalid_api_key","message":"m"}"#, FailureKind::Auth);
         check(r#"{"error":"what"}"#, FailureKind::Overloaded);
     }
 

@@ -173,7 +173,8 @@ fn codes(value: &Value) -> (Option<FailureKind>, Option<u16>) {
             Value::String(word) => {
                 status = status.or(word.parse().ok());
                 let word = word.to_ascii_lowercase();
-                kinds.extend(CODES.iter().find(|(code, _)| *code == word).map(|(_, kind)| *kind));
+                let kind = CODES.iter().find(|(code, _)| *code == word).map(|(_, kind)| *kind);
+                kinds.extend(kind.or_else(|| is_about_request(&word).then_some(FailureKind::Request)));
             }
             _ => {}
         }
@@ -181,6 +182,11 @@ fn codes(value: &Value) -> (Option<FailureKind>, Option<u16>) {
     // `invalid_request_error` is used for everything; a narrower word next to it counts.
     let narrow = kinds.iter().copied().find(|kind| *kind != FailureKind::Request);
     (narrow.or(kinds.first().copied()), status.filter(|status| (400..600).contains(status)))
+}
+
+/// Whether a code says that something in the request is wrong: `invalid_prompt`, `image_too_large`.
+fn is_about_request(code: &str) -> bool {
+    code.starts_with("invalid_") || code.contains("image")
 }
 
 /// The error itself, whether it is alone, in a list, or under `error`.
