@@ -297,6 +297,17 @@ fn the_command_writes_a_file_and_says_how_many_secrets() {
         assert!(code == Some(3) && stderr.contains("is the session itself"), "{stderr}");
         assert_eq!(fs::read_to_string(sessions.join("x_s1.jsonl")).unwrap(), session(), "it is kept");
     }
+    // What is not an export stays, and an export is written again.
+    for name in ["README.md", "page.html", "rows.jsonl"] {
+        fs::write(dir.path().join(name), "mine\n").unwrap();
+        let (code, _, stderr) = run(&["s1", name]);
+        assert!(code == Some(3) && stderr.contains("it is not an exported session"), "{stderr}");
+        assert_eq!(fs::read_to_string(dir.path().join(name)).unwrap(), "mine\n");
+        fs::write(dir.path().join(name), "").unwrap();
+        assert_eq!((run(&["s1", name]).0, run(&["s1", name]).0), (Some(0), Some(0)), "{name}");
+    }
+    assert_eq!(run(&["s1", "--session-dir=~/tau/sessions", "~/at-home.md"]).0, Some(0));
+    assert!(dir.path().join("at-home.md").exists() && !dir.path().join("~").exists());
     assert_eq!(run(&["nosuch"]).0, Some(3));
     let before: Value = serde_json::from_str(HEADER).unwrap();
     assert_eq!(before["id"], "s1");
@@ -307,7 +318,7 @@ fn the_screen_asks_for_a_file() {
     let mut screen = Screen::new();
     screen.take_effects();
     let asked = |screen: &mut Screen| {
-        screen.keys("/export x.md<enter>");
+        screen.keys("/export \"x y.md\"<enter>");
         let ticket = screen.take_effects().into_iter().find_map(|effect| match effect {
             Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket, query: Query::Source })) => {
                 Some(ticket)
@@ -322,7 +333,7 @@ fn the_screen_asks_for_a_file() {
     let source = SessionSource::Lines("the lines".into());
     let ticket = asked(&mut screen);
     screen.agent(TaskEvent::Answered { ticket, answer: Ok(QueryAnswer::Source(source.clone())) });
-    let wanted = ShellRequest::Export { session: source, file: Some("x.md".into()) };
+    let wanted = ShellRequest::Export { session: source, file: Some("x y.md".into()) };
     let effects = screen.take_effects();
     assert!(
         effects.iter().any(|effect| matches!(effect, Effect::Ask(_, request) if *request == wanted)),

@@ -154,6 +154,19 @@ fn the_environment_wins_over_the_file() {
 }
 
 #[test]
+fn a_tilde_in_a_path_is_the_home_directory() {
+    let own = std::env::home_dir().unwrap();
+    let home =
+        Home::with("config.toml", "session_dir = \"~/s\"\nca_file = \"~/ca.pem\"\nshell = \"~x/sh\"\n");
+    let settings = Settings::load(&home.paths()).unwrap();
+    assert_eq!(settings.session_dir, Some(own.join("s")));
+    assert_eq!(settings.ca_file, Some(own.join("ca.pem")));
+    assert_eq!(settings.shell, Some("~x/sh".into()), "no name of a user");
+    let settings = settings.with_env(&*env(&[("TAU_SESSION_DIR", "~")])).unwrap();
+    assert_eq!(settings.session_dir, Some(own));
+}
+
+#[test]
 fn saving_one_setting_keeps_the_file() {
     let home = Home::new();
     let path = home.paths().config_file();

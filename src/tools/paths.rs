@@ -30,6 +30,11 @@ pub fn resolve(cwd: &Path, given: &str) -> PathBuf {
     expanded.unwrap_or_else(|| cwd.join(given))
 }
 
+/// Like [`resolve`], for a path that may be no text.
+pub fn resolve_path(cwd: &Path, given: &Path) -> PathBuf {
+    given.to_str().map_or_else(|| cwd.join(given), |given| resolve(cwd, given))
+}
+
 /// Resolves the path of a file that should exist: if it does not, the only file whose name differs just in
 /// how its characters are composed (NFC, NFD) is used.
 pub fn find(cwd: &Path, given: &str) -> PathBuf {

@@ -23,6 +23,9 @@ use tau_protocol::outline::RowKind;
 use tau_tools::counted::counted;
 
 const STYLE: &str = include_str!("page.css");
+/// The beginning of every page, with which exports are told from other files.
+pub(super) const START: &str = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
+                               <meta http-equiv=\"Content-Security-Policy\" content=\"";
 const SCRIPT: &str = include_str!("page.js");
 /// SHA-256 of [`SCRIPT`] in base64, as `openssl dgst -sha256 -binary page.js | base64` prints it.
 pub(super) const DIGEST: &str = "PCjjm2lG2vCzBPWNRFxDUWNjwTr5hqQJTX7X7bnjzaw=";
@@ -92,8 +95,7 @@ pub(super) fn page(session: &Session, pen: &mut Pen<'_, '_>) -> String {
         count => format!(" · {count} secrets masked"),
     };
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+        "{START}{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width\"><meta name=\"referrer\" content=\"no-referrer\">\n\
          <title>{name}</title>\n<style>{STYLE}</style></head>\n<body>\n\
          <nav><input id=\"search\" type=\"search\" placeholder=\"search\" hidden><div id=\"count\" class=\"who\"></div>\n\

@@ -22,6 +22,15 @@ pub use pen::Highlight;
 use tau_tools::process::secret_variables::{SecretName, secret_name};
 use tau_tools::recognise;
 
+/// Whether a text begins as the documents do.
+pub fn is_document(start: &str) -> bool {
+    let mut parts = start.split("\n\n");
+    start.starts_with(html::START)
+        || start.starts_with(r#"{"type":"session""#)
+        || parts.next().is_some_and(|title| title.starts_with("# "))
+            && parts.next().is_some_and(|line| line.starts_with("Session `"))
+}
+
 /// The format of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {

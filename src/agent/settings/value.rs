@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::de::Error as _;
@@ -17,6 +17,7 @@ use tau_protocol::approval::PermissionMode;
 use tau_protocol::model::{Api, ThinkingLevel};
 use tau_protocol::screen_settings::{DiffLayout, EditingMode, Notify, OnHangup, Support};
 use tau_protocol::status_template::StatusTemplate;
+use tau_tools::paths::resolve_path;
 use tau_tools::sandbox::SandboxLevel;
 use tau_tools::user_error::UserError;
 
@@ -184,11 +185,11 @@ impl SettingValue for PathBuf {
     }
 
     fn parse(value: &OsStr) -> Result<Self, UserError> {
-        Ok(PathBuf::from(value))
+        Ok(resolve_path(Path::new(""), Path::new(value)))
     }
 
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        PathBuf::deserialize(deserializer)
+        PathBuf::deserialize(deserializer).map(|path| resolve_path(Path::new(""), &path))
     }
 }
 

@@ -78,9 +78,15 @@ fn plan(model: &Model) -> String {
     if windows.is_empty() { String::new() } else { format!("\nplan: {}", windows.join(" · ")) }
 }
 
+/// A path without the quotes around it, as a shell takes it.
+fn unquoted(path: &str) -> &str {
+    let inside = |quote: char| path.strip_prefix(quote)?.strip_suffix(quote);
+    inside('"').or_else(|| inside('\'')).unwrap_or(path)
+}
+
 /// Exports the session: asks the agent for its location.
 pub(super) fn export(model: &mut Model, file: &str, effects: &mut Vec<Effect>) {
-    let file = Some(PathBuf::from(file)).filter(|file| !file.as_os_str().is_empty());
+    let file = Some(PathBuf::from(unquoted(file))).filter(|file| !file.as_os_str().is_empty());
     let ticket = model.query(Query::Source, effects);
     model.exports.insert(ticket, file);
 }
@@ -95,7 +101,8 @@ pub(super) fn import(model: &mut Model, file: &str, effects: &mut Vec<Effect>) {
             Some("for example /import ~/session.jsonl"),
         );
     }
-    effects.push(SessionCommand::Change(SessionChange::Import { path: PathBuf::from(file) }).into());
+    let path = PathBuf::from(unquoted(file));
+    effects.push(SessionCommand::Change(SessionChange::Import { path }).into());
 }
 
 /// Handles the agent's answer with the session's location.

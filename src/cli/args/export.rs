@@ -37,7 +37,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub format: Option<Format>,
     /// Directory of the session files
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = super::folder())]
     pub session_dir: Option<PathBuf>,
 }
 

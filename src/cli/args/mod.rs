@@ -37,8 +37,9 @@ pub mod uninstall;
 pub mod update;
 pub mod worktree;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{CommandFactory, Parser};
 
 use crate::process::exit::{Exit, fail, say};
@@ -48,6 +49,7 @@ use tau_agent::secrets::Secret;
 use tau_agent::session::is_session_id;
 use tau_protocol::command::{AgentCommand, SessionCommand};
 use tau_protocol::goal::GoalOrder;
+use tau_tools::paths::resolve_path;
 use tau_tools::user_error::UserError;
 
 const HELP: &str = "\
@@ -364,6 +366,11 @@ fn exit_codes() -> String {
     }
     text.pop();
     text
+}
+
+/// A folder; `~` is the home directory, also where no shell replaces it.
+fn folder() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(|path| resolve_path(Path::new(""), &path))
 }
 
 fn dollars_parser(value: &str) -> Result<f64, UserError> {

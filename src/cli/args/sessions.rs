@@ -32,7 +32,7 @@ pub(crate) struct SessionsArgs {
     #[arg(long, global = true)]
     pub json: bool,
     /// Directory of the session files
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", value_parser = super::folder())]
     pub session_dir: Option<PathBuf>,
 }
 

@@ -20,7 +20,7 @@ pub struct SessionArgs {
     #[arg(value_name = "SESSION")]
     pub session: Option<String>,
     /// Directory of the session files
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = super::folder())]
     pub session_dir: Option<PathBuf>,
 }
 

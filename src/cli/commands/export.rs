@@ -3,7 +3,7 @@
 //! The session is read, not opened for writing, so this works while another tau uses it.
 
 use std::borrow::Cow;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use crate::args::CliArgs;
@@ -14,7 +14,7 @@ use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
 use tau_agent::catalogue::keys::Keys;
 use tau_agent::export::agents::ForeignSession;
-use tau_agent::export::{Document, Format, coloured_document, file_stem, own_secrets};
+use tau_agent::export::{Document, Format, coloured_document, file_stem, is_document, own_secrets};
 use tau_agent::session::foreign::sniff::sniff;
 use tau_agent::session::{Access, Session};
 use tau_agent::settings::private_files::{create_private, write_private};
@@ -22,13 +22,16 @@ use tau_protocol::event::NoticeLevel;
 use tau_protocol::query::SessionSource;
 use tau_protocol::session_row::SessionOrigin;
 use tau_tools::counted::counted;
-use tau_tools::paths::reason;
+use tau_tools::paths::{reason, resolve_path};
 use tau_tools::user_error::UserError;
 use tau_view::highlight::Highlighter;
 use tau_view::theme::ThemeToken;
 
 /// Start of the error about a file whose name does not select a format.
 const UNKNOWN: &str = "unknown format: the file must end in .html, .md or .jsonl";
+
+/// The number of bytes of a file that tell whether it is an export.
+const LOOKED_AT: u64 = 8_192;
 
 /// Runs the command; returns the program's end.
 pub fn run(args: &ExportArgs) -> Result<Exit, Refusal> {
@@ -184,6 +187,14 @@ pub(crate) fn text(
     Ok((made(&session, format, secrets).text, file_stem(&session, secrets)))
 }
 
+/// Whether a file has text that no export wrote.
+fn is_of_user(file: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = |file: std::fs::File| file.take(LOOKED_AT).read_to_end(&mut start);
+    let is_read = file.is_file() && std::fs::File::open(file).and_then(read).is_ok();
+    is_read && !start.is_empty() && !is_document(&String::from_utf8_lossy(&start))
+}
+
 /// Writes a session; returns its path, and the number of masked secrets.
 pub(crate) fn write(
     source: &SessionSource,
@@ -192,7 +203,7 @@ pub(crate) fn write(
 ) -> Result<(PathBuf, usize), UserError> {
     let session = read(source)?;
     let file = match place.file {
-        Some(file) => place.dir.join(file),
+        Some(file) => resolve_path(place.dir, file),
         None => {
             let ending = place.format.unwrap_or_default().ending();
             let stem = file_stem(&session, secrets);
@@ -212,6 +223,11 @@ pub(crate) fn write(
             file.display()
         )
         .into());
+    }
+    if is_of_user(&file) {
+        let text =
+            format!("not overwriting {}: it is not an exported session; name another file", file.display());
+        return Err(text.into());
     }
     let document = made(&session, format, secrets);
     write_private(&file, document.text.as_bytes())

@@ -16,6 +16,7 @@ use tau_agent::settings::MAX_BYTES;
 use tau_app::Msg;
 use tau_app::background::AUTO;
 use tau_protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
+use tau_tools::paths::resolve;
 use tau_tools::regular_files::read_text;
 use tau_tools::user_error::UserError;
 use tau_view::theme::Theme;
@@ -129,7 +130,7 @@ impl ThemeFiles {
     /// The file of a theme.
     pub fn path(&self, name: &str) -> PathBuf {
         match name.ends_with(ENDING) {
-            true => Path::new(name).to_owned(),
+            true => resolve(Path::new(""), name),
             false => self.dir.join(format!("{name}{ENDING}")),
         }
     }
