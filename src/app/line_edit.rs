@@ -76,11 +76,31 @@ impl LineEdit {
         true
     }
 
-    /// Adds pasted text: its first line, without control characters.
+    /// Adds pasted text without control characters; blanks join its lines.
     pub fn paste(&mut self, text: &str) {
-        let line = text.lines().next().unwrap_or("");
+        let line = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
         let clean: String = line.chars().filter(|c| !c.is_control()).collect();
         self.text.insert_str(self.at(), &clean);
+    }
+
+    /// Adds pasted text with its lines, where an answer may have several.
+    pub(crate) fn paste_lines(&mut self, text: &str) {
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let clean: String = text.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()).collect();
+        self.text.insert_str(self.at(), clean.trim_end());
+    }
+
+    /// Handles a key that ends a line, where an answer may have several; true when it did.
+    pub(crate) fn break_line(&mut self, key: Key) -> bool {
+        let breaks = match key.code {
+            KeyCode::Enter => key.mods != Mods::NONE,
+            KeyCode::Char('j') => key.mods == Mods::CTRL,
+            _ => false,
+        };
+        if breaks {
+            self.text.insert(self.at(), '\n');
+        }
+        breaks
     }
 
     fn delete_cluster(&mut self) -> bool {
@@ -139,6 +159,20 @@ mod tests {
         }
         let (before, after) = line.at_cursor();
         (before.to_owned(), after.to_owned())
+    }
+
+    #[test]
+    fn pasted_lines_are_joined_or_kept() {
+        let text = "first line\r\nsecond\tline\n\n  third\n";
+        let mut line = LineEdit::default();
+        line.paste(text);
+        assert_eq!(line.text(), "first line secondline third");
+        let mut line = LineEdit::new("x: ");
+        line.paste_lines(text);
+        assert_eq!(line.text(), "x: first line\nsecond\tline\n\n  third");
+        let breaks = ["ctrl+j", "shift+enter", "alt+enter", "enter", "j"];
+        assert_eq!(breaks.map(|key| line.break_line(key.parse().unwrap())), [true, true, true, false, false]);
+        assert!(line.text().ends_with("third\n\n\n"));
     }
 
     #[test]

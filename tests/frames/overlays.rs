@@ -1,6 +1,7 @@
 //! Golden frames of lists and dialogs that are answered by the shell or the agent.
 
 use serde_json::{Value, json};
+use tau::agent::protocol::command::{AgentCommand, QuestionAnswer, QuestionCommand};
 use tau::agent::protocol::event::{Question, QuestionEvent};
 use tau::agent::protocol::form::FormField;
 use tau::app::boot::Boot;
@@ -8,7 +9,7 @@ use tau::app::request::{
     KeylessModel, LoginProvider, ModelList, ShellReply, ShellRequest, SignInPage, SignInStep,
 };
 use tau::app::{Effect, Msg};
-use tau::tools::user::UserQuestion;
+use tau::tools::user::{UserAnswer, UserQuestion};
 
 use crate::harness::{Screen, ai, boot, frames, text};
 
@@ -207,10 +208,55 @@ fn questions_of_the_model() {
     screen.agent(QuestionEvent::Asked { id: "q".into(), question: Question::User { questions } });
     screen.at += 1_000;
     frames(&mut screen, "user-questions");
-    screen.keys("2<space><down>");
+    screen.keys("2");
+    screen.wait(500);
+    screen.keys("<space><down>");
     frames(&mut screen, "user-questions-several");
-    screen.keys("<enter><enter>");
+    screen.keys("<enter>");
+    screen.at += 500;
+    screen.keys("<enter>");
     frames(&mut screen, "user-questions-text");
+}
+
+/// Keys at two questions with choices, a `.` for a pause, and the answers.
+const DIGITS: [(&str, &[(&[usize], &str)]); 8] = [
+    ("5432<enter>.1.", &[(&[], "5432"), (&[0], "")]),
+    ("1024<enter>.2.", &[(&[], "1024"), (&[1], "")]),
+    ("22<enter>.1<enter>", &[(&[], "22"), (&[0], "")]),
+    ("2 of them<enter>.1.", &[(&[], "2 of them"), (&[0], "")]),
+    ("1.2.", &[(&[0], ""), (&[1], "")]),
+    ("1<backspace>2.1.", &[(&[1], ""), (&[0], "")]),
+    // An Enter too many answers nothing.
+    ("1<enter><enter>.2<enter>", &[(&[0], ""), (&[1], "")]),
+    ("3.9<enter>.80<ctrl+j>81<enter>", &[(&[], "9"), (&[], "80\n81")]),
+];
+
+#[test]
+fn an_answer_may_begin_with_a_digit() {
+    for (keys, expected) in DIGITS {
+        let mut screen = talked();
+        let choices = ["8080", "3000"].map(str::to_owned).to_vec();
+        let question = UserQuestion { question: "Which port?".into(), choices, multiple: false };
+        let questions = vec![question.clone(), question];
+        screen.agent(QuestionEvent::Asked { id: "q".into(), question: Question::User { questions } });
+        screen.at += 1_000;
+        screen.take_effects();
+        for part in keys.split_inclusive('.') {
+            screen.keys(part.trim_end_matches('.'));
+            if part.ends_with('.') {
+                screen.wait(500);
+            }
+        }
+        let answers = screen.take_effects().into_iter().find_map(|effect| match effect {
+            Effect::Agent(AgentCommand::Questions(QuestionCommand::Answer { answer, .. })) => Some(answer),
+            _ => None,
+        });
+        let expected = expected
+            .iter()
+            .map(|(choices, text)| UserAnswer { choices: choices.to_vec(), text: (*text).to_owned() });
+        assert_eq!(answers, Some(QuestionAnswer::Answers(expected.collect())), "{keys}");
+        assert!(screen.model().composer.is_empty(), "{keys}");
+    }
 }
 
 /// The time until an answer is not that of the run, wherever it is given.

@@ -60,13 +60,15 @@ impl Begun {
         now: Millis,
     ) -> (ListLetter, Option<Begun>) {
         let before = before.filter(|before| !before.is_over(now));
-        let Some(letter) = key.typed().filter(|letter| *letter != ' ') else {
+        let is_number =
+            before.as_ref().and_then(|before| before.held?.typed()).is_some_and(|c| c.is_ascii_digit());
+        let Some(letter) = key.typed().filter(|letter| *letter != ' ' || is_number) else {
             return (ListLetter::Acts, None);
         };
         let begun = |text: String, held| Some(Begun { text, held, at: now });
         match before {
-            // Pressed twice, it is no word.
-            Some(before) if before.held == Some(key) => (ListLetter::Acts, None),
+            // Pressed twice, it is no word, but may be a number.
+            Some(before) if before.held == Some(key) && !letter.is_ascii_digit() => (ListLetter::Acts, None),
             Some(before) if before.held.is_some() => (ListLetter::Continues(before.text), None),
             before if held.contains(letter) => {
                 let before = before.map(|before| before.text).unwrap_or_default();

@@ -165,8 +165,8 @@ impl Overlay {
         }
     }
 
-    /// The letters that are keys of the list now and that a move does not undo, though its filter may begin with
-    /// them; `None` if it has no filter or the filter is being typed.
+    /// The letters that are keys now and that a move does not undo, though the filter of the list or an answer of
+    /// the user's own may begin with them; `None` if there is neither or it is being typed.
     pub(crate) fn held_letters(&self) -> Option<&'static str> {
         let (letters, is_free) = match self {
             Overlay::Picker { picker, .. } => ("q", picker.takes_letters()),
@@ -180,6 +180,7 @@ impl Overlay {
             Overlay::Board(view) => ("qamxh", view.message.is_none() && view.list.typed().is_none()),
             Overlay::Jobs(view) => ("qxs", view.tail.is_none() && view.list.typed().is_none()),
             Overlay::Worktrees(view) => ("qmx", view.list.typed().is_none()),
+            Overlay::Questions(view) => ("123456789", view.holds_digits()),
             Overlay::Attempts(view) => ("qatxs", view.changes.is_none() && view.list.typed().is_none()),
             _ => ("", false),
         };

@@ -2,6 +2,7 @@
 
 use super::list_keys::{ListKey, move_key, moved};
 use super::quiet::Quiet;
+use crate::approval::QUIET;
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
 use crate::msg::Millis;
@@ -27,6 +28,10 @@ pub struct QuestionsView {
     step: usize,
     /// Enter was pressed without an answer to send.
     pub is_empty: bool,
+    /// An answer has just brought the displayed question.
+    is_next: bool,
+    /// The time at which an answer brought the displayed question.
+    next_at: Option<Millis>,
     pub(crate) quiet: Quiet,
 }
 
@@ -107,6 +112,8 @@ impl QuestionsView {
             scroll: 0,
             step: 0,
             is_empty: false,
+            is_next: false,
+            next_at: None,
             quiet: Quiet::new(now),
         }
     }
@@ -141,6 +148,7 @@ impl QuestionsView {
             }
             (KeyCode::Tab, Mods::SHIFT) => self.turn(-1),
             (KeyCode::Tab, _) => self.turn(1),
+            _ if shown.is_at_text() && shown.text.break_line(key) => {}
             (KeyCode::Enter, _) => return self.enter(),
             _ if shown.is_at_text() && (shown.text.key(key) || shown.text.move_key(key)) => {}
             (KeyCode::Left, _) => self.turn(-1),
@@ -153,7 +161,6 @@ impl QuestionsView {
                     return self.enter();
                 }
             }
-            _ if digit.is_some() => {}
             (KeyCode::Char(' '), Mods::NONE) if !shown.is_at_text() => shown.mark(shown.selected),
             _ if key.typed().is_some() => {
                 shown.selected = rows - 1;
@@ -167,6 +174,34 @@ impl QuestionsView {
             },
         }
         KeyOutcome::Handled
+    }
+
+    /// Moves the cursor to the choice of a digit that may still begin an answer of the user's own.
+    pub(crate) fn points(&mut self, key: Key) {
+        let Some(shown) = self.questions.get_mut(self.at) else { return };
+        let choice =
+            key.typed().and_then(|c| c.to_digit(10)).and_then(|digit| (digit as usize).checked_sub(1));
+        if let Some(choice) = choice.filter(|choice| *choice < shown.marked.len()) {
+            shown.selected = choice;
+        }
+    }
+
+    /// Whether a digit chooses: an answer in the user's own words may begin with it, so it waits for what follows.
+    pub(crate) fn holds_digits(&self) -> bool {
+        self.shown().is_some_and(|shown| !shown.asked.multiple && !shown.is_at_text())
+    }
+
+    /// Records the time if an answer has just brought the next question.
+    pub(crate) fn follow(&mut self, now: Millis) {
+        if std::mem::take(&mut self.is_next) {
+            self.next_at = Some(now);
+        }
+    }
+
+    /// Whether an Enter was meant for the question before: nothing was typed for this one yet.
+    pub(crate) fn is_for_last(&self, now: Millis) -> bool {
+        let is_typed = self.shown().is_some_and(|shown| shown.is_at_text() && shown.has_text());
+        !is_typed && self.next_at.is_some_and(|at| now - at < QUIET)
     }
 
     /// Shows the next or the previous question.
@@ -187,6 +222,7 @@ impl QuestionsView {
             Some(next) => {
                 self.at = next;
                 self.scroll = 0;
+                self.is_next = true;
                 KeyOutcome::Handled
             }
             None => {
@@ -196,11 +232,11 @@ impl QuestionsView {
         }
     }
 
-    /// Adds pasted text to the answer, on one line.
+    /// Adds pasted text to the answer.
     pub(crate) fn paste(&mut self, text: &str) {
         if let Some(shown) = self.questions.get_mut(self.at) {
             shown.selected = shown.marked.len();
-            shown.text.paste(&text.trim().lines().map(str::trim).collect::<Vec<_>>().join(" "));
+            shown.text.paste_lines(text);
         }
     }
 }
@@ -250,7 +286,7 @@ mod tests {
             (&[AB], &["3", "2", "enter"], answers(&[(&[], "2")])),
             (&[AB], &["n", "o", "up", "enter"], answers(&[(&[1], "")])),
             (&[AB], &["3", "enter"], None),
-            (&[AB], &["7"], None),
+            (&[AB], &["7", "1", "enter"], answers(&[(&[], "71")])),
             (&[ABC], &["1", "3", "enter"], answers(&[(&[0, 2], "")])),
             (&[ABC], &["space", "down", "space", "up", "space", "x", "enter"], answers(&[(&[1], "x")])),
             (&[ABC], &["down", "enter"], answers(&[(&[1], "")])),
@@ -271,8 +307,8 @@ mod tests {
     #[test]
     fn esc_declines_and_keeps_what_was_typed() {
         let mut view = view(&[(&["a"], false), (&[], false)]);
-        view.paste(" two\n lines ");
-        assert_eq!(press(&mut view, &["tab", "m", "esc"]), Some(QuestionAnswer::Declined));
-        assert_eq!(view.typed(), "two lines\nm");
+        view.paste("two\n  lines\n");
+        assert_eq!(press(&mut view, &["tab", "m", "ctrl+j", "n", "esc"]), Some(QuestionAnswer::Declined));
+        assert_eq!(view.typed(), "two\n  lines\nm\nn");
     }
 }

@@ -46,6 +46,14 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> b
     true
 }
 
+/// Carries out a digit that has waited long enough for what follows.
+pub(super) fn end_wait(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(answering) = &mut model.answering else { return };
+    let mut asked = Vec::new();
+    overlays::end_wait(&mut answering.model, &mut asked);
+    board::pass_on(model, asked, effects);
+}
+
 /// Handles a paste; false if no questions are shown.
 pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) -> bool {
     if !is_open(model) {

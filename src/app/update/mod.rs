@@ -97,6 +97,7 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
         Msg::Ticked => {
             expire(&mut model);
             overlays::end_wait(&mut model, &mut effects);
+            answering::end_wait(&mut model, &mut effects);
             if model.coming_mode.is_some_and(|(_, at)| model.now >= at) {
                 approval::apply_coming_mode(&mut model, &mut effects);
             }

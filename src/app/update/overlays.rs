@@ -63,7 +63,18 @@ fn waits(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> bool {
     let (meant, begun) = Begun::follow(before, key, letters, model.now);
     model.begun = begun;
     match meant {
-        ListLetter::Waits => true,
+        ListLetter::Waits => {
+            if let Some(Overlay::Questions(view)) = model.overlays.last_mut() {
+                view.points(key);
+            }
+            true
+        }
+        // The digit has selected its choice, and Enter decides without the wait.
+        ListLetter::Acts if matches!(model.overlays.last(), Some(Overlay::Questions(_))) => {
+            let held = held.filter(|_| key.code == KeyCode::Enter);
+            held.into_iter().for_each(|held| press_at(model, held, effects));
+            held.is_some()
+        }
         ListLetter::Acts => held.is_some_and(|held| {
             let open = model.overlays.len();
             press_at(model, held, effects);
@@ -92,8 +103,13 @@ pub(super) fn end_wait(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Whether an Enter would give the model a command as an answer.
+/// Whether an Enter was meant for the question before, or would give the model a command as an answer.
 fn is_refused(model: &mut Model, key: Key) -> bool {
+    if let Some(Overlay::Questions(view)) = model.overlays.last().filter(|_| key.code == KeyCode::Enter)
+        && view.is_for_last(model.now)
+    {
+        return true;
+    }
     let text = match model.overlays.last().filter(|_| key.code == KeyCode::Enter) {
         Some(Overlay::Questions(view)) => {
             view.shown().filter(|shown| shown.is_at_text()).map(|shown| shown.text.text().to_owned())
@@ -257,6 +273,7 @@ fn questions_key(
     match view.key(key, page) {
         KeyOutcome::Done(answer) => questions_answered(model, &view, answer, effects),
         KeyOutcome::Closed | KeyOutcome::Ignored | KeyOutcome::Handled => {
+            view.follow(model.now);
             model.overlays.push(Overlay::Questions(view));
         }
     }

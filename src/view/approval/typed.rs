@@ -10,20 +10,25 @@ use tau_app::printable::printable_line;
 pub(crate) fn rows(label: &str, line: &LineEdit, width: u16) -> (Vec<String>, (usize, u16)) {
     let width = usize::from(width.max(1));
     let (before, after) = line.at_cursor();
-    let (before, after) = (printable_line(before), printable_line(after));
     let mut rows = vec![String::new()];
     let mut column = 0;
     let mut put = |text: &str| {
-        for cluster in text.graphemes(true) {
-            let cells = wrap::cells(cluster);
-            if column + cells > width {
+        for (index, line) in text.split('\n').enumerate() {
+            if index > 0 {
                 rows.push(String::new());
                 column = 0;
             }
-            if let Some(row) = rows.last_mut() {
-                row.push_str(cluster);
+            for cluster in printable_line(line).graphemes(true) {
+                let cells = wrap::cells(cluster);
+                if column + cells > width {
+                    rows.push(String::new());
+                    column = 0;
+                }
+                if let Some(row) = rows.last_mut() {
+                    row.push_str(cluster);
+                }
+                column += cells;
             }
-            column += cells;
         }
         if column >= width {
             rows.push(String::new());
@@ -32,8 +37,8 @@ pub(crate) fn rows(label: &str, line: &LineEdit, width: u16) -> (Vec<String>, (u
         (rows.len() - 1, u16::try_from(column).unwrap_or(u16::MAX))
     };
     put(label);
-    let cursor = put(&before);
-    put(&after);
+    let cursor = put(before);
+    put(after);
     (rows, cursor)
 }
 
@@ -47,6 +52,8 @@ mod tests {
         assert_eq!(rows("> ", &line, 20), (vec!["> ab한국c".to_owned()], (0, 9)));
         assert_eq!(rows("> ", &line, 6), (vec!["> ab한".to_owned(), "국c".to_owned()], (1, 3)));
         assert_eq!(rows("> ", &line, 9), (vec!["> ab한국c".to_owned(), String::new()], (1, 0)));
+        let lines = LineEdit::new("ab\nc");
+        assert_eq!(rows("> ", &lines, 20), (vec!["> ab".to_owned(), "c".to_owned()], (1, 1)));
         let (all, _) = rows("> ", &line, 1);
         assert!(all.len() > 5, "{all:?}");
     }
