@@ -138,6 +138,28 @@ fn answered(screen: &mut Screen) -> QuestionAnswer {
     }
 }
 
+/// In a small window half of the rows are the plan, and all answers have their digits.
+#[test]
+fn a_long_plan_is_read_in_a_small_window() {
+    let plan: String = (1..=15).map(|n| format!("{n}. Step number {n}.\n")).collect();
+    for width in [40, 60] {
+        let mut screen = planned(&plan);
+        screen.send(Msg::Resized(Size { width, height: 12 }));
+        let shown = text(&screen.draw());
+        assert_eq!(shown.matches("Step number").count(), 6, "{shown}");
+        for words in ["1. auto", "2. edits", "› 3. ask", "4. edit it", "5. reject", "6. stop", "9 more rows"]
+        {
+            assert!(shown.contains(words), "{words}: {shown}");
+        }
+        screen.keys("<pagedown>");
+        has(&mut screen, &["Step number 7.", "Step number 12."]);
+        screen.keys("<down><down>");
+        has(&mut screen, &["› 5. reject"]);
+        screen.keys("<enter>");
+        has(&mut screen, &["What should change?"]);
+    }
+}
+
 #[test]
 fn a_plan_is_accepted_edited_rejected_or_left() {
     let accepted =
@@ -174,6 +196,16 @@ fn a_plan_is_accepted_edited_rejected_or_left() {
     frames(&mut screen, "plan-comment");
     screen.keys("<enter>");
     assert_eq!(answered(&mut screen), QuestionAnswer::PlanRejected { comment: "no tests".into() });
+    // A long one is seen whole, Esc keeps it, and it may have lines.
+    let mut screen = planned(PLAN);
+    screen.keys(&format!("5{}tail", "word ".repeat(30)));
+    has(&mut screen, &["> word word", "word tail"]);
+    screen.keys("<esc>5<ctrl+j>");
+    screen.send(Msg::Paste("a\n  b\n".into()));
+    has(&mut screen, &["word tail", "  b"]);
+    screen.keys("<enter>");
+    let comment = format!("{}tail\na\n  b", "word ".repeat(30));
+    assert_eq!(answered(&mut screen), QuestionAnswer::PlanRejected { comment });
     for keys in ["<end><enter>", "<esc>", "6"] {
         let mut screen = planned(PLAN);
         screen.keys(keys);

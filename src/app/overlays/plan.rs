@@ -93,6 +93,8 @@ pub struct PlanView {
     step: usize,
     /// The comment, while being typed.
     pub comment: Option<LineEdit>,
+    /// The comment that Esc left.
+    kept: LineEdit,
     /// Whether `d` was pressed on the accepted plan: once more drops it.
     pub drops: bool,
     /// The open editor.
@@ -123,7 +125,7 @@ impl PlanView {
     /// Adds pasted text to the comment.
     pub(crate) fn paste(&mut self, text: &str) {
         if let Some(line) = &mut self.comment {
-            line.paste(&text.trim().lines().map(str::trim).collect::<Vec<_>>().join(" "));
+            line.paste_lines(text);
         }
     }
 
@@ -175,7 +177,7 @@ impl PlanView {
             Some(PlanAnswer::Accept(mode)) => KeyOutcome::Done(PlanChoice::Accept(mode)),
             Some(PlanAnswer::Edit) => KeyOutcome::Done(PlanChoice::Edit),
             Some(PlanAnswer::Reject) => {
-                self.comment = Some(LineEdit::default());
+                self.comment = Some(std::mem::take(&mut self.kept));
                 KeyOutcome::Handled
             }
             Some(PlanAnswer::Close) | None => KeyOutcome::Closed,
@@ -184,7 +186,11 @@ impl PlanView {
 
     fn comment_key(&mut self, mut line: LineEdit, key: Key) -> KeyOutcome<PlanChoice> {
         match (key.code, key.mods) {
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Handled,
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => {
+                self.kept = line;
+                return KeyOutcome::Handled;
+            }
+            _ if line.break_line(key) => {}
             (KeyCode::Enter, _) if !line.text().trim().is_empty() => {
                 return KeyOutcome::Done(PlanChoice::Reject(line.text().trim().to_owned()));
             }

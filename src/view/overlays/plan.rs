@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, draw_question, inner_width, out_of_sight};
 use super::list::{choice_mark, first_shown};
+use crate::approval::typed;
 use crate::highlight::Highlighter;
 use crate::markdown::{self, Room};
 use crate::panel::both_ends;
@@ -14,9 +15,12 @@ use crate::wrap;
 use tau_app::Model;
 use tau_app::action::Action;
 use tau_app::blocks::MarkdownBlocks;
-use tau_app::overlays::plan::{ANSWERS, PlanView};
+use tau_app::overlays::plan::{ANSWERS, PlanAnswer, PlanView};
 use tau_app::printable::printable_line;
 use tau_tools::plan::{WorkPlan, WorkStep};
+
+/// The number of rows of the answers in few words.
+const SHORT_ROWS: usize = 2;
 
 /// Draws the plan and returns how far it can be scrolled down at once.
 pub(crate) fn draw(
@@ -28,9 +32,12 @@ pub(crate) fn draw(
 ) -> OverlayLayout {
     let width = inner_width(area);
     let plan = plan_rows(model, view, width, theme, highlighter);
-    let answers = answer_rows(view, theme, width);
-    // The border of the box takes two rows, two rows of the window stay free, and one is between.
-    let room = usize::from(area.height).saturating_sub(answers.len() + 5).max(1);
+    // The border of the box takes two rows, and two rows of the window stay free.
+    let space = usize::from(area.height).saturating_sub(4);
+    let (answers, typed_at) = answer_rows(view, theme, width, (plan.len(), space));
+    // What is out of sight stands between the plan and the answers, or with the keys.
+    let is_between = answers.len() > SHORT_ROWS || view.comment.is_some();
+    let room = space.saturating_sub(answers.len() + usize::from(is_between)).max(1);
     let first = view.scroll.min(plan.len().saturating_sub(room));
     let below = plan.len().saturating_sub(first.saturating_add(room));
     let keys = match &view.comment {
@@ -40,19 +47,22 @@ pub(crate) fn draw(
         None => "digits or enter choose · esc stops",
     };
     let out_of_sight = out_of_sight(first, below);
-    let shown = plan.into_iter().skip(first).take(room);
     let keys = match &out_of_sight {
-        Some(rows) if answers.is_empty() => format!("{rows} · {keys}"),
+        Some(rows) if !is_between => format!("{rows} · {keys}"),
         _ => keys.to_owned(),
     };
     let between = Line::styled(out_of_sight.unwrap_or_default(), theme.style(ThemeToken::Accent));
-    let between = (!answers.is_empty()).then_some(between);
-    let rows: Vec<Line<'static>> = shown.chain(between).chain(answers).collect();
+    let mut rows: Vec<Line<'static>> = plan.into_iter().skip(first).take(room).collect();
+    rows.extend(is_between.then_some(between));
+    let start = rows.len();
+    rows.extend(answers);
     let title = if view.is_edited { "Plan, as you changed it" } else { "Plan" };
     let inner = draw_question(title, &keys, &rows, theme, area, buffer);
-    let typed = view.comment.as_ref().map(|line| wrap::cells(&printable_line(line.at_cursor().0)) as u16 + 2);
-    let cursor = typed.map(|column| {
-        (inner.x + column.min(inner.width.saturating_sub(1)), inner.bottom().saturating_sub(1))
+    let cut = rows.len().saturating_sub(usize::from(inner.height));
+    let cursor = typed_at.and_then(|(row, column)| {
+        let row = (start + row).checked_sub(cut)?;
+        let y = u16::try_from(row).ok().filter(|y| *y < inner.height)?;
+        Some((inner.x + column.min(inner.width.saturating_sub(1)), inner.y + y))
     });
     (cursor, u16::try_from(below.min(room)).unwrap_or(u16::MAX))
 }
@@ -79,25 +89,53 @@ fn plan_rows(
     rows
 }
 
-fn answer_rows(view: &PlanView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+/// The answers or the comment, and the cursor in it. `plan` rows of the `space` are wanted for the plan: it gets at
+/// least half of them.
+fn answer_rows(
+    view: &PlanView,
+    theme: &Theme,
+    width: u16,
+    (plan, space): (usize, usize),
+) -> (Vec<Line<'static>>, Option<(usize, u16)>) {
     if view.id.is_none() {
-        return Vec::new();
+        return (Vec::new(), None);
     }
     if let Some(line) = &view.comment {
-        let (before, after) = line.at_cursor();
-        let typed = format!("{}{}", printable_line(before), printable_line(after));
-        let prompt = Span::styled("> ", theme.style(ThemeToken::Accent));
-        return vec![
-            Line::styled("What should change?", theme.style(ThemeToken::OverlayTitle)),
-            Line::from(vec![prompt, Span::raw(typed)]),
-        ];
+        let (typed, (row, column)) = typed::rows("> ", line, width);
+        let room = (space / 2).saturating_sub(1).max(1);
+        let skip = row.saturating_sub(room - 1);
+        let head = Line::styled("What should change?", theme.style(ThemeToken::OverlayTitle));
+        let typed = typed.into_iter().skip(skip).take(room).map(Line::raw);
+        return (std::iter::once(head).chain(typed).collect(), Some((row - skip + 1, column)));
+    }
+    if ANSWERS.len() + 1 + plan.min(space.div_ceil(2)) > space {
+        return (short_answers(view, theme, width), None);
     }
     let answer = |(index, (_, text)): (usize, &(_, &'static str))| {
         let (mark, token) = choice_mark(index == view.selected);
         let text = wrap::truncate(&format!("{mark}{}. {text}", index + 1), width).into_owned();
         Line::styled(text, theme.style(token))
     };
-    ANSWERS.iter().enumerate().map(answer).collect()
+    (ANSWERS.iter().enumerate().map(answer).collect(), None)
+}
+
+/// The answers in as few words as possible, side by side.
+fn short_answers(view: &PlanView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+    let word = |(index, (answer, _)): (usize, &(PlanAnswer, &'static str))| {
+        let (mark, token) = choice_mark(index == view.selected);
+        let word = match answer {
+            PlanAnswer::Accept(mode) => mode.name(),
+            PlanAnswer::Edit => "edit it",
+            PlanAnswer::Reject => "reject",
+            PlanAnswer::Close => "stop",
+        };
+        Span::styled(format!("{mark}{}. {word}", index + 1), theme.style(token))
+    };
+    let mut words = ANSWERS.iter().enumerate().map(word);
+    let accept = Span::styled("accept in", theme.style(ThemeToken::Muted));
+    let first = std::iter::once(accept).chain(words.by_ref().take(3)).collect::<Vec<_>>();
+    let rows = [first, words.collect()];
+    rows.map(|row| wrap::truncate_line(Line::from(row), width)).to_vec()
 }
 
 /// The plan shown above the composer: one that is being carried out, or was until just now.
