@@ -283,6 +283,8 @@ async fn questions_of_the_model_are_answered_on_the_page() {
     browser.until("document.querySelector('.ask fieldset')").await;
     let asked = browser.text(".ask").await;
     assert!(asked.contains("Which ⟨U+202E⟩<b>one</b>?") && asked.contains("<i>b</i>"), "{asked}");
+    let head = "document.querySelector('#transcript .panel .what').innerText";
+    assert_eq!(browser.value(head).await, json!("Which ⟨U+202E⟩<b>one</b>?"));
     check(&mut browser, "questions").await;
     settled(&mut browser).await;
     browser.click(".ask .primary").await;

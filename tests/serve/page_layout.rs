@@ -115,6 +115,36 @@ async fn only_the_conversation_scrolls_and_a_long_command_leaves_it_half_of_the_
     assert_eq!(browser.complaints, Vec::<String>::new());
 }
 
+/// The board is read from its top; of what failed, the end is seen.
+#[tokio::test]
+async fn the_board_shows_its_top_and_a_failure_its_end() {
+    let failing = json!({"command": "seq 200; echo the reason >&2; false"});
+    let Some((mut browser, server, _upstream)) =
+        place(vec![calls("bash", &failing), says("all is over")]).await
+    else {
+        return;
+    };
+    enter(&mut browser, &server).await;
+    prompt(&mut browser, "go").await;
+    browser.until("document.querySelector('.ask .primary')").await;
+    settled(&mut browser).await;
+    browser.click(".ask .primary").await;
+    browser.until("document.querySelector('#transcript').innerText.includes('all is over')").await;
+    let below = "(() => { const pre = document.querySelector('#transcript .panel pre');
+        return pre.clientHeight > 100 && pre.scrollHeight > pre.clientHeight && pre.scrollHeight - pre.scrollTop - pre.clientHeight < 2; })()";
+    browser.until(below).await;
+    for n in 0..40 {
+        server.send("POST", "/api/sessions", &json!({ "name": format!("Session {n}") })).await.is(201);
+    }
+    browser.click("#all").await;
+    browser.until("document.querySelectorAll('#board .session').length >= 40").await;
+    browser.size(1280, 700, "light").await;
+    browser.value(LAID_OUT).await;
+    let top = "(() => { const s = document.querySelector('#scroller'); return [s.scrollTop, s.scrollHeight > s.clientHeight]; })()";
+    assert_eq!(browser.value(top).await, json!([0, true]));
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
 #[tokio::test]
 async fn a_command_that_was_scrolled_to_its_end_is_allowed_by_one_press() {
     let command = format!("true{}\necho two > two.txt", "\n: a line".repeat(120));

@@ -176,6 +176,7 @@ async function route() {
     at("actions").hidden = true;
     at("board").hidden = false;
     at("title").textContent = "All sessions";
+    at("scroller").scrollTop = 0;
     at("all").setAttribute("aria-current", "page");
     drawList();
     return drawBoard().catch(complain);
@@ -375,12 +376,14 @@ function withdraw(id) {
 
 const atEnd = () => at("scroller").scrollHeight - at("scroller").scrollTop - at("scroller").clientHeight < 80;
 let stuck = true;
+/** Shows the end of the conversation. The board is read from its top. */
 function toEnd() {
+  if (!open) return;
   stuck = true;
   at("scroller").scrollTop = at("scroller").scrollHeight;
 }
 at("scroller").addEventListener("scroll", () => {
-  stuck = atEnd();
+  stuck = !open || atEnd();
   at("down").hidden = stuck;
 });
 at("transcript").addEventListener("drawn", () => { if (stuck) toEnd(); });

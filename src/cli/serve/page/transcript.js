@@ -26,7 +26,7 @@ export function diff(change, choose, shown = visible) {
 
 /** What a call does, in a line. */
 export function callTitle(name, args) {
-  const main = args && (args.command ?? args.path ?? args.pattern ?? args.url ?? args.query ?? args.filePath);
+  const main = args && (args.command ?? args.path ?? args.pattern ?? args.url ?? args.query ?? args.filePath ?? args.questions?.[0]?.question ?? args.plan);
   const text = typeof main === "string" ? main : args && Object.keys(args).length ? JSON.stringify(args) : "";
   return visible(text.split("\n")[0]);
 }
@@ -43,12 +43,14 @@ class Panel {
   }
 
   args(name, args) {
-    this.what.textContent = callTitle(name, args);
+    if (!this.isTitled) this.what.textContent = callTitle(name, args);
     this.command = typeof args?.command === "string" ? args.command : null;
     if (!this.body.childElementCount && this.command) this.body.append(element("pre", {}, visible(this.command)));
   }
 
+  /** The title as the screen shows it; what the page makes of the arguments does not replace it. */
   title(text) {
+    this.isTitled = true;
     this.what.textContent = visible(text.split("\n")[0]);
   }
 
@@ -75,6 +77,8 @@ class Panel {
     this.outcome.textContent = (isError ? (code !== undefined && code !== null ? `exit ${code}` : "failed") : code ? `exit ${code}` : changed) + seconds;
     this.outcome.classList.toggle("bad", Boolean(isError));
     if (details.kind === "diff" || isError) this.node.open = true;
+    // The reason of a failure is at the end.
+    if (isError) requestAnimationFrame(() => this.node.querySelectorAll("pre").forEach((pre) => { pre.scrollTop = pre.scrollHeight; }));
   }
 }
 
