@@ -42,7 +42,7 @@ echo '{"type":"prompt","message":"the second"}' | tau --mode rpc --model demo --
 "#;
 
 /// The typed text, and the completed line.
-const LINES: [(&str, &str); 13] = [
+const LINES: [(&str, &str); 21] = [
     ("tau --theme dus", "tau --theme dusk"),
     ("tau --provider own", "tau --provider own"),
     ("tau --model own/zeta:8", "tau --model own/zeta:8b-instruct"),
@@ -55,6 +55,14 @@ const LINES: [(&str, &str); 13] = [
     ("tau proxy remove la", "tau proxy remove laptop"),
     ("tau tools run dep", "tau tools run deploy"),
     ("tau permissions test --tool dep", "tau permissions test --tool deploy"),
+    ("tau --thinking hi", "tau --thinking high"),
+    ("tau --sandbox rea", "tau --sandbox read-only"),
+    ("tau --network of", "tau --network off"),
+    ("tau --permission-mode ed", "tau --permission-mode edits"),
+    ("tau --tools read,ba", "tau --tools read,bash"),
+    ("tau completions fi", "tau completions fish"),
+    ("tau help exp", "tau help export"),
+    ("tau -p look @ma", "tau -p look @made"),
     // The id begins like the name of the provider.
     ("tau --model own-", "tau --model own-small"),
 ];

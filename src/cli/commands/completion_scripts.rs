@@ -53,6 +53,8 @@ _tau_with_names() {{
         COMPREPLY+=("${{name%%$'\t'*}}")
     done < <(command tau {WORD} {BASH} "$COMP_WORDBREAKS" "${{COMP_LINE:0:COMP_POINT}}" 2>/dev/null </dev/null)
     [[ ${{#COMPREPLY[@]}} -gt 0 ]] || _tau "$@"
+    # Behind a folder one types on.
+    [[ ${{#COMPREPLY[@]}} -ne 1 || ${{COMPREPLY[0]}} != */ ]] || compopt -o nospace 2>/dev/null
 }}
 
 if [[ "${{BASH_VERSINFO[0]}}" -eq 4 && "${{BASH_VERSINFO[1]}}" -ge 4 || "${{BASH_VERSINFO[0]}}" -gt 4 ]]; then
@@ -69,7 +71,7 @@ fn of_zsh(script: &str) -> String {
     let names = format!(
         r#"
 _tau_names() {{
-    local -a lines names shown
+    local -a lines names shown end
     local line
     lines=("${{(@f)$(command tau {WORD} {WORDS} "${{(@Q)words[1,CURRENT-1]}}" "${{(Q)PREFIX}}" 2>/dev/null </dev/null)}}")
     for line in $lines; do
@@ -78,7 +80,9 @@ _tau_names() {{
     done
     (( $#names )) || return 1
     [[ $PREFIX == --*=* ]] && compset -P '*='
-    compadd -V names -l -d shown -a names
+    # Behind a folder one types on.
+    [[ $names[1] == */ ]] && end=(-S '')
+    compadd -V names $end -l -d shown -a names
 }}
 
 _tau() {{

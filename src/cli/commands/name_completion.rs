@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValue, Str};
 use clap::{Arg, ArgAction, Command};
 
 use super::man_pages::definition;
@@ -19,6 +20,7 @@ use crate::live::record::LiveRecord;
 use crate::process::exit::{Exit, say};
 use crate::process::plain;
 use crate::proxy::tokens::{TOKENS_FILE, TokenTable};
+use crate::services::files;
 use crate::tui::theme_files::ThemeFiles;
 use crate::{compose, live};
 use tau_agent::catalogue::login::LOGINS;
@@ -28,6 +30,7 @@ use tau_agent::session::all;
 use tau_agent::settings::Paths;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
 use tau_protocol::session_row::SessionRow;
+use tau_tools::access::AllFiles;
 use tau_tools::toolbox;
 
 /// The word that introduces the scripts' questions.
@@ -53,11 +56,15 @@ pub(crate) enum Names {
     /// The tokens of `tau proxy`.
     Clients,
     Tools,
+    /// Tools, separated by commas.
+    ToolList,
+    /// Files that a prompt attaches.
+    Attachments,
 }
 
 impl Names {
     /// The placeholders of values in the definition of the arguments.
-    const TABLE: [(&str, Names); 10] = [
+    const TABLE: [(&str, Names); 11] = [
         ("MODEL", Names::Models),
         ("PROVIDER", Names::Providers),
         ("SESSION", Names::Sessions),
@@ -68,6 +75,7 @@ impl Names {
         ("SERVER", Names::Servers),
         ("CLIENT", Names::Clients),
         ("TOOL", Names::Tools),
+        ("A,B", Names::ToolList),
     ];
 
     /// The names that the argument takes, if it takes any.
@@ -81,6 +89,8 @@ impl Names {
 #[derive(Debug, Default, PartialEq)]
 struct Typed {
     names: Option<Names>,
+    /// The words that it can be, if there are only a few.
+    words: Vec<(String, String)>,
     /// The typed part of the name.
     start: String,
     /// The command, if any.
@@ -107,7 +117,6 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
 
 fn lines(words: &[String], breaks: &str) -> String {
     let typed = typed(words);
-    let Some(names) = typed.names else { return String::new() };
     // The part that bash replaces begins behind the last of these.
     let whole = words.last().map_or("", String::as_str);
     let is_flag = whole.len() > typed.start.len();
@@ -118,7 +127,7 @@ fn lines(words: &[String], breaks: &str) -> String {
         false => "",
     };
     let mut seen = BTreeSet::new();
-    let found = found(names, &typed);
+    let found = typed.names.map_or_else(|| typed.words.clone(), |names| found(names, &typed));
     let found = found.into_iter().filter(|(name, _)| name.starts_with(&typed.start) && is_plain(name));
     let found = found.filter(|(name, _)| seen.insert(name.clone())).take(MAX_COUNT);
     found.fold(String::new(), |mut text, (name, about)| {
@@ -206,11 +215,43 @@ fn typed(words: &[String]) -> Typed {
     let (argument, start) = match (open, flag(command, last).filter(|_| !is_end)) {
         (Some(argument), _) => (Some(argument), last.as_str()),
         (None, Some((argument, value))) => (argument.filter(|_| value.is_some()), value.unwrap_or_default()),
-        (None, None) => (command.get_positionals().nth(place), last.as_str()),
+        (None, None) => {
+            let is_list = |argument: &&Arg| matches!(argument.get_action(), ArgAction::Append);
+            let last_of_all = || command.get_positionals().last().filter(is_list);
+            (command.get_positionals().nth(place).or_else(last_of_all), last.as_str())
+        }
     };
-    typed.names = argument.and_then(Names::of);
+    typed.names = match argument {
+        Some(argument) if argument.get_value_names().is_some_and(is_prompt) && start.starts_with('@') => {
+            Some(Names::Attachments)
+        }
+        Some(argument) => Names::of(argument),
+        None => None,
+    };
+    typed.words = match argument {
+        Some(argument) => words_for(argument),
+        None if command.get_name() == "help" && place == 0 => commands(command),
+        None => Vec::new(),
+    };
     start.clone_into(&mut typed.start);
     typed
+}
+
+fn is_prompt(names: &[Str]) -> bool {
+    names.first().is_some_and(|name| name.as_str() == "PROMPT")
+}
+
+/// The words that a value can be, with a description of each.
+fn words_for(argument: &Arg) -> Vec<(String, String)> {
+    let words = argument.get_possible_values().into_iter().filter(|word| !word.is_hide_set());
+    let about = |word: &PossibleValue| word.get_help().map(ToString::to_string).unwrap_or_default();
+    words.map(|word| (word.get_name().to_owned(), about(&word))).collect()
+}
+
+fn commands(command: &Command) -> Vec<(String, String)> {
+    let all = command.get_subcommands().filter(|inner| !inner.is_hide_set());
+    let about = |inner: &Command| inner.get_about().map(ToString::to_string).unwrap_or_default();
+    all.map(|inner| (inner.get_name().to_owned(), about(inner))).collect()
 }
 
 /// Parses a word as a flag of the command, with the value in it; `None` if it is not a flag.
@@ -252,11 +293,22 @@ fn found(names: Names, typed: &Typed) -> Vec<(String, String)> {
     let mut flags = CliArgs { trust: typed.trust, ..CliArgs::without_arguments() };
     flags.settings.0.session_dir.clone_from(&typed.session_dir);
     let here = || typed.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
-    if matches!(names, Names::Servers | Names::Tools) {
+    if names == Names::Attachments {
+        let path = typed.start.trim_start_matches('@');
+        let files = files::complete(&here(), path, &AllFiles).into_iter();
+        return files.map(|file| (format!("@{file}"), String::new())).collect();
+    }
+    if matches!(names, Names::Servers | Names::Tools | Names::ToolList) {
         let read = Environment::read_in(&flags, OnBadConfig::Warn, &here());
         let Ok((environment, project)) = read else { return Vec::new() };
         if names == Names::Tools {
             return tools(&flags, &environment, &here());
+        }
+        if names == Names::ToolList {
+            let named = typed.start.rfind(',').and_then(|at| typed.start.get(..=at)).unwrap_or_default();
+            let others = tools(&flags, &environment, &here()).into_iter();
+            let others = others.filter(|(name, _)| !named.split(',').any(|other| other == name));
+            return others.map(|(name, about)| (format!("{named}{name}"), about)).collect();
         }
         let servers = mcp_servers::read(&environment.paths, &project).0;
         return servers.into_iter().map(|known| (known.server.name, String::new())).collect();
@@ -291,7 +343,7 @@ fn found(names: Names, typed: &Typed) -> Vec<(String, String)> {
             let table = TokenTable::read(&file).unwrap_or_default();
             table.tokens.into_keys().map(|name| (name, String::new())).collect()
         }
-        Names::Themes | Names::Servers | Names::Tools => Vec::new(),
+        Names::Themes | Names::Servers | Names::Tools | Names::ToolList | Names::Attachments => Vec::new(),
     }
 }
 
@@ -384,6 +436,9 @@ mod tests {
         check("tau acp --model ", Some(Names::Models), "");
         check("tau proxy remove l", Some(Names::Clients), "l");
         check("tau tools run ", Some(Names::Tools), "");
+        check("tau --tools read,b", Some(Names::ToolList), "read,b");
+        check("tau @src/m", Some(Names::Attachments), "@src/m");
+        check("tau -p look at @m", Some(Names::Attachments), "@m");
         check("tau permissions test --tool b", Some(Names::Tools), "b");
         for line in [
             "tau ",
