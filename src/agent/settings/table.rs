@@ -290,7 +290,7 @@ settings! {
     permissions: BTreeMap<String, Vec<String>>, Columns { project: true, live: true, ..COLUMNS };
     /// Tools that the model may use
     tools: Vec<String>, Columns {
-        default: "`read`, `bash`, `edit`, `write`", env: None, flag: flag("tools", "A,B", "Model"),
+        default: "`read`, `bash`, `jobs`, `edit`, `write`, `ask_user`; where commands are asked also `grep`, `find`, `ls`", env: None, flag: flag("tools", "A,B", "Model"),
         project: true, live: true, ..COLUMNS
     };
     /// The model may fetch web pages; the screen asks if it is not set
@@ -457,6 +457,18 @@ pub fn row(key: &str) -> Option<&'static SettingRow> {
 mod tests {
     use super::*;
     use crate::settings::names;
+
+    #[test]
+    fn the_default_tools_are_those_of_the_table() {
+        use tau_tools::toolbox::{Offered, TABLE};
+        let names = |offered: Offered| {
+            let of = TABLE.iter().filter(|row| row.offered == offered).map(|row| format!("`{}`", row.name));
+            of.collect::<Vec<_>>().join(", ")
+        };
+        let (always, asked) = (names(Offered::Always), names(Offered::WhereAsked));
+        let default = format!("{always}; where commands are asked also {asked}");
+        assert_eq!(row("tools").unwrap().columns.default, default);
+    }
 
     #[test]
     fn the_names_of_tables_are_known_to_the_reader() {
