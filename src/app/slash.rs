@@ -194,11 +194,21 @@ pub(crate) fn elsewhere(name: &str) -> Option<&'static str> {
     ELSEWHERE.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, instead)| *instead)
 }
 
+/// The command of another program that this may be a typo of, and the advice.
+pub(crate) fn nearest_elsewhere(name: &str) -> Option<(&'static str, &'static str)> {
+    let names = ELSEWHERE.map(|(known, _)| known);
+    let known = close_matches(&name.to_lowercase(), &names, 1, CERTAIN_LIKENESS).first().copied()?;
+    elsewhere(known).map(|instead| (known, instead))
+}
+
 /// Words that quit other command lines. Alone in a message, they quit tau.
 const EXIT_WORDS: [&str; 6] = ["exit", "quit", ":q", ":q!", ":wq", ":wq!"];
 
 /// Minimum similarity of two names for a suggestion.
 const LIKENESS: f32 = 0.65;
+
+/// Minimum similarity to a name that is no command here.
+const CERTAIN_LIKENESS: f32 = 0.8;
 
 /// Whether a text names a command of the list, as in `/goal resume`.
 pub fn names_command(text: &str) -> bool {
@@ -360,8 +370,12 @@ mod tests {
         for (typed, meant) in cases {
             assert_eq!(commands.nearest(typed), Some(meant), "{typed}");
         }
+        for (typed, meant) in [("memroy", "memory"), ("reviw", "review"), ("terminal-stup", "terminal-setup")]
+        {
+            assert_eq!(nearest_elsewhere(typed).map(|(name, _)| name), Some(meant), "{typed}");
+        }
         for typed in ["xyzzy", "deploy-prod", "review-all"] {
-            assert_eq!(commands.nearest(typed), None, "{typed}");
+            assert_eq!((commands.nearest(typed), nearest_elsewhere(typed)), (None, None), "{typed}");
         }
     }
 

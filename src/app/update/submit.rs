@@ -7,7 +7,7 @@ use crate::action::Action;
 use crate::composer::InputMode;
 use crate::effect::Effect;
 use crate::model::Model;
-use crate::slash::{CommandRow, Slash, elsewhere, is_exit};
+use crate::slash::{CommandRow, Slash, elsewhere, is_exit, nearest_elsewhere};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::{Queue, ShellCommand};
 use tau_protocol::event::NoticeLevel;
@@ -113,7 +113,12 @@ pub(super) fn unknown(model: &mut Model, word: &str) {
         let text = format!("there is no /{word} here; {instead}");
         return model.transcript.notice(NoticeLevel::Warning, &text, None);
     }
-    let meant = model.commands.nearest(word).map(|name| format!(": did you mean /{name}?"));
+    let nearest = model.commands.nearest(word);
+    if let Some((name, instead)) = nearest_elsewhere(word).filter(|_| nearest.is_none()) {
+        let text = format!("unknown command /{word}; there is no /{name} here either: {instead}");
+        return model.transcript.notice(NoticeLevel::Warning, &text, None);
+    }
+    let meant = nearest.map(|name| format!(": did you mean /{name}?"));
     let text = format!("unknown command /{word}{}", meant.unwrap_or_default());
     let hint = "/help lists the commands; start the line with a space to send it as a message";
     model.transcript.notice(NoticeLevel::Warning, &text, Some(hint));
