@@ -128,6 +128,41 @@ fn the_gitlink_of_a_planted_submodule_is_taken_out_again() {
     assert!(place.work.join("sub").is_dir() && !place.work.join("sub/.git").exists());
 }
 
+/// An additional working tree of another repository, which is a partial clone: git fetches what it lacks with a program
+/// that this repository names. Its index has a submodule, and lacks a folder, which git reads to change the index.
+const OF_ANOTHER: &str = "W=$PWD; git init -q -b main src; cd src; mkdir -p in deep/er; echo x >in/a; echo y >deep/er/b; git add .
+    git update-index --add --cacheinfo 160000,1111111111111111111111111111111111111111,sub; git commit -qm 1
+    git sparse-checkout init --cone --sparse-index; git sparse-checkout set in; cd $W
+    git init -q -b main evil; cd evil; git config core.repositoryformatversion 1; git config extensions.partialClone origin
+    git config remote.origin.promisor true; git config remote.origin.url $W/evil
+    git config remote.origin.uploadpack \"touch $OUT/canary; git-upload-pack\"; cd $W
+    mkdir -p wt .git/worktrees/evil; cp src/.git/index .git/worktrees/evil/index
+    echo ref: refs/heads/main >.git/worktrees/evil/HEAD; echo $W/wt/.git >.git/worktrees/evil/gitdir
+    echo ../../../evil/.git >.git/worktrees/evil/commondir; git init -q wt/sub; git -C wt/sub config core.fsmonitor x";
+
+#[test]
+fn a_planted_working_tree_names_no_other_repository() {
+    if !(has_mounts() && has_program("git")) {
+        return;
+    }
+    for more in ["", "; rm evil/.git/config; mkfifo evil/.git/config"] {
+        let place = repository();
+        let said = text(&place.script(WRITE, &format!("{}{more}", expanded(OF_ANOTHER))).stderr);
+        assert!(said.contains("wt/sub/.git"), "{said}");
+        assert!(!place.outside.join("canary").exists(), "{said}");
+        if more.is_empty() {
+            let again = "cp src/.git/index .git/worktrees/evil";
+            user(
+                &place,
+                &format!(
+                    "{again}; cd wt; git --git-dir=../.git/worktrees/evil update-index --force-remove sub"
+                ),
+            );
+            assert!(place.outside.join("canary").exists(), "does not work unconfined");
+        }
+    }
+}
+
 #[test]
 fn nothing_is_undone_outside_of_the_workspace() {
     if !(has_mounts() && has_program("git")) {

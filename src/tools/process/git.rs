@@ -6,6 +6,12 @@
 //! permissions.
 
 use std::ffi::{OsStr, OsString};
+use std::io::{self, ErrorKind};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Git settings that take precedence over those of any file.
 const SETTINGS: [(&str, &str); 9] = [
@@ -30,6 +36,23 @@ const VARIABLES: [(&str, &str); 6] = [
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_PAGER", "cat"),
     ("GIT_EDITOR", "false"),
+];
+
+/// Variables that name a repository, which git sets for its hooks: those of `git rev-parse --local-env-vars`, without
+/// the settings.
+const OF_REPOSITORY: [&str; 12] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
 ];
 
 /// The variable for the number of settings in the environment.
@@ -57,4 +80,24 @@ pub fn hardened(has: &[(OsString, OsString)]) -> impl Iterator<Item = (String, S
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let count = (COUNT.to_owned(), (count + SETTINGS.len()).to_string());
     settings.chain([count]).chain(VARIABLES.iter().map(owned))
+}
+
+/// Makes git use the repository around its directory, also where a hook of another repository has started tau.
+pub fn without_repository(command: &mut Command) {
+    OF_REPOSITORY.iter().for_each(|name| {
+        command.env_remove(name);
+    });
+}
+
+/// Runs a program to its end. Fails with `TimedOut` if that takes too long; it is killed then.
+pub fn output_within(command: &mut Command, longest: Duration) -> io::Result<Output> {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let pid = Pid::from_child(&child);
+    let (sender, ended) = mpsc::channel();
+    std::thread::Builder::new().spawn(move || sender.send(child.wait_with_output()))?;
+    ended.recv_timeout(longest).unwrap_or_else(|_| {
+        // The thread waits for it.
+        kill_process(pid, Signal::KILL).ok();
+        Err(ErrorKind::TimedOut.into())
+    })
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
-use std::io::{Read, Write};
+use std::io::{Read, Seek, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
 use rustix::fs::Access;
 
@@ -14,7 +15,7 @@ use super::protected;
 use crate::file_at::FileAt;
 use crate::ids;
 use crate::paths;
-use crate::process::ChildEnv;
+use crate::process::{ChildEnv, git};
 
 /// Files that must not appear in a repository or the folder of a working tree: git would read its
 /// configuration or that of others from there, or run programs they name.
@@ -25,6 +26,8 @@ const MUST_STAY_FOLDERS: [&str; 2] = ["info", "rebase-merge"];
 const TO_DO: &str = "rebase-merge/git-rebase-todo";
 /// The largest such list that is read, in bytes.
 const MAX_TO_DO: u64 = 16 * 1024 * 1024;
+/// Maximum time for git to change an index.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// The repositories that a command can change, in their state before it.
 #[derive(Debug, Default)]
@@ -185,7 +188,7 @@ impl Repository {
         }
         let added: Vec<&PathBuf> =
             planted.iter().filter(|link| !before.links.contains(**link)).copied().collect();
-        forget(dir, &top, &added);
+        forget(&self.dir, dir, &top, &added);
         planted.into_iter().map(|link| top.join(link).join(".git")).collect()
     }
 }
@@ -195,32 +198,27 @@ fn trees(dir: &Path) -> impl Iterator<Item = PathBuf> {
     std::iter::once(dir.to_path_buf()).chain(protected::working_trees(dir))
 }
 
-/// Removes submodules from an index. If git fails to do so, they stay there without a repository.
-fn forget(dir: &Path, top: &Path, links: &[&PathBuf]) {
+/// Removes submodules from the index in a folder of a repository. If git fails to do so, they stay there without a
+/// repository. Git gets the repository's own folder, which is protected: the command may have written the folder of an
+/// additional working tree, and with it the name of another repository.
+fn forget(repository: &Path, dir: &Path, top: &Path, links: &[&PathBuf]) {
     use std::os::unix::ffi::OsStrExt;
 
-    remove(&dir.join("index.lock"));
-    let mut git = Command::new("git");
-    ChildEnv::of_helpers().apply(&mut git);
-    let started = git
-        .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--git-dir"])
-        .arg(dir)
-        .arg("--work-tree")
-        .arg(top)
-        .args(["update-index", "-z", "--force-remove", "--stdin"])
-        .current_dir(top)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    let Ok(mut child) = started else { return };
-    if let Some(mut stdin) = child.stdin.take() {
-        for link in links {
-            let name = [link.as_os_str().as_bytes(), b"\0"].concat();
-            stdin.write_all(&name).ok();
-        }
+    let index = dir.join("index");
+    // Git would write to the target of a link.
+    let is_file = FileAt::find(&index).and_then(|at| at.open_file(false)).is_ok();
+    let Ok(mut names) = tempfile::tempfile() else { return };
+    let list: Vec<u8> = links.iter().flat_map(|link| [link.as_os_str().as_bytes(), b"\0"].concat()).collect();
+    if !is_file || names.write_all(&list).and_then(|()| names.rewind()).is_err() {
+        return;
     }
-    child.wait().ok();
+    remove(&dir.join("index.lock"));
+    let mut command = Command::new("git");
+    ChildEnv::of_helpers().apply(&mut command);
+    command.envs(git::hardened(&[])).env("GIT_INDEX_FILE", &index);
+    command.arg("--git-dir").arg(repository).arg("--work-tree").arg(top);
+    command.args(["update-index", "-z", "--force-remove", "--stdin"]).current_dir(top).stdin(names);
+    git::output_within(&mut command, LONGEST).ok();
 }
 
 /// The file that says which branch is checked out.
@@ -299,7 +297,8 @@ fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 fn remove(path: &Path) -> bool {
     match path.symlink_metadata() {
         Err(_) => false,
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path).is_ok(),
+        // No link is followed on the way.
+        Ok(metadata) if metadata.is_dir() => FileAt::find(path).is_ok() && fs::remove_dir_all(path).is_ok(),
         Ok(_) => FileAt::find(path).and_then(|at| at.remove(false)).is_ok(),
     }
 }
