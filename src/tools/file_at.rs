@@ -168,19 +168,36 @@ impl Temporary<'_> {
 
     /// Moves it to a name that must not exist yet. The error is file system errors; `AlreadyExists` if the
     /// name is taken.
-    pub(crate) fn put(mut self) -> io::Result<()> {
+    pub fn put(mut self) -> io::Result<()> {
         let Some(name) = &self.name else { return Ok(()) };
         let (folder, to) = (&self.at.folder, &*self.at.name);
         match rustix::fs::renameat_with(folder, &**name, folder, to, RenameFlags::NOREPLACE) {
             Ok(()) => self.name = None,
-            // Not every file system supports this; if not, drop removes the temporary name.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                rustix::fs::linkat(folder, &**name, folder, to, AtFlags::empty())?;
-            }
-            Err(error) => return Err(error.into()),
+            Err(error) if !is_unsupported(error) => return Err(error.into()),
+            // Drop removes the temporary name.
+            Err(_) => match rustix::fs::linkat(folder, &**name, folder, to, AtFlags::empty()) {
+                Err(error) if is_unsupported(error) => return self.put_over_own(),
+                linked => linked?,
+            },
         }
         Ok(())
     }
+
+    /// Like [`Temporary::put`], for file systems that can neither keep a rename from replacing a file nor link: the
+    /// file is empty for a moment.
+    fn put_over_own(self) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let at = self.at;
+        drop(rustix::fs::openat(&at.folder, &*at.name, flags, Mode::from_raw_mode(0o600))?);
+        self.replace().inspect_err(|_| {
+            at.remove(false).ok();
+        })
+    }
+}
+
+/// Whether the error means that a file system has no such operation. That for links is `PERM`.
+fn is_unsupported(error: Errno) -> bool {
+    matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM)
 }
 
 impl Drop for Temporary<'_> {
@@ -319,10 +336,17 @@ mod tests {
         assert_eq!(at.read_link().unwrap(), Path::new("elsewhere"));
         at.remove(false).unwrap();
         let made = FileAt::find_or_make_folder(&root.join("a/b/c")).unwrap();
-        made.temporary(0o644).unwrap().put().unwrap();
-        let again = made.temporary(0o644).unwrap().put();
-        assert_eq!(again.unwrap_err().kind(), ErrorKind::AlreadyExists);
-        assert_eq!(fs::read_dir(root.join("a/b")).unwrap().count(), 1);
+        for put in [Temporary::put, Temporary::put_over_own] {
+            let temporary = made.temporary(0o640).unwrap();
+            io::Write::write_all(&mut &temporary.file, b"new").unwrap();
+            put(temporary).unwrap();
+            let again = put(made.temporary(0o644).unwrap());
+            assert_eq!(again.unwrap_err().kind(), ErrorKind::AlreadyExists);
+            assert_eq!(fs::read(root.join("a/b/c")).unwrap(), b"new");
+            assert_eq!(root.join("a/b/c").metadata().unwrap().permissions().mode() & 0o777, 0o640);
+            assert_eq!(fs::read_dir(root.join("a/b")).unwrap().count(), 1);
+            made.remove(false).unwrap();
+        }
     }
 
     #[test]
