@@ -126,12 +126,16 @@ fn link(at: &FileAt, now: &FileState, target: &Path) -> io::Result<()> {
     at.put_link(target)
 }
 
-/// Replaces a link by a file.
-fn over_link(at: &FileAt, bytes: &[u8], mode: u32) -> io::Result<()> {
+/// Writes a file anew, which nobody else can read before it has its mode.
+fn anew(at: &FileAt, bytes: &[u8], mode: u32, over_link: bool) -> io::Result<()> {
     let temporary = at.temporary(mode)?;
     (&temporary.file).write_all(bytes)?;
     temporary.file.sync_all()?;
-    temporary.replace()?;
+    if over_link {
+        temporary.replace()?
+    } else {
+        temporary.put()?
+    }
     at.sync_folder();
     Ok(())
 }
@@ -139,26 +143,47 @@ fn over_link(at: &FileAt, bytes: &[u8], mode: u32) -> io::Result<()> {
 fn file(at: &FileAt, step: &Step, now: &FileState, mode: u32) -> Result<(), UserError> {
     let words = |error: io::Error| UserError::new(paths::reason(&error));
     let bytes = step.bytes.as_deref().ok_or("its content was not kept")?;
-    let same_content = now.hash().is_some() && now.hash() == step.to.hash();
-    if matches!(now, FileState::Link { .. }) {
-        over_link(at, bytes, mode).map_err(words)?;
-    } else if !same_content {
-        let expected = match now {
-            FileState::File { mode, .. } => {
-                if mode & 0o200 == 0 {
-                    at.set_mode(mode | 0o200).map_err(words)?;
+    match now {
+        now if now.hash().is_some() && now.hash() == step.to.hash() => {}
+        FileState::File { mode: now, .. } => {
+            // Neither content may be read by those who must not read the other.
+            let narrow = (now & mode) | 0o200;
+            if narrow != *now {
+                at.set_mode(narrow).map_err(words)?;
+            }
+            let expected = Expected::Version(Stamp::from(&at.stat().map_err(words)?));
+            let given = step.path.display().to_string();
+            let replaced = replace_at(at, &given, bytes, expected, &CancellationToken::new());
+            replaced.map_err(|error| match error {
+                ToolError::Refused { message, .. } | ToolError::Aborted { message, .. } => {
+                    at.set_mode(*now).ok();
+                    message
                 }
-                Expected::Version(Stamp::from(&at.stat().map_err(words)?))
-            }
-            other => {
-                remove(at, other).map_err(words)?;
-                Expected::Nothing
-            }
-        };
-        let given = step.path.display().to_string();
-        replace_at(at, &given, bytes, expected, &CancellationToken::new()).map_err(|error| match error {
-            ToolError::Refused { message, .. } | ToolError::Aborted { message, .. } => message,
-        })?;
+            })?;
+        }
+        FileState::Link { .. } => anew(at, bytes, mode, true).map_err(words)?,
+        FileState::Absent | FileState::Directory { .. } | FileState::Other => {
+            remove(at, now).map_err(words)?;
+            anew(at, bytes, mode, false).map_err(words)?;
+        }
     }
     at.set_mode(mode).map_err(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_private_file_is_never_open_to_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap().join("key");
+        let at = FileAt::find(&path).unwrap();
+        anew(&at, b"secret", 0o600, false).unwrap();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(anew(&at, b"other", 0o600, false).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read(path).unwrap(), b"secret");
+    }
 }
