@@ -4,6 +4,7 @@
 //! its hash when it is read: content damaged by a power failure or a disk counts as lost, and never gets into
 //! a file of the user.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -72,6 +73,8 @@ impl<'de> Deserialize<'de> for Hash {
 pub(crate) struct ContentStore {
     dir: PathBuf,
     made: bool,
+    /// The contents that it has written or checked.
+    whole: HashSet<Hash>,
     /// The bytes that were added since it was opened.
     pub(crate) added: u64,
 }
@@ -79,7 +82,7 @@ pub(crate) struct ContentStore {
 impl ContentStore {
     /// The store in `dir`, which is created with the first content.
     pub(crate) fn new(dir: PathBuf) -> Self {
-        ContentStore { dir, made: false, added: 0 }
+        ContentStore { dir, made: false, whole: HashSet::new(), added: 0 }
     }
 
     fn path(&self, hash: Hash) -> PathBuf {
@@ -91,7 +94,9 @@ impl ContentStore {
     pub(crate) fn put(&mut self, bytes: &[u8], source: Option<&File>) -> io::Result<Hash> {
         let hash = Hash::of(bytes);
         let path = self.path(hash);
-        if fs::symlink_metadata(&path).is_ok_and(|found| found.len() == bytes.len() as u64) {
+        let is_whole = || read_capped(&path, bytes.len() as u64).is_ok_and(|kept| kept == bytes);
+        if self.whole.contains(&hash) && path.is_file() || is_whole() {
+            self.whole.insert(hash);
             return Ok(hash);
         }
         if !self.made {
@@ -113,6 +118,7 @@ impl ContentStore {
         }
         file.persist(path).map_err(|failed| failed.error)?;
         self.added = self.added.saturating_add(bytes.len() as u64);
+        self.whole.insert(hash);
         Ok(hash)
     }
 
@@ -183,6 +189,10 @@ mod tests {
         assert_eq!(store.get(hash).unwrap(), b"text");
         fs::write(store.path(hash), b"tex!").unwrap();
         assert_eq!(store.get(hash).unwrap_err().kind(), ErrorKind::InvalidData);
+        // A later process stores it again.
+        let mut store = ContentStore::new(folder.path().join("content"));
+        assert_eq!(store.put(b"text", None).unwrap(), hash);
+        assert_eq!(store.get(hash).unwrap(), b"text");
         let other = store.put(&vec![7; 100_000], None).unwrap();
         assert_eq!(store.retain(&|kept| kept == other), 4);
         assert!(store.has(other) && !store.has(hash));
