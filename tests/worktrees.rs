@@ -199,6 +199,74 @@ async fn what_cannot_be_kept_or_merged_is_refused() {
 }
 
 #[tokio::test]
+async fn a_worktree_is_made_once_and_as_a_whole() {
+    let home = Home::new(Vec::new()).await;
+    script(&home, REPOSITORY).await;
+    let [one, other] = [&["add", "both"], &["add", "both"]].map(|arguments| worktree(&home, arguments));
+    let (one, other) = tokio::join!(one, other);
+    assert_eq!((one.code, other.code, &one.out), (0, 0, &other.out), "{}{}", one.err, other.err);
+    assert!(worktree(&home, &["list"]).await.out.starts_with("both  nothing of its own  "));
+    // As if git had been killed while it made it: without an index, the files that are missing count as removed.
+    let cut = "cd \"$HOME\"/tau-worktrees/*/both; dir=$(git rev-parse --git-dir); rm \"$dir/index\" file
+        printf initializing >\"$dir/locked\"";
+    script(&home, cut).await;
+    refused(&home, &["merge", "both"], "both is not checked out completely; `tau worktree add both`").await;
+    let again = worktree(&home, &["add", "both"]).await;
+    assert_eq!(text(&Path::new(again.out.trim_end()).join("file")), "one\n", "{}", again.err);
+    let merged = worktree(&home, &["merge", "both"]).await;
+    assert_eq!(
+        (merged.code, text(&home.dir.path().join("work/file"))),
+        (0, "one\n".into()),
+        "{}",
+        merged.err
+    );
+    let path = PathBuf::from(worktree(&home, &["add", "both"]).await.out.trim_end());
+    script(&home, cut).await;
+    let removed = worktree(&home, &["remove", "both"]).await;
+    assert_eq!((removed.code, path.exists()), (0, false), "{}", removed.err);
+    assert_eq!(worktree(&home, &["list"]).await.out, "");
+}
+
+#[tokio::test]
+async fn settings_and_marks_of_git_lose_nothing() {
+    let home = Home::new(Vec::new()).await;
+    script(&home, REPOSITORY).await;
+    let path = PathBuf::from(worktree(&home, &["add", "fix"]).await.out.trim_end());
+    let inside = "cd \"$HOME\"/tau-worktrees/*/fix";
+    script(&home, &format!("{inside}; git worktree lock --reason busy .")).await;
+    for command in ["merge", "remove"] {
+        refused(&home, &[command, "fix"], "fix is locked: busy; `git worktree unlock ").await;
+    }
+    script(&home, &format!("{inside}; git worktree unlock .; test -z \"$(git for-each-ref refs/tau)\""))
+        .await;
+    // A stash of a changed file would conflict after the merge.
+    std::fs::write(path.join("file"), "theirs\n").unwrap();
+    script(&home, "git config merge.autoStash true; echo mine >file").await;
+    refused(&home, &["merge", "fix"], "Your local changes to the following files would be overwritten").await;
+    assert_eq!(text(&home.dir.path().join("work/file")), "mine\n");
+    // Git does not look at files with these marks.
+    let marks = "git checkout file; git update-index --skip-worktree file; echo precious >file
+        git update-index --assume-unchanged sub/x; echo dear >sub/x";
+    script(&home, &format!("{inside}; {marks}; test -z \"$(git status --short)\"")).await;
+    assert!(worktree(&home, &["list"]).await.out.starts_with("fix  0 commits, 2 changes  "));
+    let removed = worktree(&home, &["remove", "fix"]).await;
+    assert!(
+        removed.out.starts_with("removed fix; `tau worktree restore fix`"),
+        "{}{}",
+        removed.out,
+        removed.err
+    );
+    assert_eq!(worktree(&home, &["restore", "fix"]).await.code, 0);
+    assert_eq!([text(&path.join("file")), text(&path.join("sub/x"))], ["precious\n", "dear\n"]);
+    // A file outside of a sparse checkout.
+    let sparse = "git checkout -q .; git sparse-checkout set sub; mkdir out; echo new >out/new";
+    script(&home, &format!("git checkout -q file; {inside}; {sparse}")).await;
+    assert_eq!(worktree(&home, &["merge", "fix"]).await.err, "");
+    let work = home.dir.path().join("work");
+    assert_eq!([text(&work.join("out/new")), text(&work.join("file"))], ["new\n", "one\n"]);
+}
+
+#[tokio::test]
 async fn a_worktree_needs_a_repository_a_commit_a_name_and_no_programs() {
     let home = Home::new(Vec::new()).await;
     let not_begun = async |arguments: &[&str], why: &str| {

@@ -1,16 +1,20 @@
 //! Git, run by tau itself: without hooks, and only where the repository names no programs.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStringExt;
+use std::fs::File;
+use std::io::{ErrorKind, Seek, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use tau_agent::permissions;
+use tau_agent::settings::private_files::LockFile;
 use tau_tools::process::{ChildEnv, git};
 use tau_tools::user_error::UserError;
 
 /// Settings for every run. Another git in a submodule would not be hardened, so none is started.
-const SETTINGS: [&str; 9] = [
+const SETTINGS: [&str; 10] = [
     "submodule.recurse=false",
     "commit.gpgSign=false",
     "core.quotePath=false",
@@ -19,20 +23,27 @@ const SETTINGS: [&str; 9] = [
     "maintenance.auto=false",
     "advice.addEmbeddedRepo=false",
     "merge.verifySignatures=false",
+    // It would leave conflicts in files that were not committed, and report success.
+    "merge.autoStash=false",
     "fetch.recurseSubmodules=false",
 ];
 
 /// The name and address of commits where the user has set none.
 const IDENTITY: [&str; 2] = ["user.name=tau", "user.email=tau@localhost"];
 
+/// Maximum time of a run: of a large checkout on a slow disk, for example. Git waits for good where it finds a pipe.
+const LONGEST: Duration = Duration::from_secs(600);
+
 /// The place in which git runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Git<'a> {
-    dir: &'a Path,
+    pub dir: &'a Path,
     index: Option<&'a Path>,
     /// A repository and its working tree, in place of those that git finds.
     repository: Option<(&'a Path, &'a Path)>,
     identity: bool,
+    /// A lock that git holds as well, in case tau is killed before it ends.
+    lock: Option<&'a LockFile>,
 }
 
 /// The working tree around a directory, and its repository.
@@ -74,7 +85,7 @@ pub(crate) fn check_safe(dir: &Path) -> Result<(), UserError> {
 impl<'a> Git<'a> {
     /// Git within a directory.
     pub fn within(dir: &'a Path) -> Self {
-        Git { dir, index: None, repository: None, identity: false }
+        Git { dir, index: None, repository: None, identity: false, lock: None }
     }
 
     /// Uses another index.
@@ -85,6 +96,11 @@ impl<'a> Git<'a> {
     /// Uses this repository and working tree.
     pub fn with_repository(self, repository: &'a Path, top: &'a Path) -> Self {
         Git { repository: Some((repository, top)), ..self }
+    }
+
+    /// Holds this lock until it ends.
+    pub fn holding(self, lock: &'a LockFile) -> Self {
+        Git { lock: Some(lock), ..self }
     }
 
     /// Adds a name for commits, if the user has none.
@@ -106,26 +122,33 @@ impl<'a> Git<'a> {
         if let Some((repository, top)) = self.repository {
             command.arg("--git-dir").arg(repository).arg("--work-tree").arg(top);
         }
-        command.arg("-C").arg(self.dir).args(arguments).stdin(Stdio::null());
+        command.arg("-C").arg(self.dir).args(arguments);
         command
     }
 
     /// Runs it; returns the exit code and the output, or what git said.
     pub fn ended(&self, arguments: &[&OsStr]) -> Result<(i32, Vec<u8>, String), UserError> {
-        let ended = self.command(arguments).output();
-        let ended = ended.map_err(|error| format!("cannot run git: {error}"))?;
-        let said = String::from_utf8_lossy(&ended.stderr);
-        let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
-        let first = lines.find(|line| line.starts_with("fatal: ") || line.starts_with("error: "));
-        let last = || said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("git failed");
-        let text = first.unwrap_or_else(last).trim_start_matches("fatal: ").trim_start_matches("error: ");
-        // The files that it speaks of are on lines of their own.
-        let files: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix('\t')).collect();
-        let said = match text.ends_with(':') && !files.is_empty() {
-            true => format!("{text} {}", files.join(", ")),
-            false => text.to_owned(),
+        let input = self.lock.map_or(Ok(Stdio::null()), LockFile::shared);
+        let input = input.map_err(|error| format!("cannot run git: {error}"))?;
+        run(self.command(arguments).stdin(input))
+    }
+
+    /// Runs it with these names as its input, each ended by a zero byte.
+    pub fn with_names(&self, arguments: &[&str], names: &[OsString]) -> Result<(), UserError> {
+        let input = || -> std::io::Result<File> {
+            let mut file = tempfile::tempfile()?;
+            file.write_all(
+                &names.iter().flat_map(|name| [name.as_bytes(), b"\0"].concat()).collect::<Vec<_>>(),
+            )?;
+            file.rewind()?;
+            Ok(file)
         };
-        Ok((ended.status.code().unwrap_or(-1), ended.stdout, said))
+        let input = input().map_err(|error| format!("cannot make a file: {error}"))?;
+        let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
+        match run(self.command(&arguments).stdin(input))? {
+            (0, ..) => Ok(()),
+            (.., said) => Err(said.into()),
+        }
     }
 
     /// Runs it; returns its output, or what git said when it failed.
@@ -163,4 +186,23 @@ impl<'a> Git<'a> {
     pub fn succeeds(&self, arguments: &[&str]) -> bool {
         self.text(arguments).is_ok()
     }
+}
+
+fn run(command: &mut Command) -> Result<(i32, Vec<u8>, String), UserError> {
+    let ended = git::output_within(command, LONGEST).map_err(|error| match error.kind() {
+        ErrorKind::TimedOut => format!("git has not ended within {} minutes", LONGEST.as_secs() / 60),
+        _ => format!("cannot run git: {error}"),
+    })?;
+    let said = String::from_utf8_lossy(&ended.stderr);
+    let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.find(|line| line.starts_with("fatal: ") || line.starts_with("error: "));
+    let last = || said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("git failed");
+    let text = first.unwrap_or_else(last).trim_start_matches("fatal: ").trim_start_matches("error: ");
+    // The files that it speaks of are on lines of their own.
+    let files: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix('\t')).collect();
+    let said = match text.ends_with(':') && !files.is_empty() {
+        true => format!("{text} {}", files.join(", ")),
+        false => text.to_owned(),
+    };
+    Ok((ended.status.code().unwrap_or(-1), ended.stdout, said))
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::git::{Git, Repository};
-use super::{Entered, Worktree, check_name, enter, is_name, record_file};
+use super::snapshot::refuse_pipes;
+use super::{Entered, Worktree, check_name, enter, is_name, lock, record_file, remove_tree};
 use crate::process::plain;
 use tau_agent::settings::Paths;
 use tau_tools::user_error::UserError;
@@ -59,6 +60,7 @@ impl Worktree {
     /// Merges it into the branch of the working tree that it was made from, and removes it. If that is not possible,
     /// nothing is changed.
     pub fn merge(&self, paths: &Paths) -> Result<Merged, UserError> {
+        self.refuse_locked()?;
         let into = self.origin()?;
         super::git::check_safe(&into)?;
         let here = Git::within(&into);
@@ -95,13 +97,20 @@ impl Worktree {
 
     /// Removes it. What it had stays in the repository.
     pub fn remove(&self, paths: &Paths) -> Result<Removed, UserError> {
-        if !self.exists() {
+        let _lock = lock(&self.record(paths))?;
+        if !self.exists() || self.is_unfinished() {
             // Its branch stays.
             let origin = self.origin()?;
-            let _ = self.forget_folder(&origin);
+            if self.is_unfinished() {
+                remove_tree(&Git::within(&origin), &self.path)?;
+            } else {
+                let _ = self.forget_folder(&origin);
+            }
             self.forget_record(paths)?;
             return Ok(Removed { kept: None, lost: None });
         }
+        self.refuse_locked()?;
+        refuse_pipes(&self.path)?;
         let ahead = self.ahead()?;
         let mut kept = None;
         if !ahead.is_nothing() {
@@ -116,6 +125,14 @@ impl Worktree {
         let lost = self.ignored();
         self.discard(paths)?;
         Ok(Removed { kept, lost })
+    }
+
+    /// Fails if the user has locked it: git would not remove it.
+    fn refuse_locked(&self) -> Result<(), UserError> {
+        let Some(why) = self.lock().filter(|_| !self.is_unfinished()) else { return Ok(()) };
+        let why = if why.is_empty() { "without a reason" } else { &why };
+        Err(UserError::new(format!("{} is locked: {}", self.name, plain::line(why)))
+            .remedy(format!("`git worktree unlock {}` unlocks it", self.path.display())))
     }
 
     /// The paths that git ignores, in words.
@@ -150,9 +167,13 @@ impl Worktree {
         Git::within(origin).bytes(&arguments).map(drop)
     }
 
-    fn forget_record(&self, paths: &Paths) -> Result<(), UserError> {
+    fn record(&self, paths: &Paths) -> PathBuf {
         let repository = Repository { top: self.from.clone(), common: self.repository.clone() };
-        let file = record_file(paths, &repository, &self.name);
+        record_file(paths, &repository, &self.name)
+    }
+
+    fn forget_record(&self, paths: &Paths) -> Result<(), UserError> {
+        let file = self.record(paths);
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(format!("cannot remove {}: {error}", file.display()).into())

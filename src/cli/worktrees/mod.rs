@@ -11,6 +11,7 @@ pub(crate) mod snapshot;
 
 use std::ffi::OsStr;
 use std::fs::DirBuilder;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -19,13 +20,18 @@ use serde::{Deserialize, Serialize};
 use git::{Git, Repository};
 use tau_agent::session::is_session_id;
 use tau_agent::settings::Paths;
-use tau_agent::settings::private_files::{read_capped, write_private};
+use tau_agent::settings::private_files::{LockFile, read_capped, write_private};
+use tau_tools::paths::identity;
 use tau_tools::user_error::UserError;
 
 /// Maximum length of a name.
 const MAX_NAME: usize = 64;
 /// Maximum size of a record, in bytes.
 const MAX_RECORD: u64 = 64 * 1024;
+/// The reason with which git locks a worktree while it makes it.
+const INITIALIZING: &str = "initializing";
+/// The lock of the worktrees of a repository, held while one is made.
+const LOCK: &str = "making.lock";
 /// The commit from which the default branch of the repository is meant.
 const DEFAULT: &str = "default";
 
@@ -61,9 +67,38 @@ impl Worktree {
         self.path.join(".git").symlink_metadata().is_ok()
     }
 
+    /// Git's own folder for it, if git has it in its list.
+    fn git_folder(&self) -> Option<PathBuf> {
+        let folders = std::fs::read_dir(self.repository.join("worktrees")).into_iter().flatten().flatten();
+        let git = identity(&self.path.join(".git"));
+        let names_it = |folder: &PathBuf| {
+            let text = read_capped(&folder.join("gitdir"), MAX_RECORD).unwrap_or_default();
+            identity(&folder.join(OsStr::from_bytes(text.trim_ascii_end()))) == git
+        };
+        folders.map(|entry| entry.path()).find(names_it)
+    }
+
+    /// The reason for which it is locked: empty if none is given.
+    fn lock(&self) -> Option<String> {
+        let text = read_capped(&self.git_folder()?.join("locked"), MAX_RECORD).ok()?;
+        Some(String::from_utf8_lossy(&text).trim().to_owned())
+    }
+
+    /// Whether git was stopped while it made it.
+    fn is_unfinished(&self) -> bool {
+        let has_index = |folder: PathBuf| folder.join("index").symlink_metadata().is_ok();
+        self.lock().is_some_and(|why| why == INITIALIZING)
+            || self.git_folder().is_some_and(|folder| !has_index(folder))
+    }
+
     /// Refuses a folder that git would take for another repository than the one that it was made from, or in which
     /// git would run programs.
     fn check(&self) -> Result<(), UserError> {
+        if self.is_unfinished() {
+            let name = &self.name;
+            return Err(UserError::new(format!("{name} is not checked out completely"))
+                .remedy(format!("`tau worktree add {name}` makes it again")));
+        }
         let found = Repository::around(&self.path)?;
         if found.common != self.repository || found.top != self.path.canonicalize().unwrap_or_default() {
             let (path, other) = (self.path.display(), found.common.display());
@@ -88,6 +123,7 @@ pub(crate) fn paths() -> Result<Paths, UserError> {
     Paths::discover(std::env::var_os("TAU_HOME").as_deref().map(Path::new))
 }
 
+/// The file of the record of a worktree.
 fn record_file(paths: &Paths, repository: &Repository, name: &str) -> PathBuf {
     paths.worktree_records_of(repository.folder()).join(format!("{name}.json"))
 }
@@ -126,8 +162,10 @@ pub(crate) fn enter(
     check_name(name)?;
     let repository = Repository::around(cwd).map_err(cannot)?;
     let file = record_file(paths, &repository, name);
+    // Of two who make the same one, the second enters what the first has made.
+    let lock = lock(&file).map_err(cannot)?;
     let known = read(&file).filter(|known| known.repository == repository.common);
-    if let Some(worktree) = known.clone().filter(Worktree::exists) {
+    if let Some(worktree) = known.clone().filter(|known| known.exists() && !known.is_unfinished()) {
         if start.is_some() {
             return Err(format!("there is a worktree {name} already; choose another name").into());
         }
@@ -152,12 +190,23 @@ pub(crate) fn enter(
     let record = serde_json::to_vec(&worktree).map_err(|error| error.to_string());
     let written = record.and_then(|record| write_private(&file, &record).map_err(|error| error.to_string()));
     written.map_err(|error| format!("cannot write {}: {error}", file.display()))?;
-    if let Err(why) = check_out(&repository, &worktree, &commit) {
-        let _ = std::fs::remove_file(&file);
+    if worktree.is_unfinished() {
+        remove_tree(&Git::within(&repository.top), &worktree.path).map_err(cannot)?;
+    }
+    if let Err(why) = check_out(&repository, &worktree, &commit, &lock) {
+        if worktree.path.symlink_metadata().is_err() {
+            let _ = std::fs::remove_file(&file);
+        }
         return Err(cannot(UserError::new(why)));
     }
     let notes = copies::copy_included(&repository.top, &worktree.path, cwd);
     Ok(Entered { worktree, notes })
+}
+
+/// Waits until nobody makes a worktree of the repository of this record.
+fn lock(record: &Path) -> Result<LockFile, UserError> {
+    let lock = record.with_file_name(LOCK);
+    LockFile::take(&lock).map_err(|error| UserError::of_file(&lock, error))
 }
 
 /// The commit that is meant by a text of the user.
@@ -179,8 +228,13 @@ fn commit_of(repository: &Repository, start: Option<&str>) -> Result<String, Use
     }
 }
 
-fn check_out(repository: &Repository, worktree: &Worktree, commit: &str) -> Result<(), UserError> {
-    let git = Git::within(&repository.top);
+fn check_out(
+    repository: &Repository,
+    worktree: &Worktree,
+    commit: &str,
+    lock: &LockFile,
+) -> Result<(), UserError> {
+    let git = Git::within(&repository.top).holding(lock);
     let branch = worktree.branch();
     let exists = git.succeeds(&["show-ref", "--verify", "--quiet", &format!("refs/heads/{branch}")]);
     let mut arguments: Vec<&OsStr> = ["worktree", "add", "--quiet"].map(OsStr::new).to_vec();
@@ -196,10 +250,20 @@ fn check_out(repository: &Repository, worktree: &Worktree, commit: &str) -> Resu
     git.bytes(&arguments).map(drop)
 }
 
+/// Removes a working tree with all it has, also one that git was stopped while making, or that has lost its `.git`.
+pub(crate) fn remove_tree(git: &Git<'_>, path: &Path) -> Result<(), UserError> {
+    let remove = ["worktree", "remove", "--force", "--force", "--"].map(OsStr::new);
+    let remove = || git.bytes(&remove.into_iter().chain([path.as_os_str()]).collect::<Vec<_>>());
+    if remove().is_err() && path.symlink_metadata().is_ok() {
+        std::fs::remove_dir_all(path).map_err(|error| UserError::of_file(path, error))?;
+        // Git may not have it in its list.
+        let _ = remove();
+    }
+    Ok(())
+}
+
 /// Whether git has a worktree at this path in its list.
 fn is_registered(git: &Git<'_>, worktree: &Worktree) -> bool {
-    use std::os::unix::ffi::OsStrExt;
-
     let line = [b"worktree ".as_slice(), worktree.path.as_os_str().as_bytes()].concat();
     let names = git.names(&["worktree", "list", "--porcelain", "-z"]).unwrap_or_default();
     names.iter().any(|name| name.as_bytes() == line)

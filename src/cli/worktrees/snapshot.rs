@@ -1,8 +1,10 @@
 //! All files of a worktree as a commit, without a change to its index or its branch.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
 
 use super::Worktree;
 use super::git::{Git, Repository};
@@ -10,6 +12,8 @@ use tau_tools::user_error::UserError;
 
 /// The mode of a submodule in the index.
 const GIT_LINK: &[u8] = b"160000 ";
+/// The files from which git reads rules.
+const RULES: [&str; 3] = [".gitignore", ".gitattributes", ".gitmodules"];
 
 /// The state of a worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,9 +71,11 @@ impl Worktree {
 /// The files of a working tree that are changed or new, and not committed. Fails if there is a repository among them,
 /// whose files git does not keep.
 fn changes(top: &Path) -> Result<Vec<PathBuf>, UserError> {
-    refuse_submodules(top)?;
+    let index = IndexCopy::of(Git::within(top))?;
+    index.refuse_submodules(top)?;
     let status = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"];
-    let names = Git::within(top).names(&[status.as_slice(), &["--ignore-submodules=all"]].concat())?;
+    let git = Git::within(top).with_index(&index.file);
+    let names = git.names(&[status.as_slice(), &["--ignore-submodules=all"]].concat())?;
     let path = |name: &OsStr| PathBuf::from(OsStr::from_bytes(name.as_bytes().get(3..).unwrap_or_default()));
     let paths: Vec<PathBuf> = names.iter().map(|name| path(name)).collect();
     match paths.iter().find(|path| path.as_os_str().as_bytes().ends_with(b"/")) {
@@ -80,6 +86,7 @@ fn changes(top: &Path) -> Result<Vec<PathBuf>, UserError> {
 
 /// Fails if there is another repository in a working tree, whose files git does not keep.
 pub(crate) fn refuse_repositories(top: &Path) -> Result<(), UserError> {
+    refuse_pipes(top)?;
     changes(top).map(drop)
 }
 
@@ -90,16 +97,89 @@ fn has_repository(top: &Path, nested: &Path) -> String {
     )
 }
 
-/// Fails if a submodule is checked out: git would look at it with another git, whose environment is not hardened.
-fn refuse_submodules(top: &Path) -> Result<(), UserError> {
-    let entries = Git::within(top).names(&["ls-files", "--stage", "-z"])?;
-    let links = entries.iter().filter_map(|entry| {
-        let entry = entry.as_bytes().strip_prefix(GIT_LINK)?;
-        let name = entry.split(|byte| *byte == b'\t').nth(1)?;
-        Some(PathBuf::from(OsStr::from_bytes(name)))
-    });
-    let is_checked_out = |link: &PathBuf| top.join(link).join(".git").symlink_metadata().is_ok();
-    links.into_iter().find(is_checked_out).map_or(Ok(()), |link| Err(has_repository(top, &link).into()))
+/// Fails if a commit names another repository, whose files it does not have.
+pub(crate) fn refuse_links(git: Git<'_>, commit: &str) -> Result<(), UserError> {
+    let entries = git.names(&["ls-tree", "-r", "-z", commit])?;
+    let link = entries.iter().find(|entry| entry.as_bytes().starts_with(GIT_LINK));
+    let name = link.and_then(|entry| name_of(entry)).map(Path::new);
+    name.map_or(Ok(()), |name| Err(has_repository(git.dir, name).into()))
+}
+
+/// Fails if a file from which git reads rules is a pipe or the like: git would wait for it.
+pub(crate) fn refuse_pipes(top: &Path) -> Result<(), UserError> {
+    let mut folders = vec![top.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            let name = entry.file_name();
+            if kind.is_dir() {
+                folders.extend((name != ".git").then(|| entry.path()));
+            } else if RULES.iter().any(|rules| name == *rules) && !(kind.is_file() || kind.is_symlink()) {
+                return Err(
+                    format!("{} is not a regular file; remove it first", entry.path().display()).into()
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A copy of an index, in which no file is marked as one that git shall not look at, except those that are not there.
+struct IndexCopy {
+    file: PathBuf,
+    /// The files in it, each with its mode first.
+    entries: Vec<OsString>,
+    _dir: TempDir,
+}
+
+impl IndexCopy {
+    /// A copy of the index of a working tree; its file is missing if there is none.
+    fn of(git: Git<'_>) -> Result<Self, UserError> {
+        let index = git.path(&["rev-parse", "--path-format=absolute", "--git-path", "index"])?;
+        let dir = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
+        let mut copy = IndexCopy { file: dir.path().join("index"), entries: Vec::new(), _dir: dir };
+        if index.exists() {
+            let copied = copy_index(&index, &copy.file);
+            copied.map_err(|error| format!("cannot read {}: {error}", index.display()))?;
+            copy.look_at_all(git)?;
+        }
+        Ok(copy)
+    }
+
+    fn look_at_all(&mut self, git: Git<'_>) -> Result<(), UserError> {
+        let dir = git.dir;
+        let git = git.with_index(&self.file);
+        let (mut assumed, mut skipped) = (Vec::new(), Vec::new());
+        for line in git.names(&["ls-files", "-v", "--stage", "--full-name", "-z", "--", ":/"])? {
+            let Some((mark, entry)) = line.as_bytes().split_first() else { continue };
+            let entry = OsStr::from_bytes(entry.trim_ascii_start()).to_owned();
+            let name = name_of(&entry).map(OsStr::to_owned).unwrap_or_default();
+            if *mark != b'H' && dir.join(&name).symlink_metadata().is_ok() {
+                assumed.extend(mark.is_ascii_lowercase().then(|| name.clone()));
+                skipped.extend(mark.eq_ignore_ascii_case(&b'S').then_some(name));
+            }
+            self.entries.push(entry);
+        }
+        for (flag, names) in [("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)] {
+            if !names.is_empty() {
+                git.with_names(&["update-index", flag, "-z", "--stdin"], &names)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if a submodule is checked out: git would look at it with another git, whose environment is not hardened.
+    fn refuse_submodules(&self, top: &Path) -> Result<(), UserError> {
+        let links = self.entries.iter().filter(|entry| entry.as_bytes().starts_with(GIT_LINK));
+        let is_checked_out = |link: &&OsStr| top.join(link).join(".git").symlink_metadata().is_ok();
+        let found = links.filter_map(|entry| name_of(entry)).find(is_checked_out);
+        found.map_or(Ok(()), |link| Err(has_repository(top, Path::new(link)).into()))
+    }
+}
+
+/// The name in a line with mode, object, stage and name.
+fn name_of(entry: &OsStr) -> Option<&OsStr> {
+    entry.as_bytes().splitn(2, |byte| *byte == b'\t').nth(1).map(OsStr::from_bytes)
 }
 
 /// Copies an index with its time: git compares the contents of files that are not older than their index, since one
@@ -113,14 +193,17 @@ fn copy_index(index: &Path, copy: &Path) -> std::io::Result<()> {
 /// Makes a commit of all files of a working tree, upon `head`, and changes neither its index nor its branch. It is
 /// `head` itself if nothing is changed.
 pub(crate) fn commit_files(git: Git<'_>, head: Option<&str>, message: &str) -> Result<String, UserError> {
-    let index = git.path(&["rev-parse", "--path-format=absolute", "--git-path", "index"])?;
-    let dir = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
-    let copy = dir.path().join("index");
-    if index.exists() {
-        copy_index(&index, &copy).map_err(|error| format!("cannot read {}: {error}", index.display()))?;
+    let index = IndexCopy::of(git)?;
+    if head.is_some() && !index.file.exists() {
+        // Without it, all files would count as removed.
+        return Err(format!("{} is not checked out completely", git.dir.display()).into());
     }
-    let git = git.with_index(&copy);
-    git.text(&["add", "--all", "--", ":/"])?;
+    let git = git.with_index(&index.file);
+    let add: &[&str] = match git.text(&["config", "--type=bool", "core.sparseCheckout"]).as_deref() {
+        Ok("true") => &["add", "--all", "--sparse", "--", ":/"],
+        _ => &["add", "--all", "--", ":/"],
+    };
+    git.text(add)?;
     let tree = git.text(&["write-tree"])?;
     let mut commit = vec!["commit-tree", "-m", message];
     if let Some(head) = head {
