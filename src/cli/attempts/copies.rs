@@ -127,10 +127,15 @@ fn check_size(dir: &Path) -> Result<(), UserError> {
 fn fill(paths: &Paths, attempts: &mut Attempts, count: u32) -> Result<Vec<String>, UserError> {
     let git = attempts.git();
     let head = git.text(&["rev-parse", "--verify", "--quiet", "HEAD"]).ok();
-    if !attempts.private {
+    if attempts.private {
+        snapshot::refuse_pipes(&attempts.top)?;
+    } else {
         snapshot::refuse_repositories(&attempts.top)?;
     }
     let files = snapshot::commit_files(git, head.as_deref(), "The files before the attempts")?;
+    if attempts.private {
+        snapshot::refuse_links(git, &files)?;
+    }
     git.text(&["update-ref", &format!("{KEPT}/{}/base", attempts.id), &files])?;
     attempts.base = files;
     let named = attempts.folder();

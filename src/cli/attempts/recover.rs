@@ -4,11 +4,12 @@
 use std::path::{Path, PathBuf};
 
 use super::{Attempt, Attempts, Changed, KEPT};
-use crate::worktrees::git::{self, Git};
+use crate::worktrees::git::{self, Git, Repository};
 use crate::worktrees::snapshot;
 use tau_agent::session::list;
 use tau_agent::session::unreported::cost_of_file;
 use tau_agent::settings::{Paths, Settings};
+use tau_tools::paths::identity;
 use tau_tools::process::left::{self, LeftProcess};
 use tau_tools::user_error::UserError;
 
@@ -25,12 +26,13 @@ pub(super) fn recover(paths: &Paths, attempts: &mut Attempts) {
     let Ok(Some(_lock)) = attempts.try_lock(paths) else { return };
     let root = Settings::load_leniently(paths).0.session_root(paths);
     let (id, base, started) = (attempts.id.clone(), attempts.base.clone(), attempts.started);
+    let repository = attempts.repository.clone();
     for attempt in attempts.attempts.iter_mut().filter(|attempt| attempt.exit_code.is_none()) {
         if let Some(file) = list::of_id(&root, &attempt.session) {
             attempt.cost = cost_of_file(&file).or(attempt.cost);
             attempt.seconds = seconds_until(&file, started).unwrap_or(attempt.seconds);
         }
-        if let Err(error) = keep(attempt, &id, &base) {
+        if let Err(error) = keep(attempt, &repository, &id, &base) {
             tracing::warn!(%error, "the files of an attempt could not be kept");
         }
     }
@@ -68,7 +70,13 @@ pub(super) fn stop_processes(attempts: &Attempts) -> Result<usize, UserError> {
 }
 
 /// Keeps the files of an attempt as a commit.
-pub(super) fn keep(attempt: &mut Attempt, id: &str, base: &str) -> Result<(), UserError> {
+pub(super) fn keep(attempt: &mut Attempt, repository: &Path, id: &str, base: &str) -> Result<(), UserError> {
+    let found = Repository::around(&attempt.path)?;
+    // Without its `.git`, git finds one around it, which may be that of the home directory.
+    if identity(repository) != found.common || identity(&attempt.path) != identity(&found.top) {
+        let (path, other) = (attempt.path.display(), found.common.display());
+        return Err(format!("{path} belongs to another repository now: {other}").into());
+    }
     git::check_safe(&attempt.path)?;
     snapshot::refuse_repositories(&attempt.path)?;
     let git = Git::within(&attempt.path);

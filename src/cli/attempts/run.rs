@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use super::host::HostOrder;
 use super::meter::{Budget, Known, Progress, metered};
-use super::{Attempts, copies, recover, words};
+use super::{Attempt, Attempts, copies, recover, words};
 use crate::args::CliArgs;
 use crate::args::front_end::{FrontEnd, StandardStreams};
 use crate::compose::{ComposedAgent, Setup, sessions};
@@ -178,7 +178,8 @@ async fn work(
     let budget = Arc::new(Budget::new(setup.args.max_cost, ready.len()));
     let (stop, stopped) = watch::channel(None);
     let off_screen = OffScreen::start(setup.clone(), true);
-    let (mut running, mut progress) = (FuturesUnordered::new(), Progress::default());
+    let (mut running, mut keeping) = (FuturesUnordered::new(), FuturesUnordered::new());
+    let mut progress = Progress::default();
     for (index, one) in ready.into_iter().enumerate() {
         let place = place(&attempts, index);
         let (known, agent) =
@@ -193,22 +194,25 @@ async fn work(
     }
     let (mut caught_first, mut is_capped, mut signals_sent) = (None, false, 0_u32);
     let mut reports = tokio::time::interval(REPORTS);
-    loop {
+    while !(running.is_empty() && keeping.is_empty()) {
         tokio::select! {
-            done = running.next() => {
-                let Some((index, exit, took, known)) = done else { break };
+            Some((index, exit, took, known)) = running.next() => {
                 let exit = if is_capped && caught_first.is_none() && exit == Exit::Terminated { Exit::Limit } else { exit };
                 progress.ended(index);
-                ended(&mut attempts, index, exit, took, &known).await;
-                if let (true, Some(attempt)) = (is_json, attempts.attempts.get(index)) {
-                    record(&words::ended(attempt));
+                keeping.extend(ended(&attempts, index, exit, took, &known));
+            }
+            Some((index, attempt)) = keeping.next() => {
+                if is_json {
+                    record(&words::ended(&attempt));
                 }
-                if let Err(error) = attempts.save(&setup.paths) {
-                    warn(&error);
-                }
+                note_end(&mut attempts, index, attempt, &setup);
             }
             caught = signals.next() => {
                 if caught.exit().is_some() {
+                    if running.is_empty() && caught_first.is_some() {
+                        // The files that are not kept yet are found later.
+                        break;
+                    }
                     caught_first = caught_first.or(Some(caught));
                     signals_sent += 1;
                     stop.send_replace(Some((signals_sent, caught)));
@@ -236,6 +240,16 @@ async fn work(
     }
     let exit = caught_first.and_then(Caught::exit).unwrap_or_else(|| attempts.exit());
     report(&attempts, exit, is_json)
+}
+
+/// Notes the result of an attempt.
+fn note_end(attempts: &mut Attempts, index: usize, ended: Attempt, setup: &Setup) {
+    if let Some(attempt) = attempts.attempts.get_mut(index) {
+        *attempt = ended;
+    }
+    if let Err(error) = attempts.save(&setup.paths) {
+        warn(&error);
+    }
 }
 
 /// Notes what attempts have cost so far; returns whether any of it is new.
@@ -307,24 +321,34 @@ fn next_signal(mut stopped: watch::Receiver<Option<(u32, Caught)>>) -> impl Asyn
     }
 }
 
-/// Keeps the result of an attempt.
-async fn ended(attempts: &mut Attempts, index: usize, exit: Exit, took: Duration, known: &Mutex<Known>) {
+/// Keeps the result of an attempt; returns its index, and it with the result.
+fn ended(
+    attempts: &Attempts,
+    index: usize,
+    exit: Exit,
+    took: Duration,
+    known: &Mutex<Known>,
+) -> Option<impl Future<Output = (usize, Attempt)> + use<>> {
     let known = known.lock().clone();
-    let id = attempts.id.clone();
-    let base = attempts.base.clone();
-    let Some(attempt) = attempts.attempts.get_mut(index) else { return };
+    let mut attempt = attempts.attempts.get(index)?.clone();
     attempt.exit_code = Some(exit.code());
     attempt.reached = known.reached;
     attempt.seconds = (took.as_secs_f64() * 10.0).round() / 10.0;
     attempt.cost = known.spending.known_dollars();
-    let (number, mut with_files) = (attempt.number, attempt.clone());
-    let kept =
-        tokio::task::spawn_blocking(move || recover::keep(&mut with_files, &id, &base).map(|()| with_files))
-            .await;
-    match kept.map_err(|error| error.to_string()).and_then(|kept| kept.map_err(String::from)) {
-        Ok(with_files) => *attempt = with_files,
-        Err(why) => warn(&format!("attempt {number}: its files could not be kept: {why}")),
-    }
+    let (repository, id, base) = (attempts.repository.clone(), attempts.id.clone(), attempts.base.clone());
+    let mut with_files = attempt.clone();
+    Some(async move {
+        let kept = tokio::task::spawn_blocking(move || {
+            recover::keep(&mut with_files, &repository, &id, &base).map(|()| with_files)
+        });
+        match kept.await.map_err(|error| error.to_string()).and_then(|kept| kept.map_err(String::from)) {
+            Ok(with_files) => (index, with_files),
+            Err(why) => {
+                warn(&format!("attempt {}: its files could not be kept: {why}", attempt.number));
+                (index, attempt)
+            }
+        }
+    })
 }
 
 fn report(attempts: &Attempts, exit: Exit, is_json: bool) -> Exit {
