@@ -287,6 +287,44 @@ async fn what_attempts_have_is_found_after_a_kill_and_dropping_stops_their_comma
 }
 
 #[tokio::test]
+async fn attempts_may_do_anything_to_their_copies() {
+    let home = home(|model, results| match (model, results) {
+        ("a", 0) => {
+            bash("rm file; ln -s other file; printf '2\\n' >$'t\\376'; printf '2\\n' >$'t\\377'; touch done")
+        }
+        ("b", 0) => bash("mkfifo .gitignore; touch done"),
+        ("c", 0) => bash("touch cut done"),
+        _ => says_using("Done.", 10),
+    })
+    .await;
+    // With another repository around the copies.
+    script(&home, "git init -q; echo f >file; printf '1\\n' >$'t\\376'; git add .; git commit -qm x; git init -q \"$HOME\"").await;
+    let until = "test -e done && { test ! -e cut || rm .git; }";
+    let ended = tau(&home, &["-p", "-n", "3", "--model", "own/a,own/b,own/c", "--until", until, "go"]).await;
+    assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
+    for why in ["attempt 2: its files could not be kept: ", ".gitignore is not a regular file"] {
+        assert!(ended.err.contains(why), "{}", ended.err);
+    }
+    assert!(ended.err.contains("attempt 3: its files could not be kept: "), "{}", ended.err);
+    script(&home, "test -z \"$(git -C \"$HOME\" count-objects | grep -v '^0 ')\"").await;
+    let diff = tau(&home, &["attempts", "diff", "1"]).await;
+    assert!(diff.out.contains("+2") && diff.out.contains("new file mode 120000"), "{}{}", diff.out, diff.err);
+    let taken = tau(&home, &["attempts", "take", "1"]).await;
+    assert!(taken.out.starts_with("took attempt 1: 4 files; "), "{}{}", taken.out, taken.err);
+    assert_eq!(copies(&home), Vec::<PathBuf>::new());
+    script(
+        &home,
+        "test \"$(readlink file)\" = other; test \"$(cat $'t\\376' $'t\\377' | tr -d '\\n')\" = 22",
+    )
+    .await;
+    let session = taken.out.split('`').nth(1).unwrap().split(' ').nth(2).unwrap().to_owned();
+    let undone = tau(&home, &["undo", &session, "--to", "1", "--yes"]).await;
+    assert_eq!(undone.code, 0, "{}", undone.err);
+    script(&home, "test ! -h file; test \"$(cat file $'t\\376' | tr -d '\\n')\" = f1; test ! -e $'t\\377'")
+        .await;
+}
+
+#[tokio::test]
 async fn attempts_need_a_command_and_a_directory_that_can_be_copied() {
     let home = home(three).await;
     let refused = async |arguments: &[&str], code: i32, why: &str| {
@@ -309,6 +347,11 @@ async fn attempts_need_a_command_and_a_directory_that_can_be_copied() {
     script(&home, "git init -q; echo x >file; git add .; git commit -qm x; git init -q sub; git -C sub commit -q --allow-empty -m x").await;
     refused(&["-n", "2", "--until", "true", "--model", "own/a", "go"], 3, "sub/ is a repository of its own")
         .await;
+    script(&home, "rm -rf .git; mkfifo .gitignore").await;
+    let own = ["-n", "2", "--until", "true", "--model", "own/a", "go"];
+    refused(&own, 3, ".gitignore is not a regular file").await;
+    script(&home, "rm .gitignore").await;
+    refused(&own, 3, "work/sub is a repository of its own, whose files would be lost").await;
     assert_eq!(copies(&home), Vec::<PathBuf>::new());
     assert_eq!(std::fs::read_dir(home.dir.path().join("tau/attempts")).map(Iterator::count).unwrap_or(0), 0);
     assert_eq!(home.server.requests().len(), 0);

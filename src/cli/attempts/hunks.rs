@@ -1,24 +1,28 @@
 //! The changes of attempts: their hunks, and a patch of those that the user has chosen.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use super::{Attempt, Attempts};
 use tau_protocol::attempt::AttemptHunk;
 use tau_tools::user_error::UserError;
 
-/// The options of a difference: no program that a repository names, and everything that is needed to apply it.
-const DIFF: [&str; 8] = [
+/// The options of a difference: no program that a repository names, and names as `git apply` reads them.
+const DIFF: [&str; 9] = [
     "diff",
     "--no-ext-diff",
     "--no-textconv",
     "--no-color",
     "--no-renames",
-    "--binary",
-    "--full-index",
+    "--no-relative",
+    "--submodule=short",
     "--src-prefix=a/",
+    "--dst-prefix=b/",
 ];
+
+/// The beginning of the patch of a file.
+const BEGIN: &[u8] = b"diff --git ";
 
 /// Lines in the header of a patch that does more than change lines.
 const BEYOND_LINES: [&str; 4] = ["new file mode ", "deleted file mode ", "old mode ", "GIT binary patch"];
@@ -57,7 +61,7 @@ pub(crate) fn parts(
         let part = Part::read(name);
         let path = cwd.join(&part.path);
         let here = path.strip_prefix(&attempts.top).ok().map(|path| path.to_string_lossy().into_owned());
-        match here.filter(|here| changed.iter().any(|(path, _)| path == here)) {
+        match here.filter(|here| changed.iter().any(|(path, _)| path.to_string_lossy() == *here)) {
             Some(path) => Part { path, ..part },
             None => part,
         }
@@ -105,36 +109,42 @@ struct Taken {
 }
 
 /// The difference of an attempt to the files that it began with: one patch for each file, with its path.
-fn patches(attempts: &Attempts, attempt: &Attempt) -> Result<Vec<(String, Vec<u8>)>, UserError> {
+fn patches(attempts: &Attempts, attempt: &Attempt) -> Result<Vec<(OsString, Vec<u8>)>, UserError> {
     let Some(files) = &attempt.files else {
         return Err(format!("attempt {} has no result", attempt.number).into());
     };
     let git = attempts.git();
-    let names = [
-        "diff",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--no-renames",
-        "--name-only",
-        "-z",
-        &attempts.base,
-        files,
-    ];
-    let mut all = Vec::new();
-    for name in git.names(&names)? {
-        let mut arguments: Vec<&OsStr> = DIFF.map(OsStr::new).to_vec();
-        arguments.extend(["--dst-prefix=b/", &attempts.base, files, "--"].map(OsStr::new));
-        let mut spec = std::ffi::OsString::from(":(top,literal)");
-        spec.push(&name);
-        arguments.push(&spec);
-        all.push((name.to_string_lossy().into_owned(), git.bytes(&arguments)?));
+    let between = [attempts.base.as_str(), files, "--"];
+    let names = git.names(&[&DIFF[..], &["--name-only", "-z"], &between].concat())?;
+    let arguments = [&DIFF[..], &["--patch", "--binary", "--full-index"], &between].concat();
+    let patches = split(&git.bytes(&arguments.into_iter().map(OsStr::new).collect::<Vec<_>>())?);
+    if names.len() != patches.len() {
+        return Err(format!("git shows {} changes of {} files", patches.len(), names.len()).into());
     }
-    Ok(all)
+    Ok(names.into_iter().zip(patches).collect())
+}
+
+/// The patches of the files in a difference. Git prints two for a file that becomes a link or the like: one that deletes
+/// it, and one that makes it anew.
+fn split(difference: &[u8]) -> Vec<Vec<u8>> {
+    let mut patches: Vec<(&[u8], Vec<u8>)> = Vec::new();
+    for line in difference.split_inclusive(|byte| *byte == b'\n') {
+        let begins = line.starts_with(BEGIN);
+        match patches.last_mut() {
+            Some((begin, patch)) if !begins || *begin == line => patch.extend(line),
+            _ => patches.push((line, line.to_vec())),
+        }
+    }
+    patches.into_iter().map(|(_, patch)| patch).collect()
 }
 
 impl FilePatch {
     fn read(patch: &[u8]) -> Self {
         let (mut head, mut hunks): (Vec<u8>, Vec<Hunk>) = (Vec::new(), Vec::new());
+        if patch.split_inclusive(|byte| *byte == b'\n').skip(1).any(|line| line.starts_with(BEGIN)) {
+            // Of two patches no part can be taken.
+            return FilePatch { head: patch.to_vec(), hunks };
+        }
         for line in patch.split_inclusive(|byte| *byte == b'\n') {
             match (Hunk::begin(line), hunks.last_mut()) {
                 (Some(hunk), _) => hunks.push(hunk),
@@ -158,6 +168,9 @@ impl FilePatch {
             .lines()
             .skip(1)
             .take_while(|line| !line.starts_with("literal ") && !line.starts_with("delta "));
+        if lines.clone().any(|line| line.as_bytes().starts_with(BEGIN)) {
+            return vec!["another kind of file".to_owned()];
+        }
         let mode = |begin: &str| lines.clone().find_map(|line| line.strip_prefix(begin));
         let executes = |mode: &str| mode.ends_with("755");
         let changed = match (mode("old mode "), mode("new mode ")) {
@@ -225,7 +238,8 @@ pub(crate) fn shown(attempts: &Attempts, attempt: &Attempt) -> Result<Vec<(Strin
         }
         text
     };
-    Ok(patches(attempts, attempt)?.into_iter().map(|(path, patch)| (path, text(&patch))).collect())
+    let all = patches(attempts, attempt)?;
+    Ok(all.into_iter().map(|(path, patch)| (in_words(&path), text(&patch))).collect())
 }
 
 /// The hunks of an attempt, file by file, for a list.
@@ -257,29 +271,34 @@ pub(crate) fn of(
         patch.hunks.iter().enumerate().map(hunk).collect()
     };
     let all = patches(attempts, attempt)?;
-    Ok(all.into_iter().map(|(path, patch)| (path, hunks(FilePatch::read(&patch)))).collect())
+    Ok(all.into_iter().map(|(path, patch)| (in_words(&path), hunks(FilePatch::read(&patch)))).collect())
+}
+
+fn in_words(path: &OsStr) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 /// The patch of what was chosen, and the files that it changes.
 pub(super) fn patch(
     attempts: &Attempts,
     choices: &[Choice<'_>],
-) -> Result<(Vec<u8>, Vec<String>), UserError> {
-    let mut files: BTreeMap<String, Vec<Taken>> = BTreeMap::new();
+) -> Result<(Vec<u8>, Vec<OsString>), UserError> {
+    let mut files: BTreeMap<OsString, Vec<Taken>> = BTreeMap::new();
     for Choice { attempt, parts } in choices {
         let number = attempt.number;
         for (path, bytes) in patches(attempts, attempt)? {
             let patch = FilePatch::read(&bytes);
-            let mut of_file = parts.iter().filter(|part| part.path == path).peekable();
+            let name = in_words(&path);
+            let mut of_file = parts.iter().filter(|part| part.path == name).peekable();
             if of_file.peek().is_none() && !parts.is_empty() {
                 continue;
             }
             let mut numbers: Vec<usize> = of_file.flat_map(|part| part.hunks.iter().copied()).collect();
             if let Some(missing) = numbers.iter().find(|number| **number == 0 || **number > patch.hunks.len())
             {
-                return Err(format!("{path} has no hunk {missing} in attempt {number}").into());
+                return Err(format!("{name} has no hunk {missing} in attempt {number}").into());
             }
-            if numbers.is_empty() || parts.iter().any(|part| part.path == path && part.hunks.is_empty()) {
+            if numbers.is_empty() || parts.iter().any(|part| part.path == name && part.hunks.is_empty()) {
                 numbers = (1..=patch.hunks.len()).collect();
             }
             numbers.sort_unstable();
@@ -287,7 +306,8 @@ pub(super) fn patch(
             files.entry(path).or_default().push(Taken { attempt: number, patch, numbers });
         }
         let is_changed = |part: &&Part| {
-            files.get(&part.path).is_some_and(|taken| taken.iter().any(|it| it.attempt == number))
+            let mut of_part = files.iter().filter(|(path, _)| in_words(path) == part.path);
+            of_part.any(|(_, taken)| taken.iter().any(|it| it.attempt == number))
         };
         if let Some(part) = parts.iter().find(|part| !is_changed(part)) {
             return Err(format!("attempt {number} does not change {:?}", part.path).into());
@@ -295,7 +315,7 @@ pub(super) fn patch(
     }
     let mut patch = Vec::new();
     for (path, taken) in &files {
-        write_file(path, taken, &mut patch)?;
+        write_file(&in_words(path), taken, &mut patch)?;
     }
     Ok((patch, files.into_keys().collect()))
 }
@@ -382,6 +402,16 @@ mod tests {
         assert_eq!((second.old, second.new, second.place()), ((9, 0), (11, 1), (9, 10)));
         assert!(second.lines.ends_with(b"file\n"));
         assert!(FilePatch::read(b"diff --git a/x b/x\nnew file mode 100644\n").hunks.is_empty());
+        let link = HEAD.replace("index", "deleted file mode 100644\nindex") + "@@ -1 +0,0 @@\n-a\n";
+        let link = link + &HEAD.replace("index", "new file mode 120000\nindex") + "@@ -0,0 +1 @@\n+b\n";
+        let other = patch.replace("/x", "/y");
+        assert_eq!(
+            split(format!("{patch}{link}{other}").as_bytes()),
+            [patch.as_bytes(), link.as_bytes(), other.as_bytes()].map(<[u8]>::to_vec)
+        );
+        let of_link = FilePatch::read(link.as_bytes());
+        assert!(of_link.head == link.as_bytes() && of_link.hunks.is_empty() && !of_link.is_of_lines());
+        assert_eq!(of_link.about(), ["another kind of file"]);
     }
 
     #[test]

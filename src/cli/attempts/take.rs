@@ -1,7 +1,7 @@
 //! Taking the result of an attempt, or hunks of several, and sweeping the copies.
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::hunks::{self, Choice};
@@ -52,6 +52,7 @@ pub(crate) fn take(
     let (session, mut undo) = covered(paths, attempts, &names, &changes)?;
     let applied = apply(false);
     undo.end(false);
+    let changes = changes.iter().map(|path| path.to_string_lossy().into_owned()).collect();
     applied.map(|()| (session, changes))
 }
 
@@ -66,7 +67,7 @@ fn covered(
     paths: &Paths,
     attempts: &Attempts,
     names: &str,
-    changes: &[String],
+    changes: &[OsString],
 ) -> Result<(String, SessionUndo), UserError> {
     let (settings, _) = Settings::load_leniently(paths);
     let folder = settings.session_dir_for(paths, &attempts.top);
@@ -106,7 +107,7 @@ fn at_work() -> UserError {
 pub(super) fn sweep_own(paths: &Paths, attempts: &Attempts) -> Result<(), UserError> {
     let mut failed = Vec::new();
     for attempt in &attempts.attempts {
-        match remove_copy(attempts, &attempt.path) {
+        match worktrees::remove_tree(&attempts.git(), &attempt.path) {
             Ok(()) => worktrees::forget_attempt(paths, &attempts.folder(), &attempt.path),
             Err(why) => failed.push(why),
         }
@@ -137,13 +138,4 @@ pub(super) fn sweep_own(paths: &Paths, attempts: &Attempts) -> Result<(), UserEr
         }
     }
     Ok(())
-}
-
-fn remove_copy(attempts: &Attempts, path: &Path) -> Result<(), UserError> {
-    if path.symlink_metadata().is_err() {
-        return Ok(());
-    }
-    let remove = ["worktree", "remove", "--force", "--"].map(OsStr::new);
-    let arguments: Vec<&OsStr> = remove.into_iter().chain([path.as_os_str()]).collect();
-    attempts.git().bytes(&arguments).map(drop)
 }
