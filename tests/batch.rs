@@ -182,10 +182,11 @@ fn half_written_results_of_a_killed_batch_are_removed() {
     home.tasks(&[task("a", "true")]);
     let results = home.at("tasks.results/results");
     fs::create_dir_all(&results).unwrap();
-    fs::write(results.join(".new-left"), "{").unwrap();
-    fs::write(results.join(".new-written"), "{").unwrap();
+    let [left, writing] = ['1', '2'].map(|digit| format!(".tau-{}.tmp", digit.to_string().repeat(32)));
+    fs::write(results.join(left), "{").unwrap();
+    fs::write(results.join(&writing), "{").unwrap();
     // As the process that is writing it does.
-    let written = fs::File::open(results.join(".new-written")).unwrap();
+    let written = fs::File::open(results.join(&writing)).unwrap();
     written.try_lock().unwrap();
     let (code, out, err) = home.run(&[]);
     assert_eq!(code, Some(0), "{out}{err}");
@@ -195,7 +196,7 @@ fn half_written_results_of_a_killed_batch_are_removed() {
         names.sort();
         names
     };
-    assert_eq!(names(), [".new-written", "a.json"]);
+    assert_eq!(names(), [writing.as_str(), "a.json"]);
     drop(written);
     assert_eq!(home.run(&[]).0, Some(0));
     assert_eq!(names(), ["a.json"]);
@@ -256,7 +257,13 @@ fn a_repository_is_cloned_and_its_change_is_a_patch() {
         change("branch", json!({ "ref": "old-branch", "check": "test ! -e second" })),
         change("none", json!({ "ref": "v9" })),
     ]);
-    let (code, out, err) = home.run(&[]);
+    // As from a hook of this repository, and with a setting that leaves the prefixes out of patches.
+    let index = fs::read(repository.join(".git/index")).unwrap();
+    fs::write(home.at("settings"), "[diff]\n\tnoprefix = true\n").unwrap();
+    let mut batch = home.batch(&[]);
+    batch.env("GIT_DIR", repository.join(".git")).env("GIT_INDEX_FILE", repository.join(".git/index"));
+    let (code, out, err) = texts(&batch.env("GIT_CONFIG_GLOBAL", home.at("settings")).output_in_time());
+    assert_eq!(fs::read(repository.join(".git/index")).unwrap(), index);
     assert_eq!(code, Some(1), "{out}{err}");
     assert!(out.contains("4 tasks: 3 passed, 0 failed, 1 without a result"), "{out}{err}");
     assert!(out.contains("none  the repository has no branch, tag or commit v9"), "{out}{err}");
@@ -283,6 +290,29 @@ fn a_signal_ends_the_runs_and_leaves_the_rest() {
     assert_eq!(code, Some(143), "{out}{err}");
     assert!(out.contains("2 tasks: 0 passed, 0 failed, 2 without a result"), "{out}");
     assert_eq!(home.results(), 0);
+}
+
+#[test]
+fn a_signal_ends_a_clone_that_waits_for_a_server() {
+    let home = Home::new("http://127.0.0.1:9/v1");
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("git://{}/x", silent.local_addr().unwrap());
+    home.tasks(&[json!({ "id": "one", "prompt": "write", "git": address })]);
+    let child = home.batch(&[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    silent.set_nonblocking(true).unwrap();
+    let end = Instant::now() + TIMEOUT;
+    let _connected = loop {
+        if let Ok(connected) = silent.accept() {
+            break connected;
+        }
+        assert!(Instant::now() < end, "nobody connects");
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let (code, out, err) = texts(&child.output_in_time("the stopped batch"));
+    assert_eq!(code, Some(143), "{out}{err}");
+    assert!(out.contains("1 task: 0 passed, 0 failed, 1 without a result"), "{out}");
 }
 
 #[test]

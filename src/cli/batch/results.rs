@@ -14,7 +14,8 @@ use super::tasks::BatchTask;
 use crate::process::exit::{Exit, Refusal};
 use crate::process::plain;
 use tau_agent::settings::private_files::{LockFile, read_capped, sync_folder};
-use tau_tools::regular_files::{open_regular, read_text};
+use tau_tools::file_at::{self, FileAt};
+use tau_tools::regular_files::read_text;
 
 /// Maximum size of a result, in bytes.
 const MAX_SIZE: u64 = 4 << 20;
@@ -22,8 +23,6 @@ const MAX_SIZE: u64 = 4 << 20;
 pub(super) const KEPT: usize = 4 * 1024;
 /// Maximum size of what tau writes to standard error, in bytes.
 const MAX_ERRORS: u64 = 4 << 20;
-/// The beginning of the names of results that are being written.
-const NEW: &str = ".new-";
 /// Maximum number of times that a result is written again because its file was removed.
 const TRIES: u32 = 3;
 
@@ -81,20 +80,10 @@ impl BatchFolder {
             fs::create_dir_all(path.join(part)).map_err(cannot)?;
         }
         let folder = path.canonicalize().map(BatchFolder).map_err(cannot)?;
-        folder.sweep();
+        // Results that a killed process has begun to write. A living one holds the lock of its file; where locks do not
+        // reach across machines, it begins again.
+        file_at::sweep(&folder.0.join("results"));
         Ok(folder)
-    }
-
-    /// Removes results that a killed process has begun to write. A living one holds the lock of its file; where locks
-    /// do not reach across machines, it begins again.
-    fn sweep(&self) {
-        let files = fs::read_dir(self.0.join("results")).into_iter().flatten().flatten();
-        for file in files.filter(|file| file.file_name().to_string_lossy().starts_with(NEW)) {
-            let is_left = open_regular(&file.path()).is_ok_and(|file| file.try_lock().is_ok());
-            if is_left && let Err(error) = fs::remove_file(file.path()) {
-                tracing::warn!(%error, file = %file.path().display(), "a half-written result cannot be removed");
-            }
-        }
     }
 
     /// The folder, which may not exist.
@@ -172,21 +161,21 @@ impl BatchFolder {
     /// is on disk then.
     pub fn write(&self, result: &TaskResult) -> io::Result<bool> {
         let folder = self.0.join("results");
+        let mut bytes = serde_json::to_vec_pretty(result)?;
+        bytes.push(b'\n');
         let mut tries = 1..=TRIES;
         loop {
-            let mut new = tempfile::Builder::new().prefix(NEW).tempfile_in(&folder)?;
-            // Without locks, another batch may take it for a rest; then it is written again.
-            let _ = new.as_file().try_lock();
-            serde_json::to_writer_pretty(&mut new, result)?;
-            new.write_all(b"\n")?;
-            new.as_file().sync_all()?;
-            // A link fails where there is a file; a rename would replace it.
-            match fs::hard_link(new.path(), self.result_file(&result.id)) {
+            let at = FileAt::find(&self.result_file(&result.id))?;
+            let new = at.temporary(0o600)?;
+            (&new.file).write_all(&bytes)?;
+            new.file.sync_all()?;
+            match new.put() {
                 Ok(()) => {
                     sync_folder(&folder)?;
                     return Ok(true);
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
+                // Without locks, another batch has taken it for a rest.
                 Err(error) if error.kind() == ErrorKind::NotFound && tries.next().is_some() => {}
                 Err(error) => return Err(error),
             }

@@ -16,12 +16,16 @@ use super::spent::Run;
 use super::tasks::{BatchTask, TaskList};
 use crate::process::plain;
 use tau_agent::settings::private_files::LockFile;
+use tau_tools::process::git::without_repository;
 use tau_tools::user_error::UserError;
 
 /// Maximum time of a command that decides.
 const CHECK: Duration = Duration::from_secs(3600);
 /// Time that a stopped tau has to save its session, and one whose batch was killed to notice that.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
+
+/// The reason for which a stopped task has no result.
+const STOPPED: &str = "stopped";
 
 /// The outcome of an attempt.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,7 +80,10 @@ async fn attempt(
 ) -> Result<Outcome, UserError> {
     let started = Instant::now();
     let clone = match tasks.repository(task) {
-        Some(repository) => Some(cloned(&repository, task, folder).await?),
+        Some(repository) => tokio::select! {
+            clone = cloned(&repository, task, folder) => Some(clone?),
+            _ = next_stop(&mut stopping, Stopping::No) => return Ok(Outcome::Missing(STOPPED.to_owned())),
+        },
         None => None,
     };
     let directory = match (&clone, tasks.directory(task)) {
@@ -99,7 +106,7 @@ async fn attempt(
     let check = match &task.check {
         Some(command) => match checked(command, &directory, &mut stopping).await? {
             Some(check) => Some(check),
-            None => return Ok(Outcome::Missing("stopped".to_owned())),
+            None => return Ok(Outcome::Missing(STOPPED.to_owned())),
         },
         None => None,
     };
@@ -153,6 +160,7 @@ async fn tau(
     stopping: &mut watch::Receiver<Stopping>,
 ) -> io::Result<Run> {
     let mut command = Command::new(std::env::current_exe()?);
+    without_repository(command.as_std_mut());
     command.args(flags(task, directory)).stdout(Stdio::piped());
     // It holds the claim, too: if this process is killed, nobody works in its folder until it has ended.
     command.stdin(claim.shared()?);
@@ -225,6 +233,7 @@ async fn checked(
     let cannot = |error: io::Error| format!("the check cannot be run: {error}");
     let mut output = tempfile::tempfile().map_err(cannot)?;
     let mut sh = Command::new("/bin/sh");
+    without_repository(sh.as_std_mut());
     sh.args(["-c", command]).current_dir(directory).stdin(Stdio::null()).process_group(0).kill_on_drop(true);
     sh.stdout(output.try_clone().map_err(cannot)?).stderr(output.try_clone().map_err(cannot)?);
     let started = Instant::now();
@@ -294,13 +303,16 @@ async fn patch(
     git(&["-C", &path, "add", "--all"]).await?;
     let to = BatchFolder::patch(&task.id);
     let output = format!("--output={}", folder.path().join(&to).display());
-    git(&["-C", &path, "diff", "--cached", "--binary", "--no-ext-diff", "--no-textconv", &output, base])
-        .await?;
+    let diff = ["diff", "--cached", "--binary", "--no-ext-diff", "--no-textconv"];
+    // As `git apply` reads it, whatever the user's settings are.
+    let names = ["--no-relative", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short"];
+    git(&[&["-C", &path], &diff[..], &names[..], &[&output, base]].concat()).await?;
     Ok(to)
 }
 
 async fn git(arguments: &[&str]) -> Result<String, UserError> {
     let mut command = Command::new("git");
+    without_repository(command.as_std_mut());
     command.args(arguments).stdin(Stdio::null()).env("GIT_TERMINAL_PROMPT", "0").kill_on_drop(true);
     let output = command.output().await.map_err(|error| format!("cannot run git: {error}"))?;
     if output.status.success() {
