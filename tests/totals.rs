@@ -68,7 +68,7 @@ fn totals_are_those_of_the_whole_session_from_the_start() {
     {
         let dir = tempfile::tempdir().unwrap();
         let file = session(&dir, exchanges, 0.01, bytes);
-        let screen = Screen::start(&["--session", file.to_str().unwrap(), "--model", "demo"], 100, 20);
+        let screen = Screen::start(&["--session", file.to_str().unwrap(), "--model", "demo"], 110, 20);
         screen.wait_until(money, |cells| {
             let footer = footer(cells);
             // A smaller amount is never shown.

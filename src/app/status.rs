@@ -105,8 +105,6 @@ pub struct Status {
     pub usage_known: UsageKnown,
     /// False when some of it was used with a model whose price is unknown.
     pub priced: bool,
-    /// Tokens in the context according to the last answer.
-    pub context: u64,
     /// The current branch.
     pub branch: Option<Printable>,
 }
@@ -154,9 +152,7 @@ impl Status {
                     self.began = beginning(first);
                 }
                 if self.usage_known == UsageKnown::Loaded {
-                    let context = self.context;
                     messages.iter().for_each(|message| self.count(message));
-                    self.context = context;
                 }
             }
             AgentEvent::Session(SessionEvent::SessionUsage { usage: None, .. }) => {
@@ -215,7 +211,7 @@ impl Status {
     /// The share of the context window in use, in percent; `None` when either is unknown.
     pub fn context_percent(&self) -> Option<u64> {
         let window = self.mirror.model.as_ref().map_or(0, |model| model.context_window);
-        (window > 0).then(|| (self.context.saturating_mul(100) / window).min(999))
+        (window > 0).then(|| (self.mirror.context.saturating_mul(100) / window).min(999))
     }
 
     /// The number of queued messages.
@@ -228,7 +224,6 @@ impl Status {
         self.total = Usage::default();
         self.helpers.clear();
         self.priced = true;
-        self.context = 0;
         self.fresh = messages.is_empty();
         self.began = messages.first().and_then(|message| beginning(message));
         for message in messages {
@@ -260,12 +255,7 @@ impl Status {
             self.total.add(&helper_usage(&result.details).unwrap_or_default());
         }
         let Message::Assistant(answer) = message else { return };
-        let usage = &answer.usage;
-        self.total.add(usage);
-        let context = usage.input + usage.output + usage.cache_read + usage.cache_write;
-        if context > 0 && !matches!(answer.stop_reason, StopReason::Error) {
-            self.context = context;
-        }
+        self.total.add(&answer.usage);
     }
 
     fn enter(&mut self, activity: Activity, now: Millis) {

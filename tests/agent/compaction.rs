@@ -3,11 +3,15 @@
 use tau::agent::api::AgentConfig;
 use tau::agent::context::compaction::SUMMARY_SYSTEM_PROMPT as SYSTEM;
 use tau::agent::context::compaction::size;
-use tau::agent::protocol::command::{RunCommand, SessionChange, SessionCommand};
-use tau::agent::protocol::event::{CompactionReason, CompactionResult, RunEvent, TurnEvent};
+use tau::agent::protocol::command::{RunCommand, SessionChange, SessionCommand, TaskCommand};
+use tau::agent::protocol::event::{CompactionReason, CompactionResult, RunEvent, TaskEvent, TurnEvent};
+use tau::agent::protocol::message::Usage;
+use tau::agent::protocol::mirror::SessionMirror;
 use tau::agent::protocol::model::{Api, Model};
+use tau::agent::protocol::query::{Query, QueryAnswer};
 use tau::agent::protocol::run::CompactionSettings;
-use tau::agent::provider::{ModelRequest, wire_format};
+use tau::agent::provider::scripted::{Scripted, says};
+use tau::agent::provider::{ModelRequest, StreamEvent, wire_format};
 use tau::agent::session::entry::Body;
 
 use super::*;
@@ -127,6 +131,45 @@ async fn a_summary_takes_the_place_of_what_was_before() {
     assert_eq!(compactions.count(), 2);
     let messages = session.context().messages;
     assert!(matches!(&*messages[0], Message::CompactionSummary(s) if s.summary.starts_with("a later")));
+}
+
+/// After a compaction, in a session that is opened again, and of a provider that counts nothing, the size is the agent's.
+#[tokio::test]
+async fn the_size_of_the_context_is_told_where_no_answer_tells_it() {
+    let mut counted = says("first");
+    counted.insert(0, StreamEvent::Usage(Usage { input: 160_000, output: 10, ..Usage::default() }));
+    let answers = [counted, says("what happened so far"), says("uncounted")];
+    let mut bench = Bench::on(Arc::new(Scripted::new(answers)));
+    let mut mirror = SessionMirror::default();
+    bench.prompt("the first request").await;
+    bench.settled().await.iter().for_each(|event| mirror.apply(event));
+    assert_eq!(mirror.context, 160_010);
+    bench.send(RunCommand::Compact { instructions: None }).await;
+    compared(&mut bench, &mut mirror).await;
+    bench.prompt(long(500)).await;
+    bench.settled().await.iter().for_each(|event| mirror.apply(event));
+    compared(&mut bench, &mut mirror).await;
+    assert!(mirror.context < 10_000, "{}", mirror.context);
+    let before = mirror.context;
+    let (session, dir) = bench.reopened().await.unwrap();
+    let mut bench = Bench::with(Player::new(Vec::new()), |config| config.session = session);
+    let mut mirror = SessionMirror::default();
+    compared(&mut bench, &mut mirror).await;
+    assert_eq!(mirror.context, before);
+    drop(dir);
+}
+
+/// Checks the size that events tell against the one that the agent counts.
+async fn compared(bench: &mut Bench, mirror: &mut SessionMirror) {
+    bench.send(TaskCommand::Query { ticket: 7, query: Query::ContextUsage }).await;
+    let events = bench.until(|event| matches!(event, AgentEvent::Task(TaskEvent::Answered { .. }))).await;
+    events.iter().for_each(|event| mirror.apply(event));
+    let Some(AgentEvent::Task(TaskEvent::Answered { answer: Ok(QueryAnswer::ContextUsage(usage)), .. })) =
+        events.last()
+    else {
+        panic!("{events:?}")
+    };
+    assert_eq!(mirror.context, usage.total);
 }
 
 #[tokio::test]

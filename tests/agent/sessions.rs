@@ -102,6 +102,7 @@ async fn sessions_change_after_the_run_has_ended() {
         panic!()
     };
     assert_eq!((session.name.as_deref(), messages.len()), (Some("a name"), 2));
+    assert!(matches!(bench.next().await, AgentEvent::Session(SessionEvent::ContextSize { .. })));
     assert!(matches!(
         bench.next().await,
         AgentEvent::Session(SessionEvent::SessionUsage { usage: Some(_), .. })

@@ -368,7 +368,7 @@ pub fn brief(events: &[AgentEvent]) -> Vec<String> {
 
 fn line(event: &AgentEvent) -> Option<String> {
     Some(match event {
-        AgentEvent::Session(SessionEvent::SessionOpened { .. })
+        AgentEvent::Session(SessionEvent::SessionOpened { .. } | SessionEvent::ContextSize { .. })
         | AgentEvent::Settings(SettingsEvent::ModelChanged { .. })
         | AgentEvent::Turn(TurnEvent::ToolTitle { .. })
         | AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { .. }) => return None,

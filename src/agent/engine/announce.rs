@@ -8,7 +8,7 @@ use super::{accepted_plan, goal, kept_queue};
 use crate::engine::base::call_titles::titles_of;
 use crate::engine::base::history_cursor::HistoryRead;
 use crate::engine::calls::missing_results::missing_results;
-use crate::engine::queries::{history_paging, session_usage};
+use crate::engine::queries::{context_usage, history_paging, session_usage};
 use crate::session::SessionError;
 use crate::session::survey::{Survey, SurveyJob};
 use tau_protocol::event::{NoticeLevel, QueueEvent, SessionEvent, SettingsEvent, TurnEvent};
@@ -34,7 +34,11 @@ pub(crate) fn session_opened(engine: &mut Engine) {
     let missing = missing_results(engine);
     messages.extend(missing.iter().cloned());
     let titles = titles_of(&engine.config.tools, &messages);
+    let is_fresh = messages.is_empty();
     engine.emit(SessionEvent::SessionOpened { session, messages, titles });
+    if !is_fresh {
+        context_size(engine);
+    }
     accepted_plan::restore(engine);
     goal::restore(engine);
     kept_queue::restore(engine);
@@ -55,6 +59,12 @@ pub(crate) fn session_opened(engine: &mut Engine) {
     for (level, text) in engine.config.session.take_notes() {
         engine.notice(level, text, None);
     }
+}
+
+/// Reports the size of the context, which no answer has told.
+pub(crate) fn context_size(engine: &mut Engine) {
+    let tokens = context_usage::total(engine);
+    engine.emit(SessionEvent::ContextSize { tokens });
 }
 
 /// Reports that a session could not be opened.

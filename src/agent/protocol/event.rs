@@ -182,6 +182,9 @@ pub enum SessionEvent {
     /// counted, after which a second such event follows. `priced` is false if some of it was used with a
     /// model whose price is unknown.
     SessionUsage { usage: Option<Usage>, priced: bool },
+    /// *Own.* The size of the context in tokens where no answer tells it: of a session that was opened, after a
+    /// compaction, and after an answer for which the provider counted nothing.
+    ContextSize { tokens: u64 },
     /// *Own.* What was spent for the session outside of it was counted.
     UsageAdded { usage: Usage },
     /// The accepted plan was changed or dropped. `SessionOpened` begins without a plan.

@@ -283,6 +283,18 @@ pub struct AssistantMessage {
 }
 
 impl AssistantMessage {
+    /// The size of the context with this answer, in tokens; `None` if the provider did not count it or it is
+    /// incomplete.
+    pub fn context(&self) -> Option<u64> {
+        if matches!(self.stop_reason, StopReason::Error | StopReason::Aborted) {
+            return None;
+        }
+        let Usage { input, output, cache_read, cache_write, .. } = self.usage;
+        let parts = [output, cache_read, cache_write];
+        let tokens = parts.iter().fold(input, |sum, part| sum.saturating_add(*part));
+        (tokens > 0).then_some(tokens)
+    }
+
     /// All visible text, with blocks joined without a separator.
     pub fn text(&self) -> String {
         self.content.iter().filter_map(Block::as_text).collect()

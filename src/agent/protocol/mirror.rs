@@ -9,10 +9,11 @@ use super::approval::{ApprovalRequest, PermissionMode};
 use super::command::{AgentCommand, QuestionCommand};
 use super::event::{
     AgentEvent, Question, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SessionInfo, SettingsEvent,
-    ShellEvent, TaskEvent,
+    ShellEvent, TaskEvent, TurnEvent,
 };
 use super::extension::{McpResource, PromptCommand};
 use super::goal::Goal;
+use super::message::Message;
 use super::model::{Model, ThinkingLevel};
 use super::plan_limits::{PlanLimits, PlanWindow};
 use tau_tools::jobs::JobRow;
@@ -46,6 +47,8 @@ pub struct SessionMirror {
     /// The approximate number of messages before those that the session was opened with; `None` if it was
     /// opened with all.
     pub history_left: Option<u64>,
+    /// The size of the context in tokens, as the last answer or the agent has told it.
+    pub context: u64,
     /// The commands, once they have changed.
     pub commands: Option<Vec<PromptCommand>>,
     /// The resources of MCP servers.
@@ -81,6 +84,7 @@ impl SessionMirror {
                 self.approvals.clear();
                 self.questions.clear();
             }
+            AgentEvent::Turn(TurnEvent::MessageEnd { message }) => self.count(message),
             // These are transient, or are the messages themselves.
             AgentEvent::Turn(_)
             | AgentEvent::Queue(
@@ -121,8 +125,10 @@ impl SessionMirror {
 
     fn session(&mut self, event: &SessionEvent) {
         match event {
-            SessionEvent::SessionOpened { session, .. } => {
+            SessionEvent::SessionOpened { session, messages, .. } => {
                 self.session.clone_from(session);
+                self.context = 0;
+                messages.iter().for_each(|message| self.count(message));
                 self.plan = None;
                 self.goal = None;
                 self.history_left = None;
@@ -131,10 +137,19 @@ impl SessionMirror {
             SessionEvent::PlanChanged { plan } => self.plan.clone_from(plan),
             SessionEvent::GoalChanged { goal } => self.goal.clone_from(goal),
             SessionEvent::HistoryAvailable { left } => self.history_left = Some(*left),
+            SessionEvent::ContextSize { tokens } => self.context = *tokens,
             SessionEvent::SessionRefused { .. }
             | SessionEvent::SessionUsage { .. }
             | SessionEvent::UsageAdded { .. }
             | SessionEvent::FilesRestored { .. } => {}
+        }
+    }
+
+    fn count(&mut self, message: &Message) {
+        if let Message::Assistant(answer) = message
+            && let Some(tokens) = answer.context()
+        {
+            self.context = tokens;
         }
     }
 

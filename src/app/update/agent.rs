@@ -127,6 +127,7 @@ fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>
         SessionEvent::SessionRefused { .. }
         | SessionEvent::SessionInfoChanged { .. }
         | SessionEvent::UsageAdded { .. }
+        | SessionEvent::ContextSize { .. }
         | SessionEvent::SessionUsage { .. } => {}
     }
 }

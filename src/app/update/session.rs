@@ -50,8 +50,8 @@ pub(super) fn show(model: &mut Model) {
     );
     let window = status.mirror.model.as_ref().map_or(0, |ai| ai.context_window);
     let context = match window {
-        0 => thousands(status.context),
-        window => format!("{} of {}", thousands(status.context), thousands(window)),
+        0 => thousands(status.mirror.context),
+        window => format!("{} of {}", thousands(status.mirror.context), thousands(window)),
     };
     let text = format!(
         "session {}\n{file}\nmodel: {answers}\nmode: {}{}\ncontext: {context} tokens\ntokens: {} in, {} out, {} read from cache, {} written to cache · {money}",

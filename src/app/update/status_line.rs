@@ -104,7 +104,7 @@ fn facts(model: &Model) -> StatusFacts {
         }),
         thinking: status.mirror.thinking.name(),
         context: ContextFacts {
-            tokens: status.context,
+            tokens: status.mirror.context,
             window: status.mirror.model.as_ref().map(|ai| ai.context_window).filter(|window| *window > 0),
             percent: status.context_percent(),
         },

@@ -134,6 +134,13 @@ fn of_session(state: &mut AcpState, key: SessionKey, event: SessionEvent) {
             state.update(key, SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(name)));
         }
         SessionEvent::SessionUsage { usage: Some(_), priced } => session.is_priced = priced,
+        SessionEvent::ContextSize { tokens } => {
+            if !matches!(session.stage, Stage::Opening(_))
+                && let Some(news) = usage_news(session, tokens)
+            {
+                state.update(key, news);
+            }
+        }
         SessionEvent::SessionOpened { messages, titles, .. } => {
             if let Stage::Opening(opening) = &mut session.stage {
                 opening.messages = messages;

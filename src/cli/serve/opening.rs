@@ -239,6 +239,9 @@ impl Opening {
             add(SettingsEvent::ModelChanged { model }.into());
         }
         add(SettingsEvent::ThinkingLevelChanged { level: known.thinking }.into());
+        if known.context > 0 {
+            add(SessionEvent::ContextSize { tokens: known.context }.into());
+        }
         let (steering, follow_up) = (known.steering.clone(), known.follow_up.clone());
         add(QueueEvent::QueueUpdate { steering, follow_up }.into());
         if let Some(commands) = known.commands.clone() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::session::entry::{Body, Entry};
 use crate::session::tree::Tree;
-use tau_protocol::message::{Block, Message, StopReason, Usage, UserContent};
+use tau_protocol::message::{Block, Message, UserContent};
 use tau_tools::Content;
 
 /// Tokens per picture.
@@ -77,16 +77,7 @@ pub(crate) fn is_stale(tree: &Tree) -> bool {
 fn used(entry: &Entry) -> Option<u64> {
     let Body::Message { message } = &entry.body else { return None };
     let Message::Assistant(answer) = message.as_ref() else { return None };
-    if matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) {
-        return None;
-    }
-    Some(total(&answer.usage)).filter(|used| *used > 0)
-}
-
-/// All tokens of a usage.
-pub fn total(usage: &Usage) -> u64 {
-    let parts = [usage.output, usage.cache_read, usage.cache_write];
-    parts.iter().fold(usage.input, |sum, part| sum.saturating_add(*part))
+    answer.context()
 }
 
 fn of_content(content: &UserContent) -> u64 {

@@ -93,6 +93,7 @@ fn truncate_results(engine: &mut Engine, model: &Model) -> bool {
         engine.saved(saved);
     }
     if count > 0 {
+        announce::context_size(engine);
         let results = if count == 1 { "result" } else { "results" };
         let text = format!("truncated {count} very large tool {results} to save context");
         engine.notice(NoticeLevel::Info, text, Some("the session file has them in full"));
@@ -129,6 +130,9 @@ async fn compact(engine: &mut Engine, reason: CompactionReason, instructions: Op
         will_retry,
         error_message,
     });
+    if end == CompactionEnd::Done {
+        announce::context_size(engine);
+    }
     end
 }
 

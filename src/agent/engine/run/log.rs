@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use crate::engine::base::loop_guard::LoopGuard;
-use crate::engine::goal;
 use crate::engine::state::Engine;
+use crate::engine::{announce, goal};
 use tau_protocol::event::TurnEvent;
-use tau_protocol::message::{AssistantMessage, Message};
+use tau_protocol::message::{AssistantMessage, Message, StopReason};
 use tau_protocol::run::RunEnd;
 
 /// A run in progress.
@@ -50,9 +50,14 @@ impl<'a> Run<'a> {
     /// Records an answer whose start was already reported, and reports its end.
     pub(crate) fn commit_answer(&mut self, answer: AssistantMessage) -> Arc<Message> {
         self.engine.meters.used.spend(&answer.usage);
+        let is_counted = answer.context().is_some() || answer.stop_reason == StopReason::Error;
         let message = Arc::new(Message::Assistant(answer));
         self.engine.record(message.clone());
-        self.finish(message)
+        let message = self.finish(message);
+        if !is_counted {
+            announce::context_size(self.engine);
+        }
+        message
     }
 
     fn finish(&mut self, message: Arc<Message>) -> Arc<Message> {
