@@ -23,6 +23,7 @@ use crate::process::exit::Refusal;
 use tau_agent::catalogue::keys::KeySource;
 use tau_agent::engine::config::AgentConfig;
 use tau_agent::extensions::mcp::ConfiguredServer;
+use tau_agent::extensions::mcp::variables::{Forms, literal};
 use tau_agent::session::all;
 use tau_agent::session::{foreign, list};
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient, check_name};
@@ -210,21 +211,22 @@ fn listed(row: &SessionRow) -> ListedSession {
 
 /// A server from the client's settings, in the form of tau's own.
 fn server(given: &GivenServer) -> Result<McpServer, Error> {
+    // Clients have replaced their variables.
+    let of_values = |text: &str| literal(text, Forms::All, None);
+    let of_words = |text: &str| literal(text, Forms::Braces, None);
     let (name, transport) = match given {
         GivenServer::Stdio(server) => {
             let env: BTreeMap<String, String> =
-                server.env.iter().map(|pair| (pair.name.clone(), literal(&pair.value))).collect();
-            let command = literal(&server.command.to_string_lossy());
-            let args = server.args.iter().map(|arg| literal(arg)).collect();
+                server.env.iter().map(|pair| (pair.name.clone(), of_values(&pair.value))).collect();
+            let command = of_words(&server.command.to_string_lossy());
+            let args = server.args.iter().map(|arg| of_words(arg)).collect();
             (&server.name, McpTransport::Stdio { command, args, env, cwd: None })
         }
         GivenServer::Http(server) => {
             let headers =
-                server.headers.iter().map(|pair| (pair.name.clone(), literal(&pair.value))).collect();
-            (
-                &server.name,
-                McpTransport::Http { url: literal(&server.url), headers, oauth: OauthClient::default() },
-            )
+                server.headers.iter().map(|pair| (pair.name.clone(), of_values(&pair.value))).collect();
+            let url = of_words(&server.url);
+            (&server.name, McpTransport::Http { url, headers, oauth: OauthClient::default() })
         }
         GivenServer::Sse(server) => {
             let text = "tau does not use the old SSE transport; use the server's streamable HTTP or stdio";
@@ -234,9 +236,4 @@ fn server(given: &GivenServer) -> Result<McpServer, Error> {
     };
     check_name(name).map_err(wrong)?;
     Ok(McpServer::new(name, transport))
-}
-
-/// The text with variables escaped, which the files of tau would replace: clients replace theirs.
-fn literal(text: &str) -> String {
-    text.replace('$', "${NOT_A_VARIABLE:-$}")
 }

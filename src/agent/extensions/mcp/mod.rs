@@ -32,7 +32,7 @@ mod template;
 mod tool;
 mod trouble;
 mod valid;
-mod variables;
+pub mod variables;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
