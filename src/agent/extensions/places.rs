@@ -8,9 +8,9 @@ use crate::settings::other_folders::OtherFolders;
 use tau_protocol::extension::ExtensionSource;
 
 /// Folders of skills in the user's home directory, besides `skills/` in the folder of settings.
-const USER_SKILLS: [&str; 3] = [".agents/skills", ".claude/skills", ".codex/skills"];
+const USER_SKILLS: [&str; 4] = [".agents/skills", ".claude/skills", ".codex/skills", ".pi/agent/skills"];
 /// Folders of skills in a project, in order of precedence.
-const PROJECT_SKILLS: [&str; 3] = [".tau/skills", ".agents/skills", ".claude/skills"];
+const PROJECT_SKILLS: [&str; 4] = [".tau/skills", ".agents/skills", ".claude/skills", ".pi/skills"];
 
 /// Folders of prompt templates in the user's home directory, besides `prompts/` in the folder of settings.
 const USER_PROMPTS: [&str; 6] = [

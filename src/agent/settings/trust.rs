@@ -38,10 +38,11 @@ pub const MCP_FILE: &str = "../.mcp.json";
 pub const OTHERS_HOOKS: [&str; 2] = ["../.claude/settings.json", "../.claude/settings.local.json"];
 /// The other folders of a project that have an effect, with descriptions for the user. They are not opened
 /// before they are trusted; their content may change later.
-const EXTENSIONS: [(&str, &str); 15] = [
+const EXTENSIONS: [(&str, &str); 16] = [
     (".tau/skills", SKILLS),
     (".agents/skills", SKILLS),
     (".claude/skills", SKILLS),
+    (".pi/skills", SKILLS),
     (".tau/prompts", PROMPTS),
     (".claude/commands", PROMPTS),
     (".codex/prompts", PROMPTS),
