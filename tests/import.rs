@@ -188,6 +188,100 @@ fn values_that_are_no_texts_are_taken_over_or_named() {
     );
 }
 
+/// What a program takes as it is, tau does, too.
+#[test]
+fn only_variables_of_the_other_program_are_variables() {
+    let home = Home::new();
+    let codex = "[mcp_servers.db]\ncommand = \"db\"\nenv = { P = \"pa$word\", Q = \"${A}\" }\n";
+    home.write(".codex/config.toml", codex);
+    home.write(
+        ".claude.json",
+        r#"{"mcpServers": {"k": {"command": "k", "env": {"K": "$LIT", "L": "${L}"}}}}"#,
+    );
+    let shown = home.import(&["--write"]);
+    assert!(!shown.contains("word") && !shown.contains("${A}"), "{shown}");
+    let table: toml::Value = toml::from_str(&home.config()).unwrap();
+    let env = |server: &str, name: &str| table["mcp"][server]["env"][name].as_str().unwrap().to_owned();
+    assert_eq!([env("db", "P"), env("db", "Q")], ["pa$$word", "$${A}"]);
+    assert_eq!([env("k", "K"), env("k", "L")], ["$$LIT", "${L}"]);
+    // Nothing is missing: the program is what cannot be started.
+    let tried = home.tau(&["mcp", "test", "db"]);
+    let said = String::from_utf8(tried.stderr).unwrap();
+    assert!(said.contains("the program `db`") && !said.contains("variable"), "{said}");
+}
+
+/// A plugin of Claude Code that does not describe itself, in a folder with the name of its version.
+#[test]
+fn plugins_are_added_by_their_marketplace() {
+    let home = Home::new();
+    let list =
+        r#"{"name": "mk", "plugins": [{"name": "pa", "source": "./pa"}, {"name": "pz", "source": "./pz"}]}"#;
+    home.write("mk/.claude-plugin/marketplace.json", list);
+    let (market, mut installed) = (home.at("mk"), Vec::new());
+    for name in ["pa", "pz"] {
+        let skill = format!("---\nname: {name}\ndescription: does {name}\n---\nDo it.");
+        home.write(&format!("mk/{name}/skills/{name}/SKILL.md"), &skill);
+        let cache = format!(".claude/plugins/cache/mk/{name}/unknown");
+        home.write(&format!("{cache}/skills/{name}/SKILL.md"), &skill);
+        installed.push(format!(
+            r#""{name}@mk": [{{"installPath": {:?}, "version": "unknown"}}]"#,
+            home.at(&cache)
+        ));
+    }
+    let installed = format!(r#"{{"version": 2, "plugins": {{{}}}}}"#, installed.join(", "));
+    home.write(".claude/plugins/installed_plugins.json", &installed);
+    home.write(
+        ".claude/plugins/known_marketplaces.json",
+        &format!(r#"{{"mk": {{"installLocation": {market:?}}}}}"#),
+    );
+    let text = home.import(&[]);
+    for name in ["pa", "pz"] {
+        let words = format!("tau add {} --plugin {name}", market.display());
+        assert!(text.contains(&words), "{text}");
+        let added = home.tau(&["add", &market.to_string_lossy(), "--plugin", name, "--yes"]);
+        assert!(String::from_utf8_lossy(&added.stdout).contains(&format!("added {name}")), "{added:?}");
+    }
+    let text = home.import(&[]);
+    assert!(text.contains("you have a package pa") && !text.contains("tau add"), "{text}");
+}
+
+#[test]
+fn files_of_pi_are_read_or_named() {
+    let home = Home::new();
+    home.write(".pi/agent/skills/deploy/SKILL.md", "---\nname: deploy\ndescription: deploys\n---\nDeploy.");
+    home.write(".pi/agent/AGENTS.md", "Answer briefly.");
+    home.write(".pi/agent/models.json", "{}");
+    let text = home.import(&["--write"]);
+    for words in ["pi\n", "read in place: skills", "+@~/.pi/agent/AGENTS.md", "in models.toml"] {
+        assert!(text.contains(words), "no {words:?} in\n{text}");
+    }
+    home.write("work/.pi/skills/ship/SKILL.md", "---\nname: ship\ndescription: ships\n---\nShip.");
+    let listed = |args: &[&str]| String::from_utf8(home.tau(args).stdout).unwrap();
+    assert!(listed(&["extensions"]).contains("deploy") && !listed(&["extensions"]).contains("ship"));
+    assert!(listed(&["extensions", "--trust"]).contains("ship"));
+}
+
+#[test]
+fn prices_and_abilities_of_models_are_taken_over() {
+    let home = Home::new();
+    let model = r#"{"cost": {"input": 1.5, "output": 6, "cache_read": 0.1}, "reasoning": true, "tool_call": true,
+        "modalities": {"input": ["text", "image", "pdf"], "output": ["text"]}}"#;
+    let provider = r#"{"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "https://m.example/v1"}"#;
+    let config = format!(r#"{{"provider": {{"corp": {provider}, "models": {{"big": {model}}}}}}}}}"#);
+    home.write(".config/opencode/opencode.json", &config);
+    let text = home.import(&["--write"]);
+    assert!(text.contains("tool_call") && text.contains("left: tau has no setting for it"), "{text}");
+    assert!(!text.contains("model big: cost") && !text.contains("modalities"), "{text}");
+    let models = fs::read_to_string(home.at("tau/models.toml")).unwrap();
+    for line in [
+        "reasoning = true",
+        "input = [\"text\", \"image\"]",
+        "cost = { input = 1.5, output = 6.0, cache_read = 0.1 }",
+    ] {
+        assert!(models.contains(line), "no {line:?} in {models}");
+    }
+}
+
 #[test]
 fn what_is_written_is_used_and_kept() {
     let home = Home::full();
@@ -286,7 +380,7 @@ fn nothing_that_protects_is_dropped_and_nothing_silently() {
             "provider": {
                 "openai": {"options": {"baseURL": "https://o.example/v1", "headers": {"x-team": "red"}}},
                 "mine": {"options": {"baseURL": "https://m.example/v1"},
-                         "models": {"m": {"limit": {"context": 1000, "output": 100}, "cost": {}}}}
+                         "models": {"m": {"limit": {"context": 1000, "output": 100}, "tool_call": true}}}
             },
             "mcp": {"far": {"type": "remote", "url": "https://far.example/mcp", "oauth": {"clientId": "me", "scope": "a b"}},
                     "odd": {"type": "local", "command": ["odd"], "environment": {"K": "{file:~/k}"}}}}"#,
@@ -305,7 +399,7 @@ fn nothing_that_protects_is_dropped_and_nothing_silently() {
         "1 agent: sage",
         "formatter",
         "headers x-team",
-        "model m: cost",
+        "model m: tool_call",
         "{file:~/k} means nothing to tau",
         "gem: trust",
     ] {

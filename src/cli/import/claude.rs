@@ -1,12 +1,14 @@
 //! Claude Code.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::Places;
 use super::found::{Change, Collector, Meaning, SetUp, fields, json, text_in};
-use super::servers::add_server;
+use super::servers::{Variables, add_server};
+use tau_agent::extensions::packages::{PackageRecord, layout};
 use tau_agent::settings::MAX_BYTES;
 use tau_tools::counted::counted;
 use tau_tools::regular_files::read_text;
@@ -53,11 +55,11 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
     found.in_place(&folder.join("skills"), "entry", "skills");
     found.in_place(&folder.join("commands"), "entry", "slash commands");
     found.in_place(&folder.join("agents"), "entry", "kinds of helpers");
-    plugins(&mut found, &folder);
+    plugins(&mut found, &folder, &places.packages);
     let file = places.folders.claude_state();
     match json(&file) {
         Some(Ok(state)) => {
-            of_servers(&mut found, &file, &state, "");
+            of_servers(&mut found, &file, &state);
             let project =
                 state.get("projects").and_then(|all| all.get(places.cwd.to_string_lossy().as_ref()));
             // In config.toml they would be started everywhere.
@@ -149,13 +151,29 @@ pub(super) fn setting(key: &'static str, value: &str) -> Change {
 }
 
 /// The servers in a field `mcpServers`.
-pub(super) fn of_servers(found: &mut Collector, file: &Path, value: &Value, note: &str) {
+pub(super) fn of_servers(found: &mut Collector, file: &Path, value: &Value) {
     for (name, value) in fields(value, "mcpServers") {
-        add_server(found, file, name, value, note);
+        add_server(found, file, name, value, Variables::Braces);
     }
 }
 
-fn plugins(found: &mut Collector, folder: &Path) {
+/// Whether a folder is a marketplace with this plugin.
+fn lists(folder: &Path, plugin: &str) -> bool {
+    let listed = layout::marketplace(folder).ok().flatten().unwrap_or_default();
+    listed.iter().any(|listed| listed.name == plugin)
+}
+
+/// A path as a shell takes it.
+fn shell_word(path: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+@:~".contains(c);
+    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
+}
+
+/// The plugins that are installed. Their folders are named by version, so a plugin is named by its marketplace, which
+/// also describes those that do not describe themselves.
+fn plugins(found: &mut Collector, folder: &Path, added: &BTreeMap<String, PackageRecord>) {
+    let markets =
+        json(&folder.join("plugins/known_marketplaces.json")).and_then(Result::ok).unwrap_or_default();
     let file = folder.join("plugins/installed_plugins.json");
     let Some(Ok(installed)) = json(&file) else { return };
     let settings = json(&folder.join("settings.json")).and_then(Result::ok).unwrap_or_default();
@@ -168,7 +186,16 @@ fn plugins(found: &mut Collector, folder: &Path) {
             found.left(&file, format!("plugin {name}"), "it is off there");
             continue;
         }
-        let why = format!("`tau add {path}` shows what is in it and adds it as a package");
+        let (plugin, market) = name.split_once('@').unwrap_or((name, ""));
+        let listed = markets.get(market).and_then(|market| text_in(market, "installLocation"));
+        let source = match listed.filter(|folder| lists(Path::new(folder), plugin)) {
+            Some(folder) => format!("{} --plugin {plugin}", shell_word(folder)),
+            None => shell_word(path),
+        };
+        let why = match added.contains_key(plugin) {
+            true => format!("you have a package {plugin}; `tau extensions` lists it"),
+            false => format!("`tau add {source}` shows what is in it and adds it as a package"),
+        };
         found.left(&file, format!("plugin {name}"), &why);
     }
 }

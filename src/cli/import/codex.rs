@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Places;
 use super::claude::setting;
 use super::found::{Change, Collector, Provider, ProviderModel, SetUp, fields, text_in, toml};
-use super::servers::add_server;
+use super::servers::{Variables, add_server};
 use tau_protocol::model::ThinkingLevel;
 
 /// Parts of the file that are taken over or said to be left, or about the program's own screen and state.
@@ -108,7 +108,7 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value) {
         of_sandbox(found, file, mode, config.get("sandbox_workspace_write").unwrap_or(&Value::Null));
     }
     for (name, value) in fields(config, "mcp_servers") {
-        add_server(found, file, name, value, "");
+        add_server(found, file, name, value, Variables::Env);
     }
     if config.get("notify").is_some() {
         found.left(file, "notify", "tau notifies by itself; a hook on Stop runs a command");

@@ -111,6 +111,11 @@ pub(crate) struct ProviderModel {
     pub(crate) name: Option<String>,
     pub(crate) context_window: Option<u64>,
     pub(crate) max_tokens: Option<u64>,
+    pub(crate) reasoning: Option<bool>,
+    /// The kinds of content that it takes: `text`, `image`.
+    pub(crate) input: Vec<String>,
+    /// US dollars for a million tokens, by kind.
+    pub(crate) cost: Vec<(&'static str, f64)>,
 }
 
 /// Collects the parts of one agent's set-up.
@@ -153,7 +158,7 @@ impl Collector {
     pub(super) fn rest(&mut self, file: &Path, before: &str, value: &Value, known: &[&str]) {
         for name in value.as_object().into_iter().flatten().map(|(name, _)| name) {
             if !known.contains(&name.as_str()) {
-                self.left(file, format!("{before}{name}"), "not taken over");
+                self.left(file, format!("{before}{name}"), "tau has no setting for it");
             }
         }
     }

@@ -11,6 +11,7 @@ mod others;
 mod plan;
 mod servers;
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,8 @@ use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
 pub(crate) use found::{Finding, Meaning, SetUp};
 use plan::Plan;
+use tau_agent::extensions::packages::{PackageRecord, Packages};
+use tau_agent::settings::Paths;
 use tau_agent::settings::other_folders::OtherFolders;
 use tau_agent::settings::paths::in_short;
 
@@ -32,6 +35,8 @@ pub(crate) struct Places<'a> {
     pub(crate) folders: OtherFolders,
     /// The file of settings that opencode reads besides its own.
     pub(crate) opencode: Option<PathBuf>,
+    /// The packages that the user has, by name.
+    pub(crate) packages: BTreeMap<String, PackageRecord>,
 }
 
 /// The set-ups of all agents that were used here; agents without any are left out.
@@ -40,6 +45,7 @@ pub(crate) fn set_ups(places: &Places<'_>) -> Vec<SetUp> {
         claude::read(places),
         codex::read(places),
         opencode::read(places),
+        others::pi(places),
         others::gemini(places),
         others::cursor(places),
     ];
@@ -47,11 +53,12 @@ pub(crate) fn set_ups(places: &Places<'_>) -> Vec<SetUp> {
 }
 
 /// The set-ups on this machine, for a directory.
-pub(crate) fn here(cwd: &Path) -> Vec<SetUp> {
+pub(crate) fn here(paths: &Paths, cwd: &Path) -> Vec<SetUp> {
+    let packages = Packages::new(paths).records().unwrap_or_default();
     let file = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     match (std::env::home_dir(), OtherFolders::here()) {
         (Some(home), Some(folders)) => {
-            set_ups(&Places { home: &home, cwd, folders, opencode: file("OPENCODE_CONFIG") })
+            set_ups(&Places { home: &home, cwd, folders, opencode: file("OPENCODE_CONFIG"), packages })
         }
         _ => Vec::new(),
     }
@@ -65,9 +72,9 @@ pub(crate) fn run(args: &ImportArgs) -> Exit {
 fn work(args: &ImportArgs) -> Result<Exit, Refusal> {
     let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Refuse)?;
     let cwd = std::env::current_dir().map_err(Refusal::config)?;
-    let mut set_ups = here(&cwd);
+    let mut set_ups = here(&environment.paths, &cwd);
     if set_ups.is_empty() {
-        return Ok(say("no set-up of Claude Code, Codex, opencode, Gemini CLI or Cursor was found\n"));
+        return Ok(say("no set-up of Claude Code, Codex, opencode, pi, Gemini CLI or Cursor was found\n"));
     }
     let plan = Plan::of(&environment, &mut set_ups).map_err(Refusal::config)?;
     let mut text = as_text(&set_ups);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Places;
 use super::claude::setting;
 use super::found::{Change, Collector, Meaning, Provider, ProviderModel, SetUp, fields, json, text_in};
-use super::servers::add_server;
+use super::servers::{Variables, add_server};
 use tau_agent::catalogue::providers;
 use tau_tools::counted::counted;
 
@@ -35,7 +35,10 @@ const KNOWN: [&str; 18] = [
 /// Parts of a provider that are taken over.
 const OF_PROVIDER: [&str; 5] = ["name", "npm", "options", "models", "api"];
 /// Parts of a model that are taken over.
-const OF_MODEL: [&str; 3] = ["name", "limit", "id"];
+const OF_MODEL: [&str; 6] = ["name", "limit", "id", "cost", "modalities", "reasoning"];
+
+/// Kinds of tokens with a price, there and in tau.
+const COSTS: [&str; 4] = ["input", "output", "cache_read", "cache_write"];
 
 /// The set-up of opencode.
 pub(super) fn read(places: &Places<'_>) -> SetUp {
@@ -73,7 +76,7 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value, places: &Places
         found.change(file, format!("model: {model}"), setting("model", model));
     }
     for (name, value) in fields(config, "mcp") {
-        add_server(found, file, name, value, "");
+        add_server(found, file, name, value, Variables::Env);
     }
     match config.get("permission") {
         Some(Value::String(action)) => of_every_tool(found, file, action),
@@ -222,11 +225,23 @@ fn of_provider(found: &mut Collector, file: &Path, name: &str, value: &Value) {
 }
 
 fn of_model(id: &str, about: &Value) -> ProviderModel {
+    let input = about.get("modalities").and_then(|all| all.get("input")?.as_array());
+    let is_taken = |kind: &&str| matches!(*kind, "text" | "image");
+    let price = |kind: &str| about.get("cost")?.get(kind)?.as_f64().filter(|price| *price >= 0.0);
     let limit = |field: &str| about.get("limit")?.get(field)?.as_u64().filter(|limit| *limit > 0);
     ProviderModel {
         id: id.to_owned(),
         name: text_in(about, "name").map(str::to_owned),
         context_window: limit("context"),
         max_tokens: limit("output"),
+        reasoning: about.get("reasoning").and_then(Value::as_bool),
+        input: input
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .filter(is_taken)
+            .map(str::to_owned)
+            .collect(),
+        cost: COSTS.iter().filter_map(|kind| Some((*kind, price(kind)?))).collect(),
     }
 }

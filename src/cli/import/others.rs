@@ -1,10 +1,27 @@
-//! Gemini CLI and Cursor.
+//! pi, Gemini CLI and Cursor.
 
 use serde_json::Value;
 
 use super::Places;
 use super::claude::of_servers;
 use super::found::{Collector, SetUp, json};
+
+/// The set-up of pi.
+pub(super) fn pi(places: &Places<'_>) -> SetUp {
+    let mut found = Collector::new("pi");
+    let folder = places.folders.place(".pi/agent");
+    found.in_place(&folder.join("prompts"), "entry", "slash commands");
+    found.in_place(&folder.join("skills"), "entry", "skills");
+    // The first of them is all that pi reads.
+    let own = ["AGENTS.md", "CLAUDE.md"].map(|name| folder.join(name));
+    if let Some(file) = own.iter().find(|file| file.is_file()) {
+        found.instructions(file);
+    }
+    let why = "choose the model with /model, and the rest with /settings";
+    found.unlike(&folder.join("settings.json"), "file", why);
+    found.unlike(&folder.join("models.json"), "file", "write its providers and models in models.toml");
+    found.done()
+}
 
 /// The set-up of Gemini CLI.
 pub(super) fn gemini(places: &Places<'_>) -> SetUp {
@@ -14,7 +31,7 @@ pub(super) fn gemini(places: &Places<'_>) -> SetUp {
     match json(&file) {
         Some(Ok(mut settings)) => {
             with_braces(&mut settings);
-            of_servers(&mut found, &file, &settings, "");
+            of_servers(&mut found, &file, &settings);
         }
         Some(Err(error)) => found.left(&file, "settings", &error),
         None => {}
@@ -62,7 +79,7 @@ pub(super) fn cursor(places: &Places<'_>) -> SetUp {
     let mut found = Collector::new("Cursor");
     let file = places.home.join(".cursor/mcp.json");
     match json(&file) {
-        Some(Ok(servers)) => of_servers(&mut found, &file, &servers, ""),
+        Some(Ok(servers)) => of_servers(&mut found, &file, &servers),
         Some(Err(error)) => found.left(&file, "MCP servers", &error),
         None => {}
     }

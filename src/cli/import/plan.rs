@@ -206,7 +206,7 @@ impl Draft {
 
 /// A value as it is shown: variables, but nothing that could be a secret.
 fn hidden(text: &str) -> String {
-    match (text.find("${"), text.rfind('}')) {
+    match (text.find("${").filter(|_| !text.contains("$${")), text.rfind('}')) {
         (Some(from), Some(to)) if from < to => {
             let variable = text.get(from..=to).unwrap_or_default();
             if text.len() == variable.len() { text.to_owned() } else { format!("{HIDDEN}{variable}") }
@@ -343,6 +343,15 @@ fn add_provider(file: &mut DocumentMut, provider: &Provider) -> Result<(), UserE
             if let Some(number) = number.and_then(|number| i64::try_from(number).ok()) {
                 model.insert(field, value(number));
             }
+        }
+        if let Some(reasoning) = known.reasoning {
+            model.insert("reasoning", value(reasoning));
+        }
+        if !known.input.is_empty() {
+            model.insert("input", value(known.input.iter().collect::<Array>()));
+        }
+        if !known.cost.is_empty() {
+            model.insert("cost", value(known.cost.iter().copied().collect::<InlineTable>()));
         }
         models.push(model);
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::found::{Change, Collector, text_in};
+use tau_agent::extensions::mcp::variables::{Forms, literal};
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient, check_name};
 use tau_tools::user_error::UserError;
 
@@ -39,16 +40,30 @@ const KNOWN: [&str; 26] = [
     "description",
 ];
 
+/// The variables that a program replaces in the texts of its servers; the rest is as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Variables {
+    /// `{env:NAME}` only.
+    Env,
+    /// `${NAME}` as well.
+    Braces,
+}
+
 /// Notes a server, and the parts of it that tau does not take over.
-pub(super) fn add_server(found: &mut Collector, file: &Path, name: &str, value: &Value, note: &str) {
-    let what = format!("MCP server {name}{note}");
-    match server(name, value) {
+pub(super) fn add_server(
+    found: &mut Collector,
+    file: &Path,
+    name: &str,
+    value: &Value,
+    variables: Variables,
+) {
+    let what = format!("MCP server {name}");
+    match server(name, value, variables) {
         Ok(server) => found.change(file, what.clone(), Change::Server(server)),
         Err(why) => return found.left(file, what, &why),
     }
     found.rest(file, &format!("{what}: "), value, &KNOWN);
-    for (field, part) in
-        PARTS.iter().flat_map(|field| parts(value, field)).filter(|(_, part)| text_of(part).is_none())
+    for (field, part) in PARTS.iter().flat_map(|field| parts(value, field)).filter(|(_, part)| !is_text(part))
     {
         let why = format!("{part} is neither a text nor a number nor true or false");
         found.left(file, format!("{what}: {field}"), &why);
@@ -76,7 +91,7 @@ fn parts<'a>(value: &'a Value, field: &'a str) -> Vec<(String, &'a Value)> {
 const OF_LOGIN: [&str; 4] = ["clientId", "client_id", "scope", "scopes"];
 
 /// The server of this name; `Err` says why tau cannot have it.
-pub(super) fn server(name: &str, value: &Value) -> Result<McpServer, UserError> {
+fn server(name: &str, value: &Value, variables: Variables) -> Result<McpServer, UserError> {
     check_name(name)?;
     check_texts(value)?;
     let kind = text_in(value, "type").or_else(|| text_in(value, "transport")).unwrap_or_default();
@@ -84,7 +99,8 @@ pub(super) fn server(name: &str, value: &Value) -> Result<McpServer, UserError> 
         return Err(UserError::new("SSE, a transport that MCP has replaced")
             .remedy("give its address for streamable HTTP"));
     }
-    let mut words = words(value.get("command"));
+    let word = |value: &Value| text_of(value, variables, Forms::Braces);
+    let mut words = words(value.get("command"), word);
     let address = ["httpUrl", "url", "serverUrl"].iter().find_map(|field| text_in(value, field));
     let transport = match (words.is_empty(), address) {
         (false, _) => {
@@ -92,10 +108,10 @@ pub(super) fn server(name: &str, value: &Value) -> Result<McpServer, UserError> 
             if command.trim().is_empty() {
                 return Err("its command is empty".into());
             }
-            words.extend(self::words(value.get("args")));
+            words.extend(self::words(value.get("args"), word));
             let env = ["env", "environment"].iter().find_map(|field| value.get(*field));
-            let cwd = text_in(value, "cwd").map(Into::into);
-            let mut env = texts(env);
+            let cwd = value.get("cwd").and_then(word).map(Into::into);
+            let mut env = texts(env, variables);
             // Codex gives its servers few variables, and names more of them; tau's are those of its shell.
             for name in value.get("env_vars").and_then(Value::as_array).into_iter().flatten() {
                 if let Some(name) = name.as_str().or_else(|| text_in(name, "name")) {
@@ -106,7 +122,7 @@ pub(super) fn server(name: &str, value: &Value) -> Result<McpServer, UserError> 
         }
         (true, Some(url)) if !is_address(url) => return Err(format!("{url:?} is not an address").into()),
         (true, Some(url)) => {
-            let mut headers = texts(value.get("headers").or_else(|| value.get("http_headers")));
+            let mut headers = texts(value.get("headers").or_else(|| value.get("http_headers")), variables);
             if let Some(variable) = text_in(value, "bearer_token_env_var") {
                 headers.insert("Authorization".to_owned(), format!("Bearer ${{{variable}}}"));
             }
@@ -117,7 +133,11 @@ pub(super) fn server(name: &str, value: &Value) -> Result<McpServer, UserError> 
                     headers.insert(header.clone(), format!("${{{variable}}}"));
                 }
             }
-            McpTransport::Http { url: with_variables(url), headers, oauth: login(value.get("oauth")) }
+            McpTransport::Http {
+                url: translated(url, variables, Forms::Braces),
+                headers,
+                oauth: login(value.get("oauth")),
+            }
         }
         (true, None) => return Err("it has neither a command nor an address".into()),
     };
@@ -189,39 +209,45 @@ fn is_address(text: &str) -> bool {
 }
 
 /// The words of a command: a text is one, a list several.
-fn words(value: Option<&Value>) -> Vec<String> {
+fn words(value: Option<&Value>, word: impl Fn(&Value) -> Option<String>) -> Vec<String> {
     match value {
-        Some(Value::String(text)) if !text.trim().is_empty() => vec![with_variables(text)],
-        Some(Value::Array(items)) => items.iter().filter_map(text_of).collect(),
+        Some(Value::String(text)) if text.trim().is_empty() => Vec::new(),
+        Some(Value::Array(items)) => items.iter().filter_map(word).collect(),
+        Some(text @ Value::String(_)) => word(text).into_iter().collect(),
         _ => Vec::new(),
     }
 }
 
-fn texts(value: Option<&Value>) -> BTreeMap<String, String> {
+fn texts(value: Option<&Value>, variables: Variables) -> BTreeMap<String, String> {
     let fields = value.and_then(Value::as_object).into_iter().flatten();
-    fields.filter_map(|(name, value)| Some((name.clone(), text_of(value)?))).collect()
+    fields.filter_map(|(name, value)| Some((name.clone(), text_of(value, variables, Forms::All)?))).collect()
 }
 
 /// A text, a number, or true or false, as a program is given it.
-fn text_of(value: &Value) -> Option<String> {
+fn text_of(value: &Value, variables: Variables, forms: Forms) -> Option<String> {
     match value {
-        Value::String(text) => Some(with_variables(text)),
+        Value::String(text) => Some(translated(text, variables, forms)),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }
 
-/// `{env:NAME}` and `${env:NAME}` as tau's `${NAME}`.
-fn with_variables(text: &str) -> String {
+fn is_text(value: &Value) -> bool {
+    matches!(value, Value::String(_) | Value::Number(_) | Value::Bool(_))
+}
+
+/// The text with the variables of the other program as tau's, where tau replaces these forms: `{env:NAME}` and
+/// `${env:NAME}` become `${NAME}`; what only tau would replace stays as it is.
+fn translated(text: &str, variables: Variables, forms: Forms) -> String {
+    let kept = (variables == Variables::Braces).then_some(Forms::Braces);
     let (mut out, mut rest) = (String::new(), text);
-    while let Some(at) = rest.find("{env:") {
-        let (before, from) = rest.split_at(at);
-        let Some((name, after)) = from.trim_start_matches("{env:").split_once('}') else { break };
-        out.push_str(before.strip_suffix('$').unwrap_or(before));
+    while let Some((before, from)) = rest.split_once("{env:") {
+        let Some((name, after)) = from.split_once('}') else { break };
+        out.push_str(&literal(before.strip_suffix('$').unwrap_or(before), forms, kept));
         out.push_str(&format!("${{{name}}}"));
         rest = after;
     }
-    out + rest
+    out + &literal(rest, forms, kept)
 }
 
 #[cfg(test)]
@@ -232,10 +258,12 @@ mod tests {
 
     #[test]
     fn servers_of_every_format_are_read() {
-        let stdio = |value: Value| match server("x", &value).unwrap().transport {
+        let stdio_of = |value: Value, variables| match server("x", &value, variables).unwrap().transport {
             McpTransport::Stdio { command, args, env, .. } => (command, args, env),
             other => panic!("{other:?}"),
         };
+        let stdio = |value: Value| stdio_of(value, Variables::Braces);
+        let server = |name: &str, value: &Value| server(name, value, Variables::Env);
         let opencode =
             json!({"type": "local", "command": ["npx", "-y", "p"], "environment": {"K": "{env:KEY}"}});
         let (command, args, env) = stdio(opencode);
@@ -255,6 +283,13 @@ mod tests {
         assert_eq!(stdio(json!({"command": "a", "env_vars": ["K"]})).2["K"], "${K}");
         let (_, args, env) = stdio(json!({"command": "a", "args": ["-p", 8080, true], "env": {"N": 1.5}}));
         assert_eq!((args, env["N"].as_str()), (vec!["-p".into(), "8080".into(), "true".into()], "1.5"));
+        let plain = json!({"command": "a", "args": ["$A ${B}"], "env": {"K": "pa$word", "L": "${X}{env:Y}"}});
+        let (_, args, env) = stdio_of(plain.clone(), Variables::Env);
+        let texts = [args[0].as_str(), env["K"].as_str(), env["L"].as_str()];
+        assert_eq!(texts, ["$A $${B}", "pa$$word", "$${X}${Y}"]);
+        let (_, args, env) = stdio(plain);
+        let texts = [args[0].as_str(), env["K"].as_str(), env["L"].as_str()];
+        assert_eq!(texts, ["$A ${B}", "pa$$word", "${X}${Y}"]);
         for odd in [
             json!({"command": "a", "environment": {"K": "{file:~/inc.md}"}}),
             json!({"command": "a", "args": ["--root", "${workspaceFolder}/x"]}),

@@ -14,11 +14,11 @@ pub(super) fn look_around(setup: &Setup, news: mpsc::Sender<String>) {
     if root.exists() || setup.paths.config_file().exists() {
         return;
     }
-    let (cwd, index) = (setup.cwd.clone(), setup.paths.session_index());
+    let (cwd, paths) = (setup.cwd.clone(), setup.paths.clone());
     tokio::task::spawn_blocking(move || {
         // The index is written, so the first /resume does not read them again.
-        let sessions = all::rows(&root, &places(&root), Some(&cwd), &index).len();
-        news.blocking_send(text(sessions, &import::here(&cwd))?).ok()
+        let sessions = all::rows(&root, &places(&root), Some(&cwd), &paths.session_index()).len();
+        news.blocking_send(text(sessions, &import::here(&paths, &cwd))?).ok()
     });
 }
 

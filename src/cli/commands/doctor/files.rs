@@ -67,12 +67,12 @@ pub(super) fn instructions(places: &InstructionPlaces) -> Section {
 }
 
 /// The files of other agents that are read where they are.
-pub(super) fn other_agents(sessions: &Path) -> Section {
+pub(super) fn other_agents(paths: &Paths, sessions: &Path) -> Section {
     let mut section = Section::new("other agents");
     let troubles = session_lookup::places(sessions).troubles();
     troubles.into_iter().for_each(|trouble| section.advise(Advice::Hint(trouble)));
     let Ok(cwd) = std::env::current_dir() else { return section };
-    for SetUp { agent, findings } in import::here(&cwd) {
+    for SetUp { agent, findings } in import::here(paths, &cwd) {
         for finding in findings {
             if let Meaning::InPlace(what) = finding.meaning {
                 section.add(Fact::text(agent, format!("{what}: {}", finding.file.display())));

@@ -68,7 +68,8 @@ fn examine(environment: Environment) -> Vec<Section> {
             .ok()
             .map(|cwd| own_rules.file_filter(&cwd, std::env::home_dir().as_deref())),
     };
-    let (own_paths, own_sessions, other_sessions) = (paths.clone(), sessions.clone(), sessions.clone());
+    let (own_paths, own_sessions) = (paths.clone(), sessions.clone());
+    let (other_paths, other_sessions) = (paths.clone(), sessions.clone());
     let mut terminal = bounded("terminal", move || display::terminal(&terminals));
     echo::add_to(&mut terminal);
     let mut sections = vec![install, settings, terminal];
@@ -80,7 +81,7 @@ fn examine(environment: Environment) -> Vec<Section> {
         bounded("search", move || search::search(&search_settings, &keys)),
         bounded("model", move || connections::model(&environment)),
         bounded("instructions", move || files::instructions(&places)),
-        bounded("other agents", move || files::other_agents(&other_sessions)),
+        bounded("other agents", move || files::other_agents(&other_paths, &other_sessions)),
         bounded("paths", move || files::paths(&own_paths, &own_sessions)),
         bounded("disk", move || files::disk(&paths, &sessions, retention)),
         bounded("limits", files::limits),
