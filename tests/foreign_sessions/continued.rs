@@ -261,6 +261,34 @@ async fn a_session_of_claude_code_is_continued_in_a_copy() {
     assert_eq!(place.originals(), before);
 }
 
+/// The program writes limits, errors and interruptions as answers of a model that is none.
+#[tokio::test]
+async fn errors_that_claude_code_wrote_leave_the_model() {
+    let place = Place::new().await;
+    let line = |id: &str, parent: &str, kind: &str, more: &str| {
+        let head = r#""sessionId":"88aa7c1e-8f0e-4a53-9d3c-1b2f3c4d5e6f","cwd":"/home/dev/shop","timestamp":"2026-03-02T09:00:01.000Z""#;
+        format!(r#"{{"type":"{kind}","uuid":"{id}","parentUuid":{parent},{head},{more}}}"#)
+    };
+    let answer = |id: &str, model: &str, text: &str| {
+        format!(
+            r#""message":{{"id":"{id}","role":"assistant","model":"{model}","content":[{{"type":"text","text":"{text}"}}]}}"#
+        )
+    };
+    let error = answer("m2", "<synthetic>", "API Error: overloaded") + r#","isApiErrorMessage":true"#;
+    let lines = [
+        line("u1", "null", "user", r#""message":{"role":"user","content":"begin"}"#),
+        line("a1", r#""u1""#, "assistant", &answer("m1", "claude-sonnet-4-5", "begun")),
+        line("a2", r#""a1""#, "assistant", &error),
+    ];
+    place.put(".claude/projects/DIR/88aa7c1e-8f0e-4a53-9d3c-1b2f3c4d5e6f.jsonl", &(lines.join("\n") + "\n"));
+    let ended = place.say(&["--session", "88aa7c1e"]).await;
+    assert!(ended.code == 0 && !ended.err.contains("<synthetic>"), "{ended:?}");
+    assert_eq!(place.sent(), ["user: begin", "assistant: begun", "user: continue"]);
+    let text = place.run(&["export", "88aa7c1e", "-", "--format", "md"]).await.out;
+    assert_eq!(text.matches("API Error: overloaded").count(), 1, "{text}");
+    assert!(text.contains("## Error") && !text.contains("synthetic"), "{text}");
+}
+
 #[tokio::test]
 async fn a_session_of_codex_is_continued_in_a_copy() {
     let place = Place::new().await;
@@ -503,6 +531,8 @@ async fn what_was_compacted_stays_so() {
         let sent = place.sent();
         assert!(sent[0].contains("<summary>") && sent[0].contains(words), "{sent:?}");
         assert_eq!(sent[1..], ["user: and after it?", "assistant: All is well.", "user: continue"]);
+        let lines = place.own().await;
+        assert!(!lines.iter().any(|line| line.to_string().contains("is told twice")), "{lines:?}");
         // What was said before is in the file.
         assert!(place.own().await.iter().any(|line| line["message"]["content"] == "the long story"));
     }

@@ -7,6 +7,7 @@ use super::entry::{Body, Entry};
 use crate::secrets::redact::MARK;
 use tau_protocol::message::Message;
 use tau_protocol::session_row::LastExchange;
+use tau_protocol::title;
 use tau_tools::budget::shortened;
 
 /// The number of characters shown of a line, and those of them before the first word.
@@ -115,7 +116,9 @@ pub(super) fn exchange_of(words: impl Iterator<Item = (bool, String)>) -> LastEx
     let mut last = LastExchange::default();
     for (is_user, text) in words {
         if is_user {
-            last.user = cut(&text);
+            // pi puts attached files into the text.
+            let (files, words) = title::files_and_words(&text);
+            last.user = cut(if words.trim().is_empty() { files.first().unwrap_or(&words) } else { words });
             break;
         }
         if last.model.is_empty() {
@@ -132,6 +135,13 @@ fn cut(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_of_pi_are_no_words_of_the_user() {
+        let said = |text: &str| exchange_of([(true, text.to_owned())].into_iter()).user;
+        assert_eq!(said("<file name=\"/a.rs\">\nfn a() {}\n</file>\nexplain this"), "explain this");
+        assert_eq!(said("<file name=\"/a.png\"></file>\n"), "/a.png");
+    }
 
     #[test]
     fn queries_are_read_as_they_are_typed() {

@@ -85,6 +85,9 @@ impl<'a> Glance<'a> {
 /// The words of the program before a command for itself, which the model is not to answer.
 const CAVEAT: &str = "Caveat: The messages below";
 
+/// The model of answers that the program itself has written, such as errors.
+const SYNTHETIC: &str = "<synthetic>";
+
 /// Commands that Claude Code handles itself, announced or not.
 const FOR_ITSELF: [&str; 12] = [
     "/clear", "/compact", "/config", "/context", "/cost", "/exit", "/login", "/logout", "/model", "/rename",
@@ -226,6 +229,8 @@ struct Reader {
     draft: Draft,
     cwd: Option<PathBuf>,
     name: Option<String>,
+    /// The model of the last answer.
+    model: String,
     summaries: Summaries,
     /// The last of them, which is the name if there is no other.
     summary: Option<String>,
@@ -305,25 +310,26 @@ impl Reader {
     fn assistant(&mut self, id: &str, parent: Option<At>, time: i64, line: &Value) -> Option<At> {
         let message = line.get("message")?;
         let group = text_of(message, "id").unwrap_or(id);
-        let blocks = self.answer_blocks(message.get("content")?);
+        let mut blocks = self.answer_blocks(message.get("content")?);
+        let is_error = line.get("isApiErrorMessage").and_then(Value::as_bool) == Some(true);
+        let error = is_error.then(|| texts(&std::mem::take(&mut blocks)));
+        // The program's own words have no model: that of the answer before stays.
+        match text_of(message, "model") {
+            Some(model) if model != SYNTHETIC => model.clone_into(&mut self.model),
+            _ => {}
+        }
         let usage = usage(message.get("usage"), line.get("costUSD").and_then(Value::as_f64));
         let stop = stop_reason(text_of(message, "stop_reason"));
         let known = self.answers.get(group).copied();
         let at = known.unwrap_or_else(|| {
-            let model = text_of(message, "model").unwrap_or_default();
-            self.draft.answer(
-                id,
-                parent,
-                time,
-                empty_answer(Api::AnthropicMessages, "anthropic", model, time),
-            )
+            let answer = empty_answer(Api::AnthropicMessages, "anthropic", &self.model, time);
+            self.draft.answer(id, parent, time, answer)
         });
-        let is_error = line.get("isApiErrorMessage").and_then(Value::as_bool) == Some(true);
         self.draft.change_answer(at, |answer| {
             answer.content.extend(blocks);
             answer.usage = usage;
             answer.stop_reason = if is_error { StopReason::Error } else { stop };
-            answer.error_message = is_error.then(|| answer.text());
+            answer.error_message = error;
         });
         self.answers.insert(group.to_owned(), at);
         Some(at)

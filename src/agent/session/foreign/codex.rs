@@ -120,6 +120,10 @@ pub(super) fn is_answer(line: &[u8]) -> bool {
     is_item && has(line, b"\"message\"") && has(line, b"\"assistant\"")
 }
 
+fn is_compaction_output(value: &Value) -> bool {
+    value.get("metadata").and_then(|data| data.get("compaction_output")?.as_bool()) == Some(true)
+}
+
 /// The text of a user message; `None` for other lines.
 pub(super) fn prompt(line: &[u8]) -> Option<String> {
     // Long lines of other kinds come before it.
@@ -199,6 +203,8 @@ impl Reader {
                     model.clone_into(&mut self.model);
                 }
             }
+            // A summary, which the line `compacted` has too.
+            "response_item" if [line, payload].into_iter().any(is_compaction_output) => {}
             "response_item" => self.item(payload),
             "compacted" => self.compacted(payload),
             "event_msg" => self.event(payload),
