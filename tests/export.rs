@@ -219,6 +219,26 @@ fn markdown_and_lines_say_the_same() {
     assert_eq!(ids(&copy), ids(&original));
 }
 
+/// An answer as it came, and pictures by name.
+#[test]
+fn markdown_keeps_the_order_and_names_pictures() {
+    let picture = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
+    let asked = json!({"message": {"role": "user", "timestamp": 5,
+        "content": [{"type": "text", "text": "look"}, picture]}});
+    let answer = json!({"message": {"role": "assistant", "api": "x", "provider": "p", "model": "m", "stopReason": "toolUse",
+        "content": [{"type": "thinking", "thinking": "I think first"}, {"type": "text", "text": "then I sp"},
+            {"type": "text", "text": "eak"}, {"type": "toolCall", "id": "c", "name": "ls", "arguments": {}},
+            {"type": "text", "text": "and wait"}]}});
+    let lines =
+        [HEADER.to_owned(), entry("message", "a", None, asked), entry("message", "b", Some("a"), answer)];
+    let folder = Folder::new();
+    let session = Session::open(&folder.file(&(lines.join("\n") + "\n"))).unwrap();
+    let text = document(&session, Format::Markdown, &[]).text;
+    let answer = "## You\n\nlook\n[a picture]\n\n## m\n\n*Thinking:*\n\n> I think first\n\nthen I speak\n\n\
+        **Call of `ls`**\n\n```json\n{}\n```\n\nand wait\n";
+    assert!(text.ends_with(answer), "{text}");
+}
+
 /// The output of `/export` for a session opened read-only: its lines, with every field, including unknown
 /// ones.
 #[test]

@@ -4,8 +4,11 @@ use super::{of_program, parted, title};
 use crate::secrets::redact::Redactor;
 use crate::session::Session;
 use crate::session::entry::{Body, Entry};
-use tau_protocol::message::{Block, Message};
+use tau_protocol::message::{AssistantMessage, Block, Message, UserContent};
 use tau_tools::{Content, Details};
+
+/// A picture in a document of text.
+const PICTURE: &str = "[a picture]";
 
 /// The whole document.
 pub(super) fn text(session: &Session, redactor: &mut Redactor) -> String {
@@ -33,7 +36,7 @@ fn add(entry: &Entry, redactor: &mut Redactor, out: &mut String) {
             said("Summary of the earlier conversation", summary, redactor, out);
         }
         Body::BranchSummary { summary, .. } => said("Branch summary", summary, redactor, out),
-        Body::CustomMessage { content, .. } => said("Note", &content.text(), redactor, out),
+        Body::CustomMessage { content, .. } => said("Note", &told(content), redactor, out),
         _ => {}
     }
 }
@@ -46,29 +49,8 @@ fn said(who: &str, text: &str, redactor: &mut Redactor, out: &mut String) {
 
 fn message_of(message: &Message, redactor: &mut Redactor, out: &mut String) {
     match message {
-        Message::User(user) => said("You", &user.content.text(), redactor, out),
-        Message::Assistant(answer) => {
-            said(&answer.model, &answer.text(), redactor, out);
-            for block in &answer.content {
-                match block {
-                    Block::Thinking { thinking, .. } if !thinking.trim().is_empty() => {
-                        out.push_str("\n*Thinking:*\n\n");
-                        for line in redactor.text(thinking.trim()).lines() {
-                            out.push_str(&format!("> {line}\n"));
-                        }
-                    }
-                    Block::ToolCall(call) => {
-                        let arguments = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
-                        out.push_str(&format!("\n**Call of `{}`**\n\n", call.name));
-                        fence("json", &redactor.text(&arguments), out);
-                    }
-                    _ => {}
-                }
-            }
-            if let Some(error) = &answer.error_message {
-                said("Error", error, redactor, out);
-            }
-        }
+        Message::User(user) => said("You", &told(&user.content), redactor, out),
+        Message::Assistant(answer) => answer_of(answer, redactor, out),
         Message::ToolResult(result) => {
             let failed = if result.is_error { ", which failed" } else { "" };
             out.push_str(&format!("\n**Result of `{}`{failed}**\n\n", result.tool_name));
@@ -86,15 +68,75 @@ fn message_of(message: &Message, redactor: &mut Redactor, out: &mut String) {
             fence("", &redactor.text(&format!("$ {}\n{}", run.command, run.noted_output())), out);
         }
         Message::Application(_) => {}
-        Message::Custom(custom) => said("Note", &custom.content.text(), redactor, out),
+        Message::Custom(custom) => said("Note", &told(&custom.content), redactor, out),
         Message::BranchSummary(_) | Message::CompactionSummary(_) => {}
     }
+}
+
+/// An answer, its blocks in order. The model is named before its first words.
+fn answer_of(answer: &AssistantMessage, redactor: &mut Redactor, out: &mut String) {
+    let mut name = Some(if answer.model.is_empty() { "Answer" } else { answer.model.as_str() });
+    let mut text = String::new();
+    for block in &answer.content {
+        match block {
+            // Providers divide a text into blocks where they like.
+            Block::Text { text: part, .. } => text.push_str(part),
+            Block::Thinking { thinking, .. } if !thinking.trim().is_empty() => {
+                speech(&mut name, &mut text, redactor, out);
+                heading(&mut name, out);
+                out.push_str("\n*Thinking:*\n\n");
+                for line in redactor.text(thinking.trim()).lines() {
+                    out.push_str(&format!("> {line}\n"));
+                }
+            }
+            Block::ToolCall(call) => {
+                speech(&mut name, &mut text, redactor, out);
+                let arguments = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
+                out.push_str(&format!("\n**Call of `{}`**\n\n", call.name));
+                fence("json", &redactor.text(&arguments), out);
+            }
+            Block::Thinking { .. } | Block::Image { .. } | Block::Unknown(_) => {}
+        }
+    }
+    speech(&mut name, &mut text, redactor, out);
+    if let Some(error) = &answer.error_message {
+        said("Error", error, redactor, out);
+    }
+}
+
+/// Writes the heading of an answer, unless it is there.
+fn heading(name: &mut Option<&str>, out: &mut String) {
+    if let Some(name) = name.take() {
+        out.push_str(&format!("\n## {name}\n"));
+    }
+}
+
+/// Writes the text that has been collected.
+fn speech(name: &mut Option<&str>, text: &mut String, redactor: &mut Redactor, out: &mut String) {
+    let text = std::mem::take(text);
+    if !text.trim().is_empty() {
+        heading(name, out);
+        out.push_str(&format!("\n{}\n", redactor.text(text.trim())));
+    }
+}
+
+/// A text with its pictures named.
+fn told(content: &UserContent) -> String {
+    let blocks = match content {
+        UserContent::Text(text) => return text.clone(),
+        UserContent::Blocks(blocks) => blocks,
+    };
+    let part = |block: &Block| match block {
+        Block::Image { .. } => Some(PICTURE.to_owned()),
+        block => block.as_text().map(str::to_owned),
+    };
+    blocks.iter().filter_map(part).collect::<Vec<_>>().join("\n")
 }
 
 fn words(content: &[Content]) -> String {
     let text = content.iter().map(|content| match content {
         Content::Text { text } => text.as_str(),
-        Content::Image { .. } => "[a picture]",
+        Content::Image { .. } => PICTURE,
     });
     text.collect::<Vec<_>>().join("\n")
 }
