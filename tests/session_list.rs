@@ -5,8 +5,13 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
+use tau::agent::protocol::session_row::{FoundSession, SessionOrigin, SessionRow};
+use tau::app::geometry::Size;
+use tau::app::request::{FoundSessions, SessionRows, ShellReply, ShellRequest};
+use tau::app::{Effect, Msg};
 use tempfile::TempDir;
 
+use crate::harness::{Screen as Frame, text};
 use crate::screen::Screen;
 use crate::time_limit::RunInTime;
 
@@ -161,4 +166,43 @@ fn the_session_of_the_earlier_path_is_offered_once() {
         let rows: Vec<&str> = text.lines().map(str::trim).collect();
         rows.windows(2).any(|rows| rows[0].ends_with("│ 1") && rows[1].ends_with("│ 0"))
     });
+}
+
+/// However long its title is.
+#[test]
+fn a_row_found_by_what_was_said_says_whose_it_is() {
+    let title = "A title of a session that is as long as a title can be here";
+    for (source, width) in
+        [(SessionOrigin::Claude, 80), (SessionOrigin::Opencode, 80), (SessionOrigin::Codex, 120)]
+    {
+        let mut screen = Frame::new();
+        screen.send(Msg::Resized(Size { width, height: 40 }));
+        screen.keys("/resume<enter>");
+        let Some(Effect::Ask(ticket, ShellRequest::Sessions { .. })) = screen.take_effects().pop() else {
+            panic!("no request")
+        };
+        let row = |name: &str, source| SessionRow {
+            path: format!("/s/{name}").into(),
+            first_prompt: title.into(),
+            source,
+            size: 123_456_789,
+            ..SessionRow::default()
+        };
+        let (rows, troubles) = (vec![row("alpha", SessionOrigin::Tau), row("beta", source)], Vec::new());
+        screen.send(Msg::Finished(ticket, ShellReply::Sessions(SessionRows { rows, done: true, troubles })));
+        screen.take_effects();
+        screen.keys("zyx");
+        let asked = screen.take_effects();
+        let search = asked.iter().find_map(|effect| match effect {
+            Effect::Ask(ticket, ShellRequest::SearchSessions { .. }) => Some(*ticket),
+            _ => None,
+        });
+        let line = "the **zyx** of it".into();
+        let found = FoundSession { path: "/s/beta".into(), line, entry: "e1".into(), passage: "zyx".into() };
+        let found = ShellReply::Found(FoundSessions { found: vec![found], done: true });
+        screen.send(Msg::Finished(search.unwrap(), found));
+        let shown = text(&screen.draw());
+        let row = shown.lines().find(|line| line.contains("A title")).unwrap_or_else(|| panic!("{shown}"));
+        assert!(row.contains(source.name()), "{shown}");
+    }
 }

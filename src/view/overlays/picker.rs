@@ -226,7 +226,10 @@ fn list_row(
     let right = match note {
         Note::ConfirmDelete => Span::styled(CONFIRM_DELETE, theme.style(ThemeToken::Error)),
         Note::TextMatch => {
-            Span::styled(format!("text match · {}", notes.aligned(row)), theme.style(ThemeToken::Muted))
+            let (columns, whole) = (notes.aligned(row), format!("text match · {}", notes.aligned(row)));
+            // Whose session it is says more than why it is listed.
+            let fits = wrap::cells(&whole) <= note_room(title, width);
+            Span::styled(if fits { whole } else { columns }, theme.style(ThemeToken::Muted))
         }
         Note::Plain | Note::Renaming(_) => Span::styled(notes.aligned(row), theme.style(ThemeToken::Muted)),
     };
@@ -235,12 +238,22 @@ fn list_row(
 
 /// A note that takes more than half of a row is cut if the title would otherwise be.
 fn beside_title(note: Span<'static>, title: usize, width: u16) -> Span<'static> {
-    let room = usize::from(width).saturating_sub(title + 3);
-    if note.width() <= room.max(usize::from(width / 2)) {
+    if note.width() <= note_room(title, width) {
         return note;
     }
+    let room = beside(title, width);
     let most = if room < MIN_NOTE { 0 } else { u16::try_from(room).unwrap_or(width) };
     Span::styled(wrap::truncate(&note.content, most).into_owned(), note.style)
+}
+
+/// The cells beside a title.
+fn beside(title: usize, width: u16) -> usize {
+    usize::from(width).saturating_sub(title + 3)
+}
+
+/// The cells that a note may take: those beside the title, or half of the row.
+fn note_room(title: usize, width: u16) -> usize {
+    beside(title, width).max(usize::from(width / 2))
 }
 
 /// Text with the characters at these byte offsets marked.
