@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::extract::Request;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Response};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use ring::digest::{SHA512, digest};
@@ -350,6 +350,51 @@ async fn a_marketplace_offers_plugins() {
     assert!(none.code == 3 && none.err.contains("a marketplace without plugins"), "{none:?}");
     let unknown = home.tau(&["add", "market", "--plugin", "fourth", "--yes"]).await;
     assert!(unknown.code == 3 && unknown.err.contains("no plugin fourth"), "{unknown:?}");
+}
+
+/// The price that a summary says.
+fn price(added: &Ended) -> &str {
+    added
+        .out
+        .lines()
+        .find(|line| line.trim_start().starts_with("price"))
+        .unwrap_or_else(|| panic!("{added:?}"))
+}
+
+/// The place of a skill is a part of the price, so it is that of the package.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_price_before_is_the_price_after() {
+    let home = Home::new();
+    let before = home.tau(&["add", "plug"]).await;
+    assert_eq!(home.tau(&["add", "plug", "--yes"]).await.code, 0);
+    let rows = home.rows().await;
+    let row = rows.iter().find(|row| row["kind"] == "package").unwrap();
+    assert!(price(&before).contains(&format!("about {} tokens in", row["tokens"])), "{before:?} {row}");
+}
+
+/// Advice about providers does not help with a file.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_download_is_about_the_file() {
+    let home = Home::new();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    let answer = |request: Request| async move {
+        match request.uri().path() {
+            "/key.zip" => StatusCode::UNAUTHORIZED.into_response(),
+            "/shut.zip" => StatusCode::FORBIDDEN.into_response(),
+            _ => Html("<html><title>Hi</title></html>").into_response(),
+        }
+    };
+    tokio::spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await });
+    for path in ["/key.zip", "/shut.zip", "/page.zip"] {
+        let url = format!("{server}{path}");
+        let failed = home.tau(&["add", &url]).await;
+        assert_eq!((failed.code, failed.err.matches(&url).count()), (3, 1), "{failed:?}");
+        assert!(!failed.err.contains("provider") && !failed.err.contains("API"), "{failed:?}");
+    }
+    let gone = home.tau(&["add", "http://127.0.0.1:1/x.zip"]).await;
+    assert!(gone.err.contains("cannot connect") && !gone.err.contains("provider"), "{gone:?}");
+    assert_eq!(gone.err.matches("127.0.0.1:1/x.zip").count(), 1, "{gone:?}");
 }
 
 /// A registry of npm with one package, whose archive may differ from its hash.

@@ -100,6 +100,9 @@ pub(super) fn stray(secrets: &Secrets, text: &str) -> Option<Stray> {
     text.starts_with('<').then(|| Stray::Page(page(secrets, None, text)))
 }
 
+/// The beginning of the message of such a failure.
+pub(super) const NOT_THE_API: &str = "a web page answered, not the API";
+
 /// The failure if a page for people came: from a filter or a proxy in between, or from another server than the API.
 fn page(secrets: &Secrets, status: Option<u16>, html: &str) -> Failure {
     let title = page_title(&secrets.redact(html));
@@ -111,7 +114,7 @@ fn page(secrets: &Secrets, status: Option<u16>, html: &str) -> Failure {
         Some(kind) => kind,
         None => FailureKind::Protocol,
     };
-    Failure::new(kind, format!("a web page answered, not the API{said}{status_said}"))
+    Failure::new(kind, format!("{NOT_THE_API}{said}{status_said}"))
         .hint("check the provider's base URL, and whether a filter, a proxy or a login page is in between")
 }
 

@@ -104,7 +104,7 @@ fn decide(staged: &Staged, name: Option<&str>, packages: &Packages, yes: bool) -
         say(&format!("{} is up to date\n", staged.name));
         return Ok(true);
     }
-    say(&summary::text(staged, before.map(|before| (before, root.as_path()))));
+    say(&summary::text(staged, before, &root));
     let question = if before.is_some() { "Replace it? [y/N] " } else { "Add it? [y/N] " };
     if !yes && !confirmed(question)? {
         say("nothing was changed\n");

@@ -18,6 +18,7 @@ use super::source::{Source, without_secrets};
 use tau_agent::extensions::packages::PackageRecord;
 use tau_agent::extensions::packages::digest::{self, FolderDigest, MAX_ENTRIES, MAX_SIZE};
 use tau_agent::extensions::packages::layout::{self, Layout, Listed};
+use tau_agent::provider::Failure;
 use tau_agent::provider::http::Http;
 use tau_tools::regular_files::{read_capped, read_text};
 use tau_tools::user_error::UserError;
@@ -176,7 +177,8 @@ fn words(error: std::io::Error) -> String {
 
 async fn download(http: &Http, url: &str) -> Result<Vec<u8>, UserError> {
     let limit = usize::try_from(MAX_SIZE).unwrap_or(usize::MAX);
-    http.download(url, limit).await.map_err(|failure| format!("{}: {failure}", without_secrets(url)).into())
+    let words = |failure: Failure| failure.to_string().replace(url, &without_secrets(url)).into();
+    http.download(url, limit).await.map_err(words)
 }
 
 /// Copies a folder without links; returns their number.
@@ -334,7 +336,7 @@ async fn npm(name: &str, version: Option<&str>, into: &Path, http: &Http) -> Res
     let manifest: Value = serde_json::from_slice(&manifest).map_err(|_| format!("{address} is not JSON"))?;
     let get = |path: &str| manifest.pointer(path).and_then(Value::as_str);
     let tarball = get("/dist/tarball").ok_or_else(|| format!("{address} names no archive"))?;
-    let bytes = download(http, tarball).await?;
+    let bytes = download(http, tarball).await.map_err(|failure| format!("{tarball}: {failure}"))?;
     let encoded = |hash: ring::digest::Digest| BASE64_STANDARD.encode(hash);
     let hex = |hash: ring::digest::Digest| {
         hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<String>()

@@ -11,6 +11,8 @@ use tau_agent::extensions::ExtensionOptions;
 use tau_agent::extensions::packages::{Package, PackageRecord, digest};
 use tau_agent::extensions::places::Places;
 use tau_agent::extensions::registry::Loaded;
+use tau_agent::extensions::skills::Skill;
+use tau_agent::extensions::skills::listing::{SKILL_BUDGET, listing};
 use tau_agent::settings::mcp_servers::{self, McpServer, McpTransport};
 use tau_protocol::extension::ExtensionKind;
 use tau_tools::counted::{byte_size, counted};
@@ -19,8 +21,8 @@ use tau_tools::regular_files::read_capped;
 /// The maximum number of changed files that are named.
 const MAX_NAMED: usize = 20;
 
-/// The summary of a package that is not in use yet, for the user to decide.
-pub(crate) fn text(staged: &Staged, before: Option<(&PackageRecord, &Path)>) -> String {
+/// The summary of a package that is not in use yet, for the user to decide. `root` is the folder that its files get.
+pub(crate) fn text(staged: &Staged, before: Option<&PackageRecord>, root: &Path) -> String {
     let package = Package {
         name: staged.name.clone(),
         record: staged.record.clone(),
@@ -42,7 +44,7 @@ pub(crate) fn text(staged: &Staged, before: Option<(&PackageRecord, &Path)>) -> 
     if !staged.layout.description.is_empty() {
         let _ = writeln!(text, "{}", plain::line(&staged.layout.description));
     }
-    text += &table::columns(&rows(staged, &loaded, &servers));
+    text += &table::columns(&rows(staged, &loaded, &servers, tokens_at(&loaded, staged, root)));
     let problems =
         loaded.rows.iter().flat_map(|row| row.problems.iter().map(move |problem| (&row.name, problem)));
     // Its files are in a place of their own until it is added.
@@ -52,13 +54,26 @@ pub(crate) fn text(staged: &Staged, before: Option<(&PackageRecord, &Path)>) -> 
         let _ = writeln!(text, "{}: {}", plain::line(name), inside(problem));
     }
     loaded.problems.iter().for_each(|problem| text += &format!("{}\n", inside(problem)));
-    if let Some((record, root)) = before {
+    if let Some(record) = before {
         text += &changes(record, root, staged);
     }
     text
 }
 
-fn rows(staged: &Staged, loaded: &Loaded, servers: &[McpServer]) -> Vec<[String; 2]> {
+/// The tokens that the package takes of every request once its files are in `root`: the list of skills names them.
+fn tokens_at(loaded: &Loaded, staged: &Staged, root: &Path) -> u64 {
+    let real = root.parent().and_then(|folder| Some(folder.canonicalize().ok()?.join(root.file_name()?)));
+    let root = real.unwrap_or_else(|| root.to_owned());
+    let placed = |skill: &Skill| {
+        let below = skill.path.strip_prefix(&staged.root);
+        let path = below.map_or_else(|_| skill.path.clone(), |below| root.join(below));
+        Skill { path, ..skill.clone() }
+    };
+    let skills: Vec<Skill> = loaded.skills.iter().map(placed).collect();
+    listing(&skills, SKILL_BUDGET).tokens.into_iter().flatten().sum()
+}
+
+fn rows(staged: &Staged, loaded: &Loaded, servers: &[McpServer], tokens: u64) -> Vec<[String; 2]> {
     let names = |kind: ExtensionKind, sign: &str| {
         let rows = loaded.rows.iter().filter(|row| row.kind == kind);
         rows.map(|row| format!("{sign}{}", row.name)).collect::<Vec<_>>().join(", ")
@@ -91,12 +106,6 @@ fn rows(staged: &Staged, loaded: &Loaded, servers: &[McpServer]) -> Vec<[String;
         true => "texts for the model only; it runs nothing by itself".to_owned(),
         false => rights.join("; "),
     };
-    let tokens: u64 = loaded
-        .rows
-        .iter()
-        .filter(|row| row.kind != ExtensionKind::Package)
-        .filter_map(|row| row.tokens)
-        .sum();
     let more =
         if servers.is_empty() { "" } else { ", and the tools of its MCP servers, which are not known yet" };
     let files = format!(

@@ -9,6 +9,7 @@ use super::{
     Http, ResponseBody, address, authority, closed, is_loopback, of_proxy, refused, transport_failure,
     web_page,
 };
+use crate::provider::classify::NOT_THE_API;
 use crate::provider::http::peer::Peer;
 use crate::provider::{Failure, FailureKind, Headers};
 use crate::secrets::Secrets;
@@ -20,7 +21,7 @@ impl Http {
     /// Fetches `url`, up to `limit` bytes, over HTTPS or from this machine. Fails when the status is not 200,
     /// a redirect leads to an unsafe address, the file is larger, or there is no answer.
     pub async fn download(&self, url: &str, limit: usize) -> Result<Vec<u8>, Failure> {
-        let mut next = address(url)?;
+        let mut next = address(url).map_err(of_file)?;
         for _ in 0..=REDIRECTS {
             if next.scheme() != "https" && !is_loopback(&next) {
                 let text = format!("{} is not reached over HTTPS", authority(&next));
@@ -29,18 +30,17 @@ impl Http {
             let peer = Peer::of(&next, &self.network.proxy);
             let sending = self.worker.spawn(self.client(&next)?.get(next.clone()).send());
             let answered = sending.await.map_err(|_| closed())?;
-            let response = answered.map_err(|error| transport_failure(&error, &peer))?;
+            let response = answered.map_err(|error| lost(&error, &peer))?;
             match response.status().as_u16() {
                 200 => {
                     let body = ResponseBody::read(response, peer.clone(), &self.worker, self.pace);
                     let bytes = whole(body, limit).await?;
                     return match web_page(200, &bytes, &Secrets::default(), &peer) {
-                        Some(failure) => Err(failure),
+                        Some(failure) => Err(of_file(failure)),
                         None => Ok(bytes),
                     };
                 }
                 301 | 302 | 303 | 307 | 308 => next = target(&next, response.headers())?,
-                // The usual hints are about models and providers, which a file has nothing to do with.
                 status @ (404 | 410) => {
                     let text = format!("HTTP {status}: there is no such file");
                     return Err(Failure::new(FailureKind::Protocol, text));
@@ -48,12 +48,34 @@ impl Http {
                 status => {
                     let (failure, is_page) =
                         refused(response, &Headers::default(), &CancellationToken::new()).await;
-                    return Err(of_proxy(failure, status, &peer, is_page));
+                    return Err(of_proxy(of_file(failure), status, &peer, is_page));
                 }
             }
         }
         Err(Failure::new(FailureKind::Protocol, format!("{} redirects too often", authority(&next))))
     }
+}
+
+/// The failure as one of a file: the usual advice is about models and providers.
+fn of_file(failure: Failure) -> Failure {
+    let page = failure.message.strip_prefix(NOT_THE_API);
+    let (message, hint) = match page {
+        Some(rest) => {
+            let hint = "check whether a filter, a proxy or a login page is in between";
+            (format!("a web page answered, not the file{rest}"), Some(hint.to_owned()))
+        }
+        None => (failure.message, None),
+    };
+    Failure { message, hint, ..failure }
+}
+
+/// The failure of a connection. Advice about proxies and certificates holds for files, too.
+fn lost(error: &reqwest::Error, peer: &Peer) -> Failure {
+    let mut failure = transport_failure(error, peer);
+    if failure.kind == FailureKind::Network && peer.proxy().is_none() {
+        failure.hint = None;
+    }
+    failure
 }
 
 /// The address that a redirect leads to. A download over HTTPS stays one.
