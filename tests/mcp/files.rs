@@ -133,6 +133,20 @@ async fn servers_are_listed_added_tried_and_removed() {
     assert!(again.code != 0 && again.err.contains("tau mcp remove web"), "{again:?}");
     let added = mcp(place.path(), &["add", "gone", "-e", "A=b", "no-such-program-here", "--flag"]).await;
     assert_eq!(added.code, 0, "{added:?}");
+    // As other agents write it; what looks like an option is never a program.
+    let added = mcp(place.path(), &["add", "far off", "--transport", "http", "https://h.example/far"]).await;
+    assert!(added.code == 0 && added.out.contains("`tau mcp test 'far off'` tries it"), "{added:?}");
+    for (words, why) in [
+        (["--url", "https://h.example/mcp"], "--url is neither a URL nor a command"),
+        (["--transport=sse", "https://h.example/sse"], "SSE is a transport that MCP has replaced"),
+        (["--transport=stdio", "https://h.example/sse"], "is for servers that are programs"),
+        (["--transport=http", "program"], "is for servers with a URL"),
+    ] {
+        let refused = mcp(place.path(), &[&["add", "odd"], &words[..]].concat()).await;
+        assert!(refused.code == 2 && refused.err.contains(why), "{refused:?}");
+    }
+    let odd = mcp(place.path(), &["add", "a/b", "program"]).await;
+    assert!(odd.code == 2 && odd.err.contains("letters, digits, blanks, "), "{odd:?}");
     let text = std::fs::read_to_string(config.join("config.toml")).unwrap();
     for part in [
         own.as_str(),
@@ -148,7 +162,7 @@ async fn servers_are_listed_added_tried_and_removed() {
     let tried = mcp(place.path(), &["test", "gone"]).await;
     assert_eq!(tried.code, 1, "{tried:?}");
     assert!(tried.err.contains("gone cannot be used: the program `no-such-program-here`"), "{tried:?}");
-    for name in ["web", "gone"] {
+    for name in ["web", "gone", "far off"] {
         assert_eq!(mcp(place.path(), &["remove", name]).await.code, 0);
     }
     assert_eq!(std::fs::read_to_string(config.join("config.toml")).unwrap(), own);

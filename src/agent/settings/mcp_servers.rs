@@ -166,7 +166,7 @@ impl Entry {
 pub fn check_name(name: &str) -> Result<(), UserError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
     let fits = !name.trim().is_empty() && name.len() <= 64 && name.chars().all(plain);
-    let hint = "use up to 64 letters, digits, `-`, `_` and `.`";
+    let hint = "use up to 64 letters, digits, blanks, `-`, `_` and `.`";
     if fits { Ok(()) } else { Err(format!("`{name}` cannot be the name of a server; {hint}").into()) }
 }
 

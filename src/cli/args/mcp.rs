@@ -42,6 +42,9 @@ pub enum McpAction {
         /// A header of every request to its URL
         #[arg(long = "header", value_name = "NAME: VALUE")]
         headers: Vec<String>,
+        /// Taken as other agents write it: the server at a URL is `http`, a program `stdio`
+        #[arg(long, short = 't', value_name = "TRANSPORT", hide = true)]
+        transport: Option<String>,
         /// Its URL, or its program and arguments
         #[arg(value_name = "URL|COMMAND", required = true, num_args = 1.., trailing_var_arg = true)]
         #[arg(allow_hyphen_values = true)]

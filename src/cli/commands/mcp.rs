@@ -11,7 +11,7 @@ use crate::compose::environment::{Environment, OnBadConfig};
 use crate::compose::{mcp_servers, sandbox};
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::plain;
-use tau_agent::extensions::mcp::oauth::{LoginState, LoginStore, login_command};
+use tau_agent::extensions::mcp::oauth::{LoginState, LoginStore, login_command, mcp_command};
 use tau_agent::extensions::mcp::{ConfiguredServer, ProbeResult, probe_server};
 use tau_agent::settings::Settings;
 use tau_agent::settings::mcp_edit::{add, remove};
@@ -38,17 +38,19 @@ pub fn run(args: &McpArgs) -> Result<Exit, Refusal> {
     let logins = LoginStore::new(environment.paths.mcp_logins());
     let exit = match &args.action {
         McpAction::List { .. } => say(&listed(&servers, &environment.settings, &logins)),
-        McpAction::Add { name, variables, headers, command } => {
+        McpAction::Add { name, variables, headers, transport, command } => {
             check_name(name).map_err(Refusal::usage)?;
+            check_transport(transport.as_deref(), command).map_err(Refusal::usage)?;
             let server = new_server(name, variables, headers, command).map_err(Refusal::usage)?;
             let known = servers.iter().find(|known| known.server.name == *name && known.path == file);
             if known.is_some_and(|known| known.server != server) {
-                let hint = format!("`tau mcp remove {name}` removes it; then add it again");
+                let hint = format!("`{}` removes it; then add it again", mcp_command("remove", name));
                 let text = format!("{} already has a server {name}, which stays: {hint}", file.display());
                 return Ok(fail(Exit::Usage, &text));
             }
             add(&environment.paths.shared(file.clone()), &server).map_err(Refusal::config)?;
-            say(&format!("added {name} to {}; `tau mcp test {name}` tries it\n", file.display()))
+            let test = mcp_command("test", name);
+            say(&format!("added {name} to {}; `{test}` tries it\n", file.display()))
         }
         McpAction::Remove { name } => {
             if remove(&environment.paths.shared(file.clone()), name).map_err(Refusal::config)? {
@@ -128,6 +130,25 @@ fn listed(servers: &[ConfiguredServer], settings: &Settings, logins: &LoginStore
     table::columns(&rows) + &hints.collect::<String>()
 }
 
+fn is_url(text: &str) -> bool {
+    text.starts_with("http://") || text.starts_with("https://")
+}
+
+/// Checks that the transport, if one is named, is that of the server.
+fn check_transport(transport: Option<&str>, command: &[String]) -> Result<(), UserError> {
+    let is_url = command.first().is_some_and(|first| is_url(first));
+    match transport {
+        None => Ok(()),
+        Some("http") if is_url => Ok(()),
+        Some("stdio") if !is_url => Ok(()),
+        Some("http") => Err("--transport http is for servers with a URL".into()),
+        Some("stdio") => Err("--transport stdio is for servers that are programs".into()),
+        Some("sse") => Err(UserError::new("SSE is a transport that MCP has replaced")
+            .remedy("give the server's address for streamable HTTP")),
+        Some(other) => Err(format!("{other:?} is no transport; there are http and stdio").into()),
+    }
+}
+
 /// The server that the arguments describe.
 fn new_server(
     name: &str,
@@ -144,8 +165,12 @@ fn new_server(
         texts.iter().map(pair).collect()
     };
     let (first, rest) = command.split_first().ok_or("name a URL or a command")?;
-    let is_url = first.starts_with("http://") || first.starts_with("https://");
-    let transport = match is_url {
+    if first.starts_with('-') {
+        let text =
+            format!("{first} is neither a URL nor a command; options of this command are -e and --header");
+        return Err(text.into());
+    }
+    let transport = match is_url(first) {
         true if !rest.is_empty() || !variables.is_empty() => {
             return Err("a server with a URL takes no arguments and no --env".into());
         }

@@ -9,7 +9,7 @@ use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::signals::Signals;
 use crate::process::{browser, plain};
 use tau_agent::catalogue::login::PastedAddress;
-use tau_agent::extensions::mcp::oauth::{LoginStore, begin, login_command};
+use tau_agent::extensions::mcp::oauth::{LoginStore, begin, login_command, mcp_command};
 use tau_agent::settings::mcp_servers::McpServer;
 use tau_tools::process::ChildEnv;
 use tau_tools::user_error::UserError;
@@ -35,7 +35,7 @@ pub(crate) fn login(
     runtime.shutdown_background();
     let name = &server.name;
     Ok(match done {
-        Ok(()) => say(&format!("logged in to {name}; `tau mcp test {name}` lists its tools\n")),
+        Ok(()) => say(&format!("logged in to {name}; `{}` lists its tools\n", mcp_command("test", name))),
         Err((exit, why)) => fail(exit, &format!("not logged in to {name}: {}", plain::line(&why))),
     })
 }

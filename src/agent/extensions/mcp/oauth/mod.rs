@@ -79,8 +79,13 @@ impl OwnClient {
 
 /// The command that logs in to a server.
 pub fn login_command(name: &str) -> String {
-    let name = if name.contains(' ') { format!("'{name}'") } else { name.to_owned() };
-    format!("tau mcp login {name}")
+    mcp_command("login", name)
+}
+
+/// A command of `tau mcp` for a server, as a shell takes it.
+pub fn mcp_command(action: &str, name: &str) -> String {
+    let quote = if name.contains(' ') { "'" } else { "" };
+    format!("tau mcp {action} {quote}{name}{quote}")
 }
 
 /// The error for a server that needs a login, as part of a sentence.
