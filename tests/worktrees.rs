@@ -377,6 +377,20 @@ async fn a_session_in_the_background_has_its_worktree() {
     assert_eq!(worktree(&home, &["list"]).await.out.lines().count(), 1);
 }
 
+/// Removing everything that tau has written includes worktrees, which git then forgets.
+#[tokio::test(flavor = "multi_thread")]
+async fn worktrees_are_among_what_is_removed_with_tau() {
+    let home = Home::new(vec![says("Made.")]).await;
+    script(&home, REPOSITORY).await;
+    assert_eq!(tau(&home, &["-w=fix", "-p", "make it"]).await.code, 0);
+    let folder = folder(home.dir.path(), "fix");
+    assert!(folder.is_dir(), "{folder:?}");
+    let ended = subcommand(&home, &["uninstall", "--purge", "--yes"]).await;
+    assert!(ended.code == 0 && ended.out.contains("with uncommitted work"), "{ended:?}");
+    assert!(!folder.exists(), "{ended:?}");
+    script(&home, "test $(git worktree list | wc -l) = 1; git rev-parse -q --verify tau/fix").await;
+}
+
 /// `/worktree` opens the list.
 pub(crate) fn list_opens(typed: &str) {
     let screen = Screen::prepared(&format!("{GIT}; {REPOSITORY}"), "--model demo", 100, 24);

@@ -67,9 +67,14 @@ impl Paths {
     /// The folder of the worktrees of a repository: beside tau's own folders, whose files the tools of a session
     /// cannot change. `repository` is the folder of the repository's own working tree.
     pub fn worktrees_of(&self, repository: &Path) -> PathBuf {
+        self.worktrees().join(repository_name(repository))
+    }
+
+    /// The folder of all worktrees.
+    pub fn worktrees(&self) -> PathBuf {
         let mut name = self.data.file_name().unwrap_or(OsStr::new("tau")).to_owned();
         name.push(worktree::FOLDER_END);
-        self.data.with_file_name(name).join(repository_name(repository))
+        self.data.with_file_name(name)
     }
 
     /// The folder with the records of these worktrees.

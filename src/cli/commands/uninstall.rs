@@ -14,6 +14,7 @@ use crate::process::plain;
 use crate::upkeep::origin::Origin;
 use crate::upkeep::retention;
 use crate::upkeep::written::{self, SharedFolder, Size, Written};
+use crate::worktrees;
 use tau_agent::session::list;
 use tau_agent::settings::paths::in_short;
 use tau_tools::counted::{byte_size, counted};
@@ -48,6 +49,9 @@ pub fn run(args: &UninstallArgs) -> Result<Exit, Refusal> {
         let chosen = if args.yes { (0..rows.len()).collect() } else { choose(&listed, rows.len())? };
         if args.yes {
             say(&listed);
+        }
+        if chosen.iter().any(|row| rows.get(*row).is_some_and(|row| row.kind == written::WORKTREES)) {
+            worktrees::forget_all(&environment.paths);
         }
         exit = remove(&rows, &chosen);
     }

@@ -16,6 +16,9 @@ pub(crate) struct Written {
     pub size: Size,
 }
 
+/// The kind of worktrees, with the copies of attempts. Commits stay in their repositories, other work does not.
+pub(crate) const WORKTREES: &str = "worktrees and attempts, with uncommitted work";
+
 /// The size of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Size {
@@ -84,6 +87,7 @@ pub(crate) fn find(settings: &Settings, paths: &Paths) -> Result<Vec<Written>, S
         ("undo data", vec![paths.undo()]),
         ("prompt history and usage", history),
         ("packages of extensions", vec![paths.data.join("packages"), paths.config.join("packages.json")]),
+        (WORKTREES, vec![paths.worktrees(), paths.worktree_records(), paths.data.join("attempts")]),
         ("cache", vec![paths.cache.clone()]),
     ];
     let mut claimed: BTreeSet<PathBuf> = named.iter().flat_map(|(_, paths)| paths.clone()).collect();
@@ -91,7 +95,7 @@ pub(crate) fn find(settings: &Settings, paths: &Paths) -> Result<Vec<Written>, S
     let state = rest(&paths.state, &mut claimed, [&paths.config, &paths.data].contains(&&paths.state));
     let other = rest(&paths.data, &mut claimed, paths.data == paths.config);
     let config = rest(&paths.config, &mut claimed, false);
-    let [keys, sessions, undo, history, packages, cache] = named;
+    let [keys, sessions, undo, history, packages, worktrees, cache] = named;
     let projects = ("rules and settings of projects, only yours", of_projects(&directories));
     let all = [
         ("settings", config),
@@ -100,6 +104,7 @@ pub(crate) fn find(settings: &Settings, paths: &Paths) -> Result<Vec<Written>, S
         undo,
         (history.0, [history.1, other].concat()),
         packages,
+        worktrees,
         ("logs, locks and answers", state),
         cache,
         projects,
@@ -174,6 +179,8 @@ mod tests {
                 paths.undo().join("a/journal"),
                 paths.data.join("prompts.jsonl"),
                 paths.cache.join("models/x.json"),
+                paths.worktrees().join("r-0123456789abcdef/fix/a.rs"),
+                paths.worktree_records().join("r-0123456789abcdef/fix.json"),
             ];
             for file in &files {
                 std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -185,6 +192,7 @@ mod tests {
                 ("sessions", 1),
                 ("undo data", 1),
                 ("prompt history and usage", 1),
+                (WORKTREES, 2),
                 ("cache", 1),
             ];
             assert_eq!(kinds(&paths), expected, "{paths:?}");

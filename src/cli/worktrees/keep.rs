@@ -161,7 +161,7 @@ impl Worktree {
         self.forget_record(paths)
     }
 
-    fn forget_folder(&self, origin: &Path) -> Result<(), UserError> {
+    pub(super) fn forget_folder(&self, origin: &Path) -> Result<(), UserError> {
         let remove = ["worktree", "remove", "--force", "--"].map(OsStr::new);
         let arguments: Vec<&OsStr> = remove.into_iter().chain([self.path.as_os_str()]).collect();
         Git::within(origin).bytes(&arguments).map(drop)

@@ -316,11 +316,24 @@ pub(crate) fn forget_attempt(paths: &Paths, folder: &Path, path: &Path) {
 /// The worktree that contains a directory, if tau made it. Only tau's records decide.
 pub(crate) fn around(paths: &Paths, directory: &Path) -> Option<Worktree> {
     tau_protocol::worktree::of(directory)?;
+    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    recorded(paths).find(|worktree| directory.starts_with(&worktree.path))
+}
+
+/// The worktrees of all repositories.
+fn recorded(paths: &Paths) -> impl Iterator<Item = Worktree> {
     let folders = std::fs::read_dir(paths.worktree_records()).into_iter().flatten().flatten();
     let files = folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten());
-    let mut all = files.filter_map(|file| read(&file.path()));
-    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-    all.find(|worktree| directory.starts_with(&worktree.path))
+    files.filter_map(|file| read(&file.path()))
+}
+
+/// Removes the folders of all worktrees from the lists of their repositories, with what is in them. Their branches stay.
+pub(crate) fn forget_all(paths: &Paths) {
+    let Ok(folder) = paths.worktrees().canonicalize() else { return };
+    for worktree in recorded(paths).filter(|worktree| worktree.path.starts_with(&folder)) {
+        // A repository that is gone needs nothing.
+        let _ = worktree.forget_folder(&worktree.from);
+    }
 }
 
 /// A folder in another one. Joining an empty path would end the folder in a slash, which makes it another directory for
