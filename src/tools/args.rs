@@ -165,10 +165,7 @@ fn close(map: &mut Map<String, Value>) {
 
 /// Checks `args` against the tool's schema and deserializes them.
 pub fn parse<T: DeserializeOwned>(args: Value, spec: &ToolSpec) -> Result<T, ToolError> {
-    let args = if args.is_null() { Value::Object(Map::new()) } else { args };
-    let fitted = fit(args, &spec.parameters, "")
-        .map_err(|reason| ToolError::refused(format!("{}: {reason}", spec.name)))?;
-    serde_path_to_error::deserialize(fitted).map_err(|error| {
+    serde_path_to_error::deserialize(fitted(args, spec)?).map_err(|error| {
         // A question mark marks a part that could not be read itself, such as a map key.
         let path = error.path().to_string();
         let at = match path.trim_end_matches(".?") {
@@ -177,6 +174,12 @@ pub fn parse<T: DeserializeOwned>(args: Value, spec: &ToolSpec) -> Result<T, Too
         };
         ToolError::refused(format!("{}: {at}: {}", spec.name, error.into_inner()))
     })
+}
+
+/// Checks `args` against the tool's schema; returns them with its names and types.
+pub fn fitted(args: Value, spec: &ToolSpec) -> Result<Value, ToolError> {
+    let args = if args.is_null() { Value::Object(Map::new()) } else { args };
+    fit(args, &spec.parameters, "").map_err(|reason| ToolError::refused(format!("{}: {reason}", spec.name)))
 }
 
 /// Coerces the value to the schema, or explains why it cannot. `at` is the path of the field.

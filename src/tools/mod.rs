@@ -338,6 +338,11 @@ pub trait AnyTool: Send + Sync {
         None
     }
 
+    /// The arguments as the tool uses them, with the names and types of its schema. Invalid ones are unchanged.
+    fn canonical(&self, args: Value) -> Value {
+        args
+    }
+
     /// Checks the arguments against the schema and prepares the call. An invalid argument is a refusal that
     /// names the field.
     fn prepare(&self, args: Value, context: ToolContext) -> PreparingCall<'_>;
@@ -364,6 +369,12 @@ impl<T: Tool> AnyTool for T {
 
     fn touches(&self, args: &Value, cwd: &Path) -> Option<Access> {
         Tool::touches(self, args, cwd)
+    }
+
+    fn canonical(&self, args: Value) -> Value {
+        let mut repaired = args.clone();
+        Tool::repair(self, &mut repaired);
+        args::fitted(repaired, Tool::spec(self)).unwrap_or(args)
     }
 
     fn prepare(&self, mut args: Value, context: ToolContext) -> PreparingCall<'_> {

@@ -3,6 +3,8 @@
 //! Like the model, hooks see placeholders instead of secrets. Their decisions are passed on to the gate,
 //! which never lets them weaken a rule that denies, the mode `plan`, or the question about a protected path.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -11,7 +13,7 @@ use crate::extensions::hooks::{HookFacts, HookOutcome, HookPermission, HookRunne
 use crate::secrets::masking::Masking;
 use crate::settings::hooks::HookEvent;
 use tau_protocol::message::{HookNote, ToolCall};
-use tau_tools::{Content, Details, ToolError, ToolKind, ToolOutput};
+use tau_tools::{AnyTool, Content, Details, ToolError, ToolKind, ToolOutput};
 
 /// The runner for the hooks of these events; `None` if there are none.
 pub(crate) fn runner(engine: &Engine, events: &[HookEvent]) -> Option<HookRunner> {
@@ -51,8 +53,9 @@ pub(crate) fn notify(engine: &Engine, kind: &'static str, message: String) {
 /// The hooks around one call.
 pub(crate) struct CallHooks {
     runner: HookRunner,
-    /// The call as the model wrote it.
+    /// The call, with the arguments as the tool uses them.
     call: ToolCall,
+    tool: Arc<dyn AnyTool>,
     masking: Masking,
 }
 
@@ -91,14 +94,15 @@ impl CheckedCall {
 }
 
 /// The hooks of a call; `None` if there are none.
-pub(crate) fn of_call(engine: &Engine, call: &ToolCall) -> Option<CallHooks> {
+pub(crate) fn of_call(engine: &Engine, call: &ToolCall, tool: &Arc<dyn AnyTool>) -> Option<CallHooks> {
     let runner = runner(engine, &[HookEvent::PreToolUse, HookEvent::PostToolUse])?;
-    Some(CallHooks { runner, call: call.clone(), masking: engine.config.behavior.masking.clone() })
+    let call = ToolCall { arguments: tool.canonical(call.arguments.clone()), ..call.clone() };
+    Some(CallHooks { runner, call, tool: tool.clone(), masking: engine.config.behavior.masking.clone() })
 }
 
 impl CallHooks {
     /// Runs the hooks before a call with these arguments. The error is the result of the call if a hook
-    /// blocks it, or if it is stopped.
+    /// blocks it, which is a denial, or if it is stopped.
     pub(crate) async fn before(
         &self,
         arguments: Value,
@@ -119,7 +123,7 @@ impl CallHooks {
         checked.permission = outcome.permission;
         checked.notes = outcome.context;
         if let Some(input) = &outcome.updated_input {
-            let changed = names::from_hook(&self.call.name, input);
+            let changed = self.tool.canonical(names::from_hook(&self.call.name, input));
             checked.notes.push(format!("it changed the arguments of this call to {changed}"));
             let filled = self.masking.arguments(&self.call.name, &changed).map_err(ToolError::refused)?;
             checked.arguments = filled.unwrap_or_else(|| changed.clone());
@@ -159,7 +163,9 @@ impl CallHooks {
 
     async fn run(&self, event: HookEvent, said: &Value, fields: Value) -> HookOutcome {
         let name = &self.call.name;
-        self.runner.run(event, &[name, names::of_tool(name, said)], fields).await
+        // A matcher of edits is about those of several places, too.
+        let (theirs, plain) = (names::of_tool(name, said), names::of_tool(name, &Value::Null));
+        self.runner.run(event, &[name, theirs, plain], fields).await
     }
 
     fn fields(&self, said: &Value) -> Value {

@@ -232,7 +232,7 @@ impl<'a> ToolRunner<'a> {
         let (tool, context) = (tool.clone(), ToolContext { helpers, ..context(self.engine, progress) });
         let reviews = (index, batch.reviews.sender.clone());
         let undo = undo_queries::of_call(self.engine, call);
-        let hooks = call_hooks::of_call(self.engine, call);
+        let hooks = call_hooks::of_call(self.engine, call, &tool);
         batch.order.start(index);
         // A call that is only prepared is reported when it may run.
         if batch.order.is_free(index) {

@@ -272,6 +272,10 @@ impl AnyTool for CustomTool {
         true
     }
 
+    fn canonical(&self, args: Value) -> Value {
+        args::fitted(args.clone(), &self.spec).unwrap_or(args)
+    }
+
     fn prepare(&self, args: Value, context: ToolContext) -> PreparingCall<'_> {
         Box::pin(async move {
             let (call, access) = self.call(args, &context)?;

@@ -38,10 +38,14 @@ fn known(tool: &str) -> Option<&'static Known> {
 /// The name of a tool for hooks; `edit` with several replacements has its own.
 pub(crate) fn of_tool<'a>(tool: &'a str, arguments: &Value) -> &'a str {
     match known(tool) {
-        Some(known) if known.own == "edit" && arguments.get("edits").is_some() => "MultiEdit",
+        Some(known) if known.own == "edit" && has_several(arguments) => "MultiEdit",
         Some(known) => known.other,
         None => tool,
     }
+}
+
+fn has_several(arguments: &Value) -> bool {
+    arguments.get("edits").and_then(Value::as_array).is_some_and(|edits| !edits.is_empty())
 }
 
 /// The arguments in the format of hooks: with absolute paths, and times in milliseconds.
@@ -125,6 +129,7 @@ mod tests {
         assert_eq!(to_hook("read", &json!({"path": "a/b"}), cwd), json!({"file_path": "/w/a/b"}));
         let described = json!({"command": "ls", "description": "lists"});
         assert_eq!(from_hook("bash", &described), json!({"command": "ls"}));
-        assert_eq!(of_tool("edit", &json!({"edits": []})), "MultiEdit");
+        assert_eq!(of_tool("edit", &json!({"edits": [{}]})), "MultiEdit");
+        assert_eq!(of_tool("edit", &json!({"edits": []})), "Edit");
     }
 }
