@@ -26,7 +26,7 @@ pub(crate) struct Slot {
 pub(crate) struct Outcome {
     pub output: ToolOutput,
     pub is_error: bool,
-    /// Whether the user or a rule denied it.
+    /// Whether the user, a rule or a hook denied it.
     pub is_denied: bool,
     pub duration_ms: Option<u64>,
     /// Notes about hooks.

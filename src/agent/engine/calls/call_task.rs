@@ -26,7 +26,7 @@ pub(crate) struct CarriedOut {
     pub(crate) result: Result<ToolOutput, ToolError>,
     /// The time it waited for the decision, which is not the tool's time.
     pub(crate) waited: Duration,
-    /// Whether the decision was to deny it.
+    /// Whether the decision, or a hook, denied it.
     pub(crate) is_denied: bool,
     /// Notices for the user about its changes.
     pub(crate) notices: Vec<String>,
@@ -53,8 +53,8 @@ pub(crate) async fn carry_out(
     let checked = match checked {
         Ok(checked) => checked,
         Err(error) => {
-            let (waited, notices) = (Duration::ZERO, Vec::new());
-            return CarriedOut { result: Err(error), waited, is_denied: false, notices, hooks: effects };
+            let (waited, notices, is_denied) = (Duration::ZERO, Vec::new(), !stop.is_cancelled());
+            return CarriedOut { result: Err(error), waited, is_denied, notices, hooks: effects };
         }
     };
     let mut carried = carry_out_checked(tool, &checked, context, reviews, undo).await;
