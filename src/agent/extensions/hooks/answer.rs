@@ -14,6 +14,8 @@ pub(super) struct HookEnd {
     pub(super) code: Option<i32>,
     pub(super) out: String,
     pub(super) err: String,
+    /// The reason the end of its output is missing.
+    pub(super) cut: Option<String>,
     /// The reason it could not be used.
     pub(super) trouble: Option<String>,
 }
@@ -84,6 +86,10 @@ impl Answer {
     pub(super) fn of(event: HookEvent, end: &HookEnd) -> Self {
         let (out, err) = (end.out.trim(), end.err.trim());
         let answer = Answer::of_output(event, out);
+        let answer = match &end.cut {
+            Some(why) => Answer { trouble: None, ..answer }.unreadable(why.clone()),
+            None => answer,
+        };
         if let Some(trouble) = &end.trouble {
             return answer.of_failure(trouble.clone());
         }
@@ -116,7 +122,7 @@ impl Answer {
     /// The answer of a hook that ended with the blocking exit code. The reason is taken from its output, else
     /// from its errors.
     fn of_block(self, event: HookEvent, out: &str, err: &str) -> Self {
-        let of_output = last_answer(out).0.and_then(|answer| reason(&answer));
+        let of_output = Output::of(out).found.and_then(|answer| reason(&answer));
         let of_errors = (!err.is_empty()).then(|| err.to_owned());
         let why = of_output.or(of_errors).unwrap_or_else(|| NO_REASON.to_owned());
         let said = Answer { message: self.message, stop: self.stop, ..Answer::default() };
@@ -134,7 +140,7 @@ impl Answer {
     }
 
     fn of_output(event: HookEvent, out: &str) -> Self {
-        let (found, rest) = last_answer(out);
+        let Output { found, others, rest } = Output::of(out);
         let is_context = matches!(event, HookEvent::UserPromptSubmit | HookEvent::SessionStart);
         let mut answer = match &found {
             Some(found) => Answer::of_json(event, found),
@@ -144,15 +150,20 @@ impl Answer {
             }
         };
         let is_damaged = if is_context { rest.trim_start().starts_with('{') } else { resembles_json(&rest) };
-        if is_damaged || (found.is_none() && !is_context && mentions(out)) {
+        let decides = answer.permission.is_some() || answer.block.is_some() || answer.stop.is_some();
+        let is_unclear = !is_context && !decides && (mentions(&others) || mentions(&rest));
+        if is_damaged || is_unclear || is_garbled(&rest, &others) {
             let why = "answered with something that is not JSON, or not a hook's answer";
             answer = answer.unreadable(why.to_owned());
         }
         answer
     }
 
+    /// An answer of which a part cannot be read: no consent.
     fn unreadable(self, why: String) -> Self {
-        Answer { context: None, trouble: self.trouble.clone().or(Some(why)), unreadable: true, ..self }
+        let permission = self.permission.filter(|(said, _)| *said != Said::Allow);
+        let trouble = self.trouble.or(Some(why));
+        Answer { permission, context: None, trouble, unreadable: true, ..self }
     }
 
     fn of_json(event: HookEvent, answer: &Value) -> Self {
@@ -223,28 +234,50 @@ fn reason(answer: &Value) -> Option<String> {
     })
 }
 
-/// The last object in an output that is an answer, and the text outside of objects.
-fn last_answer(out: &str) -> (Option<Value>, String) {
-    let (mut answer, mut rest, mut text) = (None, String::new(), out);
-    while let Some(at) = text.find('{') {
-        let (before, object) = text.split_at(at);
-        rest.push_str(before);
-        let mut values = serde_json::Deserializer::from_str(object).into_iter::<Value>();
-        let length = match values.next() {
-            Some(Ok(value)) => {
-                let is_answer = FIELDS.iter().any(|name| value.get(name).is_some());
-                answer = if is_answer { Some(value) } else { answer };
-                values.byte_offset()
-            }
-            _ => {
-                rest.push('{');
-                1
-            }
-        };
-        text = object.get(length..).unwrap_or_default();
+/// The parts of an output.
+#[derive(Default)]
+struct Output {
+    /// The last object that is an answer.
+    found: Option<Value>,
+    /// The texts of the objects that are none.
+    others: String,
+    /// The text outside of objects.
+    rest: String,
+}
+
+impl Output {
+    fn of(out: &str) -> Self {
+        let (mut output, mut text) = (Output::default(), out);
+        while let Some(at) = text.find('{') {
+            let (before, object) = text.split_at(at);
+            output.rest.push_str(before);
+            let mut values = serde_json::Deserializer::from_str(object).into_iter::<Value>();
+            let length = match values.next() {
+                Some(Ok(value)) => {
+                    let length = values.byte_offset();
+                    if FIELDS.iter().any(|name| value.get(name).is_some()) {
+                        output.found = Some(value);
+                    } else {
+                        output.others.push_str(object.get(..length).unwrap_or_default());
+                    }
+                    length
+                }
+                _ => {
+                    output.rest.push('{');
+                    1
+                }
+            };
+            text = object.get(length..).unwrap_or_default();
+        }
+        output.rest.push_str(text);
+        output
     }
-    rest.push_str(text);
-    (answer, rest)
+}
+
+/// Whether text beside an answer is in an encoding that cannot be read, and may be one.
+fn is_garbled(rest: &str, others: &str) -> bool {
+    let is_invalid = |text: &str| text.contains('{') && text.contains(char::REPLACEMENT_CHARACTER);
+    rest.contains('\0') || is_invalid(rest) || is_invalid(others)
 }
 
 /// Whether a text that is not JSON was meant to be: `{'decision': 'block'}`, or one that ends too early.
@@ -254,7 +287,8 @@ fn resembles_json(text: &str) -> bool {
 
 /// Whether a text contains the name of a field that may deny, within an object.
 fn mentions(text: &str) -> bool {
-    text.contains('{') && DECIDING.iter().any(|name| text.contains(name))
+    let lower = text.to_lowercase();
+    text.contains('{') && DECIDING.iter().any(|name| lower.contains(&name.to_lowercase()))
 }
 
 #[cfg(test)]
@@ -262,7 +296,8 @@ mod tests {
     use super::*;
 
     fn answer(event: HookEvent, code: i32, out: &str, err: &str) -> Answer {
-        let end = HookEnd { code: Some(code), out: out.to_owned(), err: err.to_owned(), trouble: None };
+        let end =
+            HookEnd { code: Some(code), out: out.to_owned(), err: err.to_owned(), ..HookEnd::default() };
         Answer::of(event, &end)
     }
 
@@ -323,11 +358,25 @@ mod tests {
             r#"{"hookSpecificOutput": {"permissionDecision": "denied"}}"#,
             r#"{"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": "ls"}}"#,
             "{\"decision\": \"approve\"}\n{\"decision\": \"bl",
+            r#"{"Decision": "block"}"#,
+            "{\"result\": {\"decision\": \"block\"}}\n{\"suppressOutput\": true}",
+            "{\"deci\u{fffd}sion\": \"block\"}",
+            "\u{fffd}\u{fffd}{\0\"\0d\0e\0",
+            "\u{fffd}\u{fffd}\0{\0\"\0d\0e",
         ] {
             let found = answer(HookEvent::PreToolUse, 0, out, "");
             assert!(found.unreadable && found.trouble.is_some(), "{out}: {found:?}");
+            assert_eq!(found.permission, None, "{out}");
         }
-        for out in ["", "fine", "{}", r#"{"level": "info"}"#, "checked {a}", r#"{"suppressOutput": true}"#] {
+        for out in [
+            "",
+            "fine",
+            "{}",
+            r#"{"level": "info"}"#,
+            "checked {a}",
+            "caf\u{fffd}",
+            r#"{"suppressOutput": true}"#,
+        ] {
             assert_eq!(answer(HookEvent::PreToolUse, 0, out, ""), Answer::default(), "{out}");
         }
         let context = "{\"name\": \"x\"}";

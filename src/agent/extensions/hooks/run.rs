@@ -14,7 +14,7 @@ use tau_tools::counted::counted;
 use tau_tools::deadline;
 use tau_tools::process::server::{ServerCommand, ServerProcess};
 
-/// The maximum bytes that a hook may write to each of its streams.
+/// The maximum bytes of each stream of a hook that are kept.
 const MAX_SIZE: usize = 256 * 1024;
 /// The time that the streams are read after the hook has ended.
 const GRACE: Duration = Duration::from_millis(200);
@@ -69,34 +69,32 @@ pub(super) async fn run(hook: &Hook, input: &[u8], facts: &HookFacts) -> HookEnd
             () = out.read(), if out.is_open => {}
             () = err.read(), if err.is_open => {}
         }
-        if out.is_full() || err.is_full() {
-            trouble = Some(format!("wrote more than {} KB and was killed", MAX_SIZE / 1024));
-        }
     }
     process.end(Duration::ZERO).await;
-    HookEnd { code: status.and_then(|status| status.code()), out: out.text(), err: err.text(), trouble }
+    let code = status.and_then(|status| status.code());
+    let cut = out.is_cut.then(|| format!("wrote more than {} KB", MAX_SIZE / 1024));
+    HookEnd { code, out: out.text(), err: err.text(), cut, trouble }
 }
 
-/// An output stream of a hook and the bytes read from it.
+/// An output stream of a hook and the first bytes read from it.
 struct Stream<R> {
     from: R,
     bytes: Vec<u8>,
     is_open: bool,
+    is_cut: bool,
 }
 
 impl<R: AsyncRead + Unpin> Stream<R> {
     fn new(from: R) -> Self {
-        Stream { from, bytes: Vec::new(), is_open: true }
+        Stream { from, bytes: Vec::new(), is_open: true, is_cut: false }
     }
 
     /// Reads the next piece. Cancel safe.
     async fn read(&mut self) {
         let read: io::Result<usize> = self.from.read_buf(&mut self.bytes).await;
         self.is_open = read.is_ok_and(|length| length > 0);
-    }
-
-    fn is_full(&self) -> bool {
-        self.bytes.len() > MAX_SIZE
+        self.is_cut |= self.bytes.len() > MAX_SIZE;
+        self.bytes.truncate(MAX_SIZE);
     }
 
     fn text(&self) -> String {
