@@ -1,6 +1,7 @@
 //! Skills and other extensions from files: where they are found, which are trusted, what is sent.
 
 mod examples;
+mod hook_denials;
 mod hooks;
 mod skills;
 mod templates;

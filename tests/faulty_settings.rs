@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::screen::Screen;
+use crate::support::program::{bare, run};
 
 const SHELL: &str = "/bin/sh";
 
@@ -48,6 +49,32 @@ fn a_line_that_is_not_understood_is_a_warning_and_the_others_apply() {
             "scripted demo (not an AI) · low",
         ],
     );
+}
+
+/// Settings whose target is missing, as on a disk that is not mounted, are not as if there were none.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_to_something_missing_is_a_fault() {
+    for (link, flags, is_fault) in [
+        ("config/config.toml", "", true),
+        ("config", "", true),
+        ("project/.tau/config.toml", "--trust", true),
+        (".claude/settings.json", "", true),
+        ("project/.claude/settings.json", "--trust", true),
+        ("project/.tau/config.toml", "", false),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join(link);
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+        std::fs::create_dir_all(dir.path().join("project")).unwrap();
+        std::os::unix::fs::symlink("/nowhere/settings", &place).unwrap();
+        let mut command = bare(dir.path());
+        command.current_dir(dir.path().join("project")).env("TAU_HOME", dir.path().join("config"));
+        command.args(["-p", "--model", "demo"]).args(flags.split_whitespace()).arg("hello there");
+        let ended = run(&mut command, None).await;
+        let stops = ended.code == 3 || ended.err.contains("tau asks before every call");
+        let says = ended.err.contains("a link to something that is missing");
+        assert_eq!(stops && says, is_fault, "{link} {flags}: {ended:?}");
+    }
 }
 
 #[test]

@@ -37,6 +37,17 @@ pub fn read_capped(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The error of reading a file of the user; `None` if nothing is there. A link to nothing is something.
+pub fn unless_absent(path: &Path, error: io::Error) -> Option<io::Error> {
+    if error.kind() != io::ErrorKind::NotFound {
+        return Some(error);
+    }
+    let there = path.ancestors().find(|at| at.symlink_metadata().is_ok())?;
+    let is_broken = there.is_symlink() && there.metadata().is_err();
+    let what = if there == path { String::new() } else { format!("{} is ", there.display()) };
+    is_broken.then(|| io::Error::other(format!("{what}a link to something that is missing")))
+}
+
 /// The text of a regular file of at most `cap` bytes. Fails like [`read_capped`], and with `InvalidData` if
 /// it is not UTF-8.
 pub fn read_text(path: &Path, cap: u64) -> io::Result<String> {

@@ -65,7 +65,7 @@ impl Place {
 }
 
 /// A hook for this event that runs a script.
-fn hook(event: &str, matcher: &str, script: &str) -> String {
+pub(super) fn hook(event: &str, matcher: &str, script: &str) -> String {
     format!("[[hooks.{event}]]\nmatcher = '{matcher}'\ncommand = '''{script}'''\ntimeout = 30\n")
 }
 
@@ -277,12 +277,13 @@ async fn hooks_that_fail_hang_or_flood_do_not_keep_tau_from_working() {
         assert!(result.contains("fine"), "{script}: {result}");
         assert!(err.contains(why), "{script}: {err}");
     }
-    let place = Place::new(&hook("PreToolUse", "", "head -c 1000000000 /dev/zero"));
+    let flood = "head -c 1000000000 /dev/zero";
+    let place = Place::new(&hook("PreToolUse", "", &format!("{flood} >&2")));
     let (result, err) = place.calls("bash", &json!({"command": "echo fine"})).await;
-    assert!(
-        result.contains("fine") && err.contains("wrote more than 256 KB and was killed"),
-        "{result} {err}"
-    );
+    assert!(result.contains("fine"), "{result} {err}");
+    let place = Place::new(&hook("PreToolUse", "", flood));
+    let (_, err) = place.calls("bash", &json!({"command": "echo fine"})).await;
+    assert!(err.contains("a hook asks") && err.contains("wrote more than 256 KB"), "{err}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

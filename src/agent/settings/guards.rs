@@ -49,8 +49,12 @@ fn meant(key: &str) -> Vec<&'static str> {
     if let Some(same) = rows().find(|known| *known == renamed.as_deref().unwrap_or(key)) {
         return vec![same];
     }
-    if key == "sandbox" {
-        return vec!["sandbox.level"];
+    // Keys of a table or another name, at the top of the file.
+    match key {
+        "sandbox" => return vec!["sandbox.level"],
+        "deny" | "ask" => return vec!["permissions"],
+        "mode" => return vec!["permission_mode"],
+        _ => {}
     }
     if !key.contains('.') && is_near(key, &["sandbox"]) {
         return of_table().collect();
@@ -246,6 +250,9 @@ mod tests {
             "[[hooks.PretoolUse]]\ncommand = \"x\"\n",
             "[[hooks.PreToolUse]]\ncommand = \"x\"\nfail = \"close\"\n",
             "theme = \"x\"\ntheme = \"y\"\n",
+            "deny = [\"bash\"]\n",
+            "ask = [\"bash\"]\n",
+            "mode = \"plan\"\n",
         ] {
             assert!(
                 fault(text).is_some_and(|fault| fault.starts_with("c.toml:")),

@@ -221,15 +221,14 @@ pub fn of_toml(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<UserError>) {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct JsonFile {
-    hooks: BTreeMap<String, Value>,
+    hooks: Option<BTreeMap<String, Value>>,
 }
 
 /// Hooks of an event with one matcher.
 #[derive(Deserialize)]
 struct JsonGroup {
     matcher: Option<String>,
-    #[serde(default)]
-    hooks: Vec<JsonHook>,
+    hooks: Vec<Value>,
 }
 
 #[derive(Deserialize)]
@@ -240,36 +239,67 @@ struct JsonHook {
     fail: Option<HookFail>,
 }
 
+/// A problem of a `settings.json`.
+struct Unused {
+    /// Whether it may be a hook before calls.
+    guards: bool,
+    error: UserError,
+}
+
 /// The hooks in the text of a `settings.json` from `path`, and the parts that are not used.
 pub fn of_json(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<UserError>) {
+    let (hooks, unused) = in_json(path, text);
+    (hooks, unused.into_iter().map(|unused| unused.error).collect())
+}
+
+/// The problem with hooks before calls in the text of a `settings.json`. Other events do not guard the user, and
+/// other agents have more of them.
+pub fn guards_fault(path: &Path, text: &str) -> Option<UserError> {
+    in_json(path, text).1.into_iter().find(|unused| unused.guards).map(|unused| unused.error)
+}
+
+fn in_json(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<Unused>) {
     let place = path.display();
-    let file: JsonFile = match serde_json::from_str(text) {
-        Ok(file) => file,
-        Err(error) => return (Vec::new(), vec![UserError::new(format!("{place}: {error}"))]),
-    };
-    let (mut hooks, mut wrong) = (Vec::new(), Vec::new());
-    for (name, groups) in file.hooks {
-        let read = HookEvent::from_name(&name).and_then(|event| {
-            let groups: Vec<JsonGroup> = serde_json::from_value(groups).map_err(UserError::of)?;
-            Ok((event, groups))
-        });
-        let (event, groups) = match read {
-            Ok(read) => read,
+    let mut unused = Vec::new();
+    let mut report =
+        |guards: bool, why: String| unused.push(Unused { guards, error: format!("{place}: {why}").into() });
+    let file: JsonFile = serde_json::from_str(text).unwrap_or_else(|error| {
+        report(true, error.to_string());
+        JsonFile::default()
+    });
+    let mut hooks = Vec::new();
+    for (name, groups) in file.hooks.unwrap_or_default() {
+        let event = match HookEvent::from_name(&name) {
+            Ok(event) => event,
             Err(error) => {
-                wrong.push(UserError::new(format!("{place}: hooks of {name}: {error}")));
+                let is_near = !close_matches(&name, &[HookEvent::PreToolUse.name()], 1, 0.85).is_empty();
+                report(is_near, format!("hooks of {name}: {error}"));
                 continue;
             }
         };
-        for JsonGroup { matcher, hooks: found } in groups {
+        let guards = event == HookEvent::PreToolUse;
+        let Value::Array(groups) = groups else {
+            report(guards, format!("hooks of {name}: they are not a list"));
+            continue;
+        };
+        for group in groups {
+            let JsonGroup { matcher, hooks: found } = match serde_json::from_value(group) {
+                Ok(group) => group,
+                Err(error) => {
+                    report(guards, format!("hooks of {name}: {error}"));
+                    continue;
+                }
+            };
             for hook in found {
-                match json_entry(event, matcher.clone(), hook) {
+                let hook = serde_json::from_value(hook).map_err(UserError::of);
+                match hook.and_then(|hook| json_entry(event, matcher.clone(), hook)) {
                     Ok(hook) => hooks.push(hook),
-                    Err(error) => wrong.push(UserError::new(format!("{place}: hook {name}: {error}"))),
+                    Err(error) => report(guards, format!("hook {name}: {error}")),
                 }
             }
         }
     }
-    (hooks, wrong)
+    (hooks, unused)
 }
 
 fn json_entry(event: HookEvent, matcher: Option<String>, hook: JsonHook) -> Result<HookEntry, UserError> {
@@ -336,6 +366,39 @@ mod tests {
         assert_eq!(found, [("a", Some(2)), ("c", None)]);
         assert_eq!(wrong.len(), 2, "{wrong:?}");
         assert!(of_json(Path::new("s.json"), "{").1[0].starts_with("s.json: "));
+    }
+
+    #[test]
+    fn a_hook_before_calls_of_another_agent_must_be_understood() {
+        let good = r#"{"hooks": [{"type": "command", "command": "a"}]}"#;
+        let of = |event: &str, group: &str| format!(r#"{{"hooks": {{"{event}": [{group}, {good}]}}}}"#);
+        let fault = |text: &str| guards_fault(Path::new("s.json"), text).is_some();
+        for (event, group) in [
+            ("PreToolUse", r#"{"matcher": "^(?!Read|Grep).*$", "hooks": [{"command": "b"}]}"#),
+            ("PreToolUse", r#"{"hooks": [{"type": "http", "url": "b"}]}"#),
+            ("PreToolUse", r#"{"hooks": [{"type": "command", "command": "b", "timeout": "10"}]}"#),
+            ("PreToolUse", r#"{"type": "command", "command": "b"}"#),
+            ("PreToolUSe", r#"{"hooks": [{"type": "command", "command": "b"}]}"#),
+        ] {
+            let text = of(event, group);
+            assert!(fault(&text), "{text}");
+            assert_eq!(
+                of_json(Path::new("s.json"), &text).0.len(),
+                usize::from(event == "PreToolUse"),
+                "{text}"
+            );
+        }
+        for (event, group) in [
+            ("PreToolUse", r#"{"hooks": []}"#),
+            ("PreToolUse", r#"{"hooks": [{"type": "command", "command": "b", "if": "Bash(rm *)"}]}"#),
+            ("Stop", r#"{"hooks": [{"type": "prompt", "prompt": "b"}]}"#),
+            ("SubagentStop", good),
+            ("PostToolUseFailure", good),
+            ("PermissionRequest", good),
+        ] {
+            assert!(!fault(&of(event, group)), "{event} {group}");
+        }
+        assert!(fault("{") && fault(r#"{"hooks": []}"#) && !fault(r#"{"hooks": null}"#) && !fault("{}"));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep};
 
-pub use tau_tools::regular_files::{open_regular, open_with, read_capped};
+pub use tau_tools::regular_files::{open_regular, open_with, read_capped, unless_absent};
 
 /// The time between two attempts to take a lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(25);

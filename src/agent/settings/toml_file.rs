@@ -1,15 +1,15 @@
 //! Reads a TOML file of the user into a type; errors name the file and the line.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
-use std::{fmt, io};
 
 use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 
 use super::MAX_BYTES;
 use super::names::GROUPS;
-use super::private_files::read_capped;
+use super::private_files::{read_capped, unless_absent};
 use super::toml_errors::{explain, not_toml};
 use tau_tools::user_error::UserError;
 
@@ -29,8 +29,10 @@ pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, UserErro
 pub(super) fn read_file(path: &Path) -> Result<Option<String>, UserError> {
     let bytes = match read_capped(path, MAX_BYTES) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(UserError::new(format!("{}: {error}", path.display()))),
+        Err(error) => match unless_absent(path, error) {
+            Some(error) => return Err(UserError::new(format!("{}: {error}", path.display()))),
+            None => return Ok(None),
+        },
     };
     let text = String::from_utf8(bytes)
         .map_err(|_| UserError::new(format!("{}: not UTF-8; save it as UTF-8 text", path.display())))?;

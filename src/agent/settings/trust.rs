@@ -20,7 +20,7 @@ use super::{MAX_BYTES, Paths, Settings, claude_permissions, read_toml_text, tabl
 use crate::permissions::LOCAL;
 use tau_protocol::trust::Trust;
 use tau_tools::paths;
-use tau_tools::regular_files::read_text;
+use tau_tools::regular_files::{read_text, unless_absent};
 use tau_tools::user_error::UserError;
 
 /// The folder of a project's own settings.
@@ -319,10 +319,9 @@ fn place(root: &Path, name: &str) -> PathBuf {
 /// The text of a file; `None` if it does not exist.
 fn text_of(root: &Path, name: &str) -> io::Result<Option<String>> {
     let path = place(root, name);
-    let absent = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
     match paths::real(&path) {
-        Err(error) if absent.contains(&error.kind()) => Ok(None),
-        Err(error) => Err(error),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
+        Err(error) => unless_absent(&path, error).map_or(Ok(None), Err),
         Ok(real) if !real.starts_with(root) => Err(io::Error::other("a link that leads out of the project")),
         Ok(_) => read_text(&path, if OTHERS_HOOKS.contains(&name) { MAX_BYTES } else { MAX_SIZE }).map(Some),
     }

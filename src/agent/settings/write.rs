@@ -6,7 +6,7 @@ use std::path::Path;
 
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
-use super::private_files::{SharedFile, read_capped, write_private};
+use super::private_files::{SharedFile, read_capped, unless_absent, write_private};
 use super::table::SettingRow;
 use super::value::ValueKind;
 use super::{MAX_BYTES, Settings, read_toml_text};
@@ -84,8 +84,10 @@ pub(super) fn change(file: &SharedFile, apply: impl FnOnce(&mut Table)) -> Resul
     let text = match read_capped(path, MAX_BYTES) {
         Ok(bytes) => String::from_utf8(bytes)
             .map_err(|_| UserError::new(format!("{}: not UTF-8; save it as UTF-8 text", path.display())))?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(failed(error)),
+        Err(error) => match unless_absent(path, error) {
+            Some(error) => return Err(failed(error)),
+            None => String::new(),
+        },
     };
     let changed = with(path, &text, apply)?;
     if changed == text { Ok(()) } else { write_private(path, changed.as_bytes()).map_err(failed) }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use super::project_settings::ProjectSettings;
 use tau_agent::extensions::hooks::{self, HookFile, HookFormat};
 use tau_agent::settings::other_folders::OtherFolders;
-use tau_agent::settings::private_files::read_capped;
+use tau_agent::settings::private_files::{read_capped, unless_absent};
 use tau_agent::settings::trust::{OTHERS_HOOKS, SETTINGS, uses_others_hooks};
-use tau_agent::settings::{MAX_BYTES, Paths, guards};
+use tau_agent::settings::{self, MAX_BYTES, Paths, guards};
 use tau_protocol::extension::ExtensionSource;
 use tau_tools::user_error::UserError;
 
@@ -44,18 +44,14 @@ pub(crate) fn guards_fault(paths: &Paths, projects: &ProjectSettings) -> Option<
     guards::fault(paths, projects.trusted()).or_else(|| {
         let folders = OtherFolders::here();
         let others = folders.as_ref().filter(|_| uses_others_hooks(paths)).map(others);
-        let unread = others.and_then(|path| match read_capped(&path, MAX_BYTES) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Some(UserError::new(format!("{}: {error}", path.display())))
-            }
-            _ => None,
+        let unread = others.and_then(|path| {
+            let error = unless_absent(&path, read_capped(&path, MAX_BYTES).err()?)?;
+            Some(UserError::new(format!("{}: {error}", path.display())))
         });
         unread.or_else(|| {
             let files = all(paths, folders.as_ref(), projects).into_iter();
-            files.filter(|file| file.format == HookFormat::Json).find_map(|file| {
-                let error = serde_json::from_str::<serde_json::Value>(&file.text).err()?;
-                Some(UserError::new(format!("{}: {error}", file.path.display())))
-            })
+            let mut files = files.filter(|file| file.format == HookFormat::Json);
+            files.find_map(|file| settings::hooks::guards_fault(&file.path, &file.text))
         })
     })
 }

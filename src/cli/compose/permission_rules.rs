@@ -16,7 +16,7 @@ use tau_agent::settings::trust::{FOLDER, OTHERS_HOOKS, Project, SETTINGS, SHARED
 use tau_agent::settings::{MAX_BYTES, Paths, claude_permissions, local_file, paths, permission_rules};
 use tau_protocol::approval::RuleScope;
 use tau_protocol::trust::Trust;
-use tau_tools::regular_files::read_text;
+use tau_tools::regular_files::{read_text, unless_absent};
 use tau_tools::sandbox::support::Support;
 use tau_tools::user_error::UserError;
 
@@ -62,8 +62,9 @@ pub(crate) fn of_others(project: &ProjectSettings, has_mode: bool) -> (Vec<RuleI
     let home = OtherFolders::here().map(|folders| hook_files::others(&folders));
     let of_user = home.and_then(|path| match read_text(&path, MAX_BYTES) {
         Ok(text) => Some(claude_permissions::of_text(&path, &text, &text, Owner::User { has_mode })),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
-        Err(error) => Some(one(claude_permissions::unread(&path, 1, false, &error.to_string()))),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => None,
+        Err(error) => unless_absent(&path, error)
+            .map(|error| one(claude_permissions::unread(&path, 1, false, &error.to_string()))),
     });
     let unread = project.trusted().chain(project.changed()).flat_map(unread_of_project);
     let all = of_user.into_iter().chain(project.trusted().map(of_project)).chain(unread);
