@@ -53,7 +53,8 @@ impl Judge<'_> {
         for (rules, verdict, what) in
             [(&self.deny, Verdict::Deny, "denies"), (&self.ask, Verdict::Ask, "asks for")]
         {
-            let found = rules.iter().find(|rule| rule.is_bare() && self.is_about(rule, call));
+            let is_about = |rule: &Rule| self.is_about(rule, call) || reads_all(rule, verdict, call.tool);
+            let found = rules.iter().find(|rule| rule.is_bare() && is_about(rule));
             findings
                 .extend(found.map(|rule| of_rule(verdict, &format!("a rule {what} {}", call.tool), rule)));
         }
@@ -351,6 +352,12 @@ impl Judge<'_> {
         };
         self.allow.iter().find(allows).copied().filter(|_| self.is_here(part, scene))
     }
+}
+
+/// Whether a rule on reading all files applies to a tool that finds files: where it asks, names may be shown.
+fn reads_all(rule: &Rule, verdict: Verdict, tool: &str) -> bool {
+    let shows = tool == "grep" || verdict == Verdict::Deny && files::SEARCHING_TOOLS.contains(&tool);
+    shows && rule.tool() == "read"
 }
 
 /// The decision of a mode on a part that is not allowed otherwise.

@@ -524,6 +524,25 @@ fn what_a_search_comes_across_is_judged_file_by_file() {
 }
 
 #[test]
+fn a_rule_on_reading_all_files_is_about_tools_that_find_them() {
+    let (cwd, access) = (Path::new("/work"), Access::read("/work"));
+    for (rule, list, expected) in [
+        ("read", Deny, [Deny, Deny, Deny]),
+        ("read(**)", Deny, [Deny, Deny, Deny]),
+        ("read", Ask, [Ask, Allow, Allow]),
+        ("grep", Deny, [Deny, Allow, Allow]),
+    ] {
+        let rules = super::tests::permissions(&[(rule, list)]);
+        let verdicts = ["grep", "find", "ls"].map(|tool| {
+            let mode = PermissionMode::Auto;
+            let facts = CallFacts { mode, tool, access: &access, read_only: true, cwd, home: None };
+            rules.judge(&facts).verdict
+        });
+        assert_eq!(verdicts, expected, "{list:?} {rule}");
+    }
+}
+
+#[test]
 fn a_folder_that_a_tool_names_is_judged_with_what_is_in_it() {
     let stage = Stage::new();
     let rules = stage.permissions(&[("read(**/.env)", Deny)]);

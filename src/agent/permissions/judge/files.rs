@@ -20,7 +20,7 @@ use tau_protocol::approval::{ApprovalReason, PermissionMode};
 use tau_tools::access::Access;
 
 /// Tools of tau that check every file they find with [`tau_tools::access::FileFilter`].
-const SEARCHING_TOOLS: [&str; 3] = ["grep", "find", "ls"];
+pub(super) const SEARCHING_TOOLS: [&str; 3] = ["grep", "find", "ls"];
 
 impl Judge<'_> {
     /// Judges a file that a tool touches.
