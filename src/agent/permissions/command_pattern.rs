@@ -36,6 +36,8 @@ pub(super) struct CommandPattern {
     leading: Vec<String>,
     /// All words that it names in full.
     literals: Vec<String>,
+    /// Itself without the options that it names, and these; `None` if it names none, or not in this way.
+    unordered: Option<Box<(CommandPattern, Vec<String>)>>,
 }
 
 impl CommandPattern {
@@ -75,7 +77,36 @@ impl CommandPattern {
         }
         let words: Vec<Option<String>> = signs.split(|sign| *sign == Sign::Gap).map(literal).collect();
         let leading = words.iter().map_while(Clone::clone).collect();
-        CommandPattern { signs, open, leading, literals: words.into_iter().flatten().collect() }
+        let pattern = CommandPattern {
+            signs,
+            open,
+            leading,
+            literals: words.into_iter().flatten().collect(),
+            unordered: None,
+        };
+        CommandPattern { unordered: pattern.without_options().map(Box::new), ..pattern }
+    }
+
+    fn without_options(&self) -> Option<(CommandPattern, Vec<String>)> {
+        let words: Vec<&[Sign]> = self.signs.split(|sign| *sign == Sign::Gap).collect();
+        if !self.open || words.len() != self.leading.len() {
+            return None;
+        }
+        let pairs = || self.leading.iter().zip(&words);
+        let is_option =
+            |(text, _): &(&String, &&[Sign])| text.starts_with('-') && text.trim_matches('-') != "";
+        let options: Vec<String> = pairs().filter(is_option).map(|(text, _)| text.clone()).collect();
+        let operands = || pairs().filter(|pair| !is_option(pair));
+        let signs = operands().map(|(_, signs)| *signs).collect::<Vec<_>>().join(&Sign::Gap);
+        let leading: Vec<String> = operands().map(|(text, _)| text.clone()).collect();
+        let literals = leading.clone();
+        let pattern = CommandPattern { signs, open: true, leading, literals, unordered: None };
+        (!options.is_empty()).then_some((pattern, options))
+    }
+
+    /// The pattern without its options, and these, which may stand anywhere in a command.
+    pub(super) fn unordered(&self) -> Option<(&CommandPattern, &[String])> {
+        self.unordered.as_deref().map(|(pattern, options)| (pattern, options.as_slice()))
     }
 
     /// The number of words at the start of a command that it names in full.

@@ -214,8 +214,22 @@ pub(super) fn name(words: &[Word]) -> Option<Cow<'_, str>> {
 
 /// Whether a program is a shell or an interpreter, in any version, such as `python3.12`.
 pub(super) fn is_interpreter(name: &str) -> bool {
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    INTERPRETERS.contains(&name) || INTERPRETERS.contains(&stem)
+    INTERPRETERS.contains(&name) || INTERPRETERS.contains(&unversioned(name))
+}
+
+/// Programs that are also there under names with their version.
+const VERSIONED: &[&str] =
+    words!("python pip pypy perl ruby gem php lua luajit node gcc g++ clang clang++ tclsh guile java");
+
+/// Whether two names are those of one program: `pip3` and `pip`.
+pub(super) fn is_same(one: &str, other: &str) -> bool {
+    let stem = |name| if name == "nodejs" { "node" } else { unversioned(name) };
+    one == other || stem(one) == stem(other) && VERSIONED.contains(&stem(one))
+}
+
+/// A name without the version at its end.
+pub(super) fn unversioned(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-')
 }
 
 /// Whether a program is known to run its operands.

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use super::command_pattern::{CommandPattern, Match};
 use super::links;
+use super::options;
 use super::programs::{self, Program, base};
 use super::shell::{self, Part, Piece, Word};
 use super::subcommands::{Same, same};
@@ -76,6 +77,17 @@ fn of_input(pattern: &CommandPattern, texts: &[String], is_editor: bool) -> Matc
 }
 
 fn of_words(pattern: &CommandPattern, words: &[Word], more: bool, depth: usize) -> Match {
+    let found = of_words_in_order(pattern, words, more, depth);
+    let Some((pattern, options)) = pattern.unordered().filter(|_| found != Match::Yes) else { return found };
+    let given = options::given(pattern.leading(), options, words);
+    if given == Match::No {
+        found
+    } else {
+        of_words_in_order(pattern, words, more, depth).min(given).max(found)
+    }
+}
+
+fn of_words_in_order(pattern: &CommandPattern, words: &[Word], more: bool, depth: usize) -> Match {
     let mut found = pattern.may_match(words, more);
     for (form, certainty) in forms(pattern.leading(), words) {
         if found == Match::Yes {
@@ -93,7 +105,10 @@ fn of_words(pattern: &CommandPattern, words: &[Word], more: bool, depth: usize) 
     for (at, word) in words.iter().enumerate().skip(1).take(MAX_FORMS) {
         let rest = words.get(at..).unwrap_or_default();
         let is_wanted = match word.literal() {
-            Some(text) => base(&text).split('-').next() == Some(base(wanted)) || base(&text) == base(wanted),
+            Some(text) => {
+                base(&text).split('-').next() == Some(base(wanted))
+                    || programs::is_same(base(&text), base(wanted))
+            }
             None => is_runner,
         };
         if is_wanted {
@@ -232,6 +247,7 @@ fn forms(leading: &[String], words: &[Word]) -> Vec<(Vec<Word>, Match)> {
         // A program per subcommand, such as git-push.
         let subcommand = plain.strip_prefix(wanted.as_str()).and_then(|rest| rest.strip_prefix('-'));
         bases.extend(subcommand.map(|subcommand| Cow::Owned(format!("{wanted} {subcommand}"))));
+        bases.extend(programs::is_same(plain, base(wanted)).then(|| Cow::Borrowed(wanted.as_str())));
     }
     let mut found = Vec::new();
     for base in bases {
