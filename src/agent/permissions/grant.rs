@@ -1,8 +1,10 @@
 //! Limits the rules that a project may allow in its settings, skills and prompt templates.
 
 use super::arguments;
-use super::programs::{base, is_interpreter, is_runner};
+use super::command_pattern::CommandPattern;
+use super::programs::{Program, base, is_interpreter, is_runner, unversioned};
 use super::rule::{Pattern, Rule};
+use super::shell::Word;
 use super::subcommands::has;
 
 /// Tools that change files, whose rules have path patterns.
@@ -11,7 +13,20 @@ const FILES: [&str; 2] = ["edit", "write"];
 const READING: [&str; 5] = ["read", "grep", "find", "ls", "web_search"];
 /// Programs that run others, besides those known to run their operands.
 const RUNNING: &str = "env xargs find sudo doas command builtin exec nice nohup setsid ionice chrt timeout stdbuf time \
-                       taskset caffeinate eval source . trap alias coproc";
+                       taskset caffeinate eval source . trap alias coproc run0 socat lldb rr wine mono xterm \
+                       gnome-terminal konsole kitty foot alacritty wezterm ed ex vi view vim vimdiff nvim emacs \
+                       emacsclient ifne chronic ssh-agent startx run-parts crontab qemu-x86_64 mosh \
+                       tau claude codex opencode gemini aider";
+/// Shells and interpreters, besides those whose texts tau looks into.
+const INTERPRETING: &str = "mawk nawk powershell R Rterm littler yash osh oil ysh nu xonsh elvish rc es tsx ts-node \
+                            ts-node-esm swc-node ipython bpython jython julia groovy scala kotlin elixir iex erl \
+                            escript ocaml utop ghci runghc runhaskell java jshell irb erb racket sbcl clisp ecl \
+                            crystal nim wish m4 gnuplot octave sqlite3 psql";
+/// Programs that run others with a word of [`RUN_WORDS`].
+const LAUNCHERS: &str =
+    "uv poetry pipenv pdm rye hatch pixi conda mamba micromamba bundle stack cabal nix rails";
+/// The subcommands of [`LAUNCHERS`] that run others.
+const RUN_WORDS: &str = "run exec x shell develop runner console";
 
 /// The tools of Claude Code, in lower case, and their names in tau.
 const TOOLS_OF_OTHERS: [(&str, &str); 12] = [
@@ -53,7 +68,10 @@ pub(crate) fn objection(rule: &Rule) -> Option<String> {
                 return Some("a project cannot allow commands without naming their program".to_owned());
             };
             let name = base(program);
-            let runs_others = has(RUNNING, name) || is_runner(name) || is_interpreter(name);
+            let is_listed = has(RUNNING, name) || is_runner(name) || is_interpreter(name);
+            let runs_others = is_listed
+                || [name, unversioned(name)].iter().any(|name| has(INTERPRETING, name))
+                || rule.inside().is_some_and(|text| text.contains('*')) && runs_by_word(pattern, name);
             let runs_others = runs_others && !arguments::is_known(pattern);
             runs_others.then(|| format!("a project cannot allow {name}, which runs whatever it is given"))
         }
@@ -67,6 +85,15 @@ pub(crate) fn objection(rule: &Rule) -> Option<String> {
         Pattern::Host(pattern) => (!pattern.is_narrow())
             .then(|| "a project cannot allow all hosts below a top-level name".to_owned()),
     }
+}
+
+/// Whether a pattern of commands names the word with which a program runs others, or may match it.
+fn runs_by_word(pattern: &CommandPattern, name: &str) -> bool {
+    let words: Vec<Word> = pattern.leading().iter().map(|text| Word::of_text(text)).collect();
+    if let Some(program) = Program::named(name) {
+        return !program.running(&words).is_empty();
+    }
+    has(LAUNCHERS, name) && pattern.leading().get(1).is_none_or(|word| has(RUN_WORDS, word))
 }
 
 /// Whether a path pattern names a folder or a file below the working directory.
@@ -158,5 +185,48 @@ mod tests {
         ] {
             assert!(!refused(text), "{text}");
         }
+    }
+
+    #[test]
+    fn a_project_allows_nothing_that_runs_whatever_it_is_given() {
+        let refused = |text: &&&str| objection(&format!("bash({text})").parse().unwrap()).is_some();
+        let running = [
+            "mawk *",
+            "powershell *",
+            "R *",
+            "osh *",
+            "tsx *",
+            "julia *",
+            "java *",
+            "npm exec *",
+            "yarn dlx *",
+            "uv *",
+            "uv run *",
+            "bundle exec *",
+            "run0 *",
+            "vim *",
+            "kubectl exec *",
+            "git rebase -x *",
+            "git bisect run *",
+            "docker run *",
+            "m4 *",
+            "sqlite3 *",
+        ];
+        assert_eq!(running.iter().find(|text| !refused(text)), None);
+        let plain = [
+            "uv run pytest *",
+            "uv pip list *",
+            "bundle install",
+            "go generate ./...",
+            "cmake -DX=1 -B build",
+            "git *",
+            "npm *",
+            "docker ps *",
+            "kubectl get *",
+            "make *",
+            "just *",
+            "go test *",
+        ];
+        assert_eq!(plain.iter().find(refused), None);
     }
 }
