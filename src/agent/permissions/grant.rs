@@ -1,11 +1,15 @@
 //! Limits the rules that a project may allow in its settings, skills and prompt templates.
 
+use std::path::Path;
+
 use super::arguments;
 use super::command_pattern::CommandPattern;
 use super::programs::{Program, base, is_interpreter, is_runner, unversioned};
 use super::rule::{Pattern, Rule};
 use super::shell::Word;
 use super::subcommands::has;
+use tau_tools::compare::close_matches;
+use tau_tools::toolbox;
 
 /// Tools that change files, whose rules have path patterns.
 const FILES: [&str; 2] = ["edit", "write"];
@@ -47,6 +51,35 @@ const TOOLS_OF_OTHERS: [(&str, &str); 12] = [
 /// The name in tau of a tool of Claude Code, given in lower case.
 pub(crate) fn tool_of_others(name: &str) -> Option<&'static str> {
     TOOLS_OF_OTHERS.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
+}
+
+/// Tools of Claude Code, in lower case, whose work another tool of tau does. What denies or asks is about that one.
+const REPLACED: [(&str, &str); 4] = [
+    ("task", "delegate"),
+    ("agent", "delegate"),
+    ("askuserquestion", "ask_user"),
+    ("exitplanmode", "submit_plan"),
+];
+/// The names that tau itself uses for tools besides its built-in ones, always or with some settings.
+pub(crate) const FURTHER_TOOLS: [&str; 4] = ["tool_search", "tool_call", "web_fetch", "web_search"];
+
+/// The tool of tau that does the work of one of Claude Code, given in lower case.
+pub(crate) fn tool_instead_of(name: &str) -> Option<&'static str> {
+    REPLACED.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
+}
+
+/// The tool that a rule most likely means, whose tool is none of tau's: one with a similar name, or of Claude Code.
+/// `folder` may have custom tools.
+pub(crate) fn meant(tool: &str, folder: Option<&Path>) -> Option<&'static str> {
+    let lower = tool.to_ascii_lowercase();
+    let known: Vec<&'static str> = toolbox::TABLE.iter().map(|row| row.name).chain(FURTHER_TOOLS).collect();
+    // Names of custom tools are in lower case.
+    let is_custom = || folder.is_some_and(|folder| folder.join(format!("tools/{tool}.toml")).exists());
+    if tool.contains('*') || lower.starts_with("mcp__") || known.contains(&&*lower) || is_custom() {
+        return None;
+    }
+    let of_others = tool_of_others(&lower).or_else(|| tool_instead_of(&lower));
+    of_others.or_else(|| close_matches(&lower, &known, 1, 0.75).first().copied())
 }
 
 /// The reason a rule is too wide for a project to allow; `None` if it is not.

@@ -14,19 +14,15 @@ use tau_tools::user_error::UserError;
 const LISTS: [(&str, Verdict); 3] =
     [("allow", Verdict::Allow), ("ask", Verdict::Ask), ("deny", Verdict::Deny)];
 /// Tools of Claude Code without a counterpart in tau.
-const MISSING: [&str; 14] = [
-    "task",
-    "agent",
+const MISSING: [&str; 10] = [
     "skill",
     "slashcommand",
     "todowrite",
     "todoread",
-    "exitplanmode",
     "enterplanmode",
     "bashoutput",
     "killshell",
     "killbash",
-    "askuserquestion",
     "lsp",
     "toolsearch",
 ];
@@ -113,7 +109,7 @@ pub fn of_text(path: &Path, text: &str, whole: &str, owner: Owner) -> (Vec<RuleI
             let line = line_in(whole, name, Some(&text));
             let translated = match given.as_str() {
                 _ if !value.is_array() => Err((format!("permissions.{name} is not a list"), vec!["*"])),
-                Some(text) => translate(text, root),
+                Some(text) => translate(text, *list, root),
                 None => Err(("it is not a string".to_owned(), vec!["*"])),
             };
             let mut add = |rule: Rule, list: Verdict| {
@@ -158,7 +154,7 @@ fn line_in(text: &str, list: &str, entry: Option<&str>) -> usize {
 }
 
 /// A rule in tau's syntax; or the reason it cannot be translated, and the tools that it may be about.
-fn translate(text: &str, root: &Path) -> Result<Rule, (String, Vec<&'static str>)> {
+fn translate(text: &str, list: Verdict, root: &Path) -> Result<Rule, (String, Vec<&'static str>)> {
     let text = text.trim();
     let (name, inside) = match text.split_once('(') {
         None => (text, None),
@@ -168,8 +164,13 @@ fn translate(text: &str, root: &Path) -> Result<Rule, (String, Vec<&'static str>
         },
     };
     let lower = name.trim().to_ascii_lowercase();
-    if MISSING.contains(&lower.as_str()) {
+    let instead = grant::tool_instead_of(&lower);
+    if MISSING.contains(&lower.as_str()) || instead.is_some() && list == Verdict::Allow {
         return Err((format!("tau has no tool {name}"), Vec::new()));
+    }
+    if let Some(instead) = instead {
+        let rule = instead.parse::<Rule>().ok().filter(|_| matches!(inside, None | Some("*")));
+        return rule.ok_or_else(|| (format!("tau has no patterns for {instead}"), vec![instead]));
     }
     let tool = grant::tool_of_others(&lower).or((lower == "powershell").then_some("bash"));
     let about = || match tool {
@@ -180,15 +181,18 @@ fn translate(text: &str, root: &Path) -> Result<Rule, (String, Vec<&'static str>
     };
     let failed = |why: UserError| (why.into(), about());
     let rule = |text: String| text.parse::<Rule>().map_err(|error| (error.to_string(), about()));
-    if name.starts_with("mcp__") {
-        let parts: Vec<&str> = name.split("__").collect();
+    if lower.starts_with("mcp__") {
+        let parts: Vec<&str> = lower.split("__").collect();
         return match (parts.as_slice(), inside) {
             (["mcp", server], None | Some("*")) if !server.is_empty() => rule(format!("mcp__{server}__*")),
-            (["mcp", _, _, ..], None | Some("*")) => rule(name.to_owned()),
+            (["mcp", _, _, ..], None | Some("*")) => rule(lower.clone()),
             _ => Err(failed("rules of MCP tools have no patterns".into())),
         };
     }
     let Some(tool) = tool else {
+        if let Some(meant) = grant::meant(name.trim(), None).filter(|_| list != Verdict::Allow) {
+            return Err((format!("there is no tool {name}; did you mean {meant}?"), vec![meant]));
+        }
         // A custom tool may have this name.
         let own = rule(format!("{lower}{}", inside.map(|inside| format!("({inside})")).unwrap_or_default()));
         let is_name =
@@ -253,7 +257,7 @@ mod tests {
       "Read(~/.zshrc)", "Edit(/src/**)", "Read(//etc/hosts)", "mcp__docs", "mcp__docs__get",
       "WebFetch(domain:example.com)", "Glob", "Task", "Foo"],
     "deny": ["Bash(curl:*)", "Read(./.env)", "WebFetch(https://x)", "Bash(", "Skill(x)",
-      "WebSearch(x)", "??"],
+      "WebSearch(x)", "??", "Task(Explore)", "Agent", "AskUserQuestion", "Bsh(curl:*)", "MCP__docs"],
     "defaultMode": "acceptEdits",
     "additionalDirectories": ["../x"]
   }
@@ -277,6 +281,11 @@ mod tests {
                 "7 ask bash",
                 "8 ask web_search",
                 "8 ask *",
+                "8 ask delegate",
+                "8 deny delegate",
+                "8 deny ask_user",
+                "8 ask bash",
+                "8 deny mcp__docs__*",
             ]
         );
         let said = wrong.join("\n");
@@ -290,7 +299,7 @@ mod tests {
             assert!(said.contains(part), "{part}\n{said}");
         }
         // What takes nothing away is not said at every start.
-        assert!(!said.contains("Task") && !said.contains("additionalDirectories"), "{said}");
+        assert!(!said.contains("`Task`") && !said.contains("additionalDirectories"), "{said}");
     }
 
     #[test]

@@ -61,6 +61,10 @@ pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<Use
             match (kind, entry.get_ref().parse::<Rule>(), Protected::from_name(entry.get_ref())) {
                 (Some(list), Ok(rule), _) => {
                     let is_limited = is_project && list == Verdict::Allow;
+                    if let Some(why) = names_nothing(path, entry.get_ref()).filter(|_| list != Verdict::Allow)
+                    {
+                        wrong.push((line, why));
+                    }
                     match grant::objection(&rule).filter(|_| is_limited) {
                         Some(why) => wrong.push((line, format!("`{rule}`: {why}"))),
                         None => found.rules.push(RuleInForce { rule, list, source }),
@@ -86,6 +90,18 @@ pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<Use
     let place = path.display();
     let wrong = wrong.into_iter().map(|(line, text)| UserError::new(format!("{place}:{line}: {text}")));
     (found, wrong.collect())
+}
+
+/// The reason that a rule in the file `path` is about no tool, if it is likely a mistake: other names are those of
+/// tools that are not here.
+fn names_nothing(path: &Path, rule: &str) -> Option<String> {
+    let name = rule.split('(').next().unwrap_or_default().trim();
+    if let Some(meant) = grant::meant(name, path.parent()) {
+        return Some(format!("there is no tool `{name}`; did you mean `{meant}`?"));
+    }
+    let server = name.to_ascii_lowercase();
+    let server = server.strip_prefix("mcp__").filter(|rest| !rest.contains("__") && !rest.contains('*'));
+    server.map(|_| format!("`{name}` names no tool; for all tools of the server write {name}__*"))
 }
 
 /// Adds a rule to a list of the file, which is created if missing; the rest of the file is unchanged.
@@ -229,6 +245,53 @@ mod tests {
                 "c.toml:9: no protected paths are called `gti`; use one of git, startup, ssh, tau, keys, agents",
             ]
         );
+    }
+
+    #[test]
+    fn what_asks_or_denies_names_a_tool() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        std::fs::create_dir(folder.path().join("tools")).unwrap();
+        std::fs::write(folder.path().join("tools/greb.toml"), "").unwrap();
+        let wrong = |list: &str, rule: &str| {
+            let text = format!("[permissions]\n{list} = ['{rule}']\n");
+            of_text(&path, &text, false).1.first().map(UserError::to_string)
+        };
+        for (rule, meant) in [
+            ("WebFetch(*)", "web_fetch"),
+            ("WebSearch", "web_search"),
+            ("MultiEdit(src/**)", "edit"),
+            ("Glob(x)", "find"),
+            ("Task", "delegate"),
+            ("Edti(x)", "edit"),
+            ("Bsh(touch *)", "bash"),
+            ("raed", "read"),
+            ("mcp__files", "mcp__files__*"),
+        ] {
+            for list in ["deny", "ask"] {
+                assert!(
+                    wrong(list, rule).is_some_and(|why| why.contains(meant)),
+                    "{rule}: {:?}",
+                    wrong(list, rule)
+                );
+            }
+            assert_eq!(wrong("allow", rule), None);
+        }
+        for rule in [
+            "Bash(ls)",
+            "Edit",
+            "LS",
+            "jobs",
+            "count",
+            "e*",
+            "*",
+            "greb",
+            "mcp__a__b",
+            "mcp__g*",
+            "web_fetch(a.b)",
+        ] {
+            assert_eq!(wrong("deny", rule), None);
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub use tool::CustomTool;
 use super::places::Place;
 use super::walk::{Entry, Walk};
 use super::{MAX_CUSTOM_TOOLS, MAX_EXTENSION_FILE};
+use crate::permissions::grant;
 use crate::settings::private_files::read_capped;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 use tau_tools::{AnyTool, toolbox};
@@ -33,8 +34,6 @@ use tool::ToolPlace;
 const ENDING: &str = "toml";
 /// The maximum length of a name, in characters; providers do not accept longer ones.
 const MAX_NAME_LEN: usize = 64;
-/// Names that tau itself uses for tools besides its built-in ones, always or with some settings.
-const OWN_NAMES: [&str; 4] = ["tool_search", "tool_call", "web_fetch", "web_search"];
 /// The prefix of the names of MCP tools.
 const OF_SERVERS: &str = "mcp__";
 
@@ -126,7 +125,7 @@ pub(super) fn name_problem(name: &str) -> Option<String> {
             "a tool cannot be called `{name}`: use up to {MAX_NAME_LEN} of a-z, 0-9, `_` and `-`, with a letter first"
         ));
     }
-    let is_own = toolbox::TABLE.iter().any(|row| row.name == name) || OWN_NAMES.contains(&name);
+    let is_own = toolbox::TABLE.iter().any(|row| row.name == name) || grant::FURTHER_TOOLS.contains(&name);
     if is_own || name.starts_with(OF_SERVERS) {
         return Some(format!("`{name}` is a name of tau's own tools; give the file another name"));
     }
