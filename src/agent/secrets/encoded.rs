@@ -9,6 +9,8 @@ use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 
+use super::visible::Visible;
+
 /// The minimum length of a value whose forms are searched, in bytes. Forms of shorter ones would be found by
 /// accident.
 pub(super) const MIN_ENCODED: usize = 6;
@@ -26,7 +28,7 @@ enum Encoding {
     Base64,
     /// Digits of either case. The other columns of `xxd`, `hexdump -C` and `od -tx1` are skipped.
     Hex,
-    /// Bytes, where `%41` and `\x41` each stand for one.
+    /// Bytes, where `%41`, `\x41`, `\u0041` and `\/` each stand for one.
     Escaped,
     /// Unencoded bytes.
     Plain,
@@ -159,6 +161,8 @@ fn escaped(text: &[u8], at: usize) -> Option<(u8, usize)> {
     let mark = match text.get(at..)? {
         [b'%', ..] => 1,
         [b'\\', b'x', ..] => 2,
+        [b'\\', b'u', b'0', b'0', ..] => 4,
+        [b'\\', b'/', ..] => return Some((b'/', 2)),
         _ => return None,
     };
     let digit = |at: usize| text.get(at).map(|byte| HEX[usize::from(*byte)]).filter(|digit| *digit < 16);
@@ -341,8 +345,17 @@ impl EncodedValues {
         EncodedValues { values, backwards, forms }
     }
 
-    /// The ranges of the text with values in an encoded form, but not verbatim.
+    /// The ranges of the text with values in an encoded form, but not verbatim. Forms of several lines may have
+    /// numbers or signs before them.
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
+        let mut found = self.find_in(text);
+        for bare in Visible::without_prefixes(text).filter(|_| !self.values.is_empty()) {
+            found.extend(self.find_in(&bare.text).into_iter().map(|range| bare.raw(range)));
+        }
+        found
+    }
+
+    fn find_in(&self, text: &str) -> Vec<Range<usize>> {
         let bytes = text.as_bytes();
         let mut found: Vec<Range<usize>> = Vec::new();
         found.extend(self.backwards.iter().flat_map(|values| values.find_iter(bytes)).map(|hit| hit.range()));
@@ -466,6 +479,41 @@ mod tests {
         let plain = EncodedValues::new(["hunter2-password"].into_iter());
         assert_eq!(plain.find("= drowssap-2retnuh"), vec![Range { start: 2, end: 18 }]);
         assert!(EncodedValues::new(["abc"].into_iter()).find("cba YWJj").is_empty());
+    }
+
+    /// As `read`, `grep`, `cat -n`, `git diff` and quotations show files.
+    #[test]
+    fn forms_of_several_lines_are_found_behind_numbers_and_signs() {
+        let key: String = (0..100).map(|at| char::from(b'!' + (at * 7 % 90) as u8)).collect();
+        let values = EncodedValues::new([key.as_str()].into_iter());
+        let standard = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let wrapped = |text: &str, width: usize| -> Vec<String> {
+            text.as_bytes().chunks(width).map(|line| String::from_utf8_lossy(line).into_owned()).collect()
+        };
+        let hex: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let dump = |(at, line): (usize, &[u8])| {
+            let pairs = line.chunks(2).map(|pair| pair.iter().map(|byte| format!("{byte:02x}")).collect());
+            let pairs: Vec<String> = pairs.collect();
+            format!("{:08x}: {:<39}  {}", at * 16, pairs.join(" "), String::from_utf8_lossy(line))
+        };
+        for lines in [
+            wrapped(&encode(key.as_bytes(), standard), 76),
+            wrapped(&encode(format!("ab{key}").as_bytes(), standard), 64),
+            wrapped(&hex, 60),
+            key.as_bytes().chunks(16).enumerate().map(dump).collect(),
+        ] {
+            for prefix in ["", "> ", "+", "-", "  @  ", "     @\t", "@:", "@-", "a/b.txt:@:", "@ | "] {
+                let number = |(at, line): (usize, &String)| prefix.replace('@', &(at + 9).to_string()) + line;
+                let text = lines.iter().enumerate().map(number).collect::<Vec<_>>().join("\n");
+                let found = values.find(&text);
+                let is_left = |line: &&String| {
+                    let at = text.find(line.as_str()).unwrap();
+                    let (start, end) = (at + 12, at + line.len() - 4);
+                    !found.iter().any(|range| range.start <= start && range.end >= end)
+                };
+                assert_eq!(lines.iter().find(is_left), None, "{prefix:?}\n{text}");
+            }
+        }
     }
 
     #[test]

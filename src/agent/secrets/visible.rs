@@ -2,9 +2,42 @@
 
 use std::ops::Range;
 
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 
 use tau_tools::vt::sequence::{self, Leading};
+
+/// The maximum length of a file's name before the number of a line.
+const MAX_PREFIX: usize = 256;
+
+/// The length of the number of a line at its beginning, as in `  12  `, `12:` and `a.txt:12:`, with what is behind it.
+fn number(line: &[u8]) -> usize {
+    let of_number = |line: &[u8]| {
+        let blanks = line.iter().take(12).take_while(|byte| **byte == b' ').count();
+        let rest = line.get(blanks..).unwrap_or_default();
+        let digits = rest.iter().take(8).take_while(|byte| byte.is_ascii_digit()).count();
+        let rest = rest.get(digits..).unwrap_or_default();
+        let ends = digits > 0 && matches!(rest.first(), Some(b':' | b'-' | b'\t' | b' ' | b'|'));
+        let behind = rest.iter().skip(1).take_while(|byte| matches!(byte, b' ' | b'\t' | b'|')).count();
+        ends.then_some(blanks + digits + 1 + behind)
+    };
+    let before = line.get(..line.len().min(MAX_PREFIX)).unwrap_or_default();
+    let before = before.get(..memchr(b'\n', before).unwrap_or(before.len())).unwrap_or_default();
+    let of_file = || {
+        let colons = memchr(b':', before)?;
+        let rest = before.get(colons + 1..)?;
+        of_number(rest).map(|length| colons + 1 + length)
+    };
+    of_number(before).or_else(of_file).unwrap_or_default()
+}
+
+/// The length of a sign at the beginning of a line.
+fn sign(line: &[u8]) -> usize {
+    match line {
+        [b'>', b' ', ..] => 2,
+        [b'+' | b'-' | b'>' | b'<' | b'|' | b'#', ..] => 1,
+        _ => 0,
+    }
+}
 
 /// A text without its escape sequences and the carriage returns of line ends, with the source of each byte.
 pub(super) struct Visible {
@@ -35,6 +68,22 @@ impl Visible {
             };
         }
         Some(visible)
+    }
+
+    /// The text without what programs put before its lines, of at most [`MAX_PREFIX`] bytes: numbers, with or
+    /// without the name of a file, and the signs of a diff or a quotation. `None` for one that no line has.
+    pub(super) fn without_prefixes(raw: &str) -> impl Iterator<Item = Self> + '_ {
+        let prefixes: [fn(&[u8]) -> usize; 2] = [number, sign];
+        prefixes.into_iter().filter_map(move |prefix| {
+            let starts =
+                || std::iter::once(0).chain(memchr::memchr_iter(b'\n', raw.as_bytes()).map(|at| at + 1));
+            let length = |at: usize| prefix(raw.as_bytes().get(at..).unwrap_or_default());
+            starts().find(|at| length(*at) > 0)?;
+            let mut rest = Visible { text: String::new(), from: Vec::new() };
+            let ends = starts().skip(1).chain([raw.len()]);
+            starts().zip(ends).for_each(|(start, end)| rest.push(raw, start + length(start)..end));
+            Some(rest)
+        })
     }
 
     fn push(&mut self, raw: &str, range: Range<usize>) {
