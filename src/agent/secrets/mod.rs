@@ -10,6 +10,9 @@ pub(crate) mod redact;
 pub mod vault;
 mod visible;
 
+use std::sync::OnceLock;
+
+use encoded::EncodedValues;
 use tau_tools::recognise::MIN_LEN;
 
 /// A key or token.
@@ -47,8 +50,19 @@ impl std::fmt::Debug for Secret {
 }
 
 /// Values that are redacted together.
-#[derive(Clone, Debug, Default)]
-pub struct Secrets(Vec<Secret>);
+#[derive(Clone, Default)]
+pub struct Secrets {
+    /// Longest first.
+    values: Vec<Secret>,
+    /// Their encoded forms, once they are needed.
+    encoded: OnceLock<EncodedValues>,
+}
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.values.fmt(f)
+    }
+}
 
 impl Secrets {
     /// Adds a value, and the part after its first word, as in `Bearer …`.
@@ -60,22 +74,31 @@ impl Secrets {
     /// Adds a value, unless it is too short to differ from a word.
     pub(crate) fn add_exactly(&mut self, value: &str) {
         let secret = Secret::new(value);
-        if secret.0.len() >= MIN_LEN && !self.0.contains(&secret) {
-            self.0.push(secret);
+        if secret.0.len() >= MIN_LEN && !self.values.contains(&secret) {
+            self.values.push(secret);
             // If one contains another, the longer one goes first, or the rest of it would stay.
-            self.0.sort_by_key(|secret| std::cmp::Reverse(secret.0.len()));
+            self.values.sort_by_key(|secret| std::cmp::Reverse(secret.0.len()));
+            self.encoded = OnceLock::new();
         }
     }
 
     /// The values, longest first.
     pub fn iter(&self) -> impl Iterator<Item = &Secret> {
-        self.0.iter()
+        self.values.iter()
     }
 
-    /// `text` with every occurrence of one of them redacted. Must be done before a text is shortened: the
+    /// `text` with every occurrence of one of them redacted, also in an encoded form. Must be done before a text is shortened: the
     /// first part of a cut value would stay.
     pub(crate) fn redact(&self, text: &str) -> String {
-        redact::replace_values(self.0.iter(), text).0
+        self.replace(text).0
+    }
+
+    /// Like [`Secrets::redact`], with the number of redactions.
+    fn replace(&self, text: &str) -> (String, usize) {
+        let (text, found) = redact::replace_values(self.iter(), text);
+        let encoded = || EncodedValues::new(self.iter().map(Secret::expose));
+        let (text, encoded) = redact::replace_encoded(self.encoded.get_or_init(encoded), text);
+        (text, found + encoded)
     }
 }
 
@@ -94,5 +117,9 @@ mod tests {
         check(&["Bearer sk-12345678"], "sk-12345678, Bearer sk-12345678", "[redacted], [redacted]");
         check(&["sk-12345678", "sk-12345678-more"], "sk-12345678-more", "[redacted]");
         check(&["red", "", "Basic red"], "red Basic red", "red [redacted]");
+        let key = &["sk/123456789"][..];
+        check(key, "no sk%2F123456789, no c2svMTIzNDU2Nzg5", "no [redacted], no [redacted]");
+        check(key, "no 736b2f3132333435 36373839, no 987654321/ks", "no [redacted], no [redacted]");
+        check(key, "{\"key\": \"sk\\/123456789\"", "{\"key\": \"[redacted]\"");
     }
 }

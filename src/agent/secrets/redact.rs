@@ -4,6 +4,7 @@
 //! shapes of providers' keys. Errors and logs are redacted for the first kind, text that is shared with
 //! others for both. A word is redacted entirely or not at all.
 
+use super::encoded::EncodedValues;
 use super::{Secret, Secrets};
 use tau_tools::recognise;
 
@@ -23,6 +24,23 @@ pub(super) fn replace_values<'a>(values: impl Iterator<Item = &'a Secret>, text:
         }
     }
     (text, found)
+}
+
+/// `text` with every value in an encoded form replaced, and the number of replacements.
+pub(super) fn replace_encoded(values: &EncodedValues, text: String) -> (String, usize) {
+    let mut ranges = values.find(&text);
+    ranges.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+    let (mut out, mut at, mut found) = (String::with_capacity(text.len()), 0, 0);
+    for range in ranges {
+        if range.start >= at {
+            out.push_str(text.get(at..range.start).unwrap_or_default());
+            out.push_str(MARK);
+            found += 1;
+        }
+        at = at.max(range.end);
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    (out, found)
 }
 
 /// Redacts text and counts the redactions.
@@ -47,7 +65,7 @@ impl Redactor {
 
     /// The text without secrets.
     pub fn text(&mut self, text: &str) -> String {
-        let (masked, times) = replace_values(self.secrets.iter(), text);
+        let (masked, times) = self.secrets.replace(text);
         self.found += times;
         self.recognised(&masked)
     }
