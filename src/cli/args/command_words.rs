@@ -9,12 +9,16 @@ use super::CliArgs;
 use super::subcommand::{self, Subcommand};
 use tau_app::slash::Commands;
 use tau_tools::compare::close_matches;
+use tau_tools::invisible::is_invisible;
 use tau_tools::user_error::UserError;
 
 /// Minimum similarity of two words for a suggestion.
 const LIKENESS: f32 = 0.75;
 /// Minimum length of a word that may be misspelled.
 const MIN_MISSPELLED: usize = 4;
+/// Minimum length of a short word that may be misspelled, and its minimum similarity.
+const MIN_SHORT: usize = 3;
+const SHORT_LIKENESS: f32 = 0.8;
 
 const LOGIN: &str =
     "to log in: tau login PROVIDER; to save a key: tau auth set PROVIDER <FILE; on the screen, both: /login";
@@ -103,7 +107,9 @@ fn advice(word: &str, arguments: &[OsString]) -> Option<String> {
     }
     let elsewhere =
         || ELSEWHERE.iter().flat_map(|(advice, words)| words.iter().map(move |word| (*word, *advice)));
-    let said = |advice: &str| format!("`{word}` is not a command of tau; {advice}");
+    let spelled = |c: char| if is_invisible(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    let shown: String = word.chars().map(spelled).collect();
+    let said = |advice: &str| format!("`{shown}` is not a command of tau; {advice}");
     if let Some((_, advice)) = elsewhere().find(|(known, _)| *known == name) {
         return Some(said(advice));
     }
@@ -113,9 +119,12 @@ fn advice(word: &str, arguments: &[OsString]) -> Option<String> {
     }
     let others = elsewhere().map(|(known, _)| known).chain(["help", "version"]);
     let known: Vec<&str> = subcommand::names().into_iter().chain(others).collect();
-    let known: Vec<&str> = known.into_iter().filter(|known| known.len() >= MIN_MISSPELLED).collect();
-    let is_long = name.chars().count() >= MIN_MISSPELLED;
-    let near = *close_matches(&name, &known, 1, LIKENESS).first().filter(|_| is_long)?;
+    let near = |least: usize, likeness: f32| {
+        let known: Vec<&str> = known.iter().copied().filter(|known| known.len() >= least).collect();
+        let is_long = name.chars().count() >= least;
+        close_matches(&name, &known, 1, likeness).first().copied().filter(|_| is_long)
+    };
+    let near = near(MIN_MISSPELLED, LIKENESS).or_else(|| near(MIN_SHORT, SHORT_LIKENESS))?;
     let meant = elsewhere().find(|(known, _)| *known == near);
     let meant = meant.map_or_else(|| format!("did you mean tau {near}?"), |(_, advice)| advice.to_owned());
     Some(said(&meant))
@@ -193,9 +202,10 @@ mod tests {
             assert!(checked(&format!("tau -p {}", row.name)).is_err(), "{}", row.name);
             assert!(checked(&format!("tau -p /{}", row.name)).is_err(), "/{}", row.name);
         }
-        for word in
-            ["hi", "hello", "explain", "test", "fix", "review", "commit", "why", "12345", "/review", "тест"]
-        {
+        for word in [
+            "hi", "hello", "explain", "test", "fix", "review", "commit", "why", "12345", "/review", "тест",
+            "yes", "run", "ok", "job1", "doc",
+        ] {
             assert_eq!(checked(&format!("tau {word}")), Ok(()), "{word}");
         }
     }
@@ -212,6 +222,10 @@ mod tests {
             ("tau upgrade", "to install a newer version: tau update"),
             ("tau help mdels", "the commands that it knows are acp, add, attach"),
             ("tau quit", "type /quit"),
+            ("tau job", "did you mean tau jobs?"),
+            ("tau jbs", "did you mean tau jobs?"),
+            ("tau mcps", "did you mean tau mcp?"),
+            ("tau log\u{200b}in", "`log\\u{200b}in` is not a command"),
         ];
         for (line, expected) in cases {
             let text = checked(line).expect_err(line);
