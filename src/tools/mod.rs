@@ -54,6 +54,7 @@ pub mod find;
 pub mod function;
 pub mod git_index;
 pub mod grep;
+pub mod hashes;
 pub mod ids;
 pub mod ignore_files;
 pub mod invisible;

@@ -12,6 +12,7 @@ use ring::digest::{Context, SHA256};
 
 use crate::settings::private_files::{LockFile, read_capped, read_json, write_private};
 use tau_protocol::extension::ExtensionSource;
+use tau_tools::hashes::hexadecimal;
 
 /// The size limit of a compared file, in bytes; a larger one always counts as changed.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -109,7 +110,7 @@ fn digest(path: &Path) -> Option<String> {
             }
         }
     }
-    Some(context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+    Some(hexadecimal(context.finish()))
 }
 
 /// The files below a folder whose names occur in a text.

@@ -11,6 +11,8 @@ use ring::digest::{SHA256, digest};
 use ring::hmac::{self, HMAC_SHA256};
 use url::Url;
 
+use tau_tools::hashes::hexadecimal;
+
 /// The credentials of a signature.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct AwsCredentials {
@@ -60,9 +62,9 @@ pub(crate) fn sign(
         // Writing to a string cannot fail.
         let _ = writeln!(request, "{name}:{value}");
     }
-    let _ = write!(request, "\n{names}\n{}", hex(digest(&SHA256, signing.body).as_ref()));
+    let _ = write!(request, "\n{names}\n{}", hexadecimal(digest(&SHA256, signing.body)));
     let scope = format!("{date}/{}/{}/aws4_request", signing.region, signing.service);
-    let hash = hex(digest(&SHA256, request.as_bytes()).as_ref());
+    let hash = hexadecimal(digest(&SHA256, request.as_bytes()));
     let text = format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{hash}");
     let mut key = format!("AWS4{}", credentials.secret_key).into_bytes();
     for part in [date.as_str(), signing.region, signing.service, "aws4_request", text.as_str()] {
@@ -71,7 +73,7 @@ pub(crate) fn sign(
     let value = format!(
         "AWS4-HMAC-SHA256 Credential={}/{scope}, SignedHeaders={names}, Signature={}",
         credentials.access_key,
-        hex(&key)
+        hexadecimal(&key)
     );
     added.push(("authorization".to_owned(), value));
     added
@@ -106,10 +108,6 @@ fn encoded(text: &str) -> String {
         }
     }
     out
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

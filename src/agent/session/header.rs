@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::entry::millis;
-use crate::settings::paths::hexadecimal;
 use tau_protocol::session_row::SessionOrigin;
+use tau_tools::hashes::{from_hexadecimal, hexadecimal};
 
 /// Whether a caller may use this session id: letters, digits, `.`, `_` and `-`, of which the last three come
 /// neither first nor last; at most 128.
@@ -97,12 +97,6 @@ fn bytes_of(cwd: &Path) -> Option<String> {
     cwd.to_str().is_none().then(|| hexadecimal(cwd.as_os_str().as_bytes()))
 }
 
-fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    rest.is_empty().then(|| pairs.iter().map(byte).collect())?
-}
-
 /// The header of a session file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -168,7 +162,7 @@ impl Header {
             header.cwd = exact;
         }
         if !is_session_id(&header.id) {
-            header.id = hexadecimal(digest(&SHA256, header.id.as_bytes()).as_ref());
+            header.id = hexadecimal(digest(&SHA256, header.id.as_bytes()));
         }
         Some(header)
     }

@@ -1,12 +1,12 @@
 //! The locations of tau's files: the XDG rules, or everything under `TAU_HOME`.
 
 use std::ffi::OsStr;
-use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::private_files::SharedFile;
 use tau_protocol::worktree;
+use tau_tools::hashes::{FNV_START, fnv1a, hexadecimal};
 use tau_tools::user_error::UserError;
 
 /// The folders that tau uses. None is created before something is written to it.
@@ -129,7 +129,7 @@ impl Paths {
         let real = path.canonicalize().ok().or_else(in_folder).unwrap_or_else(|| path.clone());
         let name = real.file_name().unwrap_or_default().to_string_lossy();
         let kept = name.get(..name.floor_char_boundary(MAX_STEM_LEN)).unwrap_or_default();
-        let lock = format!("{kept}-{:016x}.lock", hash(real.as_os_str().as_bytes()));
+        let lock = format!("{kept}-{:016x}.lock", fnv1a(FNV_START, real.as_os_str().as_bytes()));
         SharedFile::new(path, self.state.join("locks").join(lock))
     }
 }
@@ -150,7 +150,7 @@ pub(crate) fn cwd_name(cwd: &Path) -> String {
     if name.len() <= MAX_NAME_LEN {
         return name;
     }
-    let end = format!("-{:016x}--", hash(cwd.as_os_str().as_bytes()));
+    let end = format!("-{:016x}--", fnv1a(FNV_START, cwd.as_os_str().as_bytes()));
     let kept = inner.floor_char_boundary(MAX_NAME_LEN.saturating_sub(end.len()).saturating_sub(2));
     format!("--{}{end}", inner.get(..kept).unwrap_or_default())
 }
@@ -161,14 +161,7 @@ fn repository_name(repository: &Path) -> String {
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' };
     let name: String = name.chars().map(plain).collect();
     let kept = name.get(..name.floor_char_boundary(MAX_STEM_LEN)).unwrap_or_default();
-    format!("{kept}-{:016x}", hash(repository.as_os_str().as_bytes()))
-}
-
-/// FNV-1a: the same on every machine and in every version.
-fn hash(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    format!("{kept}-{:016x}", fnv1a(FNV_START, repository.as_os_str().as_bytes()))
 }
 
 /// A path as unique text: the path itself if it is UTF-8, else `bytes:` and its bytes in hexadecimal. For
@@ -186,15 +179,6 @@ pub fn in_short(path: &Path) -> String {
         Some(rest) => format!("~/{}", rest.display()),
         None => path.display().to_string(),
     }
-}
-
-/// Bytes as two lower-case hexadecimal digits each.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len().saturating_mul(2)), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::settings::paths::hexadecimal;
 use crate::settings::private_files::{private_dir, read_capped};
+use tau_tools::hashes::{from_hexadecimal, hexadecimal};
 
 /// A content smaller than this is written; for larger ones the file system is asked to share the blocks.
 const SHARED_FROM: usize = 64 * 1024;
@@ -37,15 +37,9 @@ impl Hash {
     }
 }
 
-/// The bytes encoded as pairs of hexadecimal digits.
-pub(crate) fn from_hexadecimal(digits: &str) -> Option<Vec<u8>> {
-    let pairs = digits.as_bytes().chunks(2);
-    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
-}
-
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hexadecimal(&self.0))
+        f.write_str(&hexadecimal(self.0))
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::settings::paths::hexadecimal;
+use tau_tools::hashes::hexadecimal;
 use tau_tools::process::{ChildEnv, git};
 
 /// The time within which git answers.
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn an_object_is_what_its_name_says() {
-        let bytes = |digits: &str| super::super::content::from_hexadecimal(digits).unwrap();
+        let bytes = |digits: &str| tau_tools::hashes::from_hexadecimal(digits).unwrap();
         for name in [
             "ce013625030ba8dba906f756967f9e9ca394464a",
             "2cf8d83d9ee29543b34a87727421fdecb7e3f3a183d337639025de576db9ebb4",

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::content::{Hash, from_hexadecimal};
-use crate::settings::paths::hexadecimal;
+use super::content::Hash;
 use tau_tools::file_at::{FileAt, is_behind_a_link};
+use tau_tools::hashes::{from_hexadecimal, hexadecimal};
 
 /// A path in JSON: text, or `bytes:` and its bytes in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

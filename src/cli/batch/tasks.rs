@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::process::exit::Refusal;
 use tau_agent::settings::private_files::read_capped;
 use tau_agent::settings::toml_errors::explain;
+use tau_tools::hashes::hexadecimal;
 
 /// Maximum size of a file of tasks, in bytes.
 const MAX_SIZE: u64 = 256 << 20;
@@ -95,9 +96,7 @@ impl BatchTask {
     /// A hash of everything but the id.
     fn hashed(&self) -> String {
         let text = serde_json::to_vec(&BatchTask { id: String::new(), ..self.clone() }).unwrap_or_default();
-        let digits: String =
-            digest(&SHA256, &text).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-        digits.chars().take(DIGITS).collect()
+        hexadecimal(digest(&SHA256, &text)).chars().take(DIGITS).collect()
     }
 
     /// The fault that makes it unusable, if there is one.

@@ -20,6 +20,7 @@ use tau_agent::extensions::packages::digest::{self, FolderDigest, MAX_ENTRIES, M
 use tau_agent::extensions::packages::layout::{self, Layout, Listed};
 use tau_agent::provider::Failure;
 use tau_agent::provider::http::Http;
+use tau_tools::hashes::hexadecimal;
 use tau_tools::regular_files::{read_capped, read_text};
 use tau_tools::user_error::UserError;
 
@@ -338,14 +339,11 @@ async fn npm(name: &str, version: Option<&str>, into: &Path, http: &Http) -> Res
     let tarball = get("/dist/tarball").ok_or_else(|| format!("{address} names no archive"))?;
     let bytes = download(http, tarball).await.map_err(|failure| format!("{tarball}: {failure}"))?;
     let encoded = |hash: ring::digest::Digest| BASE64_STANDARD.encode(hash);
-    let hex = |hash: ring::digest::Digest| {
-        hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<String>()
-    };
     let strong = get("/dist/integrity")
         .and_then(|all| all.split_whitespace().find_map(|one| one.strip_prefix("sha512-")));
     let is_right = match (strong, get("/dist/shasum")) {
         (Some(expected), _) => encoded(digest(&SHA512, &bytes)) == expected,
-        (None, Some(expected)) => hex(digest(&SHA1_FOR_LEGACY_USE_ONLY, &bytes)) == expected,
+        (None, Some(expected)) => hexadecimal(digest(&SHA1_FOR_LEGACY_USE_ONLY, &bytes)) == expected,
         (None, None) => return Err(format!("{address} has no hash of its archive").into()),
     };
     if !is_right {

@@ -18,6 +18,7 @@ use tau_agent::secrets::Secret;
 use tau_agent::settings::MAX_BYTES;
 use tau_agent::settings::private_files::{SharedFile, read_capped, write_private};
 use tau_protocol::model::Model;
+use tau_tools::hashes::hexadecimal;
 use tau_tools::regular_files::read_text;
 use tau_tools::user_error::UserError;
 
@@ -121,7 +122,7 @@ pub fn new_token() -> Result<Secret, UserError> {
 
 /// SHA-256 in hexadecimal.
 pub fn hash(token: &str) -> String {
-    digest(&SHA256, token.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(digest(&SHA256, token.as_bytes()))
 }
 
 /// Adds or removes a row, and leaves the rest of the file unchanged, with its comments. The error is a

@@ -15,6 +15,7 @@ use serde::{Deserialize, Deserializer};
 
 use tau_agent::provider::http::Http;
 use tau_agent::settings::Settings;
+use tau_tools::hashes::hexadecimal;
 use tau_tools::user_error::UserError;
 
 /// The address that this tau was built for; the release workflow sets it.
@@ -226,8 +227,7 @@ fn copy(archive: &[u8], to: &mut impl Write) -> std::io::Result<u64> {
 
 /// The SHA-256 of bytes in hexadecimal.
 fn sha256(bytes: &[u8]) -> String {
-    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
-    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(ring::digest::digest(&ring::digest::SHA256, bytes))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::environment::SESSION;
+use crate::hashes::{FNV_START, fnv1a};
 
 /// The variable that marks the processes of a command.
 pub const MARK: &str = "TAU_RUN_ID";
@@ -75,11 +76,9 @@ fn number(session: &str, run: &str) -> u64 {
         | part(run, RUN_BITS)
 }
 
-/// FNV-1a, because every version of tau must compute the same number.
+/// A hash that every version of tau computes alike.
 fn hash(text: &str) -> u64 {
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let hash = fnv1a(FNV_START, text.as_bytes());
     // Without another round, the last bytes do not reach the high bits.
     (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

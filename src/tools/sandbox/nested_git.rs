@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::hashes::hexadecimal;
 use crate::{git_index, paths};
 use parking_lot::Mutex;
 
@@ -92,11 +93,9 @@ fn read_links(dir: &Path, path: &Path) -> BTreeSet<PathBuf> {
         end.and_then(|end| end.shared.map(<[u8]>::to_vec))
     };
     let shared = read(path, MAX_INDEX).and_then(|bytes| take(&bytes));
-    if let Some(shared) = shared {
-        let name: String = shared.iter().map(|byte| format!("{byte:02x}")).collect();
-        if let Some(bytes) = read(&dir.join(format!("sharedindex.{name}")), MAX_INDEX) {
-            take(&bytes);
-        }
+    let name = shared.map(|shared| format!("sharedindex.{}", hexadecimal(shared)));
+    if let Some(bytes) = name.and_then(|name| read(&dir.join(name), MAX_INDEX)) {
+        take(&bytes);
     }
     links
 }

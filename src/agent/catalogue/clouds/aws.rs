@@ -15,6 +15,7 @@ use super::{AT_HAND, Finder, Granted, WITHIN, file, form, request};
 use crate::provider::aws_key::AwsKey;
 use crate::provider::sigv4::{AwsCredentials, Signing, sign};
 use tau_protocol::model::Model;
+use tau_tools::hashes::hexadecimal;
 use tau_tools::user_error::UserError;
 
 /// The region in the address of the catalogue.
@@ -235,8 +236,7 @@ async fn sso(
     let account = get("sso_account_id").ok_or_else(|| missing("sso_account_id"))?;
     let role = get("sso_role_name").ok_or_else(|| missing("sso_role_name"))?;
     let key = session.unwrap_or(&start);
-    let hash = digest(&SHA1_FOR_LEGACY_USE_ONLY, key.as_bytes());
-    let name: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let name = hexadecimal(digest(&SHA1_FOR_LEGACY_USE_ONLY, key.as_bytes()));
     let path = finder.home(&format!(".aws/sso/cache/{name}.json")).ok_or("HOME is not set")?;
     let again = match profile {
         "default" => "run `aws sso login`".to_owned(),

@@ -1,6 +1,5 @@
 //! The hash of a folder: of the names, the sizes, the executable bits and the contents of all its files.
 
-use std::fmt::Write;
 use std::fs::Metadata;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -10,6 +9,7 @@ use std::path::{Path, PathBuf};
 use ring::digest::{Context, SHA256};
 
 use crate::settings::private_files::open_regular;
+use tau_tools::hashes::hexadecimal;
 use tau_tools::user_error::UserError;
 
 /// The maximum number of files and folders in a package.
@@ -63,7 +63,7 @@ impl StampWriter {
     }
 
     fn finish(self) -> Stamps {
-        Stamps { sha256: hexadecimal(self.context), changed: self.changed }
+        Stamps { sha256: hexadecimal(self.context.finish()), changed: self.changed }
     }
 }
 
@@ -98,7 +98,7 @@ pub(super) fn with_stamps(root: &Path) -> Result<(FolderDigest, Stamps), UserErr
         context.update(&bytes);
         digest.files += 1;
     }
-    digest.sha256 = hexadecimal(context);
+    digest.sha256 = hexadecimal(context.finish());
     Ok((digest, stamps.finish()))
 }
 
@@ -119,15 +119,6 @@ fn name_in<'a>(root: &Path, path: &'a Path) -> &'a [u8] {
 fn add_sized(context: &mut Context, bytes: &[u8]) {
     context.update(&(bytes.len() as u64).to_be_bytes());
     context.update(bytes);
-}
-
-fn hexadecimal(context: Context) -> String {
-    let mut text = String::new();
-    for byte in context.finish().as_ref() {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 /// All files of a folder, sorted.

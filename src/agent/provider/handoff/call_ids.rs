@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use tau_protocol::extension::plain_name;
 use tau_protocol::model::{Api, Model};
+use tau_tools::hashes::{FNV_START, fnv1a};
 
 /// The ids that a model accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,10 +87,8 @@ fn letters(mut number: u64) -> String {
     text
 }
 
-/// FNV-1a, 64 bits (Fowler, Noll, Vo): the same in every run, unlike the standard hasher.
+/// A hash that is the same in every run, unlike that of the standard hasher.
 fn hash(id: &str, salt: u64) -> u64 {
-    let start = 0xcbf2_9ce4_8422_2325_u64 ^ salt.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    let mixed = id.bytes().fold(start, step);
+    let mixed = fnv1a(FNV_START ^ salt.wrapping_mul(0x9e37_79b9_7f4a_7c15), id.as_bytes());
     mixed ^ (mixed >> 29)
 }

@@ -14,6 +14,7 @@ use super::super::variables::{Forms, expand};
 use super::Login;
 use crate::settings::mcp_servers::{McpServer, McpTransport};
 use crate::settings::private_files::{LockFile, read_capped, write_private};
+use tau_tools::hashes::hexadecimal;
 use tau_tools::user_error::UserError;
 
 /// The size limit of a login file, in bytes.
@@ -127,8 +128,7 @@ impl LoginStore {
     fn file(&self, url: &Url) -> PathBuf {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' || c == '-' { c } else { '_' };
         let host: String = url.host_str().unwrap_or_default().chars().map(plain).take(64).collect();
-        let hash = digest(&SHA256, url.as_str().as_bytes());
-        let hash: String = hash.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let hash: String = hexadecimal(digest(&SHA256, url.as_str().as_bytes())).chars().take(16).collect();
         self.folder.join(Path::new(&format!("{host}-{hash}.json")))
     }
 }
