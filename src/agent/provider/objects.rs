@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::classify::from_error;
+use super::json::read_object;
 use super::sse::SseFrame;
 use super::{AnswerDecoder, Failure, FailureKind, StreamEvent};
 
@@ -12,7 +13,7 @@ pub(super) trait ObjectDecoder: Send {
     fn has_ended(&self) -> bool;
 
     /// Handles an object, of which only the first character was checked. `event` is the name of its frame.
-    fn object(&mut self, text: &str, event: &str, out: &mut Vec<StreamEvent>);
+    fn object(&mut self, text: &str, event: &str, out: &mut Vec<StreamEvent>) -> serde_json::Result<()>;
 
     /// Handles `[DONE]`.
     fn done(&mut self, _out: &mut Vec<StreamEvent>) {}
@@ -29,7 +30,9 @@ impl<T: ObjectDecoder> AnswerDecoder for T {
         let text = frame.data.trim();
         if self.has_ended() {
         } else if text.starts_with('{') {
-            self.object(text, &frame.event, out);
+            if let Err(failure) = read_object(text, |text| self.object(text, &frame.event, out)) {
+                self.fail(failure, out);
+            }
         } else if text == "[DONE]" {
             self.done(out);
         } else if frame.event == "error" {

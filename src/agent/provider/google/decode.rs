@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
 use super::super::classify::from_error;
 use super::super::finish::Finish;
-use super::super::json::{Boxed, Count, FirstOf, Text, raw_value, read_object};
+use super::super::json::{Boxed, Count, FirstOf, Text, raw_value};
 use super::super::objects::{ObjectDecoder, cut_off};
 use super::super::{Failure, FailureKind, StreamEvent};
 use tau_protocol::message::Usage;
@@ -96,14 +96,9 @@ impl ObjectDecoder for GoogleDecoder {
         self.ended
     }
 
-    fn object(&mut self, text: &str, _event: &str, out: &mut Vec<StreamEvent>) {
-        let read = read_object(text, |text| {
-            self.chunk(serde_json::from_str(text)?, out);
-            Ok(())
-        });
-        if let Err(failure) = read {
-            self.fail(failure, out);
-        }
+    fn object(&mut self, text: &str, _event: &str, out: &mut Vec<StreamEvent>) -> serde_json::Result<()> {
+        self.chunk(serde_json::from_str(text)?, out);
+        Ok(())
     }
 
     fn fail(&mut self, failure: Failure, out: &mut Vec<StreamEvent>) {

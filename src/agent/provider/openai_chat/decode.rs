@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::super::blocks::{BlockIndex, BlockWriter};
 use super::super::classify::from_error;
 use super::super::finish::Finish;
-use super::super::json::{Boxed, FirstOf, StringOrJson, Text, lenient, malformed};
+use super::super::json::{Boxed, FirstOf, StringOrJson, Text, lenient};
 use super::super::objects::{ObjectDecoder, cut_off};
 use super::super::repeated_frame::RepeatedFrames;
 use super::super::{Failure, FailureKind, StreamEvent};
@@ -137,30 +137,23 @@ impl ObjectDecoder for ChatDecoder {
         self.ended
     }
 
-    fn object(&mut self, text: &str, event: &str, out: &mut Vec<StreamEvent>) {
+    fn object(&mut self, text: &str, event: &str, out: &mut Vec<StreamEvent>) -> serde_json::Result<()> {
         if event != "error"
             && let Some(piece) = self.repeated.string(text)
         {
             self.blocks.text(piece, out);
-            return;
+            return Ok(());
         }
-        if let Ok(chunk) = serde_json::from_str::<Chunk>(text) {
-            if event == "error" && chunk.error.is_none() {
-                return self.fail(from_error(&lenient(text).unwrap_or_default()), out);
-            }
-            if let Some(piece) = chunk.only_text() {
-                self.repeated.remember(text, piece);
-            }
-            return self.chunk(chunk, out);
+        let chunk: Chunk = serde_json::from_str(text)?;
+        if event == "error" && chunk.error.is_none() {
+            self.fail(from_error(&lenient(text).unwrap_or_default()), out);
+            return Ok(());
         }
-        let value = match lenient(text) {
-            Ok(value) => value,
-            Err(failure) => return self.fail(failure, out),
-        };
-        match Chunk::deserialize(&value) {
-            Ok(chunk) => self.chunk(chunk, out),
-            Err(error) => self.fail(malformed(&error), out),
+        if let Some(piece) = chunk.only_text() {
+            self.repeated.remember(text, piece);
         }
+        self.chunk(chunk, out);
+        Ok(())
     }
 
     fn done(&mut self, out: &mut Vec<StreamEvent>) {

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
 use super::super::classify::from_error;
 use super::super::finish::Finish;
-use super::super::json::{StringOrJson, Text, count, lenient, raw_value, read_object};
+use super::super::json::{StringOrJson, Text, count, lenient, raw_value};
 use super::super::objects::{ObjectDecoder, cut_off};
 use super::super::{Failure, StreamEvent};
 use tau_protocol::message::Usage;
@@ -70,14 +70,9 @@ impl ObjectDecoder for ResponsesDecoder {
         self.ended
     }
 
-    fn object(&mut self, text: &str, name: &str, out: &mut Vec<StreamEvent>) {
-        let read = read_object(text, |text| {
-            self.event(&serde_json::from_str(text)?, text, name, out);
-            Ok(())
-        });
-        if let Err(failure) = read {
-            self.fail(failure, out);
-        }
+    fn object(&mut self, text: &str, name: &str, out: &mut Vec<StreamEvent>) -> serde_json::Result<()> {
+        self.event(&serde_json::from_str(text)?, text, name, out);
+        Ok(())
     }
 
     fn fail(&mut self, failure: Failure, out: &mut Vec<StreamEvent>) {
