@@ -53,6 +53,7 @@ pub mod file_versions;
 pub mod find;
 pub mod function;
 pub mod git_index;
+pub mod git_place;
 pub mod grep;
 pub mod hashes;
 pub mod ids;

@@ -8,7 +8,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::instruction_files::is_invisible;
-use crate::settings::private_files::read_capped;
+use tau_tools::git_place::GitPlace;
+use tau_tools::regular_files::read_text;
 
 /// The size limit of files read here, in bytes.
 const MAX_FILE: u64 = 4 * 1024;
@@ -63,27 +64,16 @@ impl Workspace {
 }
 
 impl Repository {
-    /// The repository that `dir` is in: the nearest directory upwards with a `.git`, which is a directory, or
-    /// in linked worktrees and submodules a file that names one.
+    /// The repository that `dir` is in.
     pub fn find(dir: &Path) -> Option<Self> {
-        dir.ancestors().find_map(|root| {
-            let git = root.join(".git");
-            let git_dir = if git.is_dir() { git } else { linked(root, &git)? };
-            Some(Repository { root: root.to_owned(), head: Head::read(&git_dir) })
-        })
+        let place = GitPlace::find(dir)?;
+        Some(Repository { root: place.top, head: Head::read(&place.dir) })
     }
-}
-
-/// The directory that the file `.git` names.
-fn linked(root: &Path, file: &Path) -> Option<PathBuf> {
-    let text = read(file)?;
-    let target = text.strip_prefix("gitdir:")?.trim();
-    Some(root.join(target)).filter(|dir| dir.is_dir())
 }
 
 impl Head {
     fn read(git_dir: &Path) -> Self {
-        let text = read(&git_dir.join("HEAD")).unwrap_or_default();
+        let text = read_text(&git_dir.join("HEAD"), MAX_FILE).unwrap_or_default();
         let text = text.trim_end_matches(['\n', '\r']);
         match text.strip_prefix("ref:").map(str::trim_start) {
             Some(reference) => branch(reference).map_or(Head::Unknown, Head::Branch),
@@ -109,11 +99,6 @@ fn is_commit(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn read(path: &Path) -> Option<String> {
-    let bytes = read_capped(path, MAX_FILE).ok()?;
-    String::from_utf8(bytes).ok()
-}
-
 /// The operating system, the architecture, and on Linux the distribution.
 fn platform() -> String {
     let system = match std::env::consts::OS {
@@ -131,7 +116,7 @@ fn platform() -> String {
 
 /// `PRETTY_NAME` of os-release (freedesktop.org).
 fn distribution() -> Option<String> {
-    let text = read(Path::new("/etc/os-release"))?;
+    let text = read_text(Path::new("/etc/os-release"), MAX_FILE).ok()?;
     let value = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
     let name: String = value.trim().trim_matches(['"', '\'']).chars().take(80).collect();
     (!name.is_empty()).then_some(name)

@@ -13,12 +13,13 @@ use std::time::Instant;
 use super::content::{ContentStore, Hash};
 use super::cover::{Cover, Covering};
 use super::entry::{Entry, Kind};
-use super::git_index::{GitIndex, GitPlace};
+use super::git_index::{GitIndex, converts};
 use super::git_objects::GitObjects;
 use super::ignore_rules::{OuterRules, as_path, outer_rules};
 use super::scan::Scanner;
 use super::snapshot::Snapshot;
 use super::state::{self, FileState, Stamp, StoredPath};
+use tau_tools::git_place::GitPlace;
 use tau_tools::user_error::UserError;
 
 /// The size limit of a copied file, in bytes.
@@ -99,7 +100,7 @@ impl Baseline {
         if let Some(old) = old {
             index.distrust(&old);
         }
-        if !git.converts() {
+        if !converts(git) {
             return;
         }
         let files: Vec<_> = index.from(b"").filter(|file| !file.object.is_empty()).collect();

@@ -3,65 +3,34 @@
 //! Unsupported parts (a split index, unmerged files) are skipped; those files are copied instead.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::entry::{Entry, Kind};
 use super::state::Stamp;
 use crate::settings::private_files::read_capped;
 use tau_tools::git_index::{self, IndexEntry};
+use tau_tools::git_place::GitPlace;
 
 /// The size limit of an index, in bytes.
 const MAX_SIZE: u64 = 512 * 1024 * 1024;
 /// The size limit of a configuration file, in bytes.
 const SMALL: u64 = 256 * 1024;
 
-/// The repository of a directory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GitPlace {
-    /// The top of the working tree.
-    pub top: PathBuf,
-    /// Its `.git`.
-    pub dir: PathBuf,
+fn config(place: &GitPlace) -> String {
+    let config = read_capped(&place.common().join("config"), SMALL).unwrap_or_default();
+    String::from_utf8_lossy(&config).to_lowercase()
 }
 
-impl GitPlace {
-    /// The repository of a directory, if any.
-    pub fn find(of: &Path) -> Option<Self> {
-        of.ancestors().find_map(|top| {
-            let git = top.join(".git");
-            if git.is_dir() {
-                return Some(GitPlace { top: top.to_owned(), dir: git });
-            }
-            let text = String::from_utf8(read_capped(&git, SMALL).ok()?).ok()?;
-            let dir = top.join(text.strip_prefix("gitdir:")?.trim());
-            dir.is_dir().then(|| GitPlace { top: top.to_owned(), dir })
-        })
-    }
-
-    /// The folder shared by all working trees.
-    fn common(&self) -> PathBuf {
-        let text = read_capped(&self.dir.join("commondir"), SMALL)
-            .ok()
-            .and_then(|text| String::from_utf8(text).ok());
-        text.map_or_else(|| self.dir.clone(), |text| self.dir.join(text.trim()))
-    }
-
-    fn config(&self) -> String {
-        let config = read_capped(&self.common().join("config"), SMALL).unwrap_or_default();
-        String::from_utf8_lossy(&config).to_lowercase()
-    }
-
-    /// Whether files may differ from their objects although git considers them unchanged.
-    pub(crate) fn converts(&self) -> bool {
-        const WORDS: [&str; 5] = ["filter", "eol", "text", "ident", "working-tree-encoding"];
-        let attributes = [self.top.join(".gitattributes"), self.common().join("info/attributes")];
-        let named = attributes.iter().any(|path| {
-            let text = read_capped(path, SMALL).unwrap_or_default();
-            let text = String::from_utf8_lossy(&text);
-            text.lines().any(|line| WORDS.iter().any(|word| line.contains(word)))
-        });
-        named || self.config().contains("autocrlf")
-    }
+/// Whether files may differ from their objects although git considers them unchanged.
+pub(crate) fn converts(place: &GitPlace) -> bool {
+    const WORDS: [&str; 5] = ["filter", "eol", "text", "ident", "working-tree-encoding"];
+    let attributes = [place.top.join(".gitattributes"), place.common().join("info/attributes")];
+    let named = attributes.iter().any(|path| {
+        let text = read_capped(path, SMALL).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        text.lines().any(|line| WORDS.iter().any(|word| line.contains(word)))
+    });
+    named || config(place).contains("autocrlf")
 }
 
 /// A file in the index.
@@ -107,7 +76,7 @@ impl GitIndex {
         if !prefix.is_empty() {
             prefix.push(b'/');
         }
-        let long = place.config().contains("objectformat = sha256");
+        let long = config(place).contains("objectformat = sha256");
         let mut files = parse(&bytes, if long { 32 } else { 20 }, &prefix)?;
         if !files.is_sorted_by(|one, other| one.path < other.path) {
             files.sort_unstable_by(|one, other| one.path.cmp(&other.path));

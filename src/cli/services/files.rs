@@ -9,10 +9,11 @@ use base64::Engine;
 use parking_lot::Mutex;
 use unicode_normalization::UnicodeNormalization;
 
-use tau_agent::undo::git_index::{GitIndex, GitPlace};
+use tau_agent::undo::git_index::GitIndex;
 use tau_app::fuzzy;
 use tau_app::request::{FileMatches, Picture};
 use tau_tools::access::FileFilter;
+use tau_tools::git_place::GitPlace;
 use tau_tools::regular_files::read_capped;
 use tau_tools::user_error::UserError;
 use tau_tools::{ignore_files, paths};
