@@ -208,6 +208,15 @@ impl Block {
         Block::Text { text: text.into(), text_signature: None }
     }
 
+    /// The block as content of a result; `None` if results have no such blocks.
+    pub fn into_content(self) -> Option<Content> {
+        match self {
+            Block::Text { text, .. } => Some(Content::Text { text }),
+            Block::Image { data, mime_type } => Some(Content::Image { data, mime_type }),
+            Block::Thinking { .. } | Block::ToolCall(_) | Block::Unknown(_) => None,
+        }
+    }
+
     /// The block for an attachment: an image, or a text with the file's name and its text.
     pub fn of_attachment(attachment: &Attachment) -> Self {
         let name = match attachment.file_name.as_str() {

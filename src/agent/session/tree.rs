@@ -7,9 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use super::SessionContext;
 use super::entry::{Body, ContextReplacement, Entry, random_id};
-use tau_protocol::message::{Block, BranchSummary, CompactionSummary, CustomMessage, Message, UserContent};
+use tau_protocol::message::{Block, BranchSummary, CompactionSummary, CustomMessage, Message};
 use tau_protocol::model::ThinkingLevel;
-use tau_tools::Content;
 
 /// The entries of a session, and the current one.
 #[derive(Clone, Debug, Default)]
@@ -348,7 +347,10 @@ fn edited(message: &Arc<Message>, replacement: &ContextReplacement) -> Arc<Messa
         Message::User(user) => user.content = replacement.content.clone(),
         Message::Custom(custom) => custom.content = replacement.content.clone(),
         Message::Assistant(answer) => answer.content = replacement.content.blocks(),
-        Message::ToolResult(result) => result.content = result_content(&replacement.content),
+        Message::ToolResult(result) => {
+            result.content =
+                replacement.content.blocks().into_iter().filter_map(Block::into_content).collect();
+        }
         Message::BashExecution(_)
         | Message::BranchSummary(_)
         | Message::CompactionSummary(_)
@@ -357,19 +359,10 @@ fn edited(message: &Arc<Message>, replacement: &ContextReplacement) -> Arc<Messa
     Arc::new(message)
 }
 
-fn result_content(content: &UserContent) -> Vec<Content> {
-    let block = |block: Block| match block {
-        Block::Text { text, .. } => Some(Content::Text { text }),
-        Block::Image { data, mime_type } => Some(Content::Image { data, mime_type }),
-        Block::Thinking { .. } | Block::ToolCall(_) | Block::Unknown(_) => None,
-    };
-    content.blocks().into_iter().filter_map(block).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tau_protocol::message::{AssistantMessage, UserMessage};
+    use tau_protocol::message::{AssistantMessage, UserContent, UserMessage};
     use tau_protocol::model::Api;
 
     /// A step of a session, by number: which entry is added, and where.

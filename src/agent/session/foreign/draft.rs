@@ -191,12 +191,7 @@ impl Draft {
 
     /// Converts the content of a result, like [`Draft::blocks`].
     pub(super) fn result_content(&mut self, content: &serde_json::Value) -> Vec<Content> {
-        let part = |block: Block| match block {
-            Block::Text { text, .. } => Some(Content::Text { text }),
-            Block::Image { data, mime_type } => Some(Content::Image { data, mime_type }),
-            Block::Thinking { .. } | Block::ToolCall(_) | Block::Unknown(_) => None,
-        };
-        self.blocks(content).into_iter().filter_map(part).collect()
+        self.blocks(content).into_iter().filter_map(Block::into_content).collect()
     }
 
     /// The conversation.

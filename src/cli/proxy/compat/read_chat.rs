@@ -7,7 +7,6 @@ use super::read::{
     unsupported,
 };
 use tau_protocol::message::Block;
-use tau_tools::Content;
 use tau_tools::user_error::UserError;
 
 /// The request. The error is what is wrong with it, or cannot be passed on.
@@ -76,21 +75,12 @@ fn read_message(
             conversation.assistant(blocks);
         }
         "tool" => {
-            let content = blocks(content)?.into_iter().filter_map(as_content).collect();
+            let content = blocks(content)?.into_iter().filter_map(Block::into_content).collect();
             conversation.result(text(message, "tool_call_id"), content, false)?;
         }
         other => return Err(format!("there is no role {other:?}").into()),
     }
     Ok(())
-}
-
-/// A block of a tool's result.
-pub(super) fn as_content(block: Block) -> Option<Content> {
-    match block {
-        Block::Text { text, .. } => Some(Content::Text { text }),
-        Block::Image { data, mime_type } => Some(Content::Image { data, mime_type }),
-        Block::Thinking { .. } | Block::ToolCall(_) | Block::Unknown(_) => None,
-    }
 }
 
 /// Content that is only text.

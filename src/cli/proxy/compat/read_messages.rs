@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::read::{
     self, Asked, Conversation, effort, flag, left_out, list, refuse, set, text, tool, unsupported,
 };
-use super::read_chat::as_content;
 use tau_protocol::message::{Block, ToolCall};
 use tau_protocol::model::ThinkingLevel;
 use tau_tools::user_error::UserError;
@@ -80,7 +79,7 @@ fn read_user(content: &Value, conversation: &mut Conversation) -> Result<(), Use
         parts.iter().partition(|part| text(part, "type") == "tool_result");
     for result in results {
         let content = blocks(result.get("content").unwrap_or(&Value::Null))?;
-        let content = content.into_iter().filter_map(as_content).collect();
+        let content = content.into_iter().filter_map(Block::into_content).collect();
         conversation.result(text(result, "tool_use_id"), content, flag(result, "is_error"))?;
     }
     let rest: Result<Vec<Block>, UserError> = rest.into_iter().map(block).collect();

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::read::{
     self, Asked, Conversation, call, effort, left_out, list, picture, refuse, set, text, tool, unsupported,
 };
-use super::read_chat::{as_content, chosen};
+use super::read_chat::chosen;
 use tau_protocol::message::Block;
 use tau_tools::user_error::UserError;
 
@@ -64,7 +64,7 @@ fn read_item(item: &Value, asked: &mut Asked, conversation: &mut Conversation) -
         }
         "function_call_output" => {
             let content = blocks(item.get("output").unwrap_or(&Value::Null))?;
-            let content = content.into_iter().filter_map(as_content).collect();
+            let content = content.into_iter().filter_map(Block::into_content).collect();
             conversation.result(text(item, "call_id"), content, false)?;
         }
         "reasoning" => {
