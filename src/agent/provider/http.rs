@@ -15,7 +15,6 @@ pub mod tau_server;
 mod worker;
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -27,7 +26,7 @@ use super::error_text::{is_page, shortened};
 use super::{Failure, FailureKind, Headers, HttpRequest};
 use crate::secrets::Secrets;
 pub use body::ResponseBody;
-use client::Roots;
+use client::Clients;
 pub use client::{Network, ProxyChoice};
 use peer::Peer;
 use read_pace::{FRAME, ReadPace};
@@ -43,14 +42,11 @@ const ERROR_BYTES: usize = 64 * 1024;
 /// The hint for an untrusted certificate.
 const PRIVATE_CA: &str = "for a private CA, set ca_file in config.toml to its certificate";
 
-/// The client; built at the first request, because reading the system's certificates takes a while.
+/// The client.
 #[derive(Debug, Default)]
 pub struct Http {
     network: Network,
-    outside: OnceLock<Result<Client, Failure>>,
-    loopback: OnceLock<Result<Client, Failure>>,
-    /// For plain HTTP to this machine, where no certificates are needed.
-    plain: OnceLock<Result<Client, Failure>>,
+    clients: Clients,
     worker: Worker,
     /// How small pieces of answers are collected.
     pace: ReadPace,
@@ -190,12 +186,7 @@ impl Http {
     }
 
     fn client(&self, url: &reqwest::Url) -> Result<&Client, Failure> {
-        let (cell, proxy, roots) = match (is_loopback(url), url.scheme()) {
-            (true, "http") => (&self.plain, &ProxyChoice::Never, Roots::None),
-            (true, _) => (&self.loopback, &ProxyChoice::Never, Roots::System),
-            (false, _) => (&self.outside, &self.network.proxy, Roots::System),
-        };
-        cell.get_or_init(|| client::build(&self.network, proxy, roots)).as_ref().map_err(Clone::clone)
+        self.clients.of(url, &self.network, &|builder| builder)
     }
 }
 

@@ -7,12 +7,13 @@ use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use reqwest::{Certificate, Client, ClientBuilder, NoProxy, Proxy, redirect};
 use rustix::fs::OFlags;
 
-use super::cause;
+use super::{cause, is_loopback};
 use crate::provider::{Failure, FailureKind};
 
 /// The size limit of a certificate file, in bytes.
@@ -67,12 +68,35 @@ pub(super) enum Roots {
     None,
 }
 
-/// Builds a client. Fails when the certificates cannot be read, or the address of the proxy is invalid.
-pub(super) fn build(network: &Network, proxy: &ProxyChoice, roots: Roots) -> Result<Client, Failure> {
-    build_with(network, proxy, roots, &|builder| builder)
+/// Clients for this machine and for all others, each built for the first request that needs it, because reading the
+/// system's certificates takes a while.
+#[derive(Debug, Default)]
+pub(super) struct Clients {
+    outside: OnceLock<Result<Client, Failure>>,
+    loopback: OnceLock<Result<Client, Failure>>,
+    /// For plain HTTP to this machine, where no certificates are needed.
+    plain: OnceLock<Result<Client, Failure>>,
 }
 
-/// Like [`build`], with additional settings by `more`.
+impl Clients {
+    /// The client for an address, with additional settings by `more`.
+    pub(super) fn of(
+        &self,
+        url: &reqwest::Url,
+        network: &Network,
+        more: &dyn Fn(ClientBuilder) -> ClientBuilder,
+    ) -> Result<&Client, Failure> {
+        let (cell, proxy, roots) = match (is_loopback(url), url.scheme()) {
+            (true, "http") => (&self.plain, &ProxyChoice::Never, Roots::None),
+            (true, _) => (&self.loopback, &ProxyChoice::Never, Roots::System),
+            (false, _) => (&self.outside, &network.proxy, Roots::System),
+        };
+        cell.get_or_init(|| build_with(network, proxy, roots, more)).as_ref().map_err(Clone::clone)
+    }
+}
+
+/// Builds a client, with additional settings by `more`. Fails when the certificates cannot be read, or the address of
+/// the proxy is invalid.
 pub(super) fn build_with(
     network: &Network,
     proxy: &ProxyChoice,

@@ -11,14 +11,14 @@ use std::fmt;
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, Response};
 use url::Url;
 
-use super::client::{Roots, build_with};
-use super::{Network, Peer, ProxyChoice, authority, is_loopback, transport_failure};
+use super::client::Clients;
+use super::{Network, Peer, ProxyChoice, authority, transport_failure};
 use crate::provider::Failure;
 
 /// The maximum number of header lines in an answer.
@@ -61,10 +61,7 @@ pub(crate) enum GuardedFailure {
 pub(crate) struct GuardedHttp {
     network: Network,
     resolver: Arc<Resolver>,
-    outside: OnceLock<Result<Client, Failure>>,
-    loopback: OnceLock<Result<Client, Failure>>,
-    /// For plain HTTP to this machine, where no certificates are needed.
-    plain: OnceLock<Result<Client, Failure>>,
+    clients: Clients,
 }
 
 impl fmt::Debug for GuardedHttp {
@@ -80,9 +77,7 @@ impl GuardedHttp {
         GuardedHttp {
             network,
             resolver: Arc::new(Resolver { guard, lookup, exempt }),
-            outside: OnceLock::new(),
-            loopback: OnceLock::new(),
-            plain: OnceLock::new(),
+            clients: Clients::default(),
         }
     }
 
@@ -104,26 +99,15 @@ impl GuardedHttp {
             // The resolver lets the name of the proxy through.
             self.resolver.check(name).await?;
         }
-        self.client(url).map_err(GuardedFailure::Failed)
-    }
-
-    fn client(&self, url: &Url) -> Result<&Client, Failure> {
-        let (cell, proxy, roots) = match (is_loopback(url), url.scheme()) {
-            (true, "http") => (&self.plain, &ProxyChoice::Never, Roots::None),
-            (true, _) => (&self.loopback, &ProxyChoice::Never, Roots::System),
-            (false, _) => (&self.outside, &self.network.proxy, Roots::System),
-        };
-        let built = cell.get_or_init(|| {
-            build_with(&self.network, proxy, roots, &|builder| {
-                builder
-                    .dns_resolver(Arc::clone(&self.resolver))
-                    .http1_max_headers(MAX_HEADERS)
-                    .referer(false)
-                    // An idle connection was made when the guard may have decided differently.
-                    .pool_max_idle_per_host(0)
-            })
+        let client = self.clients.of(url, &self.network, &|builder| {
+            builder
+                .dns_resolver(Arc::clone(&self.resolver))
+                .http1_max_headers(MAX_HEADERS)
+                .referer(false)
+                // An idle connection was made when the guard may have decided differently.
+                .pool_max_idle_per_host(0)
         });
-        built.as_ref().map_err(Clone::clone)
+        client.map_err(GuardedFailure::Failed)
     }
 }
 
