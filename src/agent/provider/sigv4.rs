@@ -7,11 +7,15 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ring::digest::{SHA256, digest};
 use ring::hmac::{self, HMAC_SHA256};
 use url::Url;
 
 use tau_tools::hashes::hexadecimal;
+
+/// All characters but the unreserved ones of RFC 3986, as a service encodes them before it signs.
+pub(crate) const UNRESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// The credentials of a signature.
 #[derive(Clone, PartialEq, Eq)]
@@ -87,27 +91,16 @@ pub(crate) fn host(url: &Url) -> String {
 
 /// The path, encoded once more: the service decodes it before it signs.
 fn path(url: &Url) -> String {
-    let encoded: Vec<String> = url.path().split('/').map(encoded).collect();
-    encoded.join("/")
+    const ENCODED: AsciiSet = UNRESERVED.remove(b'/');
+    utf8_percent_encode(url.path(), &ENCODED).to_string()
 }
 
 fn query(url: &Url) -> String {
+    let encoded = |text: &str| utf8_percent_encode(text, &UNRESERVED).to_string();
     let mut pairs: Vec<String> =
         url.query_pairs().map(|(name, value)| format!("{}={}", encoded(&name), encoded(&value))).collect();
     pairs.sort();
     pairs.join("&")
-}
-
-/// Everything but unreserved characters as `%XX`.
-fn encoded(text: &str) -> String {
-    let mut out = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
-            _ => drop(write!(out, "%{byte:02X}")),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use percent_encoding::{AsciiSet, percent_encode};
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData,
@@ -19,6 +20,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::logging::Messages;
 use super::{McpContext, elicitation};
+use crate::provider::sigv4::UNRESERVED;
 use crate::settings::mcp_servers::McpServer;
 use tau_tools::{Content, Details, ToolOutput, ToolProgress};
 
@@ -184,20 +186,10 @@ fn progress_text(news: &ProgressNotificationParam) -> String {
 
 /// The `file:` address of a path.
 fn file_address(path: &Path) -> String {
-    use std::fmt::Write;
     use std::os::unix::ffi::OsStrExt;
 
-    let mut address = String::from("file://");
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
-                address.push(char::from(*byte));
-            }
-            // Writing to a string does not fail.
-            other => drop(write!(address, "%{other:02X}")),
-        }
-    }
-    address
+    const ESCAPED: AsciiSet = UNRESERVED.remove(b'/');
+    format!("file://{}", percent_encode(path.as_os_str().as_bytes(), &ESCAPED))
 }
 
 #[cfg(test)]

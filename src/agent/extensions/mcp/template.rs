@@ -4,7 +4,20 @@
 
 use std::collections::BTreeMap;
 
+use percent_encoding::{AsciiSet, percent_decode_str, utf8_percent_encode};
 use rmcp::model::{ArgumentInfo, CompleteRequestParams, CompletionContext, Reference};
+
+use crate::provider::sigv4::UNRESERVED;
+
+/// All characters but the unreserved and the reserved ones.
+const RESERVED: AsciiSet = {
+    let (mut set, mut reserved) = (UNRESERVED, b":/?#[]@!$&'()*+,;=".as_slice());
+    while let [first, rest @ ..] = reserved {
+        set = set.remove(*first);
+        reserved = rest;
+    }
+    set
+};
 
 /// A completion request for a text that is being typed.
 pub(super) struct Completing {
@@ -93,39 +106,12 @@ pub(super) fn template_of(template: &str, typed: &str) -> Option<Completing> {
 
 /// A value encoded for an address.
 fn encoded(value: &str, is_reserved: bool) -> String {
-    use std::fmt::Write;
-
-    let mut text = String::with_capacity(value.len());
-    for byte in value.bytes() {
-        let is_plain = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-        if is_plain || (is_reserved && b":/?#[]@!$&'()*+,;=".contains(&byte)) {
-            text.push(char::from(byte));
-        } else {
-            // Writing to a string does not fail.
-            let _ = write!(text, "%{byte:02X}");
-        }
-    }
-    text
+    utf8_percent_encode(value, if is_reserved { &RESERVED } else { &UNRESERVED }).to_string()
 }
 
 /// The decoded value of a part of an address.
 fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let hex = after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.filter(|_| first == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]
