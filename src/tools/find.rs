@@ -13,9 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::budget;
 use super::budget::FullResults;
 use super::walk::{self, Answers, Batch, FirstResults, Scope, SearchRoot, Unreadable};
-use super::{
-    Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names,
-};
+use super::{Access, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
 /// The default limit of paths.
 const LIMIT: u64 = 1_000;
@@ -172,37 +170,10 @@ fn find(args: FindArgs, context: &ToolContext, wanted: &CancellationToken) -> Re
         return Err(ToolError::aborted());
     }
     let (first, unreadable, whole) = found.into_inner();
-    Ok(answer(first, whole, &unreadable, &args.pattern, &place, scope, limit))
-}
-
-fn answer(
-    first: FirstResults<String>,
-    whole: FullResults<'_>,
-    unreadable: &Unreadable,
-    pattern: &str,
-    place: &SearchRoot,
-    scope: Scope,
-    limit: u64,
-) -> ToolOutput {
-    let total = first.seen();
-    let paths: Vec<String> = first.into_sorted().collect();
-    let shown = paths.len() as u64;
-    let mut text: String = paths.iter().flat_map(|path| [path.as_str(), "\n"]).collect();
-    if paths.is_empty() {
-        text = format!("nothing in {} matches {pattern}{}\n", place.given, scope.hint());
-    }
-    let cut = shown < total;
-    if cut {
+    let nothing = format!("nothing in {} matches {}{}\n", place.given, args.pattern, scope.hint());
+    Ok(walk::paths_answer(first, &unreadable, &place, &nothing, |shown, total| {
         let raise = if shown == limit { ", or raise `limit`" } else { "" };
         let whole = whole.finish();
-        text.push_str(&format!(
-            "[showing {shown} of {total} paths; narrow `pattern` or `path`{raise}; {whole}]\n"
-        ));
-    }
-    if paths.iter().any(|path| file_names::is_quoted(path)) {
-        text.push_str(file_names::NOTE);
-    }
-    text.extend(unreadable.line());
-    text.push_str(&place.left_out());
-    ToolOutput::new(text, Details::Paths { paths, cut })
+        format!("[showing {shown} of {total} paths; narrow `pattern` or `path`{raise}; {whole}]\n")
+    }))
 }

@@ -12,9 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::budget;
 use super::budget::FullResults;
 use super::walk::{self, Answers, FirstResults, SearchRoot, Unreadable};
-use super::{
-    Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names, paths,
-};
+use super::{Access, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names, paths};
 
 /// The default limit of entries.
 const LIMIT: u64 = 500;
@@ -83,7 +81,12 @@ fn list(args: LsArgs, context: &ToolContext, wanted: &CancellationToken) -> Resu
             Err(error) => unreadable.add(&place, &place.root, &paths::reason(&error)),
         }
     }
-    Ok(answer(first, whole, &unreadable, &place, limit))
+    let nothing = format!("({} is empty)\n", place.given);
+    Ok(walk::paths_answer(first, &unreadable, &place, &nothing, |shown, total| {
+        let how = if shown == limit { "raise `limit` to see more" } else { "use `find` to narrow the list" };
+        let whole = whole.finish();
+        format!("[showing {shown} of {total} entries; {how}; {whole}]\n")
+    }))
 }
 
 /// The name, with a mark for its type.
@@ -107,32 +110,4 @@ fn mark(kind: FileType) -> &'static str {
         () if kind.is_char_device() || kind.is_block_device() => " (device)",
         () => "",
     }
-}
-
-fn answer(
-    first: FirstResults<String>,
-    whole: FullResults<'_>,
-    unreadable: &Unreadable,
-    place: &SearchRoot,
-    limit: u64,
-) -> ToolOutput {
-    let total = first.seen();
-    let names: Vec<String> = first.into_sorted().collect();
-    let shown = names.len() as u64;
-    let mut text: String = names.iter().flat_map(|name| [name.as_str(), "\n"]).collect();
-    if names.is_empty() {
-        text = format!("({} is empty)\n", place.given);
-    }
-    let cut = shown < total;
-    if cut {
-        let how = if shown == limit { "raise `limit` to see more" } else { "use `find` to narrow the list" };
-        let whole = whole.finish();
-        text.push_str(&format!("[showing {shown} of {total} entries; {how}; {whole}]\n"));
-    }
-    if names.iter().any(|name| file_names::is_quoted(name) || name.contains(" -> $'")) {
-        text.push_str(file_names::NOTE);
-    }
-    text.extend(unreadable.line());
-    text.push_str(&place.left_out());
-    ToolOutput::new(text, Details::Paths { paths: names, cut })
 }

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::access::{FolderFilter, LeftOut};
 use super::counted::counted;
-use super::{Access, ToolContext, ToolError, ToolOutput, file_names, ignore_files, paths};
+use super::{Access, Details, ToolContext, ToolError, ToolOutput, file_names, ignore_files, paths};
 
 /// The maximum weight of one answer of a search tool, see [`super::budget`].
 pub const MAX_BYTES: usize = 48 * 1024;
@@ -305,6 +305,34 @@ impl Unreadable {
         };
         (self.count > 0).then(|| format!("[skipped: {}{more}]\n", names.join("; ")))
     }
+}
+
+/// The answer of a tool that lists paths; `nothing` stands in place of none, and `rest` says how to see those that are
+/// not shown, from the number of the shown ones and of all.
+pub(crate) fn paths_answer(
+    first: FirstResults<String>,
+    unreadable: &Unreadable,
+    place: &SearchRoot,
+    nothing: &str,
+    rest: impl FnOnce(u64, u64) -> String,
+) -> ToolOutput {
+    let total = first.seen();
+    let paths: Vec<String> = first.into_sorted().collect();
+    let shown = paths.len() as u64;
+    let mut text: String = paths.iter().flat_map(|path| [path.as_str(), "\n"]).collect();
+    if paths.is_empty() {
+        text.push_str(nothing);
+    }
+    let cut = shown < total;
+    if cut {
+        text.push_str(&rest(shown, total));
+    }
+    if paths.iter().any(|path| file_names::is_quoted(path) || path.contains(" -> $'")) {
+        text.push_str(file_names::NOTE);
+    }
+    text.extend(unreadable.line());
+    text.push_str(&place.left_out());
+    ToolOutput::new(text, Details::Paths { paths, cut })
 }
 
 /// The files left out of an answer, by reason.
