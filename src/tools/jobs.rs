@@ -12,7 +12,7 @@ pub mod tool;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
@@ -24,6 +24,7 @@ use super::counted::counted;
 use super::process::FinishedCommand;
 use super::process::watched::{OutputSince, TreeUsage, Watched};
 use super::{OutputLimits, TerminalOutput, command_result, encoding, line_output};
+use crate::times::millis;
 use crate::user_error::UserError;
 use command::{MovedCommand, Running};
 pub use row::{JobProcess, JobRow, JobState};
@@ -525,11 +526,6 @@ fn as_processes(usage: &TreeUsage) -> Vec<JobProcess> {
         name: member.name.clone(),
     };
     usage.processes.iter().map(process).collect()
-}
-
-fn millis(time: SystemTime) -> i64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// The first line of a command, marked if there are more.

@@ -74,6 +74,7 @@ pub mod regular_files;
 pub mod replace_file;
 pub mod sandbox;
 pub mod scratch;
+pub mod times;
 pub mod toolbox;
 pub mod user;
 pub mod user_error;

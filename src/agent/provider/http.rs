@@ -15,7 +15,7 @@ pub mod tau_server;
 mod worker;
 
 use std::collections::HashMap;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response};
@@ -31,6 +31,7 @@ pub use client::{Network, ProxyChoice};
 use peer::Peer;
 use read_pace::{FRAME, ReadPace};
 use tau_protocol::plan_limits::PlanWindow;
+use tau_tools::times::now;
 pub use worker::RuntimeThread;
 use worker::Worker;
 
@@ -307,19 +308,13 @@ async fn refused(mut response: Response, headers: &Headers, cancel: &Cancellatio
         () = reading => {}
     }
     let text = String::from_utf8_lossy(&bytes);
-    (from_status(&headers.secrets(), status, &answered, &text, now_ms()), is_page(&text))
-}
-
-/// Milliseconds since 1970.
-fn now_ms() -> i64 {
-    let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(passed.as_millis()).unwrap_or(i64::MAX)
+    (from_status(&headers.secrets(), status, &answered, &text, now()), is_page(&text))
 }
 
 /// The failure if a web page came in place of a file or of another program's answer.
 fn web_page(status: u16, body: &[u8], secrets: &Secrets, peer: &Peer) -> Option<Failure> {
     let text = String::from_utf8_lossy(body.get(..ERROR_BYTES).unwrap_or(body));
-    let page = is_page(&text).then(|| from_status(secrets, status, &[], &text, now_ms()))?;
+    let page = is_page(&text).then(|| from_status(secrets, status, &[], &text, now()))?;
     Some(of_proxy(page, status, peer, true))
 }
 

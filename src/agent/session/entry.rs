@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::message_json::{add_unknown_fields, parse_message};
 use super::surrogates::repaired;
 use tau_protocol::message::{Message, UserContent};
+pub use tau_tools::times::now;
 
 /// An entry of a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -331,11 +332,6 @@ pub(crate) fn millis(text: &str) -> Option<i64> {
 pub fn iso(millis: i64) -> String {
     let time = jiff::Timestamp::from_millisecond(millis).unwrap_or_default();
     format!("{time:.3}")
-}
-
-/// The current time, in milliseconds since 1970.
-pub fn now() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
 }
 
 /// Eight random hex digits.

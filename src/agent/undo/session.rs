@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::baseline::Baseline;
 use super::content::ContentStore;
@@ -15,6 +14,7 @@ use super::state::{FileState, StoredPath, observe_itself};
 use crate::settings::private_files::private_dir;
 use tau_tools::paths::identity;
 use tau_tools::replace_file::MAX_FILE;
+pub(super) use tau_tools::times::now;
 use tau_tools::user_error::UserError;
 
 /// The folder of the contents within a session's folder.
@@ -246,10 +246,4 @@ fn is_too_wide(root: &Path, options: &UndoOptions) -> Option<&'static str> {
         return Some("the session runs in the folder of tau's own data");
     }
     (home.as_deref() == Some(root)).then_some("the session runs in your home directory")
-}
-
-/// Milliseconds since 1970.
-pub(super) fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

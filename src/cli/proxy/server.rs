@@ -38,6 +38,7 @@ use tau_agent::settings::private_files::write_private;
 use tau_protocol::event::Delta;
 use tau_protocol::message::Usage;
 use tau_protocol::model::{Api, Model};
+pub(super) use tau_tools::times::seconds_now as now;
 use tau_tools::user_error::UserError;
 
 /// Maximum size of a request, in bytes: conversations hold pictures.
@@ -240,11 +241,6 @@ impl Serving {
         let text = || missing(format!("{} is not served: there is no key for it here", model.reference()));
         has_key.then(|| Arc::clone(&model)).ok_or_else(text)
     }
-}
-
-/// Seconds since 1970.
-pub(super) fn now() -> i64 {
-    jiff::Timestamp::now().as_second()
 }
 
 /// Whether the cost of an answer is known. The demo costs nothing.

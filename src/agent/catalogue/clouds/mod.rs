@@ -23,6 +23,7 @@ use crate::provider::http::{Http, Network, ProxyChoice};
 use crate::provider::{Failure, FailureKind, Headers};
 use crate::secrets::Secret;
 use tau_protocol::model::Model;
+use tau_tools::times::seconds_now as now;
 use tau_tools::user_error::UserError;
 
 /// The maximum size of an answer or a file, in bytes.
@@ -278,9 +279,4 @@ fn bearer(answer: &Value) -> Result<Granted, UserError> {
     };
     let expires = number("expires_on").or_else(|| Some(now() + number("expires_in")?));
     Ok(Granted { key: Secret::new(token), expires })
-}
-
-/// Seconds since 1970.
-fn now() -> i64 {
-    jiff::Timestamp::now().as_second()
 }

@@ -11,6 +11,7 @@ use super::rows::{LoginRow, Renewal};
 use super::tokens::{LoginTokens, text};
 use super::{LoginPlace, without};
 use crate::provider::http::Http;
+pub(super) use tau_tools::times::now;
 use tau_tools::user_error::UserError;
 
 /// The maximum size of an answer, in bytes.
@@ -228,11 +229,6 @@ pub(in crate::catalogue) fn checked(text: &str) -> Result<Url, UserError> {
         "http" => Err(UserError::new("it is not encrypted").remedy("use https://")),
         _ => Err("it does not begin with https://".into()),
     }
-}
-
-/// Milliseconds since 1970.
-pub(super) fn now() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
 }
 
 #[cfg(test)]

@@ -1,11 +1,7 @@
 //! The time: timestamps of messages, and waits for a point in time.
 
+pub(crate) use tau_tools::times::now;
 use tokio::time::Instant;
-
-/// Milliseconds since 1970.
-pub(crate) fn now() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
-}
 
 /// Returns at `deadline`; never returns without one.
 pub(crate) async fn due(deadline: Option<Instant>) {

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use super::digest::{self, Stamps};
 use crate::settings::MAX_BYTES;
 use crate::settings::private_files::{open_regular, write_private};
+pub(super) use tau_tools::times::seconds_now;
 use tau_tools::user_error::UserError;
 
 /// The age that files need, in seconds: a younger one may change again within the same tick of a coarse clock.
@@ -83,12 +83,6 @@ impl Verified {
 /// Whether every change from `now` on will have another time. Times to come are no help.
 fn is_settled(stamps: &Stamps, now: i64) -> bool {
     stamps.changed.saturating_add(MIN_AGE) <= now
-}
-
-/// The time in seconds since 1970.
-pub(super) fn seconds_now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or_default()
 }
 
 #[cfg(test)]
