@@ -6,7 +6,6 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use memchr::memmem;
 use serde::Deserialize;
@@ -21,6 +20,7 @@ use crate::settings::private_files::open_regular;
 use tau_protocol::message::Message;
 use tau_protocol::session_row::{SessionOrigin, SessionRow};
 use tau_protocol::title;
+use tau_tools::times;
 
 /// Lists the sessions under `root` (the folder with one subfolder per directory, or a folder of session
 /// files), newest first: those that run in `cwd`, or all. Rows are passed to `emit` one by one; it returns
@@ -106,9 +106,7 @@ pub fn moved(root: &Path, cwd: &Path) -> Option<PathBuf> {
 
 /// The list row of a session file.
 pub fn row_of(path: &Path) -> Option<SessionRow> {
-    let metadata = std::fs::metadata(path).ok()?;
-    let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
-    row(&ListedFile { path: path.to_owned(), modified, size: metadata.len() })
+    row(&ListedFile::new(path.to_owned(), &std::fs::metadata(path).ok()?))
 }
 
 /// The sessions whose id is `id`, begins or ends with it; an exact match is returned alone.
@@ -179,8 +177,7 @@ pub(super) fn read_dir(dir: &Path, files: &mut Vec<ListedFile>) -> Vec<PathBuf> 
         if metadata.is_dir() {
             folders.push(path);
         } else if is_session {
-            let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
-            files.push(ListedFile { path, modified, size: metadata.len() });
+            files.push(ListedFile::new(path, &metadata));
         }
     }
     folders
@@ -192,18 +189,8 @@ fn header(path: &Path) -> Option<Header> {
 
 pub(super) fn row(file: &ListedFile) -> Option<SessionRow> {
     let mut reader = BufReader::with_capacity(64 * 1024, open_regular(&file.path).ok()?);
+    let (header, _) = read::header_line(&mut reader).ok()??;
     let mut line = Vec::new();
-    let header = loop {
-        line.clear();
-        // The limit keeps a huge file that is not a session from being read into memory.
-        let mut limited = std::io::Read::take(&mut reader, read::HEADER_LIMIT);
-        if limited.read_until(b'\n', &mut line).ok()? == 0 {
-            return None;
-        }
-        if serde_json::from_slice::<serde::de::IgnoredAny>(read::bare(&line)).is_ok() {
-            break Header::parse(read::bare(&line))?;
-        }
-    };
     let mut scan = Scan::default();
     loop {
         line.clear();
@@ -212,7 +199,6 @@ pub(super) fn row(file: &ListedFile) -> Option<SessionRow> {
         }
         scan.line(read::bare(&line));
     }
-    let changed = file.modified.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     // A copy of another agent's session has the name of the original.
     let is_named = scan.name.as_ref().is_some_and(|name| !name.is_empty()) && header.parent_source.is_none();
     let times = [millis(&scan.latest), millis(&header.timestamp)];
@@ -222,7 +208,7 @@ pub(super) fn row(file: &ListedFile) -> Option<SessionRow> {
         name: scan.name.clone().filter(|name| !name.is_empty()),
         first_prompt: scan.first_prompt.unwrap_or_default(),
         created: header.created(),
-        modified: modified.unwrap_or_else(|| i64::try_from(changed).unwrap_or(i64::MAX)),
+        modified: modified.unwrap_or_else(|| times::millis(file.modified)),
         messages: scan.messages,
         size: file.size,
         printed: header.printed && !scan.adopted && !is_named,

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read};
 
 /// The maximum size of a header, including text before it.
-pub(crate) const HEADER_LIMIT: u64 = 1024 * 1024 + 64 * 1024;
+const HEADER_LIMIT: u64 = 1024 * 1024 + 64 * 1024;
 
 /// The content of a session file.
 #[derive(Debug)]
@@ -22,18 +22,8 @@ pub(crate) struct Contents {
 /// The header of a file, without reading a large one to its end. Lines before it that are not JSON are
 /// skipped; `None` if the first JSON line is not a header.
 pub fn header(file: &mut impl Read) -> io::Result<Option<Header>> {
-    let mut reader = BufReader::new(file.take(HEADER_LIMIT));
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        if reader.read_until(b'\n', &mut line)? == 0 {
-            return Ok(None);
-        }
-        let line = bare(&line);
-        if serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok() {
-            return Ok(Header::parse(line));
-        }
-    }
+    let found = header_line(&mut BufReader::new(file.take(HEADER_LIMIT)))?;
+    Ok(found.map(|(header, _)| header))
 }
 
 /// The header and its line; like [`header`], but for any reader.

@@ -1,5 +1,6 @@
 //! The rows of session lists: plain data for [`super::list`] and [`super::index`].
 
+use std::fs::Metadata;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -11,6 +12,13 @@ pub(super) struct ListedFile {
     pub(super) path: PathBuf,
     pub(super) modified: SystemTime,
     pub(super) size: u64,
+}
+
+impl ListedFile {
+    pub(super) fn new(path: PathBuf, metadata: &Metadata) -> Self {
+        let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        ListedFile { path, modified, size: metadata.len() }
+    }
 }
 
 /// A session before it is opened, and the program that wrote it.

@@ -23,6 +23,7 @@ use crate::settings::private_files::open_regular;
 use tau_protocol::session_row::SessionOrigin::{self, Claude, Codex, Opencode, Pi};
 use tau_protocol::session_row::SessionRow;
 use tau_protocol::title;
+use tau_tools::times;
 
 /// The size limit of a file that is scanned completely, in bytes.
 const WHOLE: u64 = 128 * 1024;
@@ -234,9 +235,7 @@ pub fn row_of(path: &Path, origin: SessionOrigin) -> Option<SessionRow> {
     if origin == Opencode {
         return opencode::row_of(path);
     }
-    let metadata = std::fs::metadata(path).ok()?;
-    let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
-    row(&ListedFile { path: path.to_owned(), modified, size: metadata.len() }, origin)
+    row(&ListedFile::new(path.to_owned(), &std::fs::metadata(path).ok()?), origin)
 }
 
 /// The list row of a listed file.
@@ -255,8 +254,7 @@ pub(in crate::session) fn row(file: &ListedFile, origin: SessionOrigin) -> Optio
     if seen.is_helper || seen.first_prompt.is_none() && seen.name.is_none() {
         return None;
     }
-    let changed = file.modified.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    let changed = i64::try_from(changed).unwrap_or(i64::MAX);
+    let changed = times::millis(file.modified);
     if seen.id.is_empty() || origin == Claude {
         // A session continued under another id still has the lines of the first.
         seen.id = file.path.file_stem()?.to_string_lossy().into_owned();
