@@ -26,6 +26,7 @@ mod inline_thinking;
 mod json;
 pub mod key_refresh;
 pub(crate) mod key_source;
+mod messages;
 mod nul;
 mod objects;
 pub(crate) mod openai_chat;

@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
+use super::super::messages::split_result;
 use super::super::quirks::{self, Quirks};
 use super::super::{Failure, HttpRequest, ModelRequest};
 use tau_protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
 use tau_protocol::model::ThinkingLevel;
-use tau_tools::{Content, ToolSpec};
+use tau_tools::ToolSpec;
 
 /// Replaces the signature of another model's call; without one, Gemini 3 refuses the conversation. Source:
 /// ai.google.dev/gemini-api/docs/thought-signatures.
@@ -157,19 +158,7 @@ fn model_parts(message: &AssistantMessage, signs: bool) -> Vec<Value> {
 
 /// The answer to a call; pictures go inside it or, for older models, next to it.
 fn result_parts(result: &ToolResultMessage, nested: bool) -> Vec<Value> {
-    let mut texts = Vec::new();
-    let mut pictures = Vec::new();
-    for content in &result.content {
-        match content {
-            Content::Text { text } => texts.push(text.as_str()),
-            Content::Image { data, mime_type } => pictures.push(picture(mime_type, data)),
-        }
-    }
-    let text = match texts.join("\n") {
-        text if !text.is_empty() => text,
-        _ if !pictures.is_empty() => "(see the image)".to_owned(),
-        _ => "(no output)".to_owned(),
-    };
+    let (text, mut pictures) = split_result(&result.content, picture, "(see the image)");
     let field = if result.is_error { "error" } else { "output" };
     let mut response =
         json!({ "id": result.tool_call_id, "name": result.tool_name, "response": { field: text } });

@@ -5,11 +5,12 @@
 
 use serde_json::{Map, Value, json};
 
+use super::super::messages::{of_openai, split_result};
 use super::super::quirks::{self, Quirks};
 use super::super::{Failure, HttpRequest, ModelRequest};
 use super::reasoning::FIELDS;
 use tau_protocol::message::{AssistantMessage, Block, Message, ToolCall, ToolResultMessage, UserContent};
-use tau_tools::{Content, ToolSpec};
+use tau_tools::ToolSpec;
 
 /// The request in this format.
 pub(super) fn encode(request: &ModelRequest) -> Result<HttpRequest, Failure> {
@@ -114,35 +115,11 @@ fn filled(arguments: &Value, on: bool) -> Value {
 
 fn messages(request: &ModelRequest) -> Vec<Value> {
     let quirks = Quirks::of(&request.model);
-    let mut list = Vec::with_capacity(request.messages.len() + 1);
-    if !request.system.is_empty() {
-        list.push(json!({ "role": quirks.system_role(), "content": &*request.system }));
-    }
-    let mut pictures = Vec::new();
-    for message in &request.messages {
-        // Pictures of tool results follow the last result of a turn: results may contain only text.
-        if !matches!(**message, Message::ToolResult(_)) {
-            flush(&mut pictures, &mut list);
-        }
-        match &**message {
-            Message::User(user) => {
-                list.push(json!({ "role": "user", "content": user_content(&user.content) }));
-            }
-            Message::Assistant(assistant) => list.push(assistant_message(assistant, quirks)),
-            Message::ToolResult(result) => list.push(tool_message(result, quirks, &mut pictures)),
-            _ => {}
-        }
-    }
-    flush(&mut pictures, &mut list);
-    list
-}
-
-fn flush(pictures: &mut Vec<Value>, list: &mut Vec<Value>) {
-    if !pictures.is_empty() {
-        let mut parts = vec![json!({ "type": "text", "text": "Images of the tool results above:" })];
-        parts.append(pictures);
-        list.push(json!({ "role": "user", "content": parts }));
-    }
+    of_openai(request, true, "text", user_content, |message, list, pictures| match message {
+        Message::Assistant(assistant) => list.push(assistant_message(assistant, quirks)),
+        Message::ToolResult(result) => list.push(tool_message(result, quirks, pictures)),
+        _ => {}
+    })
 }
 
 fn user_content(content: &UserContent) -> Value {
@@ -220,22 +197,8 @@ fn replay(message: &AssistantMessage, quirks: Quirks<'_>, map: &mut Map<String, 
 }
 
 fn tool_message(result: &ToolResultMessage, quirks: Quirks<'_>, pictures: &mut Vec<Value>) -> Value {
-    let mut texts = Vec::new();
-    let mut seen = false;
-    for content in &result.content {
-        match content {
-            Content::Text { text } => texts.push(text.as_str()),
-            Content::Image { data, mime_type } => {
-                seen = true;
-                pictures.push(picture(mime_type, data));
-            }
-        }
-    }
-    let text = match texts.join("\n") {
-        text if !text.is_empty() => text,
-        _ if seen => "(see the image below)".to_owned(),
-        _ => "(no output)".to_owned(),
-    };
+    let (text, seen) = split_result(&result.content, picture, "(see the image below)");
+    pictures.extend(seen);
     let mut message = json!({ "role": "tool", "tool_call_id": result.tool_call_id, "content": text });
     if quirks.flag("requires_tool_result_name").unwrap_or(quirks.mistral())
         && let Some(map) = message.as_object_mut()

@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::super::messages::{of_openai, split_result};
 use super::super::quirks::{self, Quirks};
 use super::super::{Failure, Headers, HttpRequest, ModelRequest, token_claims};
 use tau_protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
@@ -95,35 +96,12 @@ fn tool(spec: &ToolSpec, knows_strict: bool) -> Value {
 
 fn input(request: &ModelRequest) -> Vec<Value> {
     let quirks = Quirks::of(&request.model);
-    let mut items = Vec::with_capacity(request.messages.len() + 1);
-    if !request.system.is_empty() && !quirks.chatgpt() {
-        items.push(json!({ "role": quirks.system_role(), "content": &*request.system }));
-    }
-    let mut pictures = Vec::new();
-    for message in &request.messages {
-        if !matches!(**message, Message::ToolResult(_)) {
-            flush(&mut pictures, &mut items);
-        }
-        match &**message {
-            Message::User(user) => {
-                items.push(json!({ "role": "user", "content": user_content(&user.content) }));
-            }
-            Message::Assistant(assistant) => assistant_items(assistant, &mut items),
-            Message::ToolResult(result) => items.push(tool_output(result, quirks, &mut pictures)),
-            _ => {}
-        }
-    }
-    flush(&mut pictures, &mut items);
-    items
-}
-
-/// Adds pictures of tool results, for endpoints that accept only text in the results.
-fn flush(pictures: &mut Vec<Value>, items: &mut Vec<Value>) {
-    if !pictures.is_empty() {
-        let mut parts = vec![json!({ "type": "input_text", "text": "Images of the tool results above:" })];
-        parts.append(pictures);
-        items.push(json!({ "role": "user", "content": parts }));
-    }
+    let has_system = !quirks.chatgpt();
+    of_openai(request, has_system, "input_text", user_content, |message, items, pictures| match message {
+        Message::Assistant(assistant) => assistant_items(assistant, items),
+        Message::ToolResult(result) => items.push(tool_output(result, quirks, pictures)),
+        _ => {}
+    })
 }
 
 fn user_content(content: &UserContent) -> Value {
@@ -195,7 +173,13 @@ fn reasoning_item(json: &str) -> Option<Value> {
 fn tool_output(result: &ToolResultMessage, quirks: Quirks<'_>, pictures: &mut Vec<Value>) -> Value {
     let images = result.content.iter().any(|content| matches!(content, Content::Image { .. }));
     let inside = quirks.flag("supports_tool_result_images").unwrap_or(quirks.openai());
-    let output = if images && inside { parts(&result.content) } else { text(&result.content, pictures) };
+    let output = if images && inside {
+        parts(&result.content)
+    } else {
+        let (text, seen) = split_result(&result.content, picture, "(see the image below)");
+        pictures.extend(seen);
+        text.into()
+    };
     json!({ "type": "function_call_output", "call_id": result.tool_call_id, "output": output })
 }
 
@@ -205,20 +189,4 @@ fn parts(content: &[Content]) -> Value {
         Content::Image { data, mime_type } => picture(mime_type, data),
     };
     content.iter().map(part).collect()
-}
-
-fn text(content: &[Content], pictures: &mut Vec<Value>) -> Value {
-    let mut texts = Vec::new();
-    let before = pictures.len();
-    for content in content {
-        match content {
-            Content::Text { text } => texts.push(text.as_str()),
-            Content::Image { data, mime_type } => pictures.push(picture(mime_type, data)),
-        }
-    }
-    match texts.join("\n") {
-        text if !text.is_empty() => text.into(),
-        _ if pictures.len() > before => "(see the image below)".into(),
-        _ => "(no output)".into(),
-    }
 }
