@@ -6,9 +6,8 @@ use std::borrow::Cow;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-use crate::args::CliArgs;
 use crate::args::export::ExportArgs;
-use crate::compose::environment::{Environment, OnBadConfig};
+use crate::compose::environment::Environment;
 use crate::compose::session_lookup::{self, places};
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
@@ -35,9 +34,7 @@ const LOOKED_AT: u64 = 8_192;
 
 /// Runs the command; returns the program's end.
 pub fn run(args: &ExportArgs) -> Result<Exit, Refusal> {
-    let mut flags = CliArgs::without_arguments();
-    flags.settings.0.session_dir.clone_from(&args.session_dir);
-    let environment = Environment::read(&flags, OnBadConfig::Refuse)?;
+    let environment = Environment::of_sessions(args.session_dir.as_deref())?;
     let root = environment.settings.session_root(&environment.paths);
     let (session, _) = session_lookup::find(&root, &args.session)?;
     let secrets = secrets(&environment.keys);

@@ -8,8 +8,8 @@ use super::table;
 use crate::args::CliArgs;
 use crate::args::extensions::ExtensionsArgs;
 use crate::compose;
-use crate::compose::environment::{Environment, OnBadConfig};
-use crate::process::exit::{Exit, Refusal, say, warn};
+use crate::compose::environment::Environment;
+use crate::process::exit::{Exit, Refusal, say};
 use crate::process::plain;
 use tau_agent::extensions::registry::Loaded;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow};
@@ -17,10 +17,8 @@ use tau_tools::counted::counted;
 
 /// Runs the command; returns the program's end.
 pub(crate) fn run(args: &ExtensionsArgs) -> Result<Exit, Refusal> {
-    let cwd = std::env::current_dir().map_err(Refusal::config)?;
     let all = CliArgs { trust: args.trust, ..CliArgs::without_arguments() };
-    let (environment, project) = Environment::read_in(&all, OnBadConfig::Warn, &cwd)?;
-    environment.notices.iter().chain(&project.notice(Some(&cwd))).for_each(|notice| warn(notice));
+    let (environment, _, cwd) = Environment::read_here(&all)?;
     let extensions = compose::extensions_of(&all, &environment.paths, &environment.settings);
     let loaded = extensions.load(&cwd);
     let rows = extensions.rows();

@@ -8,6 +8,7 @@ use super::mcp_login::lines;
 use super::table;
 use crate::args::CliArgs;
 use crate::args::login::LoginArgs;
+use crate::compose::agent::child_env;
 use crate::compose::environment::{Environment, LIKENESS, OnBadConfig};
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::signals::Signals;
@@ -17,7 +18,6 @@ use tau_agent::catalogue::login::{Granted, LOGINS, LoginRow, begin, named};
 use tau_agent::provider::http::Http;
 use tau_agent::secrets::Secret;
 use tau_tools::compare::close_matches;
-use tau_tools::process::ChildEnv;
 use tau_tools::user_error::UserError;
 
 /// Runs the command; returns the program's end.
@@ -144,9 +144,7 @@ async fn granted(
     let on_device = args.device || is_remote();
     let place = environment.keys.login_place(row);
     let login = begin(row, &place, on_device, &http).await.map_err(failed)?;
-    let keys: Vec<String> =
-        environment.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
-    let env = ChildEnv::new(&keys, environment.settings.pass_env.as_deref().unwrap_or_default(), "login");
+    let env = child_env(&environment.keys, &environment.settings, "login");
     let opens = !args.no_browser && !is_remote();
     let is_open = opens && browser::open(login.page().as_str(), &env);
     let name = row.name;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::{mcp_login, table};
 use crate::args::CliArgs;
 use crate::args::mcp::{McpAction, McpArgs};
-use crate::compose::environment::{Environment, OnBadConfig};
+use crate::compose::agent::child_env;
+use crate::compose::environment::Environment;
 use crate::compose::{mcp_servers, sandbox};
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::plain;
@@ -16,13 +17,11 @@ use tau_agent::extensions::mcp::{ConfiguredServer, ProbeResult, probe_server};
 use tau_agent::settings::Settings;
 use tau_agent::settings::mcp_edit::{add, remove};
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient, check_name};
-use tau_tools::process::ChildEnv;
 use tau_tools::scratch::Scratch;
 use tau_tools::user_error::UserError;
 
 /// Runs the command; returns the program's end.
 pub fn run(args: &McpArgs) -> Result<Exit, Refusal> {
-    let cwd = std::env::current_dir().map_err(Refusal::config)?;
     let mut all = CliArgs::without_arguments();
     all.trust = match &args.action {
         McpAction::List { trust }
@@ -31,8 +30,7 @@ pub fn run(args: &McpArgs) -> Result<Exit, Refusal> {
         | McpAction::Logout { trust, .. } => *trust,
         McpAction::Add { .. } | McpAction::Remove { .. } => false,
     };
-    let (environment, project) = Environment::read_in(&all, OnBadConfig::Warn, &cwd)?;
-    environment.notices.iter().chain(&project.notice(Some(&cwd))).for_each(|notice| warn(notice));
+    let (environment, project, cwd) = Environment::read_here(&all)?;
     let (servers, _) = mcp_servers::read(&environment.paths, &project);
     let file = environment.paths.config_file();
     let logins = LoginStore::new(environment.paths.mcp_logins());
@@ -193,8 +191,6 @@ fn new_server(
 /// Starts a server and prints its contents.
 fn test(server: ConfiguredServer, environment: &Environment, cwd: &Path) -> Result<Exit, Refusal> {
     let Environment { paths, settings, keys, .. } = environment;
-    let secrets: Vec<String> = keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
-    let env = ChildEnv::new(&secrets, settings.pass_env.as_deref().unwrap_or_default(), "test");
     let scratch = Scratch::new(&std::env::temp_dir()).map_err(Refusal::config)?;
     let policy = sandbox::policy(settings, paths, cwd);
     let name = server.server.name.clone();
@@ -206,7 +202,7 @@ fn test(server: ConfiguredServer, environment: &Environment, cwd: &Path) -> Resu
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Refusal::config)?;
     let trying = probe_server(
         server,
-        Arc::new(env),
+        Arc::new(child_env(keys, settings, "test")),
         Arc::new(scratch),
         (settings.network(), Some(LoginStore::new(paths.mcp_logins()))),
         (cwd.to_owned(), Arc::new(policy)),

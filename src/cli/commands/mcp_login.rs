@@ -4,6 +4,7 @@ use std::io::BufRead;
 
 use tokio::sync::mpsc;
 
+use crate::compose::agent::child_env;
 use crate::compose::environment::Environment;
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::signals::Signals;
@@ -11,7 +12,6 @@ use crate::process::{browser, plain};
 use tau_agent::catalogue::login::PastedAddress;
 use tau_agent::extensions::mcp::oauth::{LoginStore, begin, login_command, mcp_command};
 use tau_agent::settings::mcp_servers::McpServer;
-use tau_tools::process::ChildEnv;
 use tau_tools::user_error::UserError;
 
 /// Logs in to a server; returns the program's end. Fails when the machine does not allow it.
@@ -48,9 +48,7 @@ async fn run(
 ) -> Result<(), (Exit, String)> {
     let failed = |why: UserError| (Exit::Model, why.into());
     let login = begin(server, logins, environment.settings.network()).await.map_err(failed)?;
-    let keys: Vec<String> =
-        environment.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
-    let env = ChildEnv::new(&keys, environment.settings.pass_env.as_deref().unwrap_or_default(), "login");
+    let env = child_env(&environment.keys, &environment.settings, "login");
     let is_open = opens_browser && browser::open(login.page(), &env);
     let what = match is_open {
         true => "Log in to it in your browser. If no page has come up, open this address:",

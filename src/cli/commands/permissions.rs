@@ -8,9 +8,9 @@ use super::{table, tools};
 use crate::args::CliArgs;
 use crate::args::permissions::{PermissionsAction, PermissionsArgs};
 use crate::compose;
-use crate::compose::environment::{Environment, OnBadConfig};
+use crate::compose::environment::Environment;
 use crate::compose::permission_rules;
-use crate::process::exit::{Exit, Refusal, say, warn};
+use crate::process::exit::{Exit, Refusal, say};
 use crate::process::plain;
 use tau_agent::extensions::registry::Loaded;
 use tau_agent::permissions::{CallFacts, Finding, Permissions, Verdict};
@@ -21,15 +21,13 @@ use tau_tools::{AnyTool, ToolKind, paths};
 
 /// Runs the command; returns the program's end.
 pub fn run(args: &PermissionsArgs) -> Result<Exit, Refusal> {
-    let cwd = std::env::current_dir().map_err(Refusal::config)?;
     let mut all = CliArgs::without_arguments();
     if let Some(PermissionsAction::Test { trust, .. }) = &args.action {
         all.trust = *trust;
     }
-    let (environment, project) = Environment::read_in(&all, OnBadConfig::Warn, &cwd)?;
+    let (environment, project, cwd) = Environment::read_here(&all)?;
     let sessions = environment.settings.session_dir.as_deref();
     let (permissions, _) = permission_rules::read(&environment.paths, &project, sessions);
-    environment.notices.iter().chain(&project.notice(Some(&cwd))).for_each(|notice| warn(notice));
     let text = match &args.action {
         None => listed(&permissions),
         Some(PermissionsAction::Test { tool, permission_mode: mode, call, .. }) => {

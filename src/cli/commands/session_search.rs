@@ -4,10 +4,9 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::args::CliArgs;
 use crate::args::sessions::SessionsArgs;
 use crate::commands::export;
-use crate::compose::environment::{Environment, OnBadConfig};
+use crate::compose::environment::Environment;
 use crate::compose::session_lookup::{places, short_ids};
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
@@ -17,9 +16,7 @@ use tau_tools::counted::counted;
 
 /// Runs the command. Fails when the settings or the index cannot be read.
 pub(crate) fn run(args: &SessionsArgs, query: &str, limit: usize) -> Result<Exit, Refusal> {
-    let mut flags = CliArgs::without_arguments();
-    flags.settings.0.session_dir.clone_from(&args.session_dir);
-    let environment = Environment::read(&flags, OnBadConfig::Refuse)?;
+    let environment = Environment::of_sessions(args.session_dir.as_deref())?;
     let root = environment.settings.session_root(&environment.paths);
     let here = std::env::current_dir().map_err(Refusal::config)?;
     let others = places(&root);

@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 use super::table;
 use crate::args::CliArgs;
 use crate::args::tools::{ToolsAction, ToolsArgs};
-use crate::compose::environment::{Environment, OnBadConfig};
+use crate::compose::agent::child_env;
+use crate::compose::environment::Environment;
 use crate::compose::project_settings::ProjectSettings;
 use crate::compose::{self, permission_rules, sandbox};
 use crate::process::exit::{Exit, Refusal, fail, say, warn, without_numbers};
@@ -24,7 +25,6 @@ use tau_agent::permissions::{CallFacts, Permissions, Verdict};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 use tau_tools::bash::Bash;
-use tau_tools::process::ChildEnv;
 use tau_tools::scratch::Scratch;
 use tau_tools::{
     AnyTool, Approved, Content, OutputLimits, ToolContext, ToolError, ToolOutput, Toolbox,
@@ -41,10 +41,8 @@ struct Here {
 
 impl Here {
     fn read(trust: bool) -> Result<Self, Refusal> {
-        let cwd = std::env::current_dir().map_err(Refusal::config)?;
         let all = CliArgs { trust, ..CliArgs::without_arguments() };
-        let (environment, project) = Environment::read_in(&all, OnBadConfig::Warn, &cwd)?;
-        environment.notices.iter().chain(&project.notice(Some(&cwd))).for_each(|notice| warn(notice));
+        let (environment, project, cwd) = Environment::read_here(&all)?;
         let loaded = compose::extensions_of(&all, &environment.paths, &environment.settings).load(&cwd);
         Ok(Here { cwd, environment, project, loaded })
     }
@@ -294,12 +292,10 @@ enum Failure {
 impl Here {
     fn context(&self, cancel: CancellationToken) -> Result<ToolContext, Refusal> {
         let Environment { paths, settings, keys, .. } = &self.environment;
-        let secrets: Vec<String> = keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
-        let env = ChildEnv::new(&secrets, settings.pass_env.as_deref().unwrap_or_default(), "tools");
         let scratch = Arc::new(Scratch::new(&std::env::temp_dir()).map_err(Refusal::config)?);
         Ok(ToolContext {
             cancel,
-            env: Arc::new(env),
+            env: Arc::new(child_env(keys, settings, "tools")),
             sandbox: Arc::new(sandbox::policy(settings, paths, &self.cwd)),
             files: self.permissions().file_filter(&self.cwd, std::env::home_dir().as_deref()),
             limits: OutputLimits { images: true, ..OutputLimits::default() },

@@ -6,9 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::{export, table};
-use crate::args::CliArgs;
 use crate::args::undo::{DiffArgs, SessionArgs, UndoArgs};
-use crate::compose::environment::{self, Environment, OnBadConfig};
+use crate::compose::environment::{self, Environment};
 use crate::compose::session_lookup;
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
@@ -29,9 +28,7 @@ struct Finished {
 
 /// Finds a session, or the last one of this directory.
 fn find(of: &SessionArgs) -> Result<Finished, Refusal> {
-    let mut flags = CliArgs::without_arguments();
-    flags.settings.0.session_dir = of.session_dir.clone();
-    let environment = Environment::read(&flags, OnBadConfig::Refuse)?;
+    let environment = Environment::of_sessions(of.session_dir.as_deref())?;
     let root = environment.settings.session_root(&environment.paths);
     let file = match of.session.as_deref() {
         Some(wanted) => session_lookup::file_of(&root, wanted)?,

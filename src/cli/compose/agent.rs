@@ -60,16 +60,23 @@ pub struct ComposedAgent {
 
 /// The environment of this process without its secrets.
 pub(crate) fn program_env(keys: &Keys, settings: &Settings) -> ChildEnv {
-    let secrets: Vec<String> = keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
-    ChildEnv::without_secrets(std::env::vars_os(), &secrets, settings.pass_env.as_deref().unwrap_or_default())
+    let pass = settings.pass_env.as_deref().unwrap_or_default();
+    ChildEnv::without_secrets(std::env::vars_os(), &exposed(keys), pass)
+}
+
+/// The environment of commands: this process's without secrets. `session` names what they run for.
+pub(crate) fn child_env(keys: &Keys, settings: &Settings, session: &str) -> ChildEnv {
+    ChildEnv::new(&exposed(keys), settings.pass_env.as_deref().unwrap_or_default(), session)
+}
+
+fn exposed(keys: &Keys) -> Vec<String> {
+    keys.known_values().iter().map(|key| key.expose().to_owned()).collect()
 }
 
 impl Setup {
     /// The environment of a session's commands: this process's without secrets.
     pub(crate) fn child_env(&self, session: &str) -> ChildEnv {
-        let secrets: Vec<String> =
-            self.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
-        ChildEnv::new(&secrets, self.settings.pass_env.as_deref().unwrap_or_default(), session)
+        child_env(&self.keys, &self.settings, session)
     }
 
     /// The environment of a program that the user has named, such as an editor: without secrets too, since

@@ -3,14 +3,14 @@
 //! Read from arguments, environment and the user's files, in that order of precedence. The network is not
 //! used here. Further needs of an agent are in `compose`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::project_settings::ProjectSettings;
 use super::{hook_files, mcp_servers, offers, permission_rules};
 use crate::args::CliArgs;
-use crate::process::exit::Refusal;
+use crate::process::exit::{Refusal, warn};
 use parking_lot::Mutex;
 use tau_agent::catalogue::keys::{EnvLookup, KeySource, Keys};
 use tau_agent::catalogue::providers::{LOCAL_SERVERS, local_provider};
@@ -67,6 +67,21 @@ impl Environment {
         cwd: &Path,
     ) -> Result<(Self, ProjectSettings), Refusal> {
         Self::load(args, on_bad_config, Some(cwd))
+    }
+
+    /// Like [`Environment::read_in`], for a command in the current directory; tells of what is wrong.
+    pub(crate) fn read_here(args: &CliArgs) -> Result<(Self, ProjectSettings, PathBuf), Refusal> {
+        let cwd = std::env::current_dir().map_err(Refusal::config)?;
+        let (environment, project) = Self::load(args, OnBadConfig::Warn, Some(&cwd))?;
+        environment.notices.iter().chain(&project.notice(Some(&cwd))).for_each(|notice| warn(notice));
+        Ok((environment, project, cwd))
+    }
+
+    /// Like [`Environment::read`], for a command about sessions, perhaps of another folder.
+    pub(crate) fn of_sessions(session_dir: Option<&Path>) -> Result<Self, Refusal> {
+        let mut flags = CliArgs::without_arguments();
+        flags.settings.0.session_dir = session_dir.map(Path::to_owned);
+        Self::read(&flags, OnBadConfig::Refuse)
     }
 
     fn load(

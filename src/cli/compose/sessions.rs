@@ -7,9 +7,8 @@ use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use super::environment::{Environment, OnBadConfig};
+use super::environment::Environment;
 use super::session_lookup::{find, places, rows_as_table, short_ids};
-use crate::args::CliArgs;
 use crate::args::front_end::{FrontEnd, StandardStreams};
 use crate::args::sessions::{SessionsAction, SessionsArgs};
 use crate::commands::session_search;
@@ -253,9 +252,7 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<Exit, Refusal> {
     if let Some(SessionsAction::Search { words, limit }) = &args.action {
         return session_search::run(args, &words.join(" "), *limit);
     }
-    let mut flags = CliArgs::without_arguments();
-    flags.settings.0.session_dir.clone_from(&args.session_dir);
-    let environment = Environment::read(&flags, OnBadConfig::Refuse)?;
+    let environment = Environment::of_sessions(args.session_dir.as_deref())?;
     let root = environment.settings.session_root(&environment.paths);
     let here = std::env::current_dir().map_err(Refusal::config)?;
     let cwd = Some(here.as_path()).filter(|_| !args.all);
