@@ -20,6 +20,7 @@ use crate::compose::session_lookup::places;
 use crate::compose::{AgentPrompt, Setup, sessions};
 use crate::headless;
 use crate::process::exit::Refusal;
+use crate::process::runtime;
 use tau_agent::catalogue::keys::KeySource;
 use tau_agent::engine::config::AgentConfig;
 use tau_agent::extensions::mcp::ConfiguredServer;
@@ -192,8 +193,7 @@ fn file(setup: &Setup, id: &str, cwd: &Path) -> Result<(PathBuf, SessionOrigin),
 
 fn has_key(setup: &Setup) -> Result<(), Error> {
     let Some(model) = &setup.model else { return Ok(()) };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| failed(Refusal::config(format!("cannot start: {error}"))))?;
+    let runtime = runtime::on_this_thread().map_err(failed)?;
     match runtime.block_on(setup.keys.key(model)) {
         Err(failure) if headless::is_missing_key(&failure) => {
             Err(no_model(headless::no_key(setup, &model.provider, failure)))

@@ -18,6 +18,7 @@ use crate::live::record::{KeptScreen, LiveRecord};
 use crate::live::rights;
 use crate::process::exit::{Exit, Refusal, fail};
 use crate::process::plain;
+use crate::process::runtime;
 use crate::tui;
 use crate::tui::start::{PROFILE, check_terminal, run_attached};
 use tau_agent::session::list;
@@ -49,9 +50,9 @@ pub(crate) fn run(args: AttachArgs) -> Exit {
         Ok(Target::Server(target)) => *target,
         Err(refusal) => return refusal.fail(),
     };
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match runtime::on_this_thread() {
         Ok(runtime) => runtime,
-        Err(error) => return fail(Exit::Config, &format!("cannot start: {error}")),
+        Err(refusal) => return refusal.fail(),
     };
     let found = runtime.block_on(async { tokio::time::timeout(PATIENCE, server.find(&wanted)).await });
     let silent = |_| Trouble::Unreachable(format!("{} does not answer", server.name()));

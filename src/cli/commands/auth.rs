@@ -11,6 +11,7 @@ use crate::args::auth::{AuthAction, AuthArgs};
 use crate::compose::environment::{Environment, LIKENESS, OnBadConfig};
 use crate::compose::keycheck::{KeyCheck, check_key};
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
+use crate::process::runtime;
 use crate::process::{plain, secret_prompt};
 use tau_agent::catalogue::keys::KeySource;
 use tau_agent::catalogue::login;
@@ -149,8 +150,7 @@ fn check(environment: &Environment, name: Option<&str>) -> Result<Exit, Refusal>
             "no key to check: no API key is configured; add one with `tau auth set PROVIDER`",
         ));
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(Refusal::config)?;
+    let runtime = runtime::on_this_thread()?;
     let mut exit = Exit::Ok;
     for provider in &providers {
         match runtime.block_on(check_one(environment, provider))? {

@@ -11,7 +11,7 @@ use crate::args::login::LoginArgs;
 use crate::compose::agent::child_env;
 use crate::compose::environment::{Environment, LIKENESS, OnBadConfig};
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
-use crate::process::signals::Signals;
+use crate::process::runtime;
 use crate::process::{browser, plain, secret_prompt};
 use tau_agent::catalogue::keys::KeyPlace;
 use tau_agent::catalogue::login::{Granted, LOGINS, LoginRow, begin, named};
@@ -107,20 +107,7 @@ fn log_in(environment: &Environment, row: &'static LoginRow, args: &LoginArgs) -
     }
     // A broken file must be found before the user has done the work.
     environment.keys.readable().map_err(|failure| Refusal::config(failure.message))?;
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Refusal::config)?;
-    let done = runtime.block_on(async {
-        let mut signals = Signals::for_batch().map_err(Refusal::config)?;
-        tokio::select! {
-            done = granted(environment, row, args) => Ok(done),
-            caught = signals.next() => {
-                Ok(Err((caught.exit().unwrap_or(Exit::Aborted), "stopped".to_owned())))
-            }
-        }
-    })?;
-    // A thread that still reads the keyboard is not awaited.
-    runtime.shutdown_background();
-    let granted = match done {
+    let granted = match runtime::until_stopped(granted(environment, row, args))? {
         Ok(granted) => granted,
         Err((exit, why)) => {
             return Ok(fail(exit, &format!("not logged in to {}: {}", row.name, plain::line(&why))));

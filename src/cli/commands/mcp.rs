@@ -12,6 +12,7 @@ use crate::compose::environment::Environment;
 use crate::compose::{mcp_servers, sandbox};
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::plain;
+use crate::process::runtime;
 use tau_agent::extensions::mcp::oauth::{LoginState, LoginStore, login_command, mcp_command};
 use tau_agent::extensions::mcp::{ConfiguredServer, ProbeResult, probe_server};
 use tau_agent::settings::Settings;
@@ -198,8 +199,7 @@ fn test(server: ConfiguredServer, environment: &Environment, cwd: &Path) -> Resu
     server.server.enabled = true;
     let sandboxed = settings.sandbox.mcp();
     server.server.sandbox = server.server.sandbox.or(sandboxed.then_some(true));
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Refusal::config)?;
+    let runtime = runtime::on_this_thread()?;
     let trying = probe_server(
         server,
         Arc::new(child_env(keys, settings, "test")),

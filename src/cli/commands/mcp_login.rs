@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use crate::compose::agent::child_env;
 use crate::compose::environment::Environment;
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
-use crate::process::signals::Signals;
+use crate::process::runtime;
 use crate::process::{browser, plain};
 use tau_agent::catalogue::login::PastedAddress;
 use tau_agent::extensions::mcp::oauth::{LoginStore, begin, login_command, mcp_command};
@@ -21,20 +21,8 @@ pub(crate) fn login(
     environment: &Environment,
     opens_browser: bool,
 ) -> Result<Exit, Refusal> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Refusal::config)?;
-    let done = runtime.block_on(async {
-        let mut signals = Signals::for_batch().map_err(Refusal::config)?;
-        let work = run(server, logins, environment, opens_browser);
-        tokio::select! {
-            done = work => Ok(done),
-            caught = signals.next() => Ok(Err((caught.exit().unwrap_or(Exit::Aborted), "stopped".to_owned()))),
-        }
-    })?;
-    // A thread that still reads the keyboard is not awaited.
-    runtime.shutdown_background();
     let name = &server.name;
-    Ok(match done {
+    Ok(match runtime::until_stopped(run(server, logins, environment, opens_browser))? {
         Ok(()) => say(&format!("logged in to {name}; `{}` lists its tools\n", mcp_command("test", name))),
         Err((exit, why)) => fail(exit, &format!("not logged in to {name}: {}", plain::line(&why))),
     })

@@ -13,6 +13,7 @@ use crate::args::models::ModelsArgs;
 use crate::compose::environment::{self, Environment, OnBadConfig, refresh};
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
+use crate::process::runtime;
 use tau_agent::catalogue::demo;
 use tau_app::token_count;
 use tau_protocol::model::{Model, ThinkingLevel};
@@ -59,8 +60,7 @@ pub fn run(args: &ModelsArgs) -> Result<Exit, Refusal> {
 
 /// Asks all possible providers in parallel. Failures go to standard error.
 fn ask_all(environment: &Environment) -> Result<Exit, Refusal> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(Refusal::config)?;
+    let runtime = runtime::on_this_thread()?;
     let mut providers = environment.catalogue.usable(&environment.keys);
     providers.retain(|provider| environment.catalogue.endpoint(provider).is_some());
     if providers.is_empty() {

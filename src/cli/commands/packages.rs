@@ -1,15 +1,15 @@
 //! `tau add` and `tau remove`: packages of extensions.
 
-use std::io::{BufRead, IsTerminal, Write};
-
 use crate::args::CliArgs;
 use crate::args::packages::{AddArgs, RemoveArgs};
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::packages::fetch::{self, Staged};
 use crate::packages::source::{Source, without_secrets};
 use crate::packages::summary;
+use crate::process::confirmation::confirmed;
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
+use crate::process::runtime;
 use tau_agent::extensions::packages::{PackageRecord, Packages};
 use tau_agent::provider::http::Http;
 
@@ -70,8 +70,7 @@ fn stage(wanted: &Wanted, packages: &Packages, http: &Http) -> Result<Staged, Re
     let cwd = std::env::current_dir().map_err(Refusal::config)?;
     let source = Source::parse(&wanted.source, &cwd).map_err(|text| Refusal::usage(plain::line(&text)))?;
     let staging = packages.staging().map_err(Refusal::config)?;
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Refusal::config)?;
+    let runtime = runtime::on_this_thread()?;
     let staged = runtime.block_on(fetch::stage(&source, wanted.plugin.as_deref(), &staging, http));
     staged
         .map_err(|why| Refusal::config(format!("{}: {}", plain::line(&source.recorded()), plain::line(&why))))
@@ -106,7 +105,7 @@ fn decide(staged: &Staged, name: Option<&str>, packages: &Packages, yes: bool) -
     }
     say(&summary::text(staged, before, &root));
     let question = if before.is_some() { "Replace it? [y/N] " } else { "Add it? [y/N] " };
-    if !yes && !confirmed(question)? {
+    if !yes && !confirmed(question, "nobody can be asked; run it in a terminal, or with --yes")? {
         say("nothing was changed\n");
         return Ok(false);
     }
@@ -128,17 +127,6 @@ fn is_same_source(one: &PackageRecord, other: &PackageRecord) -> bool {
         source.get(..version.unwrap_or(source.len())).unwrap_or_default().to_owned()
     };
     stem(&one.source) == stem(&other.source) && one.plugin == other.plugin
-}
-
-fn confirmed(question: &str) -> Result<bool, Refusal> {
-    if !std::io::stdin().is_terminal() {
-        return Err(Refusal::usage("nobody can be asked; run it in a terminal, or with --yes"));
-    }
-    let mut out = std::io::stdout();
-    out.write_all(question.as_bytes()).and_then(|()| out.flush()).map_err(Refusal::config)?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).map_err(Refusal::config)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 fn unreadable(packages: &Packages, error: &std::io::Error) -> Refusal {

@@ -1,7 +1,6 @@
 //! `tau diff` and `tau undo`: shows and reverts the file changes of an ended session.
 
 use std::fmt::Write as _;
-use std::io::{BufRead, IsTerminal};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use super::{export, table};
 use crate::args::undo::{DiffArgs, SessionArgs, UndoArgs};
 use crate::compose::environment::{self, Environment};
 use crate::compose::session_lookup;
+use crate::process::confirmation::confirmed;
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
 use tau_agent::secrets::masking::Masking;
@@ -137,7 +137,8 @@ pub fn undo(args: &UndoArgs) -> Result<Exit, Refusal> {
         }
         return Ok(say("no file has to be restored\n"));
     }
-    if !args.yes && !confirmed(&plan, undo.cwd())? {
+    let alone = "nobody can be asked here; --yes restores without a question";
+    if !args.yes && !confirmed(&question(&plan, undo.cwd()), alone)? {
         return Ok(say("nothing was restored\n"));
     }
     let order = UndoOrder {
@@ -173,11 +174,8 @@ fn listed(undo: &mut SessionUndo, prompts: &[Prompt]) -> String {
     table::columns(&rows)
 }
 
-/// Asks for confirmation.
-fn confirmed(plan: &UndoPlan, cwd: &Path) -> Result<bool, Refusal> {
-    if !std::io::stdin().is_terminal() {
-        return Err(Refusal::usage("nobody can be asked here; --yes restores without a question"));
-    }
+/// The question before it.
+fn question(plan: &UndoPlan, cwd: &Path) -> String {
     let mut text = format!("In {}:\n", plain::line(&cwd.display().to_string()));
     for path in &plan.files {
         let _ = writeln!(text, "  restore {}", plain::line(path));
@@ -189,8 +187,5 @@ fn confirmed(plan: &UndoPlan, cwd: &Path) -> Result<bool, Refusal> {
     for lost in &plan.not_covered {
         let _ = writeln!(text, "  not covered: {} ({})", plain::line(&lost.path), plain::line(&lost.reason));
     }
-    say(&format!("{text}Restore? [y/N] "));
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).map_err(Refusal::config)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    text + "Restore? [y/N] "
 }

@@ -1,14 +1,15 @@
 //! `tau update`: installs the newest release, or goes back to the version before.
 
-use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::args::CliArgs;
 use crate::args::update::UpdateArgs;
 use crate::compose::environment::{Environment, OnBadConfig};
+use crate::process::confirmation::confirmed;
 use crate::process::exit::{Exit, Refusal, say};
 use crate::process::plain;
+use crate::process::runtime;
 use crate::upkeep::origin::Origin;
 use crate::upkeep::own_folder::{OwnFolder, UNFINISHED};
 use crate::upkeep::release::{self, Release, ReleasedFile, Version};
@@ -17,6 +18,9 @@ use tau_agent::settings::paths::in_short;
 
 /// How long a new version may take to say its number.
 const TRIAL: Duration = Duration::from_secs(30);
+
+/// The message where no one can be asked.
+const ALONE: &str = "nobody can be asked here; --yes does it without a question";
 
 /// Runs the command; returns the program's end.
 pub fn run(args: &UpdateArgs) -> Exit {
@@ -47,8 +51,7 @@ fn work(args: &UpdateArgs) -> Result<Exit, Refusal> {
         )
     })?;
     let http = Http::new(environment.settings.network());
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Refusal::config)?;
+    let runtime = runtime::on_this_thread()?;
     let release = runtime.block_on(release::newest(&http, &address)).map_err(failed)?;
     if !release.version.is_update_for(&own) {
         return Ok(say(&format!("tau {own} is the newest version\n")));
@@ -71,7 +74,7 @@ fn work(args: &UpdateArgs) -> Result<Exit, Refusal> {
         file.size as f64 / 1e6,
         plain::line(&in_short(folder.path()))
     );
-    if !args.yes && !confirmed(&question)? {
+    if !args.yes && !confirmed(&question, ALONE)? {
         return Ok(say("nothing was changed\n"));
     }
     let archive = runtime.block_on(release.download(&http, &address, file)).map_err(failed)?;
@@ -104,7 +107,7 @@ fn go_back(folder: &OwnFolder, args: &UpdateArgs) -> Result<Exit, Refusal> {
     let Some(previous) = folder.previous() else {
         return Err(failed("there is no version before this one to go back to"));
     };
-    if !args.yes && !confirmed(&format!("Go back to tau {previous}? [y/N] "))? {
+    if !args.yes && !confirmed(&format!("Go back to tau {previous}? [y/N] "), ALONE)? {
         return Ok(say("nothing was changed\n"));
     }
     folder.go_back(&previous).map_err(failed)?;
@@ -131,15 +134,4 @@ fn elsewhere(origin: &Origin, back: bool) -> Result<Exit, Refusal> {
             )))
         }
     }
-}
-
-/// Asks a question on the terminal.
-fn confirmed(question: &str) -> Result<bool, Refusal> {
-    if !std::io::stdin().is_terminal() {
-        return Err(Refusal::usage("nobody can be asked here; --yes does it without a question"));
-    }
-    say(question);
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).map_err(Refusal::config)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

@@ -6,6 +6,7 @@ use super::Setup;
 use super::session_model::LOST;
 use crate::compose::environment::{self, Connections, Environment, OnBadConfig};
 use crate::process::exit::Refusal;
+use crate::process::runtime;
 use tau_agent::provider::FailureKind;
 use tau_agent::settings::Settings;
 use tau_agent::settings::value::BaseUrl;
@@ -100,8 +101,7 @@ impl Setup {
     /// setting to add.
     pub fn with_model(mut self) -> Result<Self, Refusal> {
         if self.needs_server_model() {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            self = runtime.map_err(Refusal::config)?.block_on(self.with_server_model())?;
+            self = runtime::on_this_thread()?.block_on(self.with_server_model())?;
         }
         match self.model {
             Some(_) => Ok(self),

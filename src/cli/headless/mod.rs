@@ -24,6 +24,7 @@ use crate::compose::sessions;
 use crate::live::off_screen::OffScreen;
 use crate::process::crash;
 use crate::process::exit::{Exit, Refusal, fail, warn};
+use crate::process::runtime;
 use crate::process::signals::Signals;
 use output_schema::OutputSchema;
 use stdin_prompts::JsonPrompts;
@@ -244,9 +245,9 @@ fn start<T>(
 
 /// Runs a front end on a runtime of one thread; returns the program's end.
 pub(crate) fn with_signals(front_end: impl AsyncFnOnce(Signals) -> Exit) -> Exit {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match runtime::on_this_thread() {
         Ok(runtime) => runtime,
-        Err(error) => return fail(Exit::Config, &format!("cannot start: {error}")),
+        Err(refusal) => return refusal.fail(),
     };
     let exit = runtime.block_on(async {
         match Signals::for_batch() {

@@ -12,13 +12,14 @@ mod plan;
 mod servers;
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use crate::args::CliArgs;
 use crate::args::import::ImportArgs;
 use crate::commands::table;
 use crate::compose::environment::{Environment, OnBadConfig};
+use crate::process::confirmation::is_yes;
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
 pub(crate) use found::{Finding, Meaning, SetUp};
@@ -86,7 +87,7 @@ fn work(args: &ImportArgs) -> Result<Exit, Refusal> {
     text.push_str(&format!("\nThe changes to tau's files:\n\n{diff}"));
     let exit = say(&text);
     let is_asked = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    if args.write || is_asked && is_wanted().map_err(Refusal::config)? {
+    if args.write || is_asked && is_yes("\nWrite these changes? [y/N] ")? {
         for path in plan.write().map_err(Refusal::config)? {
             warn(&format!("wrote {}", plain::line(&in_short(&path))));
         }
@@ -94,15 +95,6 @@ fn work(args: &ImportArgs) -> Result<Exit, Refusal> {
         warn("nothing was written; `tau import --write` writes these changes");
     }
     Ok(exit)
-}
-
-fn is_wanted() -> std::io::Result<bool> {
-    let mut out = std::io::stdout();
-    out.write_all(b"\nWrite these changes? [y/N] ")?;
-    out.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 fn as_text(set_ups: &[SetUp]) -> String {

@@ -22,6 +22,7 @@ use crate::headless::print::NO_TEXT;
 use crate::headless::stdin_prompts;
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
+use crate::process::runtime;
 use tau_agent::provider::sse::{SseFrame, SseParser};
 use tau_agent::session::lock::{self, Life, Owner};
 use tau_agent::session::tail::TAIL;
@@ -126,11 +127,7 @@ pub(crate) fn short_names(records: &[LiveRecord]) -> Vec<String> {
 }
 
 fn on_runtime(work: impl Future<Output = Result<Exit, Refusal>>) -> Exit {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return Refusal::config(format!("cannot start: {error}")).fail(),
-    };
-    runtime.block_on(work).unwrap_or_else(|refusal| refusal.fail())
+    runtime::on_this_thread().and_then(|runtime| runtime.block_on(work)).into()
 }
 
 fn refused(trouble: &Trouble) -> Refusal {

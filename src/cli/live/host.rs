@@ -20,6 +20,7 @@ use crate::headless::{self, NO_PROMPT, answer, stdin_prompts};
 use crate::process::crash;
 use crate::process::exit::{Exit, Refusal, fail, warn};
 use crate::process::plain;
+use crate::process::runtime;
 use crate::process::signals::Signals;
 use crate::serve::PROFILE;
 use crate::serve::facts::Facts;
@@ -127,8 +128,7 @@ fn open_or_send(
             if !std::mem::replace(&mut again, true) {
                 own_flags::check(setup, &found.record.id)?;
             }
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let runtime = runtime.map_err(|error| Refusal::config(format!("cannot start: {error}")))?;
+            let runtime = runtime::on_this_thread()?;
             let sent = others::deliver(&server, &setup.paths, &found.record.id, prompts);
             match runtime.block_on(sent) {
                 Ok(true) => {

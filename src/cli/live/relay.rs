@@ -30,6 +30,7 @@ use crate::attach::wire::{FarCommand, Hello, Left, Welcome, spoken};
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::compose::session_lookup;
 use crate::process::exit::{Exit, fail, say};
+use crate::process::runtime;
 use crate::serve::elsewhere::{Elsewhere, session_in};
 use crate::serve::guard::Guard;
 use crate::serve::hub::blocking;
@@ -128,8 +129,7 @@ fn serve_board(hello: Hello, environment: Environment) -> Result<Exit, UserError
 
 /// Runs this to its end.
 fn until_the_end(work: impl Future<Output = ()>) -> Result<Exit, UserError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| format!("cannot start: {error}"))?;
+    let runtime = runtime::on_this_thread().map_err(|refusal| refusal.text)?;
     runtime.block_on(work);
     // The thread that reads standard input must not delay the end.
     runtime.shutdown_background();

@@ -1,13 +1,14 @@
 //! Copies this tau to a machine that has none, if the user wants it.
 
 use std::fs::File;
-use std::io::{BufRead, IsTerminal};
+use std::io::IsTerminal;
 use std::process::Stdio;
 
 use super::child::{Asks, SshChild};
 use super::connect::OtherMachine;
 use super::scripts;
-use crate::process::exit::{Exit, Refusal, say};
+use crate::process::confirmation::is_yes;
+use crate::process::exit::Refusal;
 use tau_agent::settings::servers::SshAddress;
 use tau_tools::regular_files::open_regular;
 
@@ -42,7 +43,7 @@ pub(super) fn offer(address: &SshAddress, other: &OtherMachine) -> Result<(), Re
         size as f64 / 1e6,
         scripts::FOLDER_IN_WORDS
     );
-    if !confirmed(&question)? {
+    if !is_yes(&question)? {
         return Err(Refusal::config(format!(
             "nothing was copied; install tau {version} on {machine} to attach there"
         )));
@@ -68,15 +69,6 @@ fn own_program() -> std::io::Result<(File, u64)> {
     let file = open_regular(linux).or_else(|_| open_regular(&std::env::current_exe()?))?;
     let size = file.metadata()?.len();
     Ok((file, size))
-}
-
-fn confirmed(question: &str) -> Result<bool, Refusal> {
-    if say(question) != Exit::Ok {
-        return Ok(false);
-    }
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).map_err(Refusal::config)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 fn capitalized(text: &str) -> String {
