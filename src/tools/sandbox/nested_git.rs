@@ -5,13 +5,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::hashes::hexadecimal;
+use crate::regular_files::read_capped;
 use crate::{git_index, paths};
 use parking_lot::Mutex;
 
@@ -166,10 +166,7 @@ fn is_plain_config(text: &[u8]) -> bool {
 
 /// The content of a regular file that is not too large; never blocks.
 fn read(path: &Path, limit: u64) -> Option<Vec<u8>> {
-    let (file, metadata) = paths::open_regular(path, "").ok()?;
-    let mut bytes = Vec::new();
-    file.take(limit).read_to_end(&mut bytes).ok()?;
-    (metadata.len() <= limit).then_some(bytes)
+    read_capped(path, limit).ok()
 }
 
 #[cfg(test)]

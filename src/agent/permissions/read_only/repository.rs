@@ -5,7 +5,6 @@
 //! its submodules.
 
 use std::ffi::OsStr;
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,6 +14,7 @@ use super::git_config::{Setting, settings};
 use crate::permissions::path_pattern::normalised;
 use parking_lot::Mutex;
 use tau_tools::git_index::{self, IndexEntry};
+use tau_tools::regular_files::read_capped;
 use tau_tools::user_error::UserError;
 
 /// The size limit of a settings file, and of the small files beside it, in bytes.
@@ -187,18 +187,7 @@ fn read_settings(path: &Path) -> Option<Result<Vec<Setting>, ()>> {
 
 /// The text of a small regular file.
 pub(super) fn read_small(path: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    open(path)?.take(MAX_CONFIG + 1).read_to_end(&mut bytes).ok()?;
-    let is_small = u64::try_from(bytes.len()).is_ok_and(|length| length <= MAX_CONFIG);
-    is_small.then(|| String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Opens a regular file without ever waiting.
-fn open(path: &Path) -> Option<std::fs::File> {
-    use rustix::fs::{Mode, OFlags};
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    file.metadata().ok()?.is_file().then_some(file)
+    Some(String::from_utf8_lossy(&read_capped(path, MAX_CONFIG).ok()?).into_owned())
 }
 
 /// The identity of an index version: size, inode, modification and change times.
@@ -229,11 +218,7 @@ fn in_index(
     if let Some(known) = remembered.iter().find(|known| is_known(known) && known.version == version) {
         return Some(known.found.clone());
     }
-    if facts.len() > MAX_INDEX {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    open(index)?.take(MAX_INDEX).read_to_end(&mut bytes).ok()?;
+    let bytes = read_capped(index, MAX_INDEX).ok()?;
     // Object names have 20 bytes, or 32.
     let mut found = Vec::new();
     let end = [20, 32].iter().find_map(|object| {

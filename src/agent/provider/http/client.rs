@@ -3,18 +3,15 @@
 //! A redirect is never followed. Loopback addresses are never reached through a proxy. `http` sends the
 //! requests; `idle_timeout` limits the pauses of an answer.
 
-use std::fs::OpenOptions;
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use reqwest::{Certificate, Client, ClientBuilder, NoProxy, Proxy, redirect};
-use rustix::fs::OFlags;
 
 use super::{cause, is_loopback};
 use crate::provider::{Failure, FailureKind};
+use tau_tools::regular_files::read_capped;
 
 /// The size limit of a certificate file, in bytes.
 const MAX_CERTIFICATES: u64 = 4 * 1024 * 1024;
@@ -180,27 +177,12 @@ fn at(address: &str) -> Result<Proxy, Failure> {
     Ok(proxy.no_proxy(NoProxy::from_env()))
 }
 
-/// The file's content. The path comes from settings: opening a pipe must not wait for a writer.
-fn read_certificates(path: &Path) -> io::Result<Vec<u8>> {
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    file.take(MAX_CERTIFICATES + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > MAX_CERTIFICATES {
-        true => Err(io::Error::other(format!("larger than {} KB", MAX_CERTIFICATES / 1024))),
-        false => Ok(bytes),
-    }
-}
-
 fn certificates(path: &Path) -> Result<Vec<Certificate>, Failure> {
     let failed = |why: &dyn std::fmt::Display| {
         Failure::new(FailureKind::Config, format!("ca_file {}: {why}", path.display()))
             .hint("the file must hold certificates in PEM format")
     };
-    let bytes = read_certificates(path).map_err(|error| failed(&error))?;
+    let bytes = read_capped(path, MAX_CERTIFICATES).map_err(|error| failed(&error))?;
     let found = Certificate::from_pem_bundle(&bytes).map_err(|error| failed(&cause(&error)))?;
     if found.is_empty() { Err(failed(&"it contains no certificate")) } else { Ok(found) }
 }
