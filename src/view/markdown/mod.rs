@@ -28,7 +28,7 @@ use super::highlight::Highlighter;
 use super::row::Row;
 use super::theme::{Theme, ThemeToken};
 use super::wrap::{self, Break};
-use tau_app::blocks::{self, CodePart, MarkdownBlock};
+use tau_app::blocks::{self, CodePart, MarkdownBlock, MarkdownBlocks};
 use tau_app::geometry::TextLayout;
 use tau_app::printable::printable;
 
@@ -47,6 +47,24 @@ pub struct Room {
     pub width: u16,
     /// How wide paragraphs may be, and whether links are written out.
     pub layout: TextLayout,
+}
+
+/// The rows of a whole text.
+pub(crate) fn rows(
+    text: &str,
+    room: Room,
+    theme: &Theme,
+    highlighter: &mut Highlighter,
+) -> Vec<Line<'static>> {
+    let blocks = MarkdownBlocks::of(text);
+    let mut rows: Vec<Line<'static>> = Vec::new();
+    for block in blocks.closed().iter().chain(&blocks.open()) {
+        if !rows.is_empty() && !block.continues() {
+            rows.push(Line::default());
+        }
+        rows.extend(render_within(block, room, theme, highlighter).into_iter().map(Row::into_line));
+    }
+    rows
 }
 
 /// Like [`render`], after a margin and with paragraphs and links laid out as the room says.

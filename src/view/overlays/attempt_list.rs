@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::attempt_changes;
 use super::dialog::{OverlayLayout, inner_width};
-use super::list::{Below, ListBox, report, wrapped};
+use super::list::{Below, ListBox, lines_below};
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
@@ -62,15 +62,9 @@ fn line(row: &AttemptRow, width: u16, theme: &Theme) -> Line<'static> {
 
 /// The task, the selected attempt's session, and what an action led to.
 fn below(view: &AttemptsView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
-    let mut say = |text: &str, token: ThemeToken| lines.extend(wrapped(text, theme.style(token), width));
-    if let Some(row) = view.list.row() {
-        say("", ThemeToken::Muted);
-        say(view.task.as_str(), ThemeToken::Text);
-        say(&format!("session {} · {}", row.session, row.place), ThemeToken::Muted);
-    }
-    if let Some((text, token)) = view.list.said.as_ref().map(report) {
-        say(&text, token);
-    }
-    lines
+    let session = view.list.row().map(|row| format!("session {} · {}", row.session, row.place));
+    let about = session.as_ref().map(|session| {
+        [("", ThemeToken::Muted), (view.task.as_str(), ThemeToken::Text), (session, ThemeToken::Muted)]
+    });
+    lines_below(about.as_ref().map_or(&[], |about| about), view.list.said.as_ref(), theme, width)
 }

@@ -2,12 +2,11 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 use super::dialog::{OverlayLayout, inner_width};
-use super::list::{self, Below, FilterRow, ListBox};
+use super::list::{self, Below, FilterRow, ListBox, state_row};
 use crate::approval::typed;
-use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::overlays::board::BoardView;
@@ -108,7 +107,6 @@ fn title(view: &BoardView) -> String {
 }
 
 fn line(row: &LiveRow, is_here: bool, now: i64, width: u16, theme: &Theme) -> Line<'static> {
-    let muted = theme.style(ThemeToken::Muted);
     let (mark, token) = match row.state {
         LiveState::Waiting => ("? ", ThemeToken::Warning),
         LiveState::Running => ("● ", ThemeToken::Accent),
@@ -117,7 +115,6 @@ fn line(row: &LiveRow, is_here: bool, now: i64, width: u16, theme: &Theme) -> Li
         LiveState::Idle => ("○ ", ThemeToken::Muted),
     };
     let state = format!("{mark}{}", row.state.name());
-    let pad = " ".repeat(STATES.saturating_sub(wrap::cells(&state)) + 1);
     let title = match row.title.is_empty() {
         true => "(no messages yet)".to_owned(),
         false => printable_line(&row.title).into_owned(),
@@ -131,11 +128,7 @@ fn line(row: &LiveRow, is_here: bool, now: i64, width: u16, theme: &Theme) -> Li
     let here = if is_here { " · here" } else { "" };
     let age = time_format::age(now.saturating_sub(row.changed));
     let right = format!("{}{here} · {age}", printable_line(&format!("{server}{folder}")));
-    let used = wrap::cells(&state) + pad.len() + wrap::cells(&right) + 2;
-    let room = usize::from(width).saturating_sub(used);
-    let title = wrap::truncate(&title, u16::try_from(room).unwrap_or(u16::MAX)).into_owned();
-    let left = vec![Span::styled(format!("{state}{pad}"), theme.style(token)), Span::raw(title)];
-    both_ends(left, vec![Span::styled(right, muted)], width)
+    state_row((&state, token, STATES), &title, right, width, theme)
 }
 
 /// The lines about servers that are not connected.

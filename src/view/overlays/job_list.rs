@@ -2,11 +2,10 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 use super::dialog::{OverlayLayout, frame, inner_width};
-use super::list::{Below, ListBox, report};
-use crate::panel::both_ends;
+use super::list::{Below, ListBox, report, state_row};
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::overlays::job_list::{JobTail, JobsView};
@@ -74,15 +73,10 @@ fn used(row: &JobRow, now: i64) -> String {
 fn line(row: &JobRow, now: i64, width: u16, theme: &Theme) -> Line<'static> {
     let (sign, token) = mark(row.state);
     let state = format!("{sign}{}", row.state.name());
-    let pad = " ".repeat(STATES.saturating_sub(wrap::cells(&state)) + 1);
     let kept = if row.kept { "kept · " } else { "" };
     let right = format!("{kept}{}", used(row, now));
-    let taken = wrap::cells(&state) + pad.len() + wrap::cells(&right) + 2;
-    let room = usize::from(width).saturating_sub(taken);
     let command = format!("{} {}", row.id, printable_line(&row.command));
-    let command = wrap::truncate(&command, u16::try_from(room).unwrap_or(u16::MAX)).into_owned();
-    let left = vec![Span::styled(format!("{state}{pad}"), theme.style(token)), Span::raw(command)];
-    both_ends(left, vec![Span::styled(right, theme.style(ThemeToken::Muted))], width)
+    state_row((&state, token, STATES), &command, right, width, theme)
 }
 
 /// The details of the selected job.

@@ -11,6 +11,7 @@ use super::dialog::{OverlayLayout, draw_lines, frame_within};
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
+use tau_app::line_edit::LineEdit;
 use tau_app::overlays::list::{List, ListRow, Report};
 use tau_app::printable::printable_line;
 
@@ -185,6 +186,49 @@ pub(crate) fn wrapped(text: &str, style: Style, width: u16) -> Vec<Line<'static>
 /// The mark in front of a choice, and the colour of it.
 pub(crate) fn choice_mark(is_selected: bool) -> (&'static str, ThemeToken) {
     if is_selected { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) }
+}
+
+/// A row of a list: a state in so many columns, a text that is cut if need be, and facts at the right end.
+pub(crate) fn state_row(
+    (state, token, columns): (&str, ThemeToken, usize),
+    text: &str,
+    right: String,
+    width: u16,
+    theme: &Theme,
+) -> Line<'static> {
+    let state = format!("{state:<columns$} ");
+    let room = usize::from(width).saturating_sub(wrap::cells(&state) + wrap::cells(&right) + 2);
+    let text = wrap::truncate(text, u16::try_from(room).unwrap_or(u16::MAX)).into_owned();
+    let left = vec![Span::styled(state, theme.style(token)), Span::raw(text)];
+    both_ends(left, vec![Span::styled(right, theme.style(ThemeToken::Muted))], width)
+}
+
+/// The lines below a list: texts about the selected row, and the report on the last action.
+pub(crate) fn lines_below(
+    texts: &[(&str, ThemeToken)],
+    said: Option<&Report>,
+    theme: &Theme,
+    width: u16,
+) -> Vec<Line<'static>> {
+    let report = said.map(report);
+    let report = report.iter().map(|(text, token)| (text.as_str(), *token));
+    let all = texts.iter().copied().chain(report);
+    all.flat_map(|(text, token)| wrapped(text, theme.style(token), width)).collect()
+}
+
+/// Draws a line of which only the length is shown, in the row `y`, and returns the cursor's position.
+pub(crate) fn draw_secret(
+    line: &LineEdit,
+    inner: Rect,
+    y: u16,
+    theme: &Theme,
+    buffer: &mut Buffer,
+) -> (u16, u16) {
+    let shown = "•".repeat(line.text().chars().count().min(usize::from(inner.width.saturating_sub(4))));
+    let column = 2 + wrap::cells(&shown) as u16;
+    let prompt = Line::from(vec![Span::styled("> ", theme.style(ThemeToken::Accent)), Span::raw(shown)]);
+    buffer.set_line(inner.x, y, &prompt, inner.width);
+    (inner.x + column.min(inner.width.saturating_sub(1)), y)
 }
 
 /// Draws the filter of a list in the first row of `inner`, with `note` at its right end, and returns the

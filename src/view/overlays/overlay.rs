@@ -2,10 +2,10 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 use super::dialog::{OverlayLayout, draw_question, frame, inner_width};
-use super::list::choice_mark;
+use super::list::{choice_mark, draw_secret};
 use super::{
     attempt_list, board, changes, extensions, form, help, job_list, key_list, mode_question, offer, picker,
     plan, rule_list, settings, side_question, sign_in, tree, trust, user_questions, worktree_list,
@@ -87,10 +87,7 @@ fn login(
         None => format!("API key for {provider}"),
     };
     let inner = frame(&title, "enter stores it · esc closes", 3, theme, area, buffer);
-    let shown = "•".repeat(line.text().chars().count().min(usize::from(inner.width.saturating_sub(4))));
-    let column = 2 + wrap::cells(&shown) as u16;
-    let prompt = Line::from(vec![Span::styled("> ", theme.style(ThemeToken::Accent)), Span::raw(shown)]);
-    buffer.set_line(inner.x, inner.y, &prompt, inner.width);
+    let cursor = draw_secret(line, inner, inner.y, theme, buffer);
     let (text, token) = match (failed, checking) {
         (_, true) => ("checking…".to_owned(), ThemeToken::Muted),
         (Some(failed), false) => (failed.as_str().to_owned(), ThemeToken::Error),
@@ -103,7 +100,7 @@ fn login(
     for (y, row) in (inner.y + 1..inner.bottom()).zip(rows) {
         buffer.set_line(inner.x, y, &row, inner.width);
     }
-    Some((inner.x + column.min(inner.width.saturating_sub(1)), inner.y))
+    Some(cursor)
 }
 
 /// Rows of the screen that a box and its borders leave free.

@@ -14,7 +14,6 @@ use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::Model;
 use tau_app::action::Action;
-use tau_app::blocks::MarkdownBlocks;
 use tau_app::overlays::plan::{ANSWERS, PlanAnswer, PlanView};
 use tau_app::printable::printable_line;
 use tau_tools::plan::{WorkPlan, WorkStep};
@@ -31,7 +30,8 @@ pub(crate) fn draw(
     buffer: &mut Buffer,
 ) -> OverlayLayout {
     let width = inner_width(area);
-    let plan = plan_rows(model, view, width, theme, highlighter);
+    let room = Room { margin: 0, width, layout: model.text_layout };
+    let plan = markdown::rows(&view.text, room, theme, highlighter);
     // The border of the box takes two rows, and two rows of the window stay free.
     let space = usize::from(area.height).saturating_sub(4);
     let (answers, typed_at) = answer_rows(view, theme, width, (plan.len(), space));
@@ -65,28 +65,6 @@ pub(crate) fn draw(
         Some((inner.x + column.min(inner.width.saturating_sub(1)), inner.y + y))
     });
     (cursor, u16::try_from(below.min(room)).unwrap_or(u16::MAX))
-}
-
-fn plan_rows(
-    model: &Model,
-    view: &PlanView,
-    width: u16,
-    theme: &Theme,
-    highlighter: &mut Highlighter,
-) -> Vec<Line<'static>> {
-    let blocks = MarkdownBlocks::of(&view.text);
-    let open = blocks.open();
-    let all = blocks.closed().iter().chain(&open);
-    let mut rows: Vec<Line<'static>> = Vec::new();
-    for block in all {
-        if !rows.is_empty() && !block.continues() {
-            rows.push(Line::default());
-        }
-        let room = Room { margin: 0, width, layout: model.text_layout };
-        let drawn = markdown::render_within(block, room, theme, highlighter);
-        rows.extend(drawn.into_iter().map(crate::row::Row::into_line));
-    }
-    rows
 }
 
 /// The answers or the comment, and the cursor in it. `plan` rows of the `space` are wanted for the plan: it gets at

@@ -10,7 +10,6 @@ use crate::markdown::{self, Room};
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::Model;
-use tau_app::blocks::MarkdownBlocks;
 use tau_app::overlays::side_question::SideQuestionView;
 use tau_app::printable::{Printable, printable_line};
 
@@ -49,16 +48,8 @@ fn rows(
     let mut rows = wrap::wrap(&asked, width, 0);
     rows.push(Line::default());
     let answer = Printable::new(&view.answer);
-    let blocks = MarkdownBlocks::of(answer.as_str());
-    let open = blocks.open();
-    for (at, block) in blocks.closed().iter().chain(&open).enumerate() {
-        if at > 0 && !block.continues() {
-            rows.push(Line::default());
-        }
-        let room = Room { margin: 0, width, layout: model.text_layout };
-        let drawn = markdown::render_within(block, room, theme, highlighter);
-        rows.extend(drawn.into_iter().map(crate::row::Row::into_line));
-    }
+    let room = Room { margin: 0, width, layout: model.text_layout };
+    rows.extend(markdown::rows(answer.as_str(), room, theme, highlighter));
     let (text, token) = match (&view.error, view.is_open, view.answer.is_empty()) {
         (Some(error), ..) => (printable_line(error).into_owned(), ThemeToken::Error),
         (None, true, true) => ("waiting for the answer…".to_owned(), ThemeToken::Muted),

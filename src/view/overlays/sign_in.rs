@@ -2,9 +2,10 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 use super::dialog::{frame, inner_width};
+use super::list::draw_secret;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::overlays::overlay::SignInView;
@@ -38,11 +39,7 @@ pub(super) fn draw(view: &SignInView, theme: &Theme, area: Rect, buffer: &mut Bu
     if !pastes || y >= inner.bottom() {
         return None;
     }
-    let shown = "•".repeat(view.line.text().chars().count().min(usize::from(inner.width.saturating_sub(4))));
-    let column = 2 + wrap::cells(&shown) as u16;
-    let prompt = Line::from(vec![Span::styled("> ", theme.style(ThemeToken::Accent)), Span::raw(shown)]);
-    buffer.set_line(inner.x, y, &prompt, inner.width);
-    Some((inner.x + column.min(inner.width.saturating_sub(1)), y))
+    Some(draw_secret(&view.line, inner, y, theme, buffer))
 }
 
 /// The text of the box, wrapped.

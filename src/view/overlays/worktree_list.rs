@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, inner_width};
-use super::list::{Below, ListBox, report, wrapped};
+use super::list::{Below, ListBox, lines_below};
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
@@ -51,14 +51,6 @@ fn line(row: &WorktreeRow, width: u16, theme: &Theme) -> Line<'static> {
 
 /// The place of the selected worktree, and what an action led to.
 fn below(view: &WorktreesView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
-    let mut say = |text: &str, token: ThemeToken| lines.extend(wrapped(text, theme.style(token), width));
-    if let Some(row) = view.list.row() {
-        say("", ThemeToken::Muted);
-        say(&row.place, ThemeToken::Muted);
-    }
-    if let Some((text, token)) = view.list.said.as_ref().map(report) {
-        say(&text, token);
-    }
-    lines
+    let about = view.list.row().map(|row| [("", ThemeToken::Muted), (row.place.as_str(), ThemeToken::Muted)]);
+    lines_below(about.as_ref().map_or(&[], |about| about), view.list.said.as_ref(), theme, width)
 }
