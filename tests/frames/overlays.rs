@@ -219,13 +219,14 @@ fn questions_of_the_model() {
 }
 
 /// Keys at two questions with choices, a `.` for a pause, and the answers.
-const DIGITS: [(&str, &[(&[usize], &str)]); 8] = [
+const DIGITS: [(&str, &[(&[usize], &str)]); 9] = [
     ("5432<enter>.1.", &[(&[], "5432"), (&[0], "")]),
     ("1024<enter>.2.", &[(&[], "1024"), (&[1], "")]),
     ("22<enter>.1<enter>", &[(&[], "22"), (&[0], "")]),
     ("2 of them<enter>.1.", &[(&[], "2 of them"), (&[0], "")]),
     ("1.2.", &[(&[0], ""), (&[1], "")]),
     ("1<backspace>2.1.", &[(&[1], ""), (&[0], "")]),
+    ("3none<enter>.32<enter>", &[(&[], "none"), (&[], "32")]),
     // An Enter too many answers nothing.
     ("1<enter><enter>.2<enter>", &[(&[0], ""), (&[1], "")]),
     ("3.9<enter>.80<ctrl+j>81<enter>", &[(&[], "9"), (&[], "80\n81")]),

@@ -118,7 +118,7 @@ async fn only_the_conversation_scrolls_and_a_long_command_leaves_it_half_of_the_
 /// The board is read from its top; of what failed, the end is seen.
 #[tokio::test]
 async fn the_board_shows_its_top_and_a_failure_its_end() {
-    let failing = json!({"command": "seq 200; echo the reason >&2; false"});
+    let failing = json!({"command": "touch made; seq 200; echo the reason >&2; false"});
     let Some((mut browser, server, _upstream)) =
         place(vec![calls("bash", &failing), says("all is over")]).await
     else {

@@ -132,6 +132,9 @@ impl QuestionsView {
     /// Handles a key; `page` is the number of rows by which the text scrolls.
     pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<QuestionAnswer> {
         self.is_empty = false;
+        if key.code != KeyCode::Enter {
+            self.next_at = None;
+        }
         let Some(shown) = self.questions.get_mut(self.at) else {
             return KeyOutcome::Done(QuestionAnswer::Declined);
         };
@@ -184,6 +187,13 @@ impl QuestionsView {
         if let Some(choice) = choice.filter(|choice| *choice < shown.marked.len()) {
             shown.selected = choice;
         }
+    }
+
+    /// Whether a digit and the letter after it were to select the text and to begin it.
+    pub(crate) fn begins_text(&self, digit: Key, letter: Key) -> bool {
+        let row = digit.typed().and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
+        let is_text_row = self.shown().is_some_and(|shown| row == Some(shown.marked.len() + 1));
+        is_text_row && letter.typed().is_some_and(char::is_alphabetic)
     }
 
     /// Whether a digit chooses: an answer in the user's own words may begin with it, so it waits for what follows.

@@ -81,6 +81,11 @@ fn waits(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> bool {
             model.overlays.len() != open
         }),
         ListLetter::Continues(text) => {
+            if let (Some(Overlay::Questions(view)), Some(held)) = (model.overlays.last(), held)
+                && view.begins_text(held, key)
+            {
+                return false;
+            }
             overlay_paste::paste(model, &text, effects);
             false
         }

@@ -22,6 +22,7 @@ use tau_protocol::query::SessionSource;
 use tau_protocol::session_row::SessionOrigin;
 use tau_tools::counted::counted;
 use tau_tools::paths::{reason, resolve_path};
+use tau_tools::regular_files::open_regular;
 use tau_tools::user_error::UserError;
 use tau_view::highlight::Highlighter;
 use tau_view::theme::ThemeToken;
@@ -188,7 +189,7 @@ pub(crate) fn text(
 fn is_of_user(file: &Path) -> bool {
     let mut start = Vec::new();
     let read = |file: std::fs::File| file.take(LOOKED_AT).read_to_end(&mut start);
-    let is_read = file.is_file() && std::fs::File::open(file).and_then(read).is_ok();
+    let is_read = open_regular(file).and_then(read).is_ok();
     is_read && !start.is_empty() && !is_document(&String::from_utf8_lossy(&start))
 }
 

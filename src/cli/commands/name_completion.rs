@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValue, Str};
+use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, Command};
 
 use super::man_pages::definition;
@@ -215,17 +215,12 @@ fn typed(words: &[String]) -> Typed {
     let (argument, start) = match (open, flag(command, last).filter(|_| !is_end)) {
         (Some(argument), _) => (Some(argument), last.as_str()),
         (None, Some((argument, value))) => (argument.filter(|_| value.is_some()), value.unwrap_or_default()),
-        (None, None) => {
-            let is_list = |argument: &&Arg| matches!(argument.get_action(), ArgAction::Append);
-            let last_of_all = || command.get_positionals().last().filter(is_list);
-            (command.get_positionals().nth(place).or_else(last_of_all), last.as_str())
-        }
+        (None, None) => (command.get_positionals().nth(place), last.as_str()),
     };
     typed.names = match argument {
-        Some(argument) if argument.get_value_names().is_some_and(is_prompt) && start.starts_with('@') => {
-            Some(Names::Attachments)
-        }
         Some(argument) => Names::of(argument),
+        // A prompt.
+        None if command.get_name() == tau.get_name() && start.starts_with('@') => Some(Names::Attachments),
         None => None,
     };
     typed.words = match argument {
@@ -235,10 +230,6 @@ fn typed(words: &[String]) -> Typed {
     };
     start.clone_into(&mut typed.start);
     typed
-}
-
-fn is_prompt(names: &[Str]) -> bool {
-    names.first().is_some_and(|name| name.as_str() == "PROMPT")
 }
 
 /// The words that a value can be, with a description of each.

@@ -107,10 +107,10 @@ fn short_answers(view: &PlanView, theme: &Theme, width: u16) -> Vec<Line<'static
             PlanAnswer::Reject => "reject",
             PlanAnswer::Close => "stop",
         };
-        Span::styled(format!("{mark}{}. {word}", index + 1), theme.style(token))
+        Span::styled(format!(" {mark}{}. {word}", index + 1), theme.style(token))
     };
     let mut words = ANSWERS.iter().enumerate().map(word);
-    let accept = Span::styled("accept in", theme.style(ThemeToken::Muted));
+    let accept = Span::styled("accept", theme.style(ThemeToken::Muted));
     let first = std::iter::once(accept).chain(words.by_ref().take(3)).collect::<Vec<_>>();
     let rows = [first, words.collect()];
     rows.map(|row| wrap::truncate_line(Line::from(row), width)).to_vec()
