@@ -88,7 +88,7 @@ impl Stream for RunEvents {
             Poll::Ready(Some(AgentEvent::Run(RunEvent::AgentSettled { .. })) | None) => self.end(),
             // The text of a refused prompt is returned.
             Poll::Ready(Some(AgentEvent::Queue(QueueEvent::QueueReturned { .. }))) if !self.begun => {
-                self.end()
+                self.end();
             }
             Poll::Ready(Some(_)) | Poll::Pending => {}
         }
