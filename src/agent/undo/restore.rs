@@ -126,15 +126,15 @@ fn link(at: &FileAt, now: &FileState, target: &Path) -> io::Result<()> {
     at.put_link(target)
 }
 
-/// Writes a file anew, which nobody else can read before it has its mode.
-fn anew(at: &FileAt, bytes: &[u8], mode: u32, over_link: bool) -> io::Result<()> {
+/// Writes a new file, which nobody else can read before it has its mode.
+fn make_file(at: &FileAt, bytes: &[u8], mode: u32, over_link: bool) -> io::Result<()> {
     let temporary = at.temporary(mode)?;
     (&temporary.file).write_all(bytes)?;
     temporary.file.sync_all()?;
     if over_link {
-        temporary.replace()?
+        temporary.replace()?;
     } else {
-        temporary.put()?
+        temporary.put()?;
     }
     at.sync_folder();
     Ok(())
@@ -161,10 +161,10 @@ fn file(at: &FileAt, step: &Step, now: &FileState, mode: u32) -> Result<(), User
                 }
             })?;
         }
-        FileState::Link { .. } => anew(at, bytes, mode, true).map_err(words)?,
+        FileState::Link { .. } => make_file(at, bytes, mode, true).map_err(words)?,
         FileState::Absent | FileState::Directory { .. } | FileState::Other => {
             remove(at, now).map_err(words)?;
-            anew(at, bytes, mode, false).map_err(words)?;
+            make_file(at, bytes, mode, false).map_err(words)?;
         }
     }
     at.set_mode(mode).map_err(words)
@@ -181,9 +181,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().canonicalize().unwrap().join("key");
         let at = FileAt::find(&path).unwrap();
-        anew(&at, b"secret", 0o600, false).unwrap();
+        make_file(&at, b"secret", 0o600, false).unwrap();
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(anew(&at, b"other", 0o600, false).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(make_file(&at, b"other", 0o600, false).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(std::fs::read(path).unwrap(), b"secret");
     }
 }

@@ -125,7 +125,7 @@ fn patches(attempts: &Attempts, attempt: &Attempt) -> Result<Vec<(OsString, Vec<
 }
 
 /// The patches of the files in a difference. Git prints two for a file that becomes a link or the like: one that deletes
-/// it, and one that makes it anew.
+/// it, and one that makes it again.
 fn split(difference: &[u8]) -> Vec<Vec<u8>> {
     let mut patches: Vec<(&[u8], Vec<u8>)> = Vec::new();
     for line in difference.split_inclusive(|byte| *byte == b'\n') {
