@@ -225,6 +225,8 @@ async fn read_refuses_at_once_what_is_no_file() {
         ("Main.rs/x", "cannot read Main.rs/x: a part of the path is a file, not a directory"),
         ("", "`path` is empty"),
     ];
+    let text = bench.text("write", json!({"path": "loop", "content": "x"})).await;
+    assert!(text.starts_with("ERROR cannot ") && text.contains("symbolic links form a loop"), "{text}");
     for (path, expected) in cases {
         for tool in ["read", "edit"] {
             let args = if tool == "read" {

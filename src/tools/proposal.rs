@@ -108,7 +108,7 @@ pub(crate) async fn prepare<'a>(
             if proposal.format.encoding != Encoding::Utf8 {
                 proposal.format.bytes(&proposal.new, &task.given)?;
             }
-            let target = replace_file::resolve(&task.path, &task.given)?;
+            let target = paths::identity(&task.path);
             check_directory(task, &target)?;
             Ok((proposal, target))
         })
@@ -145,7 +145,7 @@ impl Proposal {
     ) -> Result<ToolOutput, ToolError> {
         task.check_wanted()?;
         let given = &task.given;
-        let target = replace_file::resolve(&task.path, given)?;
+        let target = paths::identity(&task.path);
         check_directory(task, &target)?;
         // From here on no link is followed.
         if target != prepared {

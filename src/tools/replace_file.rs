@@ -3,14 +3,14 @@
 //! A temporary file next to the target is written, synced, given the old file's mode, owner and attributes
 //! and renamed over it; then the directory is synced. If a rename would change the nature of the file (it
 //! has other hard links, or an owner that cannot be kept, or its directory accepts no new files), the file
-//! is written in place and restored if that fails. [`resolve`] follows symbolic links: the link stays, its
-//! target changes. After that no link is followed. Does not decide whether the change is wanted; `write.rs`
+//! is written in place and restored if that fails. No link is followed: callers name the target of one, which
+//! changes, while the link stays. Does not decide whether the change is wanted; `write.rs`
 //! guards that.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{File, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{FileExt, PermissionsExt, fchown};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::Stat;
 use tokio_util::sync::CancellationToken;
@@ -22,9 +22,6 @@ use super::{ToolError, paths};
 /// The largest file that is edited or written, in bytes.
 pub const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-/// The maximum number of symbolic links that are followed, as on Linux.
-const MAX_LINKS: usize = 40;
-
 /// The expected state of the target when the new bytes are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
@@ -34,7 +31,7 @@ pub enum Expected {
     Version(Stamp),
 }
 
-/// Replaces or creates the file at `target`, whose path contains no link: see [`resolve`]. Creates missing
+/// Replaces or creates the file at `target`, whose path contains no link: see [`paths::identity`]. Creates missing
 /// directories above a new file. Returns the metadata of the result. The error is a refusal, or
 /// [`ToolError::Aborted`] if the token was cancelled in time. In both cases the file is unchanged.
 pub(crate) fn replace_file(
@@ -101,25 +98,6 @@ fn cannot(given: &str, error: &io::Error) -> ToolError {
 #[allow(clippy::useless_conversion, reason = "the type of modes differs between systems")]
 fn mode_of(stat: &Stat) -> u32 {
     u32::from(stat.st_mode) & 0o7777
-}
-
-/// The file that `path` leads to, whether or not it exists. The error is a refusal with the reason.
-pub(crate) fn resolve(path: &Path, given: &str) -> Result<PathBuf, ToolError> {
-    Ok(paths::identity(&target(path).map_err(|error| cannot(given, &error))?))
-}
-
-/// The target of the symbolic links of the last component, whether or not it exists.
-fn target(path: &Path) -> io::Result<PathBuf> {
-    let mut path = path.to_path_buf();
-    for _ in 0..MAX_LINKS {
-        match fs::read_link(&path) {
-            Ok(next) => path = path.parent().map(|parent| parent.join(&next)).unwrap_or(next),
-            Err(error) if error.kind() == ErrorKind::InvalidInput => return Ok(path),
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(path),
-            Err(error) => return Err(error),
-        }
-    }
-    Err(rustix::io::Errno::LOOP.into())
 }
 
 struct Job<'a> {
