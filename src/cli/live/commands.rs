@@ -388,7 +388,9 @@ impl Following {
                 text.extend(event.get("message").and_then(answer_in).map(|text| line_ended(&text)));
             }
             "gap" => {
-                warn("a part was left out, because it came faster than it was read; `tau logs` prints it all")
+                warn(
+                    "a part was left out, because it came faster than it was read; `tau logs` prints it all",
+                );
             }
             "agent_settled" | "session_closed" => self.is_over = true,
             _ => {}
