@@ -10,7 +10,6 @@ use tau_app::Model;
 use tau_app::action::Action;
 use tau_app::connection::Connection;
 use tau_app::geometry::Motion;
-use tau_app::overlays::overlay::Overlay;
 use tau_app::status::{Activity, AgentRun};
 use tau_app::time_format::seconds;
 use tau_app::transcript::EntryBody;
