@@ -218,8 +218,11 @@ fn questions_of_the_model() {
     frames(&mut screen, "user-questions-text");
 }
 
+/// The choices and the text of an answer.
+type Given = (&'static [usize], &'static str);
+
 /// Keys at two questions with choices, a `.` for a pause, and the answers.
-const DIGITS: [(&str, &[(&[usize], &str)]); 9] = [
+const DIGITS: [(&str, &[Given]); 9] = [
     ("5432<enter>.1.", &[(&[], "5432"), (&[0], "")]),
     ("1024<enter>.2.", &[(&[], "1024"), (&[1], "")]),
     ("22<enter>.1<enter>", &[(&[], "22"), (&[0], "")]),

@@ -94,7 +94,7 @@ impl CommandPattern {
         }
         let pairs = || self.leading.iter().zip(&words);
         let is_option =
-            |(text, _): &(&String, &&[Sign])| text.starts_with('-') && text.trim_matches('-') != "";
+            |(text, _): &(&String, &&[Sign])| text.starts_with('-') && !text.trim_matches('-').is_empty();
         let options: Vec<String> = pairs().filter(is_option).map(|(text, _)| text.clone()).collect();
         let operands = || pairs().filter(|pair| !is_option(pair));
         let signs = operands().map(|(_, signs)| *signs).collect::<Vec<_>>().join(&Sign::Gap);

@@ -247,7 +247,7 @@ fn forms(leading: &[String], words: &[Word]) -> Vec<(Vec<Word>, Match)> {
         // A program per subcommand, such as git-push.
         let subcommand = plain.strip_prefix(wanted.as_str()).and_then(|rest| rest.strip_prefix('-'));
         bases.extend(subcommand.map(|subcommand| Cow::Owned(format!("{wanted} {subcommand}"))));
-        bases.extend(programs::is_same(plain, base(wanted)).then(|| Cow::Borrowed(wanted.as_str())));
+        bases.extend(programs::is_same(plain, base(wanted)).then_some(Cow::Borrowed(wanted.as_str())));
     }
     let mut found = Vec::new();
     for base in bases {

@@ -49,12 +49,7 @@ impl Chips {
     }
 
     /// Adds a picture, with its width and height in pixels where known, and returns its label.
-    pub(crate) fn add_picture(
-        &mut self,
-        data: String,
-        mime_type: String,
-        size: Option<(u32, u32)>,
-    ) -> String {
+    pub(crate) fn add_picture(&mut self, data: String, mime_type: String, size: PixelSize) -> String {
         let number = 1 + self.0.iter().filter(|chip| matches!(chip, Chip::Picture { .. })).count();
         let size = size.map(|(width, height)| format!(" {width}x{height}")).unwrap_or_default();
         let label = format!("[image #{number}{size}]");
@@ -110,8 +105,11 @@ impl Chips {
     }
 }
 
+/// The width and height of a picture in pixels, where known.
+pub(super) type PixelSize = Option<(u32, u32)>;
+
 /// What look like labels of pictures in a text, with their sizes in pixels.
-pub(super) fn picture_labels(text: &str) -> Vec<(Range<usize>, Option<(u32, u32)>)> {
+pub(super) fn picture_labels(text: &str) -> Vec<(Range<usize>, PixelSize)> {
     let label = |at: usize| {
         let rest = text.get(at..)?.strip_prefix("[image #")?;
         let (inner, _) = rest.split_once(']')?;

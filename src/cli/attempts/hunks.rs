@@ -404,7 +404,7 @@ mod tests {
         assert!(FilePatch::read(b"diff --git a/x b/x\nnew file mode 100644\n").hunks.is_empty());
         let link = HEAD.replace("index", "deleted file mode 100644\nindex") + "@@ -1 +0,0 @@\n-a\n";
         let link = link + &HEAD.replace("index", "new file mode 120000\nindex") + "@@ -0,0 +1 @@\n+b\n";
-        let other = patch.replace("/x", "/y");
+        let (link, other) = (link.replace("/x", "/l"), patch.replace("/x", "/y"));
         assert_eq!(
             split(format!("{patch}{link}{other}").as_bytes()),
             [patch.as_bytes(), link.as_bytes(), other.as_bytes()].map(<[u8]>::to_vec)

@@ -123,14 +123,14 @@ fn frame_of(
 
 /// Dims everything outside the box and clears characters that the box cuts in half.
 fn dim(outer: Rect, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let style = Style::reset().patch(theme.style(ThemeToken::Text)).patch(theme.style(ThemeToken::Faint));
-    buffer.set_style(area, style);
     for y in outer.top()..outer.bottom() {
         let left = outer.x.checked_sub(1).filter(|x| *x >= area.x).and_then(|x| buffer.cell_mut((x, y)));
         if let Some(cell) = left.filter(|cell| cell.cell_width() > 1) {
-            cell.set_symbol(" ");
+            cell.reset();
         }
     }
+    let style = Style::reset().patch(theme.style(ThemeToken::Text)).patch(theme.style(ThemeToken::Faint));
+    buffer.set_style(area, style);
     if area.width - outer.width <= 2 * LEFTOVER {
         let rows = Rect { x: area.x, width: area.width, ..outer };
         Clear.render(rows, buffer);
