@@ -108,7 +108,7 @@ impl Chips {
 /// The width and height of a picture in pixels, where known.
 pub(super) type PixelSize = Option<(u32, u32)>;
 
-/// What look like labels of pictures in a text, with their sizes in pixels.
+/// Finds the labels of pictures in a text, live or not, with their sizes.
 pub(super) fn picture_labels(text: &str) -> Vec<(Range<usize>, PixelSize)> {
     let label = |at: usize| {
         let rest = text.get(at..)?.strip_prefix("[image #")?;

@@ -204,7 +204,7 @@ mod tests {
         }
         for word in [
             "hi", "hello", "explain", "test", "fix", "review", "commit", "why", "12345", "/review", "тест",
-            "yes", "ok", "job1", "doc",
+            "yes", "ok", "doc",
         ] {
             assert_eq!(checked(&format!("tau {word}")), Ok(()), "{word}");
         }
