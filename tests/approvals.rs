@@ -217,7 +217,7 @@ fn a_paste_answers_nothing_and_goes_into_a_line_only() {
     screen.keys("n");
     screen.send(Msg::Paste("not like that\nsecond".into()));
     assert_eq!(answers(&mut screen), []);
-    check(&mut screen, "<enter>", deny(Some("not like that"), false));
+    check(&mut screen, "<enter>", deny(Some("not like that second"), false));
 }
 
 #[test]

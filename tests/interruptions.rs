@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use tau::agent::AgentCommand;
-use tau::agent::protocol::command::{QuestionAnswer, QuestionCommand};
+use tau::agent::protocol::command::{QuestionAnswer, QuestionCommand, RunCommand};
 use tau::agent::protocol::event::{Question, QuestionEvent};
 use tau::agent::protocol::form::FormField;
 use tau::app::Effect;
@@ -25,7 +25,6 @@ fn kinds() -> Vec<Question> {
     let form = |fields| Question::Form { server: "db".into(), message: "Delete it?".into(), fields };
     vec![
         Question::Confirm { title: "Continue?".into(), message: "It repeats itself.".into() },
-        Question::Select { title: "Which?".into(), options: vec!["one".into(), "two".into()] },
         Question::Url { server: "db".into(), message: "Log in".into(), url: "https://x.example".into() },
         Question::Plan { plan: "- one".into() },
         form(Vec::new()),
@@ -128,4 +127,22 @@ fn a_typed_answer_whose_question_goes_is_kept_and_not_sent() {
         screen.keys("<enter>");
         assert_eq!(prompts(&mut screen), 1, "{way}");
     }
+}
+
+#[test]
+fn a_message_is_written_below_a_side_question() {
+    let mut screen = Screen::new();
+    screen.user("go");
+    screen.run();
+    screen.keys("/btw why a map?<enter>");
+    screen.take_effects();
+    screen.keys("quit early<enter>");
+    let sent = |effect: &Effect| match effect {
+        Effect::Agent(AgentCommand::Run(RunCommand::Prompt { text, .. })) => Some(text.clone()),
+        _ => None,
+    };
+    assert_eq!(screen.take_effects().iter().find_map(sent).as_deref(), Some("quit early"));
+    assert!(matches!(screen.model().overlays.last(), Some(Overlay::SideQuestion(_))));
+    screen.keys("<enter>");
+    assert!(screen.model().overlays.is_empty());
 }

@@ -165,11 +165,6 @@ impl Status {
                 self.priced &= *priced;
                 self.usage_known = UsageKnown::All;
             }
-            AgentEvent::Turn(TurnEvent::ToolExecutionUpdate { tool_call_id, partial_result, .. }) => {
-                if let Some(usage) = helper_usage(&partial_result.details) {
-                    self.helpers.insert(tool_call_id.clone(), usage);
-                }
-            }
             AgentEvent::Turn(TurnEvent::MessageEnd { message }) => {
                 if self.fresh && matches!(**message, Message::User(_) | Message::Assistant(_)) {
                     self.fresh = false;
@@ -178,6 +173,7 @@ impl Status {
                 self.count(message);
             }
             _ => {
+                self.follow_helpers(event);
                 if let Some(activity) = self.activity(event, now) {
                     self.enter(activity, now);
                 }
@@ -185,6 +181,22 @@ impl Status {
                     run.activity_since = now;
                 }
             }
+        }
+    }
+
+    /// Takes what the helper of a call has used so far; its result is counted with its message.
+    fn follow_helpers(&mut self, event: &AgentEvent) {
+        let (call, details) = match event {
+            AgentEvent::Turn(TurnEvent::ToolExecutionUpdate { tool_call_id, partial_result, .. }) => {
+                (tool_call_id, &partial_result.details)
+            }
+            AgentEvent::Turn(TurnEvent::ToolExecutionEnd { tool_call_id, result, .. }) => {
+                (tool_call_id, &result.details)
+            }
+            _ => return,
+        };
+        if let Some(usage) = helper_usage(details) {
+            self.helpers.insert(call.clone(), usage);
         }
     }
 

@@ -177,7 +177,7 @@ fn an_update_that_is_not_what_the_release_says_changes_nothing() {
     }
     let page = "<html><title>Sign in</title></html>";
     std::fs::write(installed.newer.path().join("release.json"), page).unwrap();
-    refused(1, "a web page answered, not the API: Sign in");
+    refused(1, "a web page answered, not the file: Sign in");
     std::fs::remove_file(installed.newer.path().join("release.json")).unwrap();
     refused(1, "release.json: HTTP 404: there is no such file");
     // An older one is no update, and needs no file.

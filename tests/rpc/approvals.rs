@@ -121,13 +121,12 @@ fn a_new_rule_trusts_no_file_that_appeared_meanwhile() {
         let (dir, _home, paths) = project();
         let at = |name: &str| dir.path().join(name);
         std::thread::scope(|scope| {
-            let other = scope.spawn(|| {
+            scope.spawn(|| {
                 let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
                 while !at(".tau/config.toml").exists() && std::time::Instant::now() < end {}
                 std::fs::write(at(".mcp.json"), "{\"mcpServers\":{\"other\":{\"command\":\"x\"}}}").unwrap();
             });
             host(&paths).save_rule(&denying("bash(rm *)"), dir.path()).unwrap();
-            other.join().unwrap();
         });
         let trust = |project: Project| project.trust(&paths.trust_file()).unwrap();
         assert_eq!(Project::of(dir.path()).map(trust), Some(Trust::Changed));

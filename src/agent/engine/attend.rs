@@ -44,8 +44,10 @@ pub(crate) async fn attend_unless_stopped<F: Future>(engine: &mut Engine, work: 
 pub(crate) async fn serve(engine: &mut Engine) {
     let receives = engine.outbox.len() < BACKLOG && !engine.current.shutting_down;
     let calm = engine.outbox.is_empty() || engine.shells.ending();
-    let deadline = engine.meters.deadline;
     let stopping = engine.current.stop.is_cancelled() || engine.current.shutting_down;
+    let is_asked = engine.approvals.iter().next().is_some() || !engine.questions.is_empty();
+    engine.goal.follow_questions(is_asked);
+    let deadline = engine.deadline().filter(|_| !stopping);
     tokio::select! {
         () = engine.outbox.send_next(), if !engine.outbox.is_closed() => {
             if engine.outbox.is_closed() {

@@ -1,9 +1,8 @@
 //! The goal: kept in the session, counted, and told to the model.
 
 use serde_json::json;
-use tokio::time::Instant;
 
-use super::state::{Engine, Phase};
+use super::state::Engine;
 use crate::engine::base::clock::now;
 use crate::session::entry::Entry;
 use crate::session::usage::UsageSum;
@@ -41,12 +40,12 @@ pub(crate) fn set(engine: &mut Engine, order: Option<GoalOrder>) {
         }
     });
     engine.goal.idle = 0;
-    limit_time(engine);
     changed(engine);
 }
 
 /// Continues a goal that is not active. One whose limits were reached gets as much again.
 pub(crate) fn resume(engine: &mut Engine) {
+    count(engine);
     let Some(goal) = &mut engine.goal.goal else { return };
     if goal.is_active() {
         return;
@@ -55,7 +54,6 @@ pub(crate) fn resume(engine: &mut Engine) {
         (goal.rounds, goal.dollars, goal.milliseconds) = (0, 0.0, 0);
     }
     goal.state = GoalState::Active;
-    limit_time(engine);
     changed(engine);
 }
 
@@ -110,22 +108,6 @@ fn in_session(branch: &[&Entry]) -> Option<Goal> {
 /// The number of rounds in words.
 pub(crate) fn rounds(goal: &Goal) -> String {
     tau_tools::counted::counted(u64::from(goal.rounds), "round")
-}
-
-/// Called when a run begins.
-pub(crate) fn run_begins(engine: &mut Engine) {
-    engine.goal.run_begins();
-    limit_time(engine);
-}
-
-/// Ends the run when the time for the goal is over.
-fn limit_time(engine: &mut Engine) {
-    let left = engine.goal.active().and_then(Goal::time_left);
-    let end = left.filter(|_| engine.current.phase == Phase::Running).map(|left| Instant::now() + left);
-    engine.meters.deadline = match (engine.meters.deadline, end) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    };
 }
 
 /// Counts what the run has spent so far.

@@ -11,8 +11,8 @@ use crate::engine::base::meter::Meter;
 use crate::extensions::helper_kinds::HelperKind;
 use tau_protocol::command::{AgentCommand, QuestionCommand};
 use tau_protocol::event::AgentEvent;
-use tau_tools::delegate::{HelperLink, HelperReport, HelperRequest};
-use tau_tools::{OutputLimits, ToolError, ToolOutput, ToolProgress};
+use tau_tools::delegate::{HelperLink, HelperReport, HelperRequest, HelperState};
+use tau_tools::{Details, OutputLimits, ToolError, ToolOutput, ToolProgress};
 
 /// The number of events of helpers that wait for the agent.
 const NEWS: usize = 64;
@@ -119,6 +119,13 @@ impl HelperPlace {
     /// The running helper with this number.
     pub(crate) fn get(&mut self, number: u32) -> Option<&mut RunningHelper> {
         self.running.iter_mut().find(|helper| helper.number == number)
+    }
+
+    /// The last report of the helper of a call, which is stopped.
+    pub(crate) fn stopped(&self, call: &str) -> Option<Details> {
+        let helper = self.running.iter().find(|helper| helper.call == call)?;
+        let report = HelperReport { state: HelperState::Stopped, ..helper.report.clone() };
+        Some(Details::Helper(Box::new(report)))
     }
 
     /// Whether none runs or waits.

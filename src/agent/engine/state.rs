@@ -448,6 +448,11 @@ impl Engine {
         self.config.model.as_ref().map_or(requested, |model| model.nearest(requested))
     }
 
+    /// The time at which the run ends: by its own limit, or by that of its goal.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        [self.meters.deadline, self.goal.deadline()].into_iter().flatten().min()
+    }
+
     /// Ends the run because its time has run out.
     pub(crate) fn time_up(&mut self) {
         self.meters.deadline = None;

@@ -17,7 +17,7 @@ pub struct GoalLimits {
     /// US dollars. Enforced only for models whose price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dollars: Option<f64>,
-    /// Seconds of work, the waits included.
+    /// Seconds of work; the time for which the user is asked something does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<u64>,
 }

@@ -277,6 +277,8 @@ impl Overlay {
             Overlay::Questions(view) => Some(&mut view.quiet),
             Overlay::Form(form) => Some(&mut form.quiet),
             Overlay::Offer(view) => Some(&mut view.quiet),
+            // A choice follows what the user has just done, such as opening a session.
+            Overlay::Asked { question: Question::Select { .. }, .. } => None,
             Overlay::Asked { quiet, .. } => Some(quiet),
             _ => None,
         }

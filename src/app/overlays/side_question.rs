@@ -29,8 +29,9 @@ impl SideQuestionView {
     /// Handles a key; `page` is the number of rows by which it can be scrolled down.
     pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<()> {
         match (key.code, key.mods) {
-            (KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q'), Mods::NONE)
-            | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
+            (KeyCode::Esc | KeyCode::Enter, Mods::NONE) | (KeyCode::Char('c'), Mods::CTRL) => {
+                return KeyOutcome::Closed;
+            }
             (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(10),
             (KeyCode::PageDown, _) => self.scroll = self.scroll.saturating_add(page.min(10)),
             (KeyCode::Up, _) => self.scroll = self.scroll.saturating_sub(1),

@@ -193,7 +193,7 @@ impl QuestionsView {
     pub(crate) fn begins_text(&self, digit: Key, letter: Key) -> bool {
         let row = digit.typed().and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
         let is_text_row = self.shown().is_some_and(|shown| row == Some(shown.marked.len() + 1));
-        is_text_row && letter.typed().is_some_and(char::is_alphabetic)
+        is_text_row && letter.typed().is_some_and(|c| c.is_alphabetic() || c == '/')
     }
 
     /// Whether a digit chooses: an answer in the user's own words may begin with it, so it waits for what follows.

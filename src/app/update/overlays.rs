@@ -133,7 +133,9 @@ pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
     if is_question && misdirected::sends_command(model, key) {
         return true;
     }
-    if key.typed().is_none() && key.code != KeyCode::Backspace {
+    // It is sent from below the box of a side question, which takes no text.
+    let sends = key.code == KeyCode::Enter && matches!(model.overlays.last(), Some(Overlay::SideQuestion(_)));
+    if key.typed().is_none() && key.code != KeyCode::Backspace && !sends {
         return false;
     }
     let is_typed = key.typed().is_some();
@@ -146,9 +148,7 @@ pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
         Some(Overlay::Offer(_) | Overlay::Asked { .. }) => is_early || is_draft,
         Some(Overlay::Mode(_) | Overlay::Trust(_)) => is_draft,
         // The box only shows an answer: one writes on below it.
-        Some(Overlay::SideQuestion(_)) => {
-            return !model.composer.is_empty() || key.typed().is_some_and(|c| c != 'q');
-        }
+        Some(Overlay::SideQuestion(_)) => return !model.composer.is_empty() || is_typed,
         _ => false,
     };
     if is_for_draft && is_typed {

@@ -92,6 +92,9 @@ pub(crate) fn check(arguments: &[OsString], args: &CliArgs) -> Result<(), UserEr
 
 /// The replacement for this word; `None` if it is an ordinary word.
 fn advice(word: &str, arguments: &[OsString]) -> Option<String> {
+    // A command of the screen may have words behind it.
+    let command = word.split_whitespace().next().filter(|first| first.starts_with('/'));
+    let word = command.unwrap_or(word);
     let name = word.strip_prefix('/').unwrap_or(word).trim_end_matches(['.', '!', '?']).to_lowercase();
     if name.is_empty() || word.contains(char::is_whitespace) {
         return None;
@@ -172,9 +175,12 @@ mod tests {
     use tau_app::slash;
 
     fn checked(line: &str) -> Result<(), UserError> {
-        let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        let args = CliArgs::read(arguments.clone()).map_err(UserError::of)?;
-        check(&arguments, &args)
+        checked_words(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
+    }
+
+    fn checked_words(arguments: &[OsString]) -> Result<(), UserError> {
+        let args = CliArgs::read(arguments.to_vec()).map_err(UserError::of)?;
+        check(arguments, &args)
     }
 
     #[test]
@@ -201,6 +207,8 @@ mod tests {
         for row in slash::TABLE.iter().cloned().chain(unlisted) {
             assert!(checked(&format!("tau -p {}", row.name)).is_err(), "{}", row.name);
             assert!(checked(&format!("tau -p /{}", row.name)).is_err(), "/{}", row.name);
+            let one = ["tau".into(), "-p".into(), OsString::from(format!("/{} and more", row.name))];
+            assert!(checked_words(&one).is_err(), "/{} and more", row.name);
         }
         for word in [
             "hi", "hello", "explain", "test", "fix", "review", "commit", "why", "12345", "/review", "тест",

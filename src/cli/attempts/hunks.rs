@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::{Attempt, Attempts};
 use tau_protocol::attempt::AttemptHunk;
+use tau_tools::paths::identity;
 use tau_tools::user_error::UserError;
 
 /// The options of a difference: no program that a repository names, and names as `git apply` reads them.
@@ -60,6 +61,10 @@ pub(crate) fn parts(
     let seen = |name: &String| {
         let part = Part::read(name);
         let path = cwd.join(&part.path);
+        let path = match (path.parent(), path.file_name()) {
+            (Some(folder), Some(name)) => identity(folder).join(name),
+            _ => path,
+        };
         let here = path.strip_prefix(&attempts.top).ok().map(|path| path.to_string_lossy().into_owned());
         match here.filter(|here| changed.iter().any(|(path, _)| path.to_string_lossy() == *here)) {
             Some(path) => Part { path, ..part },

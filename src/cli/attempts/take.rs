@@ -1,7 +1,9 @@
 //! Taking the result of an attempt, or hunks of several, and sweeping the copies.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::fs::{self, Metadata, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::hunks::{self, Choice};
@@ -34,7 +36,7 @@ pub(crate) fn take(
     }
     let dir = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
     let file = dir.path().join("patch");
-    std::fs::write(&file, patch).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    fs::write(&file, patch).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
     let apply = |check: bool| {
         let mut arguments: Vec<&OsStr> = ["apply", "--whitespace=nowarn"].map(OsStr::new).to_vec();
         if check {
@@ -50,10 +52,30 @@ pub(crate) fn take(
         )
     })?;
     let (session, mut undo) = covered(paths, attempts, &names, &changes)?;
+    let places = changes.iter().map(|path| attempts.top.join(path));
+    let modes: Vec<(PathBuf, u32)> =
+        places.filter_map(|path| mode_of(&path).map(|mode| (path, mode))).collect();
     let applied = apply(false);
+    modes.into_iter().for_each(|(path, before)| keep_private(&path, before));
     undo.end(false);
     let changes = changes.iter().map(|path| path.to_string_lossy().into_owned()).collect();
     applied.map(|()| (session, changes))
+}
+
+/// The permission bits of a regular file.
+fn mode_of(path: &Path) -> Option<u32> {
+    let metadata = path.symlink_metadata().ok().filter(Metadata::is_file)?;
+    Some(metadata.permissions().mode() & 0o777)
+}
+
+/// Gives a file that git has replaced its permission bits again; whether it is executable is git's.
+fn keep_private(path: &Path, before: u32) {
+    let Some(now) = mode_of(path) else { return };
+    let executable = if now & 0o111 == 0 { 0 } else { (before & 0o444) >> 2 };
+    let mode = before & !0o111 | executable;
+    if mode != now {
+        fs::set_permissions(path, Permissions::from_mode(mode)).ok();
+    }
 }
 
 /// The attempts in words: `attempt 1`, `attempts 1, 3`.
@@ -138,4 +160,23 @@ pub(super) fn sweep_own(paths: &Paths, attempts: &Attempts) -> Result<(), UserEr
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_private_file_stays_private() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        fs::write(&path, "").unwrap();
+        for (before, by_git, after) in
+            [(0o600, 0o644, 0o600), (0o600, 0o755, 0o700), (0o700, 0o644, 0o600), (0o640, 0o755, 0o750)]
+        {
+            fs::set_permissions(&path, Permissions::from_mode(by_git)).unwrap();
+            keep_private(&path, before);
+            assert_eq!(mode_of(&path), Some(after), "{before:o} {by_git:o}");
+        }
+    }
 }

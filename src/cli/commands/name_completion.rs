@@ -120,7 +120,10 @@ fn lines(words: &[String], breaks: &str) -> String {
     // The part that bash replaces begins behind the last of these.
     let whole = words.last().map_or("", String::as_str);
     let is_flag = whole.len() > typed.start.len();
-    let cut = typed.start.rfind(|c| breaks.contains(c)).map_or(0, |at| at.saturating_add(1));
+    // Readline keeps `@` with the word behind it, although it is a break.
+    let behind =
+        |at: usize| if typed.start.get(at..).is_some_and(|rest| rest.starts_with('@')) { at } else { at + 1 };
+    let cut = typed.start.rfind(|c| breaks.contains(c)).map_or(0, behind);
     let cut = if is_flag && !breaks.contains('=') { 0 } else { cut };
     let flag = match is_flag && !breaks.is_empty() && !breaks.contains('=') {
         true => whole.strip_suffix(typed.start.as_str()).unwrap_or_default(),

@@ -26,7 +26,8 @@ pub(crate) fn refuse_open(paths: &Paths, worktree: &Worktree, own: Option<&str>)
     match open.first() {
         None => Ok(()),
         Some(id) => {
-            Err(format!("a session works in {}: end it first, or `tau stop {id}`", worktree.name).into())
+            let name = &worktree.name;
+            Err(format!("a session works in {name}: end it first; `tau attach {id}` goes to it").into())
         }
     }
 }

@@ -23,8 +23,8 @@ pub(super) fn draw(
 ) -> OverlayLayout {
     let width = inner_width(area);
     let rows = rows(model, view, width, theme, highlighter);
-    // The border of the box takes two rows, two rows of the window stay free.
-    let room = usize::from(area.height).saturating_sub(4).max(1);
+    // A box of so many rows, whose border takes two, ends above the composer: one may write on below it.
+    let room = usize::from(area.height).saturating_sub(10).max(4);
     let first = view.scroll.min(rows.len().saturating_sub(room));
     let below = rows.len().saturating_sub(first.saturating_add(room));
     let keys = match (view.is_open, rows.len() > room) {

@@ -26,6 +26,8 @@ pub(crate) struct GoalPlace {
     counted: f64,
     /// The time up to which the time of the current run is counted.
     since: Option<Instant>,
+    /// The time since which the user is asked something.
+    asked_since: Option<Instant>,
     /// The check that runs.
     check: Option<Check>,
 }
@@ -59,6 +61,24 @@ impl GoalPlace {
         (self.counted, self.since, self.idle) = (0.0, Some(Instant::now()), 0);
     }
 
+    /// The time at which the run ends, because the goal's time is over; `None` while the user is asked something.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let left = self.active()?.time_left()?;
+        self.since.filter(|_| self.asked_since.is_none()).map(|since| since + left)
+    }
+
+    /// Leaves the time for which the user `is_asked` something out of the goal's.
+    pub(crate) fn follow_questions(&mut self, is_asked: bool) {
+        match (is_asked, self.asked_since) {
+            (true, None) => self.asked_since = Some(Instant::now()),
+            (false, Some(asked)) => {
+                self.asked_since = None;
+                self.since = self.since.map(|since| since + asked.elapsed());
+            }
+            _ => {}
+        }
+    }
+
     /// Called when a run has ended.
     pub(crate) fn run_ended(&mut self) {
         self.since = None;
@@ -75,7 +95,9 @@ impl GoalPlace {
         if let Some(goal) = &mut self.goal {
             goal.dollars += (dollars - self.counted).max(0.0);
             if let Some(since) = &mut self.since {
-                let whole = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+                let end = self.asked_since.unwrap_or_else(Instant::now);
+                let spent = end.saturating_duration_since(*since).as_millis();
+                let whole = u64::try_from(spent).unwrap_or(u64::MAX);
                 goal.milliseconds = goal.milliseconds.saturating_add(whole);
                 // The rest of a millisecond is counted the next time.
                 *since += Duration::from_millis(whole);
@@ -136,6 +158,26 @@ mod tests {
         place.run_begins();
         place.count(0.25);
         assert_eq!(place.goal.map(|goal| goal.dollars), Some(1.0));
+    }
+
+    #[test]
+    fn the_time_of_questions_and_of_a_dropped_goal_does_not_count() {
+        let limits = GoalLimits { seconds: Some(60), ..GoalLimits::default() };
+        let goal = Some(Goal::new("make".to_owned(), limits));
+        let mut place = GoalPlace { goal, ..GoalPlace::default() };
+        assert_eq!(place.deadline(), None, "nothing runs");
+        // It has run for 10 s, then asked for 100 s.
+        let now = Instant::now();
+        place.since = now.checked_sub(Duration::from_secs(110));
+        place.asked_since = now.checked_sub(Duration::from_secs(100));
+        assert_eq!(place.deadline(), None);
+        place.count(0.0);
+        assert_eq!(place.goal.as_ref().map(|goal| goal.milliseconds), Some(10_000));
+        place.follow_questions(false);
+        let left = place.deadline().map(|end| end.duration_since(now).as_secs());
+        assert!(left.is_some_and(|left| (50..55).contains(&left)), "{left:?}");
+        place.goal = None;
+        assert_eq!(place.deadline(), None);
     }
 
     #[test]

@@ -17,6 +17,11 @@ pub(crate) struct Questions {
 }
 
 impl Questions {
+    /// Whether no question is open.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty() && self.of_tools.is_empty()
+    }
+
     /// Opens a question; returns its id and the receiver of the answer.
     pub(crate) fn open(&mut self) -> (String, oneshot::Receiver<QuestionAnswer>) {
         let id = self.next_id();

@@ -214,7 +214,12 @@ impl<'a> ToolRunner<'a> {
         let mut hanging: Vec<(usize, Instant)> = batch.started.drain().map(|(_, started)| started).collect();
         hanging.sort_unstable_by_key(|(index, _)| *index);
         for (index, since) in hanging {
-            let outcome = Outcome { duration_ms: Some(millis_since(since)), ..Outcome::unrun(DROPPED) };
+            let mut outcome = Outcome { duration_ms: Some(millis_since(since)), ..Outcome::unrun(DROPPED) };
+            // What it has cost counts, however long its commands take to end.
+            let call = self.slots.get(index).map(|slot| slot.call.id.as_str());
+            if let Some(details) = call.and_then(|call| self.engine.helpers.stopped(call)) {
+                outcome.output.details = details;
+            }
             self.end(batch, index, outcome);
         }
     }

@@ -65,7 +65,7 @@ pub(super) fn new(
         stop: request.cancel.clone(),
         depth: depth(engine),
         meter: meter.clone(),
-        deadline: [own_deadline, engine.meters.deadline].into_iter().flatten().min(),
+        deadline: [own_deadline, engine.deadline()].into_iter().flatten().min(),
         undo: undo(engine, request),
         rights: engine.helpers.rights(Rights::of(&engine.config.behavior)),
         found_tools: engine.found_tools().clone(),

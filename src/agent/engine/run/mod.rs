@@ -79,7 +79,7 @@ fn prepare(engine: &mut Engine) {
     }
     let own = engine.config.limits.time.map(|time| Instant::now() + time);
     engine.meters.deadline = [own, until].into_iter().flatten().min();
-    goal::run_begins(engine);
+    engine.goal.run_begins();
 }
 
 /// The beginning of a run.
