@@ -47,10 +47,10 @@ pub(super) fn read(text: &str) -> Result<WrittenOrder, (String, String)> {
     }
     let task = rest.strip_prefix("-- ").unwrap_or(rest).trim();
     // The whole task may be quoted, as in a shell.
-    let quote = task.chars().next().filter(|first| ['"', '\''].contains(first));
-    let inner = quote.and_then(|quote| task.strip_prefix(quote)?.strip_suffix(quote));
-    let is_quoted = inner
-        .is_some_and(|inner| !inner.contains(['"', '\'']) || quote == Some('\'') && !inner.contains('\''));
+    let is_quoted = ['"', '\''].into_iter().any(|quote| {
+        let inner = task.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+        inner.is_some_and(|inner| !inner.contains(quote))
+    });
     order.task = match word(task) {
         Ok((whole, "")) if is_quoted => whole,
         _ => task.to_owned(),
@@ -103,6 +103,7 @@ mod tests {
             ),
             ("1 --until \"test \\\"x\\\" = y\" 'fix it'", order(1, Some("test \"x\" = y"), &[], "fix it")),
             (r#"2 {"t":"x y"}"#, order(2, None, &[], r#"{"t":"x y"}"#)),
+            (r#"2 "fix 'it'""#, order(2, None, &[], "fix 'it'")),
             (r#"2 "a"+"b""#, order(2, None, &[], r#""a"+"b""#)),
             ("2 don't --until x", order(2, None, &[], "don't --until x")),
             ("2 -- --until x", order(2, None, &[], "--until x")),
