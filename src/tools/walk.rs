@@ -307,8 +307,8 @@ impl Unreadable {
     }
 }
 
-/// The answer of a tool that lists paths; `nothing` stands in place of none, and `rest` says how to see those that are
-/// not shown, from the number of the shown ones and of all.
+/// The answer of a tool that lists paths: `nothing` if the list is empty; `rest`, given the number of paths shown and in
+/// all, says how to see the others.
 pub(crate) fn paths_answer(
     first: FirstResults<String>,
     unreadable: &Unreadable,

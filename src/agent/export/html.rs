@@ -23,7 +23,7 @@ use tau_protocol::outline::RowKind;
 use tau_tools::counted::counted;
 
 const STYLE: &str = include_str!("page.css");
-/// The beginning of every page, with which exports are told from other files.
+/// The start of every exported page, by which an export is recognised.
 pub(super) const START: &str = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
                                <meta http-equiv=\"Content-Security-Policy\" content=\"";
 const SCRIPT: &str = include_str!("page.js");

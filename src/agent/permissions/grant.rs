@@ -68,7 +68,7 @@ pub(crate) fn tool_instead_of(name: &str) -> Option<&'static str> {
     REPLACED.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
 }
 
-/// The tool that a rule most likely means, whose tool is none of tau's: one with a similar name, or of Claude Code.
+/// The tool probably meant by a rule that names none of tau's: a similar name, or one of Claude Code's.
 /// `folder` may have custom tools.
 pub(crate) fn meant(tool: &str, folder: Option<&Path>) -> Option<&'static str> {
     let lower = tool.to_ascii_lowercase();

@@ -136,7 +136,7 @@ fn what_could_not_be_read_is_not_new_when_it_can_be() {
         .filter_map(|found| found.after)
         .map(|new| &*new.path)
         .collect();
-    // What was moved is told by the time at which it was created.
+    // Moved entries are recognised later, by their creation time.
     let moved = [&b"renamed"[..], b"renamed/b", b"renamed/b/mine", b"renamed/mine"];
     assert_eq!(found, [&[&b"open/new"[..]], &moved[..], &[b"shut-up"]].concat());
     // The workspace itself.

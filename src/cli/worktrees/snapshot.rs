@@ -133,7 +133,7 @@ struct IndexCopy {
 }
 
 impl IndexCopy {
-    /// A copy of the index of a working tree; its file is missing if there is none.
+    /// A copy of a working tree's index; the file does not exist if the working tree has no index.
     fn of(git: Git<'_>) -> Result<Self, UserError> {
         let index = git.path(&["rev-parse", "--path-format=absolute", "--git-path", "index"])?;
         let dir = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
