@@ -29,7 +29,8 @@ use tau_tools::access::{Access, Preview};
 use tau_tools::details::{FileDiff, Hunk};
 use tau_tools::user_error::UserError;
 
-/// Milliseconds that a prompt is on the screen, with nothing typed, before a key answers it.
+/// Milliseconds that a prompt is on the screen, with nothing typed, before a key answers it; and after it, or a
+/// command that had the keyboard, is gone, in which typing was meant for it.
 pub(crate) const QUIET: Millis = 400;
 
 /// The pending calls.

@@ -2,7 +2,7 @@
 
 use super::{find, misdirected, notify, trust};
 use crate::action::Action;
-use crate::approval::{Approval, Coverage, PromptStage, PromptStep};
+use crate::approval::{Approval, Coverage, PromptStage, PromptStep, QUIET};
 use crate::effect::Effect;
 use crate::geometry::ScrollPosition;
 use crate::key::Key;
@@ -21,9 +21,6 @@ use tau_protocol::query::{Query, QueryAnswer};
 use tau_protocol::rules::Verdict;
 use tau_tools::access::Preview;
 use tau_tools::user_error::UserError;
-
-/// Time after a prompt closes by itself in which typing was meant for it.
-const TYPED_AHEAD: Millis = 400;
 
 /// Adds a pending call.
 pub(super) fn requested(model: &mut Model, request: &ApprovalRequest, effects: &mut Vec<Effect>) {
@@ -47,11 +44,11 @@ pub(super) fn ended(model: &mut Model, id: &str, outcome: ApprovalOutcome) {
         // A message for the model is still the user's text; the Enter meant for it does not send it.
         Some(PromptStage::Reason(line)) => {
             model.composer.paste(line.text());
-            model.enter_held = Some(now + TYPED_AHEAD);
+            model.enter_held = Some(now + QUIET);
         }
         // The user has stopped the run, and expects the prompt to go.
         Some(PromptStage::Choice) if model.status.run.as_ref().is_none_or(|run| run.stopping) => {}
-        Some(_) => model.typed_ahead = Some(now + TYPED_AHEAD),
+        Some(_) => model.typed_ahead = Some(now + QUIET),
         None => {}
     }
     if let Some(waited) = waited {

@@ -5,18 +5,17 @@
 //! writing; the keyboard comes back with the screen, or when the command ends.
 
 use crate::action::Action;
+use crate::approval::QUIET;
 use crate::effect::Effect;
 use crate::geometry::Size;
 use crate::jobs::{FocusCause, KeyboardOwner};
 use crate::key::{Key, KeyCode, Mouse};
 use crate::model::Model;
-use crate::msg::Millis;
+
 use crate::pty_input;
 use tau_protocol::command::ShellCommand;
 use tau_tools::vt::TerminalScreen;
 
-/// Time after a command's end in which typing was meant for the command, and may be secret.
-const TYPED_AHEAD: Millis = 400;
 /// Cells of a panel beside the output of a command.
 const MARGIN: u16 = 3;
 
@@ -136,7 +135,7 @@ fn keep_or_take_back(model: &mut Model, owner: KeyboardOwner) {
     let ended = !model.jobs.is_running(owner.entry);
     let is_full = model.jobs.owned_screen().is_some_and(TerminalScreen::is_full);
     if ended {
-        model.typed_ahead = Some(model.now + TYPED_AHEAD);
+        model.typed_ahead = Some(model.now + QUIET);
     }
     if ended || (owner.cause == FocusCause::Program && !is_full) {
         take_back(model);
