@@ -484,7 +484,7 @@ fn after_a_session(then: &str) -> Screen {
 
 #[test]
 fn a_session_that_is_continued_has_its_model_and_level() {
-    for flags in ["--continue", "--session one"] {
+    for flags in ["--continue", "--session one", "-r one"] {
         let screen = after_a_session(&format!("exec \"$TAU_BIN\" {flags}"));
         screen.wait_for("scripted demo (not an AI) · high");
     }

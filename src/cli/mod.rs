@@ -143,6 +143,9 @@ fn internal(arguments: &[std::ffi::OsString]) -> Option<Exit> {
 
 /// Passes control to the front end of a conversation; `arguments` are those of the program.
 fn converse(args: CliArgs, arguments: &[std::ffi::OsString]) -> Exit {
+    if let Err(why) = args.check_list(StandardStreams::here()) {
+        return fail(Exit::Usage, why);
+    }
     let has_screen = args.front_end(StandardStreams::here()) == FrontEnd::Screen;
     if has_screen && !args.background && args.replay.is_none() {
         waiter::divide();

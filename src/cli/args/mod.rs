@@ -172,9 +172,9 @@ pub struct CliArgs {
     /// Continue the latest session in this directory
     #[arg(short, long = "continue", help_heading = "Session", conflicts_with_all = ["resume", "session", "no_session"])]
     pub continue_last: bool,
-    /// Choose a session to continue
-    #[arg(short, long, help_heading = "Session", conflicts_with_all = ["session", "no_session"])]
-    pub resume: bool,
+    /// Choose a session to continue, or continue this one
+    #[arg(short, long, value_name = "ID|PATH", help_heading = "Session", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["session", "no_session"])]
+    pub resume: Option<String>,
     /// Continue this session, tau's or another agent's
     #[arg(long, value_name = "ID|PATH", help_heading = "Session", conflicts_with = "no_session")]
     pub session: Option<String>,
@@ -258,7 +258,10 @@ impl CliArgs {
         I: IntoIterator<Item = T>,
         T: Into<std::ffi::OsString> + Clone,
     {
-        let args = CliArgs::try_parse_from(arguments).map_err(renamed)?;
+        let mut args = CliArgs::try_parse_from(arguments).map_err(renamed)?;
+        if let Some(id) = args.resume.take_if(|id| !id.is_empty()) {
+            args.session = Some(id);
+        }
         if args.help || args.short_help {
             let page = if args.help { long_help() } else { short_help() };
             return Err(clap::Error::raw(clap::error::ErrorKind::DisplayHelp, page));
@@ -270,11 +273,27 @@ impl CliArgs {
                 format!("{text}\n"),
             ));
         }
-        if args.resume && (args.print || args.json || args.mode.is_some()) {
-            let text = "--resume needs the screen; with --print, use --continue or --session";
-            return Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, format!("{text}\n")));
+        let conflict =
+            |text: &str| Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, format!("{text}\n")));
+        if args.session.is_some() && args.worktree.is_some() {
+            return conflict("--worktree makes a folder for a new session: leave it out to continue one");
+        }
+        if args.resume.is_some() && !args.prompts.is_empty() {
+            return conflict(
+                "--resume shows a list: name the session that gets the prompt, tau --resume ID PROMPT",
+            );
         }
         Ok(args)
+    }
+
+    /// Refuses the list of sessions where there is no screen. Returns an error for people.
+    pub(crate) fn check_list(&self, terminals: StandardStreams) -> Result<(), &'static str> {
+        match self.resume {
+            Some(_) if self.front_end(terminals) != FrontEnd::Screen => {
+                Err("--resume needs the screen, or the id of a session; --continue takes the latest one")
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The goal that is set before each prompt.
@@ -480,7 +499,8 @@ mod tests {
             ("--max-cost free", "US dollars"),
             ("--max-cost 0", "above 0"),
             ("--continue --session x", "cannot be used with"),
-            ("--resume --print hi", "--continue or --session"),
+            ("--print hi --resume", "tau --resume ID PROMPT"),
+            ("--resume 4f2a -w x", "leave it out"),
             ("--session-id x-", "a letter or digit at both ends"),
             ("--fork x --continue", "cannot be used with"),
             ("--proxy example.com:1 --proxy-token x", "https://proxy.example:8302"),

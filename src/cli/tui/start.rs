@@ -257,7 +257,7 @@ async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Conne
     let (session, offer, trouble) = open_session(&setup);
     let (setup, news) = for_session(&setup, &session).await;
     let ComposedAgent { mut config, prompt, notices } = setup.agent(session)?;
-    if offer.is_some() || setup.args.resume {
+    if offer.is_some() || setup.args.resume.is_some() {
         setup.keep_flagged(&mut config.behavior);
     }
     setup.restore_later(&mut config);
@@ -427,7 +427,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         },
         restored: None,
         board: setup.args.board,
-        pick_session: setup.args.resume,
+        pick_session: setup.args.resume.is_some(),
     };
     (boot, Memo::new(depth, custom))
 }
