@@ -37,6 +37,9 @@ pub enum Caught {
 }
 
 impl Caught {
+    /// The number of SIGQUIT, which Ctrl+\ sends.
+    pub(crate) const QUIT: u8 = 3;
+
     /// The program's end for this signal; `None` if it continues.
     pub fn exit(self) -> Option<Exit> {
         match self {

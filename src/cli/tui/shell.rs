@@ -485,7 +485,11 @@ impl Shell {
                 Effect::Ask(
                     ticket,
                     request @ (ShellRequest::Editor { .. } | ShellRequest::OpenInEditor { .. }),
-                ) => self.edit(ticket, request).await?,
+                ) => {
+                    if let Some(exit) = self.edit(ticket, request).await? {
+                        return Ok(Some(exit));
+                    }
+                }
                 Effect::Ask(ticket, request) => self.requests.start(ticket, request),
                 Effect::Forget(ticket) => self.requests.forget(ticket),
                 Effect::Copy(text) => {
@@ -537,8 +541,10 @@ impl Shell {
         }
     }
 
-    /// Gives the terminal to the user's editor. The agent's events are taken in the meantime.
-    async fn edit(&mut self, ticket: Ticket, request: ShellRequest) -> io::Result<()> {
+    /// Gives the terminal to the user's editor. The agent's events are taken in the meantime. Of the signals that a
+    /// terminal sends to all its programs, Ctrl+C and Ctrl+\ are for the editor, and Ctrl+Z stops tau with it.
+    /// Returns tau's end after a signal that ends it.
+    async fn edit(&mut self, ticket: Ticket, request: ShellRequest) -> io::Result<Option<Exit>> {
         self.await_answer().await?;
         self.screen.tty.leave();
         let mut editing = Box::pin(self.requests.run_here(request));
@@ -546,11 +552,17 @@ impl Shell {
             tokio::select! {
                 reply = &mut editing => break reply,
                 event = self.agent.events.recv(), if !self.agent_gone => self.on_agent_event(event)?,
+                caught = self.signals.next() => match caught {
+                    Caught::Suspend => terminal::stop_group()?,
+                    Caught::Interrupt | Caught::Fatal(Caught::QUIT) | Caught::Continue | Caught::Resize => {}
+                    Caught::Terminate | Caught::HangUp | Caught::Fatal(_) => return Ok(caught.exit()),
+                },
             }
         };
         self.screen.tty.resume()?;
         self.screen.fold(Msg::Continued)?;
-        self.screen.fold(Msg::Finished(ticket, reply))
+        self.screen.fold(Msg::Finished(ticket, reply))?;
+        Ok(None)
     }
 }
 

@@ -278,6 +278,13 @@ pub fn size() -> Rect {
     if columns == 0 || rows == 0 { Rect::new(0, 0, 80, 24) } else { Rect::new(0, 0, columns, rows) }
 }
 
+/// Stops all programs that share the terminal with tau, until the shell continues them. Without a shell, which
+/// nobody could continue them from, it continues those that have stopped.
+pub(super) fn stop_group() -> io::Result<()> {
+    let signal = if has_shell() { Signal::STOP } else { Signal::CONT };
+    Ok(rustix::process::kill_current_process_group(signal)?)
+}
+
 /// Whether a shell could continue the program. A session leader has none: once stopped it would stay so.
 fn has_shell() -> bool {
     let group = rustix::process::getpgrp();
