@@ -42,25 +42,19 @@ pub struct Printable {
 }
 
 impl Printable {
-    /// Text of any number of lines. `\r\n` counts as `\n`; after a lone `\r` the line starts again,
-    /// as on a terminal.
+    /// Text of any number of lines. `\r\n` and a lone `\r` count as `\n`, as in markdown: no text vanishes, as it
+    /// would on a terminal.
     pub fn new(text: &str) -> Self {
         let mut printable = Self::default();
         printable.append(text);
         printable
     }
 
-    /// Text of one line: line ends are shown as `⏎`. A lone `\r` is one of them: such text is not terminal
-    /// output, and the part before it must not vanish.
+    /// Text of one line: line ends are shown as `⏎`.
     pub fn line(text: &str) -> Self {
         let mut printable = Self::default();
         let Self { text: out, cleaner } = &mut printable;
-        let text = text.trim_end_matches(['\n', '\r']);
-        if text.contains('\r') {
-            cleaner.feed(out, &text.replace("\r\n", "\n").replace('\r', "\n"));
-        } else {
-            cleaner.feed(out, text);
-        }
+        cleaner.feed(out, text.trim_end_matches(['\n', '\r']));
         if out.contains('\n') {
             *out = out.replace('\n', LINE_END.encode_utf8(&mut [0; 4]));
         }
@@ -167,11 +161,11 @@ impl Sanitizer {
         }
     }
 
-    /// Handles a carriage return without a line feed: further text overwrites the line.
+    /// Handles a carriage return without a line feed: it ends the line.
     fn settle_return(&mut self, out: &mut String) {
         if self.returned {
-            out.truncate(out.rfind('\n').map_or(0, |at| at + 1));
             *self = Self::default();
+            out.push('\n');
         }
     }
 
@@ -433,6 +427,11 @@ mod tests {
         let marks = "\u{301}".repeat(12);
         assert_eq!(asked(&format!("a{marks}")).matches("<U+0301>").count(), 4);
         assert_eq!(asked("true\rrm x\r\nls").as_str(), "true␍rm x\nls");
+        // In an answer it ends a line, however the text is cut.
+        let mut cut = Printable::new("one\r");
+        cut.append("two\r");
+        cut.append("\nthree");
+        assert_eq!((cut.as_str(), &cut), ("one\ntwo\nthree", &Printable::new("one\rtwo\r\nthree")));
     }
 
     #[test]

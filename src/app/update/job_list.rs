@@ -1,6 +1,7 @@
 //! Background jobs: the list, its actions, and moving commands to the background.
 
 use super::attempts;
+use crate::ansi;
 use crate::effect::Effect;
 use crate::key::Key;
 use crate::model::Model;
@@ -67,7 +68,7 @@ pub(super) fn answered(model: &mut Model, ticket: Ticket, answer: &Result<QueryA
     tail.ticket = None;
     match answer {
         Ok(QueryAnswer::Text(text)) => {
-            let (old, new) = (tail.text.take(), Printable::new(text));
+            let (old, new) = (tail.text.take(), ansi::plain(text));
             let rows = |text: &Printable| text.as_str().lines().count();
             // What is read stays where it is.
             if let Some(old) = old.filter(|_| tail.above_end > 0) {
