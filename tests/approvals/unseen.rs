@@ -7,6 +7,7 @@ use tau::agent::protocol::approval::{ApprovalAnswer, ApprovalRequest, RuleScope}
 use tau::agent::protocol::command::TaskCommand;
 use tau::agent::protocol::event::TaskEvent;
 use tau::agent::protocol::query::QueryAnswer;
+use tau::app::approval::PromptStage;
 use tau::app::request::{EditorSource, ShellReply, ShellRequest};
 use tau::app::{Effect, Msg};
 use tau::tools::{FileDiff, Hunk, Preview};
@@ -108,6 +109,19 @@ fn a_key_allows_what_was_seen_to_its_end_or_is_pressed_twice() {
             screen.keys("<pagedown>");
             shown(&mut screen);
         }
+        check(&mut screen, "y", once());
+        // Also from the meanings of "always": they do not move there.
+        let mut screen = waiting(request.clone());
+        shown(&mut screen);
+        screen.keys("a");
+        for _ in 0..400 {
+            screen.keys("<pagedown>");
+            shown(&mut screen);
+        }
+        if let PromptStage::Always(list) = &screen.model().approvals.open().unwrap().stage {
+            assert_eq!(list.selected, 0);
+        }
+        screen.keys("<esc>");
         check(&mut screen, "y", once());
         // In an editor, once it is closed.
         for (reply, is_seen) in

@@ -95,6 +95,10 @@ impl Approval {
                 list.scope = scopes.get((scope + by) % scopes.len()).map_or(list.scope, |(scope, _)| *scope);
             }
             (KeyCode::Enter, Mods::NONE) => {}
+            // They scroll through the call.
+            (KeyCode::PageUp | KeyCode::PageDown, _) | (KeyCode::Up | KeyCode::Down, Mods::SHIFT) => {
+                return PromptStep::Ignored;
+            }
             _ => match digit.and_then(|digit| (digit as usize).checked_sub(1)) {
                 Some(at) if at < offers.len() => list.selected = at,
                 Some(_) => return PromptStep::Ignored,
