@@ -45,6 +45,11 @@ impl LineEdit {
             return true;
         }
         match (key.code, key.mods) {
+            // A line end is a blank, as in a paste.
+            (KeyCode::Char('j'), Mods::CTRL) => {
+                self.text.insert(self.at(), ' ');
+                true
+            }
             (KeyCode::Backspace, Mods::NONE | Mods::SHIFT) | (KeyCode::Char('h'), Mods::CTRL) => {
                 self.delete_cluster()
             }
@@ -167,6 +172,8 @@ mod tests {
         let mut line = LineEdit::default();
         line.paste(text);
         assert_eq!(line.text(), "first line secondline third");
+        let mut line = LineEdit::new("as it");
+        assert_eq!(typed(&mut line, &["ctrl+j", "b"]).0, "as it b", "so is a line end");
         let mut line = LineEdit::new("x: ");
         line.paste_lines(text);
         assert_eq!(line.text(), "x: first line\nsecond\tline\n\n  third");

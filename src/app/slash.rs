@@ -173,7 +173,7 @@ pub const ALIASES: &[(&str, &str)] = &[
 ];
 
 /// Commands of other programs that are none here, and what to do instead.
-const ELSEWHERE: [(&str, &str); 13] = [
+const ELSEWHERE: [(&str, &str); 17] = [
     ("memory", "instructions are in AGENTS.md: edit it (!$EDITOR AGENTS.md), or ask the model to"),
     ("doctor", "type !tau doctor, or run it in your shell"),
     ("review", "ask for it in words: review my changes"),
@@ -185,6 +185,10 @@ const ELSEWHERE: [(&str, &str); 13] = [
     ("output-style", "write how to answer into AGENTS.md"),
     ("statusline", "/settings status_line changes it"),
     ("bug", "`tau --record FILE` records what to report"),
+    ("feedback", "`tau --record FILE` records what to report"),
+    ("mention", "type @ and a part of the file's name"),
+    ("sandbox", "/settings sandbox.level changes it"),
+    ("release-notes", "CHANGELOG.md in tau's sources has them"),
     ("upgrade", "run `tau update` in your shell"),
     ("update", "run `tau update` in your shell"),
 ];
