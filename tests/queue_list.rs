@@ -4,7 +4,7 @@
 use tau::agent::AgentCommand;
 use tau::agent::protocol::command::{Queue, QueueChange, QueueCommand, QueuedMessage, RunCommand};
 use tau::agent::protocol::event::QueueEvent;
-use tau::app::Effect;
+use tau::app::{Effect, Msg};
 
 use crate::harness::{Screen, text};
 
@@ -58,6 +58,8 @@ fn keys_change_the_selected_message() {
     ] {
         let mut screen = working(&["a", "b"], &["c"]);
         screen.keys(keys);
+        // A letter may begin a word.
+        screen.wait(500);
         assert_eq!(changes(&mut screen), [(message, change)], "{keys}");
     }
 }
@@ -76,11 +78,44 @@ fn without_a_queue_there_is_no_list() {
 }
 
 #[test]
+fn words_typed_at_the_list_are_for_the_draft() {
+    for words in
+        ["do it now", "send it", "edit the tests", "add tests", "quick", "just do it", "1 more", "/help"]
+    {
+        let mut screen = working(&["first"], &["second"]);
+        screen.keys("<alt+up>");
+        screen.keys(words);
+        screen.wait(500);
+        assert_eq!(screen.model().composer.text(), words);
+        assert_eq!(changes(&mut screen), [], "{words}");
+    }
+    let mut screen = working(&["first"], &[]);
+    screen.keys("<alt+up>d");
+    screen.send(Msg::Paste("elete it".to_owned()));
+    assert_eq!(screen.model().composer.text(), "delete it");
+    assert_eq!(changes(&mut screen), []);
+}
+
+#[test]
+fn an_enter_for_a_list_that_has_just_gone_sends_no_draft() {
+    let mut screen = working(&["a"], &[]);
+    screen.keys("my draft<alt+up>");
+    queued(&mut screen, &[], &[]);
+    screen.take_effects();
+    screen.keys("<enter>");
+    assert_eq!((screen.model().composer.text(), screen.take_effects()), ("my draft".into(), Vec::new()));
+    screen.wait(500);
+    screen.keys("<enter>");
+    assert_eq!(screen.model().composer.text(), "");
+}
+
+#[test]
 fn the_selection_stays_on_its_message() {
     let mut screen = working(&["a", "b", "c"], &["x"]);
     screen.keys("<alt+up><up><up>");
     queued(&mut screen, &["b", "c"], &["x"]);
     screen.keys("d");
+    screen.wait(500);
     assert_eq!(changes(&mut screen), [(at(Queue::Steer, 0, "b"), QueueChange::Remove)]);
     queued(&mut screen, &["c"], &["x"]);
     screen.keys("<tab>");

@@ -87,10 +87,15 @@ impl Begun {
         }
     }
 
-    /// The beginning of a word in the draft, if the key is a letter that moves in a question.
-    pub(crate) fn by_move(key: Key, now: Millis) -> Option<Begun> {
-        let letter = key.typed().filter(|letter| matches!(letter, 'j' | 'k'))?;
+    /// The beginning of a word in the draft, if the key is one of these letters, which move in what is shown.
+    pub(crate) fn by_move(key: Key, letters: &str, now: Millis) -> Option<Begun> {
+        let letter = key.typed().filter(|letter| letters.contains(*letter))?;
         Some(Begun { text: letter.to_string(), held: None, at: now })
+    }
+
+    /// Whether this letter, typed now, makes a word of a letter that waits.
+    pub(crate) fn is_continued(&self, key: Key, now: Millis) -> bool {
+        self.held.is_some_and(|held| held != key) && !self.is_over(now)
     }
 
     /// The beginning of the word.

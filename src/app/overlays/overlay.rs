@@ -165,8 +165,8 @@ impl Overlay {
         }
     }
 
-    /// The letters that are keys now and that a move does not undo, though the filter of the list or an answer of
-    /// the user's own may begin with them; `None` if there is neither or it is being typed.
+    /// The letters that are keys now and that a move does not undo, though the filter of the list, an answer of
+    /// the user's own or a message may begin with them; `None` if there is none of these or it is being typed.
     pub(crate) fn held_letters(&self) -> Option<&'static str> {
         let (letters, is_free) = match self {
             Overlay::Picker { picker, .. } => ("q", picker.takes_letters()),
@@ -181,6 +181,7 @@ impl Overlay {
             Overlay::Jobs(view) => ("qxs", view.tail.is_none() && view.list.typed().is_none()),
             Overlay::Worktrees(view) => ("qmx", view.list.typed().is_none()),
             Overlay::Questions(view) => ("123456789", view.holds_digits()),
+            Overlay::Queue(_) => ("qdes", true),
             Overlay::Attempts(view) => ("qatxs", view.changes.is_none() && view.list.typed().is_none()),
             _ => ("", false),
         };

@@ -1,9 +1,11 @@
-//! Keys while the transcript is searched. They edit the query until Enter confirms it; then letters are
-//! commands. Keys that scroll or fold work as always.
+//! Keys while the transcript is searched. They edit the query until Enter confirms it; then `n`, `N` and `/` are
+//! commands, and other text ends the search and goes to the draft. Keys that scroll or fold work as always.
 
+use super::overlays;
 use crate::action::Action;
 use crate::key::{Key, KeyCode, Mods};
 use crate::model::Model;
+use crate::overlays::list_keys::Begun;
 use crate::transcript::find::FindStep;
 
 /// Starts a search, including the undrawn lines of running commands.
@@ -15,6 +17,13 @@ pub(super) fn open(model: &mut Model) {
 /// `None` when no search is open; otherwise the key's additional action, if any.
 pub(super) fn press(model: &mut Model, key: Key) -> Option<Option<Action>> {
     let typing = model.transcript.find.as_ref()?.typing;
+    if !typing && key.typed().is_some_and(|letter| !"nN/".contains(letter)) {
+        write_on(model);
+        return None;
+    }
+    if !typing {
+        model.begun = Begun::by_move(key, "nN", model.now);
+    }
     let transcript = &mut model.transcript;
     match (key.code, key.mods) {
         (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => transcript.close_find(typing),
@@ -63,14 +72,26 @@ pub(super) fn looks_only(action: Action) -> bool {
     .contains(&action)
 }
 
-/// Adds pasted text to the query; false when no search is open.
+/// Ends a confirmed search for text that is for the draft.
+fn write_on(model: &mut Model) {
+    model.transcript.close_find(false);
+    overlays::write_begun(model);
+}
+
+/// Adds pasted text to the query; false when none is being typed.
 pub(super) fn paste(model: &mut Model, text: &str) -> bool {
-    let typing = model.transcript.find.as_ref().map(|find| find.typing);
-    if typing == Some(true) {
-        model.transcript.edit_find(|line| {
-            line.paste(text);
+    match model.transcript.find.as_ref().map(|find| find.typing) {
+        Some(true) => {
+            model.transcript.edit_find(|line| {
+                line.paste(text);
+                true
+            });
             true
-        });
+        }
+        Some(false) => {
+            write_on(model);
+            false
+        }
+        None => false,
     }
-    typing.is_some()
 }

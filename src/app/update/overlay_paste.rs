@@ -1,6 +1,6 @@
 //! Pastes into the overlay on top.
 
-use super::{rule_list, sessions};
+use super::{queue, rule_list, sessions};
 use crate::effect::Effect;
 use crate::model::Model;
 use crate::overlays::list_keys::Begun;
@@ -8,6 +8,10 @@ use crate::overlays::overlay::{Overlay, SignInView};
 
 /// Passes a paste to the overlay on top; false if it is a question that takes no text, so the paste is for the draft.
 pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) -> bool {
+    if let Some(Overlay::Queue(_)) = model.overlays.last() {
+        queue::write_over(model);
+        return false;
+    }
     let takes_no_text = match model.overlays.last() {
         Some(Overlay::Plan(view)) => view.comment.is_none(),
         Some(Overlay::Trust(_) | Overlay::Mode(_) | Overlay::Offer(_) | Overlay::Asked { .. }) => true,

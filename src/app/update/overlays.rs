@@ -56,7 +56,7 @@ fn waits(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> bool {
     let before = model.begun.take();
     let Some(letters) = model.overlays.last().and_then(Overlay::held_letters) else {
         // At a question the rest of a word is for the draft.
-        model.begun = Begun::by_move(key, model.now);
+        model.begun = Begun::by_move(key, "jk", model.now);
         return false;
     };
     let held = before.as_ref().and_then(|before| before.held);
@@ -139,6 +139,9 @@ pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
         return false;
     }
     let is_typed = key.typed().is_some();
+    if is_typed && queue::is_written_over(model, key) {
+        return true;
+    }
     let is_draft = model.misdirected.is_drafting(now)
         || is_typed && model.overlays.last().is_some_and(|top| top.is_no_answer(key));
     let is_early = model.overlays.last_mut().is_some_and(|top| top.is_early(now));
@@ -152,12 +155,18 @@ pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
         _ => false,
     };
     if is_for_draft && is_typed {
-        let begun = model.begun.take().filter(|begun| !begun.is_over(now)).map(Begun::into_text);
-        begun.iter().flat_map(|text| text.chars()).for_each(|letter| model.composer.type_char(letter, now));
+        write_begun(model);
         model.misdirected.drafts(now);
         model.remark("typed into your draft; pause to answer");
     }
     is_for_draft
+}
+
+/// Writes the beginning of a word that has had no use, or only moved, into the draft, if it was typed just now.
+pub(super) fn write_begun(model: &mut Model) {
+    let now = model.now;
+    let begun = model.begun.take().filter(|begun| !begun.is_over(now)).map(Begun::into_text);
+    begun.iter().flat_map(|text| text.chars()).for_each(|letter| model.composer.type_char(letter, now));
 }
 
 /// Repeats an Enter that was pressed before a list had its rows.

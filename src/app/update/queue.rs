@@ -1,8 +1,12 @@
 //! Queued messages: listing, changing, editing in the composer, and getting them back from the agent.
 
+use super::overlays;
 use crate::action::Action;
+use crate::approval::QUIET;
 use crate::effect::Effect;
+use crate::key::Key;
 use crate::model::{Model, QueueEdit};
+use crate::outcome::KeyOutcome;
 use crate::overlays::overlay::{Overlay, OverlayState};
 use crate::overlays::queue_list::{self, QueueChoice, QueueView};
 use tau_protocol::command::{QueueChange, QueueCommand, QueuedMessage};
@@ -80,10 +84,32 @@ pub(super) fn leave_edit(model: &mut Model) -> bool {
     true
 }
 
+/// Closes the list on top if a letter begins or continues a word, which is then for the draft: the letter is no key
+/// of the list, or another one is still waiting for what follows it.
+pub(super) fn is_written_over(model: &mut Model, key: Key) -> bool {
+    let Some(Overlay::Queue(view)) = model.overlays.last() else { return false };
+    let continues = model.begun.as_ref().is_some_and(|begun| begun.is_continued(key, model.now));
+    let is_written = continues || view.clone().key(key, &model.status, 1) == KeyOutcome::Ignored;
+    if is_written {
+        write_over(model);
+    }
+    is_written
+}
+
+/// Closes the list on top; what was typed there and has had no effect yet is the beginning of a word in the draft.
+pub(super) fn write_over(model: &mut Model) {
+    model.overlays.pop();
+    overlays::write_begun(model);
+}
+
 /// Follows the agent's report of its queues.
 pub(super) fn follow(model: &mut Model) {
     let is_empty = |view: &mut QueueView| !view.follow(&model.status);
     if model.overlays.iter_mut().find_map(QueueView::of).is_some_and(is_empty) {
+        // An Enter that was meant for the list sends no draft.
+        if matches!(model.overlays.last(), Some(Overlay::Queue(_))) {
+            model.enter_held = Some(model.now + QUIET);
+        }
         model.overlays.retain(|overlay| !matches!(overlay, Overlay::Queue(_)));
         model.remark("the queue is empty");
     }
