@@ -370,6 +370,20 @@ impl EncodedValues {
 
     /// The length of the text that can be shown if it continues: after it a form may have begun.
     pub(super) fn settled(&self, text: &str) -> usize {
+        let longest = self.forms.iter().map(|(_, forms)| forms.longest).max().unwrap_or_default();
+        let from = text.ceil_char_boundary(text.len().saturating_sub(longest * 8 + MAX_GAP));
+        let tail = text.get(from..).filter(|_| longest > 0).unwrap_or_default();
+        // The number or sign of the last line may be incomplete.
+        let lines = tail.rfind('\n').map_or(0, |at| at + 1);
+        let complete = tail.get(..lines).unwrap_or_default();
+        let behind_prefixes = [tail, complete].into_iter().flat_map(|tail| {
+            Visible::without_prefixes(tail)
+                .map(move |bare| from + bare.raw_at(self.settled_in(&bare.text), text.len() - from))
+        });
+        behind_prefixes.min().unwrap_or(text.len()).min(self.settled_in(text))
+    }
+
+    fn settled_in(&self, text: &str) -> usize {
         let begun = |(encoding, forms): &(Encoding, Forms)| {
             // A form including skipped bytes.
             let from = text.ceil_char_boundary(text.len().saturating_sub(forms.longest * 8 + MAX_GAP));

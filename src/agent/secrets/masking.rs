@@ -190,6 +190,9 @@ const HELD: usize = 64 * 1024;
 /// The maximum bytes of a line that are remembered as context for the rest.
 const LINE: usize = 4 * 1024;
 
+/// The bytes of earlier lines that are remembered: an encoded secret may begin there, too shortly to be held back.
+const CONTEXT: usize = 256;
+
 /// The output of a running command: the incomplete line, and the part that is held back.
 #[derive(Clone, Default)]
 struct Stream {
@@ -228,15 +231,18 @@ impl Stream {
         out
     }
 
-    /// Drops complete lines, and the beginning of a very long one.
+    /// Drops complete lines, except the last ones, and the beginning of a very long one.
     fn forget(&mut self) {
-        let shown = self.text.get(..self.shown).unwrap_or_default();
-        let line = shown.rfind('\n').map_or(0, |at| at + 1);
+        let last = self.text.floor_char_boundary(self.shown.saturating_sub(CONTEXT));
+        let line = self.text.get(..last).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
         let from = line.max(self.text.floor_char_boundary(self.shown.saturating_sub(LINE)));
         self.text.drain(..from);
         self.shown -= from;
     }
 }
+
+#[cfg(test)]
+mod stream_tests;
 
 #[cfg(test)]
 mod tests {
