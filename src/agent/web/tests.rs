@@ -198,6 +198,11 @@ async fn redirects_are_followed_on_the_same_host_only() {
         "/intranet" => redirect("http://10.0.0.1/"),
         "/file" => redirect("file:///etc/passwd"),
         "/login" => redirect("http://user:password@127.0.0.1/"),
+        "/six" => redirect("http://[::1]/"),
+        "/mapped" => redirect("http://[::ffff:169.254.169.254]/"),
+        "/translated" => redirect("http://[64:ff9b::a9fe:a9fe]/"),
+        "/unique" => redirect("//[fd00::1]/"),
+        "/decimal" => redirect("http://2852039166/"),
         "/loop" => redirect("/loop"),
         _ => answer("404 Not Found", "content-type: text/html\r\n", b"<h1>Nothing here</h1>"),
     })
@@ -216,13 +221,18 @@ async fn redirects_are_followed_on_the_same_host_only() {
         ("intranet", "10.0.0.1 is a private or local address"),
         ("file", "file: is not fetched"),
         ("login", "a user name or a password"),
+        ("six", "::1 is a private or local address"),
+        ("mapped", "::ffff:a9fe:a9fe is a private or local address"),
+        ("translated", "64:ff9b::a9fe:a9fe is a private or local address"),
+        ("unique", "fd00::1 is a private or local address"),
+        ("decimal", "169.254.169.254 is a private or local address"),
         ("loop", "it redirects more than 10 times"),
         ("gone", ">\n# Nothing here\n</web_page "),
     ] {
         let error = bench.error(&at(path)).await;
         assert!(error.contains(why), "{path}: {error}");
     }
-    assert_eq!(count.load(Ordering::SeqCst), 21, "no other connections");
+    assert_eq!(count.load(Ordering::SeqCst), 26, "no other connections");
 }
 
 #[tokio::test]
