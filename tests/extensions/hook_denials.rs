@@ -81,6 +81,16 @@ async fn a_denial_in_another_encoding_is_no_consent() {
     }
 }
 
+/// Print mode says who stopped the run, and nobody else.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_a_hook_stops_was_not_stopped_by_another_process() {
+    let place = Place::new(&hook("PostToolUse", "", r#"echo '{"continue": false, "stopReason": "halt"}'"#));
+    let acts = vec![calls("bash", &json!({"command": "echo x"})), says("Done.")];
+    let (ended, _) = place.prints(acts, &[]).await;
+    assert!(ended.err.contains("a hook stopped the run: halt"), "{}", ended.err);
+    assert!(!ended.err.contains("another process"), "{}", ended.err);
+}
+
 /// The prompt is not sent without what a hook kept from running.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_template_whose_command_a_hook_denies_is_not_sent() {

@@ -19,6 +19,9 @@ const CONTEXT: &str = "tau.hook";
 /// The maximum length of a hook note that is kept with a call, in characters.
 const MAX_NOTE_LEN: usize = 2_000;
 
+/// The beginning of the notice that a hook has stopped the run.
+pub const HOOK_STOPPED: &str = "a hook stopped the run: ";
+
 /// Reports notes about hooks to the user.
 pub(crate) fn report(engine: &mut Engine, notes: Vec<HookNote>) {
     for HookNote { hook, text, is_warning } in notes {
@@ -46,7 +49,7 @@ pub(crate) fn after_call(engine: &mut Engine, effects: HookEffects) -> Vec<HookN
 }
 
 fn stop(engine: &mut Engine, why: &str) {
-    engine.notice(NoticeLevel::Warning, format!("a hook stopped the run: {why}"), None);
+    engine.notice(NoticeLevel::Warning, format!("{HOOK_STOPPED}{why}"), None);
     engine.current.stop.cancel();
 }
 

@@ -37,7 +37,7 @@ mod commands;
 mod compact;
 pub mod config;
 mod delegation;
-mod event_hooks;
+pub mod event_hooks;
 mod exchange;
 mod expand;
 mod folder_instructions;

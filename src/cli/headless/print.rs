@@ -24,6 +24,7 @@ use crate::process::signals::Caught;
 use crate::process::stderr::Stderr;
 use tau_agent::engine::base::retry::span;
 use tau_agent::engine::behavior::OnAsk;
+use tau_agent::engine::event_hooks::HOOK_STOPPED;
 use tau_protocol::run::{OnRepeat, RetryMode, SteerMode};
 use tau_tools::deadline;
 
@@ -111,6 +112,7 @@ pub async fn run(
         failed: false,
         reached: false,
         waiting: None,
+        is_stopped_by_hook: false,
     };
     let exit = session.work(&options).await;
     let exit = session.driver.stops.stopping().unwrap_or(exit);
@@ -191,6 +193,8 @@ struct PrintRun<S> {
     reached: bool,
     /// The wait for a provider that refuses requests.
     waiting: Option<Waiting>,
+    /// A hook ended the run, and a notice has said so.
+    is_stopped_by_hook: bool,
 }
 
 impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
@@ -332,7 +336,9 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
                     self.streams.progress.show(&AgentEvent::Run(RunEvent::AgentSettled { aborted: false }));
                     if aborted && self.ended.is_none() && self.driver.stops.stopping().is_none() {
                         self.ended = Some(Exit::Aborted);
-                        self.say("stopped from another process");
+                        if !self.is_stopped_by_hook {
+                            self.say("stopped from another process");
+                        }
                     }
                     return Ok(());
                 }
@@ -376,6 +382,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
             AgentEvent::Questions(QuestionEvent::ApprovalRequested { request }) => self.deny(&request),
             AgentEvent::Task(TaskEvent::Notice { level, text, hint }) if level != NoticeLevel::Info => {
                 self.failed |= level == NoticeLevel::Error;
+                self.is_stopped_by_hook |= text.starts_with(HOOK_STOPPED);
                 // There are no slash commands here.
                 let hint = hint.filter(|hint| !slash::names_command(hint));
                 let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
