@@ -59,6 +59,21 @@ fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
+/// As from a hook of the repository: git works in the worktree nevertheless.
+#[tokio::test]
+async fn a_worktree_is_not_the_repository_that_variables_name() {
+    let home = Home::new(vec![bash("git rev-parse --show-toplevel >top"), says("Done.")]).await;
+    script(&home, REPOSITORY).await;
+    let work = home.dir.path().join("work");
+    let mut command = home.tau(&["-p", "-w", "fix", "--", "go"]);
+    command.env("TAU_HOME", home.dir.path().join("tau")).env("GIT_DIR", work.join(".git"));
+    command.env("GIT_WORK_TREE", &work).env("GIT_INDEX_FILE", work.join(".git/index"));
+    let ended = run(&mut command, None).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let path = folder(home.dir.path(), "fix");
+    assert_eq!(text(&path.join("top")).trim(), path.canonicalize().unwrap().to_str().unwrap());
+}
+
 #[tokio::test]
 async fn a_worktree_is_made_continued_and_merged() {
     let home = Home::new(vec![

@@ -33,6 +33,7 @@ use tau_agent::settings::Settings;
 use tau_agent::settings::trust::MCP_FILE;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::run::{RetryMode, RunLimits};
+use tau_protocol::worktree;
 use tau_tools::access::FileFilter;
 use tau_tools::bash::Bash;
 use tau_tools::delegate::Delegate;
@@ -74,9 +75,11 @@ fn exposed(keys: &Keys) -> Vec<String> {
 }
 
 impl Setup {
-    /// The environment of a session's commands: this process's without secrets.
+    /// The environment of a session's commands: this process's without secrets, and in a worktree of tau without the
+    /// variables that name another repository.
     pub(crate) fn child_env(&self, session: &str) -> ChildEnv {
-        child_env(&self.keys, &self.settings, session)
+        let env = child_env(&self.keys, &self.settings, session);
+        if worktree::of(&self.cwd).is_some() { env.without_repository() } else { env }
     }
 
     /// The environment of a program that the user has named, such as an editor: without secrets too, since

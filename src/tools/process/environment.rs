@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::process::Command;
 
+use super::git;
 use super::no_editor::{self, StandIns};
 use super::secret_variables::{is_secret_value, secret_name};
 use crate::scratch::Scratch;
@@ -95,6 +96,13 @@ impl ChildEnv {
             }
         }
         ChildEnv { variables }
+    }
+
+    /// Without the variables that name a repository: git uses the one around its directory.
+    #[must_use]
+    pub fn without_repository(mut self) -> Self {
+        self.variables.retain(|(name, _)| !git::names_repository(name));
+        self
     }
 
     /// The variables without secrets, with nothing added.

@@ -82,6 +82,11 @@ pub fn hardened(has: &[(OsString, OsString)]) -> impl Iterator<Item = (String, S
     settings.chain([count]).chain(VARIABLES.iter().map(owned))
 }
 
+/// Whether a variable names a repository, so that git does not look for the one around its directory.
+pub(super) fn names_repository(variable: &OsStr) -> bool {
+    OF_REPOSITORY.iter().any(|name| variable == OsStr::new(name))
+}
+
 /// Makes git use the repository around its directory, also where a hook of another repository has started tau.
 pub fn without_repository(command: &mut Command) {
     OF_REPOSITORY.iter().for_each(|name| {
