@@ -158,3 +158,22 @@ fn no_call_is_allowed_in_a_test_while_settings_cannot_be_read() {
         }
     }
 }
+
+#[test]
+fn a_rule_about_a_program_that_is_no_tool_is_reported() {
+    for rule in ["touch", "touch(*)", "git(push *)", "python3", "gawk(x)"] {
+        let place = Place::new(&format!("[permissions]\ndeny = [\"{rule}\"]\n"), "");
+        let (text, errors, _) = place.tau(&["permissions", "test", "--permission-mode", "auto", "touch a"]);
+        let name = rule.split('(').next().unwrap();
+        let said = format!("there is no tool `{name}`; for a program write `bash({name} *)`");
+        assert!(errors.contains(&said) && text.contains("in mode auto: ask"), "{rule}: {errors} {text}");
+    }
+    for rule in ["bash(touch *)", "deploy", "edit(src/**)", "mcp__server__x"] {
+        let place = Place::new(&format!("[permissions]\ndeny = [\"{rule}\"]\n"), "");
+        let (text, errors, _) = place.tau(&["permissions", "test", "--permission-mode", "auto", "ls"]);
+        assert!(
+            !errors.contains("no tool") && text.contains("in mode auto: allow"),
+            "{rule}: {errors} {text}"
+        );
+    }
+}

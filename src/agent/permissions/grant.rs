@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::arguments;
 use super::command_pattern::CommandPattern;
-use super::programs::{Program, base, is_interpreter, is_runner, unversioned};
+use super::links;
+use super::programs::{self, Program, base, is_runner, runs_texts};
 use super::rule::{Pattern, Rule};
 use super::shell::Word;
 use super::subcommands::has;
@@ -21,16 +22,11 @@ const RUNNING: &str = "env xargs find sudo doas command builtin exec nice nohup 
                        gnome-terminal konsole kitty foot alacritty wezterm ed ex vi view vim vimdiff nvim emacs \
                        emacsclient ifne chronic ssh-agent startx run-parts crontab qemu-x86_64 mosh \
                        tau claude codex opencode gemini aider";
-/// Shells and interpreters, besides those whose texts tau looks into.
-const INTERPRETING: &str = "mawk nawk powershell R Rterm littler yash osh oil ysh nu xonsh elvish rc es tsx ts-node \
-                            ts-node-esm swc-node ipython bpython jython julia groovy scala kotlin elixir iex erl \
-                            escript ocaml utop ghci runghc runhaskell java jshell irb erb racket sbcl clisp ecl \
-                            crystal nim wish m4 gnuplot octave sqlite3 psql";
-/// Programs that run others with a word of [`RUN_WORDS`].
-const LAUNCHERS: &str =
-    "uv poetry pipenv pdm rye hatch pixi conda mamba micromamba bundle stack cabal nix rails";
-/// The subcommands of [`LAUNCHERS`] that run others.
-const RUN_WORDS: &str = "run exec x shell develop runner console";
+/// Subcommands and actions that run what further words say.
+const RUN_WORDS: &str = "run exec x shell develop runner console repl eval execute script create start up compose kube \
+                         play build-and-run cc c++ kernel notebook lab";
+/// Programs whose subcommand has to be named: without it, what they do is open.
+const BY_SUBCOMMAND: &str = "docker podman nerdctl kubectl mvn gradle";
 
 /// The tools of Claude Code, in lower case, and their names in tau.
 const TOOLS_OF_OTHERS: [(&str, &str); 12] = [
@@ -68,16 +64,28 @@ pub(crate) fn tool_instead_of(name: &str) -> Option<&'static str> {
     REPLACED.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
 }
 
+/// Whether a tool has this name: one of tau's, of an MCP server, or a custom one in `folder`.
+fn is_tool(tool: &str, folder: Option<&Path>) -> bool {
+    let lower = tool.to_ascii_lowercase();
+    // Names of custom tools are in lower case.
+    let is_custom = || folder.is_some_and(|folder| folder.join(format!("tools/{tool}.toml")).exists());
+    let mut known = toolbox::TABLE.iter().map(|row| row.name).chain(FURTHER_TOOLS);
+    tool.contains('*') || lower.starts_with("mcp__") || known.any(|name| name == lower) || is_custom()
+}
+
+/// Whether a rule that names no tool names a program, which a rule of `bash` is about.
+pub(crate) fn is_program(tool: &str, folder: Option<&Path>) -> bool {
+    !is_tool(tool, folder) && (programs::is_known(tool) || links::program(tool).is_some())
+}
+
 /// The tool probably meant by a rule that names none of tau's: a similar name, or one of Claude Code's.
 /// `folder` may have custom tools.
 pub(crate) fn meant(tool: &str, folder: Option<&Path>) -> Option<&'static str> {
-    let lower = tool.to_ascii_lowercase();
-    let known: Vec<&'static str> = toolbox::TABLE.iter().map(|row| row.name).chain(FURTHER_TOOLS).collect();
-    // Names of custom tools are in lower case.
-    let is_custom = || folder.is_some_and(|folder| folder.join(format!("tools/{tool}.toml")).exists());
-    if tool.contains('*') || lower.starts_with("mcp__") || known.contains(&&*lower) || is_custom() {
+    if is_tool(tool, folder) {
         return None;
     }
+    let lower = tool.to_ascii_lowercase();
+    let known: Vec<&'static str> = toolbox::TABLE.iter().map(|row| row.name).chain(FURTHER_TOOLS).collect();
     let of_others = tool_of_others(&lower).or_else(|| tool_instead_of(&lower));
     of_others.or_else(|| close_matches(&lower, &known, 1, 0.75).first().copied())
 }
@@ -101,12 +109,23 @@ pub(crate) fn objection(rule: &Rule) -> Option<String> {
                 return Some("a project cannot allow commands without naming their program".to_owned());
             };
             let name = base(program);
-            let is_listed = has(RUNNING, name) || is_runner(name) || is_interpreter(name);
-            let runs_others = is_listed
-                || [name, unversioned(name)].iter().any(|name| has(INTERPRETING, name))
-                || rule.inside().is_some_and(|text| text.contains('*')) && runs_by_word(pattern, name);
-            let runs_others = runs_others && !arguments::is_known(pattern);
-            runs_others.then(|| format!("a project cannot allow {name}, which runs whatever it is given"))
+            let is_open = rule.inside().is_some_and(|text| text.contains('*'));
+            if arguments::is_known(pattern) {
+                None
+            } else if has(RUNNING, name)
+                || is_runner(name)
+                || runs_texts(name)
+                || is_open && runs_by_word(pattern, name)
+            {
+                Some(format!("a project cannot allow {name}, which runs whatever it is given"))
+            } else if is_open && !is_limited(pattern, program) {
+                Some(format!(
+                    "a project cannot allow {name} with any words; name its subcommand, as in `{name} test *`, or all \
+                     words"
+                ))
+            } else {
+                None
+            }
         }
         Pattern::Path(pattern) if FILES.contains(&tool) || !READING.contains(&tool) => {
             let is_narrow = rule.inside().is_some_and(is_below) && !pattern.is_outside();
@@ -120,13 +139,24 @@ pub(crate) fn objection(rule: &Rule) -> Option<String> {
     }
 }
 
-/// Whether a pattern of commands names the word with which a program runs others, or may match it.
+/// Whether a pattern of commands names the word with which a program runs others.
 fn runs_by_word(pattern: &CommandPattern, name: &str) -> bool {
     let words: Vec<Word> = pattern.leading().iter().map(|text| Word::of_text(text)).collect();
-    if let Some(program) = Program::named(name) {
-        return !program.running(&words).is_empty();
-    }
-    has(LAUNCHERS, name) && pattern.leading().get(1).is_none_or(|word| has(RUN_WORDS, word))
+    let program = Program::named(name);
+    let is_run_word = || pattern.leading().get(1).is_some_and(|word| has(RUN_WORDS, word));
+    program.is_some_and(|program| !program.running(&words).is_empty())
+        || (program.is_none() || has(BY_SUBCOMMAND, name)) && is_run_word()
+}
+
+/// Whether a pattern is of a program that is known not to run its words, of a script of the project, or names a
+/// subcommand.
+fn is_limited(pattern: &CommandPattern, program: &str) -> bool {
+    let name = base(program);
+    let mut behind = pattern.leading().iter().skip(1);
+    let is_named = behind.next().is_some_and(|word| !word.starts_with('-') && !word.contains(['.', '/']));
+    let is_script = program.contains('/') && !program.starts_with('/');
+    let takes_data = || !has(BY_SUBCOMMAND, name) && programs::takes_data(&[Word::of_text(name)], false);
+    is_named || is_script || takes_data()
 }
 
 /// Whether a path pattern names a folder or a file below the working directory.
@@ -244,8 +274,35 @@ mod tests {
             "docker run *",
             "m4 *",
             "sqlite3 *",
+            "gawk *",
+            "/usr/bin/mawk *",
+            "nvim *",
+            "nano *",
+            "podman *",
+            "podman run *",
+            "podman create *",
+            "zig *",
+            "jupyter execute *",
+            "swift *",
+            "lua5.4 *",
+            "luau *",
+            "luau x.luau *",
+            "Rscript *",
+            "runghc *",
+            "elixir *",
+            "sbt *",
+            "gradle *",
+            "mvn *",
+            "bazel *",
+            "bazel run *",
+            "just *",
+            "task *",
+            "nix *",
+            "nix run *",
+            "an-interpreter-of-next-year *",
+            "an-interpreter-of-next-year -e *",
         ];
-        assert_eq!(running.iter().find(|text| !refused(text)), None);
+        assert_eq!(running.iter().filter(|text| !refused(text)).collect::<Vec<_>>(), Vec::<&&str>::new());
         let plain = [
             "uv run pytest *",
             "uv pip list *",
@@ -257,9 +314,17 @@ mod tests {
             "docker ps *",
             "kubectl get *",
             "make *",
-            "just *",
+            "just test *",
+            "task build *",
+            "bazel test *",
+            "zig build *",
+            "gradle check *",
+            "terraform plan *",
+            "an-interpreter-of-next-year",
+            "ls *",
+            "./scripts/x.sh *",
             "go test *",
         ];
-        assert_eq!(plain.iter().find(refused), None);
+        assert_eq!(plain.iter().filter(refused).collect::<Vec<_>>(), Vec::<&&str>::new());
     }
 }

@@ -47,6 +47,7 @@ pub(super) fn given(leading: &[String], options: &[String], words: &[Word]) -> M
         // A refspec with a plus sign is forced.
         let is_forced =
             command == "git push" && names.contains(&"force") && given().any(|text| text.starts_with('+'));
+        let is_forced = is_forced || names.contains(&"global") && is_located(given());
         let found = names.iter().filter_map(of_name).max().unwrap_or(Match::No);
         if is_forced { Match::Yes } else { found }
     };
@@ -64,6 +65,15 @@ pub(super) fn given(leading: &[String], options: &[String], words: &[Word]) -> M
         }
     };
     options.iter().map(of_option).min().unwrap_or(Match::No)
+}
+
+/// Whether npm is told where to install with another option: `--location=global`.
+fn is_located<'a>(given: impl Iterator<Item = &'a str>) -> bool {
+    let mut before = "";
+    given.into_iter().any(|text| {
+        let option = std::mem::replace(&mut before, text);
+        text == "--location=global" || option == "--location" && text == "global"
+    })
 }
 
 /// The letters of a cluster of short options.
@@ -122,8 +132,20 @@ mod tests {
             ),
             (
                 "bash(npm install -g *)",
-                &["npm install x -g", "npm i --global x"],
-                &["npm install x", "npm run g"],
+                &[
+                    "npm install x -g",
+                    "npm i --global x",
+                    "npm --location=global install x",
+                    "npm i x --location global",
+                    "npm_config_global=true npm i x",
+                    "npm_config_location=global npm install x",
+                ],
+                &[
+                    "npm install x",
+                    "npm run g",
+                    "npm i x --location=project",
+                    "npm_config_audit=false npm i x",
+                ],
             ),
             ("bash(find -delete *)", &["find . -name x -delete"], &["find . -type d -empty -name tel"]),
             (

@@ -28,7 +28,7 @@ const fn plain(name: &'static str, runs: &'static [&'static str]) -> Program {
 
 const NPM_VALUED: &[&str] = words!(
     "--registry --prefix -C --dir --cwd --loglevel --tag --otp --userconfig --globalconfig \
-         --cache -w --workspace --filter -F --reporter --access"
+         --cache -w --workspace --filter -F --reporter --access --location"
 );
 const NPM_FLAGS: &[&str] = words!(
     "-g --global -s --silent -q --quiet -d --json -y --yes -f --force --dry-run --workspaces \
@@ -191,12 +191,26 @@ const INTERPRETERS: &[&str] = words!(
          deno bun php lua luajit osascript pwsh Rscript tclsh awk gawk guile"
 );
 
+/// More of them, some of whose names are also other words.
+const MORE_INTERPRETERS: &[&str] = words!(
+    "mawk nawk powershell R Rterm littler yash osh oil ysh nu xonsh elvish rc es tsx ts-node \
+         ts-node-esm swc-node ipython bpython jython julia groovy scala kotlin elixir iex erl \
+         escript ocaml utop ghci runghc runhaskell java jshell irb erb racket sbcl clisp ecl \
+         crystal nim wish m4 gnuplot octave sqlite3 psql"
+);
+
 /// Programs whose commands may stand directly before a name, as in `w.bashrc` and `1ezap`.
 const EDITORS: &[&str] = words!("sed gsed ed red ex vi vim nvim view vimdiff rvim qed");
 
 /// Whether a program takes commands with a name directly behind a letter.
 pub(super) fn is_editor(name: &str) -> bool {
     EDITORS.contains(&name)
+}
+
+/// Whether a program is listed here, so that its name is no other word.
+pub(super) fn is_known(name: &str) -> bool {
+    let alone = [Word::of_text(name)];
+    Program::named(name).is_some() || runs_texts(name) || is_runner(name) || takes_data(&alone, false)
 }
 
 /// The name of a program without its folder.
@@ -215,6 +229,11 @@ pub(super) fn name(words: &[Word]) -> Option<Cow<'_, str>> {
 /// Whether a program is a shell or an interpreter, in any version, such as `python3.12`.
 pub(super) fn is_interpreter(name: &str) -> bool {
     INTERPRETERS.contains(&name) || INTERPRETERS.contains(&unversioned(name))
+}
+
+/// Whether a program runs texts: a shell or an interpreter, or another program that is one.
+pub(super) fn runs_texts(name: &str) -> bool {
+    is_interpreter(name) || [name, unversioned(name)].iter().any(|name| MORE_INTERPRETERS.contains(name))
 }
 
 /// Programs that are also there under names with their version.

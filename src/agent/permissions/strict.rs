@@ -46,6 +46,9 @@ pub(super) fn values(part: &Part) -> impl Iterator<Item = &Word> {
 /// How certainly a rule is about a part, including the commands that run it.
 pub(super) fn concerns(pattern: &CommandPattern, part: &Part) -> Match {
     let mut found = of_words(pattern, &part.words, part.more_arguments, 0);
+    if let Some(words) = configured(part) {
+        found = found.max(of_words(pattern, &words, part.more_arguments, 0));
+    }
     for words in &part.renamed {
         found = found.max(of_words(pattern, words, part.more_arguments, 0));
     }
@@ -64,6 +67,17 @@ pub(super) fn concerns(pattern: &CommandPattern, part: &Part) -> Match {
         found = found.max(of_input(pattern, &part.texts, is_editor).min(Match::Perhaps));
     }
     found
+}
+
+/// The words of a part with the options that variables give its program: `npm_config_global=true npm install x`.
+fn configured(part: &Part) -> Option<Vec<Word>> {
+    let option = |(name, value): &(String, Word)| {
+        let option = name.to_ascii_lowercase().strip_prefix("npm_config_")?.replace('_', "-");
+        Some(Word::of_text(&format!("--{option}={}", value.shown())))
+    };
+    let mut options = part.values.iter().filter_map(option).peekable();
+    options.peek()?;
+    Some(part.words.iter().cloned().chain(options).collect())
 }
 
 /// Matches texts that a program reads, which it may run.

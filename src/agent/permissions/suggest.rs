@@ -5,12 +5,13 @@ use std::path::Path;
 
 use super::arguments::{self, is_plain};
 use super::path_pattern::{JudgedPath, Places};
+use super::programs::runs_texts;
 use super::rule::Rule;
 use super::shell::{Part, Word};
 
 /// Commands for which no rule is suggested, except for known ones: with other arguments, or at another time,
 /// they do other things.
-const NEVER: [&str; 61] = [
+const NEVER: &[&str] = &[
     "rm",
     "rmdir",
     "mv",
@@ -22,20 +23,6 @@ const NEVER: [&str; 61] = [
     "sudo",
     "doas",
     "su",
-    "sh",
-    "bash",
-    "zsh",
-    "dash",
-    "ksh",
-    "fish",
-    "python",
-    "python3",
-    "node",
-    "perl",
-    "ruby",
-    "php",
-    "lua",
-    "osascript",
     "eval",
     "source",
     ".",
@@ -70,13 +57,8 @@ const NEVER: [&str; 61] = [
     "tee",
     "ln",
     "install",
-    "awk",
     "sed",
 ];
-
-/// Programs that run what they read from their input, unless they are named a file or given a text to run.
-const INTERPRETERS: [&str; 12] =
-    ["sh", "bash", "zsh", "dash", "ksh", "fish", "node", "perl", "ruby", "php", "lua", "osascript"];
 
 /// Programs that run what they read from their input, or the words behind them.
 const RUNNERS: [&str; 11] =
@@ -91,7 +73,7 @@ pub(super) fn for_command(part: &Part) -> Option<Rule> {
         return pattern.and_then(|pattern| format!("bash({pattern})").parse().ok()).or_else(|| exact(part));
     }
     let base = name.rsplit('/').next().unwrap_or_default();
-    if NEVER.contains(&base) || base.starts_with("python") || base.starts_with("mkfs") {
+    if NEVER.contains(&base) || runs_texts(base) || base.starts_with("mkfs") {
         return None;
     }
     exact(part)
@@ -103,9 +85,9 @@ pub(super) fn for_exactly(part: &Part) -> Option<Rule> {
     let name = name(part)?;
     let base = name.rsplit('/').next().unwrap_or_default();
     let first = part.words.get(1).and_then(Word::literal).unwrap_or_default();
-    let is_python = base.starts_with("python");
-    let runs_its_input = match is_python || INTERPRETERS.contains(&base) {
-        true if first.starts_with('-') => !["-c", "-e"].contains(&&*first) || part.words.len() < 3,
+    // Programs that run what they read from their input, unless they are named a file or given a text to run.
+    let runs_its_input = match runs_texts(base) {
+        true if first.starts_with('-') => !["-c", "-e", "-jar"].contains(&&*first) || part.words.len() < 3,
         true => first.is_empty(),
         false => RUNNERS.contains(&base),
     };

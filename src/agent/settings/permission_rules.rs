@@ -99,6 +99,9 @@ fn names_nothing(path: &Path, rule: &str) -> Option<String> {
     if let Some(meant) = grant::meant(name, path.parent()) {
         return Some(format!("there is no tool `{name}`; did you mean `{meant}`?"));
     }
+    if grant::is_program(name, path.parent()) {
+        return Some(format!("there is no tool `{name}`; for a program write `bash({name} *)`"));
+    }
     let server = name.to_ascii_lowercase();
     let server = server.strip_prefix("mcp__").filter(|rest| !rest.contains("__") && !rest.contains('*'));
     server.map(|_| format!("`{name}` names no tool; for all tools of the server write {name}__*"))
