@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use super::packages;
 use crate::permissions::programs::{self, base, is_interpreter};
 use crate::permissions::shell::{Analysis, Part, Piece, Word};
 use crate::permissions::strict::{self, inner_commands};
 use crate::permissions::subcommands::{has, words};
+use crate::permissions::words_as_paths::Scene;
 
 const DOWNLOADING: &[&str] = words!(
     "curl wget fetch aria2c http https xh curlie lynx links w3m elinks nc ncat netcat socat ftp lftp \
@@ -30,10 +32,17 @@ type Command<'a> = (&'a Part, Cow<'a, [Word]>);
 
 /// The danger of a command that downloads something and runs an unknown text, or the file it downloads to, and its
 /// place in the command.
-pub(super) fn run(command: &str, analysis: &Analysis) -> Option<(String, Range<usize>)> {
+pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Option<(String, Range<usize>)> {
     let parts = analysis.parts.iter();
     let commands: Vec<Command<'_>> =
         parts.flat_map(|part| commands(part).map(move |words| (part, words))).collect();
+    if let Some((words, address)) =
+        commands.iter().find_map(|(_, words)| Some((words, packages::address(words)?)))
+    {
+        let from = host(&address).unwrap_or_default();
+        let span = words.first()?.span.start..words.last()?.span.end;
+        return Some((format!("it installs a program that it downloads{from}, which nobody has read"), span));
+    }
     let is_of = |words: &[Word], list: &[&str]| {
         programs::name(words).is_some_and(|name| list.contains(&name.as_ref()))
     };
@@ -58,6 +67,15 @@ pub(super) fn run(command: &str, analysis: &Analysis) -> Option<(String, Range<u
     let is_there = !downloads.is_empty();
     let files = files((command, analysis), &downloads, &copies);
     let holds = |word: &Word| downloads.iter().any(|(of, _)| word.span.contains(&of.span.start));
+    let is_unpacked = is_there
+        && commands.iter().any(|(part, words)| {
+            let mut names = words.iter().skip(1).filter_map(Word::literal);
+            packages::unpacks(words)
+                && (names.any(|name| files.contains(base(&name))) || is_fed(command, part))
+        });
+    let of_archive = |words: &[Word], file: Option<&str>| {
+        is_unpacked && packages::runs_unpacked(words, file, analysis, scene)
+    };
     let is_run = |(part, words): &&Command<'_>| {
         let gets = |word: &Word| is_process_substitution(word) && holds(word);
         let is_given = || words.iter().any(gets) && !programs::takes_data(words, part.more_arguments);
@@ -65,25 +83,25 @@ pub(super) fn run(command: &str, analysis: &Analysis) -> Option<(String, Range<u
             .values
             .iter()
             .any(|(name, word)| holds(word) && (is_code(name) || is_process_substitution(word)));
-        set || match script(words, &holds) {
-            Script::None => is_given(),
-            Script::Input => is_there && is_fed(command, part),
-            Script::Unknown => is_there,
-            Script::File(file) => files.contains(base(&file)) || file.starts_with("/dev/tcp/") || is_given(),
-        }
+        let is_installed =
+            || is_there && packages::installed(words).iter().any(|text| files.contains(base(text)));
+        set || is_installed()
+            || match script(words, &holds) {
+                Script::None => is_given() || of_archive(words, None),
+                Script::Input => is_there && is_fed(command, part),
+                Script::Unknown => is_there,
+                Script::File(file) => {
+                    files.contains(base(&file))
+                        || file.starts_with("/dev/tcp/")
+                        || is_given()
+                        || of_archive(words, Some(&file))
+                }
+            }
     };
     let (runner, _) = commands.iter().find(is_run)?;
-    let from = first.iter().skip(1).filter_map(Word::literal).find_map(|text| {
-        if let Some(address) = text.strip_prefix("/dev/tcp/") {
-            return Some(format!(" from {}", address.split('/').next()?));
-        }
-        let host = text.split_once("://")?.1.split(['/', '?', '#']).next()?.to_owned();
-        Some(format!(" from {host}"))
-    });
-    let what = match decodes(first) {
-        true => "it runs a program that it decodes".to_owned(),
-        false => format!("it runs a program that it downloads{}", from.unwrap_or_default()),
-    };
+    let from = first.iter().skip(1).filter_map(Word::literal).find_map(|text| host(&text));
+    let what =
+        if decodes(first) { "decodes".to_owned() } else { format!("downloads{}", from.unwrap_or_default()) };
     // Both are the reason; where there are lines between them, the one that runs it.
     let before =
         downloads.iter().map(|(part, _)| part.span.start).filter(|start| *start <= runner.span.start).max();
@@ -91,7 +109,13 @@ pub(super) fn run(command: &str, analysis: &Analysis) -> Option<(String, Range<u
         command.get(*start..runner.span.start).is_some_and(|between| !between.contains('\n'))
     });
     let span = start.unwrap_or(runner.span.start)..runner.span.end;
-    Some((format!("{what}, which nobody has read"), span))
+    Some((format!("it runs a program that it {what}, which nobody has read"), span))
+}
+
+/// The host of an address, for a sentence.
+fn host(text: &str) -> Option<String> {
+    let rest = text.strip_prefix("/dev/tcp/").or_else(|| Some(text.split_once("://")?.1))?;
+    Some(format!(" from {}", rest.split(['/', '?', '#']).next()?))
 }
 
 /// Whether a program turns a text that nobody can read into another one.
@@ -268,6 +292,13 @@ fn script(words: &[Word], holds: &dyn Fn(&Word) -> bool) -> Script {
             (false, true) => Script::Input,
             (false, false) => Script::None,
         };
+    }
+    if program == "java" {
+        let jar = arguments.iter().skip_while(|word| word.literal().as_deref() != Some("-jar")).nth(1);
+        return jar.map_or(Script::None, |jar| match jar.literal() {
+            Some(file) => Script::File(file.into_owned()),
+            None => Script::Unknown,
+        });
     }
     if !is_interpreter(program) {
         return if programs::takes_data(words, false) {

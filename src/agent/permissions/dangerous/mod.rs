@@ -9,6 +9,7 @@ mod finding;
 mod git;
 mod hidden;
 mod languages;
+mod packages;
 mod printing;
 pub(super) mod services;
 mod targets;
@@ -115,7 +116,8 @@ fn found<'a>(
         let danger = |(text, named)| Danger { text, span: part.span.clone(), named };
         dangers.extend(found.map(|found| (danger(found), Some(part))));
     }
-    let everywhere = [downloads::run(command, analysis), fork_bomb(command)].into_iter().flatten();
+    let everywhere =
+        [downloads::run(command, analysis, targets.scene), fork_bomb(command)].into_iter().flatten();
     dangers.extend(everywhere.map(|(text, span)| (Danger { text, span, named: None }, None)));
     dangers
 }

@@ -1,0 +1,154 @@
+//! Detects programs of archives and packages from other machines: `curl -O U; tar xf x.tgz; ./x/install.sh`,
+//! `pip install U`.
+
+use std::borrow::Cow;
+
+use crate::permissions::folders;
+use crate::permissions::programs::{self, base};
+use crate::permissions::shell::{Analysis, Part, Word};
+use crate::permissions::subcommands::has;
+use crate::permissions::words_as_paths::Scene;
+
+/// Programs that install and run packages, and the subcommands with which they do so; none if they always do.
+const INSTALLING: [(&str, &str); 23] = [
+    ("pip", "install"),
+    ("pipx", "install run"),
+    ("uv", "install add"),
+    ("uvx", ""),
+    ("conda", "install"),
+    ("npm", "i install add exec"),
+    ("npx", ""),
+    ("pnpm", "i install add dlx"),
+    ("yarn", "add dlx"),
+    ("bun", "i install add x run"),
+    ("bunx", ""),
+    ("deno", "run install"),
+    ("gem", "install"),
+    ("brew", "install"),
+    ("dpkg", "-i --install"),
+    ("apt", "install"),
+    ("apt-get", "install"),
+    ("rpm", "-i -U -ivh -Uvh --install --upgrade"),
+    ("dnf", "install"),
+    ("yum", "install"),
+    ("pacman", "-U"),
+    ("apk", "add"),
+    ("snap", "install"),
+];
+/// Their options that name another place, not a package.
+const PLACES: &str = "-i --index-url --extra-index-url -f --find-links --registry --proxy --source --trusted-host \
+                      --index --default-index -c --constraint --channel --repository -X";
+/// Programs that build and run what is in their folder.
+const BUILDING: &str = "make gmake cargo npm pnpm yarn bun go cmake meson ninja gradle mvn ant sbt bazel scons rake \
+                        bundle composer pip pip3 poetry uv just task docker dotnet swift zig stack cabal mix";
+/// Options that name the folder, or a file in it.
+const OF_FOLDER: &str = "-C --directory --prefix --manifest-path --file --project-dir --cwd";
+/// Compilers: what they make is not there before.
+const COMPILING: &str = "gcc g++ cc c++ clang clang++ rustc javac tsc ld as ghc zig gfortran nasm";
+
+/// The packages that a command installs, as it names them.
+pub(super) fn installed(words: &[Word]) -> Vec<Cow<'_, str>> {
+    let Some(mut name) = programs::name(words) else { return Vec::new() };
+    let is_module = || {
+        let mut pairs = words.iter().zip(words.iter().skip(1));
+        pairs.any(|(option, module)| {
+            option.literal().as_deref() == Some("-m") && module.literal().as_deref() == Some("pip")
+        })
+    };
+    if programs::is_same(&name, "pip") || programs::is_same(&name, "python") && is_module() {
+        name = Cow::Borrowed("pip");
+    }
+    let Some((_, how)) = INSTALLING.iter().find(|(program, _)| *program == name) else { return Vec::new() };
+    let literals: Vec<Cow<'_, str>> =
+        words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
+    let subcommand = literals.iter().find(|text| has(how, text));
+    if !how.is_empty() && subcommand.is_none() {
+        return Vec::new();
+    }
+    // What runs a package gets its other operands.
+    let most = match subcommand.map_or("x", |subcommand| subcommand.as_ref()) {
+        "x" | "exec" | "dlx" | "run" => 1 + usize::from(subcommand.is_some()),
+        _ => usize::MAX,
+    };
+    let (mut found, mut is_place) = (Vec::new(), false);
+    for text in literals {
+        let is_option = text.starts_with('-');
+        let was_place = std::mem::replace(&mut is_place, has(PLACES, &text) && !has(how, &text));
+        if !was_place && !is_option && !text.is_empty() {
+            found.push(text);
+        }
+    }
+    found.truncate(most);
+    found
+}
+
+/// The address of a package that a command installs.
+pub(super) fn address(words: &[Word]) -> Option<Cow<'_, str>> {
+    let is_address =
+        |text: &Cow<'_, str>| ["https://", "http://"].iter().any(|start| text.starts_with(start));
+    installed(words).into_iter().find(is_address)
+}
+
+/// Whether a command unpacks an archive into files.
+pub(super) fn unpacks(words: &[Word]) -> bool {
+    let Some(name) = programs::name(words) else { return false };
+    let literals = || words.iter().skip(1).filter_map(Word::literal);
+    let first = literals().next().unwrap_or_default();
+    let letter = |letter: char| {
+        literals().any(|text| text.starts_with('-') && !text.starts_with("--") && text.contains(letter))
+    };
+    match name.as_ref() {
+        "tar" | "bsdtar" | "gtar" => {
+            letter('x')
+                || literals().any(|text| has("--extract --get", &text))
+                || !first.starts_with('-') && first.contains('x') && !first.contains('.')
+        }
+        "unzip" => !letter('l') && !letter('t') && !letter('p') && !letter('Z') && !letter('v'),
+        "7z" | "7za" | "7zz" | "unrar" => has("x e", &first),
+        "cpio" => letter('i'),
+        "jar" => first.contains('x'),
+        "dpkg" | "dpkg-deb" | "ditto" => letter('x'),
+        "unar" | "unsquashfs" | "bsdcpio" => true,
+        name if programs::is_interpreter(name) => {
+            literals().any(|text| has("tarfile zipfile", &text))
+                && literals().any(|text| has("-e --extract", &text))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a command runs what an archive held: `file`, where nothing is before and no other part makes it, or what is
+/// in a folder that does not exist yet.
+pub(super) fn runs_unpacked(
+    words: &[Word],
+    file: Option<&str>,
+    analysis: &Analysis,
+    scene: &Scene<'_>,
+) -> bool {
+    let name = programs::name(words).unwrap_or_default();
+    let is_there = |text: &str| scene.is_there(&Word::of_text(text));
+    if has(BUILDING, &name) || name == "make" {
+        let mut words = words.iter().skip(1).filter_map(Word::literal).peekable();
+        while let Some(text) = words.next() {
+            let value = match text.split_once('=') {
+                Some((option, value)) if has(OF_FOLDER, option) => Some(value.to_owned()),
+                _ if has(OF_FOLDER, &text) => words.peek().map(|value| value.clone().into_owned()),
+                _ => None,
+            };
+            if value.is_some_and(|value| !is_there(&value)) {
+                return true;
+            }
+        }
+        return scene.working_directories().iter().any(|directory| !directory.plain.exists());
+    }
+    let Some(file) = file else { return false };
+    let is_searched = !file.contains('/') && base(file) == name;
+    let makes = |part: &Part| {
+        let program = folders::program(part);
+        let writes = part.redirects.iter().filter_map(|redirect| redirect.target.literal());
+        has(BUILDING, &program)
+            || has(COMPILING, &program)
+            || writes.into_iter().any(|text| base(&text) == base(file))
+    };
+    !is_searched && !is_there(file) && !analysis.parts.iter().any(makes)
+}
