@@ -15,6 +15,10 @@ const DEFAULT_BRANCHES: [&str; 5] = ["main", "master", "trunk", "develop", "HEAD
 
 /// The loss caused by a git command.
 pub(super) fn lost(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost> {
+    let mut literals = words.iter().filter_map(Word::literal).take_while(|text| text != "--");
+    if literals.any(|text| text == "--help") {
+        return None;
+    }
     let program = Program::named("git")?;
     let (mut places, _) = program.subcommand(words);
     let forced = words.iter().filter_map(Word::literal).find(|text| is_forcing_setting(text));

@@ -83,6 +83,16 @@ pub(super) fn objection(name: &str, arguments: &[Word], more_arguments: bool) ->
         "printf" => printf(arguments),
         "read" => Builtin { name: "read", flags: "rs", valued: "adnNptu", operands: Operands::Names }
             .objection(arguments),
+        // It prints variables.
+        "declare" | "typeset"
+            if arguments.first().is_some_and(|word| word.literal().as_deref() == Some("-p")) =>
+        {
+            let is_plain = |word: &Word| {
+                word.literal().is_some_and(|text| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
+            };
+            let other = arguments.iter().skip(1).find(|word| !is_plain(word))?;
+            Some(format!("{name} may change or evaluate something with {}", shown(&other.shown())))
+        }
         _ => builtin.and_then(|builtin| builtin.objection(arguments)),
     }
 }

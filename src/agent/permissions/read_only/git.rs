@@ -98,12 +98,17 @@ pub(super) fn objection(
     if let Some(why) = unknown_arguments(&name, rest, more_arguments) {
         return Some(why);
     }
+    // The settings of the repository decide how help is shown.
+    let is_plain = |word: &Word| word.literal().is_some_and(|text| !text.starts_with('-'));
+    let shows_help = rest.split_last().is_some_and(|(last, before)| {
+        last.literal().as_deref() == Some("--help") && before.iter().all(is_plain)
+    });
     if READING.contains(&subcommand.as_ref()) {
         let short = if subcommand == "grep" { "O" } else { "" };
         if let Some(option) = excluded_long(rest, short) {
             return Some(format!("{name} may write or run something with {option}"));
         }
-    } else if !listing(&subcommand, rest) {
+    } else if !shows_help && !listing(&subcommand, rest) {
         return Some(format!("{name} may change something"));
     }
     let mut literals = rest.iter().filter_map(Word::literal);
@@ -139,6 +144,7 @@ fn listing(subcommand: &str, arguments: &[Word]) -> bool {
                 .iter()
                 .all(|word| known.contains(word) || word.starts_with("--sort=") || !word.starts_with('-'))
     };
+    let only_names = |words: &[&str]| words.iter().skip(1).all(|word| !word.starts_with('-'));
     match (subcommand, words.as_slice()) {
         // With these, operands are patterns or commits, and nothing is made.
         ("branch", _) if lists(&["--list", "--contains", "--no-contains", "--merged", "--no-merged"]) => true,
@@ -169,7 +175,13 @@ fn listing(subcommand: &str, arguments: &[Word]) -> bool {
         }),
         ("config", ["--get" | "--get-all" | "get", _]) => true,
         ("config", [name]) => !name.starts_with('-') && name.contains('.'),
-        ("bisect", ["log"]) | ("notes", ["list"]) => true,
+        ("bisect", ["log"]) | ("notes", ["list"]) | ("fsck", []) | ("help" | "var", [_]) => true,
+        ("archive", ["--list" | "-l"]) => true,
+        ("add", [first, ..]) => ["-n", "--dry-run"].contains(first) && only_names(&words),
+        ("clean", [first, ..]) => {
+            ["-n", "--dry-run", "-nd", "-ndx", "-ndX", "-nx", "-nX"].contains(first) && only_names(&words)
+        }
+        ("apply", [first, ..]) => ["--check", "--stat", "--numstat"].contains(first) && only_names(&words),
         ("symbolic-ref", [name]) | ("symbolic-ref", ["--short" | "-q", name]) => !name.starts_with('-'),
         _ => false,
     }

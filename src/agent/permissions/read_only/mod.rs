@@ -4,6 +4,7 @@
 //! every form that its program accepts: in a cluster of short ones, abbreviated, or with its value attached.
 
 mod builtins;
+mod forms;
 mod git;
 mod git_config;
 mod programs;
@@ -177,7 +178,8 @@ pub(super) fn is_harmless_variable(name: &str) -> bool {
 
 /// The reason a simple command may not be read-only; `None` if it is. Redirections are not checked.
 pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<String> {
-    if let Some(name) = part.assigned.iter().find(|name| !is_harmless_variable(name)) {
+    let is_plain = |name: &&String| is_harmless_variable(name) || forms::shows_at_once(name, part);
+    if let Some(name) = part.assigned.iter().find(|name| !is_plain(name)) {
         return Some(format!("it sets {name}, which may change what programs do"));
     }
     let first = part.words.first()?;
@@ -203,6 +205,19 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
     {
         return Some(format!("{} is a program of the workspace", shown(&name)));
     }
+    let literals = || arguments.iter().map(Word::literal).collect::<Option<Vec<Cow<'_, str>>>>();
+    if !part.more_arguments
+        && forms::is_listed(plain)
+        && let Some(words) = literals().filter(|words| forms::reads(plain, words))
+    {
+        let chosen_by: &[&str] = if plain == "cargo" { &programs::CARGO_FILES } else { &[] };
+        if let Some(judged) =
+            programs::version(plain, words.first().map_or("", |word| word.as_ref()), surroundings)
+        {
+            return judged.err().map(String::from);
+        }
+        return programs::is_the_user_s(plain, chosen_by, surroundings).err().map(String::from);
+    }
     match plain {
         "git" => git::objection(arguments, part.more_arguments, surroundings),
         "sed" => scripts::sed(arguments, part.more_arguments),
@@ -223,8 +238,7 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
                 [only] if !part.more_arguments => only.literal(),
                 _ => None,
             };
-            let literals: Option<Vec<Cow<'_, str>>> = arguments.iter().map(Word::literal).collect();
-            let literals = literals.filter(|_| plain == "cargo" && !part.more_arguments);
+            let literals = literals().filter(|_| plain == "cargo" && !part.more_arguments);
             if let Some(judged) = literals.and_then(|words| programs::cargo_metadata(&words, surroundings)) {
                 return judged.err().map(String::from);
             }

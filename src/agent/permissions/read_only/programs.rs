@@ -91,6 +91,8 @@ const CHOICES: [&str; 26] = [
     "aqua.yaml",
     "aqua.yml",
 ];
+/// The files that name the programs which cargo runs.
+pub(super) const CARGO_FILES: [&str; 2] = [".cargo/config.toml", ".cargo/config"];
 /// The files that determine the choice of rustup.
 const TOOLCHAINS: [&str; 2] = ["rust-toolchain", "rust-toolchain.toml"];
 
@@ -121,26 +123,42 @@ pub(super) fn cargo_metadata(
         "--quiet",
         "-q",
     ];
-    const OF_TREE: [&str; 7] = ["-d", "--duplicates", "--workspace", "--all-targets", "--depth", "2", "3"];
+    const OF_TREE: [&str; 12] = [
+        "-d",
+        "--duplicates",
+        "--workspace",
+        "--all-targets",
+        "--depth",
+        "1",
+        "2",
+        "3",
+        "-i",
+        "--invert",
+        "-p",
+        "-e",
+    ];
+    let is_name = |word: &str| {
+        word.chars().all(|c| c.is_ascii_alphanumeric() || "_-@.".contains(c)) && !word.starts_with('-')
+    };
     let (first, rest) = arguments.split_first()?;
     let is_plain = |word: &Cow<'_, str>| {
         let word = word.as_ref();
         PLAIN.contains(&word)
             || word == "1"
             || word == "--format-version=1"
-            || first == "tree" && OF_TREE.contains(&word)
+            || first == "tree" && (OF_TREE.contains(&word) || is_name(word))
     };
     let only_reads = ["metadata", "tree", "locate-project", "pkgid", "read-manifest"];
     if !only_reads.contains(&first.as_ref()) || !rest.iter().all(is_plain) {
         return None;
     }
-    Some(is_the_user_s("cargo", &[".cargo/config.toml", ".cargo/config"], surroundings))
+    Some(is_the_user_s("cargo", &CARGO_FILES, surroundings))
 }
 
 /// Whether no file of a project chooses this program; `chosen_by` are further files to check.
-fn is_the_user_s(
+pub(super) fn is_the_user_s(
     name: &str,
-    chosen_by: &'static [&'static str],
+    chosen_by: &[&str],
     surroundings: &Surroundings<'_>,
 ) -> Result<(), UserError> {
     // A missing program does not run.

@@ -1,5 +1,6 @@
 //! Tests commands that run without approval and without a rule.
 
+mod forms;
 mod projects;
 
 use std::path::Path;
