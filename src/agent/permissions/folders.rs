@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::path_pattern::JudgedPath;
 use super::programs;
 use super::shell::{Part, Word};
+use super::subcommands::has;
 use tau_tools::ignore_files;
 
 /// The maximum number of files and folders that are checked in a search.
@@ -371,6 +372,51 @@ pub(super) fn searches_here(part: &Part, is_there: impl Fn(&Word) -> bool) -> bo
         }
     }
     !operands.into_iter().skip(usize::from(pattern)).any(is_there)
+}
+
+/// How a part takes all files of the working directory: it serves them, runs a program on each, packs what its input
+/// names, or puts ignored ones into the repository. `None` if it does not, or names other folders.
+pub(super) fn takes_here(part: &Part, is_there: impl Fn(&Word) -> bool) -> Option<Search> {
+    const SERVERS: &str = "serve http-server live-server servor httpd file-server miniserve simple-http-server dufs webfsd \
+                           darkhttpd http.server SimpleHTTPServer twistd";
+    let name = program(part);
+    let is = |words: &str| arguments(part).any(|word| has(words, &word));
+    let letter = |letters: &[char]| {
+        arguments(part).any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letters))
+    };
+    let is_launcher = has("npx bunx pnpx python python3 ruby busybox caddy", &name);
+    let serves = has(SERVERS, &name) || is_launcher && is(SERVERS) || name == "php" && is("-S");
+    if serves {
+        let names = part.words.iter().skip(1).any(|word| {
+            !word.literal().is_some_and(|text| has(SERVERS, &text) || has(". ./", &text)) && is_there(word)
+        });
+        return (!names).then(Search::default);
+    }
+    let takes = match name.as_ref() {
+        "fd" | "fdfind" => {
+            let runs = letter(&['x', 'X']) || is("--exec --exec-batch");
+            let skips_hidden = !letter(&['H', 'u', 'I']) && !is("--hidden --unrestricted --no-ignore");
+            return runs.then_some(Search { skips_hidden, skips_links: true });
+        }
+        "cpio" => letter(&['o', 'p']) || is("--create --pass-through"),
+        "pax" => letter(&['w']),
+        "zip" => is("-@ --names-stdin"),
+        "tar" | "bsdtar" => {
+            let pairs = arguments(part).zip(arguments(part).skip(1));
+            pairs
+                .into_iter()
+                .any(|(option, value)| value == "-" && (option.ends_with('T') || option == "--files-from"))
+                || is("--files-from=- -T-")
+        }
+        "rsync" => is("--files-from=-"),
+        "git" => match git_subcommand(part).as_deref() {
+            Some("add") => (letter(&['f']) || is("--force")) && is(". ./ :/ -A --all"),
+            Some("stash") => letter(&['a']) || is("--all"),
+            _ => false,
+        },
+        _ => false,
+    };
+    takes.then(Search::default)
 }
 
 /// A folder has too many entries to check all of them.

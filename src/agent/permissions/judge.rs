@@ -2,6 +2,7 @@
 
 mod files;
 mod texts;
+mod unnamed;
 
 use super::command_pattern::Match;
 use super::links;

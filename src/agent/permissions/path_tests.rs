@@ -5,6 +5,7 @@ use super::*;
 mod computed;
 mod texts;
 mod tracked;
+mod unnamed;
 mod variants;
 
 /// A folder with a home and a workspace in it.

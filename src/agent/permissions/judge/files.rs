@@ -11,7 +11,6 @@ use crate::permissions::path_text::PathText;
 use crate::permissions::protected::{
     Protected, Use, encloses, form_in, holds_protected, may_be_protected, protected,
 };
-use crate::permissions::read_only::{NotKnown, tracked};
 use crate::permissions::rule::{Pattern, Rule};
 use crate::permissions::shell::{Analysis, Direction, Part, Piece, Redirect, Word};
 use crate::permissions::words_as_paths::{Named, NamedPath, Naming, Scene};
@@ -79,7 +78,7 @@ impl Judge<'_> {
     }
 
     /// A path for display.
-    fn shown(&self, path: &Path) -> String {
+    pub(super) fn shown(&self, path: &Path) -> String {
         let rest = path.strip_prefix(&self.places.workspace.plain).unwrap_or(path);
         if rest.as_os_str().is_empty() { ".".to_owned() } else { rest.display().to_string() }
     }
@@ -93,12 +92,12 @@ impl Judge<'_> {
     }
 
     /// The rules that ask or deny, and their effect.
-    fn strict(&self) -> [(&[&Rule], Verdict, &'static str); 2] {
+    pub(super) fn strict(&self) -> [(&[&Rule], Verdict, &'static str); 2] {
         [(&self.deny, Verdict::Deny, "denies"), (&self.ask, Verdict::Ask, "asks for")]
     }
 
     /// Applies the deny and ask rules about a path. A path that a command only may touch needs approval.
-    fn check_path_rules(
+    pub(super) fn check_path_rules(
         &self,
         path: &NamedPath,
         is_used: Use,
@@ -268,7 +267,7 @@ impl Judge<'_> {
                 self.folder(part, &folder, only_reads, findings);
             }
         }
-        self.tracked(part, scene, findings);
+        self.unnamed(part, scene, findings);
         let written = (!only_reads).then(|| writers::writes(part)).flatten();
         let touched = written.into_iter().chain(writers::prints_keys(part));
         findings.extend(touched.filter_map(|kind| self.may_touch(kind)));
@@ -341,7 +340,7 @@ impl Judge<'_> {
 
     /// Applies rules about the content of a folder: a rule's own verdict if it covers all of it, or if the
     /// folder is `replaced` and may contain a match; the user is asked if it contains a match now.
-    fn inside(
+    pub(super) fn inside(
         &self,
         folder: &JudgedPath,
         is_used: Use,
@@ -389,42 +388,6 @@ impl Judge<'_> {
                     findings.extend(reaching.first().map(|(rule, _)| of_rule(Verdict::Ask, &text, rule)));
                 }
             }
-        }
-    }
-
-    /// Applies rules about tracked files whose contents git may print although the command does not name
-    /// them.
-    fn tracked(&self, part: &Part, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
-        if !folders::shows_tracked(part) {
-            return;
-        }
-        let mut starts = scene.working_directories();
-        starts.extend(scene.named(part, false).into_iter().filter_map(|it| match it.path {
-            NamedPath::Known(path) if links::is_folder(&path.real) => Some(JudgedPath::clone(&path)),
-            NamedPath::Known(_) | NamedPath::Partly(_) => None,
-        }));
-        for (rules, _, what) in self.strict() {
-            let reading: Vec<_> = rules.iter().filter_map(|rule| Some((*rule, reads(rule)?))).collect();
-            let Some((first, _)) = reading.first() else { continue };
-            let of = |path: &Path| {
-                let judged = JudgedPath { plain: path.to_owned(), real: path.to_owned() };
-                reading.iter().find(|(_, pattern)| pattern.concerns(&judged, &self.places)).map(|it| it.0)
-            };
-            let sought = reading.iter().map(|(rule, _)| format!("{rule}\n")).collect::<String>();
-            let found = starts.iter().find_map(|start| {
-                let found = tracked(&start.real, &sought, |path| of(path).is_some());
-                found.map_err(|NotKnown| start).transpose()
-            });
-            findings.extend(found.map(|found| match found {
-                Ok(path) => {
-                    let text = format!("it may print what a rule {what}: {}", self.shown(&path));
-                    of_rule(Verdict::Ask, &text, of(&path).unwrap_or(first))
-                }
-                Err(start) => {
-                    let text = format!("it may print what a rule {what} in {}", self.shown(&start.plain));
-                    of_rule(Verdict::Ask, &text, first)
-                }
-            }));
         }
     }
 
@@ -581,7 +544,7 @@ fn is_sink(redirect: &Redirect, reopens: bool) -> bool {
 }
 
 /// The pattern of a rule on reading files.
-fn reads(rule: &Rule) -> Option<&PathPattern> {
+pub(super) fn reads(rule: &Rule) -> Option<&PathPattern> {
     match rule.pattern() {
         Pattern::Path(pattern) if governs(rule, Use::Read, None) => Some(pattern),
         Pattern::Path(_) | Pattern::All | Pattern::Command(_) | Pattern::Host(_) => None,
