@@ -37,6 +37,16 @@ fn a_long_line_scrolls_by_rows() {
     assert!(text(&screen.draw()).contains(".tau/SYSTEM.md"));
 }
 
+/// The question names the environment variables that a project's servers get.
+#[test]
+fn variables_for_servers_are_named() {
+    let script = r#"echo '{"mcpServers": {"a": {"command": "x", "env": {"T": "${MY_TOKEN}", "U": "$PLAIN"}},
+        "b": {"url": "http://127.0.0.1:9/${PART}", "headers": {"A": "Bearer ${OTHER:-x}"}}}}' >.mcp.json
+        exec "$TAU_BIN" --model demo"#;
+    let screen = crate::screen::Screen::program(Path::new("/bin/sh"), &["-c", script], 100, 24);
+    screen.wait_for("its MCP servers get these of your variables: MY_TOKEN, OTHER, PART");
+}
+
 /// A flag overrides an answer, and a message says so.
 #[test]
 fn never_with_the_flag_says_that_the_flag_holds() {

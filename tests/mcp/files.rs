@@ -59,6 +59,20 @@ async fn a_file_of_other_agents_is_read_and_config_toml_counts_more() {
     assert_eq!(offered_tools(&requests[0]).len(), 6);
 }
 
+/// As for other agents, `$NAME` is plain text in JSON, and `${NAME}` a variable.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_other_agents_names_variables_in_braces_only() {
+    for (written, said) in
+        [("$HOME", "$HOME said: hi"), ("a$$b", "a$$b said: hi"), ("${TAU_NONE:-x}", "x said: hi")]
+    {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::write(place.path().join(".mcp.json"), json_file(written)).unwrap();
+        let acts = vec![calls("mcp__demo__echo", &json!({"text": "hi"})), says("Finished.")];
+        let (_, requests) = printed_in(place.path(), "", acts, &["--trust"]).await;
+        assert_eq!(last_result(&requests), said);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_with_the_old_transport_is_told_to_be_too_old() {
     let place = tempfile::tempdir().unwrap();

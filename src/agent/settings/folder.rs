@@ -4,7 +4,8 @@
 //!
 //! [`super::trust`] defines the effect of the files, and stores the answers.
 
-use super::trust::{Project, shown_name};
+use super::mcp_servers::{of_json_text, of_text};
+use super::trust::{MCP_FILE, Project, SETTINGS, shown_name};
 use std::collections::BTreeSet;
 use std::path::Path;
 use tau_protocol::trust::{ChangeKind, FileChange, Folder, Trust};
@@ -32,7 +33,8 @@ pub fn of(project: &Project, trust: Trust, cwd: &Path, kept: &Path) -> Result<Fo
             (Some(old), Some(new)) if old == new => return None,
             (Some(_), Some(_)) => ChangeKind::Changed,
         };
-        let lines = difference(old.map_or("", String::as_str), new.map_or("", String::as_str));
+        let (old, new) = (old.map_or("", String::as_str), new.map_or("", String::as_str));
+        let lines = given_variables(name, new).into_iter().chain(difference(old, new)).collect();
         Some(FileChange { file: shown_name(name), kind, lines })
     };
     let here = cwd.canonicalize().is_ok_and(|cwd| cwd == project.root());
@@ -43,6 +45,20 @@ pub fn of(project: &Project, trust: Trust, cwd: &Path, kept: &Path) -> Result<Fo
         trust,
         changes: names.into_iter().filter_map(change).collect(),
     })
+}
+
+/// The line that names the environment variables that MCP servers of a file are given.
+fn given_variables(name: &str, text: &str) -> Option<String> {
+    let servers = match name {
+        MCP_FILE => of_json_text(Path::new(name), text).0,
+        name if SETTINGS.contains(&name) => of_text(Path::new(name), text).0,
+        _ => return None,
+    };
+    let mut names = BTreeSet::new();
+    servers.iter().for_each(|server| server.add_variables(&mut names));
+    let names: Vec<String> = names.into_iter().collect();
+    (!names.is_empty())
+        .then(|| format!("… its MCP servers get these of your variables: {}", names.join(", ")))
 }
 
 fn difference(old: &str, new: &str) -> Vec<String> {

@@ -4,10 +4,11 @@
 //!
 //! Each server is parsed by itself, so that a mistake in one does not affect the others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use super::mcp_variables::{Forms, add_names, literal};
 use super::toml_errors::explain;
 use super::toml_file::{line_of, read_file};
 use super::value::{BaseUrl, SettingValue, ValueKind};
@@ -69,6 +70,37 @@ impl McpServer {
             start_timeout: None,
             sandbox: None,
         }
+    }
+
+    /// Adds the names of the environment variables that the server is given or sent to `names`.
+    pub(super) fn add_variables(&self, names: &mut BTreeSet<String>) {
+        let (words, values): (Vec<&str>, Vec<&String>) = match &self.transport {
+            McpTransport::Stdio { command, args, env, cwd } => {
+                let cwd = cwd.as_ref().and_then(|cwd| cwd.to_str());
+                let words = args.iter().map(String::as_str).chain(cwd);
+                (words.chain([command.as_str()]).collect(), env.values().collect())
+            }
+            McpTransport::Http { url, headers, oauth } => (
+                vec![url.as_str()],
+                headers.values().chain(&oauth.client_id).chain(&oauth.client_secret).collect(),
+            ),
+        };
+        words.into_iter().for_each(|text| add_names(text, Forms::Braces, names));
+        values.into_iter().for_each(|text| add_names(text, Forms::All, names));
+    }
+
+    /// Makes `$NAME` plain text, as it is for other agents.
+    fn with_braces_only(mut self) -> Self {
+        let values: Vec<&mut String> = match &mut self.transport {
+            McpTransport::Stdio { env, .. } => env.values_mut().collect(),
+            McpTransport::Http { headers, oauth, .. } => {
+                headers.values_mut().chain(&mut oauth.client_id).chain(&mut oauth.client_secret).collect()
+            }
+        };
+        for value in values {
+            *value = literal(value, Forms::All, Some(Forms::Braces));
+        }
+        self
     }
 }
 
@@ -261,7 +293,7 @@ pub fn of_json_text(path: &Path, text: &str) -> (Vec<McpServer>, Vec<UserError>)
             ..Entry::default()
         });
         match entry.and_then(|entry| entry.server(&name)) {
-            Ok(server) => servers.push(server),
+            Ok(server) => servers.push(server.with_braces_only()),
             Err(error) => wrong.push(UserError::new(format!("{place}: {error}"))),
         }
     }

@@ -14,6 +14,7 @@ pub mod local_file;
 pub mod local_zone;
 pub mod mcp_edit;
 pub mod mcp_servers;
+pub mod mcp_variables;
 mod names;
 mod network;
 pub mod other_folders;

@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::found::{Change, Collector, text_in};
-use tau_agent::extensions::mcp::variables::{Forms, literal};
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient, check_name};
+use tau_agent::settings::mcp_variables::{Forms, literal};
 use tau_tools::user_error::UserError;
 
 /// Parts of a server that are taken over, or have no meaning of their own.

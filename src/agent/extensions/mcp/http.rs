@@ -14,10 +14,10 @@ use rmcp::transport::{StreamableHttpClientTransport, WorkerTransport};
 
 use super::McpContext;
 use super::oauth::client::{LoginClient, tokens};
-use super::variables::{Forms, expand};
 use crate::provider::Headers;
 use crate::provider::http::ClientError;
 use crate::settings::mcp_servers::OauthClient;
+use crate::settings::mcp_variables::{Forms, expand};
 use tau_tools::user_error::UserError;
 
 /// A connection to the server at `url`, established with the first message. The error is the reason, as part

@@ -6,7 +6,7 @@
 //! `logging` (requests and notifications of servers), `http` (servers at an address), `connection` (one life
 //! of a server), `server` (a configured one: starts it, and again after its end), `oauth` (logins), `tool`,
 //! `schema`, `valid`, `result` (a tool, its arguments, its answers), `search` (many tools), `offers`,
-//! `prompts`, `resources` and `template` (requested by users), `names`, `patterns`, `variables`, `lenient`
+//! `prompts`, `resources` and `template` (requested by users), `names`, `patterns`, `lenient`
 //! (violations of the protocol), `trouble` (the reason a server ended), `configured` (the interface). In a program
 //! without the feature `mcp`, `absent` takes the place of this module.
 
@@ -32,7 +32,6 @@ mod template;
 mod tool;
 mod trouble;
 mod valid;
-pub mod variables;
 
 use std::collections::HashSet;
 use std::path::PathBuf;

@@ -23,9 +23,9 @@ use oauth2::TokenResponse;
 use rmcp::transport::auth::{AuthError, AuthorizationMetadata, OAuthTokenResponse, StoredCredentials};
 use serde::{Deserialize, Serialize};
 
-use super::variables::{Forms, expand};
 use crate::catalogue::login::without;
 use crate::settings::mcp_servers::OauthClient;
+use crate::settings::mcp_variables::{Forms, expand};
 use tau_tools::user_error::UserError;
 
 /// The result of a login: everything needed to renew its tokens.

@@ -10,9 +10,9 @@ use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::super::variables::{Forms, expand};
 use super::Login;
 use crate::settings::mcp_servers::{McpServer, McpTransport};
+use crate::settings::mcp_variables::{Forms, expand};
 use crate::settings::private_files::{LockFile, read_capped, write_private};
 use tau_tools::hashes::hexadecimal;
 use tau_tools::user_error::UserError;

@@ -1,4 +1,7 @@
-//! Replaces environment variables in the configuration of servers.
+//! Environment variables in the configuration of MCP servers.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use tau_tools::user_error::UserError;
 
@@ -44,7 +47,7 @@ impl<'a> Variable<'a> {
 /// The text with the values of variables: `${NAME}`, `${NAME:-default}` and, for all forms, `$NAME`; a `$` before
 /// one of these makes it plain text. `lookup` returns the value of a variable. Fails if a variable without a default
 /// is not set.
-pub(super) fn expand(
+pub(crate) fn expand(
     text: &str,
     forms: Forms,
     lookup: &dyn Fn(&str) -> Option<String>,
@@ -68,6 +71,17 @@ pub(super) fn expand(
     }
     expanded.push_str(rest);
     Ok(expanded)
+}
+
+/// Adds the names of the variables in a text to `names`.
+pub(crate) fn add_names(text: &str, forms: Forms, names: &mut BTreeSet<String>) {
+    let found = RefCell::new(names);
+    let add = |name: &str| {
+        found.borrow_mut().insert(name.to_owned());
+        Some(name.to_owned())
+    };
+    // It cannot fail: each variable has a value.
+    let _ = expand(text, forms, &add);
 }
 
 /// The text in which nothing of these forms is a variable, except those of the forms in `kept`.
