@@ -89,6 +89,32 @@ async fn a_question_ends_with_its_run() {
     assert_eq!(withdrawn["id"], asked["id"]);
 }
 
+/// A question that its server cancels goes, while the call waits on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_its_server_cancels_is_withdrawn() {
+    let acts = || vec![calls("mcp__demo__ask", &json!({"text": "and withdraw"})), says("Finished.")];
+    let model = Server::start(acts()).await;
+    let place = tempfile::tempdir().unwrap();
+    let mut client = Client::start(place.path(), &server::config("demo", "offers", ""), &model.url());
+    client.ask(json!({"type": "prompt", "message": "go"})).await;
+    let asked = client.event("extension_ui_request").await;
+    let withdrawn = client.event("extension_ui_withdrawn").await;
+    assert_eq!(withdrawn["id"], asked["id"]);
+    client.event("tool_execution_end").await;
+    client.event("agent_settled").await;
+    let model = Server::start(acts()).await;
+    let url = model.url();
+    tokio::task::spawn_blocking(move || {
+        let screen = super::on_screen(&url);
+        screen.type_keys("go\r");
+        screen.wait_for("demo asks");
+        screen.wait_until("no form", |cells| !cells.contents().contains("demo asks"));
+        screen.wait_for("Finished.");
+    })
+    .await
+    .unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_of_input_answers_in_json_mode() {
     let model = Server::start(asks("ask")).await;

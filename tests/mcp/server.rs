@@ -96,6 +96,22 @@ impl Server {
         }
     }
 
+    /// Asks, and cancels the question some time before it answers the call.
+    fn ask_and_withdraw(&mut self, call: &Value) {
+        self.ask("asks", &offers::form());
+        let about = json!({"requestId": "asks", "reason": "late"});
+        let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": about});
+        let result = json!({"content": [{"type": "text", "text": "withdrawn"}]});
+        let answer = json!({"jsonrpc": "2.0", "id": call, "result": result});
+        let out = Arc::clone(&self.out);
+        std::thread::spawn(move || {
+            for message in [cancelled, answer] {
+                std::thread::sleep(Duration::from_millis(500));
+                out.lock().unwrap().write_all(format!("{message}\n").as_bytes()).unwrap();
+            }
+        });
+    }
+
     fn ask(&mut self, id: &str, params: &Value) {
         self.say(&json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params}));
     }
@@ -269,6 +285,7 @@ impl Server {
             "large" => said(&"a line of text\n".repeat(20_000)),
             "env" => said(&format!("{text}={}", std::env::var(&text).unwrap_or_else(|_| "(not set)".into()))),
             "write" => said(if std::fs::write(&text, "x").is_ok() { "written" } else { "refused" }),
+            "ask" if text == "and withdraw" => return self.ask_and_withdraw(id),
             name @ ("ask" | "open") => {
                 let params = if name == "ask" { offers::form() } else { offers::address() };
                 self.asking = Some(id.clone());

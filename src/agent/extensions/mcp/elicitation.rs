@@ -7,6 +7,8 @@ use std::sync::atomic::Ordering;
 
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
 use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 
 use super::{McpContext, McpNews};
@@ -79,8 +81,12 @@ struct Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
-            // With very many events, the question stays until the run ends.
-            let _ = self.around.news.try_send(McpNews::AskWithdrawn { id });
+            let news = self.around.news.clone();
+            let sent = news.try_send(McpNews::AskWithdrawn { id });
+            // The events of a server must not hide that its question is over.
+            if let (Err(TrySendError::Full(withdrawn)), Ok(runtime)) = (sent, Handle::try_current()) {
+                runtime.spawn(async move { news.send(withdrawn).await });
+            }
         }
     }
 }
