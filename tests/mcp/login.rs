@@ -185,6 +185,24 @@ async fn tokens_that_have_expired_are_renewed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_cannot_be_renewed_is_used_until_it_expires() {
+    let servers = Servers::start(Manner::default()).await;
+    let config = servers.config("");
+    let place = home(&config);
+    log_in(place.path()).await;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let mut saved = saved(place.path());
+    let credentials = &mut saved["login"]["credentials"];
+    // It is valid for 40 seconds.
+    credentials["token_received_at"] = json!(now - 3560);
+    credentials["token_response"].as_object_mut().unwrap().remove("refresh_token").unwrap();
+    std::fs::write(file(place.path()), saved.to_string()).unwrap();
+    let (ended, result) = called(place.path(), &config, "add").await;
+    assert!(!ended.err.contains("MCP") && result == "added far away", "{result} {}", ended.err);
+    assert_eq!(servers.grants(), ["authorization_code"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn tokens_that_are_not_accepted_any_more_are_renewed_once() {
     let servers = Servers::start(Manner::default()).await;
     let config = servers.config("");

@@ -124,8 +124,9 @@ impl Clouds {
     /// The error says what to do if none is found.
     pub(crate) async fn key(&self, cloud: Cloud, hidden: &[String]) -> Result<Secret, Failure> {
         let mut held = self.held.lock().await;
-        let lasts = |granted: &&Granted| granted.expires.is_none_or(|expires| now() < expires - BEFORE);
-        if let Some(granted) = held.get(&cloud).filter(lasts) {
+        let lasts =
+            |granted: &Granted, before| granted.expires.is_none_or(|expires| now() < expires - before);
+        if let Some(granted) = held.get(&cloud).filter(|granted| lasts(granted, BEFORE)) {
             return Ok(granted.key.clone());
         }
         let found = match cloud {
@@ -133,6 +134,11 @@ impl Clouds {
             Cloud::Google => google::find(&self.finder, hidden).await,
             Cloud::Azure => azure::find(&self.finder, hidden).await,
         };
+        if found.is_err()
+            && let Some(granted) = held.get(&cloud).filter(|granted| lasts(granted, 0))
+        {
+            return Ok(granted.key.clone());
+        }
         let granted = found.map_err(|why| {
             let failure = Failure::new(FailureKind::Config, format!("no {}: {why}", cloud.place()));
             // A reason can have its own advice.

@@ -39,8 +39,8 @@ impl Renewals {
         Arc::new(Renewals { file, lock, http })
     }
 
-    /// The token for the next request, renewed if it expires soon. Fails when it has expired and cannot be
-    /// renewed.
+    /// The token for the next request, renewed if it expires soon. Fails only when it has expired and cannot
+    /// be renewed.
     pub(crate) async fn access(
         self: &Arc<Self>,
         login: LoginOf,
@@ -52,8 +52,8 @@ impl Renewals {
         let row = login.row;
         match self.renew(login, tokens.access.clone()).await {
             // It can still be used.
-            Err((NoTokens::Failed(why), _)) if !tokens.has_expired(now()) => {
-                tracing::warn!(%why, provider = row.provider, "cannot renew the tokens");
+            Err((error, _)) if !tokens.has_expired(now()) => {
+                tracing::warn!(why = error.said(), provider = row.provider, "cannot renew the tokens");
                 Ok(Some(Secret::new(&tokens.access)))
             }
             renewed => renewed.map_err(|(error, row)| failure(error, row)),

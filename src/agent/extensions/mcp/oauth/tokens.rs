@@ -157,6 +157,7 @@ impl Tokens {
         if let Some(access) = another(login, old) {
             return Ok(Some(access));
         }
+        let is_usable = why == Why::Expiring && !is_expiring(login, Duration::ZERO);
         match self.renewed(login).await {
             Ok(Renewed::Login(login)) => {
                 let access = login.access();
@@ -164,6 +165,8 @@ impl Tokens {
                 self.write(Some(*login)).await?;
                 Ok(access)
             }
+            // It is used for as long as it is valid.
+            Ok(Renewed::NotRenewable) if is_usable => Ok(Some(old.to_owned())),
             Ok(Renewed::NotRenewable) => {
                 *held = None;
                 Ok(None)
@@ -174,7 +177,7 @@ impl Tokens {
                 Ok(None)
             }
             // There is still time to try again.
-            Err(_) if why == Why::Expiring && !is_expiring(login, Duration::ZERO) => Ok(Some(old.to_owned())),
+            Err(_) if is_usable => Ok(Some(old.to_owned())),
             Err(error) => Err(error),
         }
     }
