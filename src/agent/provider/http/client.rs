@@ -70,7 +70,8 @@ pub(super) enum Roots {
 #[derive(Debug, Default)]
 pub(super) struct Clients {
     outside: OnceLock<Result<Client, Failure>>,
-    loopback: OnceLock<Result<Client, Failure>>,
+    /// For addresses that are never reached through a proxy.
+    direct: OnceLock<Result<Client, Failure>>,
     /// For plain HTTP to this machine, where no certificates are needed.
     plain: OnceLock<Result<Client, Failure>>,
 }
@@ -85,7 +86,10 @@ impl Clients {
     ) -> Result<&Client, Failure> {
         let (cell, proxy, roots) = match (is_loopback(url), url.scheme()) {
             (true, "http") => (&self.plain, &ProxyChoice::Never, Roots::None),
-            (true, _) => (&self.loopback, &ProxyChoice::Never, Roots::System),
+            (true, _) => (&self.direct, &ProxyChoice::Never, Roots::System),
+            (false, _) if exempts_port(&no_proxy(), url) => {
+                (&self.direct, &ProxyChoice::Never, Roots::System)
+            }
             (false, _) => (&self.outside, &network.proxy, Roots::System),
         };
         cell.get_or_init(|| build_with(network, proxy, roots, more)).as_ref().map_err(Clone::clone)
@@ -109,9 +113,8 @@ pub(super) fn build_with(
             .redirect(redirect::Policy::none())
             .tcp_keepalive(Duration::from_secs(30))
             .user_agent(concat!("tau/", env!("CARGO_PKG_VERSION")));
-        let no_proxy = ["NO_PROXY", "no_proxy"].into_iter().find_map(|name| std::env::var(name).ok());
         Ok(more(match proxy {
-            _ if no_proxy.is_some_and(|hosts| exempts_all(&hosts)) => builder.no_proxy(),
+            _ if exempts_all(&no_proxy()) => builder.no_proxy(),
             ProxyChoice::Environment => {
                 check_variables(&|name| std::env::var(name).ok())?;
                 builder
@@ -131,6 +134,23 @@ pub(super) fn build_with(
 /// Whether this value of `NO_PROXY` exempts every host; the client exempts only names with it, not addresses.
 pub(super) fn exempts_all(hosts: &str) -> bool {
     hosts.split(',').any(|host| host.trim() == "*")
+}
+
+/// Whether an entry of this value of `NO_PROXY` names the host of an address with its port; the client exempts hosts
+/// without a port only.
+pub(super) fn exempts_port(hosts: &str, url: &reqwest::Url) -> bool {
+    let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return false };
+    let names = |entry: &str| {
+        let (name, own) = entry.trim().rsplit_once(':')?;
+        let name = name.trim_start_matches("*.").trim_start_matches('.').to_ascii_lowercase();
+        let parent = host.strip_suffix(&name).filter(|_| !name.is_empty())?;
+        Some(own.parse() == Ok(port) && (parent.is_empty() || parent.ends_with('.')))
+    };
+    hosts.split(',').any(|entry| names(entry) == Some(true))
+}
+
+fn no_proxy() -> String {
+    ["NO_PROXY", "no_proxy"].into_iter().find_map(|name| std::env::var(name).ok()).unwrap_or_default()
 }
 
 fn unusable(error: &reqwest::Error) -> Failure {

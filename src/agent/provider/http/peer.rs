@@ -5,7 +5,7 @@ use std::fmt;
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::Url;
 
-use super::client::exempts_all;
+use super::client::{exempts_all, exempts_port};
 use super::{ProxyChoice, authority, is_loopback};
 
 /// A host, and the proxy that leads to it.
@@ -87,7 +87,7 @@ fn proxy(url: &Url, choice: &ProxyChoice, variable: &dyn Fn(&str) -> Option<Stri
         }
     };
     let exempt = first(&["NO_PROXY", "no_proxy"]).map(|(_, hosts)| hosts).unwrap_or_default();
-    if exempts_all(&exempt) {
+    if exempts_all(&exempt) || exempts_port(&exempt, url) {
         return None;
     }
     let uri: http::Uri = url.as_str().parse().ok()?;
@@ -113,7 +113,7 @@ mod tests {
         };
         let environment = ProxyChoice::Environment;
         let all = [("ALL_PROXY", "socks5h://p:1080"), ("HTTP_PROXY", "http://user:secret@q:3128")];
-        let cases: [Case<'_>; 8] = [
+        let cases: [Case<'_>; 12] = [
             ("https://api.example", &[], None),
             ("https://api.example", &all, Some("the proxy socks5h://p:1080 (ALL_PROXY)")),
             ("http://api.example", &all, Some("the proxy http://q:3128 (HTTP_PROXY)")),
@@ -123,6 +123,22 @@ mod tests {
                 Some("the proxy http://q:3128 (https_proxy)"),
             ),
             ("https://api.example", &[("HTTPS_PROXY", "http://q:1"), ("NO_PROXY", ".example")], None),
+            ("https://api.example", &[("HTTPS_PROXY", "http://q:1"), ("NO_PROXY", "x:1, example:443")], None),
+            (
+                "https://api.example:8443",
+                &[("HTTPS_PROXY", "http://q:1"), ("NO_PROXY", "API.example:8443")],
+                None,
+            ),
+            (
+                "https://api.example",
+                &[("HTTPS_PROXY", "http://q:1"), ("NO_PROXY", "api.example:8443, ample:443")],
+                Some("the proxy http://q:1 (HTTPS_PROXY)"),
+            ),
+            (
+                "https://[2001:db8::1]",
+                &[("HTTPS_PROXY", "http://q:1"), ("NO_PROXY", "[2001:db8::1]:443")],
+                None,
+            ),
             ("https://api.example", &[("HTTP_PROXY", "http://q:1")], None),
             ("https://192.0.2.1", &[("HTTPS_PROXY", "http://q:1"), ("no_proxy", "a, *")], None),
             (
