@@ -22,6 +22,17 @@ fn shown(template: &str, width: u16) -> String {
     text(&screen.draw()).lines().last().unwrap().to_owned()
 }
 
+/// Before the first answer, the size of the context is that of the instructions and tools, marked as an estimate.
+#[test]
+fn a_new_session_shows_about_what_its_instructions_take() {
+    let screen = Screen::prepared("head -c 60000 /dev/zero | tr '\\0' x >AGENTS.md", "--model demo", 100, 24);
+    screen.wait_for("~8% of 200k");
+    screen.type_keys("/new\r");
+    screen.wait_for("~8% of 200k");
+    screen.type_keys("/session\r");
+    screen.wait_for("context: about 1");
+}
+
 fn opened(screen: &mut Frame) {
     let session = SessionInfo { id: "s1".into(), name: Some("fix parser".into()), ..SessionInfo::default() };
     screen.agent(SessionEvent::SessionInfoChanged { name: session.name });

@@ -281,7 +281,10 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
             Some(format!("plan {}% ({name})", fullest.used(model.now)))
         }
         StatusPart::Context => status.mirror.model.as_ref().map(|ai| match status.context_percent() {
-            Some(percent) => format!("{percent}% of {}", tokens(ai.context_window)),
+            Some(percent) => {
+                let about = if status.mirror.context_is_estimate { "~" } else { "" };
+                format!("{about}{percent}% of {}", tokens(ai.context_window))
+            }
             None => "? ctx".to_owned(),
         }),
         StatusPart::Mode => model.composer.vim_mode().map(|(name, _)| name.to_owned()),

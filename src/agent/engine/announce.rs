@@ -34,11 +34,8 @@ pub(crate) fn session_opened(engine: &mut Engine) {
     let missing = missing_results(engine);
     messages.extend(missing.iter().cloned());
     let titles = titles_of(&engine.config.tools, &messages);
-    let is_fresh = messages.is_empty();
     engine.emit(SessionEvent::SessionOpened { session, messages, titles });
-    if !is_fresh {
-        context_size(engine);
-    }
+    context_size(engine);
     accepted_plan::restore(engine);
     goal::restore(engine);
     kept_queue::restore(engine);

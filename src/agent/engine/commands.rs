@@ -325,6 +325,7 @@ fn set_tools(engine: &mut Engine, names: &[String], by_mode: bool) {
     engine.own_tools = tools;
     engine.config.behavior.search_tools_by_mode = by_mode;
     engine.refresh_tools();
+    announce::context_size(engine);
     if !missing.is_empty() {
         let text = format!("unknown tools: {}", missing.join(", "));
         engine.notice(NoticeLevel::Warning, text, Some("the other tools are enabled"));
@@ -458,6 +459,7 @@ pub(crate) fn mcp_news(engine: &mut Engine, news: McpNews) {
         McpNews::Changed => {
             if engine.current.phase != Phase::Running {
                 engine.refresh_tools();
+                announce::context_size(engine);
             }
             engine.report_offers();
         }

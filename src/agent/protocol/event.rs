@@ -183,7 +183,7 @@ pub enum SessionEvent {
     /// model whose price is unknown.
     SessionUsage { usage: Option<Usage>, priced: bool },
     /// *Own.* The size of the context in tokens where no answer tells it: of a session that was opened, after a
-    /// compaction, and after an answer for which the provider counted nothing.
+    /// change of the tools, after a compaction, and after an answer for which the provider counted nothing.
     ContextSize { tokens: u64 },
     /// *Own.* What was spent for the session outside of it was counted.
     UsageAdded { usage: Usage },

@@ -49,6 +49,8 @@ pub struct SessionMirror {
     pub history_left: Option<u64>,
     /// The size of the context in tokens, as the last answer or the agent has told it.
     pub context: u64,
+    /// Whether that size is an estimate: no answer has told it.
+    pub context_is_estimate: bool,
     /// The commands, once they have changed.
     pub commands: Option<Vec<PromptCommand>>,
     /// The resources of MCP servers.
@@ -128,6 +130,7 @@ impl SessionMirror {
             SessionEvent::SessionOpened { session, messages, .. } => {
                 self.session.clone_from(session);
                 self.context = 0;
+                self.context_is_estimate = false;
                 messages.iter().for_each(|message| self.count(message));
                 self.plan = None;
                 self.goal = None;
@@ -137,7 +140,10 @@ impl SessionMirror {
             SessionEvent::PlanChanged { plan } => self.plan.clone_from(plan),
             SessionEvent::GoalChanged { goal } => self.goal.clone_from(goal),
             SessionEvent::HistoryAvailable { left } => self.history_left = Some(*left),
-            SessionEvent::ContextSize { tokens } => self.context = *tokens,
+            SessionEvent::ContextSize { tokens } => {
+                self.context_is_estimate |= *tokens != self.context;
+                self.context = *tokens;
+            }
             SessionEvent::SessionRefused { .. }
             | SessionEvent::SessionUsage { .. }
             | SessionEvent::UsageAdded { .. }
@@ -150,6 +156,7 @@ impl SessionMirror {
             && let Some(tokens) = answer.context()
         {
             self.context = tokens;
+            self.context_is_estimate = false;
         }
     }
 

@@ -53,8 +53,9 @@ pub(super) fn show(model: &mut Model) {
         0 => thousands(status.mirror.context),
         window => format!("{} of {}", thousands(status.mirror.context), thousands(window)),
     };
+    let about = if status.mirror.context_is_estimate { "about " } else { "" };
     let text = format!(
-        "session {}\n{file}\nmodel: {answers}\nmode: {}{}\ncontext: {context} tokens\ntokens: {} in, {} out, {} read from cache, {} written to cache · {money}",
+        "session {}\n{file}\nmodel: {answers}\nmode: {}{}\ncontext: {about}{context} tokens\ntokens: {} in, {} out, {} read from cache, {} written to cache · {money}",
         status.mirror.session.id,
         status.mirror.mode.name(),
         if model.sandbox.is_empty() { String::new() } else { format!(" · {}", model.sandbox) },
