@@ -77,6 +77,9 @@ async fn a_session_of_another_tau_is_listed_read_answered_and_steered() {
     assert!(server.dir.path().join("made").exists());
     let history = server.send("GET", &format!("{path}/history"), &Value::Null).await.is(200).json();
     assert_eq!(history["messages"].as_array().unwrap().len(), 4, "{history}");
+    // Calls have the titles of their tools.
+    let titles: Vec<&Value> = history["titles"].as_object().unwrap().values().collect();
+    assert_eq!(titles, ["touch made; echo one"], "{history}");
     let away = json!({ "archived": true });
     server.send("POST", &format!("{path}/archive"), &away).await.is(409);
     // While a client looks, the process stays; prompts reach it by the path and by the id.

@@ -7,7 +7,7 @@ use tau_tools::budget::shortened;
 const MAX_VALUE_LEN: usize = 120;
 
 /// The arguments as `name=value`.
-pub(super) fn of_arguments(args: &Value) -> String {
+pub(crate) fn of_arguments(args: &Value) -> String {
     let value = |value: &Value| match value {
         Value::String(text) => short(text),
         other => short(&other.to_string()),

@@ -8,7 +8,7 @@
 
 pub(crate) mod allowed_tools;
 mod builtin;
-mod call_title;
+pub(crate) mod call_title;
 pub mod changes;
 pub mod custom_tools;
 pub mod front_matter;

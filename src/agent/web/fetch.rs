@@ -83,6 +83,15 @@ impl WebFetch {
     }
 }
 
+/// The title of a call.
+pub(super) fn title(args: &Value) -> String {
+    let url = args::partial(args, "url").unwrap_or_default();
+    match args.get("offset").and_then(Value::as_u64) {
+        Some(offset) if offset > 0 => format!("{url} from {offset}"),
+        _ => url.into(),
+    }
+}
+
 impl Tool for WebFetch {
     type Args = WebFetchArgs;
 
@@ -91,11 +100,7 @@ impl Tool for WebFetch {
     }
 
     fn title(&self, args: &Value) -> String {
-        let url = args::partial(args, "url").unwrap_or_default();
-        match args.get("offset").and_then(Value::as_u64) {
-            Some(offset) if offset > 0 => format!("{url} from {offset}"),
-            _ => url.into(),
-        }
+        title(args)
     }
 
     fn prepares_from_arguments(&self) -> bool {

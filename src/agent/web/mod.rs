@@ -17,6 +17,7 @@ mod search;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use serde_json::Value;
 use url::Url;
 
 use super::catalogue::keys::Keys;
@@ -34,6 +35,15 @@ use tau_tools::{AnyTool, Toolbox};
 
 /// The names of the tools, in the order in which models see them.
 pub const NAMES: [&str; 2] = [fetch::NAME, search::NAME];
+
+/// The title of a call of a web tool; `None` for other tools.
+pub(crate) fn title_of(name: &str, args: &Value) -> Option<String> {
+    match name {
+        fetch::NAME => Some(fetch::title(args)),
+        search::NAME => Some(search::title(args)),
+        _ => None,
+    }
+}
 
 /// The user's settings.
 #[derive(Clone, Debug, Default, PartialEq)]

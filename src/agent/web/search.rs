@@ -153,7 +153,7 @@ impl Tool for WebSearchTool {
     }
 
     fn title(&self, args: &Value) -> String {
-        args::partial(args, "query").unwrap_or_default().into()
+        title(args)
     }
 
     fn prepares_from_arguments(&self) -> bool {
@@ -176,6 +176,11 @@ impl Tool for WebSearchTool {
         let access = Access { network: vec![address::host(&endpoint.url)], ..Access::default() };
         Ok(Prepared::new(access, move |_| self.run(endpoint, query, limit, context)))
     }
+}
+
+/// The title of a call.
+pub(super) fn title(args: &Value) -> String {
+    args::partial(args, "query").unwrap_or_default().into()
 }
 
 /// The address of the service: the user's, or the default.

@@ -1,5 +1,7 @@
 //! The types of requests and responses. The OpenAPI document is made from them.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -343,6 +345,8 @@ pub(crate) struct HistoryOfSession {
     /// As in `message_end`, oldest first.
     #[cfg_attr(test, schema(value_type = Vec<Object>))]
     pub messages: Vec<Value>,
+    /// The titles of the calls in them, as on their panels, by call id.
+    pub titles: BTreeMap<String, String>,
     /// The start of the page; the `before` of the previous page.
     pub start: u64,
     /// The end of the page.

@@ -1,12 +1,17 @@
 //! Titles of tool calls for the user, even while the arguments are arriving.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use serde_json::Value;
+
+use crate::extensions::call_title;
+use crate::extensions::mcp::search;
 use crate::provider::partial_json;
 use tau_protocol::event::{AgentEvent, Delta, TurnEvent};
 use tau_protocol::message::{Message, ToolCall};
-use tau_tools::{Toolbox, plan};
+use tau_tools::{AnyTool, Toolbox, plan};
 
 /// The maximum bytes of arriving arguments that are parsed for a title. The parts shown in a title come
 /// first; beyond this the title waits for the complete arguments, so that a long call costs no more.
@@ -40,12 +45,16 @@ impl ArrivingTitles {
                 let arriving =
                     self.arriving.get_mut(content_index).filter(|call| call.text.len() < MAX_PARSED)?;
                 arriving.text.push_str(delta);
-                let title = tools.get(&arriving.tool)?.title(&partial_json::partial(&arriving.text));
+                let title = title_of(
+                    tools.get(&arriving.tool),
+                    &arriving.tool,
+                    &partial_json::partial(&arriving.text),
+                );
                 arriving.show(title)
             }
             Delta::ToolCallEnd { content_index, tool_call } => {
                 let mut arriving = self.arriving.remove(content_index)?;
-                arriving.show(tools.get(&tool_call.name)?.title(&tool_call.arguments))
+                arriving.show(title_of(tools.get(&tool_call.name), &tool_call.name, &tool_call.arguments))
             }
             _ => None,
         }
@@ -62,15 +71,56 @@ impl Arriving {
     }
 }
 
-/// The titles of all calls in a conversation, by call id.
-pub(crate) fn titles_of(tools: &Toolbox, messages: &[Arc<Message>]) -> BTreeMap<String, String> {
+/// The titles of all calls in a conversation, by call id: those of its tools, which may no longer be offered.
+pub fn titles_of(tools: &Toolbox, messages: &[Arc<Message>]) -> BTreeMap<String, String> {
     let calls = messages.iter().filter_map(|message| match message.as_ref() {
         Message::Assistant(answer) => Some(answer.tool_calls()),
         _ => None,
     });
-    // The plan tools are not always offered.
-    let plans = Toolbox::empty().with(plan::submit_tool()).with(plan::step_tool());
-    let tool = |name: &str| tools.get(name).or_else(|| plans.get(name));
-    let title = |call: &ToolCall| Some((call.id.clone(), tool(&call.name)?.title(&call.arguments)));
-    calls.flatten().filter_map(title).collect()
+    let known = LazyCell::new(|| Toolbox::all().with(plan::submit_tool()).with(plan::step_tool()));
+    let title = |call: &ToolCall| {
+        let offered = tools.get(&call.name).or_else(|| known.get(&call.name));
+        (call.id.clone(), title_of(offered, &call.name, &call.arguments))
+    };
+    calls.flatten().map(title).collect()
+}
+
+/// The title of a call; of a tool that is unknown, or not known yet, as its kind has it.
+fn title_of(tool: Option<&Arc<dyn AnyTool>>, name: &str, args: &Value) -> String {
+    #[cfg(feature = "web")]
+    if tool.is_none()
+        && let Some(title) = crate::web::title_of(name, args)
+    {
+        return title;
+    }
+    match tool {
+        Some(tool) => tool.title(args),
+        None if name == search::TOOL_CALL => match search::target(args) {
+            Some((name, given)) => {
+                format!("{name} {}", call_title::of_arguments(&given)).trim_end().to_owned()
+            }
+            None => String::new(),
+        },
+        None if name == search::TOOL_SEARCH => search::words(args),
+        None => call_title::of_arguments(args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn calls_have_their_titles_when_their_tools_are_not_there() {
+        let titled = |name: &str, args: Value| title_of(Toolbox::all().get(name), name, &args);
+        assert_eq!(titled("bash", json!({"command": "ls -l"})), "ls -l");
+        assert_eq!(titled("mcp__far__add", json!({"a": 1, "b": "x"})), "a=1 b=x");
+        let inner = json!({"name": "mcp__far__add", "arguments": {"a": 1}});
+        assert_eq!(titled(search::TOOL_CALL, inner), "mcp__far__add a=1");
+        assert_eq!(titled(search::TOOL_SEARCH, json!({"query": "add"})), "add");
+        #[cfg(feature = "web")]
+        assert_eq!(titled("web_fetch", json!({"url": "https://x.example"})), "https://x.example");
+    }
 }

@@ -2,7 +2,7 @@
 
 pub(crate) mod approvals;
 pub(crate) mod call_order;
-pub(crate) mod call_titles;
+pub mod call_titles;
 pub(crate) mod clock;
 pub(crate) mod fitted_pictures;
 pub(crate) mod goal_place;

@@ -54,6 +54,11 @@ pub(crate) fn target(arguments: &Value) -> Option<(String, Value)> {
     Some((name, given))
 }
 
+/// The words in a call of `tool_search`.
+pub(crate) fn words(arguments: &Value) -> String {
+    arguments.get("query").and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
 /// The first line of a description, shortened.
 fn line(text: &str) -> String {
     shortened(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim(), MAX_LINE_LEN)
@@ -126,12 +131,12 @@ impl AnyTool for Search {
     }
 
     fn title(&self, args: &Value) -> String {
-        args.get("query").and_then(Value::as_str).unwrap_or_default().to_owned()
+        words(args)
     }
 
     fn prepare(&self, args: Value, _: ToolContext) -> PreparingCall<'_> {
         Box::pin(async move {
-            let query = args.get("query").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let query = words(&args);
             Ok(Prepared::new(Access::default(), move |_| async move {
                 let found = self.find(&query);
                 if found.is_empty() {

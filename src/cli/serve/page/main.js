@@ -219,6 +219,7 @@ async function draw(session) {
   asks.clear();
   at("asks").replaceChildren();
   page.messages.forEach((message) => transcript.add(message));
+  transcript.title(page.titles);
   session.start = page.start;
   at("earlier").hidden = !page.left;
   session.last = page.replayFrom || page.lastEventId || null;
@@ -286,7 +287,7 @@ function take(session, record) {
     case "message_end": transcript.add(record.message); break;
     case "tool_execution_start": {
       const panel = transcript.panel(record.toolCallId, record.toolName);
-      panel.args(record.toolName, record.args);
+      panel.args(record.args);
       panel.state("running…");
       break;
     }
@@ -399,6 +400,7 @@ at("earlier").addEventListener("click", async () => {
     if (open !== session) return;
     const below = at("scroller").scrollHeight - at("scroller").scrollTop;
     transcript.prepend(page.messages);
+    transcript.title(page.titles);
     transcript.draw();
     session.start = page.start;
     at("earlier").hidden = !page.left;

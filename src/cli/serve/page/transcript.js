@@ -24,13 +24,6 @@ export function diff(change, choose, shown = visible) {
   return element("div", { class: "diff", tabindex: 0, role: "group", "aria-label": `Change of ${shown(change.path)}` }, hunks, change.cut && element("p", { class: "note" }, "the change is larger than what is shown"));
 }
 
-/** What a call does, in a line. */
-export function callTitle(name, args) {
-  const main = args && (args.command ?? args.path ?? args.pattern ?? args.url ?? args.query ?? args.filePath ?? args.questions?.[0]?.question ?? args.plan);
-  const text = typeof main === "string" ? main : args && Object.keys(args).length ? JSON.stringify(args) : "";
-  return visible(text.split("\n")[0]);
-}
-
 /** The panel of a tool call. */
 class Panel {
   constructor(id, name) {
@@ -42,15 +35,13 @@ class Panel {
     this.node = element("details", { class: "panel", "data-call": id }, element("summary", {}, this.tool, this.what, this.outcome), this.body);
   }
 
-  args(name, args) {
-    if (!this.isTitled) this.what.textContent = callTitle(name, args);
+  args(args) {
     this.command = typeof args?.command === "string" ? args.command : null;
     if (!this.body.childElementCount && this.command) this.body.append(element("pre", {}, visible(this.command)));
   }
 
-  /** The title as the screen shows it; what the page makes of the arguments does not replace it. */
+  /** The title as the screen shows it. */
   title(text) {
-    this.isTitled = true;
     this.what.textContent = visible(text.split("\n")[0]);
   }
 
@@ -132,7 +123,7 @@ class Answer {
       case "thinking_start": return this.thinking(at, "");
       case "thinking_delta": return this.thinking(at, before + delta.delta);
       case "toolcall_start": return void this.call(at, delta.id, delta.toolName);
-      case "toolcall_end": return this.call(at, delta.toolCall.id, delta.toolCall.name).panel.args(delta.toolCall.name, delta.toolCall.arguments);
+      case "toolcall_end": return this.call(at, delta.toolCall.id, delta.toolCall.name).panel.args(delta.toolCall.arguments);
       default:
     }
   }
@@ -141,7 +132,7 @@ class Answer {
     message.content.forEach((block, at) => {
       if (block.type === "text") this.text(at, block.text);
       else if (block.type === "thinking" && block.thinking) this.thinking(at, block.thinking);
-      else if (block.type === "toolCall") this.call(at, block.id, block.name).panel.args(block.name, block.arguments);
+      else if (block.type === "toolCall") this.call(at, block.id, block.name).panel.args(block.arguments);
     });
     if (message.errorMessage && message.stopReason !== "aborted") this.body.append(element("p", { class: "failed" }, visible(message.errorMessage)));
     if (message.stopReason === "aborted") this.body.append(element("p", { class: "note" }, "stopped"));
@@ -184,6 +175,11 @@ export class Transcript {
     return panel;
   }
 
+  /** Shows these titles, by the ids of the calls. */
+  title(titles) {
+    Object.entries(titles).forEach(([id, title]) => this.panel(id, "").title(title));
+  }
+
   /** The node of a whole message; nothing for results, which go to their panels. */
   node(message) {
     switch (message.role) {
@@ -201,7 +197,8 @@ export class Transcript {
         return null;
       case "bashExecution": {
         const panel = new Panel("", "!");
-        panel.args("", { command: message.command });
+        panel.args({ command: message.command });
+        panel.title(message.command);
         panel.result({ details: { kind: "terminal", text: message.output, exitCode: message.exitCode } }, Boolean(message.exitCode), 0);
         return element("article", { class: "message user" }, element("h2", {}, "You ran"), panel.node);
       }

@@ -1,6 +1,6 @@
 //! Reading sessions: events, history, commands, documents.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,11 +21,13 @@ use super::super::types::{
 };
 use crate::commands::export as documents;
 use crate::protocol;
+use tau_agent::engine::base::call_titles::titles_of;
 use tau_agent::export::Format;
 use tau_agent::session::tail::TAIL;
 use tau_agent::session::{Access, Session};
 use tau_protocol::event::{AgentEvent, TurnEvent};
 use tau_protocol::query::{PageFrom, PageGoal, SessionSource, ask};
+use tau_tools::Toolbox;
 
 /// Streams the events of a session as they happen, until it is closed. Opens it.
 ///
@@ -85,6 +87,7 @@ pub(super) async fn history(
         Some(path) => blocking(move || read_page(&path, params.before)).await??,
         None => HistoryOfSession {
             messages: Vec::new(),
+            titles: BTreeMap::new(),
             start: 0,
             end: 0,
             left: None,
@@ -105,6 +108,7 @@ fn read_page(path: &Path, before: Option<u64>) -> Result<HistoryOfSession, Probl
     let page = session.branch_page(from, PageGoal::Next).map_err(failed)?;
     Ok(HistoryOfSession {
         messages: page.messages.iter().map(|message| protocol::message(message)).collect(),
+        titles: titles_of(&Toolbox::empty(), &page.messages),
         start: page.place.start as u64,
         end: page.place.end as u64,
         left: page.left,
