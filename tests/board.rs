@@ -157,6 +157,34 @@ fn a_question_of_the_model_is_answered_on_the_board() {
     assert!(told.contains("1. PostgreSQL") || told.contains("PostgreSQL\"}"), "{told}");
 }
 
+/// Digits answer there as in the session itself: one choice at once, of several those that are marked.
+#[test]
+fn digits_answer_questions_of_the_model_on_the_board() {
+    let screen = Screen::prepared("true", "--model demo", 100, 30);
+    let home = screen.home().to_owned();
+    let choose = json!({"questions": [
+        {"question": "Which database?", "choices": ["SQLite", "PostgreSQL"]},
+        {"question": "Which checks?", "choices": ["fmt", "tests", "lint"], "multiple": true},
+    ]});
+    let model = server(vec![calls("ask_user", &choose), says("As you like.")]);
+    let id = begin(&home, &model, "choose");
+    wait_for_state(&home, &id, "waiting");
+    screen.type_keys("\x18l");
+    screen.wait_for("? waiting  choose");
+    screen.type_keys("a");
+    screen.wait_for("Which database?");
+    std::thread::sleep(QUIET);
+    screen.type_keys("2");
+    screen.wait_for("Which checks?");
+    std::thread::sleep(QUIET);
+    screen.type_keys("13\r");
+    screen.wait_for("✓ done     choose");
+    let told = model.requests().last().unwrap().clone();
+    let result = crate::asking::result_of(&told);
+    let chosen = |name: &str| result.contains(name);
+    assert!(chosen("PostgreSQL") && chosen("fmt") && chosen("lint") && !chosen("tests"), "{result}");
+}
+
 #[test]
 fn a_denial_on_the_board_stops_the_session_and_a_running_one_takes_messages() {
     let screen = Screen::prepared("true", "--model demo", 100, 30);

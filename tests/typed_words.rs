@@ -119,11 +119,57 @@ fn asked(question: Question) -> Folded {
     screen
 }
 
-fn ask_user(choices: &[&str]) -> Folded {
+fn ask_user(choices: &[&str], multiple: bool) -> Folded {
     let choices = choices.iter().map(|text| (*text).to_owned()).collect();
-    asked(Question::User {
-        questions: vec![UserQuestion { question: "Which?".into(), choices, multiple: false }],
-    })
+    asked(Question::User { questions: vec![UserQuestion { question: "Which?".into(), choices, multiple }] })
+}
+
+/// A digit chooses or marks, unless a word follows it: then it is the beginning of an answer of one's own.
+#[test]
+fn an_answer_of_ones_own_begins_with_a_digit_of_any_question() {
+    for multiple in [false, true] {
+        let answers = |keys: &[(&str, i64)]| {
+            let mut screen = ask_user(&["a", "b", "c"], multiple);
+            for (keys, pause) in keys {
+                screen.at += pause;
+                screen.keys(keys);
+            }
+            sent(&mut screen)
+        };
+        let own = ["Answers([UserAnswer { choices: [], text: \"2 of them\" }])"];
+        let typed: Vec<(&str, i64)> =
+            vec![("2", 50), ("<space>", 50), ("of", 50), ("<space>", 50), ("them<enter>", 50)];
+        assert_eq!(answers(&typed), own, "{multiple}");
+        let chosen = if multiple { "[0, 2]" } else { "[2]" };
+        let keys: &[(&str, i64)] =
+            if multiple { &[("1", 50), ("3", 50), ("<enter>", 50)] } else { &[("3", 50), ("<enter>", 50)] };
+        assert_eq!(answers(keys), [format!("Answers([UserAnswer {{ choices: {chosen}, text: \"\" }}])")]);
+    }
+    // Later, a word is another part of the answer.
+    let mut screen = ask_user(&["a", "b", "c"], true);
+    screen.keys("2");
+    screen.at += 1_000;
+    screen.keys("and more<enter>");
+    assert_eq!(sent(&mut screen), ["Answers([UserAnswer { choices: [1], text: \"and more\" }])"]);
+}
+
+/// The help scrolls back from its end with the first key, however often it was scrolled beyond.
+#[test]
+fn the_help_scrolls_back_at_once() {
+    let mut screen = Folded::new();
+    screen.keys("<f1>");
+    screen.draw();
+    let mut press = |key: &str| {
+        screen.keys(key);
+        text(&screen.draw())
+    };
+    let end = press("<end>");
+    assert!(press("<pgup>") != end);
+    for _ in 0..20 {
+        press("<pgdn>");
+    }
+    assert_eq!(press("<down>"), end);
+    assert!(press("<up>") != end);
 }
 
 const WORDS: [&str; 21] = [
@@ -285,7 +331,7 @@ fn a_word_at_a_question_answers_nothing_by_accident() {
 fn a_command_is_no_answer_until_enter_is_pressed_again() {
     for word in ["exit", "/clear", "/new", "/clera", "quit"] {
         for choices in [&[][..], &["a", "b"]] {
-            let mut screen = ask_user(choices);
+            let mut screen = ask_user(choices, false);
             if !choices.is_empty() {
                 screen.keys("3");
             }
@@ -311,7 +357,7 @@ fn a_command_is_no_answer_until_enter_is_pressed_again() {
         assert_eq!(sent(&mut screen), [""; 0], "{word} as a comment");
     }
     // Other words are answers.
-    let mut screen = ask_user(&[]);
+    let mut screen = ask_user(&[], false);
     type_word(&mut screen, "main");
     assert_eq!(sent(&mut screen).len(), 1);
 }

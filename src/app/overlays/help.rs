@@ -24,13 +24,14 @@ impl HelpView {
         self.query.matches(texts)
     }
 
-    /// Handles a key; `page` is the number of rows on the screen.
-    pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<()> {
+    /// Handles a key; `below` rows are out of sight, and a page is `page` rows.
+    pub(crate) fn key(&mut self, key: Key, below: usize, page: usize) -> KeyOutcome<()> {
+        let end = self.scroll.saturating_add(below);
         self.scroll = match (key.code, self.query.list_key(key, page)) {
             (KeyCode::Enter | KeyCode::F(1), _) | (_, Some(ListKey::Close)) => return KeyOutcome::Closed,
             (KeyCode::Char('?'), _) if self.query.text().is_empty() => return KeyOutcome::Closed,
-            (_, Some(ListKey::Move(by))) => self.scroll.saturating_add_signed(by),
-            (_, Some(ListKey::Row(row))) => row,
+            (_, Some(ListKey::Move(by))) => self.scroll.saturating_add_signed(by).min(end),
+            (_, Some(ListKey::Row(row))) => row.min(end),
             (_, Some(ListKey::Filter)) => {
                 self.query.begin();
                 self.scroll

@@ -28,6 +28,8 @@ pub struct QuestionsView {
     step: usize,
     /// Enter was pressed without an answer to send.
     pub is_empty: bool,
+    /// The digit that has just marked one of several choices, and when.
+    digit: Option<(Key, Option<Millis>)>,
     /// An answer has just brought the displayed question.
     is_next: bool,
     /// The time at which an answer brought the displayed question.
@@ -112,6 +114,7 @@ impl QuestionsView {
             scroll: 0,
             step: 0,
             is_empty: false,
+            digit: None,
             is_next: false,
             next_at: None,
             quiet: Quiet::new(now),
@@ -160,6 +163,7 @@ impl QuestionsView {
                 shown.selected = digit.unwrap_or(1) - 1;
                 if shown.asked.multiple && !shown.is_at_text() {
                     shown.mark(shown.selected);
+                    self.digit = Some((key, None));
                 } else if !shown.is_at_text() {
                     return self.enter();
                 }
@@ -177,6 +181,19 @@ impl QuestionsView {
             },
         }
         KeyOutcome::Handled
+    }
+
+    /// Makes a digit that has just marked one of several choices the beginning of an answer of the user's own, if a
+    /// word follows it soon.
+    pub(crate) fn begin_text(&mut self, key: Key, now: Millis) {
+        let soon = |(digit, at): (Key, Option<Millis>)| at.filter(|at| now - at < QUIET).map(|_| digit);
+        let is_word = key.typed().is_some_and(|c| !c.is_ascii_digit());
+        let digit = self.digit.take().and_then(soon).filter(|_| is_word);
+        if let (Some(digit), Some(shown)) = (digit, self.questions.get_mut(self.at)) {
+            shown.mark(shown.selected);
+            shown.selected = shown.marked.len();
+            shown.text.key(digit);
+        }
     }
 
     /// Moves the cursor to the choice of a digit that may still begin an answer of the user's own.
@@ -201,10 +218,13 @@ impl QuestionsView {
         self.shown().is_some_and(|shown| !shown.asked.multiple && !shown.is_at_text())
     }
 
-    /// Records the time if an answer has just brought the next question.
+    /// Records the time if an answer has just brought the next question, or a digit has marked a choice.
     pub(crate) fn follow(&mut self, now: Millis) {
         if std::mem::take(&mut self.is_next) {
             self.next_at = Some(now);
+        }
+        if let Some((_, at @ None)) = &mut self.digit {
+            *at = Some(now);
         }
     }
 

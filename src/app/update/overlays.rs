@@ -54,6 +54,9 @@ fn press_at(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
 fn waits(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> bool {
     end_wait(model, effects);
     let before = model.begun.take();
+    if let Some(Overlay::Questions(view)) = model.overlays.last_mut() {
+        view.begin_text(key, model.now);
+    }
     let Some(letters) = model.overlays.last().and_then(Overlay::held_letters) else {
         // At a question the rest of a word is for the draft.
         model.begun = Begun::by_move(key, "jk", model.now);
@@ -198,7 +201,7 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Closed => model.forget(ticket, effects),
             Ignored | Handled => model.overlays.push(Overlay::Picker { picker, ticket }),
         },
-        Overlay::Help(mut view) => match view.key(key, page) {
+        Overlay::Help(mut view) => match view.key(key, page, usize::from(model.size.height / 2)) {
             Done(()) | Closed => {}
             Ignored | Handled => model.overlays.push(Overlay::Help(view)),
         },

@@ -46,7 +46,8 @@ pub(crate) fn draw(
     let cursor = list::draw_filter(view.query(), place, theme, inner, buffer);
     let below = Rect { y: inner.y + 1, height: fit as u16, ..inner };
     draw_lines(rows.get(first..).unwrap_or_default(), below, buffer);
-    (Some(cursor), fit as u16)
+    let out_of_sight = rows.len().saturating_sub(first.saturating_add(fit));
+    (Some(cursor), u16::try_from(out_of_sight).unwrap_or(u16::MAX))
 }
 
 /// All rows at this width.
