@@ -104,6 +104,22 @@ fn a_command_longer_than_the_screen() {
     has(&mut screen, &["echo line 25", "1 Yes, once"]);
 }
 
+/// In a small window the reasons share a row, which counts those that do not fit.
+#[test]
+fn reasons_that_do_not_fit_are_counted() {
+    let why = |n: usize| ApprovalReason { text: format!("reason number {n}"), ..ApprovalReason::default() };
+    let request =
+        ApprovalRequest { reasons: (1..=7).map(why).collect(), ..command_request("c1", "rm x", (0, 2)) };
+    let mut screen = waiting(request);
+    screen.send(Msg::Resized(Size { width: 40, height: 12 }));
+    has(&mut screen, &["! reason number 1 · reason", "… · 5 more"]);
+    let long = ApprovalReason { text: "it writes what nobody knows ".repeat(9), ..ApprovalReason::default() };
+    let request = ApprovalRequest { reasons: vec![long, why(2)], ..command_request("c1", "rm x", (0, 2)) };
+    let mut screen = waiting(request);
+    screen.send(Msg::Resized(Size { width: 40, height: 12 }));
+    has(&mut screen, &["! it writes", "… · 1 more"]);
+}
+
 /// The rows of a frame that show the subject: they start with the bar, above the prompt.
 fn subject(screen: &mut Screen) -> Vec<String> {
     let shown = text(&screen.draw());

@@ -29,6 +29,8 @@ const SPACIOUS: usize = 16;
 const LEFT_OUT: usize = 20;
 /// The maximum number of rows for choices side by side; if they need more, they are shown by their letters.
 const MAX_CHOICE_ROWS: usize = 2;
+/// The cells of a reason that are shown at least, if it is cut.
+const MIN_REASON: usize = 12;
 /// The maximum number of rows of keys; if they need more, their words are left out.
 const MAX_KEY_ROWS: usize = 2;
 
@@ -102,6 +104,19 @@ impl Prompt {
         }
         Prompt { rows: writer.rows, cursor: writer.cursor }
     }
+}
+
+/// The reasons in one row: the last of them cut if they do not fit, and the number of those that are left out.
+fn reasons_row(reasons: &[&str], width: u16) -> String {
+    let joined = |count: usize| format!("! {}", reasons.get(..count).unwrap_or_default().join(" · "));
+    let cut = |shown: usize| {
+        let left = reasons.len() - shown;
+        let more = if left > 0 { format!(" · {left} more") } else { String::new() };
+        let room = usize::from(width).saturating_sub(wrap::cells(&more));
+        let is_readable = wrap::cells(&joined(shown - 1)) + MIN_REASON <= room;
+        is_readable.then(|| wrap::truncate(&joined(shown), room as u16).into_owned() + &more)
+    };
+    (1..=reasons.len()).rev().find_map(cut).unwrap_or_else(|| joined(reasons.len()))
 }
 
 /// The rows of the transcript while the prompt is open.
@@ -250,9 +265,9 @@ impl Writer<'_> {
     /// The reasons and the sandbox: in one row, unless there is room for more.
     fn reasons(&mut self, approval: &Approval) {
         let reasons: Vec<&str> = approval.reasons.iter().map(Printable::as_str).collect();
-        let row = format!("! {}", reasons.join(" · "));
-        let fits = wrap::cells(&row) <= usize::from(self.width);
+        let fits = wrap::cells(&format!("! {}", reasons.join(" · "))) <= usize::from(self.width);
         if !reasons.is_empty() && (fits || self.look == Look::Tight) {
+            let row = reasons_row(&reasons, self.width);
             let line = Line::styled(row, self.theme.style(ThemeToken::Warning));
             self.push(wrap::truncate_line(line, self.width));
         } else {
