@@ -156,6 +156,9 @@ fn models(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
             screen.wait_until("no list", |cells| !cells.contents().contains("Themes"));
             enter(&screen, &with("light"));
             wait_for_file(&screen.tau_home().join("config.toml"), "theme = \"light\"");
+            std::fs::write(screen.home().join("evening.toml"), "inherits = \"dark\"\n").unwrap();
+            enter(&screen, &with("~/evening.toml"));
+            wait_for_file(&screen.tau_home().join("config.toml"), "theme = \"~/evening.toml\"");
         }
         Slash::Login => {
             let screen = Screen::prepared("", "", 80, 24);
@@ -486,6 +489,14 @@ fn told(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
             screen.wait_for("none.jsonl: it does not exist");
             screen.wait_for("check that the file exists");
             enter(&screen, &with("it's.jsonl"));
+            screen.wait_for("A table, from the script");
+            let home = screen.home();
+            std::fs::rename(home.join("work/it's.jsonl"), home.join("kept.jsonl")).unwrap();
+            enter(&screen, "/new");
+            screen.wait_until("an empty session", |cells| {
+                !cells.contents().contains("A table, from the script")
+            });
+            enter(&screen, &with("~/kept.jsonl"));
             screen.wait_for("A table, from the script");
         }
         Slash::Session => {

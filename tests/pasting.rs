@@ -128,6 +128,11 @@ fn dropped_pictures_become_attachments_and_anything_else_stays_text() {
         screen.type_keys("\x03");
         screen.wait_for_composer("ask for something, or !command");
     }
+    // It stays where it was dropped, though more is typed before it is read.
+    screen.type_keys("see \x1b[200~./c.png\x1b[201~ and tell me");
+    screen.wait_for_composer("see [image #1 7x5] and tell me");
+    screen.type_keys("\x03");
+    screen.wait_for_composer("ask for something, or !command");
     // A command takes a path verbatim.
     screen.type_keys("!file \x1b[200~./c.png\x1b[201~");
     screen.wait_for("!file ./c.png");

@@ -225,8 +225,11 @@ requests! {
     #[serde(skip)]
     ReadClipboard {} => read_clipboard() -> Pasted(Pasted);
     /// Read pictures for the model: the ones named by a pasted text, using the first reading whose files
-    /// exist.
-    Pictures { text: String, readings: Vec<Vec<PathBuf>> } => pictures(text: String) -> Pictures(Vec<Picture>);
+    /// exist. `at` is their place in the draft, as row and column.
+    Pictures { text: String, at: (usize, usize), readings: Vec<Vec<PathBuf>> } => pictures(text: String, at: (usize, usize)) -> Pictures(Vec<Picture>);
+    /// Check the theme file at a path; answered with its name as a setting.
+    #[serde(skip)]
+    ThemeFile { path: String } => theme_file() -> Done(String);
     /// Earlier prompts, newest first.
     #[serde(skip)]
     History {} => history() -> History(Vec<String>);

@@ -68,6 +68,14 @@ impl Draft {
     }
 }
 
+/// A place of the cursor to return to: counted from the end of the text if what is inserted comes before it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeftPlace {
+    row: usize,
+    column: usize,
+    from_end: bool,
+}
+
 /// The text being written.
 #[derive(Clone, Debug, Default)]
 pub struct Composer {
@@ -178,6 +186,27 @@ impl Composer {
     pub(crate) fn insert_picture(&mut self, data: String, mime_type: String, size: Option<(u32, u32)>) {
         let label = self.chips.add_picture(data, mime_type, size);
         self.insert(&label);
+    }
+
+    /// Moves the cursor to a place, for an insertion there; returns the place to return to.
+    pub(crate) fn leave_for(&mut self, place: (usize, usize)) -> LeftPlace {
+        let (row, column) = self.buffer.cursor();
+        self.buffer.jump(place.0, place.1);
+        let is_behind = self.buffer.cursor() > (row, column);
+        if is_behind {
+            return LeftPlace { row, column, from_end: false };
+        }
+        let rows = self.buffer.lines().len().saturating_sub(row);
+        let columns = self.buffer.line(row).chars().count().saturating_sub(column);
+        LeftPlace { row: rows, column: columns, from_end: true }
+    }
+
+    /// Moves the cursor back to the text where it was.
+    pub(crate) fn return_to(&mut self, left: LeftPlace) {
+        let LeftPlace { row, column, from_end } = left;
+        let row = if from_end { self.buffer.lines().len().saturating_sub(row) } else { row };
+        let end = self.buffer.line(row).chars().count();
+        self.buffer.jump(row, if from_end { end.saturating_sub(column) } else { column });
     }
 
     /// Inserts a line break.

@@ -15,12 +15,19 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) ->
     if readings.is_empty() || model.composer.mode() != InputMode::Prompt {
         return false;
     }
-    model.ask(ShellRequest::Pictures { text: text.to_owned(), readings }, effects);
+    let at = model.composer.cursor();
+    model.ask(ShellRequest::Pictures { text: text.to_owned(), at, readings }, effects);
     true
 }
 
-/// Inserts the pictures. Unreadable ones are text.
-pub(super) fn read(model: &mut Model, text: &str, pictures: Result<Vec<Picture>, UserError>) {
+/// Inserts the pictures where the paste was. Unreadable ones are text.
+pub(super) fn read(
+    model: &mut Model,
+    text: &str,
+    at: (usize, usize),
+    pictures: Result<Vec<Picture>, UserError>,
+) {
+    let left = model.composer.leave_for(at);
     match pictures {
         Ok(pictures) => {
             for (at, picture) in pictures.into_iter().enumerate() {
@@ -35,6 +42,7 @@ pub(super) fn read(model: &mut Model, text: &str, pictures: Result<Vec<Picture>,
             model.remark(&format!("no picture: {error}"));
         }
     }
+    model.composer.return_to(left);
 }
 
 /// Inserts a picture into the composer, and says so if the model is not known to take it.

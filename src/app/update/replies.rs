@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{
     approval, attempts, board, completion, composing, copy, extensions, key_list, keys, login, models,
-    offers, pictures, plan, sessions, settings, status_line, trust, worktrees,
+    offers, pictures, plan, sessions, settings, status_line, themes, trust, worktrees,
 };
 use crate::effect::Effect;
 use crate::model::Model;
@@ -292,8 +292,14 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn pictures(&mut self, text: String, answer: Result<Vec<Picture>, UserError>) {
-        pictures::read(self.model, &text, answer);
+    fn pictures(&mut self, text: String, at: (usize, usize), answer: Result<Vec<Picture>, UserError>) {
+        pictures::read(self.model, &text, at, answer);
+    }
+
+    fn theme_file(&mut self, answer: Result<String, UserError>) {
+        if let Some(name) = self.shown(answer) {
+            themes::set(self.model, &name, self.effects);
+        }
     }
 
     fn history(&mut self, answer: Result<Vec<String>, UserError>) {

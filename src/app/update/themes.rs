@@ -7,14 +7,20 @@ use crate::effect::{Effect, SavedSetting};
 use crate::model::Model;
 use crate::overlays::overlay::Overlay;
 use crate::overlays::picker::{Picker, PickerKind, PickerRow};
+use crate::request::ShellRequest;
 use tau_protocol::event::NoticeLevel;
 
-/// Switches to the named theme; opens the list when there is no name.
+/// Switches to the named theme, or to a file of one; opens the list when there is no name.
 pub(super) fn named(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     if name.is_empty() {
         return open(model);
     }
-    if !model.boot.themes.iter().any(|known| known == name) {
+    let is_known = model.boot.themes.iter().any(|known| known == name);
+    if !is_known && name.ends_with(".toml") {
+        model.ask(ShellRequest::ThemeFile { path: name.to_owned() }, effects);
+        return;
+    }
+    if !is_known {
         let text = format!("no theme \"{name}\"");
         let hint = format!("the themes are {}", model.boot.themes.join(", "));
         return model.transcript.notice(NoticeLevel::Warning, &text, Some(&hint));

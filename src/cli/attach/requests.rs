@@ -99,6 +99,7 @@ impl AttachedRequests {
             | ShellRequest::StatusCommand { .. }
             | ShellRequest::Clipboard { .. }
             | ShellRequest::ReadClipboard {}
+            | ShellRequest::ThemeFile { .. }
             | ShellRequest::History {}
             | ShellRequest::Editor { .. }
             | ShellRequest::OpenInEditor { source: EditorSource::Text { .. } } => {

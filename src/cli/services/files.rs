@@ -9,14 +9,16 @@ use base64::Engine;
 use parking_lot::Mutex;
 use unicode_normalization::UnicodeNormalization;
 
+use tau_agent::settings::MAX_BYTES;
 use tau_agent::undo::git_index::GitIndex;
 use tau_app::fuzzy;
 use tau_app::request::{FileMatches, Picture};
 use tau_tools::access::FileFilter;
 use tau_tools::git_place::GitPlace;
-use tau_tools::regular_files::read_capped;
+use tau_tools::regular_files::{read_capped, read_text};
 use tau_tools::user_error::UserError;
 use tau_tools::{ignore_files, paths};
+use tau_view::theme::Theme;
 
 /// Maximum number of considered files.
 const FILES: usize = 100_000;
@@ -195,6 +197,16 @@ pub fn complete(cwd: &Path, prefix: &str, rules: &dyn FileFilter) -> Vec<String>
         format!("{folder}{name}{mark}")
     };
     names.into_iter().map(marked).collect()
+}
+
+/// Checks the theme file at a path; returns its name as a setting, which holds in every directory.
+pub(super) fn theme(cwd: &Path, written: &str) -> Result<String, UserError> {
+    let path = paths::resolve(cwd, written);
+    let text = read_text(&path, MAX_BYTES).map_err(|error| {
+        UserError::new(format!("cannot read the theme {}", path.display())).because(error)
+    })?;
+    Theme::parse(&text).map_err(|error| format!("{}:{}: {}", path.display(), error.line, error.text))?;
+    Ok(if written.starts_with('~') { written.to_owned() } else { path.display().to_string() })
 }
 
 /// Reads pictures from the first of several lists of paths whose files exist.

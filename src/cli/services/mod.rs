@@ -461,6 +461,7 @@ impl PerformRequest for Services {
         self: &Arc<Self>,
         _: &Call,
         _: String,
+        _: (usize, usize),
         readings: Vec<Vec<PathBuf>>,
     ) -> Result<Vec<Picture>, UserError> {
         self.blocking(move |services| {
@@ -468,6 +469,10 @@ impl PerformRequest for Services {
             files::pictures(&services.dir(), &readings, &*rules)
         })
         .await
+    }
+
+    async fn theme_file(self: &Arc<Self>, _: &Call, path: String) -> Result<String, UserError> {
+        self.blocking(move |services| files::theme(&services.dir(), &path)).await
     }
 
     async fn history(self: &Arc<Self>, _: &Call) -> Result<Vec<String>, UserError> {

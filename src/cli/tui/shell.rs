@@ -496,7 +496,11 @@ impl Shell {
                     self.screen.tty.copy(&text)?;
                 }
                 Effect::Remember(text) => self.requests.remember(text),
-                Effect::Save(setting) => self.requests.save(setting),
+                Effect::Save(setting) => {
+                    self.requests.save(setting);
+                    // It may be another theme.
+                    self.themes.follow(&mut self.screen)?;
+                }
                 Effect::Notify(text) => self.screen.tty.notify(&text)?,
                 Effect::UseTerminal(terminal_use) => self.screen.tty.use_for(terminal_use)?,
                 Effect::Suspend => self.suspend().await?,
