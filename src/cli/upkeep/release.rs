@@ -171,7 +171,8 @@ impl Release {
         let bytes = bytes.map_err(|failure| format!("{url}: {failure}"))?;
         let found = sha256(&bytes);
         if found != file.sha256 {
-            return Err(format!("{url} has SHA-256 {found}, but the release says {}", file.sha256).into());
+            let text = format!("{url} has SHA-256 {found}, but the release says {}", file.sha256);
+            return Err(UserError::new(text).remedy("nothing was changed; try again later"));
         }
         Ok(bytes)
     }
