@@ -282,7 +282,7 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
         }
         StatusPart::Context => status.mirror.model.as_ref().map(|ai| match status.context_percent() {
             Some(percent) => {
-                let about = if status.mirror.context_is_estimate { "~" } else { "" };
+                let about = if status.mirror.context_is_estimate && percent > 0 { "~" } else { "" };
                 format!("{about}{percent}% of {}", tokens(ai.context_window))
             }
             None => "? ctx".to_owned(),
