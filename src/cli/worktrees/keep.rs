@@ -11,7 +11,8 @@ use crate::process::plain;
 use tau_agent::settings::Paths;
 use tau_tools::user_error::UserError;
 
-/// The references that keep removed worktrees: for each name the commit that was checked out, and one with all files.
+/// The references that keep removed worktrees: for each name the commit that was checked out (`head`), one
+/// with all files (`files`), and one with what was staged (`staged`), if anything was.
 const KEPT: &str = "refs/tau/worktrees";
 /// Number of ignored paths that are named.
 const NAMED: usize = 3;
@@ -118,8 +119,15 @@ impl Worktree {
             let git = Git::within(&self.path);
             let known = kept_in(&git)?;
             let name = free_name(&self.name, &known);
-            git.text(&["update-ref", &format!("{KEPT}/{name}/files"), &snapshot.files])?;
-            git.text(&["update-ref", &format!("{KEPT}/{name}/head"), &snapshot.head])?;
+            let staged =
+                self.staged(&snapshot.head, &format!("Staged files of the worktree {}", self.name))?;
+            let commits =
+                [("files", Some(snapshot.files)), ("staged", staged), ("head", Some(snapshot.head))];
+            for (kind, commit) in commits {
+                if let Some(commit) = commit {
+                    git.text(&["update-ref", &format!("{KEPT}/{name}/{kind}"), &commit])?;
+                }
+            }
             kept = Some(name);
         }
         let lost = self.ignored();
@@ -204,7 +212,7 @@ fn conflicts(dir: &Path, commit: &str) -> Option<String> {
     (code == 1 && !files.is_empty()).then(|| files.join(", "))
 }
 
-/// The removed worktrees that a repository keeps: the commits by name, `head` and `files`.
+/// The removed worktrees that a repository keeps: the commits by name, `head`, `files` and `staged`.
 fn kept_in(git: &Git<'_>) -> Result<BTreeMap<String, BTreeMap<String, String>>, UserError> {
     let lines = git.text(&["for-each-ref", "--format=%(refname) %(objectname)", KEPT])?;
     let mut all: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
@@ -231,7 +239,7 @@ pub(crate) fn kept(cwd: &Path) -> Result<Vec<String>, UserError> {
     Ok(kept_in(&Git::within(cwd))?.into_keys().collect())
 }
 
-/// Makes a removed worktree again, with its uncommitted files.
+/// Makes a removed worktree again, with its uncommitted and its staged files.
 pub(crate) fn restore(paths: &Paths, cwd: &Path, name: &str) -> Result<Entered, UserError> {
     check_name(name)?;
     let git = Git::within(cwd);
@@ -252,9 +260,9 @@ pub(crate) fn restore(paths: &Paths, cwd: &Path, name: &str) -> Result<Entered, 
     }
     let entered = enter(paths, cwd, name, Some(head))?;
     let worktree = Git::within(&entered.worktree.path);
-    // The files come back, and what was not committed is not committed again.
+    // The files come back; what was not committed is not committed again, and what was staged is staged again.
     worktree.text(&["read-tree", "-u", "--reset", files])?;
-    worktree.text(&["read-tree", head])?;
+    worktree.text(&["read-tree", commits.get("staged").unwrap_or(head)])?;
     let _ = worktree.text(&["update-index", "-q", "--refresh"]);
     for kind in commits.keys() {
         git.text(&["update-ref", "-d", &format!("{KEPT}/{name}/{kind}")])?;

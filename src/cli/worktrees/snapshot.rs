@@ -66,6 +66,19 @@ impl Worktree {
         let files = commit_files(git, Some(&head), message)?;
         Ok(Snapshot { head, files })
     }
+
+    /// The commit of what is staged, upon `head`; `None` if nothing is, or if conflicts are not resolved, for which git
+    /// has no tree.
+    pub fn staged(&self, head: &str, message: &str) -> Result<Option<String>, UserError> {
+        let git = Git::within(&self.path);
+        let index = IndexCopy::of(git)?;
+        let git = git.with_index(&index.file);
+        if !git.text(&["ls-files", "--unmerged"])?.is_empty() {
+            return Ok(None);
+        }
+        let staged = commit_index(git, Some(head), message)?;
+        Ok((staged != head).then_some(staged))
+    }
 }
 
 /// The files of a working tree that are changed or new, and not committed. Fails if there is a repository among them,
@@ -204,6 +217,11 @@ pub(crate) fn commit_files(git: Git<'_>, head: Option<&str>, message: &str) -> R
         _ => &["add", "--all", "--", ":/"],
     };
     git.text(add)?;
+    commit_index(git, head, message)
+}
+
+/// Makes a commit of an index, upon `head`; it is `head` itself if nothing is changed.
+fn commit_index(git: Git<'_>, head: Option<&str>, message: &str) -> Result<String, UserError> {
     let tree = git.text(&["write-tree"])?;
     let mut commit = vec!["commit-tree", "-m", message];
     if let Some(head) = head {
