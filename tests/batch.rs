@@ -122,6 +122,36 @@ fn each_task_gets_one_result_and_a_command_decides() {
 }
 
 #[test]
+fn a_check_is_a_command_like_others() {
+    let home = Home::new(&answering(Duration::ZERO, "done"));
+    let left = format!("exec sleep {}", 4_000 + std::process::id() % 1_000);
+    home.tasks(&[
+        task("killed", "kill -9 $$"),
+        task("long", "head -c 100000000 /dev/zero | tr '\\0' x; echo; echo the end"),
+        task("secret", "test -z \"$SERVICE_TOKEN\" && test -z \"$GIT_DIR\""),
+        task("left", &format!("({left}) >/dev/null 2>&1 & true")),
+    ]);
+    let mut batch = home.batch(&[]);
+    batch.env("SERVICE_TOKEN", "sk-0123456789abcdefghij").env("GIT_DIR", "/nowhere");
+    let (_, out, err) = texts(&batch.output_in_time());
+    assert!(out.contains("killed  the check was ended by signal 9 (run: done)"), "{out}{err}");
+    assert_eq!(home.result("killed").unwrap()["check"]["signal"], 9);
+    let long = home.result("long").unwrap();
+    assert_eq!(long["passed"], true, "{long}");
+    let output = long["check"]["output"].as_str().unwrap();
+    assert!(output.ends_with("x\nthe end\n") && output.len() <= 4_096, "{} bytes", output.len());
+    assert_eq!(home.result("secret").unwrap()["passed"], true, "{out}{err}");
+    // What it has left is known, with the session of the task.
+    let (_, listed, _) = texts(&command(home.dir.path(), &["jobs", "--json"]).output_in_time());
+    let jobs: Value = serde_json::from_str(&listed).unwrap();
+    let session = home.result("left").unwrap()["session"].clone();
+    let job = jobs.as_array().unwrap().iter().find(|job| job["session"] == session);
+    let pid = job.unwrap_or_else(|| panic!("{listed}"))["pid"].to_string();
+    let (code, _, err) = texts(&command(home.dir.path(), &["jobs", "--stop", &pid]).output_in_time());
+    assert_eq!(code, Some(0), "{err}");
+}
+
+#[test]
 fn a_failure_of_the_provider_leaves_no_result() {
     let home = Home::new("http://127.0.0.1:9/v1");
     home.tasks(&[task("one", "true"), json!({ "id": "two", "prompt": "x", "directory": "none" })]);

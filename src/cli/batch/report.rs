@@ -125,10 +125,14 @@ impl Report {
 /// The reason of a failed task, in a few words.
 pub(super) fn why(result: &TaskResult) -> String {
     let text = match &result.check {
-        Some(check) => match check.exit_code {
-            Some(code) => format!("the check exited with {code} (run: {})", result.reason),
-            None => format!("the check did not end in time; {}", result.reason),
-        },
+        Some(check) => {
+            let end = match (check.exit_code, check.signal) {
+                (Some(code), _) => format!("exited with {code}"),
+                (None, Some(signal)) => format!("was ended by signal {signal}"),
+                (None, None) => "did not end in time".to_owned(),
+            };
+            format!("the check {end} (run: {})", result.reason)
+        }
         None => result.error.clone().unwrap_or_else(|| result.reason.clone()),
     };
     plain::line(&text)

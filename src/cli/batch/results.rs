@@ -20,7 +20,7 @@ use tau_tools::regular_files::read_text;
 /// Maximum size of a result, in bytes.
 const MAX_SIZE: u64 = 4 << 20;
 /// Bytes that are kept of a check's output and of an answer.
-pub(super) const KEPT: usize = 4 * 1024;
+const KEPT: usize = 4 * 1024;
 /// Maximum size of what tau writes to standard error, in bytes.
 const MAX_ERRORS: u64 = 4 << 20;
 /// Maximum number of times that a result is written again because its file was removed.
@@ -63,6 +63,9 @@ pub(crate) struct TaskResult {
 pub(crate) struct CheckResult {
     /// Absent if a signal or the time limit ended it.
     pub exit_code: Option<i32>,
+    /// The number of the signal that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
     pub seconds: f64,
     /// The end of its output.
     pub output: String,

@@ -1,22 +1,31 @@
 //! Runs one task: a clone if it wants one, tau in a process of its own, and the command that decides.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
-use super::results::{BatchFolder, CheckResult, KEPT, TaskResult, is_result, last_line};
+use super::results::{BatchFolder, CheckResult, TaskResult, is_result, kept, last_line};
 use super::spent::Run;
-use super::tasks::{BatchTask, TaskList};
+use super::tasks::{BatchTask, TaskList, option};
+use crate::args::CliArgs;
+use crate::compose::agent::{child_env, user_shell};
+use crate::compose::environment::{Environment, OnBadConfig};
 use crate::process::plain;
 use tau_agent::settings::private_files::LockFile;
+use tau_tools::TerminalOutput;
 use tau_tools::process::git::without_repository;
+use tau_tools::process::{self, CommandIo, CommandLine, Flow};
+use tau_tools::sandbox::SandboxPolicy;
+use tau_tools::scratch::Scratch;
 use tau_tools::user_error::UserError;
 
 /// Maximum time of a command that decides.
@@ -104,10 +113,14 @@ async fn attempt(
         None => None,
     };
     let check = match &task.check {
-        Some(command) => match checked(command, &directory, &mut stopping).await? {
-            Some(check) => Some(check),
-            None => return Ok(Outcome::Missing(STOPPED.to_owned())),
-        },
+        Some(command) => {
+            match checked(command, &directory, run.session.as_deref().unwrap_or_default(), &mut stopping)
+                .await?
+            {
+                Some(check) => Some(check),
+                None => return Ok(Outcome::Missing(STOPPED.to_owned())),
+            }
+        }
         None => None,
     };
     let passed = check.as_ref().map_or(exit_code == 0, |check| check.exit_code == Some(0));
@@ -134,19 +147,7 @@ async fn attempt(
 fn flags(task: &BatchTask, directory: &Path) -> Vec<String> {
     let mut flags = vec!["--json".to_owned(), "--name".to_owned(), task.id.clone()];
     flags.extend(["--cwd".to_owned(), directory.display().to_string()]);
-    let named = [
-        ("--model", task.model.clone()),
-        ("--thinking", task.thinking.clone()),
-        ("--permission-mode", task.permission_mode.clone()),
-        ("--until", task.until.clone()),
-        ("--max-cost", task.max_cost.map(|value| value.to_string())),
-        ("--max-tokens", task.max_tokens.map(|value| value.to_string())),
-        ("--max-turns", task.max_turns.map(|value| value.to_string())),
-        ("--timeout", task.timeout.map(|value| value.to_string())),
-    ];
-    for (flag, value) in named {
-        flags.extend(value.map(|value| format!("{flag}={value}")));
-    }
+    flags.extend(task.options().into_iter().map(|(field, value)| option(field, &value)));
     flags.extend(["--".to_owned(), task.prompt.clone()]);
     flags
 }
@@ -224,39 +225,52 @@ fn stop(child: &Child, how: Stopping) {
     }
 }
 
-/// Runs the command that decides; `None` if the batch was stopped meanwhile.
+/// Runs the command that decides as a command of the session; `None` if the batch was stopped meanwhile.
 async fn checked(
     command: &str,
     directory: &Path,
+    session: &str,
     stopping: &mut watch::Receiver<Stopping>,
 ) -> Result<Option<CheckResult>, UserError> {
     let cannot = |error: io::Error| format!("the check cannot be run: {error}");
-    let mut output = tempfile::tempfile().map_err(cannot)?;
-    let mut sh = Command::new("/bin/sh");
-    without_repository(sh.as_std_mut());
-    sh.args(["-c", command]).current_dir(directory).stdin(Stdio::null()).process_group(0).kill_on_drop(true);
-    sh.stdout(output.try_clone().map_err(cannot)?).stderr(output.try_clone().map_err(cannot)?);
-    let started = Instant::now();
-    let mut child = sh.spawn().map_err(cannot)?;
-    let status = tokio::select! {
-        status = child.wait() => Some(status.map_err(cannot)?),
-        () = tokio::time::sleep(CHECK) => None,
+    let (Environment { settings, keys, .. }, _) =
+        Environment::read_in(&CliArgs::without_arguments(), OnBadConfig::Warn, directory)
+            .map_err(|refusal| refusal.text)?;
+    let (shell, sandbox) = (user_shell(&settings), SandboxPolicy::off());
+    let line = CommandLine {
+        program: shell.as_os_str(),
+        arguments: &["-c", command],
+        variables: &[],
+        cwd: directory,
+        timeout: Some(CHECK.as_secs()),
+        sandbox: &sandbox,
+    };
+    let env = child_env(&keys, &settings, session).without_repository();
+    // The end of the output, which is in memory, is enough.
+    let scratch = Scratch::bounded(&std::env::temp_dir(), 0);
+    let cancel = CancellationToken::new();
+    let mut ignored = |_: &str, _: &TerminalOutput| {};
+    let pipe = CommandIo::Pipe(Flow::LITTLE);
+    let run = process::run(pipe, line, &env, &scratch, cancel.clone(), &mut ignored, Arc::default());
+    let mut run = std::pin::pin!(run);
+    let finished = tokio::select! {
+        finished = &mut run => finished.map_err(cannot)?,
         _ = next_stop(stopping, Stopping::No) => {
-            stop(&child, Stopping::Now);
+            cancel.cancel();
+            run.await.map_err(cannot)?;
             return Ok(None);
         }
     };
-    if status.is_none() {
-        stop(&child, Stopping::Now);
+    if let Some(path) = &finished.spilled.path {
+        // It is empty.
+        let _ = std::fs::remove_file(path);
     }
-    let length = output.seek(SeekFrom::End(0)).map_err(cannot)?;
-    output.seek(SeekFrom::Start(length.saturating_sub(KEPT as u64))).map_err(cannot)?;
-    let mut end = Vec::new();
-    output.read_to_end(&mut end).map_err(cannot)?;
+    let (start, end) = finished.capture.plain();
     Ok(Some(CheckResult {
-        exit_code: status.and_then(|status| status.code()),
-        seconds: started.elapsed().as_secs_f64(),
-        output: String::from_utf8_lossy(&end).into_owned(),
+        exit_code: finished.output.exit_code.filter(|_| !finished.timed_out),
+        signal: finished.output.signal.filter(|_| !finished.timed_out),
+        seconds: finished.duration_ms as f64 / 1_000.0,
+        output: kept(if end.is_empty() { &start } else { &end }),
     }))
 }
 

@@ -7,6 +7,7 @@ use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::args::CliArgs;
 use crate::process::exit::Refusal;
 use tau_agent::settings::private_files::read_capped;
 use tau_agent::settings::toml_errors::explain;
@@ -99,6 +100,32 @@ impl BatchTask {
         hexadecimal(digest(&SHA256, &text)).chars().take(DIGITS).collect()
     }
 
+    /// The fields that are flags of tau's, with their values.
+    pub fn options(&self) -> Vec<(&'static str, String)> {
+        let fields = [
+            ("model", self.model.clone()),
+            ("thinking", self.thinking.clone()),
+            ("permission_mode", self.permission_mode.clone()),
+            ("until", self.until.clone()),
+            ("max_cost", self.max_cost.map(|value| value.to_string())),
+            ("max_tokens", self.max_tokens.map(|value| value.to_string())),
+            ("max_turns", self.max_turns.map(|value| value.to_string())),
+            ("timeout", self.timeout.map(|value| value.to_string())),
+        ];
+        fields.into_iter().filter_map(|(field, value)| Some((field, value?))).collect()
+    }
+
+    /// The first field with a value that tau would refuse, with the reason.
+    fn refused_option(&self) -> Option<String> {
+        self.options().into_iter().find_map(|(field, value)| {
+            let refused = CliArgs::read(["tau".to_owned(), option(field, &value)]).err()?.to_string();
+            let lines: Vec<&str> = refused.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            let lines = lines.iter().filter(|line| !line.starts_with("For more"));
+            let text = lines.copied().collect::<Vec<_>>().join(" ");
+            Some(format!("{field}: {}", text.trim_start_matches("error: ")))
+        })
+    }
+
     /// The fault that makes it unusable, if there is one.
     fn fault(&self) -> Option<String> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -108,6 +135,12 @@ impl BatchTask {
         if self.id.len() > MAX_ID || !self.id.chars().all(is_name) || self.id.starts_with(['.', '-']) {
             let rule = "up to 100 letters, digits, `.`, `_` and `-`, with a letter or digit first";
             return Some(format!("id: use {rule}"));
+        }
+        if self.check.as_ref().is_some_and(|check| check.trim().is_empty()) {
+            return Some("check is empty: give a command, or leave it out".to_owned());
+        }
+        if let Some(refused) = self.refused_option() {
+            return Some(refused);
         }
         match (&self.directory, &self.git) {
             (Some(_), Some(_)) => return Some("directory and git exclude each other".to_owned()),
@@ -122,6 +155,11 @@ impl BatchTask {
         let option = named.iter().find(|(_, text)| text.as_ref().is_some_and(|text| text.starts_with('-')));
         option.map(|(name, _)| format!("{name} begins with -"))
     }
+}
+
+/// A field with its value as a flag.
+pub(super) fn option(field: &str, value: &str) -> String {
+    format!("--{}={value}", field.replace('_', "-"))
 }
 
 /// The task of a line, or what is wrong with it.
@@ -224,6 +262,15 @@ mod tests {
                 "{\"prompt\":\"a\",\"directory\":\".\"}\n{\"prompt\":\"a\",\"directory\":\".\"}",
                 ":2: there is a task",
             ),
+            ("{\"prompt\":\"a\",\"max_turns\":0}", ":1: max_turns: invalid value '0'"),
+            ("{\"prompt\":\"a\",\"max_turns\":-1}", ":1: max_turns: "),
+            ("{\"prompt\":\"a\",\"max_tokens\":0}", ":1: max_tokens: invalid value '0'"),
+            ("{\"prompt\":\"a\",\"max_cost\":-0.5}", ":1: max_cost: invalid value '-0.5'"),
+            ("{\"prompt\":\"a\",\"timeout\":0}", ":1: timeout: invalid value '0'"),
+            ("{\"prompt\":\"a\",\"thinking\":\"hgih\"}", ":1: thinking: invalid value 'hgih'"),
+            ("{\"prompt\":\"a\",\"permission_mode\":\"yolo\"}", ":1: permission_mode: invalid value"),
+            ("{\"prompt\":\"a\",\"until\":\"\"}", ":1: until: "),
+            ("{\"prompt\":\"a\",\"check\":\" \"}", ":1: check is empty"),
             ("", " has no task"),
         ] {
             let found = read_text(text).unwrap_err();

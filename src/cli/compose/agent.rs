@@ -70,6 +70,11 @@ pub(crate) fn child_env(keys: &Keys, settings: &Settings, session: &str) -> Chil
     ChildEnv::new(&exposed(keys), settings.pass_env.as_deref().unwrap_or_default(), session)
 }
 
+/// The shell of the user's own commands.
+pub(crate) fn user_shell(settings: &Settings) -> PathBuf {
+    settings.shell.clone().unwrap_or_else(|| PathBuf::from("bash"))
+}
+
 fn exposed(keys: &Keys) -> Vec<String> {
     keys.known_values().iter().map(|key| key.expose().to_owned()).collect()
 }
@@ -131,7 +136,7 @@ impl Setup {
             system: text.text.into(),
             scratch: scratch()?,
             env: Arc::new(env),
-            shell: self.settings.shell.clone().unwrap_or_else(|| PathBuf::from("bash")),
+            shell: user_shell(&self.settings),
             bash_timeout: self.settings.bash_timeout,
             find_model: self.find_model(),
             max_retries: RETRIES,
