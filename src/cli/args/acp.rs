@@ -30,13 +30,13 @@ pub(crate) struct AcpArgs {
     #[arg(long, conflicts_with = "tools")]
     pub no_tools: bool,
     /// Stop a prompt after N answers of the model
-    #[arg(long, value_name = "N", value_parser = super::count_parser::<u32>)]
+    #[arg(long, value_name = "N", value_parser = super::count_parser::<u32>, allow_negative_numbers = true)]
     pub max_turns: Option<u32>,
     /// Stop a prompt once it has cost USD dollars
-    #[arg(long, value_name = "USD", value_parser = super::dollars_parser)]
+    #[arg(long, value_name = "USD", value_parser = super::dollars_parser, allow_negative_numbers = true)]
     pub max_cost: Option<f64>,
     /// Stop a prompt once it has used N tokens
-    #[arg(long, value_name = "N", value_parser = super::count_parser::<u64>)]
+    #[arg(long, value_name = "N", value_parser = super::count_parser::<u64>, allow_negative_numbers = true)]
     pub max_tokens: Option<u64>,
     /// Do not save the sessions
     #[arg(long)]

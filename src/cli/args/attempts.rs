@@ -31,7 +31,7 @@ pub enum AttemptsAction {
     /// Show what attempts have changed, file by file; all of them if none is named
     Diff {
         /// Numbers of attempts
-        #[arg(value_name = "N")]
+        #[arg(value_name = "N", value_parser = super::count_parser::<u32>, allow_negative_numbers = true)]
         numbers: Vec<u32>,
         /// The attempts with this id, not the newest
         #[arg(long, value_name = "ID")]
@@ -40,7 +40,7 @@ pub enum AttemptsAction {
     /// Apply an attempt to this directory, and remove all copies; or only parts of it, and keep them
     Take {
         /// The number of the attempt
-        #[arg(value_name = "N")]
+        #[arg(value_name = "N", value_parser = super::count_parser::<u32>, allow_negative_numbers = true)]
         number: u32,
         /// Files or hunks
         #[arg(value_name = "PART")]

@@ -1,11 +1,10 @@
 //! The arguments of `tau batch`.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
-use super::dollars_parser;
+use super::{count_parser, dollars_parser};
 
 const AFTER: &str = "\
 A line of TASKS is a JSON object: prompt; directory, or git with a repository to clone and optionally ref; id,
@@ -36,8 +35,8 @@ pub struct BatchArgs {
     #[arg(value_name = "TASKS")]
     pub tasks: PathBuf,
     /// Run N tasks at a time
-    #[arg(short = 'n', long, value_name = "N", default_value = "4")]
-    pub at_once: NonZeroUsize,
+    #[arg(short = 'n', long, value_name = "N", default_value = "4", value_parser = count_parser::<usize>, allow_negative_numbers = true)]
+    pub at_once: usize,
     /// Keep results in DIR; TASKS with the ending .results unless given
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
@@ -48,7 +47,7 @@ pub struct BatchArgs {
     #[arg(long, conflicts_with = "report")]
     pub again: bool,
     /// Begin no more tasks once all together have cost USD dollars
-    #[arg(long, value_name = "USD", value_parser = dollars_parser, conflicts_with = "on")]
+    #[arg(long, value_name = "USD", value_parser = dollars_parser, allow_negative_numbers = true, conflicts_with = "on")]
     pub max_cost: Option<f64>,
     /// Only print the report of the results so far
     #[arg(long, conflicts_with = "on")]

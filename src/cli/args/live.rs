@@ -86,7 +86,7 @@ pub(crate) struct JobsArgs {
     #[arg(long)]
     pub json: bool,
     /// Stop these processes, and what they have started
-    #[arg(long, value_name = "PID", num_args = 1.., conflicts_with = "json")]
+    #[arg(long, value_name = "PID", num_args = 1.., conflicts_with = "json", value_parser = super::count_parser::<i32>, allow_negative_numbers = true)]
     pub stop: Vec<i32>,
 }
 

@@ -30,7 +30,7 @@ pub struct McpServeArgs {
     #[arg(long, value_name = "NAME", requires = "listen", value_parser = super::host_parser)]
     pub allow_host: Vec<String>,
     /// Sessions that may be open at a time
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = super::within::<u32>(1..=100_000), allow_negative_numbers = true)]
     pub max_sessions: u32,
     /// The flags about the served sessions.
     #[command(flatten)]

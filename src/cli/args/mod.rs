@@ -112,6 +112,24 @@ pub fn long_help() -> String {
     page.before_help(text).render_help().to_string()
 }
 
+/// The flags that have no effect without a screen or a reader, so `-b` refuses them.
+const NOT_IN_BACKGROUND: [&str; 14] = [
+    "print",
+    "mode",
+    "json",
+    "rpc_events",
+    "helper_events",
+    "resume",
+    "no_session",
+    "output_schema",
+    "record",
+    "replay",
+    "theme",
+    "animations",
+    "inline",
+    "screen_reader",
+];
+
 /// The arguments.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tau", version, about = "A coding agent in your terminal", help_template = HELP)]
@@ -126,7 +144,7 @@ pub struct CliArgs {
     #[arg(short, long, help_heading = "Front end")]
     pub print: bool,
     /// Answer in the background; print the session's id
-    #[arg(short, long, help_heading = "Front end", conflicts_with_all = ["print", "mode", "json", "resume", "no_session", "output_schema"])]
+    #[arg(short, long, help_heading = "Front end", conflicts_with_all = NOT_IN_BACKGROUND)]
     pub background: bool,
     /// text, json (one event per line) or rpc
     #[arg(long, value_enum, value_name = "MODE", help_heading = "Front end", hide_possible_values = true)]
@@ -151,19 +169,19 @@ pub struct CliArgs {
     #[arg(long, value_name = "CMD", help_heading = "Front end", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub until: Option<String>,
     /// With --until: N attempts at once, each in a copy
-    #[arg(short = 'n', long, value_name = "N", help_heading = "Front end", value_parser = count_parser::<u32>, requires = "until", conflicts_with_all = ["background", "resume", "continue_last", "session", "session_id", "fork", "no_session", "output", "output_schema"])]
+    #[arg(short = 'n', long, value_name = "N", help_heading = "Front end", value_parser = count_parser::<u32>, allow_negative_numbers = true, requires = "until", conflicts_with_all = ["background", "resume", "continue_last", "session", "session_id", "fork", "no_session", "output", "output_schema"])]
     pub attempts: Option<u32>,
     /// Stop a prompt after N answers of the model
-    #[arg(long, value_name = "N", help_heading = "Front end", value_parser = count_parser::<u32>)]
+    #[arg(long, value_name = "N", help_heading = "Front end", value_parser = count_parser::<u32>, allow_negative_numbers = true)]
     pub max_turns: Option<u32>,
     /// Stop a prompt once it has cost USD dollars
-    #[arg(long, value_name = "USD", help_heading = "Front end", value_parser = dollars_parser)]
+    #[arg(long, value_name = "USD", help_heading = "Front end", value_parser = dollars_parser, allow_negative_numbers = true)]
     pub max_cost: Option<f64>,
     /// Stop a prompt once it has used N tokens
-    #[arg(long, value_name = "N", help_heading = "Front end", value_parser = count_parser::<u64>)]
+    #[arg(long, value_name = "N", help_heading = "Front end", value_parser = count_parser::<u64>, allow_negative_numbers = true)]
     pub max_tokens: Option<u64>,
     /// Stop everything after SECS seconds
-    #[arg(long, value_name = "SECS", help_heading = "Front end", value_parser = count_parser::<u64>)]
+    #[arg(long, value_name = "SECS", help_heading = "Front end", value_parser = count_parser::<u64>, allow_negative_numbers = true)]
     pub timeout: Option<u64>,
     /// Wait when a quota is used up, also after a restart
     #[arg(long, help_heading = "Front end", hide = true)]
@@ -435,6 +453,18 @@ fn count_parser<T: TryFrom<u64>>(value: &str) -> Result<T, UserError> {
     count.ok_or_else(|| "give a whole number above 0".to_owned().into())
 }
 
+/// A parser of whole numbers in a range.
+fn within<T: TryFrom<u64> + Clone + Send + Sync + 'static>(
+    range: std::ops::RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<T, UserError> + Clone + Send + Sync + 'static {
+    move |value: &str| {
+        let count = value.parse::<u64>().ok().filter(|count| range.contains(count));
+        count
+            .and_then(|count| T::try_from(count).ok())
+            .ok_or_else(|| format!("give a whole number from {} to {}", range.start(), range.end()).into())
+    }
+}
+
 fn session_id_parser(value: &str) -> Result<String, UserError> {
     if is_session_id(value) {
         Ok(value.to_owned())
@@ -444,116 +474,4 @@ fn session_id_parser(value: &str) -> Result<String, UserError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tau_protocol::model::{Api, ThinkingLevel};
-
-    fn read(line: &str) -> Result<CliArgs, clap::Error> {
-        CliArgs::read(std::iter::once("tau").chain(line.split_whitespace()))
-    }
-
-    #[test]
-    fn the_definition_is_sound() {
-        CliArgs::command().debug_assert();
-    }
-
-    #[test]
-    fn the_short_help_is_one_screen_and_the_long_one_has_everything() {
-        let help_of = |line: &str| read(line).expect_err(line).to_string();
-        let (short, help) = (help_of("-h"), help_of("--help"));
-        assert!(short.lines().count() <= 24, "{} lines:\n{short}", short.lines().count());
-        for (text, width) in [(&short, 80), (&help, 100)] {
-            let wide = text.lines().find(|line| line.chars().count() > width);
-            assert_eq!(wide, None, "more than {width} columns");
-        }
-        for command in subcommand::commands() {
-            let (name, about) = (command.get_name(), command.get_about().expect("about").to_string());
-            assert!(short.contains(&format!(" {name}")), "{name} is missing:\n{short}");
-            assert!(help.contains(&format!("\n  {name:<12} {about}\n")), "{name} is missing:\n{help}");
-        }
-        for flag in FIRST_FLAGS {
-            assert!(short.contains(&format!("--{flag}")), "{flag} is missing:\n{short}");
-        }
-        for argument in CliArgs::command().get_arguments() {
-            if let Some(flag) = argument.get_long() {
-                assert!(help.contains(&format!("--{flag}")), "{flag} is missing:\n{help}");
-            }
-        }
-        for (code, meaning) in Exit::rows() {
-            assert!(help.contains(&format!("{code} {meaning}")), "{meaning} is missing:\n{help}");
-        }
-        for flag in ["--print", "--base-url", "--continue", "--cwd", "--help", "-V, --version"] {
-            assert!(help.contains(flag), "{flag} is missing:\n{help}");
-        }
-    }
-
-    #[test]
-    fn mistakes_say_what_was_meant() {
-        let cases = [
-            ("--modle x", "--model"),
-            ("--contineu", "--continue"),
-            ("--thinking hgih", "high"),
-            ("--api openai", "openai-completions"),
-            ("--max-turns 0", "a whole number above 0"),
-            ("--timeout soon", "a whole number above 0"),
-            ("--max-cost free", "US dollars"),
-            ("--max-cost 0", "above 0"),
-            ("--continue --session x", "cannot be used with"),
-            ("--print hi --resume", "tau --resume ID PROMPT"),
-            ("--resume 4f2a -w x", "leave it out"),
-            ("--session-id x-", "a letter or digit at both ends"),
-            ("--fork x --continue", "cannot be used with"),
-            ("--proxy example.com:1 --proxy-token x", "https://proxy.example:8302"),
-            ("--proxy http://h --proxy-token=", "set TAU_PROXY_TOKEN"),
-            ("--proxy http://h --proxy-token x --base-url http://i", "cannot be used with"),
-            ("--model", "a value is required"),
-            ("--append-system-prompt x", "write --system-prompt '{default} TEXT'"),
-            ("--append-system-prompt=x", "write --system-prompt '{default} TEXT'"),
-            ("--session x --take-over", "leave it out"),
-        ];
-        for (line, hint) in cases {
-            let error = read(line).expect_err(line).to_string();
-            assert!(error.contains(hint), "{line}: {error}");
-        }
-    }
-
-    #[test]
-    fn the_front_end_follows_flags_and_terminals() {
-        let cases = [
-            ("", true, true, FrontEnd::Screen),
-            ("hello", true, true, FrontEnd::Screen),
-            ("hello", false, true, FrontEnd::Print),
-            ("hello", true, false, FrontEnd::Print),
-            ("-p hello", true, true, FrontEnd::Print),
-            ("--mode text hello", true, true, FrontEnd::Print),
-            ("--json hello", true, true, FrontEnd::Json),
-            ("-p --mode json hello", true, true, FrontEnd::Json),
-            ("--mode rpc", false, false, FrontEnd::Rpc),
-        ];
-        for (line, stdin, stdout, front) in cases {
-            let args = read(line).unwrap();
-            assert_eq!(args.front_end(StandardStreams { stdin, stdout }), front, "{line}");
-        }
-    }
-
-    #[test]
-    fn values_are_read() {
-        assert_eq!(read("-- models").unwrap().prompts, ["models"]);
-        let args = read("--tools read,bash --api anthropic-messages --thinking high -C /tmp a b").unwrap();
-        assert_eq!(args.settings.0.tools.as_deref(), Some(&["read".to_owned(), "bash".to_owned()][..]));
-        assert_eq!(args.settings.0.api, Some(Api::AnthropicMessages));
-        assert_eq!(args.settings.0.thinking, Some(ThinkingLevel::High));
-        assert_eq!(args.cwd.as_deref(), Some(std::path::Path::new("/tmp")));
-        assert_eq!(args.prompts, ["a", "b"]);
-        let args = read("-p -- --not-a-flag").unwrap();
-        assert_eq!(args.prompts, ["--not-a-flag"]);
-    }
-
-    #[test]
-    fn a_key_is_not_shown() {
-        let args = read("--api-key sk-secret-0123456789").unwrap();
-        assert!(!format!("{args:?}").contains("0123456789"));
-        let args = read("--proxy http://h --proxy-token tau_proxy_0123456789").unwrap();
-        assert!(!format!("{args:?}").contains("0123456789"));
-    }
-}
+mod tests;

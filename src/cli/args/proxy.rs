@@ -58,15 +58,15 @@ pub struct LimitArgs {
     #[arg(long = "allow", value_name = "PROVIDER/MODEL")]
     pub models: Vec<String>,
     /// Requests in a minute
-    #[arg(long, value_name = "N", value_parser = super::count_parser::<u32>)]
+    #[arg(long, value_name = "N", value_parser = super::count_parser::<u32>, allow_negative_numbers = true)]
     pub requests_per_minute: Option<u32>,
     /// Requests at the same time
-    #[arg(long, value_name = "N", value_parser = super::count_parser::<u32>)]
+    #[arg(long, value_name = "N", value_parser = super::count_parser::<u32>, allow_negative_numbers = true)]
     pub at_once: Option<u32>,
     /// Tokens of models in a day (UTC), in and out
-    #[arg(long, value_name = "N", value_parser = super::count_parser::<u64>)]
+    #[arg(long, value_name = "N", value_parser = super::count_parser::<u64>, allow_negative_numbers = true)]
     pub tokens_per_day: Option<u64>,
     /// US dollars in a day (UTC)
-    #[arg(long, value_name = "USD", value_parser = super::dollars_parser)]
+    #[arg(long, value_name = "USD", value_parser = super::dollars_parser, allow_negative_numbers = true)]
     pub dollars_per_day: Option<f64>,
 }

@@ -36,22 +36,22 @@ pub struct ServeArgs {
     #[arg(long, value_name = "URL", value_parser = super::origin_parser)]
     pub allow_origin: Vec<String>,
     /// Sessions that may be open at a time
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = super::within::<u32>(1..=100_000), allow_negative_numbers = true)]
     pub max_sessions: u32,
     /// Event streams that may be open at a time
-    #[arg(long, value_name = "N", default_value_t = 1_024, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 1_024, value_parser = super::within::<u32>(1..=100_000), allow_negative_numbers = true)]
     pub max_streams: u32,
     /// Largest body of a request, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 32 << 20, value_parser = clap::value_parser!(u64).range(1_024..=1 << 30))]
+    #[arg(long, value_name = "BYTES", default_value_t = 32 << 20, value_parser = super::within::<u64>(1_024..=1 << 30), allow_negative_numbers = true)]
     pub max_body: u64,
     /// Requests a second from one address; four seconds' worth may come at once
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = super::within::<u32>(1..=1_000_000), allow_negative_numbers = true)]
     pub rate: u32,
     /// Close a session that nobody has used for so long
-    #[arg(long, value_name = "SECS", default_value_t = 1_800, value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
+    #[arg(long, value_name = "SECS", default_value_t = 1_800, value_parser = super::within::<u64>(1..=1 << 31), allow_negative_numbers = true)]
     pub idle: u64,
     /// When stopped, let runs continue for so long before they are aborted
-    #[arg(long, value_name = "SECS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    #[arg(long, value_name = "SECS", default_value_t = 10, value_parser = super::within::<u64>(0..=86_400), allow_negative_numbers = true)]
     pub grace: u64,
     /// How requests are logged on standard error
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]

@@ -55,7 +55,7 @@ pub(crate) enum SessionsAction {
         #[arg(value_name = "WORD", required = true)]
         words: Vec<String>,
         /// Maximum number of hits
-        #[arg(long, value_name = "N", default_value_t = 100)]
+        #[arg(long, value_name = "N", default_value_t = 100, value_parser = super::count_parser::<usize>, allow_negative_numbers = true)]
         limit: usize,
     },
 }

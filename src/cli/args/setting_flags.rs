@@ -75,7 +75,7 @@ fn argument(row: &'static SettingRow, flag: SettingFlag) -> Arg {
         ValueKind::Choice(names) => argument
             .help(wrapped(&names()))
             .value_parser(PossibleValuesParser::new(names()).map(OsString::from)),
-        _ => argument.help(help(row)),
+        _ => argument.help(help(row)).allow_negative_numbers(true),
     }
 }
 

@@ -48,7 +48,7 @@ pub struct UndoArgs {
     #[command(flatten)]
     pub of: SessionArgs,
     /// The prompt to go back to, as numbered in the list
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = super::count_parser::<usize>, allow_negative_numbers = true)]
     pub to: Option<usize>,
     /// Do not ask
     #[arg(long)]

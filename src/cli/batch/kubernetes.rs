@@ -97,7 +97,7 @@ fn manifest(args: &BatchArgs, name: &str, tasks: &str, missing: &[&BatchTask]) -
         "spec": {
             "completionMode": "Indexed",
             "completions": missing.len(),
-            "parallelism": args.at_once.get().min(missing.len()),
+            "parallelism": args.at_once.min(missing.len()),
             "backoffLimitPerIndex": TRIES - 1,
             "podFailurePolicy": { "rules": [ignored] },
             "template": {

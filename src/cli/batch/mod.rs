@@ -144,7 +144,7 @@ fn here(
     let batch = Batch {
         tasks: Arc::new(tasks.clone()),
         folder,
-        at_once: args.at_once.get(),
+        at_once: args.at_once,
         is_part: args.part,
         most: args.max_cost,
         spent,
