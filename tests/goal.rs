@@ -292,6 +292,7 @@ async fn a_goal_is_shown_paused_continued_and_dropped() {
         std::fs::write(screen.home().join("work/slow"), "").unwrap();
         enter("/goal test -f done || sleep 60");
         screen.wait_for("esc stops it, f2 types into it");
+        screen.wait_for("running the goal's command");
         screen.type_keys("\x1b");
         screen.wait_for("the goal is paused after 0 rounds");
         screen.wait_for("goal paused");
@@ -325,4 +326,22 @@ async fn changed_limits_hold_for_the_next_goal_at_once() {
         screen.wait_for("reached · round 1 of 20");
     })
     .await;
+}
+
+#[tokio::test]
+async fn waiting_for_the_provider_is_not_time_of_the_goal() {
+    let full = b"{\"error\":{\"message\":\"slow down\"}}";
+    let headers = "content-type: application/json\r\nretry-after: 4\r\n";
+    let full = Act::Send(answer("429 Too Many Requests", headers, full));
+    let home = Home::new(vec![full, says("All done!")]).await;
+    let mut client = Client::start_with(&home, &[]);
+    let goal = json!({ "type": "set_goal", "id": "1", "command": "true", "limits": { "seconds": 3 } });
+    assert_eq!(client.ask(goal).await["success"], true);
+    client.send(json!({ "type": "prompt", "id": "2", "message": "go" })).await;
+    let ended = client
+        .record("the end", |record| record["type"] == "goal_changed" && record["goal"]["state"] != "active")
+        .await;
+    assert_eq!(ended["goal"]["state"], "reached", "{ended}");
+    assert!(ended["goal"]["milliseconds"].as_u64().unwrap() < 3_000, "{ended}");
+    client.child.kill().in_time("the end").await.unwrap();
 }

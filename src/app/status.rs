@@ -7,8 +7,9 @@ use super::msg::Millis;
 use super::printable::Printable;
 use tau_protocol::event::{
     AgentEvent, CompactionReason, CompactionResult, Delta, QueueEvent, RunEvent, SessionEvent, SessionInfo,
-    TaskEvent, TurnEvent,
+    ShellEvent, TaskEvent, TurnEvent,
 };
+use tau_protocol::goal;
 use tau_protocol::message::{Message, StopReason, Usage};
 use tau_protocol::mirror::SessionMirror;
 use tau_protocol::model::{Api, Model as AiModel};
@@ -304,6 +305,12 @@ impl Status {
                 let mut calls = self.running();
                 calls.retain(|(id, _)| id != tool_call_id);
                 if calls.is_empty() { Activity::Waiting } else { Activity::Running(calls) }
+            }
+            AgentEvent::Shell(ShellEvent::BashStart { id: Some(id), .. }) if id.starts_with(goal::CHECK) => {
+                Activity::Running(vec![(id.clone(), Printable::line("the goal's command"))])
+            }
+            AgentEvent::Shell(ShellEvent::BashEnd { id: Some(id), .. }) if id.starts_with(goal::CHECK) => {
+                Activity::Waiting
             }
             AgentEvent::Run(RunEvent::AutoRetryStart { attempt, max_attempts, delay_ms, error_message }) => {
                 Activity::Retrying {

@@ -10,7 +10,7 @@ use super::state::Engine;
 use super::{announce, attend, commands, goal};
 use tau_protocol::command::QuestionAnswer;
 use tau_protocol::event::{NoticeLevel, Question};
-use tau_protocol::goal::{Goal, GoalState};
+use tau_protocol::goal::{CHECK, Goal, GoalState};
 use tau_protocol::message::{BashExecution, Message};
 use tau_protocol::run::RunEnd;
 
@@ -93,7 +93,7 @@ fn round(engine: &mut Engine, checked: &BashExecution) -> Message {
 /// Runs the command as the user's own; `None` if the run is to stop.
 async fn check(engine: &mut Engine) -> Option<BashExecution> {
     let command = engine.goal.active()?.command.clone();
-    let id = format!("goal-{}", tau_tools::ids::id());
+    let id = format!("{CHECK}{}", tau_tools::ids::id());
     let order = UserCommand {
         id: Some(id.clone()),
         command,

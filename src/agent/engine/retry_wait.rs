@@ -60,7 +60,10 @@ pub(crate) async fn wait(engine: &mut Engine, delay_ms: u64) -> WaitEnd {
             () = given_up.cancelled() => WaitEnd::GivenUp,
         }
     };
-    attend_unless_stopped(engine, wait).await.unwrap_or(WaitEnd::Stopped)
+    engine.goal.waits_for_provider = true;
+    let end = attend_unless_stopped(engine, wait).await.unwrap_or(WaitEnd::Stopped);
+    engine.goal.waits_for_provider = false;
+    end
 }
 
 /// The retries of one request.

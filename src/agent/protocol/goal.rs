@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// The type of the messages with which a round begins; each is a checkpoint.
 pub const ROUND: &str = "tau.goalRound";
 
+/// The beginning of the ids of the commands that check a goal.
+pub const CHECK: &str = "goal-";
+
 /// The limits of a goal, over all of its runs; `None` means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -26,8 +26,10 @@ pub(crate) struct GoalPlace {
     counted: f64,
     /// The time up to which the time of the current run is counted.
     since: Option<Instant>,
-    /// The time since which the user is asked something.
-    asked_since: Option<Instant>,
+    /// Whether the run waits until the provider accepts requests again.
+    pub(crate) waits_for_provider: bool,
+    /// The time since which the user is asked something, or the provider is waited for.
+    paused_since: Option<Instant>,
     /// The check that runs.
     check: Option<Check>,
 }
@@ -61,18 +63,18 @@ impl GoalPlace {
         (self.counted, self.since, self.idle) = (0.0, Some(Instant::now()), 0);
     }
 
-    /// The time at which the run ends, because the goal's time is over; `None` while the user is asked something.
+    /// The time at which the run ends, because the goal's time is over; `None` while nothing can be done for it.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let left = self.active()?.time_left()?;
-        self.since.filter(|_| self.asked_since.is_none()).map(|since| since + left)
+        self.since.filter(|_| self.paused_since.is_none()).map(|since| since + left)
     }
 
-    /// Leaves the time for which the user `is_asked` something out of the goal's.
-    pub(crate) fn follow_questions(&mut self, is_asked: bool) {
-        match (is_asked, self.asked_since) {
-            (true, None) => self.asked_since = Some(Instant::now()),
+    /// Leaves the time for which the user `is_asked` something, or the provider is waited for, out of the goal's.
+    pub(crate) fn follow_pauses(&mut self, is_asked: bool) {
+        match (is_asked || self.waits_for_provider, self.paused_since) {
+            (true, None) => self.paused_since = Some(Instant::now()),
             (false, Some(asked)) => {
-                self.asked_since = None;
+                self.paused_since = None;
                 self.since = self.since.map(|since| since + asked.elapsed());
             }
             _ => {}
@@ -95,7 +97,7 @@ impl GoalPlace {
         if let Some(goal) = &mut self.goal {
             goal.dollars += (dollars - self.counted).max(0.0);
             if let Some(since) = &mut self.since {
-                let end = self.asked_since.unwrap_or_else(Instant::now);
+                let end = self.paused_since.unwrap_or_else(Instant::now);
                 let spent = end.saturating_duration_since(*since).as_millis();
                 let whole = u64::try_from(spent).unwrap_or(u64::MAX);
                 goal.milliseconds = goal.milliseconds.saturating_add(whole);
@@ -169,11 +171,11 @@ mod tests {
         // It has run for 10 s, then asked for 100 s.
         let now = Instant::now();
         place.since = now.checked_sub(Duration::from_secs(110));
-        place.asked_since = now.checked_sub(Duration::from_secs(100));
+        place.paused_since = now.checked_sub(Duration::from_secs(100));
         assert_eq!(place.deadline(), None);
         place.count(0.0);
         assert_eq!(place.goal.as_ref().map(|goal| goal.milliseconds), Some(10_000));
-        place.follow_questions(false);
+        place.follow_pauses(false);
         let left = place.deadline().map(|end| end.duration_since(now).as_secs());
         assert!(left.is_some_and(|left| (50..55).contains(&left)), "{left:?}");
         place.goal = None;
