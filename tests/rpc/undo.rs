@@ -148,3 +148,18 @@ async fn nothing_is_written_through_a_link() {
         assert_eq!(std::fs::read_to_string(&there).unwrap(), text, "{reverted}");
     }
 }
+
+#[tokio::test]
+async fn a_redo_of_nothing_ends_no_run() {
+    let kept = tempfile::tempdir().unwrap();
+    let answers =
+        vec![vec![Say("one"), STOP], vec![Say("two"), STOP], bash("sleep 1"), vec![Say("three"), STOP]];
+    let mut client = client(answers, kept.path()).await;
+    client.ask(json!({"type": "prompt", "message": "third"})).await;
+    let refused = client.ask(json!({"type": "redo"})).await;
+    assert_eq!(refused["success"], false, "{refused}");
+    assert!(refused["error"].as_str().unwrap().contains("nothing to redo"), "{refused}");
+    client.settled().await;
+    let last = client.ask(json!({"type": "get_last_assistant_text"})).await;
+    assert_eq!(last["data"]["text"], "three", "{last}");
+}

@@ -178,6 +178,9 @@ fn apply_to_session(engine: &mut Engine, command: SessionCommand) {
         // What cannot be done must not end a run.
         SessionCommand::Change(ref change) if refusals::refuses_change(engine, change) => {}
         SessionCommand::Undo { ref order } if refusals::refuses_undo(engine, order) => {}
+        SessionCommand::Redo { order } if engine.current.phase == Phase::Running => {
+            engine.undo.find_redo(order);
+        }
         SessionCommand::Change(_)
         | SessionCommand::ReplaceMessages { .. }
         | SessionCommand::Undo { .. }

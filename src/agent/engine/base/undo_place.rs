@@ -16,6 +16,7 @@ use tokio::task::spawn_blocking;
 
 use crate::undo::{CallStart, NOT_RECORDED, SessionUndo, UndoOptions};
 use tau_protocol::query::{QueryAnswer, TypedQuery};
+use tau_protocol::undo::UndoOrder;
 use tau_tools::access::Access;
 use tau_tools::user_error::UserError;
 
@@ -125,6 +126,8 @@ pub(crate) enum UndoEvent {
     Answer { ticket: u64, answer: Box<Result<QueryAnswer, UserError>> },
     /// Notices for the user.
     Notices(Vec<String>),
+    /// Whether there is anything to redo, as was asked during a run.
+    Redoable { order: UndoOrder, found: bool },
 }
 
 /// The undo of the open session, and its work in progress. Without options nothing is recorded.
@@ -168,6 +171,16 @@ impl Undo {
                 Some(place) => place.with(find).map(Q::give),
                 None => Err(NOT_RECORDED.into()),
             })
+        });
+    }
+
+    /// Finds out, on a thread, whether there is anything to redo.
+    pub(crate) fn find_redo(&self, order: UndoOrder) {
+        let place = self.place.clone();
+        let crashed = UndoEvent::Redoable { order: order.clone(), found: false };
+        self.find(crashed, move || {
+            let found = place.is_some_and(|place| place.with(|undo| undo.redo_plan().is_some()));
+            UndoEvent::Redoable { order, found }
         });
     }
 

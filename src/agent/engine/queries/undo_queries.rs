@@ -1,6 +1,7 @@
 //! The undo record of a call, and the results of undo work, which are found on other threads.
 
 use crate::engine::base::undo_place::{CallUndo, UndoEvent};
+use crate::engine::sessions::refusals;
 use crate::engine::state::Engine;
 use crate::undo::{CallStart, last_prompt};
 use tau_protocol::event::{NoticeLevel, TaskEvent};
@@ -28,6 +29,7 @@ pub(crate) fn report(engine: &mut Engine, news: UndoEvent) {
             engine.emit(TaskEvent::Answered { ticket, answer: *answer });
         }
         UndoEvent::Notices(notices) => tell(engine, notices),
+        UndoEvent::Redoable { order, found } => refusals::redo_found(engine, order, found),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::session::entry::Body;
 use crate::session::tail::TAIL;
 use crate::session::{Access, Session, SessionError};
 use crate::undo::{NOT_RECORDED, prompts};
-use tau_protocol::command::SessionChange;
+use tau_protocol::command::{SessionChange, SessionCommand};
 use tau_protocol::event::{NoticeLevel, SessionEvent};
 use tau_protocol::message::Message;
 use tau_protocol::undo::{RestoreReport, UndoOrder};
@@ -54,9 +54,22 @@ pub(crate) fn refuses_undo(engine: &mut Engine, order: &UndoOrder) -> bool {
         true => return false,
     };
     let hint = "see /diff for what can be taken back";
-    engine.emit(SessionEvent::FilesRestored { report: RestoreReport::default(), error: Some(error.into()) });
-    engine.notice(NoticeLevel::Error, UserError::new("cannot undo").because(error), Some(hint));
+    refuse_restore(engine, "cannot undo", error, Some(hint));
     true
+}
+
+/// Stops the run for a redo, unless there is nothing to redo.
+pub(crate) fn redo_found(engine: &mut Engine, order: UndoOrder, found: bool) {
+    if !found {
+        return refuse_restore(engine, "cannot redo", "there is nothing to redo", None);
+    }
+    engine.current.stop.cancel();
+    engine.pending.commands.push_back(SessionCommand::Redo { order }.into());
+}
+
+fn refuse_restore(engine: &mut Engine, what: &str, error: &str, hint: Option<&str>) {
+    engine.emit(SessionEvent::FilesRestored { report: RestoreReport::default(), error: Some(error.into()) });
+    engine.notice(NoticeLevel::Error, UserError::new(what).because(error), hint);
 }
 
 /// Refuses a file that cannot be opened. Whether a lock without an apparent owner stays is seen later.
