@@ -205,6 +205,10 @@ async fn mistakes_are_answered_in_words_and_garbage_ends_nothing() {
         let result = client.call(name, arguments).await;
         assert!(result["isError"] == true && result.to_string().contains(expected), "{expected}: {result}");
     }
+    client.write("{nope").await;
+    let line = client.output.next_line().in_time("the refusal").await.unwrap().expect("an answer");
+    let refused: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&refused["error"]["code"], &refused["id"]), (&json!(-32700), &Value::Null), "{line}");
     let unknown = client.call("session_fly", json!({})).await;
     assert!(unknown["code"] == -32602, "{unknown}");
     for at in 0..1_000_usize {

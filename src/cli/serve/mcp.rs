@@ -8,8 +8,12 @@ use axum::Router;
 use rmcp::ServiceExt;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::de::IgnoredAny;
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::accept::{Listener, accept, raise_file_limit};
 use super::app::{App, Shared};
@@ -31,6 +35,8 @@ use tau_tools::scratch::Scratch;
 const IDLE: Duration = Duration::from_secs(3_600);
 /// Maximum size of a request, in bytes.
 const MAX_BODY: usize = 8 << 20;
+/// Size of the pipe between the streams and the server, in bytes.
+const PIPE: usize = 64 * 1024;
 /// Requests per second from one address.
 const RATE: u32 = 100;
 /// Time for which runs may continue once the client has left.
@@ -83,17 +89,59 @@ async fn streams(hub: &Arc<Hub>) -> Result<Exit, Refusal> {
     let mut signals = watch_signals()?;
     let tools = SessionTools::new(Arc::clone(hub));
     let served = async {
-        let running = tools.serve((tokio::io::stdin(), tokio::io::stdout())).await;
-        match running {
+        let (client, server) = tokio::io::duplex(PIPE);
+        let passed = pass(tokio::io::stdin(), tokio::io::stdout(), tokio::io::split(client));
+        let mut passed = AbortOnDropHandle::new(tokio::spawn(passed));
+        let ended = match tools.serve(tokio::io::split(server)).await {
             // A leaving client is the usual end.
             Ok(running) => running.waiting().await.map(|_| Exit::Ok).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
-        }
+        };
+        // The last answers are on their way.
+        let _ = tokio::time::timeout(GRACE, &mut passed).await;
+        ended
     };
     tokio::select! {
         exit = ended(&mut signals) => Ok(exit),
         served = served => served.map_err(|error| Refusal::config(format!("no client of MCP on standard input: {error}"))),
     }
+}
+
+/// Passes the lines of a client to the server, and those of the server back. A line that is not JSON, which the server
+/// would skip, is answered with an error.
+async fn pass(
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin,
+    (answers, mut server): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
+) -> std::io::Result<()> {
+    let output = Mutex::new(output);
+    let write = async |line: &[u8]| {
+        let mut output = output.lock().await;
+        output.write_all(&[line, b"\n"].concat()).await?;
+        output.flush().await
+    };
+    let there = async {
+        let mut lines = BufReader::new(input).split(b'\n');
+        while let Some(line) = lines.next_segment().await? {
+            let is_json = serde_json::from_slice::<IgnoredAny>(&line).is_ok();
+            if is_json || line.trim_ascii().is_empty() {
+                server.write_all(&[&line[..], b"\n"].concat()).await?;
+            } else {
+                let error = json!({ "code": -32700, "message": "Parse error: the line is not JSON" });
+                let answer = json!({ "jsonrpc": "2.0", "id": null, "error": error });
+                write(answer.to_string().as_bytes()).await?;
+            }
+        }
+        server.shutdown().await
+    };
+    let back = async {
+        let mut lines = BufReader::new(answers).split(b'\n');
+        while let Some(line) = lines.next_segment().await? {
+            write(&line).await?;
+        }
+        Ok(())
+    };
+    tokio::try_join!(there, back).map(drop)
 }
 
 /// Any number of clients, over streamable HTTP at `/mcp`, with the checks of `tau serve`.
