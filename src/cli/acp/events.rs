@@ -457,7 +457,8 @@ fn stopped(state: &mut AcpState, key: SessionKey) {
     state.asked.retain(|_, asked| asked.session != key);
     let Some(session) = state.sessions.remove(&key) else { return };
     let waiting = session.next.map(|next| next.request);
-    for request in session.turn.map(|turn| turn.request).into_iter().chain(waiting) {
+    let outputs = session.job_outputs.into_iter().map(|(_, request)| request);
+    for request in session.turn.map(|turn| turn.request).into_iter().chain(waiting).chain(outputs) {
         state.answer(&request, &PromptResponse::new(StopReason::Cancelled));
     }
     match session.stage {
