@@ -523,7 +523,10 @@ fn compose_fork(
     let failed = |error: SessionError| Problem::failed(error.to_string());
     let mut session = Session::open_as(file, Access::Read).map_err(failed)?;
     let text = before.map(|id| prompt_text(&session, id)).transpose()?;
-    let setup = own_setup(base, &session.info().cwd)?;
+    let mut base = base.clone();
+    // What its flags take away from a session, they take away from its fork.
+    rights::restore(&mut base.args, &base.paths, &base.settings, &session.info().id);
+    let setup = own_setup(&base, &session.info().cwd)?;
     let range = before.map_or(ForkRange::All, ForkRange::Before);
     let fork = session.fork(setup.session_dir().as_deref(), range);
     let fork = fork.ok_or_else(|| Problem::refused("there is nothing to fork: the session is empty"))?;
