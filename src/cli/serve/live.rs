@@ -259,7 +259,9 @@ impl LiveSession {
     fn fold(&self, event: &AgentEvent) -> bool {
         let mut board = self.board.lock();
         let last = board.log.last().saturating_add(1);
+        let cost = board.facts.meter.total().cost.total;
         board.facts.take(event, last);
+        let is_listed = is_listed(event) || board.facts.meter.total().cost.total > cost;
         board.opening.take(event);
         let only = board.screens.addressee(event);
         let is_for_all = only.is_none();
@@ -269,7 +271,7 @@ impl LiveSession {
         }
         drop(board);
         self.last.send_replace(last);
-        if is_listed(event) {
+        if is_listed {
             self.count_change();
         }
         is_for_all
@@ -493,10 +495,16 @@ impl LiveSession {
     }
 }
 
-/// Whether an event changes what lists show of a session.
+/// Whether an event changes what lists show of a session, besides its cost.
 fn is_listed(event: &AgentEvent) -> bool {
     match event {
-        AgentEvent::Run(event) => matches!(event, RunEvent::AgentStart | RunEvent::AgentSettled { .. }),
+        AgentEvent::Run(event) => matches!(
+            event,
+            RunEvent::AgentStart
+                | RunEvent::AgentSettled { .. }
+                | RunEvent::AutoRetryStart { .. }
+                | RunEvent::AutoRetryEnd { .. }
+        ),
         AgentEvent::Turn(event) => matches!(event, TurnEvent::MessageEnd { .. }),
         AgentEvent::Questions(_) | AgentEvent::Session(_) => true,
         AgentEvent::Settings(event) => {
