@@ -39,9 +39,13 @@ enum Blow {
     NoQuota,
     /// Files cannot grow any more, as on a full disk.
     FullDisk,
+    /// The process of a session in the background is killed, and a screen is attached.
+    OwnerKilled,
+    /// An attached screen is killed; then the session's process is asked to end.
+    ScreenKilled,
 }
 
-const BLOWS: [Blow; 7] = [
+const BLOWS: [Blow; 9] = [
     Blow::Killed,
     Blow::Terminated,
     Blow::HungUp,
@@ -49,6 +53,8 @@ const BLOWS: [Blow; 7] = [
     Blow::Abandoned,
     Blow::NoQuota,
     Blow::FullDisk,
+    Blow::OwnerKilled,
+    Blow::ScreenKilled,
 ];
 
 /// The number in a variable of the environment.
@@ -258,6 +264,10 @@ fn strike(stage: &Stage, blow: Blow, after: Duration) -> Reported {
         screen.wait_exit();
         return Reported::default();
     }
+    if matches!(blow, Blow::OwnerKilled | Blow::ScreenKilled) {
+        strike_attached(stage, blow, after);
+        return Reported::default();
+    }
     let mut driven = Driven::start(stage, (blow == Blow::FullDisk).then_some(12));
     std::thread::sleep(after);
     match blow {
@@ -271,17 +281,42 @@ fn strike(stage: &Stage, blow: Blow, after: Duration) -> Reported {
             std::thread::sleep(Duration::from_millis(300));
             driven.signal(Signal::TERM);
         }
-        Blow::Abandoned | Blow::HungUp => {}
+        Blow::Abandoned | Blow::HungUp | Blow::OwnerKilled | Blow::ScreenKilled => {}
     }
     let reported = driven.end();
     stage.is_out.store(false, Ordering::SeqCst);
     reported
 }
 
+/// Strikes a session in the background that a screen is attached to, from which a message has just been sent.
+fn strike_attached(stage: &Stage, blow: Blow, after: Duration) {
+    let begun = stage.command(&["-b", "--model", "own/m", "work"]).output_in_time();
+    let (code, out, err) = crate::live::texts(&begun);
+    assert_eq!(code, Some(0), "{err}");
+    let id = out.trim();
+    let script = format!("{}; exec \"$TAU_BIN\" attach {id}", stage.environment());
+    let mut screen = Screen::program(Path::new("/bin/bash"), &["-c", &script], 100, 30);
+    screen.wait_until("the composer", |cells| composer(cells).is_some());
+    screen.type_keys("and more\r");
+    std::thread::sleep(after);
+    let owner = crate::live_ends::process_of(stage.home.path(), id);
+    if blow == Blow::OwnerKilled {
+        kill_process(owner, Signal::KILL).unwrap();
+        screen.wait_for("not connected");
+        // What was not sent is in the composer again.
+        screen.type_keys("\x15\x04");
+        screen.wait_exit();
+    } else {
+        kill_process(screen.pid(), Signal::KILL).unwrap();
+        screen.wait_exit();
+        kill_process(owner, Signal::TERM).unwrap();
+    }
+}
+
 /// What is left of a process that was killed is named by `tau jobs`, which ends it.
 fn check_processes(stage: &Stage, blow: Blow, round: &str) {
     let mut stopped = String::new();
-    if blow == Blow::Killed {
+    if matches!(blow, Blow::Killed | Blow::OwnerKilled) {
         // What its own guards end is ended by now; the rest must be named.
         let started = Instant::now();
         loop {

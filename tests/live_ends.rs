@@ -30,7 +30,7 @@ fn socket_of(home: &Path, id: &str) -> PathBuf {
 }
 
 /// The process that has a session open.
-fn process_of(home: &Path, id: &str) -> Pid {
+pub fn process_of(home: &Path, id: &str) -> Pid {
     let record = record_of(home, id);
     Pid::from_raw(i32::try_from(record["pid"].as_i64().unwrap()).unwrap()).unwrap()
 }
