@@ -487,7 +487,7 @@ impl Shell {
                     request @ (ShellRequest::Editor { .. } | ShellRequest::OpenInEditor { .. }),
                 ) => {
                     if let Some(exit) = self.edit(ticket, request).await? {
-                        return Ok(Some(exit));
+                        return Ok(Some(Leaving::End(exit)));
                     }
                 }
                 Effect::Ask(ticket, request) => self.requests.start(ticket, request),

@@ -116,12 +116,6 @@ impl ChildEnv {
         ChildEnv { variables: variables.into_iter().filter(shown).collect() }
     }
 
-    /// These variables without those that name a git repository: git uses the one around its directory.
-    pub fn without_repository(mut self) -> Self {
-        self.variables.retain(|(name, _)| !git::names_repository(name));
-        self
-    }
-
     /// The environment for tau's own helpers: git, clipboard programs. Leaves out all variables not known to
     /// be needed.
     pub fn of_helpers() -> Self {

@@ -94,11 +94,6 @@ pub fn without_repository(command: &mut Command) {
     });
 }
 
-/// Whether a variable names a repository.
-pub(super) fn names_repository(variable: &OsStr) -> bool {
-    OF_REPOSITORY.iter().any(|name| variable == OsStr::new(name))
-}
-
 /// Runs a program to its end. Fails with `TimedOut` if that takes too long; it is killed then.
 pub fn output_within(command: &mut Command, longest: Duration) -> io::Result<Output> {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
