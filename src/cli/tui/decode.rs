@@ -12,6 +12,8 @@ mod csi;
 #[cfg(test)]
 mod tests;
 
+use std::time::Duration;
+
 use super::event::TerminalEvent;
 use tau_app::key::{Key, KeyCode, Mods};
 use tau_tools::vt::sequence::{self, Csi, Leading, Token};
@@ -21,6 +23,10 @@ const PASTE_PART: usize = 8 << 20;
 /// Maximum length of an incomplete sequence, in bytes.
 const MAX_LEN: usize = 4096;
 const PASTE_END: &[u8] = b"\x1b[201~";
+/// Time for which an Esc may be the start of a sequence.
+const ESC_PAUSE: Duration = Duration::from_millis(20);
+/// Time without input in a paste after which its end may have been lost, with the line or a part of it.
+const STALL: Duration = Duration::from_secs(1);
 /// The part of an overlong answer that is kept, in bytes: enough to identify it.
 const CLIPBOARD_REST: usize = 64;
 
@@ -29,6 +35,8 @@ const CLIPBOARD_REST: usize = 64;
 pub struct InputDecoder {
     pending: Vec<u8>,
     collecting: Collecting,
+    /// No input came for a while although a sequence is being collected.
+    stalled: bool,
 }
 
 /// A sequence that is collected until its end.
@@ -54,6 +62,10 @@ enum Step {
 impl InputDecoder {
     /// Decodes bytes and reports their meaning.
     pub fn feed(&mut self, bytes: &[u8], tell: &mut dyn FnMut(TerminalEvent)) {
+        if std::mem::take(&mut self.stalled) && is_key(bytes) {
+            self.collecting = Collecting::Nothing;
+            self.pending.clear();
+        }
         let seen = self.pending.len();
         self.pending.extend_from_slice(bytes);
         let mut done = 0;
@@ -83,15 +95,32 @@ impl InputDecoder {
         self.bound(tell);
     }
 
-    /// Whether a pause would turn the bytes into a key: an Esc may begin a sequence.
-    pub fn is_undecided(&self) -> bool {
-        self.collecting == Collecting::Nothing
-            && matches!(self.pending.as_slice(), [0x1b] | [0x1b, _] | [0x1b, 0x1b, _])
+    /// The length of a pause that means something: an Esc may begin a sequence, and the end of a paste may be lost.
+    pub fn awaited_pause(&self) -> Option<Duration> {
+        match self.collecting {
+            Collecting::Nothing => {
+                let is_open = matches!(self.pending.as_slice(), [0x1b] | [0x1b, _] | [0x1b, 0x1b, _]);
+                is_open.then_some(ESC_PAUSE)
+            }
+            Collecting::Paste | Collecting::Clipboard => (!self.stalled).then_some(STALL),
+        }
     }
 
-    /// Handles a pause: undecided bytes were typed.
+    /// Handles such a pause. Bytes that may begin a sequence were typed. Of a paste the part so far is reported; the
+    /// rest may still come, but a key that no paste begins with ends it.
     pub fn pause(&mut self, tell: &mut dyn FnMut(TerminalEvent)) {
-        if !self.is_undecided() {
+        if self.collecting != Collecting::Nothing {
+            self.stalled = true;
+            let is_whole = |keep: &usize| self.pending.ends_with(PASTE_END.get(..*keep).unwrap_or_default());
+            let keep = (0..PASTE_END.len()).rev().find(is_whole).unwrap_or_default();
+            let cut = self.pending.len() - keep;
+            if self.collecting == Collecting::Paste && cut > 0 {
+                let part: Vec<u8> = self.pending.drain(..cut).collect();
+                tell(TerminalEvent::Paste(unify_line_ends(&part)));
+            }
+            return;
+        }
+        if self.awaited_pause().is_none() {
             return;
         }
         let pending = std::mem::take(&mut self.pending);
@@ -135,6 +164,12 @@ impl InputDecoder {
         let part = std::mem::replace(&mut self.pending, rest);
         tell(TerminalEvent::Paste(unify_line_ends(&part)));
     }
+}
+
+/// Whether bytes that were read at once are Ctrl+C, Ctrl+D or the sequence of a key, and no part of the end of a paste.
+fn is_key(bytes: &[u8]) -> bool {
+    let is_end = bytes.starts_with(PASTE_END) || PASTE_END.starts_with(bytes);
+    matches!(bytes, [0x03 | 0x04]) || bytes.starts_with(b"\x1b[") && !is_end
 }
 
 /// Whether a cut before `at` splits neither a character nor a CRLF.

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -20,8 +20,6 @@ use super::decode::InputDecoder;
 use super::event::TerminalEvent;
 use tau_tools::process::pty::watched;
 
-/// Time for which an Esc may be the start of a sequence.
-const ESC_PAUSE: Duration = Duration::from_millis(20);
 /// Size of a read in bytes; a terminal rarely has more than 4 KB.
 const READ: usize = 16 * 1024;
 
@@ -33,7 +31,7 @@ pub struct TerminalInput {
     buffer: Vec<u8>,
     /// Decoded events that were not requested yet.
     decoded: VecDeque<TerminalEvent>,
-    /// The time at which an Esc counts as typed, rather than as the start of a sequence.
+    /// The time at which a pause has been long enough to mean something: an Esc counts as typed then.
     decide_at: Option<Instant>,
 }
 
@@ -102,7 +100,7 @@ impl TerminalInput {
     fn decode(&mut self, count: usize) {
         let bytes = self.buffer.get(..count).unwrap_or_default();
         self.decoder.feed(bytes, &mut |said| self.decoded.push_back(said));
-        self.decide_at = self.decoder.is_undecided().then(|| Instant::now() + ESC_PAUSE);
+        self.decide_at = self.decoder.awaited_pause().map(|pause| Instant::now() + pause);
     }
 }
 

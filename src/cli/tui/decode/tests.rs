@@ -189,7 +189,41 @@ fn pastes() {
     check("\x1b[200~a\rb\r\nc\x1b[201~x", "[Paste(\"a\\nb\\nc\")] x");
     check("\x1b[200~\x1b[A\x03é\x1b[201\x1b[201~", "[Paste(\"\\u{1b}[A\\u{3}é\\u{1b}[201\")]");
     check("\x1b[200~\x1b[201~\x1b[201~y", "[Paste(\"\")] y");
-    assert_eq!(decoded(&[b"\x1b[200~never ends\x1b"], Ending::Pause), "");
+    assert_eq!(decoded(&[b"\x1b[200~never ends\x1b"], Ending::Pause), "[Paste(\"never ends\")]");
+}
+
+#[test]
+fn a_paste_whose_end_is_lost_does_not_take_the_keys() {
+    for (key, name) in [("\x03", "ctrl+c"), ("\x04", "ctrl+d"), ("\x1b[27u", "esc"), ("\x1b[A", "up")] {
+        let mut decoder = InputDecoder::default();
+        let mut said = Vec::new();
+        let mut take = |one: TerminalEvent| {
+            said.push(match one {
+                TerminalEvent::Key(key) => key.to_string(),
+                other => format!("{other:?}"),
+            });
+        };
+        decoder.feed(b"\x1b[200~one\x1b[2", &mut take);
+        decoder.feed(b"\x03", &mut take);
+        assert_eq!(decoder.awaited_pause(), Some(STALL));
+        decoder.pause(&mut take);
+        // The rest of a slow one is text.
+        decoder.feed(b"two\r", &mut take);
+        decoder.pause(&mut take);
+        assert_eq!(decoder.awaited_pause(), None, "nothing is told twice");
+        decoder.feed(key.as_bytes(), &mut take);
+        decoder.feed(b"x", &mut take);
+        assert_eq!(said, ["Paste(\"one\\u{1b}[2\\u{3}\")", "Paste(\"two\\n\")", name, "x"]);
+    }
+    let mut decoder = InputDecoder::default();
+    let mut said = Vec::new();
+    decoder.feed(b"\x1b[200~slow", &mut |one| said.push(one));
+    decoder.pause(&mut |one| said.push(one));
+    for piece in [&b"\x1b[20"[..], b"1~x"] {
+        decoder.feed(piece, &mut |one| said.push(one));
+    }
+    let paste = |text: &str| TerminalEvent::Paste(text.to_owned());
+    assert_eq!(said, [paste("slow"), paste(""), TerminalEvent::Key(Key::plain(KeyCode::Char('x')))]);
 }
 
 #[test]
