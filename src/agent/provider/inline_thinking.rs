@@ -8,6 +8,9 @@
 const OPENING: [&str; 2] = ["<think>", "<thinking>"];
 const CLOSING: [&str; 2] = ["</think>", "</thinking>"];
 
+/// The start of a line that begins or ends a block of code.
+const FENCE: &str = "```";
+
 /// Separates the thinking of two pairs of tags.
 const BETWEEN: &str = "\n\n";
 
@@ -38,6 +41,8 @@ pub(super) struct InlineThinking {
     place: Place,
     /// A possible beginning of a tag, and blanks that may be dropped.
     held: String,
+    /// The size of the blanks at the start of it, in bytes.
+    blanks: usize,
     code: Code,
     has_thought: bool,
 }
@@ -47,7 +52,7 @@ pub(super) struct InlineThinking {
 struct Code {
     /// Inside a fenced block.
     fenced: bool,
-    /// The current line, until it can no longer be a fence.
+    /// The start of the current line, without blanks: as much as a fence takes.
     line: String,
     /// Between backticks on this line.
     inline: bool,
@@ -56,17 +61,19 @@ struct Code {
 impl Code {
     fn take(&mut self, c: char) {
         if c == '\n' {
-            self.fenced ^= self.line.trim_start().starts_with("```");
+            self.fenced ^= self.line == FENCE;
             self.line.clear();
             self.inline = false;
             return;
         }
-        self.line.push(c);
+        if self.line.len() < FENCE.len() && !(self.line.is_empty() && c.is_whitespace()) {
+            self.line.push(c);
+        }
         self.inline ^= c == '`';
     }
 
     fn is_in(&self) -> bool {
-        self.fenced || self.inline || self.line.trim_start().starts_with("```")
+        self.fenced || self.inline || self.line == FENCE
     }
 }
 
@@ -105,10 +112,15 @@ impl InlineThinking {
 
     fn start(&mut self, c: char, pieces: &mut Vec<Piece>) {
         self.held.push(c);
-        let tag = self.held.trim_start();
+        if c.is_whitespace() && self.blanks + c.len_utf8() == self.held.len() {
+            self.blanks = self.held.len();
+            return;
+        }
+        let tag = self.held.get(self.blanks..).unwrap_or_default();
         if is_one_of(&OPENING, tag) {
             self.place = Place::Opened;
             self.held.clear();
+            self.blanks = 0;
             self.code = Code::default();
         } else if !begins_one_of(&OPENING, tag) {
             self.place = Place::Text;
@@ -255,6 +267,18 @@ mod tests {
                 assert_eq!(parted([first, second].into_iter()), expected, "{answer:?} cut at {at}");
             }
         }
+    }
+
+    /// Work per character is bounded, whatever has come before.
+    #[test]
+    fn blanks_and_code_are_read_once() {
+        let size = 300_000;
+        let started = std::time::Instant::now();
+        let blanks = " ".repeat(size);
+        assert_eq!(parted(blanks.chars().map(|_| " ")), (String::new(), blanks.clone()));
+        let line = format!("<think>x\n{blanks}{}", "<".repeat(size));
+        assert_eq!(parted([line.as_str()].into_iter()).0.len(), line.len() - "<think>".len());
+        assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
     }
 
     #[test]
