@@ -50,6 +50,8 @@ enum WireEvent {
     ResponseId {
         id: String,
     },
+    /// The model thinks without showing it.
+    Thinking,
     Done {
         reason: StopReason,
     },
@@ -63,7 +65,7 @@ enum WireEvent {
 
 /// Every `type` that this version knows. An event of another type is from a later version and is skipped; an
 /// unreadable one of these is a failure.
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 15] = [
     "text_start",
     "text_delta",
     "text_end",
@@ -76,6 +78,7 @@ const KNOWN: [&str; 14] = [
     "signature",
     "usage",
     "response_id",
+    "thinking",
     "done",
     "error",
 ];
@@ -129,7 +132,8 @@ impl WireWriter {
             StreamEvent::Usage(usage) => WireEvent::Usage { usage },
             StreamEvent::ResponseId(id) => WireEvent::ResponseId { id },
             // The plan is that of the server's owner.
-            StreamEvent::Thinking | StreamEvent::Silent { .. } | StreamEvent::Plan(_) => return None,
+            StreamEvent::Silent { .. } | StreamEvent::Plan(_) => return None,
+            StreamEvent::Thinking => WireEvent::Thinking,
             StreamEvent::Stop(reason) => WireEvent::Done { reason },
             StreamEvent::Failed(failure) => WireEvent::Error { failure },
         };
@@ -216,6 +220,7 @@ impl WireDecoder {
             }
             WireEvent::Usage { usage } => return StreamEvent::Usage(usage),
             WireEvent::ResponseId { id } => return StreamEvent::ResponseId(id),
+            WireEvent::Thinking => return StreamEvent::Thinking,
             WireEvent::Done { reason } => return StreamEvent::Stop(reason),
             WireEvent::Error { failure } => return StreamEvent::Failed(failure),
         })
@@ -270,6 +275,7 @@ mod tests {
         let mut events = text_block(0, "the words");
         events.extend([
             StreamEvent::ResponseId("r1".into()),
+            StreamEvent::Thinking,
             StreamEvent::Signature { content_index: 0, signature: "s".into(), redacted: false },
             StreamEvent::Delta(Delta::ToolCallStart {
                 content_index: 1,
