@@ -187,7 +187,7 @@ fn span(text: &str) -> Option<u64> {
             "d" | "day" | "days" => 8.64e7,
             _ => return sum,
         };
-        sum = Some(sum.unwrap_or(0) + (number * unit_ms) as u64);
+        sum = Some(sum.unwrap_or(0_u64).saturating_add((number * unit_ms) as u64));
         rest = after.trim_start_matches([' ', ',']);
         rest = rest.strip_prefix("and ").unwrap_or(rest);
     }
@@ -218,6 +218,7 @@ mod tests {
             ("Too many requests, wait 5 minutes", Some(300_000)),
             ("Limit reached, resets in 3 hours and 20 minutes", Some(12_000_000)),
             ("try again in 1 day, 2 hours", Some(93_600_000)),
+            ("try again in 99999999999999999999 days, 2 days", Some(u64::MAX)),
             ("Usage limit. Try again at 2015-10-21T08:28:00Z.", Some(3_600_000)),
             ("You have reached your limit, which resets at 2015-10-21T07:28:30+00:00", Some(30_000)),
             ("please wait before trying again", None),
