@@ -1,8 +1,9 @@
 //! Messages sent during a run.
 
 use super::*;
-use tau::agent::protocol::command::{QueueCommand, RunCommand};
-use tau::agent::protocol::event::{QueueEvent, TurnEvent};
+use tau::agent::protocol::command::{QueueCommand, RunCommand, SessionCommand};
+use tau::agent::protocol::event::{QueueEvent, ShellEvent, TurnEvent};
+use tau::agent::protocol::goal::GoalOrder;
 
 #[tokio::test]
 async fn queued_messages_come_at_their_moment() {
@@ -94,4 +95,22 @@ async fn a_queued_message_is_changed_and_sent_at_once() {
     let events = brief(&bench.settled().await);
     let ends: Vec<&str> = events.iter().filter_map(|line| line.strip_prefix("end ")).collect();
     assert_eq!(ends, ["user B", "assistant Stop one", "user a", "assistant Stop two"]);
+}
+
+/// A message that arrives while the command of the goal runs is not left in the queue, even if the goal is reached.
+#[tokio::test]
+async fn what_is_queued_while_a_goal_is_checked_is_delivered() {
+    for queue in [Queue::Steer, Queue::FollowUp] {
+        let mut bench = Bench::new(vec![vec![Say("one"), STOP], vec![Say("two"), STOP]]);
+        let goal = GoalOrder { command: "until test -e go; do sleep 0.05; done".into(), limits: None };
+        bench.send(SessionCommand::SetGoal { goal: Some(goal) }).await;
+        bench.prompt("work").await;
+        bench.until(|event| matches!(event, AgentEvent::Shell(ShellEvent::BashStart { .. }))).await;
+        bench.send(QueueCommand::Enqueue { text: "more".into(), images: Vec::new(), queue }).await;
+        bench.until(|event| matches!(event, AgentEvent::Queue(QueueEvent::QueueUpdate { .. }))).await;
+        std::fs::write(bench.dir.path().join("go"), "").unwrap();
+        let events = brief(&bench.settled().await);
+        let ends: Vec<&str> = events.iter().filter_map(|line| line.strip_prefix("end ")).collect();
+        assert_eq!(ends, ["user more", "assistant Stop two"], "{queue:?}: {events:?}");
+    }
 }

@@ -71,6 +71,7 @@ async fn the_code_says_how_it_ended() {
     check(vec![ls(), says("never")], &["--max-turns", "1", "go"], 5, "limit reached").await;
     check(vec![ls(), says("done")], &["--max-turns", "2", "go"], 0, "done").await;
     check(vec![slow()], &["--timeout", "1", "go"], 5, "limit reached").await;
+    check(vec![says("hello")], &["--timeout", "18446744073709551615", "go"], 0, "done").await;
     check(vec![stalls("so far")], &["--timeout", "1", "go"], 5, "limit reached").await;
     check(vec![ls()], &["go"], 6, "model repeats itself").await;
 }

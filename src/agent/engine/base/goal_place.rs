@@ -66,7 +66,7 @@ impl GoalPlace {
     /// The time at which the run ends, because the goal's time is over; `None` while nothing can be done for it.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let left = self.active()?.time_left()?;
-        self.since.filter(|_| self.paused_since.is_none()).map(|since| since + left)
+        self.since.filter(|_| self.paused_since.is_none())?.checked_add(left)
     }
 
     /// Leaves the time for which the user `is_asked` something, or the provider is waited for, out of the goal's.
@@ -179,6 +179,16 @@ mod tests {
         let left = place.deadline().map(|end| end.duration_since(now).as_secs());
         assert!(left.is_some_and(|left| (50..55).contains(&left)), "{left:?}");
         place.goal = None;
+        assert_eq!(place.deadline(), None);
+    }
+
+    /// Such limits come from session files and clients.
+    #[test]
+    fn a_limit_that_no_clock_reaches_is_none() {
+        let limits = GoalLimits { seconds: Some(u64::MAX), ..GoalLimits::default() };
+        let goal = Some(Goal::new("make".to_owned(), limits));
+        let mut place = GoalPlace { goal, ..GoalPlace::default() };
+        place.run_begins();
         assert_eq!(place.deadline(), None);
     }
 

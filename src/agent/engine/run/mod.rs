@@ -77,7 +77,7 @@ fn prepare(engine: &mut Engine) {
     if engine.config.tools.iter().any(|tool| !tool.spec().read_only) {
         engine.undo.precopy();
     }
-    let own = engine.config.limits.time.map(|time| Instant::now() + time);
+    let own = engine.config.limits.time.and_then(|time| Instant::now().checked_add(time));
     engine.meters.deadline = [own, until].into_iter().flatten().min();
     engine.goal.run_begins();
 }
@@ -161,7 +161,11 @@ impl Loop<'_> {
             messages = expand::all(self.run.engine, prompts).await;
             if waiting && messages.is_empty() && !(begun && self.can_continue()) {
                 kept_queue::delivered(self.run.engine);
-                return;
+                match self.queued() {
+                    Some(queued) => messages = queued,
+                    None => return,
+                }
+                continue;
             }
             begun = true;
             self.run.open_turn();
@@ -222,9 +226,13 @@ impl Loop<'_> {
                     return None;
                 }
                 self.called = true;
-                let note = goal_check::at_end(self.run.engine, std::mem::take(&mut self.called)).await?;
-                self.from_hooks.push(note);
-                Some(deliver(self.run.engine, Queue::Steer))
+                match goal_check::at_end(self.run.engine, std::mem::take(&mut self.called)).await {
+                    Some(note) => {
+                        self.from_hooks.push(note);
+                        Some(deliver(self.run.engine, Queue::Steer))
+                    }
+                    None => self.queued(),
+                }
             }
         }
     }
@@ -242,6 +250,28 @@ impl Loop<'_> {
             let _ = attend::attend_unless_stopped(engine, ready).await;
         }
         engine.refresh_tools();
+    }
+
+    /// Whether the run was stopped, or has reached a limit.
+    fn is_ended(&self) -> bool {
+        self.run.engine.current.stop.is_cancelled() || self.run.engine.meters.ended_by.is_some()
+    }
+
+    /// The queued messages with which the run continues, when there is nothing else to do: steering messages first.
+    fn queued(&mut self) -> Option<Vec<UserMessage>> {
+        if self.is_ended() {
+            return None;
+        }
+        let mut messages = deliver(self.run.engine, Queue::Steer);
+        if messages.is_empty() {
+            messages = deliver(self.run.engine, Queue::FollowUp);
+        }
+        (!messages.is_empty()).then_some(messages)
+    }
+
+    /// Whether messages or reports of jobs wait for the model.
+    fn has_more(&self) -> bool {
+        !self.run.engine.queues.is_empty() || background_jobs::has_news(self.run.engine)
     }
 
     fn can_continue(&self) -> bool {
@@ -265,9 +295,14 @@ impl Loop<'_> {
             {
                 self.held += 1;
                 self.from_hooks.push(message);
-            } else if self.run.engine.queues.is_empty() && !background_jobs::has_news(self.run.engine) {
+            } else if !self.has_more() {
                 let called = std::mem::take(&mut self.called);
-                self.from_hooks.push(goal_check::at_end(self.run.engine, called).await?);
+                match goal_check::at_end(self.run.engine, called).await {
+                    Some(note) => self.from_hooks.push(note),
+                    // Messages may have been queued while the command of the goal ran.
+                    None if self.is_ended() || !self.has_more() => return None,
+                    None => {}
+                }
             }
         }
         if let Some(end) = self.run.exceeded() {
