@@ -3,6 +3,7 @@
 mod examples;
 mod hook_denials;
 mod hooks;
+mod session_hooks;
 mod skills;
 mod templates;
 mod together;

@@ -53,18 +53,18 @@ fn stop(engine: &mut Engine, why: &str) {
     engine.current.stop.cancel();
 }
 
-/// Runs the hooks of an event and reports their effects. Nothing is blocked if there are no hooks, or if the
-/// run is stopped in the meantime.
-async fn run(engine: &mut Engine, event: HookEvent, names: &[&str], fields: Value) -> HookOutcome {
-    let Some(runner) = runner(engine, &[event]) else { return HookOutcome::default() };
-    let outcome = attend_unless_stopped(engine, runner.run(event, names, fields)).await;
-    let mut outcome = outcome.unwrap_or_default();
+/// Runs the hooks of an event and reports their effects. Nothing is blocked if there are no hooks; `None` if the run
+/// is stopped before they have decided.
+async fn run(engine: &mut Engine, event: HookEvent, names: &[&str], fields: Value) -> Option<HookOutcome> {
+    let Some(runner) = runner(engine, &[event]) else { return Some(HookOutcome::default()) };
+    let mut outcome = attend_unless_stopped(engine, runner.run(event, names, fields)).await?;
     report(engine, std::mem::take(&mut outcome.notes));
-    outcome
+    Some(outcome)
 }
 
 /// Runs the hooks of these prompts and returns their text for the model and the prompts that they let
-/// through. Blocked prompts are returned to the user.
+/// through. Blocked prompts are returned to the user, and so are those on which no hook has decided when the run is
+/// stopped.
 pub(crate) async fn admit(
     engine: &mut Engine,
     prompts: Vec<UserMessage>,
@@ -75,17 +75,18 @@ pub(crate) async fn admit(
     let (mut added, mut admitted) = (Vec::new(), Vec::new());
     for prompt in prompts {
         let fields = json!({ "prompt": prompt.content.text() });
-        let outcome = run(engine, HookEvent::UserPromptSubmit, &[], fields).await;
-        match outcome.block.or(outcome.stop) {
-            Some(why) => {
-                let reason = format!("a hook blocked the prompt: {why}");
-                announce::refuse_prompt(engine, NoticeLevel::Warning, prompt, reason);
+        let reason = match run(engine, HookEvent::UserPromptSubmit, &[], fields).await {
+            None => "stopped before the hooks had checked the prompt".to_owned(),
+            Some(HookOutcome { block: Some(why), .. } | HookOutcome { stop: Some(why), .. }) => {
+                format!("a hook blocked the prompt: {why}")
             }
-            None => {
+            Some(outcome) => {
                 added.extend(outcome.context);
                 admitted.push(prompt);
+                continue;
             }
-        }
+        };
+        announce::refuse_prompt(engine, NoticeLevel::Warning, prompt, reason);
     }
     if !admitted.is_empty() {
         added.splice(0..0, std::mem::take(&mut engine.pending.hook_context));
@@ -106,7 +107,7 @@ pub(crate) async fn agent_started(engine: &mut Engine) {
 /// Runs the hooks at the start of a session. Their text is sent with its first prompt.
 pub(crate) async fn session_started(engine: &mut Engine, source: &str) {
     let fields = json!({ "source": source });
-    let outcome = run(engine, HookEvent::SessionStart, &[source], fields).await;
+    let outcome = run(engine, HookEvent::SessionStart, &[source], fields).await.unwrap_or_default();
     engine.pending.hook_context.extend(outcome.context);
 }
 
@@ -139,7 +140,8 @@ pub(crate) async fn blocks_compaction(
 ) -> Option<String> {
     let trigger = if reason == CompactionReason::Manual { "manual" } else { "auto" };
     let fields = json!({ "trigger": trigger, "custom_instructions": instructions.unwrap_or_default() });
-    let outcome = run(engine, HookEvent::PreCompact, &[trigger], fields).await;
+    // One that is stopped does not take place.
+    let outcome = run(engine, HookEvent::PreCompact, &[trigger], fields).await?;
     outcome.block.or(outcome.stop).map(|why| format!("a hook blocked it: {why}"))
 }
 
@@ -149,7 +151,7 @@ pub(crate) async fn before_end(engine: &mut Engine, again: bool) -> Option<Messa
     if engine.config.helper.is_some() {
         return None;
     }
-    let outcome = run(engine, HookEvent::Stop, &[], json!({ "stop_hook_active": again })).await;
+    let outcome = run(engine, HookEvent::Stop, &[], json!({ "stop_hook_active": again })).await?;
     outcome.block.filter(|_| outcome.stop.is_none()).map(context)
 }
 

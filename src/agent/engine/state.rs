@@ -198,13 +198,14 @@ pub(crate) fn ends_what_runs(command: &AgentCommand) -> bool {
 
 impl Engine {
     /// Begins something that can be stopped. Commands take effect in order, whether they come one by one or
-    /// all at once: a command that waits behind this and would stop it has already stopped it.
+    /// all at once: a command that waits behind this and would stop it has already stopped it, and so has the end of
+    /// the task.
     pub(crate) fn begin(&mut self) {
         self.current.stop = match &self.config.helper {
             Some(role) => role.stop.child_token(),
             None => CancellationToken::new(),
         };
-        if self.pending.commands.iter().any(ends_what_runs) {
+        if self.current.shutting_down || self.pending.commands.iter().any(ends_what_runs) {
             self.current.stop.cancel();
         }
     }

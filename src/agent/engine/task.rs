@@ -116,6 +116,8 @@ async fn start(engine: &mut Engine, command: AgentCommand) {
                 let (reason, source) = if is_new { ("clear", "clear") } else { ("other", "resume") };
                 engine.pending.hook_context.clear();
                 event_hooks::session_ended(engine, ending, reason, Instant::now() + HOOKS_END).await;
+                // What was stopped for the change is over.
+                engine.begin();
                 event_hooks::session_started(engine, source).await;
             }
             engine.current.phase = Phase::Idle;
