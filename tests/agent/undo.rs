@@ -1,9 +1,9 @@
 //! Undo data of calls: aborted ones, and those next to user commands.
 
-use tau::agent::protocol::command::{RunCommand, ShellCommand, TaskCommand};
-use tau::agent::protocol::event::{ShellEvent, TaskEvent, TurnEvent};
+use tau::agent::protocol::command::{RunCommand, SessionCommand, ShellCommand, TaskCommand};
+use tau::agent::protocol::event::{SessionEvent, ShellEvent, TaskEvent, TurnEvent};
 use tau::agent::protocol::query::{Query, QueryAnswer};
-use tau::agent::protocol::undo::SessionChanges;
+use tau::agent::protocol::undo::{SessionChanges, UndoOrder, UndoScope};
 use tau::agent::undo::UndoOptions;
 
 use super::*;
@@ -82,4 +82,40 @@ async fn nothing_is_kept_of_calls_that_read() {
     assert!(changes(&mut bench).await.files.is_empty());
     let journals = std::fs::read_dir(kept.path()).unwrap().flatten();
     assert!(journals.into_iter().all(|folder| !folder.path().join("journal.jsonl").exists()));
+}
+
+/// A job outlives its session; its end must not be taken for that of a command of the user.
+#[tokio::test]
+async fn a_job_of_another_session_does_not_make_a_file_of_the_user_the_agents() {
+    let job =
+        Call("j", "bash", json!({ "command": "until test -e go; do sleep 0.05; done", "background": true }));
+    let answers = vec![
+        vec![job, USE],
+        vec![Say("ok"), STOP],
+        vec![bash("echo agent >c; touch mine; until test -e b; do sleep 0.05; done; sleep 0.2"), USE],
+        vec![Say("ok"), STOP],
+    ];
+    let (mut bench, _kept) = keeping(answers);
+    bench.prompt("go").await;
+    bench.settled().await;
+    bench.send(SessionCommand::Change(SessionChange::New)).await;
+    std::fs::write(bench.dir.path().join("go"), "").unwrap();
+    let is_over = |event: &AgentEvent| match event {
+        AgentEvent::Shell(ShellEvent::JobsChanged { jobs }) => jobs.iter().all(|job| job.ended.is_some()),
+        _ => false,
+    };
+    bench.until(is_over).await;
+    bench.send(bash_in("b", "until test -e mine; do sleep 0.05; done; echo mine >b; sleep 1", None)).await;
+    bench.prompt("again").await;
+    bench.settled().await;
+    let written: String =
+        files(&bench.dir).iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let prompt = written.lines().find(|line| line.contains(r#""again""#)).unwrap();
+    let entry_id = serde_json::from_str::<Value>(prompt).unwrap()["id"].as_str().unwrap().to_owned();
+    let order = UndoOrder { entry_id, scope: UndoScope::Files, ..UndoOrder::default() };
+    bench.send(SessionCommand::Undo { order }).await;
+    let restored =
+        |event: &AgentEvent| matches!(event, AgentEvent::Session(SessionEvent::FilesRestored { .. }));
+    let told = bench.until(restored).await;
+    assert!(bench.dir.path().join("b").exists(), "{told:?}");
 }

@@ -110,6 +110,7 @@ pub(crate) async fn end_shells(engine: &mut Engine, deadline: Instant) {
     engine.shells.cancel();
     while !engine.shells.is_empty() {
         if timeout_at(deadline, serve(engine)).await.is_err() {
+            (0..engine.shells.unended()).for_each(|_| engine.undo.commands.end());
             engine.shells = Shells::default();
         }
     }

@@ -37,11 +37,9 @@ pub(crate) fn report(engine: &mut Engine, news: JobNews) {
     match news {
         JobNews::Changed(change) => {
             // What a job changes beside a call is not clearly the call's.
-            if let Some(undo) = &engine.undo.place {
-                match change {
-                    JobChange::Started => undo.user_command_started(),
-                    JobChange::Ended => undo.user_command_ended(),
-                }
+            match change {
+                JobChange::Started => engine.undo.commands.start(),
+                JobChange::Ended => engine.undo.commands.end(),
             }
             tell(engine);
         }

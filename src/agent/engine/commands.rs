@@ -492,9 +492,7 @@ pub(crate) fn start_shell(engine: &mut Engine, shell: UserCommand) -> Cancellati
     engine.emit(ShellEvent::BashStart { id, command, exclude_from_context: hidden, size, without_sandbox });
     engine.tell_of_directory();
     let cwd = engine.cwd().to_owned();
-    if let Some(undo) = &engine.undo.place {
-        undo.user_command_started();
-    }
+    engine.undo.commands.start();
     engine.shells.start(&engine.config, cwd, shell)
 }
 
@@ -514,9 +512,7 @@ pub(crate) fn shell_event(engine: &mut Engine, event: UserCommandEvent) {
             }
         }
         UserCommandEvent::Ended { id, mut message } => {
-            if let Some(undo) = &engine.undo.place {
-                undo.user_command_ended();
-            }
+            engine.undo.commands.end();
             let delta = engine.config.behavior.masking.command_ended(&id, &mut message);
             if !delta.is_empty() {
                 engine.emit(ShellEvent::BashExecutionUpdate { id: id.clone(), delta });

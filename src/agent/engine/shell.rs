@@ -147,6 +147,12 @@ impl Shells {
         self.ending
     }
 
+    /// The number of commands whose end was not reported.
+    pub(crate) fn unended(&self) -> usize {
+        let ended = |event: &&UserCommandEvent| matches!(event, UserCommandEvent::Ended { .. });
+        self.running.len() + self.events.iter().filter(ended).count()
+    }
+
     /// Whether no command is running and every event was reported.
     pub(crate) fn is_empty(&self) -> bool {
         self.running.is_empty() && self.events.is_empty()

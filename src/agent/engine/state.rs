@@ -218,7 +218,8 @@ impl Engine {
     ) -> Self {
         let queues = Queues::with_modes(config.behavior.steering, config.behavior.follow_up);
         config.behavior.tools.extend(&config.tools);
-        let undo = Undo::of(undo_place(&config));
+        let mut undo = Undo::default();
+        undo.open(undo_place(&config));
         let is_elsewhere = is_elsewhere(&config);
         let mcp = Mcp::new(
             Arc::clone(&config.env),
@@ -332,7 +333,7 @@ impl Engine {
     pub(crate) fn forget_session_state(&mut self) {
         self.save_failed = false;
         self.file_versions = Arc::default();
-        self.undo.place = undo_place(&self.config).map(Arc::new);
+        self.undo.open(undo_place(&self.config));
     }
 
     /// Reads the rest of a large session of which only the end was read.

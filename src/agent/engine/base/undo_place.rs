@@ -34,10 +34,28 @@ pub(crate) struct UndoPlace {
     cwd: PathBuf,
     temporary: bool,
     undo: Mutex<Option<SessionUndo>>,
-    /// The numbers of user commands that have started and ended.
+    commands: Arc<UserCommands>,
+    calls: Mutex<CallGroup>,
+}
+
+/// The numbers of user commands and background jobs that have started and ended. All sessions share them, because a
+/// job outlives the session that it started in.
+#[derive(Debug, Default)]
+pub(crate) struct UserCommands {
     started: AtomicU64,
     ended: AtomicU64,
-    calls: Mutex<CallGroup>,
+}
+
+impl UserCommands {
+    /// Counts the start of a command.
+    pub(crate) fn start(&self) {
+        self.started.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts the end of a command.
+    pub(crate) fn end(&self) {
+        self.ended.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// Calls that run at the same time. One record is open at any time, so a call that begins beside others ends
@@ -60,15 +78,15 @@ impl UndoPlace {
             cwd,
             temporary,
             undo: Mutex::default(),
-            started: AtomicU64::default(),
-            ended: AtomicU64::default(),
+            commands: Arc::default(),
             calls: Mutex::default(),
         }
     }
 
     /// Whether a user command has run beside the running calls.
     fn is_shared(&self, calls: &CallGroup) -> bool {
-        calls.user_started > calls.user_ended || self.started.load(Ordering::Relaxed) > calls.user_started
+        calls.user_started > calls.user_ended
+            || self.commands.started.load(Ordering::Relaxed) > calls.user_started
     }
 
     /// Begins a call. Blocks.
@@ -77,8 +95,8 @@ impl UndoPlace {
             let mut calls = self.calls.lock();
             let beside = (calls.running > 0).then(|| self.is_shared(&calls));
             if beside.is_none() {
-                calls.user_started = self.started.load(Ordering::Relaxed);
-                calls.user_ended = self.ended.load(Ordering::Relaxed);
+                calls.user_started = self.commands.started.load(Ordering::Relaxed);
+                calls.user_ended = self.commands.ended.load(Ordering::Relaxed);
             }
             calls.running += 1;
             drop(calls);
@@ -108,16 +126,6 @@ impl UndoPlace {
         let open = || SessionUndo::open(&self.options, &self.session, &self.cwd, self.temporary);
         work(undo.get_or_insert_with(open))
     }
-
-    /// Counts the start of a user command.
-    pub(crate) fn user_command_started(&self) {
-        self.started.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts the end of a user command.
-    pub(crate) fn user_command_ended(&self) {
-        self.ended.fetch_add(1, Ordering::Relaxed);
-    }
 }
 
 /// A result of work on another thread.
@@ -134,13 +142,16 @@ pub(crate) enum UndoEvent {
 #[derive(Default)]
 pub(crate) struct Undo {
     pub(crate) place: Option<Arc<UndoPlace>>,
+    /// The user's commands and the background jobs of all sessions.
+    pub(crate) commands: Arc<UserCommands>,
     running: FuturesUnordered<BoxFuture<'static, UndoEvent>>,
 }
 
 impl Undo {
-    /// The undo of another session.
-    pub(crate) fn of(place: Option<UndoPlace>) -> Self {
-        Undo { place: place.map(Arc::new), ..Undo::default() }
+    /// Changes to the undo of another session.
+    pub(crate) fn open(&mut self, place: Option<UndoPlace>) {
+        let place = place.map(|place| UndoPlace { commands: Arc::clone(&self.commands), ..place });
+        self.place = place.map(Arc::new);
     }
 
     /// The next event; pending while no work is in progress. Cancel safe.
@@ -259,7 +270,8 @@ mod tests {
     async fn a_query_whose_work_panics_is_answered() {
         let dir = tempfile::tempdir().unwrap();
         let options = UndoOptions { dir: dir.path().join("undo"), quota: 1 << 20, own: "".into() };
-        let mut undo = Undo::of(Some(UndoPlace::new(&options, "s", dir.path().to_owned(), true)));
+        let mut undo = Undo::default();
+        undo.open(Some(UndoPlace::new(&options, "s", dir.path().to_owned(), true)));
         undo.answer::<ask::Changes>(7, |_| panic!("a bug"));
         let UndoEvent::Answer { ticket, answer } = undo.next().await else { panic!("no answer") };
         assert_eq!((ticket, &*answer.unwrap_err()), (7, CRASHED));
