@@ -157,3 +157,97 @@ async fn the_agent_retries_what_can_pass_only() {
     );
     assert_eq!(server.requests().len(), 2);
 }
+
+/// An error that has no field of its own ends the answer, also before `[DONE]`.
+#[test]
+fn an_error_as_a_bare_object_is_one() {
+    let chat = "data: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\n";
+    let typed = json!({"type": "response.output_text.delta", "output_index": 0, "delta": "half"});
+    let responses = format!("data: {typed}\n\n");
+    for error in [
+        json!({"object": "error", "message": "out of memory", "type": "InternalServerError", "code": 500}),
+        json!({"detail": "out of memory"}),
+        json!({"message": "out of memory", "choices": []}),
+    ] {
+        for (api, before) in [
+            (Api::OpenaiCompletions, chat),
+            (Api::OpenaiCompletions, ""),
+            (Api::OpenaiResponses, responses.as_str()),
+        ] {
+            let body = format!("{before}data: {error}\n\ndata: [DONE]\n\n");
+            let events = decode(api, body.as_bytes(), &[7]);
+            assert_eq!(failure(&events).message, "out of memory", "{body}");
+        }
+    }
+    let usage = json!({"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2}});
+    let events =
+        decode(Api::OpenaiCompletions, format!("{chat}data: {usage}\n\ndata: [DONE]\n\n").as_bytes(), &[7]);
+    assert_eq!(events.last(), Some(&StreamEvent::Stop(StopReason::Stop)));
+    for error in [json!({"error": "upstream said \"no\""}).to_string(), "upstream said \"no\"".to_owned()] {
+        let body = format!("event: error\ndata: {error}\n\n");
+        let events = decode(Api::OpenaiCompletions, body.as_bytes(), &[7]);
+        assert_eq!(failure(&events).message, "upstream said \"no\"", "{body}");
+    }
+}
+
+/// The names and the paths of the calls in a chat answer.
+fn calls(pieces: &[Value]) -> Vec<(String, Value)> {
+    let mut body: String = pieces
+        .iter()
+        .map(|piece| format!("data: {}\n\n", json!({"choices": [{"delta": {"tool_calls": piece}}]})))
+        .collect();
+    body += "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n";
+    let events = decode(Api::OpenaiCompletions, body.as_bytes(), &[11]);
+    assert!(matches!(events.last(), Some(StreamEvent::Stop(_))), "{body}: {events:?}");
+    let answer = assemble(Api::OpenaiCompletions, &events);
+    answer.tool_calls().map(|call| (call.id.clone(), call.arguments["path"].clone())).collect()
+}
+
+#[test]
+fn calls_of_careless_servers_are_told_apart() {
+    let call = |index: Value, id: Value, path: &str| json!({"index": index, "id": id, "function": {"name": "read", "arguments": json!({"path": path}).to_string()}});
+    for id in [json!(""), Value::Null] {
+        let both = [call(json!(0), id.clone(), "a"), call(json!(0), id.clone(), "b")];
+        for pieces in [vec![json!(both)], vec![json!([both[0]]), json!([both[1]])]] {
+            let paths: Vec<Value> = calls(&pieces).into_iter().map(|(_, path)| path).collect();
+            assert_eq!(paths, ["a", "b"], "{pieces:?}");
+        }
+    }
+    // A name in every piece is no new call.
+    let piece = |text: &str| json!([{"index": 0, "function": {"name": "read", "arguments": text}}]);
+    let found = calls(&[piece("{\"pa"), piece("th\":\"a\"}"), piece("")]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].1, "a");
+    for (index, id, expected) in
+        [(json!(-1), json!("c1"), "c1"), (json!("0"), json!("c1"), "c1"), (json!(0), json!(7), "7")]
+    {
+        assert_eq!(calls(&[json!([call(index, id, "a")])]), [(expected.to_owned(), json!("a"))]);
+    }
+    assert_eq!(calls(&[json!([call(json!(0), json!("c1"), "a")]), json!("")]).len(), 1);
+}
+
+#[test]
+fn a_call_that_is_only_in_the_complete_response_counts() {
+    let item = |id: &str| json!({"type": "function_call", "call_id": id, "name": "read", "arguments": "{}"});
+    let message = json!({"type": "message", "content": [{"type": "output_text", "text": "hi"}]});
+    let said = json!({"type": "response.output_text.delta", "output_index": 0, "delta": "hi"});
+    let streamed = json!({"type": "response.output_item.done", "output_index": 1, "item": item("c1")});
+    let end = json!({"type": "response.completed",
+        "response": {"id": "r", "status": "completed", "output": [message, item("c1")]}});
+    for events in [vec![&said, &end], vec![&said, &streamed, &end], vec![&end]] {
+        let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        let events = decode(Api::OpenaiResponses, body.as_bytes(), &[9]);
+        let answer = assemble(Api::OpenaiResponses, &events);
+        assert_eq!((answer.text().as_str(), answer.tool_calls().count()), ("hi", 1), "{body}");
+    }
+}
+
+#[test]
+fn a_long_answer_may_come_at_once() {
+    let text = "w".repeat(200_000);
+    let whole = json!({"id": "x", "object": "chat.completion",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]});
+    let events = decode(Api::OpenaiCompletions, whole.to_string().as_bytes(), &[4_096]);
+    assert_eq!(assemble(Api::OpenaiCompletions, &events).text(), text);
+    assert_eq!(events.last(), Some(&StreamEvent::Stop(StopReason::Stop)));
+}

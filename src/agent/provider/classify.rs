@@ -46,7 +46,7 @@ pub fn from_status(
 /// The hint at the limit of a subscription, which ends in so many seconds.
 fn plan_hint(seconds: Option<i64>) -> String {
     let time = |seconds: i64| {
-        let minutes = (seconds + 59) / 60;
+        let minutes = seconds.saturating_add(59) / 60;
         match (minutes / (24 * 60), minutes / 60 % 24, minutes % 60) {
             (0, 0, minutes) => format!("{minutes} min"),
             (0, hours, minutes) => format!("{hours} h {minutes} min"),
@@ -67,6 +67,7 @@ fn plan_hint(seconds: Option<i64>) -> String {
 pub(crate) fn from_error(value: &Value) -> Failure {
     let message = message_of(value).unwrap_or_else(|| match value {
         Value::Null => "the provider reported an error without a message".into(),
+        Value::String(text) if !text.trim().is_empty() => text.clone(),
         other => other.to_string(),
     });
     let kind = kind_of(None, value, &message);
@@ -74,6 +75,13 @@ pub(crate) fn from_error(value: &Value) -> Failure {
     failure.hint = hint(kind, value).map(str::to_owned);
     failure.retry_after_ms = retry_time::of_error(value, &failure.message);
     failure
+}
+
+/// Whether an object without an answer is an error that is not under `error`.
+pub(super) fn is_bare_error(value: &Value) -> bool {
+    let has_text =
+        |name: &str| value.get(name).and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty());
+    value.get("object").and_then(Value::as_str) == Some("error") || has_text("message") || has_text("detail")
 }
 
 /// A body that should have been an event stream and was not.

@@ -141,6 +141,40 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstOfVisitor<T> {
     }
 }
 
+/// A list; text in its place is no list, and counts as an empty one.
+#[derive(Debug)]
+pub(super) struct ListOrText<T>(pub(super) Vec<T>);
+
+impl<T> Default for ListOrText<T> {
+    fn default() -> Self {
+        ListOrText(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for ListOrText<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ListOrTextVisitor(PhantomData))
+    }
+}
+
+struct ListOrTextVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ListOrTextVisitor<T> {
+    type Value = ListOrText<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(ListOrText::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+        Vec::deserialize(serde::de::value::SeqAccessDeserializer::new(seq)).map(ListOrText)
+    }
+}
+
 /// A field that most events lack. Boxed, because an event is moved several times while it is read, which is
 /// much of the work for a small one.
 pub(super) type Boxed<T> = Option<Box<T>>;

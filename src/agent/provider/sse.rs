@@ -20,8 +20,8 @@ const MAX_LINE: usize = MAX_EVENT;
 /// The size of the buffer that is kept between events, in bytes.
 const KEPT: usize = 64 * 1024;
 
-/// The maximum amount of stray text that is kept, in bytes.
-const MAX_STRAY: usize = 64 * 1024;
+/// The maximum amount of stray text that is kept, in bytes: it may be a complete answer.
+const MAX_STRAY: usize = MAX_EVENT;
 
 /// One event of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

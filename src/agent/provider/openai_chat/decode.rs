@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::blocks::{BlockIndex, BlockWriter};
-use super::super::classify::from_error;
+use super::super::classify::{from_error, is_bare_error};
 use super::super::finish::Finish;
-use super::super::json::{Boxed, FirstOf, StringOrJson, Text, lenient};
+use super::super::json::{Boxed, Count, FirstOf, ListOrText, StringOrJson, Text, lenient};
 use super::super::objects::{ObjectDecoder, cut_off};
 use super::super::repeated_frame::RepeatedFrames;
 use super::super::{Failure, FailureKind, StreamEvent};
@@ -23,7 +23,7 @@ use tau_protocol::message::StopReason;
 #[derive(Deserialize)]
 struct Chunk<'a> {
     #[serde(borrow, default)]
-    id: Option<Text<'a>>,
+    id: StringOrJson<'a>,
     #[serde(borrow, default)]
     /// Only one answer is requested, so only the first choice is used.
     choices: Option<FirstOf<Choice<'a>>>,
@@ -59,7 +59,7 @@ struct Piece<'a> {
     reasoning_text: Boxed<StringOrJson<'a>>,
     reasoning_details: Boxed<Value>,
     #[serde(borrow, default)]
-    tool_calls: Option<Vec<CallPiece<'a>>>,
+    tool_calls: Option<ListOrText<CallPiece<'a>>>,
 }
 
 impl Chunk<'_> {
@@ -92,9 +92,10 @@ impl Chunk<'_> {
 
 #[derive(Deserialize)]
 struct CallPiece<'a> {
-    index: Option<u64>,
+    #[serde(default)]
+    index: Count,
     #[serde(borrow, default)]
-    id: Option<Text<'a>>,
+    id: StringOrJson<'a>,
     #[serde(borrow, default)]
     function: Option<FunctionPiece<'a>>,
 }
@@ -145,9 +146,13 @@ impl ObjectDecoder for ChatDecoder {
             return Ok(());
         }
         let chunk: Chunk = serde_json::from_str(text)?;
-        if event == "error" && chunk.error.is_none() {
-            self.fail(from_error(&lenient(text).unwrap_or_default()), out);
-            return Ok(());
+        let is_empty = chunk.choices.as_ref().is_none_or(|choices| choices.0.is_none());
+        if chunk.error.is_none() && (event == "error" || is_empty) {
+            let value = lenient(text).unwrap_or_default();
+            if event == "error" || is_bare_error(&value) {
+                self.fail(from_error(&value), out);
+                return Ok(());
+            }
         }
         if let Some(piece) = chunk.only_text() {
             self.repeated.remember(text, piece);
@@ -190,9 +195,10 @@ impl ChatDecoder {
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             return self.fail(from_error(&error), out);
         }
-        if let Some(id) = Text::filled(&chunk.id).filter(|_| !self.identified) {
+        let id = chunk.id.text();
+        if !self.identified && !id.is_empty() {
             self.identified = true;
-            out.push(StreamEvent::ResponseId(id.to_owned()));
+            out.push(StreamEvent::ResponseId(id.into_owned()));
         }
         let choice = chunk.choices.and_then(|choices| choices.0);
         let choice_usage = choice.as_ref().and_then(|choice| choice.usage.as_deref()).and_then(usage::read);
@@ -243,7 +249,7 @@ impl ChatDecoder {
         if let Some(refusal) = Text::filled(&piece.refusal) {
             self.blocks.text(refusal, out);
         }
-        for call in piece.tool_calls.unwrap_or_default() {
+        for call in piece.tool_calls.unwrap_or_default().0 {
             self.call(&call, out);
         }
     }
@@ -271,15 +277,17 @@ impl ChatDecoder {
     }
 
     fn call(&mut self, piece: &CallPiece<'_>, out: &mut Vec<StreamEvent>) {
-        let id = Text::filled(&piece.id).unwrap_or_default();
+        let id = piece.id.text();
+        let id = id.as_ref();
         let function = piece.function.as_ref();
         let name = function.and_then(|function| Text::filled(&function.name)).unwrap_or_default();
         let arguments = function.map(|function| function.arguments.text()).unwrap_or_default();
-        let at = match self.known(piece.index, id, name) {
+        let index = piece.index.0;
+        let at = match self.known(index, id, name, &arguments) {
             Some(at) => at,
             None => {
                 let (id, waiting) = (id.to_owned(), String::new());
-                self.calls.push(Call { index: piece.index, id, place: None, waiting });
+                self.calls.push(Call { index, id, place: None, waiting });
                 self.calls.len() - 1
             }
         };
@@ -303,10 +311,10 @@ impl ChatDecoder {
     /// The call that a piece continues; `None` if it begins a new one.
     ///
     /// The index decides if there is one. Without an index a new id means a new call. Some servers give all
-    /// calls the index 0 and distinguish them only by id: there, another id with a name, after arguments that
-    /// are already complete, begins a new call. (Others repeat id and name in every piece, which is not a new
-    /// call.)
-    fn known(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
+    /// calls the index 0 and distinguish them only by id, or not at all: there, a name with another id, or without
+    /// ids with the beginning of arguments, begins a new call after arguments that are already complete. (Others
+    /// repeat id and name in every piece, which is not a new call.)
+    fn known(&self, index: Option<u64>, id: &str, name: &str, arguments: &str) -> Option<usize> {
         let Some(index) = index else {
             if id.is_empty() {
                 return if name.is_empty() { self.calls.len().checked_sub(1) } else { None };
@@ -315,12 +323,16 @@ impl ChatDecoder {
         };
         let at = self.calls.iter().rposition(|call| call.index == Some(index))?;
         let call = self.calls.get(at)?;
-        let other = !id.is_empty() && !call.id.is_empty() && call.id != id && !name.is_empty();
+        let other = match (id, call.id.as_str()) {
+            ("", "") => arguments.trim_start().starts_with('{'),
+            ("", _) | (_, "") => false,
+            (id, known) => id != known,
+        };
         let complete = || {
             let raw = call.place.map_or("", |place| self.blocks.arguments(place));
             partial_json::arguments(raw).is_object()
         };
-        (!(other && complete())).then_some(at)
+        (!(other && !name.is_empty() && complete())).then_some(at)
     }
 
     /// Calls whose name never arrived still count: they get an error result.

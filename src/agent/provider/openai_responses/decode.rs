@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
-use super::super::classify::from_error;
+use super::super::classify::{from_error, is_bare_error};
 use super::super::finish::Finish;
 use super::super::json::{StringOrJson, Text, count, lenient, raw_value};
 use super::super::objects::{ObjectDecoder, cut_off};
@@ -121,7 +121,9 @@ impl ResponsesDecoder {
             }
             "error" => self.error(event.error, text, out),
             "" => self.untyped(text, name, out),
-            _ => {}
+            kind if kind.starts_with("response.") => {}
+            // The type of an error may be its name.
+            _ => self.unknown(text, out),
         }
     }
 
@@ -142,10 +144,22 @@ impl ResponsesDecoder {
     fn untyped(&mut self, text: &str, name: &str, out: &mut Vec<StreamEvent>) {
         let value = lenient(text).unwrap_or_default();
         let failed = value.get("error").is_some_and(|error| !error.is_null());
-        if name == "error" || failed && value.get("object").is_none() {
+        let object = value.get("object").and_then(Value::as_str);
+        if name == "error"
+            || failed && object.is_none()
+            || object != Some("response") && is_bare_error(&value)
+        {
             self.fail(from_error(&value), out);
-        } else if value.get("object").and_then(Value::as_str) == Some("response") {
+        } else if object == Some("response") {
             self.terminal("", &value, out);
+        }
+    }
+
+    /// An object of a type that is not one of events: an error, or of no interest.
+    fn unknown(&mut self, text: &str, out: &mut Vec<StreamEvent>) {
+        let value = lenient(text).unwrap_or_default();
+        if value.get("object").and_then(Value::as_str) == Some("error") {
+            self.fail(from_error(&value), out);
         }
     }
 
@@ -275,13 +289,16 @@ impl ResponsesDecoder {
     }
 
     /// Handles the last event. Its list of items counts only if no item was seen before (some servers send
-    /// nothing else, some send it empty). `kind` is the event's type; empty for a response without one.
+    /// nothing else, some send it empty), and its calls if none was. `kind` is the event's type; empty for a response
+    /// without one.
     fn terminal(&mut self, kind: &str, response: &Value, out: &mut Vec<StreamEvent>) {
         self.take_id(response, out);
-        if self.items.is_empty() && self.blocks.is_empty() {
-            let items = response.get("output").and_then(Value::as_array);
-            for (index, item) in items.into_iter().flatten().enumerate() {
-                self.done(index as u64, item, out);
+        let (is_first, had_calls) = (self.items.is_empty() && self.blocks.is_empty(), self.blocks.called());
+        for item in response.get("output").and_then(Value::as_array).into_iter().flatten() {
+            let is_call = item.get("type").and_then(Value::as_str) == Some("function_call");
+            if is_first || is_call && !had_calls {
+                let next = self.items.last_key_value().map_or(0, |(last, _)| last.saturating_add(1));
+                self.done(next, item, out);
             }
         }
         if let Some(usage) = response.get("usage").and_then(usage) {
