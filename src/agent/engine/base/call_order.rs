@@ -207,6 +207,12 @@ impl CallOrder {
         })
     }
 
+    /// Whether a call was allowed, and waited only for its turn.
+    pub(crate) fn was_held_back(&mut self, index: usize) -> bool {
+        let held = self.0.get_mut(index).and_then(|place| place.held.as_mut());
+        held.is_some_and(|held| matches!(held.made.try_recv(), Ok(Ok(_))))
+    }
+
     /// Ends the calls whose decision is held, with this reason. Returns their indexes.
     pub(crate) fn refuse_held(&mut self, reason: &str) -> Vec<usize> {
         let mut refused = Vec::new();

