@@ -1,11 +1,12 @@
 //! Calls that the user has allowed as they are, for the session; tools of the permission mode.
 
-use tau::agent::protocol::approval::{ApprovalAnswer, PermissionMode};
-use tau::agent::protocol::command::SettingsCommand;
+use tau::agent::protocol::approval::{ApprovalAnswer, PermissionMode, RuleScope};
+use tau::agent::protocol::command::{SessionCommand, SettingsCommand};
 use tau::agent::provider::ModelRequest;
 
 use super::approvals::{answer, asked, asking, bash};
 use super::*;
+use crate::time_limit::InTime;
 
 /// A call that was allowed as it is, for the session: by its files if it only changes files, else by its words.
 #[tokio::test]
@@ -56,4 +57,56 @@ async fn tools_that_the_user_did_not_choose_change_with_the_mode() {
     };
     assert_eq!(offered(&requests[0]), ["read", "grep", "find", "ls"]);
     assert_eq!(offered(&requests[1]), ["read"]);
+}
+
+/// What was allowed for the session is asked about again in another one.
+#[tokio::test]
+async fn what_was_allowed_for_a_session_ends_with_it() {
+    let both = || vec![vec![bash("1", "touch c"), bash("2", "touch d"), USE], vec![Say("ok"), STOP]];
+    let mut bench = asking(PermissionMode::Ask, [both(), both(), both(), both()].concat());
+    let rule = ApprovalAnswer::AllowAlways {
+        rules: vec!["bash(touch d)".into()],
+        scope: RuleScope::Session,
+        hunks: None,
+    };
+    for _ in 0..2 {
+        for _ in 0..2 {
+            bench.prompt("go").await;
+            if !bench.dir.path().join("d").exists() {
+                let request = asked(&mut bench).await;
+                assert_eq!(request.tool_call_id, "1");
+                answer(&bench, &request, ApprovalAnswer::AllowExact { hunks: None }).await;
+                let request = asked(&mut bench).await;
+                assert_eq!(request.tool_call_id, "2");
+                answer(&bench, &request, rule.clone()).await;
+            }
+            bench.settled().await;
+        }
+        std::fs::remove_file(bench.dir.path().join("d")).unwrap();
+        bench.send(SessionCommand::Change(SessionChange::New)).await;
+    }
+}
+
+/// A call that was allowed, and then waited for another one, is not told to be denied.
+#[tokio::test]
+async fn an_allowed_call_that_waits_when_the_run_is_stopped_is_not_denied() {
+    let steps = vec![vec![bash("1", "touch begun; sleep 60"), bash("2", "touch e"), USE]];
+    let mut bench = asking(PermissionMode::Ask, steps);
+    bench.prompt("go").await;
+    for _ in 0..2 {
+        let request = asked(&mut bench).await;
+        answer(&bench, &request, ApprovalAnswer::Allow { hunks: None, edited: None }).await;
+    }
+    let begun = bench.dir.path().join("begun");
+    let exists = async {
+        while !begun.exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    exists.in_time("the first call").await;
+    bench.send(RunCommand::Abort).await;
+    let results = tool_results(&bench.settled().await);
+    let told = format!("{:?}", results[1].content);
+    assert!(results[1].is_error && !told.contains("denied"), "{told}");
+    assert!(!bench.dir.path().join("e").exists());
 }

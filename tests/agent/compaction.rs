@@ -446,3 +446,19 @@ async fn the_prompt_is_made_again_after_a_compaction_and_not_before() {
     let systems: Vec<String> = requests(&player).iter().map(|request| request.system.to_string()).collect();
     assert_eq!(systems, ["be brief", "be brief", SYSTEM, "be brief, and use tabs"]);
 }
+
+/// A failure says nothing about another conversation.
+#[tokio::test]
+async fn a_session_is_compacted_although_another_could_not_be() {
+    let long_answer = || vec![Say(long(5_000)), STOP];
+    let fails = vec![Fail(FailureKind::Auth, None)];
+    let answers = vec![long_answer(), fails, long_answer(), SUMMARY.to_vec()];
+    let mut bench = Bench::with(Player::new(answers), small);
+    bench.prompt("first").await;
+    let reported = brief(&bench.settled().await);
+    assert!(reported.contains(&"compacted failed: it broke".to_owned()), "{reported:?}");
+    bench.send(SessionCommand::Change(SessionChange::New)).await;
+    bench.prompt("second").await;
+    let reported = brief(&bench.settled().await);
+    assert!(reported.contains(&"compacted".to_owned()), "{reported:?}");
+}

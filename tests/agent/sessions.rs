@@ -3,7 +3,9 @@
 use super::*;
 use crate::time_limit::InTime;
 use tau::agent::protocol::command::{RunCommand, SessionCommand, SettingsCommand, TaskCommand};
-use tau::agent::protocol::event::{QueueEvent, RunEvent, SessionEvent, SettingsEvent, TaskEvent, TurnEvent};
+use tau::agent::protocol::event::{
+    QueueEvent, RunEvent, SessionEvent, SettingsEvent, ShellEvent, TaskEvent, TurnEvent,
+};
 
 #[tokio::test]
 async fn a_message_is_on_disk_before_its_end_is_told() {
@@ -258,4 +260,23 @@ async fn the_prompt_is_that_of_the_directory_of_the_session() {
     let elsewhere_named = format!("in {}", elsewhere.path().display());
     assert_eq!(say(&mut bench, Some(SessionChange::Open { path })).await, elsewhere_named);
     assert_eq!(say(&mut bench, Some(SessionChange::New)).await, format!("in {}", here.display()));
+}
+
+/// What the user ran in a session is in it, and in no other, although the change of session stopped it.
+#[tokio::test]
+async fn what_a_command_of_the_user_said_stays_in_its_session() {
+    let mut bench = Bench::new(vec![vec![Say("one"), STOP], vec![Say("two"), STOP]]);
+    bench.prompt("in the first").await;
+    bench.settled().await;
+    bench.send(bash_in("b", "echo marker; sleep 60", None)).await;
+    bench.until(|event| matches!(event, AgentEvent::Shell(ShellEvent::BashExecutionUpdate { .. }))).await;
+    bench.send(SessionCommand::Change(SessionChange::New)).await;
+    bench.prompt("in the second").await;
+    bench.settled().await;
+    let found: Vec<(bool, bool)> = files(&bench.dir)
+        .iter()
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .map(|text| (text.contains("in the first"), text.contains(r#""output":"marker"#)))
+        .collect();
+    assert!(found.contains(&(true, true)) && found.contains(&(false, false)), "{found:?}");
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::*;
+use crate::background_jobs::wire::Client;
 use crate::support::program::body;
 
 fn write(path: &Path, text: &str) {
@@ -216,4 +217,23 @@ async fn doctor_names_them() {
     assert_eq!(files.len(), ends.len(), "{files:?}");
     assert!(files.iter().zip(ends).all(|(file, end)| file.ends_with(end)), "{files:?}");
     assert!(ended.out.contains("outside the project"), "{}", ended.out);
+}
+
+#[tokio::test]
+async fn those_of_a_folder_are_told_again_in_another_session() {
+    let read = || calls("read", &json!({ "path": "src/deep/x.ts" }));
+    let place = Place::new(vec![read(), says("ok"), read(), says("ok")]).await;
+    let work = project(place.dir.path());
+    let mut tau = place.own("");
+    tau.current_dir(&work).args(["--mode", "rpc"]);
+    let mut client = Client::of(tau);
+    for _ in 0..2 {
+        client.send(json!({ "type": "prompt", "message": "go" })).await;
+        client.record("the end of the run", |record| record["type"] == "agent_settled").await;
+        client.ask(json!({ "type": "new_session" })).await;
+    }
+    for request in [1, 3] {
+        let told = serde_json::to_string(&messages(&place.server)[request]).unwrap();
+        assert!(told.contains("OF-DEEP"), "{request}: {told}");
+    }
 }

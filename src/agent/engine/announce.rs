@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::behavior::Restore;
-use super::state::Engine;
+use super::state::{Engine, Phase};
 use super::{accepted_plan, goal, kept_queue};
 use crate::engine::base::call_titles::titles_of;
 use crate::engine::base::history_cursor::HistoryRead;
@@ -198,7 +198,14 @@ pub(crate) fn record_external(engine: &mut Engine, message: Arc<Message>) {
     }
 }
 
-/// Records the messages that arrived from outside during a run or a compaction.
+/// Nothing is in progress any more: records what arrived from outside in the meantime.
+pub(crate) fn idle(engine: &mut Engine) {
+    record_pending(engine);
+    engine.flush();
+    engine.current.phase = Phase::Idle;
+}
+
+/// Records the messages that arrived from outside while something was in progress.
 pub(crate) fn record_pending(engine: &mut Engine) {
     for message in std::mem::take(&mut engine.pending.messages) {
         record_external(engine, message);

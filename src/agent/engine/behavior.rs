@@ -157,7 +157,7 @@ pub struct Sandboxing {
     pub policy: Arc<SandboxPolicy>,
     /// Whether it also applies to the user's own commands.
     pub user_commands: bool,
-    /// Paths that the user has added to the policy since the start.
+    /// Paths that the user has added to the policy for the session.
     pub granted: Vec<PathBuf>,
     /// Whether it applies to all hooks; those that commands can change are always confined.
     pub hooks: bool,
@@ -167,6 +167,18 @@ impl Sandboxing {
     /// The policy for a session that works in `cwd`.
     pub(crate) fn in_directory(&self, cwd: &Path) -> Arc<SandboxPolicy> {
         if self.policy.workspace == cwd { self.policy.clone() } else { self.policy.in_workspace(cwd).into() }
+    }
+
+    /// Removes the paths that were added for the session.
+    pub(crate) fn end_session(&mut self) -> bool {
+        let granted = std::mem::take(&mut self.granted);
+        if !granted.is_empty() {
+            let policy = granted
+                .iter()
+                .fold(SandboxPolicy::clone(&self.policy), |policy, path| policy.without_writable(path));
+            self.policy = Arc::new(policy);
+        }
+        !granted.is_empty()
     }
 
     /// The policy for a command in `cwd` that runs without approval.

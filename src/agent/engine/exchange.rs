@@ -128,7 +128,7 @@ async fn try_send<E: Exchange>(exchange: &mut E) -> Option<Result<(), Failure>> 
 /// not told of before, and all of them after a change of the model.
 fn tell_unseen(engine: &mut Engine, model: &Model, messages: &[Arc<Message>]) {
     let count = if model.sees() { 0 } else { count_pictures(messages) };
-    let told = std::mem::take(&mut engine.unseen_pictures);
+    let told = std::mem::take(&mut engine.conversation.unseen_pictures);
     let known = if told.model == model.reference() { told.count } else { 0 };
     if count > known {
         let text = format!(
@@ -138,7 +138,7 @@ fn tell_unseen(engine: &mut Engine, model: &Model, messages: &[Arc<Message>]) {
         );
         engine.notice(NoticeLevel::Warning, text, Some(&model.picture_advice()));
     }
-    engine.unseen_pictures = UnseenPictures { model: model.reference(), count };
+    engine.conversation.unseen_pictures = UnseenPictures { model: model.reference(), count };
 }
 
 /// Refuses an answer without content or usage: some servers end the stream properly when they

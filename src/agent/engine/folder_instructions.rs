@@ -39,7 +39,7 @@ pub(crate) fn reached_by(engine: &mut Engine, call: &ToolCall) {
         if let Ok(below) = real.strip_prefix(&real_cwd)
             && !below.as_os_str().is_empty()
         {
-            engine.reached.add(cwd.join(below));
+            engine.conversation.reached.add(cwd.join(below));
         }
     }
 }
@@ -54,13 +54,13 @@ fn named_in(command: &str, cwd: &Path) -> Vec<PathBuf> {
 /// The message before the next answer, if the work has reached folders with instructions that the model does
 /// not know. Also `None` if the run is to stop.
 pub(crate) async fn before_answer(engine: &mut Engine) -> Option<Message> {
-    let reached = engine.reached.take_new();
+    let reached = engine.conversation.reached.take_new();
     let places = engine.config.behavior.instructions.clone().filter(|_| !reached.is_empty())?;
     let cwd = engine.cwd().to_owned();
     let find = spawn_blocking(move || places.reached(&cwd, &reached));
     let InstructionFiles { mut files, notices } = attend_unless_stopped(engine, find).await?.ok()?;
     for notice in notices {
-        if !engine.reached.is_news(&notice) {
+        if !engine.conversation.reached.is_news(&notice) {
             continue;
         }
         engine.notice(NoticeLevel::Warning, notice, None);

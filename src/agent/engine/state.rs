@@ -19,7 +19,8 @@ use super::config::AgentConfig;
 use super::helper_place::HelperPlace;
 use super::shell::Shells;
 use crate::engine::base::approvals::Approvals;
-use crate::engine::base::fitted_pictures::{FittedPictures, UnseenPictures};
+use crate::engine::base::conversation::Conversation;
+use crate::engine::base::fitted_pictures::FittedPictures;
 use crate::engine::base::goal_place::GoalPlace;
 use crate::engine::base::history_cursor::HistoryCursor;
 use crate::engine::base::job_place::JobPlace;
@@ -43,7 +44,6 @@ use tau_protocol::message::Message;
 use tau_protocol::model::{Model, ThinkingLevel};
 use tau_protocol::run::RunEnd;
 use tau_tools::access::Access;
-use tau_tools::file_versions::FileVersions;
 use tau_tools::plan::WorkPlan;
 use tau_tools::sandbox::SandboxPolicy;
 use tau_tools::user_error::UserError;
@@ -133,12 +133,9 @@ pub(crate) struct Engine {
     pub(crate) jobs: JobPlace,
     pub(crate) helpers: HelperPlace,
     pub(crate) side: SidePlace,
-    pub(crate) file_versions: Arc<FileVersions>,
-    /// The paths that tools have reached.
-    pub(crate) reached: ReachedPaths,
+    pub(crate) conversation: Conversation,
     /// Pictures in the form in which they were sent.
     pub(crate) pictures: Arc<FittedPictures>,
-    pub(crate) unseen_pictures: UnseenPictures,
     pub(crate) questions: Questions,
     pub(crate) user: UserRequests,
     /// The accepted plan that is being carried out.
@@ -166,8 +163,6 @@ pub(crate) struct Engine {
     pub(crate) meters: RunMeters,
     /// Whether requests that failed for a transient reason are retried.
     pub(crate) auto_retry: bool,
-    /// The model and the size of the context for which compaction last failed.
-    pub(crate) uncompactable: Option<(String, u64)>,
     /// Whether the session cannot be saved, which is reported once.
     save_failed: bool,
     /// Whether the session's own directory was gone when it was opened.
@@ -240,10 +235,8 @@ impl Engine {
             jobs: JobPlace::default(),
             helpers: HelperPlace::new(start),
             side: SidePlace::default(),
-            file_versions: Arc::default(),
-            reached: ReachedPaths::default(),
+            conversation: Conversation::default(),
             pictures: Arc::default(),
-            unseen_pictures: UnseenPictures::default(),
             questions: Questions::default(),
             user: UserRequests::default(),
             plan: None,
@@ -262,7 +255,6 @@ impl Engine {
             pending: Pending::default(),
             meters: RunMeters::default(),
             auto_retry: true,
-            uncompactable: None,
             save_failed: false,
             is_elsewhere,
             told_of_directory: false,
@@ -332,7 +324,7 @@ impl Engine {
     /// Resets the state of the previous session.
     pub(crate) fn forget_session_state(&mut self) {
         self.save_failed = false;
-        self.file_versions = Arc::default();
+        self.conversation = Conversation::default();
         self.undo.open(undo_place(&self.config));
     }
 
@@ -412,7 +404,7 @@ impl Engine {
 
     /// Updates the system prompt, if a hook provides it.
     pub(crate) fn refresh_system_prompt(&mut self) {
-        self.reached = ReachedPaths::default();
+        self.conversation.reached = ReachedPaths::default();
         if let Some(system) = self.config.behavior.hooks.current_prompt(self.cwd()) {
             self.config.system = system;
         }

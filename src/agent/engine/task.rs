@@ -120,22 +120,22 @@ async fn start(engine: &mut Engine, command: AgentCommand) {
                 engine.begin();
                 event_hooks::session_started(engine, source).await;
             }
-            engine.current.phase = Phase::Idle;
+            announce::idle(engine);
         }
         AgentCommand::Session(SessionCommand::Undo { order }) => {
             engine.current.phase = Phase::SwitchingSession;
             undo_commands::undo(engine, order).await;
-            engine.current.phase = Phase::Idle;
+            announce::idle(engine);
         }
         AgentCommand::Session(SessionCommand::Redo { order }) => {
             engine.current.phase = Phase::SwitchingSession;
             undo_commands::redo(engine, order).await;
-            engine.current.phase = Phase::Idle;
+            announce::idle(engine);
         }
         AgentCommand::Session(SessionCommand::Revert { order }) => {
             engine.current.phase = Phase::SwitchingSession;
             undo_commands::revert(engine, order).await;
-            engine.current.phase = Phase::Idle;
+            announce::idle(engine);
         }
         // Commands after it wait for their own turn, so that the order is kept.
         other => commands::apply(engine, other),

@@ -99,7 +99,7 @@ pub const LOCAL: &str = "config.local.toml";
 /// The source of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleSource {
-    /// It was added in this session, and holds until tau ends.
+    /// It was added in this session, and holds until the session ends.
     Session,
     /// It belongs to the prompt template or skill with this name, and holds until the end of the run.
     Granted(String),
@@ -279,7 +279,7 @@ impl Permissions {
         judge.findings(call)
     }
 
-    /// Allows calls that `rule` covers until tau ends.
+    /// Allows calls that `rule` covers until the session ends.
     pub fn allow_for_session(&mut self, rule: Rule) {
         self.add(RuleInForce { rule, list: Verdict::Allow, source: RuleSource::Session });
     }
@@ -294,6 +294,13 @@ impl Permissions {
     /// Removes a rule, for example after its file was written.
     pub fn remove(&mut self, rule: &RuleInForce) {
         self.rules.retain(|known| known != rule);
+    }
+
+    /// Removes the rules that were added in the session; returns whether there were any.
+    pub(crate) fn end_session(&mut self) -> bool {
+        let before = self.rules.len();
+        self.rules.retain(|rule| rule.source != RuleSource::Session);
+        self.rules.len() < before
     }
 
     /// Adds a rule that holds until [`Permissions::end_grants`]; `of` is the prompt or skill it comes from.

@@ -155,6 +155,16 @@ impl SandboxPolicy {
         policy
     }
 
+    /// Takes back one [`SandboxPolicy::with_writable`] of this path.
+    #[must_use]
+    pub fn without_writable(&self, path: &Path) -> Self {
+        let mut policy = self.clone();
+        if let Some(at) = policy.writable.iter().rposition(|known| known == path) {
+            policy.writable.remove(at);
+        }
+        policy
+    }
+
     /// The directories and files that may be changed with everything in them, without links. Leaves out
     /// those that do not exist, and a workspace that contains the home directory: a command could change or
     /// create start-up files of programs there.

@@ -53,6 +53,9 @@ fn paths_are_judged_by_where_they_lead() {
     assert_eq!(read_only.check_write(&workspace.join("a")).unwrap_err().rule, SandboxRule::ReadOnly);
     let wider = policy.with_writable(&other);
     assert!(wider.check_write(&workspace.join("out/file")).is_ok());
+    let narrow = wider.with_writable(&other).without_writable(&other);
+    assert!(narrow.check_write(&workspace.join("out/file")).is_ok(), "once was left");
+    assert!(narrow.without_writable(&other).check_write(&workspace.join("out/file")).is_err());
     assert!(SandboxPolicy::off().check_write(&other.join("file")).is_ok());
 }
 

@@ -106,6 +106,13 @@ impl Approvals {
         self.earlier.iter()
     }
 
+    /// Forgets the earlier calls of the session, and the exact calls that it allows; returns whether there were any
+    /// of the latter.
+    pub(crate) fn end_session(&mut self) -> bool {
+        self.earlier.clear();
+        std::mem::take(&mut self.exact).listed().next().is_some()
+    }
+
     pub(crate) fn take_all(&mut self) -> Vec<WaitingCall> {
         std::mem::take(&mut self.waiting)
     }

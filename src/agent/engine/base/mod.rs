@@ -4,6 +4,7 @@ pub(crate) mod approvals;
 pub(crate) mod call_order;
 pub mod call_titles;
 pub(crate) mod clock;
+pub(crate) mod conversation;
 pub(crate) mod fitted_pictures;
 pub(crate) mod goal_place;
 pub(crate) mod history_cursor;

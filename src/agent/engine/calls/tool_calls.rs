@@ -408,7 +408,7 @@ pub(crate) fn context(engine: &Engine, progress: ToolProgress) -> ToolContext {
         cwd: engine.cwd().into(),
         cancel: engine.current.stop.child_token(),
         progress,
-        file_versions: engine.file_versions.clone(),
+        file_versions: engine.conversation.file_versions.clone(),
         scratch: engine.config.scratch.clone(),
         env: engine.config.env.clone(),
         sandbox: engine.config.behavior.sandbox.in_directory(engine.cwd()),

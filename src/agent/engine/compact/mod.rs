@@ -38,9 +38,7 @@ pub(crate) async fn manual(engine: &mut Engine, instructions: Option<String>) {
     engine.begin();
     engine.current.phase = Phase::Compacting;
     compact(engine, CompactionReason::Manual, instructions.as_deref()).await;
-    announce::record_pending(engine);
-    engine.flush();
-    engine.current.phase = Phase::Idle;
+    announce::idle(engine);
 }
 
 /// Compacts if the context is too full. Returns true if that was tried and failed.
@@ -57,12 +55,12 @@ pub(crate) async fn if_full(engine: &mut Engine) -> bool {
     }
     let (reference, size) = (model.reference(), total(engine));
     let is_known = |(failed, at): &(String, u64)| *failed == reference && size < at + at / RETRY_AFTER_GROWTH;
-    if engine.uncompactable.as_ref().is_some_and(is_known) {
+    if engine.conversation.uncompactable.as_ref().is_some_and(is_known) {
         return true;
     }
     let end = compact(engine, CompactionReason::Threshold, None).await;
     let failed = matches!(end, CompactionEnd::Failed(_));
-    engine.uncompactable = failed.then_some((reference, size));
+    engine.conversation.uncompactable = failed.then_some((reference, size));
     failed
 }
 

@@ -361,6 +361,17 @@ fn decide(engine: &mut Engine, id: &str, decision: Decision) {
     engine.emit(QuestionEvent::ApprovalEnded { id: waiting.request.id, outcome });
 }
 
+/// Ends what the user allowed for the session that was left.
+pub(crate) fn end_session(engine: &mut Engine) {
+    let behavior = &mut engine.config.behavior;
+    let ended =
+        [engine.approvals.end_session(), behavior.permissions.end_session(), behavior.sandbox.end_session()];
+    if ended.contains(&true) {
+        engine.emit(SettingsEvent::RulesChanged);
+        judge_again(engine);
+    }
+}
+
 /// Judges the waiting calls by the current rules and mode.
 fn judge_again(engine: &mut Engine) {
     engine.helpers.publish(|| Rights::of(&engine.config.behavior));

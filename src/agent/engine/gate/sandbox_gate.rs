@@ -157,7 +157,7 @@ pub(in crate::engine) fn add_writable(
             let policy = sandbox.policy.with_writable(&path);
             return Ok(Arc::new(policy.in_workspace(engine.cwd())));
         }
-        RuleScope::Session => {}
+        RuleScope::Session => sandbox.granted.push(path.clone()),
         RuleScope::Project | RuleScope::Local => {
             return Err(UserError::new("a project cannot change the sandbox")
                 .remedy("choose this session or everywhere"));
@@ -166,7 +166,6 @@ pub(in crate::engine) fn add_writable(
     }
     let sandbox = &mut engine.config.behavior.sandbox;
     sandbox.policy = Arc::new(sandbox.policy.with_writable(&path));
-    sandbox.granted.push(path);
     Ok(engine.config.behavior.sandbox.in_directory(engine.cwd()))
 }
 
@@ -175,6 +174,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::engine::behavior::Sandboxing;
     use tau_tools::sandbox::SandboxRule;
 
     fn words(path: &Path) -> String {
@@ -182,6 +182,17 @@ mod tests {
         let denial = SandboxDenial { rule: SandboxRule::Outside, path, unasked: false };
         let judgement = Judgement::default();
         judge(judgement, Some(&denial)).suggested_rules.concat()
+    }
+
+    #[test]
+    fn paths_that_were_added_for_a_session_end_with_it() {
+        let policy = SandboxPolicy::off().with_writable(Path::new("/of-settings"));
+        let granted = vec!["/granted".into(), "/of-settings".into()];
+        let with = granted.iter().fold(policy.clone(), |policy, path: &PathBuf| policy.with_writable(path));
+        let mut sandbox = Sandboxing { policy: with.into(), granted, ..Sandboxing::default() };
+        assert!(sandbox.end_session());
+        assert_eq!(*sandbox.policy, policy);
+        assert!(!sandbox.end_session());
     }
 
     #[test]

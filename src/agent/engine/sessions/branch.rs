@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::engine::announce;
-use crate::engine::base::reached_paths::ReachedPaths;
+use crate::engine::base::conversation::Conversation;
 use crate::engine::compact::CompactionEnd;
 use crate::engine::compact::branch_summary::summarize_branch;
 use crate::engine::state::Engine;
@@ -41,8 +41,7 @@ pub(crate) async fn go_to(engine: &mut Engine, entry_id: &str, summary: Option<&
         engine.saved(saved);
     }
     engine.flush();
-    engine.file_versions = Arc::default();
-    engine.reached = ReachedPaths::default();
+    engine.conversation = Conversation::default();
     announce::session_opened(engine);
     announce::restore_settings(engine);
     if let Some(text) = text {

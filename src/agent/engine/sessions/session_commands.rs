@@ -10,8 +10,9 @@ use tokio::time::{Duration, Instant};
 use super::refusals::{is_open, message_text};
 use super::{branch, open_session};
 use crate::engine::attend::end_shells;
+use crate::engine::base::conversation::Conversation;
 use crate::engine::state::Engine;
-use crate::engine::{announce, commands, side_question};
+use crate::engine::{announce, commands, gate, side_question};
 use crate::session::{ForkRange, Session};
 use tau_protocol::command::{AgentCommand, SessionChange, SessionCommand};
 use tau_protocol::event::{NoticeLevel, QueueEvent, SessionEvent};
@@ -88,6 +89,7 @@ pub(crate) async fn session(engine: &mut Engine, command: SessionChange) {
 /// Leaves the current session for `next`.
 async fn switch_to(engine: &mut Engine, next: Session) {
     end_shells(engine, Instant::now() + SHELLS_END).await;
+    announce::record_pending(engine);
     side_question::drop_all(engine);
     if !engine.queues.is_empty() {
         let messages = engine.queues.take();
@@ -104,6 +106,7 @@ async fn switch_to(engine: &mut Engine, next: Session) {
         engine.refresh_system_prompt();
     }
     engine.forget_session_state();
+    gate::end_session(engine);
     announce::session_opened(engine);
     announce::restore_settings(engine);
     if lost {
@@ -128,6 +131,6 @@ pub(crate) fn replace_messages(engine: &mut Engine, messages: Vec<Arc<Message>>)
         engine.record(message);
     }
     engine.flush();
-    engine.file_versions = Arc::default();
+    engine.conversation = Conversation::default();
     announce::session_opened(engine);
 }
