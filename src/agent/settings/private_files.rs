@@ -3,7 +3,7 @@
 //! It knows nothing about their content. Files that may be hostile are opened by
 //! [`tau_tools::regular_files`].
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -35,11 +35,27 @@ pub fn read_json<T: DeserializeOwned>(path: &Path, cap: u64) -> io::Result<Optio
 /// Replaces the content of the file by `bytes` atomically, with mode 0600. A link is followed, so that its
 /// target is replaced and not the link. If it fails, the old content is unchanged.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace(path, bytes, |_| None)
+}
+
+/// Like [`write_private`], for a file of the user that others may be meant to read: an existing one keeps its mode.
+pub fn write_as_before(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace(path, bytes, |target| Some(std::fs::metadata(target).ok()?.permissions()))
+}
+
+fn replace(
+    path: &Path,
+    bytes: &[u8],
+    permissions: impl FnOnce(&Path) -> Option<Permissions>,
+) -> io::Result<()> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let dir = target.parent().unwrap_or(Path::new("/"));
     private_dir(dir)?;
     let mut new = tempfile::Builder::new().prefix(".tau-").tempfile_in(dir)?;
     new.write_all(bytes)?;
+    if let Some(permissions) = permissions(&target) {
+        new.as_file().set_permissions(permissions)?;
+    }
     new.as_file().sync_all()?;
     new.persist(&target).map_err(|failed| failed.error)?;
     // The rename itself is on disk only once the folder is synced.
@@ -177,6 +193,23 @@ impl LockFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_others_may_read_keeps_its_mode() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("dotfiles.toml"), folder.path().join("config.toml"));
+        std::fs::write(&file, "a").unwrap();
+        std::fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let mode = || file.metadata().unwrap().permissions().mode() & 0o7777;
+        write_as_before(&link, b"b").unwrap();
+        assert_eq!((mode(), std::fs::read(&file).unwrap()), (0o640, b"b".to_vec()));
+        write_as_before(&folder.path().join("new"), b"c").unwrap();
+        assert_eq!(folder.path().join("new").metadata().unwrap().permissions().mode() & 0o7777, 0o600);
+        write_private(&link, b"d").unwrap();
+        assert_eq!(mode(), 0o600);
+    }
 
     #[test]
     fn a_folder_that_cannot_be_synced_is_no_failure() {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
-use super::private_files::{SharedFile, read_capped, unless_absent, write_private};
+use super::private_files::{SharedFile, read_capped, unless_absent, write_as_before};
 use super::table::SettingRow;
 use super::value::ValueKind;
 use super::{MAX_BYTES, Settings, read_toml_text};
@@ -90,7 +90,7 @@ pub(super) fn change(file: &SharedFile, apply: impl FnOnce(&mut Table)) -> Resul
         },
     };
     let changed = with(path, &text, apply)?;
-    if changed == text { Ok(()) } else { write_private(path, changed.as_bytes()).map_err(failed) }
+    if changed == text { Ok(()) } else { write_as_before(path, changed.as_bytes()).map_err(failed) }
 }
 
 /// Checks a text of a settings file, before it is written by other means. Fails when it is not TOML, or does
@@ -99,18 +99,37 @@ pub fn check(path: &Path, text: &str) -> Result<(), UserError> {
     read_toml_text::<Settings>(path, text).map(drop)
 }
 
-/// The changed text.
+/// The changed text, with the line ends and the byte order mark of the text.
 pub(super) fn with(path: &Path, text: &str, apply: impl FnOnce(&mut Table)) -> Result<String, UserError> {
     // A file that is not TOML is reported like an error in the settings.
     let _: BTreeMap<String, toml::Value> = read_toml_text(path, text)?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut file: DocumentMut = text
+    let bare = text.strip_prefix(MARK).unwrap_or(text);
+    let mut file: DocumentMut = bare
         .parse()
         .map_err(|error: toml_edit::TomlError| UserError::new(format!("{}: {error}", path.display())))?;
     apply(file.as_table_mut());
-    let changed = file.to_string();
+    let mut changed = file.to_string().replace("\r\n", "\n");
     read_toml_text::<Settings>(path, &changed)?;
-    Ok(changed)
+    let header = header(&bare.replace("\r\n", "\n"));
+    if !changed.contains(&header) {
+        changed.insert_str(0, &header);
+    }
+    if bare.split_once('\n').is_some_and(|(first, _)| first.ends_with('\r')) {
+        changed = changed.replace('\n', "\r\n");
+    }
+    Ok(if bare.len() < text.len() { format!("{MARK}{changed}") } else { changed })
+}
+
+/// The byte order mark of UTF-8.
+const MARK: char = '\u{feff}';
+
+/// The comment at the beginning of a file: to the last blank line before the first setting, if there is one. TOML
+/// takes it for a part of that setting.
+fn header(text: &str) -> String {
+    let is_above = |line: &&str| line.trim_start().starts_with('#') || line.trim().is_empty();
+    let above: Vec<&str> = text.split_inclusive('\n').take_while(is_above).collect();
+    let blank = above.iter().rposition(|line| line.trim().is_empty());
+    above.iter().take(blank.map_or(above.len(), |at| at + 1)).copied().collect()
 }
 
 /// Sets a value in a table, or removes it.
@@ -200,6 +219,32 @@ mod tests {
         let expected = "# one\ntheme = \"a\" # two\n\n# four\n[keys]\nquit = [] # five\n";
         assert_eq!(changed(text, "mouse", None), expected);
         assert_eq!(changed(expected, "mouse", None), expected);
+    }
+
+    #[test]
+    fn the_comment_at_the_beginning_stays() {
+        for (text, expected) in [
+            ("# mine\n\n# why\ntheme = \"a\"\nmouse = false\n", "# mine\n\nmouse = false\n"),
+            ("# mine\ntheme = \"a\"\n", "# mine\n"),
+            ("# mine\n\n[keys]\nquit = []\n", "# mine\n\n[keys]\nquit = []\n"),
+            ("\n# mine\n\n\ntheme = \"a\"\n[keys]\n", "\n# mine\n\n\n[keys]\n"),
+        ] {
+            assert_eq!(changed(text, "theme", None), expected);
+            assert_eq!(changed(expected, "theme", None), expected);
+        }
+        let text = "# mine\n\n[keys]\nquit = []\n";
+        let with_theme = changed(text, "theme", Some(Value::from("a")));
+        assert_eq!(with_theme.matches("# mine").count(), 1, "{with_theme}");
+    }
+
+    #[test]
+    fn line_ends_and_the_byte_order_mark_stay() {
+        let day = || Some(Value::from("day"));
+        let text = "\u{feff}# mine\r\ntheme = \"a\" # why\r\n\r\n[keys]\r\nquit = []\r\n";
+        assert_eq!(changed(text, "theme", day()), text.replace("\"a\"", "\"day\""));
+        let added = changed("mouse = false\r\n", "theme", day());
+        assert_eq!(added, "mouse = false\r\ntheme = \"day\"\r\n");
+        assert_eq!(changed("# mine\r\ntheme = \"a\"\r\n", "theme", None), "# mine\r\n");
     }
 
     #[test]
