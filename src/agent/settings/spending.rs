@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use parking_lot::Mutex;
 
 use super::Paths;
-use super::private_files::{LockFile, open_for_lines, open_regular, read_capped, write_private};
+use super::private_files::{LockFile, open_for_lines, open_regular, private_dir, read_capped, write_private};
 
 /// The cost of all sessions, also those of other processes.
 pub trait SpendingLog: Send + Sync {
@@ -57,6 +57,8 @@ impl fmt::Debug for SpendingLimits {
 const FILE: &str = "spending.log";
 /// Seconds that count.
 const DAY: u64 = 24 * 60 * 60;
+/// Seconds by which the clock may have been ahead when a cost was recorded.
+const CLOCKS_DIFFER: u64 = 60;
 /// Each time that the file has grown by so many bytes, old lines are removed.
 const MAX_BYTES: u64 = 256 << 10;
 /// The size limit of a file whose old lines are removed, in bytes.
@@ -97,7 +99,7 @@ impl SpendingFile {
     fn append(&self, now: u64, dollars: f64) -> std::io::Result<()> {
         use std::os::unix::fs::MetadataExt;
         if let Some(folder) = self.path.parent().filter(|folder| !folder.is_dir()) {
-            std::fs::create_dir_all(folder)?;
+            private_dir(folder)?;
         }
         let mut file = open_for_lines(&self.path)?;
         let line = format!("{now} {dollars:.6}\n");
@@ -110,13 +112,14 @@ impl SpendingFile {
         Ok(())
     }
 
-    /// Removes old lines. What another process appends meanwhile is lost if it still has the old file: at most one
+    /// Removes old lines, and dates those of the future today. What another process appends meanwhile is lost if it still has the old file: at most one
     /// request's cost.
     fn shorten(&self, now: u64) -> std::io::Result<()> {
         let Some(_lock) = LockFile::try_take(&self.path.with_extension("log.lock"))? else { return Ok(()) };
         let text = String::from_utf8_lossy(&read_capped(&self.path, MAX_READ)?).into_owned();
-        let is_recent = |line: &&str| cost_in(line).is_some_and(|(time, _)| time + DAY > now);
-        let recent: String = text.lines().filter(is_recent).flat_map(|line| [line, "\n"]).collect();
+        let recent = text.lines().filter_map(cost_in).filter(|(time, _)| is_recent(*time, now));
+        let recent: String =
+            recent.map(|(time, dollars)| format!("{} {dollars:.6}\n", time.min(now))).collect();
         write_private(&self.path, recent.as_bytes())
     }
 
@@ -133,8 +136,16 @@ impl SpendingFile {
         // A line that is being written is read the next time.
         let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let text = String::from_utf8_lossy(bytes.get(..end).unwrap_or_default());
-        known.costs.extend(text.lines().filter_map(cost_in));
+        let now = now();
+        let is_of_future = |(time, _): &(u64, f64)| *time > now.saturating_add(CLOCKS_DIFFER);
+        let costs: Vec<(u64, f64)> = text.lines().filter_map(cost_in).collect();
+        let is_odd = costs.iter().any(is_of_future);
+        known.costs.extend(costs.into_iter().map(|(time, dollars)| (time.min(now), dollars)));
         known.read += end as u64;
+        // Else each process would count them until that day.
+        if is_odd && let Err(error) = self.shorten(now) {
+            tracing::warn!(%error, "costs that are dated in the future could not be corrected");
+        }
         Ok(())
     }
 }
@@ -144,6 +155,11 @@ fn cost_in(line: &str) -> Option<(u64, f64)> {
     let (time, dollars) = line.split_once(' ')?;
     let dollars: f64 = dollars.parse().ok()?;
     Some((time.parse().ok()?, dollars)).filter(|_| dollars.is_finite() && dollars > 0.0)
+}
+
+/// Whether a cost of this time still counts.
+fn is_recent(time: u64, now: u64) -> bool {
+    time.saturating_add(DAY) > now
 }
 
 fn now() -> u64 {
@@ -170,7 +186,7 @@ impl SpendingLog for SpendingFile {
             std::io::Error::new(error.kind(), format!("{}: {why}", self.path.display()))
         })?;
         let now = now();
-        known.costs.retain(|(time, _)| time.saturating_add(DAY) > now);
+        known.costs.retain(|(time, _)| is_recent(*time, now));
         Ok(known.costs.iter().map(|(_, dollars)| dollars).sum())
     }
 }
@@ -204,6 +220,20 @@ mod tests {
         }
         assert!(!std::fs::read_to_string(paths.state.join(FILE)).unwrap().contains("7.000000"));
     }
+
+    #[test]
+    fn a_cost_of_the_future_counts_for_a_day() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::under(home.path());
+        let log = SpendingFile::new(&paths);
+        log.append(now() + 400 * DAY, 3.0).unwrap();
+        log.append(u64::MAX, 1.0).unwrap();
+        log.append(now(), 0.5).unwrap();
+        assert_eq!(log.last_day().unwrap(), 4.5);
+        log.shorten(now() + DAY + 60).unwrap();
+        assert_eq!(SpendingFile::new(&paths).last_day().unwrap(), 0.0);
+    }
+
     #[test]
     fn a_line_that_was_cut_off_does_not_hide_the_next_cost() {
         let home = tempfile::tempdir().unwrap();
