@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tau::agent::session::lock::{Life, Owner, note_path, noted};
+use tau::agent::session::lock::{Life, Owner, note_path, noted, take_unused};
 use tau::agent::session::{Access, ForkRange, Session, SessionError};
 
 use crate::support::session_files::{Folder, HEADER, line, texts, user};
@@ -30,6 +30,28 @@ fn a_note_names_the_owner_as_long_as_the_session_is_open() {
     let mut new = Session::begin(Some(folder.path()), Path::new("/srv"), None);
     new.append(user("x")).unwrap();
     assert!(noted(new.info().file.as_ref().unwrap()).is_some());
+}
+
+#[test]
+fn a_session_that_moves_keeps_its_note() {
+    let folder = Folder::new();
+    let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
+    let session = Session::open(&path).unwrap();
+    let session = session.move_to(None, folder.path()).unwrap();
+    assert!(noted(&path).is_some(), "it is open");
+    drop(session);
+    assert!(noted(&path).is_none());
+}
+
+#[test]
+fn an_open_session_is_in_use_even_without_its_note() {
+    let folder = Folder::new();
+    let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
+    let session = Session::open(&path).unwrap();
+    fs::remove_file(note_path(&path)).unwrap();
+    assert_eq!(take_unused(&path).unwrap_err().pid, std::process::id());
+    drop(session);
+    assert!(take_unused(&path).unwrap().is_some());
 }
 
 #[test]

@@ -44,6 +44,17 @@ pub(super) fn acquire(file: &File, path: &Path) -> Result<(), Owner> {
     }
 }
 
+/// Takes the lock of a session that is to be deleted; it is held until the result is dropped. The error is the owner, if
+/// a process has the session open.
+pub fn take_unused(path: &Path) -> Result<Option<File>, Owner> {
+    if let Some(owner) = noted(path).filter(|owner| owner.life() != Life::Ended) {
+        return Err(owner);
+    }
+    // What cannot be opened cannot be written by its user.
+    let Ok(file) = open_regular(path) else { return Ok(None) };
+    acquire(&file, path).map(|()| Some(file))
+}
+
 /// The process that holds the lock, from the kernel's table of locks (Linux, proc(5)):
 /// `1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF`.
 fn lock_owner(file: &File) -> Option<u32> {
@@ -111,10 +122,6 @@ impl Owner {
         let is_other = self.started.as_ref().is_some_and(|then| *then != stat.started);
         if is_other || stat.is_over { Life::Ended } else { Life::Runs }
     }
-
-    fn is_this(&self) -> bool {
-        self.pid == std::process::id() && self.host == host()
-    }
 }
 
 impl std::fmt::Display for Owner {
@@ -130,10 +137,11 @@ impl std::fmt::Display for Owner {
     }
 }
 
-/// The note of this process next to a session; dropping it removes the note.
+/// The note of this process next to a session; dropping it removes the note, unless there is a later one.
 #[derive(Debug)]
 pub(crate) struct Note {
     path: PathBuf,
+    file: File,
 }
 
 impl Note {
@@ -147,14 +155,14 @@ impl Note {
         let mut file = open_with(options.write(true).create_new(true).mode(0o600), &note).ok()?;
         let text = serde_json::to_vec(&Owner::this()).ok()?;
         file.write_all(&text).ok()?;
-        Some(Note { path: note })
+        Some(Note { path: note, file })
     }
 }
 
 impl Drop for Note {
     fn drop(&mut self) {
-        let ours = read(&self.path).is_some_and(|owner| owner.is_this());
-        if ours {
+        let is_there = self.file.metadata().is_ok_and(|facts| facts.nlink() > 0);
+        if is_there {
             // A remaining note does no harm: its owner has then ended.
             let _ = std::fs::remove_file(&self.path);
         }

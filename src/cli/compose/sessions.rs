@@ -311,9 +311,8 @@ pub(crate) fn delete(sessions: &Path, path: &Path) -> Result<String, UserError> 
         return Err("only session files in the sessions folder can be deleted".into());
     }
     let path = path.as_path();
-    if let Some(owner) = lock::noted(path).filter(|owner| owner.life() != Life::Ended) {
-        return Err(format!("not deleted: the session is open ({owner})").into());
-    }
+    let _lock = lock::take_unused(path)
+        .map_err(|owner| UserError::new(format!("not deleted: the session is open ({owner})")))?;
     if trash::delete(path).is_ok() {
         return Ok("session moved to the trash".to_owned());
     }
@@ -326,6 +325,20 @@ pub(crate) fn delete(sessions: &Path, path: &Path) -> Result<String, UserError> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_open_session_is_not_deleted_even_without_its_note() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("work.jsonl");
+        let header = r#"{"type":"session","version":3,"id":"a","timestamp":"","cwd":"/"}"#;
+        std::fs::write(&path, format!("{header}\n")).unwrap();
+        let session = Session::open(&path).unwrap();
+        std::fs::remove_file(lock::note_path(&path)).unwrap();
+        let error = delete(dir.path(), &path).unwrap_err().to_string();
+        assert!(error.starts_with("not deleted: the session is open"), "{error}");
+        assert!(path.exists());
+        drop(session);
+    }
 
     #[test]
     fn nothing_but_session_files_is_deleted() {

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use super::{Hub, blocking, in_use};
 use crate::serve::live::Fate;
 use crate::serve::problem::Problem;
-use tau_agent::session::lock::{self, Life};
+use tau_agent::session::lock;
 
 impl Hub {
     /// Closes a session and moves its file to the trash, or deletes it where there is no trash. Its followers
@@ -43,9 +43,7 @@ impl Hub {
             other => other?,
         };
         blocking(move || {
-            if let Some(owner) = lock::noted(&path).filter(|owner| owner.life() != Life::Ended) {
-                return Err(in_use(&owner.to_string()));
-            }
+            let _lock = lock::take_unused(&path).map_err(|owner| in_use(&owner.to_string()))?;
             if trash::delete(&path).is_ok() {
                 return Ok(());
             }
