@@ -6,10 +6,11 @@ use std::task::{Context, Poll};
 
 use serde_json::Value;
 use tau::agent::provider::partial_json;
+use tau::agent::session::surrogates::repaired;
 use tau::app::ansi;
 use tau::app::blocks::{MarkdownBlock, MarkdownBlocks};
 use tau::app::printable::{Printable, printable, printable_line};
-use tau::cli::rpc::lines::{InputLine, LineReader, whole_characters};
+use tau::cli::rpc::lines::{InputLine, LineReader};
 use tokio::io::{AsyncRead, ReadBuf};
 
 use super::driver::{behavior, cuts, magnitude};
@@ -224,12 +225,12 @@ fn check_lines(input: &[u8]) -> u64 {
         kinds.push(if serde_json::from_str::<Value>(record).is_ok() { 1 } else { 2 });
     }
     for text in as_text(input).lines() {
-        let whole = whole_characters(text);
+        let whole = repaired(text);
         assert!(whole.len() <= text.len(), "{text:?} becomes {whole:?}");
         if let Ok(value) = serde_json::from_str::<Value>(text) {
             assert_eq!(serde_json::from_str::<Value>(&whole).ok(), Some(value), "{text:?} becomes {whole:?}");
         }
-        assert_eq!(whole_characters(&whole), whole, "{text:?}: what is whole stays as it is");
+        assert_eq!(repaired(&whole), whole, "{text:?}: what is whole stays as it is");
     }
     kinds.truncate(8);
     behavior((kinds, magnitude(whole.len())))

@@ -29,7 +29,7 @@ mod read;
 pub mod row;
 #[cfg(feature = "sqlite")]
 pub mod search;
-mod surrogates;
+pub mod surrogates;
 pub(crate) mod survey;
 pub mod tail;
 pub mod tree;

@@ -26,7 +26,7 @@ pub(super) fn repair(json: &mut [u8]) {
 }
 
 /// JSON with its halves replaced.
-pub(super) fn repaired(json: &str) -> Cow<'_, str> {
+pub fn repaired(json: &str) -> Cow<'_, str> {
     if [b"\\ud", b"\\uD"].iter().all(|half| memmem::find(json.as_bytes(), *half).is_none()) {
         return Cow::Borrowed(json);
     }
@@ -53,6 +53,7 @@ mod tests {
             (r"\uD83D\uDE00 \ude00\ud83d", r"\uD83D\uDE00 \ufffd\ufffd"),
             (r"\\ud83d \u00e4 \ud83d\ud83d\ude00", r"\\ud83d \u00e4 \ufffd\ud83d\ude00"),
             (r"\ud8", r"\ud8"),
+            (r"\\\ud83d\n", r"\\\ufffd\n"),
         ] {
             assert_eq!(repaired(json), expected, "{json}");
         }

@@ -2,10 +2,11 @@
 //!
 //! Memory is bounded: a line beyond the limit is skipped. `request` interprets the lines.
 
-use std::borrow::Cow;
 use std::io;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+
+use tau_agent::session::surrogates::repaired;
 
 /// Maximum length of a record in bytes, without its line end.
 pub const MAX_LEN: usize = 64 << 20;
@@ -81,48 +82,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             return Some(InputLine::TooLong);
         }
         let blank = bytes.iter().all(|byte| matches!(byte, b' ' | b'\t'));
-        (!blank).then(|| InputLine::Record(whole_characters(&String::from_utf8_lossy(bytes)).into_owned()))
+        (!blank).then(|| InputLine::Record(repaired(&String::from_utf8_lossy(bytes)).into_owned()))
     }
-}
-
-/// The text with U+FFFD for each half of a surrogate pair that is alone in an escape. JavaScript writes such
-/// halves when it cuts a string, and no JSON parser accepts them.
-pub fn whole_characters(json: &str) -> Cow<'_, str> {
-    if memchr::memmem::find(json.as_bytes(), b"\\u").is_none() {
-        return Cow::Borrowed(json);
-    }
-    let mut repaired = String::with_capacity(json.len());
-    let mut rest = json;
-    while let Some((before, escape)) = rest.split_once('\\') {
-        repaired.push_str(before);
-        let unit = surrogate(escape);
-        let (kept, after) = match unit {
-            // A pair: both escapes stay.
-            Some(0xd800..=0xdbff) if matches!(low(escape), Some(0xdc00..=0xdfff)) => cut(escape, 11),
-            Some(0xd800..=0xdfff) => ("ufffd", cut(escape, 5).1),
-            Some(_) => cut(escape, 5),
-            None => cut(escape, escape.chars().next().map_or(0, char::len_utf8)),
-        };
-        repaired.push('\\');
-        repaired.push_str(kept);
-        rest = after;
-    }
-    repaired.push_str(rest);
-    Cow::Owned(repaired)
-}
-
-/// The code unit of an escape that begins with `u`; `None` for other escapes.
-fn surrogate(escape: &str) -> Option<u32> {
-    u32::from_str_radix(escape.strip_prefix('u')?.get(..4)?, 16).ok()
-}
-
-/// The code unit of the escape that follows an escape with a code unit.
-fn low(escape: &str) -> Option<u32> {
-    surrogate(escape.get(5..)?.strip_prefix('\\')?)
-}
-
-fn cut(text: &str, at: usize) -> (&str, &str) {
-    text.split_at_checked(at).unwrap_or((text, ""))
 }
 
 #[cfg(test)]
@@ -149,7 +110,7 @@ mod tests {
     #[tokio::test]
     async fn lines_come_whole_however_they_are_cut() {
         let record = |text: &str| InputLine::Record(text.to_owned());
-        let cases: [(&[u8], Vec<InputLine>); 6] = [
+        let cases: [(&[u8], Vec<InputLine>); 7] = [
             (b"a\nb\r\n\n \t\nc", vec![record("a"), record("b"), record("c")]),
             (b"0123456789\n0123456789\r\n", vec![record("0123456789"); 2]),
             (
@@ -157,6 +118,7 @@ mod tests {
                 vec![InputLine::TooLong, record("b"), InputLine::TooLong],
             ),
             (b"a\xffb\n", vec![record("a\u{fffd}b")]),
+            (b"\"\\ude00\"\n", vec![record("\"\\ufffd\"")]),
             ("a\u{2028}b\n".as_bytes(), vec![record("a\u{2028}b")]),
             (b"", vec![]),
         ];
@@ -164,26 +126,6 @@ mod tests {
             for piece in [1, 2, 3, 100] {
                 assert_eq!(read(bytes, piece).await, expected, "{bytes:?} by {piece}");
             }
-        }
-    }
-
-    #[test]
-    fn half_pairs_become_whole_characters() {
-        let cases = [
-            (r#""\ud83d""#, "\u{fffd}"),
-            (r#""\ud83d\ude00""#, "\u{1f600}"),
-            (r#""x\ude00\ud83dy""#, "x\u{fffd}\u{fffd}y"),
-            (r#""\ud83d\ud83d\ude00""#, "\u{fffd}\u{1f600}"),
-            (r#""\\ud83d""#, "\\ud83d"),
-            (r#""\\\ud83d""#, "\\\u{fffd}"),
-            (r#""\u0041\n\"é""#, "A\n\"é"),
-        ];
-        for (json, expected) in cases {
-            let text: String = serde_json::from_str(&whole_characters(json)).unwrap();
-            assert_eq!(text, expected, "{json}");
-        }
-        for broken in [r#""\"#, r#""\u"#, r#""\ud8"#, r#""\ud83d\u"#, "\\é", "\\u\u{e9}12"] {
-            whole_characters(broken);
         }
     }
 }
