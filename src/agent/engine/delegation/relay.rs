@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use crate::engine::agent_handle::AgentHandle;
 use crate::engine::helper_place::HelperNews;
-use tau_protocol::command::{AgentCommand, QuestionCommand, RunCommand, TaskCommand};
+use tau_protocol::command::{AgentCommand, QuestionCommand, RunCommand, SettingsCommand, TaskCommand};
 use tau_protocol::event::{AgentEvent, NoticeLevel, QuestionEvent, TaskEvent};
 
 /// The number of commands, and of events, on their way.
@@ -97,10 +97,10 @@ async fn pass_on(
             }
             AgentCommand::Task(TaskCommand::Shutdown) => AgentCommand::Run(RunCommand::Abort),
             command if is_for_helper(&command) => command,
-            _ => {
+            command => {
                 let Some(events) = events.upgrade() else { return };
                 // Nobody looks any more if it cannot be sent.
-                let _ = events.send(refusal()).await;
+                let _ = events.send(refusal(&command)).await;
                 continue;
             }
         };
@@ -134,10 +134,36 @@ fn is_for_helper(command: &AgentCommand) -> bool {
     }
 }
 
-fn refusal() -> AgentEvent {
-    AgentEvent::Task(TaskEvent::Notice {
-        level: NoticeLevel::Warning,
-        text: "a helper accepts only messages and answers".to_owned(),
-        hint: Some("its settings, rights and session are those of its parent".to_owned()),
+const REFUSED: &str = "a helper accepts only messages and answers";
+const RIGHTS: &str = "its settings, rights and session are those of its parent";
+
+/// The answer to a command that is not for a helper.
+fn refusal(command: &AgentCommand) -> AgentEvent {
+    AgentEvent::Task(match command {
+        AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, .. }) => {
+            TaskEvent::Answered { ticket: *ticket, answer: Err(format!("{REFUSED}; {RIGHTS}").into()) }
+        }
+        _ => TaskEvent::Notice {
+            level: NoticeLevel::Warning,
+            text: REFUSED.to_owned(),
+            hint: Some(RIGHTS.to_owned()),
+        },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tau_protocol::rules::RuleChange;
+
+    #[test]
+    fn a_refused_change_of_rules_is_answered() {
+        let change = SettingsCommand::ChangeRules { ticket: 7, change: RuleChange::default() };
+        assert!(!is_for_helper(&change.clone().into()));
+        let AgentEvent::Task(TaskEvent::Answered { ticket: 7, answer: Err(why) }) = refusal(&change.into())
+        else {
+            panic!("it is not answered");
+        };
+        assert!(why.starts_with(REFUSED), "{why}");
+    }
 }
