@@ -73,6 +73,11 @@ impl LoginStore {
         let url = address(server)?;
         let had = self.state(server) == LoginState::LoggedIn
             || self.read(&url).is_ok_and(|record| record.is_some_and(|record| record.login.is_some()));
+        if !self.file(&url).exists() {
+            return Ok(false);
+        }
+        // Another tau that renews the tokens would write them again.
+        let _lock = LockFile::take(&self.lock_file(&url)).map_err(UserError::of)?;
         match std::fs::remove_file(self.file(&url)) {
             Ok(()) => Ok(had),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -115,13 +120,17 @@ impl LoginStore {
     /// Waits for the lock of a server. The error is the reason, as part of a sentence, when another process
     /// holds it for too long.
     pub(super) async fn lock(&self, url: &Url) -> Result<LockFile, UserError> {
-        let path = self.file(url).with_extension("lock");
+        let path = self.lock_file(url);
         LockFile::take_within(&path, LOCK_WAIT).await.map_err(|error| match error.kind() {
             io::ErrorKind::TimedOut => {
                 UserError::new(format!("another process keeps {} locked", path.display()))
             }
             _ => UserError::new(format!("{} cannot be locked", path.display())).because(error),
         })
+    }
+
+    fn lock_file(&self, url: &Url) -> PathBuf {
+        self.file(url).with_extension("lock")
     }
 
     /// The file of a server: its host for readability, and a hash of its address.
