@@ -218,6 +218,12 @@ async fn an_export_is_written_where_the_screen_is() {
     let text = std::fs::read_to_string(screen.home().join("work/talk.md")).unwrap();
     assert!(text.contains("help"), "{text}");
     assert!(!server.dir.path().join("talk.md").exists());
+    // A file of the user stays.
+    let notes = screen.home().join("work/notes.md");
+    std::fs::write(&notes, "# mine").unwrap();
+    send(&screen, "/export notes.md");
+    screen.wait_for("it is not an exported session");
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "# mine");
     // Keys belong to the server.
     send(&screen, "/login");
     screen.wait_for("keys stay on the server");

@@ -8,12 +8,13 @@ use std::time::Duration;
 use super::link::CurrentSession;
 use super::reach::Trouble;
 use super::server::Server;
+use crate::commands::export;
 use crate::services::Services;
 use crate::services::call::Call;
-use tau_agent::settings::private_files::write_private;
 use tau_agent::settings::{chosen_models, table};
 use tau_app::request::{Applied, EditorSource, ModelList, ShellReply, ShellRequest};
 use tau_protocol::attempt::AttemptNews;
+use tau_protocol::query::SessionSource;
 use tau_tools::user_error::UserError;
 
 /// The context for requests of an attached screen.
@@ -59,8 +60,8 @@ impl AttachedRequests {
             | ShellRequest::EndWorktree { .. } => self.ask(&request).await,
             ShellRequest::BeginAttempts { .. } => self.begin_attempts(&request).await,
             ShellRequest::Reload {} => self.reload(call).await,
-            ShellRequest::Export { file, .. } => {
-                self.export(file).await.map_or_else(ShellReply::Failed, ShellReply::Done)
+            ShellRequest::Export { session, file } => {
+                self.export(session, file).await.map_or_else(ShellReply::Failed, ShellReply::Done)
             }
             ShellRequest::SetSetting { key, .. } if !is_of_screen(&key) => {
                 ShellReply::Failed(format!("{key} is a setting of the agent: change it on the server").into())
@@ -142,7 +143,7 @@ impl AttachedRequests {
     }
 
     /// Writes the document here, where the user is.
-    async fn export(&self, file: Option<PathBuf>) -> Result<String, UserError> {
+    async fn export(&self, source: SessionSource, file: Option<PathBuf>) -> Result<String, UserError> {
         let ending = match &file {
             None => "html".to_owned(),
             Some(file) => file.extension().unwrap_or_default().to_string_lossy().into_owned(),
@@ -156,12 +157,11 @@ impl AttachedRequests {
         let dir = &self.here.cwd;
         let place = file.map_or_else(|| free_place(dir, &name, &ending), |file| dir.join(file));
         let written = place.clone();
-        let done = tokio::task::spawn_blocking(move || write_private(&written, &text)).await;
+        let done =
+            tokio::task::spawn_blocking(move || export::save(&written, &text, export::file_of(&source)))
+                .await;
         match done {
-            Ok(Ok(())) => Ok(format!("exported to {} on this machine", place.display())),
-            Ok(Err(error)) => {
-                Err(format!("could not export the session: {}: {error}", place.display()).into())
-            }
+            Ok(saved) => saved.map(|()| format!("exported to {} on this machine", place.display())),
             Err(error) => Err(UserError::new("internal error").because(error)),
         }
     }

@@ -213,8 +213,24 @@ pub(crate) fn write(
         }
     };
     let format = place.format.or_else(|| Format::of(&file)).ok_or(UNKNOWN)?;
-    if let SessionSource::File(path) = source
-        && path.canonicalize().ok().is_some_and(|path| file.canonicalize().ok() == Some(path))
+    let document = made(&session, format, secrets);
+    save(&file, document.text.as_bytes(), file_of(source))?;
+    Ok((file, document.masked))
+}
+
+/// The file of a session, if it has one.
+pub(crate) fn file_of(source: &SessionSource) -> Option<&Path> {
+    match source {
+        SessionSource::File(path) => Some(path),
+        SessionSource::Lines(_) => None,
+    }
+}
+
+/// Writes a document. Fails when the file is that of the session, or has text that no export wrote.
+pub(crate) fn save(file: &Path, text: &[u8], of_session: Option<&Path>) -> Result<(), UserError> {
+    if of_session
+        .and_then(|path| path.canonicalize().ok())
+        .is_some_and(|path| file.canonicalize().ok() == Some(path))
     {
         return Err(format!(
             "not overwriting {}: it is the session itself; name another file",
@@ -222,13 +238,10 @@ pub(crate) fn write(
         )
         .into());
     }
-    if is_of_user(&file) {
+    if is_of_user(file) {
         let text =
             format!("not overwriting {}: it is not an exported session; name another file", file.display());
         return Err(text.into());
     }
-    let document = made(&session, format, secrets);
-    write_private(&file, document.text.as_bytes())
-        .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
-    Ok((file, document.masked))
+    write_private(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()).into())
 }
