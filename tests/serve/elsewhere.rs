@@ -68,6 +68,19 @@ async fn a_session_of_another_tau_is_listed_read_answered_and_steered() {
     ] {
         server.send("POST", &format!("{path}/attach/answer"), &command).await.is(422);
     }
+    // So are its rules: no client allows more.
+    let rule = |list: &str| json!({ "list": list, "rule": "bash", "scope": "session" });
+    let listed = json!({ "list": "deny", "rule": "bash", "scope": "session", "inForce": true });
+    for (change, status) in [
+        (json!({ "add": rule("allow") }), 422),
+        (json!({ "remove": listed }), 422),
+        // The owner refuses a client without its protocol.
+        (json!({ "add": rule("deny") }), 409),
+    ] {
+        let commands = json!([{ "type": "change_rules", "ticket": 1, "change": change }]);
+        let body = json!({ "client": "a", "first": 0, "commands": commands });
+        server.send("POST", &format!("{path}/attach"), &body).await.is(status);
+    }
     server.send("PATCH", &path, &json!({ "name": "Cleaning" })).await.is(200);
     let mut events = server.events(&id).await;
     let answer = json!({ "decision": "allow" });

@@ -37,7 +37,6 @@ use crate::serve::hub::blocking;
 use crate::serve::problem::Problem;
 use tau_agent::session::list;
 use tau_agent::settings::Paths;
-use tau_protocol::approval::PermissionMode;
 use tau_tools::user_error::UserError;
 
 /// Maximum length of a line from the client, in bytes.
@@ -99,7 +98,7 @@ fn serve() -> Result<Exit, UserError> {
     let network = environment.settings.network();
     let relay = Arc::new(Relay {
         guard: Guard::new(&hello.token, None, Vec::new(), u32::MAX),
-        elsewhere: Elsewhere::new(environment.paths, network, PermissionMode::Auto),
+        elsewhere: Elsewhere::new(environment.paths, network, None),
         directory,
         opening: Mutex::default(),
     });

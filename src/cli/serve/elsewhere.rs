@@ -26,6 +26,7 @@ use tau_agent::settings::Paths;
 use tau_app::request::ShellRequest;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::{AgentCommand, QuestionAnswer, QuestionCommand, SettingsCommand};
+use tau_protocol::rules::Verdict;
 
 /// Maximum number of connections that are kept.
 const KEPT: usize = 256;
@@ -39,15 +40,16 @@ const OWN_HEADERS: [HeaderName; 3] = [header::CONNECTION, header::TRANSFER_ENCOD
 pub(crate) struct Elsewhere {
     paths: Paths,
     network: Network,
-    /// The highest permission mode that clients of this server can choose.
-    ceiling: PermissionMode,
+    /// The highest permission mode that clients of this server can choose; `None` if they are the user, who may also
+    /// change every rule.
+    ceiling: Option<PermissionMode>,
     /// The connections, by address and token.
     servers: Mutex<HashMap<(String, String), TauServer>>,
 }
 
 impl Elsewhere {
     /// The sessions of the user with these folders.
-    pub fn new(paths: Paths, network: Network, ceiling: PermissionMode) -> Self {
+    pub fn new(paths: Paths, network: Network, ceiling: Option<PermissionMode>) -> Self {
         Elsewhere { paths, network, ceiling, servers: Mutex::default() }
     }
 
@@ -120,7 +122,7 @@ impl Elsewhere {
             return Err(Problem::conflict("session-in-use", text));
         }
         let body = read_body(body, max_body).await?;
-        self.check_mode(&parts.method, place, &body)?;
+        self.check_rights(&parts.method, place, &body)?;
         let server = self.server(owner)?;
         let headers = passed_headers(&parts.headers);
         let passed = server.pass_on(parts.method.as_str(), &path, &headers, body.into());
@@ -144,8 +146,9 @@ impl Elsewhere {
         Ok(response)
     }
 
-    /// Refuses a mode above the one that this server was started with: the owner does not know that.
-    fn check_mode(&self, method: &Method, path: &str, body: &[u8]) -> Result<(), Problem> {
+    /// Refuses more rights than clients of this server have: the owner does not know that they are not the user's.
+    fn check_rights(&self, method: &Method, path: &str, body: &[u8]) -> Result<(), Problem> {
+        let Some(ceiling) = self.ceiling else { return Ok(()) };
         let mut wanted = Vec::new();
         if *method == Method::PATCH {
             let change: Value = serde_json::from_slice(body).unwrap_or_default();
@@ -154,10 +157,14 @@ impl Elsewhere {
         }
         if *method == Method::POST && path.ends_with("/attach") {
             let commands: Option<Commands> = serde_json::from_slice(body).ok();
-            wanted.extend(commands.iter().flat_map(|body| &body.commands).filter_map(wanted_mode));
+            let commands = commands.map(|body| body.commands).unwrap_or_default();
+            commands.iter().try_for_each(check_rules)?;
+            wanted.extend(commands.iter().filter_map(wanted_mode));
         }
         if *method == Method::POST && path.ends_with("/attach/answer") {
-            wanted.extend(serde_json::from_slice(body).ok().as_ref().and_then(wanted_mode));
+            let command: Option<AgentCommand> = serde_json::from_slice(body).ok();
+            command.iter().try_for_each(check_rules)?;
+            wanted.extend(command.as_ref().and_then(wanted_mode));
         }
         if *method == Method::POST && path.contains("/questions/") {
             let answer: Option<AnswerQuestion> = serde_json::from_slice(body).ok();
@@ -170,7 +177,7 @@ impl Elsewhere {
             wanted.push(order.mode);
         }
         for mode in wanted {
-            mode.within(self.ceiling).map_err(Problem::refused)?;
+            mode.within(ceiling).map_err(Problem::refused)?;
         }
         Ok(())
     }
@@ -192,6 +199,19 @@ impl Elsewhere {
         }
         servers.insert(key, server.clone());
         Ok(server)
+    }
+}
+
+/// Refuses a change of rules by which more is allowed.
+fn check_rules(command: &AgentCommand) -> Result<(), Problem> {
+    let AgentCommand::Settings(SettingsCommand::ChangeRules { change, .. }) = command else { return Ok(()) };
+    let allows = change.add.as_ref().is_some_and(|new| new.list == Verdict::Allow);
+    let guards_less = change.remove.as_ref().is_some_and(|rule| rule.list != Verdict::Allow);
+    match allows || guards_less {
+        true => Err(Problem::refused(
+            "a client can only add rules that ask or deny, and remove rules that allow; the user can change every rule",
+        )),
+        false => Ok(()),
     }
 }
 

@@ -139,7 +139,7 @@ async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
     let _announced = announce(&setup.paths, &own)
         .inspect_err(|error| warn(&format!("`tau attach` will need the address and the token: {error}")));
     let limits = HubLimits { sessions: args.max_sessions as usize, idle: Duration::from_secs(args.idle) };
-    let elsewhere = Elsewhere::new(setup.paths.clone(), setup.settings.network(), setup.first_mode());
+    let elsewhere = Elsewhere::new(setup.paths.clone(), setup.settings.network(), Some(setup.first_mode()));
     let hub = Hub::new(setup.clone(), limits, Arc::clone(&metrics));
     let mut hosting = Hosting::of_server(&hub, &setup, &metrics);
     tokio::task::spawn_blocking(|| Scratch::default().sweep());
