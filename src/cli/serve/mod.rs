@@ -224,7 +224,9 @@ async fn listen(args: &ServeArgs) -> Result<(Listener, String), Refusal> {
 fn remove_stale(path: &Path) {
     use std::os::unix::fs::FileTypeExt as _;
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
-    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
+    // Any other error, as of a server that has too many clients, is that of a server that lives.
+    let is_refused = |error: std::io::Error| matches!(error.kind(), std::io::ErrorKind::ConnectionRefused);
+    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err_and(is_refused) {
         // Binding reports the fault.
         let _ = std::fs::remove_file(path);
     }
