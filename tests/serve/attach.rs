@@ -359,9 +359,11 @@ async fn a_command_that_is_sent_twice_is_done_once() {
     }
     own(&server, "POST", &path, &spoken, &body(7, json!([command("c")]))).await.is(409);
     let mut begun = Vec::new();
-    let mut ended = 0;
+    let (mut ended, mut before) = (0, None);
     while ended < 2 {
-        for event in stream.next().await.unwrap().data["events"].as_array().unwrap() {
+        let frame = stream.next().await.unwrap();
+        before = frame.data["id"].as_str().map(str::to_owned).or(before);
+        for event in frame.data["events"].as_array().unwrap() {
             match event["type"].as_str().unwrap() {
                 "bash_start" => begun.push(event["id"].as_str().unwrap().to_owned()),
                 "bash_end" => ended += 1,
@@ -381,6 +383,18 @@ async fn a_command_that_is_sent_twice_is_done_once() {
             .extend(frame.data["events"].as_array().unwrap().iter().map(|event| event["text"].to_string()));
     }
     assert!(notices[0].contains("does not end the session") && notices[1].contains("server's settings"));
+    // The screen comes again before its lost connection is noticed: only the new stream gets events, and what the
+    // old one may not have delivered.
+    let place = format!("{path}?client=me&after={}", before.unwrap());
+    let mut again = server.stream("GET", &place, &extra, &Value::Null).await;
+    assert_eq!(again.next().await.unwrap().data, json!({ "next": 4 }));
+    let frame = again.next().await.unwrap();
+    let texts: Vec<String> =
+        frame.data["events"].as_array().unwrap().iter().map(|event| event["text"].to_string()).collect();
+    assert_eq!(texts, notices);
+    assert_eq!(stream.next().await, None);
+    own(&server, "POST", &path, &spoken, &body(4, json!([{ "type": "shutdown" }]))).await.is(200);
+    assert!(again.next().await.unwrap().data.to_string().contains("does not end the session"));
 }
 
 #[tokio::test]

@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use super::client::Served;
 use super::create;
+use crate::support::program::says;
+use crate::support::server::Server;
 
 #[tokio::test]
 async fn a_session_is_forked_undone_and_shown_as_a_tree() {
@@ -45,6 +47,21 @@ async fn a_session_is_forked_undone_and_shown_as_a_tree() {
     server.send("POST", &format!("{path}/undo"), &json!({ "entryId": "none" })).await.is(422);
     server.send("POST", &format!("{path}/undo"), &json!({ "entryId": "x", "scope": "all" })).await.is(400);
     server.send("POST", &format!("{path}/compact"), &json!({ "what": 1 })).await.is(400);
+}
+
+/// The end of the compaction is larger than the log of events, which the next event therefore removes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_compaction_whose_end_has_left_the_log_is_answered() {
+    let answer = "word ".repeat(40_000);
+    let acts = vec![says(&answer), says(&answer), says(&"long ".repeat(150_000))];
+    let provider = Server::start(acts).await;
+    let server = Served::with_model(&provider).await;
+    let path = format!("/api/sessions/{}", create(&server, json!({ "model": "own/m" })).await);
+    for prompt in ["one", "two"] {
+        let body = json!({ "prompt": prompt });
+        server.stream("POST", &format!("{path}/prompt"), "", &body).await.until("done").await;
+    }
+    server.send("POST", &format!("{path}/compact"), &json!({})).await.is(204);
 }
 
 /// A panic within one task is reported and leaves the program and its other tasks alone.

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
+use super::event_record::shown;
 use super::hub::{Hub, NewSession, SessionOptions};
 use super::live::{Ended, LiveSession, Route};
 use super::problem::Problem;
-use super::screen_stream::shown;
 use crate::attach::wire::{Left, Wanted};
 use crate::services::Services;
 use crate::services::call::Call;

@@ -11,14 +11,13 @@ use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use parking_lot::Mutex;
-use serde_json::Value;
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncGuard, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::event_log::{EventLog, Following, Position};
+use super::event_record;
 use super::facts::Facts;
 use super::opening::Opening;
-use crate::protocol;
 use crate::services::Services;
 use attach::Screens;
 pub(crate) use attach::{Route, Screen};
@@ -26,9 +25,7 @@ use tau_agent::engine::live_helper::LiveHelper;
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::{QuestionAnswer, QuestionCommand, TaskCommand};
-use tau_protocol::event::{
-    QuestionEvent, RunEvent, SessionEvent, SettingsEvent, ShellEvent, TaskEvent, TurnEvent,
-};
+use tau_protocol::event::{QuestionEvent, RunEvent, SettingsEvent, ShellEvent, TaskEvent, TurnEvent};
 use tau_protocol::query::{QueryAnswer, TypedQuery, ask};
 use tau_tools::user_error::UserError;
 
@@ -81,7 +78,15 @@ struct Board {
     opening: Opening,
     screens: Screens,
     queries: HashMap<u64, oneshot::Sender<Answer>>,
+    awaited: Vec<Awaited>,
     used: Instant,
+}
+
+/// The wait for an event, which may have left the log before it is read there.
+#[derive(Debug)]
+struct Awaited {
+    is_it: fn(&AgentEvent) -> bool,
+    sender: oneshot::Sender<AgentEvent>,
 }
 
 /// The answer to a query, and its moment in the events.
@@ -203,6 +208,7 @@ impl LiveSession {
                 facts,
                 screens: Screens::default(),
                 queries: HashMap::new(),
+                awaited: Vec::new(),
                 used: Instant::now(),
             }),
             last: watch::Sender::new(0),
@@ -257,16 +263,27 @@ impl LiveSession {
 
     /// Folds an event other than an answer; returns whether it is for all screens.
     fn fold(&self, event: &AgentEvent) -> bool {
+        let only = self.board.lock().screens.addressee(event);
+        let is_for_all = only.is_none();
+        self.log(event, only);
+        is_for_all
+    }
+
+    /// Folds an event, which only this attached screen gets, if one is named.
+    fn log(&self, event: &AgentEvent, only: Option<Arc<str>>) {
         let mut board = self.board.lock();
         let last = board.log.last().saturating_add(1);
         let cost = board.facts.meter.total().cost.total;
         board.facts.take(event, last);
         let is_listed = is_listed(event) || board.facts.meter.total().cost.total > cost;
         board.opening.take(event);
-        let only = board.screens.addressee(event);
-        let is_for_all = only.is_none();
+        let is_over = |wait: &mut Awaited| (wait.is_it)(event) || wait.sender.is_closed();
+        for wait in board.awaited.extract_if(.., is_over) {
+            // Whoever waited may have left.
+            let _ = wait.sender.send(event.clone());
+        }
         match self.is_logged.load(Ordering::Relaxed) {
-            true => board.log.push(&record(event), event.clone(), only),
+            true => board.log.push(&event_record::record(event), event.clone(), only),
             false => board.log.skip(),
         }
         drop(board);
@@ -274,7 +291,6 @@ impl LiveSession {
         if is_listed {
             self.count_change();
         }
-        is_for_all
     }
 
     fn count_change(&self) {
@@ -357,6 +373,18 @@ impl LiveSession {
         sent.map(|()| answer)
     }
 
+    /// Sends a command; returns the first later event of this kind. Fails when the agent has ended.
+    pub async fn first_after(
+        &self,
+        command: AgentCommand,
+        is_it: fn(&AgentEvent) -> bool,
+    ) -> Result<AgentEvent, Ended> {
+        let (sender, found) = oneshot::channel();
+        self.board.lock().awaited.push(Awaited { is_it, sender });
+        self.send(command).await?;
+        found.await.map_err(|_| Ended)
+    }
+
     /// Whether it still waits for the decision on a call.
     pub fn waits_for_approval(&self, id: &str) -> bool {
         self.read_facts(|facts, _| facts.mirror.approvals.iter().any(|request| request.id == id))
@@ -384,19 +412,16 @@ impl LiveSession {
 
     /// Records that a question was answered, and tells the attached screens; returns whether it was open.
     fn withdraw(&self, id: &str) -> bool {
-        let mut board = self.board.lock();
-        let was_open = board.facts.mirror.asks(id);
-        board.facts.mirror.answered(id);
-        board.opening.answered(id);
+        let was_open = {
+            let mut board = self.board.lock();
+            let was_open = board.facts.mirror.asks(id);
+            board.facts.mirror.answered(id);
+            was_open
+        };
         if was_open {
-            // No event reports it, and on every other screen the question is still open.
-            let last = board.log.last();
-            board
-                .screens
-                .tell_all(last, &AgentEvent::Questions(QuestionEvent::AskWithdrawn { id: id.to_owned() }));
+            // The agent does not report it, and on every other screen the question is still open.
+            self.log(&QuestionEvent::AskWithdrawn { id: id.to_owned() }.into(), None);
         }
-        drop(board);
-        self.count_change();
         was_open
     }
 
@@ -512,18 +537,6 @@ fn is_listed(event: &AgentEvent) -> bool {
         }
         AgentEvent::Shell(event) => !matches!(event, ShellEvent::BashExecutionUpdate { .. }),
         AgentEvent::Queue(_) | AgentEvent::Task(_) => false,
-    }
-}
-
-/// The record of an event: the record of `rpc` if there is one, else the event itself.
-fn record(event: &AgentEvent) -> Value {
-    match event {
-        // Its messages are in the history.
-        AgentEvent::Session(SessionEvent::SessionOpened { session, .. }) => {
-            serde_json::json!({ "type": "session_opened", "session": session })
-        }
-        AgentEvent::Task(TaskEvent::Stopped) => serde_json::json!({ "type": "session_closed" }),
-        event => protocol::event(event).unwrap_or_else(|| serde_json::to_value(event).unwrap_or_default()),
     }
 }
 

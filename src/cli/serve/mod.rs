@@ -12,6 +12,7 @@ mod attempt_types;
 mod branch_types;
 pub(crate) mod elsewhere;
 mod event_log;
+mod event_record;
 mod extract;
 pub(crate) mod facts;
 mod far_attempts;

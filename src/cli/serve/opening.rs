@@ -125,11 +125,6 @@ impl Opening {
         }
     }
 
-    /// Notes that a question was answered.
-    pub fn answered(&mut self, id: &str) {
-        self.run.answered(id);
-    }
-
     fn settle(&mut self) {
         self.calls.clear();
         self.answer.clear();

@@ -11,13 +11,13 @@ use axum::response::Response;
 use serde::Serialize;
 
 use super::event_log::Position;
+use super::event_record::for_screens;
 use super::live::{Client, Fate, KEEP_ALIVE, LiveSession, Screen};
 use super::metrics::{Metrics, OpenStream};
 use super::stream::event_stream;
 use crate::attach::wire::{Closed, Greeting, Happened, frame};
 use tau_agent::api::events::join;
-use tau_protocol::event::{AgentEvent, NoticeLevel, SessionEvent, SettingsEvent, TaskEvent};
-use tau_protocol::model::Model;
+use tau_protocol::event::{AgentEvent, NoticeLevel, SessionEvent, TaskEvent};
 
 /// Bytes of events that are sent to a connection at once.
 const CHUNK: usize = 64 * 1024;
@@ -92,7 +92,10 @@ impl ScreenStream {
                     return Some(self.opening(position, events));
                 }
                 State::Following(position) => {
-                    let (following, told) = self.screen.after(position, CHUNK);
+                    let Some((following, told)) = self.screen.after(position, CHUNK) else {
+                        self.state = State::Over;
+                        continue;
+                    };
                     if following.missed > 0 {
                         self.metrics.sent(0, following.missed);
                         self.state = State::Opening;
@@ -163,26 +166,6 @@ fn joined(events: impl Iterator<Item = AgentEvent>) -> Vec<AgentEvent> {
         }
     }
     all
-}
-
-/// An event without the parts that stay on the server: the addresses of its models, and the access to them.
-fn for_screens(event: AgentEvent) -> AgentEvent {
-    match event {
-        AgentEvent::Settings(SettingsEvent::ModelChanged { model }) => {
-            AgentEvent::Settings(SettingsEvent::ModelChanged { model: Arc::new(shown(&model)) })
-        }
-        event => event,
-    }
-}
-
-/// A model in the form for screens.
-pub(crate) fn shown(model: &Model) -> Model {
-    Model {
-        base_url: String::new(),
-        headers: Default::default(),
-        quirks: Default::default(),
-        ..model.clone()
-    }
 }
 
 /// A frame of an event stream.

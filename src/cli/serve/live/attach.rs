@@ -32,6 +32,7 @@ struct Known {
     next: u64,
     /// Events for this screen alone, each with the number of the event before it.
     told: VecDeque<(Position, AgentEvent)>,
+    /// Wakes its newest stream: the only one that gets events.
     bell: Arc<Notify>,
     /// Held while its commands are accepted, to keep their order.
     turn: Arc<AsyncMutex<()>>,
@@ -116,9 +117,14 @@ impl Screen {
         (board.opening.events(&board.facts.mirror), board.log.last())
     }
 
-    /// The events after a position: for all, then for this screen. At most about `most` bytes of events.
-    pub fn after(&self, position: Position, most: usize) -> (Following, Vec<AgentEvent>) {
+    /// The events after a position: for all, then for this screen. At most about `most` bytes of events. `None` once
+    /// the screen has a newer stream, which gets them.
+    pub fn after(&self, position: Position, most: usize) -> Option<(Following, Vec<AgentEvent>)> {
         let mut board = self.session.board.lock();
+        let known = board.screens.by_name.get(&self.name);
+        if known.is_some_and(|screen| !Arc::ptr_eq(&screen.bell, &self.bell)) {
+            return None;
+        }
         let mut following = board.log.after(position, most);
         following.events.retain(|kept| kept.only.as_ref().is_none_or(|only| *only == self.name));
         let reached = following.position;
@@ -128,7 +134,7 @@ impl Screen {
                 told.extend(screen.told.pop_front().map(|(_, event)| event));
             }
         }
-        (following, told)
+        Some((following, told))
     }
 
     /// Waits until there are events after this position; false when none can follow.
@@ -158,7 +164,9 @@ impl LiveSession {
         board.screens.forget_old();
         let screen = board.screens.by_name.entry(Arc::clone(&name)).or_default();
         screen.streams = screen.streams.saturating_add(1);
-        let bell = Arc::clone(&screen.bell);
+        let bell = Arc::new(Notify::new());
+        // An older stream, whose connection may be lost, ends.
+        std::mem::replace(&mut screen.bell, Arc::clone(&bell)).notify_one();
         drop(board);
         Screen { session: Arc::clone(self), name, bell }
     }
@@ -201,9 +209,8 @@ impl LiveSession {
                 self.count(name);
                 let notice =
                     AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, hint: None });
-                let mut board = self.board.lock();
-                let last = board.log.last();
-                board.screens.tell(name, last, notice);
+                // In the log, so that a screen whose connection is lost gets it from the next one.
+                self.log(&notice, Some(Arc::from(name)));
             }
         }
         Ok(())

@@ -71,7 +71,10 @@ impl LiveSession {
     pub fn close(&self) {
         // First, so that no query is added that nothing answers.
         self.ended.send_replace(true);
-        self.board.lock().queries.clear();
+        let mut board = self.board.lock();
+        board.queries.clear();
+        board.awaited.clear();
+        drop(board);
         self.count_change();
     }
 

@@ -9,14 +9,14 @@ use serde_json::Value;
 use super::super::app::App;
 use super::super::branch_types::{Compact, ForkSession, Forked, Restored, UndoSession};
 use super::super::extract::{Changeable, JsonBody, Opened};
-use super::super::live::{Ended, LiveSession};
+use super::super::live::Ended;
 use super::super::problem::Problem;
 use super::sessions::detail;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::{RunCommand, SessionCommand};
 use tau_protocol::event::{RunEvent, SessionEvent};
 use tau_protocol::query::ask;
-use tau_protocol::undo::{ConflictChoice, RestoreReport, UndoOrder};
+use tau_protocol::undo::{ConflictChoice, UndoOrder};
 
 /// Shows the tree of a session: a row for each entry, parents before children, and the current position.
 #[cfg_attr(test, utoipa::path(get, path = "/api/sessions/{id}/tree", tag = "branches", responses(
@@ -59,7 +59,14 @@ pub(super) async fn undo(
     let (scope, otherwise) =
         (body.scope.unwrap_or_default().into(), body.otherwise.unwrap_or_default().into());
     let order = UndoOrder { entry_id: body.entry_id, scope, choices, otherwise };
-    let (report, error) = restored(&live, AgentCommand::Session(SessionCommand::Undo { order })).await?;
+    let command = AgentCommand::Session(SessionCommand::Undo { order });
+    let restored =
+        |event: &AgentEvent| matches!(event, AgentEvent::Session(SessionEvent::FilesRestored { .. }));
+    let AgentEvent::Session(SessionEvent::FilesRestored { report, error }) =
+        live.first_after(command, restored).await?
+    else {
+        return Err(Ended.into());
+    };
     match error {
         Some(error) => Err(Problem::refused(error)),
         None => Ok(Json(Restored::from(report))),
@@ -80,49 +87,16 @@ pub(super) async fn compact(
         return Err(Problem::conflict("busy", "the agent works; compact when it has finished, or abort it"));
     }
     let command = AgentCommand::Run(RunCommand::Compact { instructions: body.instructions });
-    let found = first(&live, command, |event| match event {
-        AgentEvent::Run(RunEvent::CompactionEnd { result, error_message, aborted, .. }) => {
-            Some((result.is_some(), error_message.clone(), *aborted))
-        }
-        _ => None,
-    });
-    match found.await? {
-        (true, ..) => Ok(StatusCode::NO_CONTENT),
-        (false, Some(error), _) => Err(Problem::refused(error)),
-        (false, None, true) => Err(Problem::conflict("aborted", "the compaction was stopped")),
-        (false, None, false) => Err(Problem::refused("there is nothing to summarize")),
-    }
-}
-
-async fn restored(
-    live: &LiveSession,
-    command: AgentCommand,
-) -> Result<(RestoreReport, Option<String>), Ended> {
-    first(live, command, |event| match event {
-        AgentEvent::Session(SessionEvent::FilesRestored { report, error }) => {
-            Some((report.clone(), error.clone()))
-        }
-        _ => None,
-    })
-    .await
-}
-
-/// Sends a command and waits for the first later event that satisfies `seen`.
-async fn first<T>(
-    live: &LiveSession,
-    command: AgentCommand,
-    seen: impl Fn(&AgentEvent) -> Option<T>,
-) -> Result<T, Ended> {
-    let mut position = live.read_facts(|_, log| log.last());
-    live.send(command).await?;
-    loop {
-        let following = live.after(position, usize::MAX);
-        if let Some(found) = following.events.iter().find_map(|kept| seen(&kept.event)) {
-            return Ok(found);
-        }
-        position = following.position;
-        if !live.wait_after(position).await {
-            return Err(Ended);
-        }
+    let ended = |event: &AgentEvent| matches!(event, AgentEvent::Run(RunEvent::CompactionEnd { .. }));
+    let AgentEvent::Run(RunEvent::CompactionEnd { result, error_message, aborted, .. }) =
+        live.first_after(command, ended).await?
+    else {
+        return Err(Ended.into());
+    };
+    match (result, error_message) {
+        (Some(_), _) => Ok(StatusCode::NO_CONTENT),
+        (None, Some(error)) => Err(Problem::refused(error)),
+        (None, None) if aborted => Err(Problem::conflict("aborted", "the compaction was stopped")),
+        (None, None) => Err(Problem::refused("there is nothing to summarize")),
     }
 }
