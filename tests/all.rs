@@ -70,6 +70,7 @@ mod model_cycle;
 mod models;
 mod motion;
 mod notifications;
+mod odd_directory;
 mod off_screen;
 mod offers;
 mod onboarding;

@@ -92,3 +92,35 @@ fn definitions_are_read_without_comments() {
         ["#[serde(tag = \"x\")]\npub enum A {\n    B,\n}\n", "pub struct D(pub u64);\n"]
     );
 }
+
+/// A bare path fails to be serialized when it is not UTF-8, and with it everything around it.
+#[test]
+fn serialized_paths_are_text_that_keeps_every_byte() {
+    let mut faults = Vec::new();
+    for source in crate::tidy::product() {
+        let mut lines = source.lines();
+        while let Some((_, line)) = lines.next() {
+            let mut words = line.split(|c: char| !c.is_alphanumeric());
+            let is_table = line == "queries! {" || line == "requests! {" || line == "subjects! {";
+            if !is_table
+                && !(line.trim_start().starts_with("#[derive(") && words.any(|word| word == "Serialize"))
+            {
+                continue;
+            }
+            let end = format!("{}}}", " ".repeat(line.len() - line.trim_start().len()));
+            let mut above = "";
+            for (number, line) in lines.by_ref() {
+                let code = line.split("//").next().unwrap_or_default();
+                let is_bare = !line.contains("path_text") && !above.contains("path_text");
+                if (code.contains("PathBuf") || code.contains("OsString")) && is_bare {
+                    faults.push(format!("{}:{number}: a path without `tau_tools::path_text`", source.path));
+                }
+                above = line;
+                if line == end || line.ends_with(';') && !line.starts_with("    ") {
+                    break;
+                }
+            }
+        }
+    }
+    crate::tidy::report(&faults);
+}

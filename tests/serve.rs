@@ -7,7 +7,7 @@ mod attach_far;
 mod attempts;
 mod branches;
 mod browser;
-mod client;
+pub(crate) mod client;
 mod dropping;
 mod elsewhere;
 mod hostile;

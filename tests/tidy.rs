@@ -211,8 +211,9 @@ const FORBIDDEN: [(&str, &str, &[&str]); 10] = [
 ];
 
 /// The parts of `tools` that `app` may use: plain data and pure functions.
-const TOOLS_FOR_APP: [&str; 10] = [
+const TOOLS_FOR_APP: [&str; 11] = [
     "details",
+    "path_text",
     "access",
     "vt",
     "user",

@@ -31,6 +31,7 @@ pub struct Boot {
     /// The working directory, with the home directory written `~`.
     pub place: String,
     /// The home directory, or an empty path if it is unknown.
+    #[serde(with = "tau_tools::path_text")]
     pub home: PathBuf,
     /// The name of the session's server, if it is not in this process; empty for another process of this machine.
     /// The directory is there, too.

@@ -25,6 +25,7 @@ use tau_protocol::query::{QueryAnswer, SessionSource};
 use tau_protocol::session_row::{FoundSession, LastExchange, SessionRow};
 use tau_protocol::trust::Folder;
 use tau_protocol::worktree::{WorktreeDone, WorktreeEnd, WorktreeRow};
+use tau_tools::path_text;
 use tau_tools::user_error::UserError;
 
 /// The ticket of a query whose answer is used regardless of the sender.
@@ -38,14 +39,14 @@ macro_rules! requests {
     ($(
         $(#[doc = $doc:literal])+
         $(#[serde($skip:ident)])?
-        $name:ident { $($field:ident: $kind:ty),* } => $method:ident($($kept:ident: $kept_kind:ty),*) -> $reply:ident($answer:ty);
+        $name:ident { $($(#[serde(with = $with:literal)])? $field:ident: $kind:ty),* } => $method:ident($($kept:ident: $kept_kind:ty),*) -> $reply:ident($answer:ty);
     )+) => {
         /// Outside work with an answer. An attached screen sends a request to its server, unless the request is
         /// about the machine that the screen is on: those are not serialized.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "ask", rename_all = "snake_case")]
         pub enum ShellRequest {
-            $($(#[doc = $doc])+ $(#[serde($skip)])? $name { $($field: $kind),* },)+
+            $($(#[doc = $doc])+ $(#[serde($skip)])? $name { $($(#[serde(with = $with)])? $field: $kind),* },)+
         }
 
         /// Does the work: one method for each request. An error is a sentence for the user, with a remedy.
@@ -135,9 +136,9 @@ requests! {
     /// The worktrees of the session's repository.
     Worktrees {} => worktrees() -> Worktrees(Vec<WorktreeRow>);
     /// Make or find a worktree, and continue there: in its last session, or in a copy of this one.
-    EnterWorktree { name: String, file: Option<PathBuf>, resumes: bool } => enter_worktree() -> WorktreeDone(WorktreeDone);
+    EnterWorktree { name: String, #[serde(with = "path_text")] file: Option<PathBuf>, resumes: bool } => enter_worktree() -> WorktreeDone(WorktreeDone);
     /// Merge, remove or restore a worktree; `is_here` tells whether the session with this id is in it.
-    EndWorktree { name: String, end: WorktreeEnd, is_here: bool, file: Option<PathBuf>, id: String } => end_worktree() -> WorktreeDone(WorktreeDone);
+    EndWorktree { name: String, end: WorktreeEnd, is_here: bool, #[serde(with = "path_text")] file: Option<PathBuf>, id: String } => end_worktree() -> WorktreeDone(WorktreeDone);
     /// The newest attempts at a task in the session's directory.
     Attempts {} => attempts() -> Attempts(AttemptList);
     /// Begin attempts at a task; news comes when one has ended.
@@ -153,14 +154,14 @@ requests! {
     /// Remove the copies of these attempts.
     DropAttempts { id: String } => drop_attempts() -> Done(String);
     /// The last exchange of a session.
-    Preview { path: PathBuf } => preview(path: PathBuf) -> LastExchange(LastExchange);
+    Preview { #[serde(with = "path_text")] path: PathBuf } => preview(path: PathBuf) -> LastExchange(LastExchange);
     /// Name a session that is not open here.
-    RenameSession { path: PathBuf, name: String } => rename_session() -> Done(String);
+    RenameSession { #[serde(with = "path_text")] path: PathBuf, name: String } => rename_session() -> Done(String);
     /// Move a session file to the trash, or delete it where there is no trash.
-    DeleteSession { path: PathBuf } => delete_session(path: PathBuf) -> Done(String);
+    DeleteSession { #[serde(with = "path_text")] path: PathBuf } => delete_session(path: PathBuf) -> Done(String);
     /// Write a session to a file; without a name the file is named after the session.
     #[serde(skip)]
-    Export { session: SessionSource, file: Option<PathBuf> } => export() -> Done(String);
+    Export { session: SessionSource, #[serde(with = "path_text")] file: Option<PathBuf> } => export() -> Done(String);
     /// The available models, and those that need a key first.
     Models { purpose: ModelsFor } => models(purpose: ModelsFor) -> Models(ModelList);
     /// Model servers on this machine.
@@ -212,7 +213,7 @@ requests! {
     /// The current folders with project settings.
     Folders {} => folders() -> Folders(Vec<Folder>);
     /// Store whether the settings of a folder are trusted, as they were last shown.
-    Trust { root: PathBuf, trusted: bool } => trust() -> Applied(Applied);
+    Trust { #[serde(with = "path_text")] root: PathBuf, trusted: bool } => trust() -> Applied(Applied);
     /// Files of the project that match.
     Files { query: String } => files() -> Matches(FileMatches);
     /// Completions of a path.
@@ -226,7 +227,7 @@ requests! {
     ReadClipboard {} => read_clipboard() -> Pasted(Pasted);
     /// Read pictures for the model: the ones named by a pasted text, using the first reading whose files
     /// exist. `at` is their place in the draft, as row and column.
-    Pictures { text: String, at: (usize, usize), readings: Vec<Vec<PathBuf>> } => pictures(text: String, at: (usize, usize)) -> Pictures(Vec<Picture>);
+    Pictures { text: String, at: (usize, usize), #[serde(with = "path_text")] readings: Vec<Vec<PathBuf>> } => pictures(text: String, at: (usize, usize)) -> Pictures(Vec<Picture>);
     /// Check the theme file at a path; answered with its name as a setting.
     #[serde(skip)]
     ThemeFile { path: String } => theme_file() -> Done(String);

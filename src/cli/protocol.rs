@@ -5,7 +5,7 @@
 //! record.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use tau_protocol::event::{
     AgentEvent, Delta, Question, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent,
@@ -235,9 +235,10 @@ pub(crate) fn capital(text: &str) -> String {
     }
 }
 
-/// The value as serialised by serde. Nothing here can fail to become JSON.
-fn plain(value: &impl Serialize) -> Value {
-    serde_json::to_value(value).unwrap_or_else(|_| Value::Object(Map::new()))
+/// The value as serialised by serde. If that fails, a record that says so.
+pub(crate) fn plain(value: &impl Serialize) -> Value {
+    serde_json::to_value(value)
+        .unwrap_or_else(|error| json!({ "type": "unsendable", "error": error.to_string() }))
 }
 
 fn is_nothing(details: &Value) -> bool {

@@ -17,10 +17,10 @@ use super::FileDiff;
 #[serde(rename_all = "camelCase", default)]
 pub struct Access {
     /// Files and directories that are read; a directory counts with everything in it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(with = "crate::path_text", skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<PathBuf>,
     /// Files that are created, changed or removed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(with = "crate::path_text", skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<PathBuf>,
     /// Shell commands to run in the session's directory. What they touch is not in `reads` and `writes`.
     #[serde(skip_serializing_if = "Vec::is_empty")]

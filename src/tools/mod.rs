@@ -63,6 +63,7 @@ pub mod jobs;
 mod kind;
 pub mod line_output;
 pub mod ls;
+pub mod path_text;
 pub mod paths;
 pub mod plan;
 pub mod prepared;

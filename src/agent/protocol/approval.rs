@@ -138,7 +138,7 @@ pub struct ApprovalReason {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// The path concerned.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(with = "tau_tools::path_text", skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
 }
 

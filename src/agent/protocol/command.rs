@@ -332,24 +332,34 @@ pub enum SessionChange {
     /// Start an empty session.
     New,
     /// Start an empty session that refers to `parent` as the one it continues.
-    Continued { parent: PathBuf },
+    Continued {
+        #[serde(with = "tau_tools::path_text")]
+        parent: PathBuf,
+    },
     /// Start a session with everything before one of the user's messages; the text of that message is
     /// returned as `QueueEvent::QueueReturned`.
     Fork { entry_id: String },
     /// Start a session with everything on the current branch.
     Clone,
     /// Open the file.
-    Open { path: PathBuf },
+    Open {
+        #[serde(with = "tau_tools::path_text")]
+        path: PathBuf,
+    },
     /// Open the file; if it is in use or its directory is gone, ask the user how. If another program wrote it, it
     /// is continued in a copy.
     Offer {
+        #[serde(with = "tau_tools::path_text")]
         path: PathBuf,
         #[serde(default, skip_serializing_if = "SessionOrigin::is_own")]
         source: SessionOrigin,
     },
     /// Start a session here with everything in the session file at `path`, which may be relative to the working
     /// directory or begin with `~`. The file itself is not changed.
-    Import { path: PathBuf },
+    Import {
+        #[serde(with = "tau_tools::path_text")]
+        path: PathBuf,
+    },
     /// Continue from another entry of the tree. If that is a user message, continue from before it and
     /// return its text as `QueueEvent::QueueReturned`. The abandoned branch is summarized first if `summary`
     /// is given. Answered by `SessionEvent::SessionOpened`.

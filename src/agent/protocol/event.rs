@@ -6,7 +6,7 @@
 //! *own* are for front ends in this process and for recordings.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -396,27 +396,15 @@ pub struct CompactionResult {
 pub struct SessionInfo {
     pub id: String,
     /// The session file; absent if the session is only in memory.
-    #[serde(serialize_with = "optional_path_as_text")]
+    #[serde(with = "tau_tools::path_text")]
     pub file: Option<PathBuf>,
     /// Its name, if it has one.
     pub name: Option<String>,
     /// The directory in which its tools and commands run.
-    #[serde(serialize_with = "path_as_text")]
+    #[serde(with = "tau_tools::path_text")]
     pub cwd: PathBuf,
     /// True if it was opened from a file.
     pub resumed: bool,
-}
-
-/// JSON cannot represent a path that is not UTF-8: invalid parts become U+FFFD.
-fn path_as_text<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&path.to_string_lossy())
-}
-
-fn optional_path_as_text<S: serde::Serializer>(
-    path: &Option<PathBuf>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    path.as_deref().map(Path::to_string_lossy).serialize(serializer)
 }
 
 /// A question of the agent, answered by `QuestionCommand::Answer` with the same id.

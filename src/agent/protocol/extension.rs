@@ -125,7 +125,7 @@ pub struct ExtensionRow {
     pub description: String,
     pub source: ExtensionSource,
     /// The file from which it was read.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(with = "tau_tools::path_text", skip_serializing_if = "Option::is_none", default)]
     pub path: Option<PathBuf>,
     pub state: ExtensionState,
     /// The problems, as sentences for the user.
@@ -163,7 +163,7 @@ pub struct PromptCommand {
     pub kind: ExtensionKind,
     pub source: ExtensionSource,
     /// The file from which it was read, or that names its server.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(with = "tau_tools::path_text", skip_serializing_if = "Option::is_none", default)]
     pub path: Option<PathBuf>,
     /// The arguments of an MCP server's prompt.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

@@ -66,6 +66,7 @@ pub struct LiveRow {
     pub id: String,
     pub state: LiveState,
     pub title: String,
+    #[serde(with = "tau_tools::path_text")]
     pub directory: PathBuf,
     /// Provider and id of the model.
     pub model: Option<String>,

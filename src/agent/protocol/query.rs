@@ -264,6 +264,7 @@ pub enum QueryAnswer {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionState {
+    #[serde(with = "tau_tools::path_text")]
     pub session_file: Option<PathBuf>,
     pub session_id: String,
     pub session_name: Option<String>,
@@ -342,6 +343,7 @@ pub struct ForkMessage {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionStats {
+    #[serde(with = "tau_tools::path_text")]
     pub session_file: Option<PathBuf>,
     pub session_id: String,
     pub user_messages: u64,
@@ -369,7 +371,7 @@ pub struct WindowUsage {
 #[serde(rename_all = "camelCase")]
 pub enum SessionSource {
     /// The session file, which is complete.
-    File(PathBuf),
+    File(#[serde(with = "tau_tools::path_text")] PathBuf),
     /// The lines of its file: the session is only in memory, or could not be written.
     Lines(String),
 }

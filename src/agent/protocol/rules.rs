@@ -51,7 +51,7 @@ pub struct ListedRule {
     pub rule: String,
     pub scope: RuleScope,
     /// The file and line that contain it; absent for a rule of the session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "tau_tools::path_text", default, skip_serializing_if = "Option::is_none")]
     pub place: Option<(PathBuf, usize)>,
     /// The skill or prompt template that granted it, if any. The rule then holds to the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]

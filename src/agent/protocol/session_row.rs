@@ -52,11 +52,13 @@ impl SessionOrigin {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRow {
+    #[serde(with = "tau_tools::path_text")]
     pub path: PathBuf,
     pub id: String,
     /// The program that wrote it.
     #[serde(default)]
     pub source: SessionOrigin,
+    #[serde(with = "tau_tools::path_text")]
     pub cwd: PathBuf,
     /// The given name.
     pub name: Option<String>,
@@ -77,7 +79,7 @@ pub struct SessionRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helper: Option<String>,
     /// The file of the session that asked for the helper.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "tau_tools::path_text", default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<PathBuf>,
 }
 
@@ -92,6 +94,7 @@ impl SessionRow {
 /// A session that contains the searched text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundSession {
+    #[serde(with = "tau_tools::path_text")]
     pub path: PathBuf,
     /// The matching line, cut around the match.
     pub line: String,

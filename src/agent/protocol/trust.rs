@@ -22,6 +22,7 @@ pub enum Trust {
 #[serde(rename_all = "camelCase", default)]
 pub struct Folder {
     /// The directory that the settings apply to.
+    #[serde(with = "tau_tools::path_text")]
     pub root: PathBuf,
     /// Its name, if it is not the working directory.
     pub place: Option<String>,

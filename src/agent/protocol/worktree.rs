@@ -81,6 +81,7 @@ pub struct WorktreeDone {
     /// As text for the user.
     pub said: String,
     /// The file of the session to continue in.
+    #[serde(with = "tau_tools::path_text", default)]
     pub session: Option<PathBuf>,
 }
 

@@ -36,7 +36,7 @@ struct IndexLine {
     size: u64,
     /// `None` for a file that is not a session; `path` then names it.
     row: Option<SessionRow>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "tau_tools::path_text", default, skip_serializing_if = "Option::is_none")]
     path: Option<PathBuf>,
 }
 
@@ -70,11 +70,8 @@ impl SessionIndex {
         }
         let mut text = format!("{VERSION}\n").into_bytes();
         for file in self.files.values() {
-            // A path that is not UTF-8 cannot be stored in JSON; such a file is opened every time.
-            if let Ok(line) = serde_json::to_vec(file) {
-                text.extend(line);
-                text.push(b'\n');
-            }
+            text.extend(serde_json::to_vec(file)?);
+            text.push(b'\n');
         }
         write_private(path, &text)
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::private_files::SharedFile;
 use tau_protocol::worktree;
-use tau_tools::hashes::{FNV_START, fnv1a, hexadecimal};
+use tau_tools::hashes::{FNV_START, fnv1a};
 use tau_tools::user_error::UserError;
 
 /// The folders that tau uses. None is created before something is written to it.
@@ -164,12 +164,6 @@ fn repository_name(repository: &Path) -> String {
     format!("{kept}-{:016x}", fnv1a(FNV_START, repository.as_os_str().as_bytes()))
 }
 
-/// A path as unique text: the path itself if it is UTF-8, else `bytes:` and its bytes in hexadecimal. For
-/// absolute paths.
-pub(crate) fn lossless(path: &Path) -> String {
-    path.to_str().map_or_else(|| format!("bytes:{}", hexadecimal(path.as_os_str().as_bytes())), str::to_owned)
-}
-
 /// A path with `~` for the home directory.
 pub fn in_short(path: &Path) -> String {
     let home = directories::BaseDirs::new();
@@ -183,8 +177,6 @@ pub fn in_short(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsStr;
-
     use super::*;
 
     #[test]
@@ -233,13 +225,5 @@ mod tests {
             assert_eq!((found.repository.as_ref(), found.name.as_ref()), ("web_app", "fix"));
             assert_ne!(folder, paths.worktrees_of(Path::new("/srv/web_app")), "another repository");
         }
-    }
-
-    #[test]
-    fn paths_that_are_no_text_stay_apart() {
-        let path = |bytes: &'static [u8]| lossless(Path::new(OsStr::from_bytes(bytes)));
-        assert_eq!(path(b"/srv/web"), "/srv/web");
-        assert_eq!(path(b"/a\xff"), "bytes:2f61ff");
-        assert_ne!(path(b"/a\xff"), path(b"/a\xfe"));
     }
 }

@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::names::GROUPS;
-use super::paths::lossless;
 use super::private_files::{SharedFile, read_json, write_private};
 use super::toml_file::line_of;
 use super::{MAX_BYTES, Paths, Settings, claude_permissions, read_toml_text, table};
 use crate::permissions::LOCAL;
 use tau_protocol::trust::Trust;
+use tau_tools::path_text;
 use tau_tools::paths;
 use tau_tools::regular_files::{read_text, unless_absent};
 use tau_tools::user_error::UserError;
@@ -86,7 +86,7 @@ pub struct Project {
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Kept {
-    /// The trusted files, by the directory they belong to ([`lossless`]).
+    /// The trusted files, by the directory they belong to ([`path_text`]).
     trusted: BTreeMap<String, BTreeMap<String, String>>,
     refused: Vec<String>,
 }
@@ -186,7 +186,7 @@ impl Project {
     /// The files when they were trusted; `None` if they never were. Fails when `file`, which holds the
     /// answers, cannot be read.
     pub(super) fn trusted_before(&self, file: &Path) -> Result<Option<BTreeMap<String, String>>, UserError> {
-        Ok(load(file)?.trusted.remove(&lossless(&self.root)))
+        Ok(load(file)?.trusted.remove(path_text::text(&self.root).as_ref()))
     }
 
     /// The display names of the files.
@@ -243,7 +243,7 @@ impl Project {
     /// trusted then.
     pub fn trust(&self, file: &Path) -> Result<Trust, UserError> {
         let kept = load(file)?;
-        let root = lossless(&self.root);
+        let root = path_text::text(&self.root).into_owned();
         Ok(match kept.trusted.get(&root) {
             Some(files) if *files == self.files => Trust::Trusted,
             Some(_) => Trust::Changed,
@@ -255,7 +255,7 @@ impl Project {
     /// The user's answer about another folder, if that has the same files. Nothing is known if they differ.
     pub fn trust_of(&self, root: &Path, file: &Path) -> Result<Trust, UserError> {
         let kept = load(file)?;
-        let root = lossless(root);
+        let root = path_text::text(root).into_owned();
         Ok(match kept.trusted.get(&root) {
             Some(files) if *files == self.files => Trust::Trusted,
             None if kept.refused.contains(&root) => Trust::Refused,
@@ -269,7 +269,7 @@ impl Project {
         let file = file.path();
         let failed = |error: io::Error| UserError::new(format!("{}: {error}", file.display()));
         let mut kept = load(file)?;
-        let root = lossless(&self.root);
+        let root = path_text::text(&self.root).into_owned();
         kept.trusted.remove(&root);
         kept.refused.retain(|refused| *refused != root);
         if trusted {

@@ -2,42 +2,18 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::content::Hash;
 use tau_tools::file_at::{FileAt, is_behind_a_link};
-use tau_tools::hashes::{from_hexadecimal, hexadecimal};
 
-/// A path in JSON: text, or `bytes:` and its bytes in hexadecimal.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct StoredPath(pub(crate) PathBuf);
-
-impl Serialize for StoredPath {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0.to_str() {
-            Some(text) if !text.starts_with("bytes:") => serializer.serialize_str(text),
-            _ => serializer.serialize_str(&format!("bytes:{}", hexadecimal(self.0.as_os_str().as_bytes()))),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for StoredPath {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let bytes = match text.strip_prefix("bytes:") {
-            Some(digits) => {
-                from_hexadecimal(digits).ok_or_else(|| serde::de::Error::custom("not hexadecimal"))?
-            }
-            None => text.into_bytes(),
-        };
-        Ok(StoredPath(PathBuf::from(std::ffi::OsString::from_vec(bytes))))
-    }
-}
+/// A path in JSON.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) struct StoredPath(#[serde(with = "tau_tools::path_text")] pub(crate) PathBuf);
 
 /// The metadata of a file version, which changes whenever the file does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -203,18 +179,8 @@ pub(crate) fn read_unchanged(file: &File, stamp: Stamp) -> io::Result<Option<Vec
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsStr;
 
     use super::*;
-
-    #[test]
-    fn paths_survive_being_stored() {
-        for bytes in [&b"/a/b"[..], b"/a\xff", b"bytes:00", b""] {
-            let path = StoredPath(PathBuf::from(OsStr::from_bytes(bytes)));
-            let text = serde_json::to_string(&path).unwrap();
-            assert_eq!(serde_json::from_str::<StoredPath>(&text).unwrap(), path, "{text}");
-        }
-    }
 
     #[test]
     fn a_file_is_known_by_its_content_or_by_its_stamp() {

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use tau_tools::path_text;
+
 /// The address that a server listens on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
@@ -15,7 +17,7 @@ impl Address {
     /// Parses an argument as an address: a URL, `host:port`, `unix:PATH` or a path; `None` for any other text.
     pub(crate) fn read(text: &str) -> Option<Self> {
         if let Some(path) = text.strip_prefix("unix:") {
-            return Some(Address::Socket(PathBuf::from(path)));
+            return Some(Address::Socket(path_text::path(path.to_owned())));
         }
         if let Some((scheme, _)) = text.split_once("://") {
             let (text, _) = split_link(text);
@@ -34,7 +36,7 @@ impl Address {
     pub(crate) fn text(&self) -> String {
         match self {
             Address::Url(url) => url.clone(),
-            Address::Socket(path) => format!("unix:{}", path.display()),
+            Address::Socket(path) => format!("unix:{}", path_text::text(path)),
         }
     }
 }

@@ -83,7 +83,11 @@ pub(crate) struct Hello {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Welcome {
     /// Requests about this session are taken from here on.
-    Session { id: String, directory: PathBuf },
+    Session {
+        id: String,
+        #[serde(with = "tau_tools::path_text")]
+        directory: PathBuf,
+    },
     /// Neither a folder nor a session was named: these are open. Another [`Hello`] follows.
     Choose { sessions: Vec<LiveRow> },
     /// The sessions of the folder, or all, are shown on a board.

@@ -40,6 +40,7 @@ const GRACE: Duration = Duration::from_secs(5);
 #[serde(rename_all = "camelCase")]
 pub(crate) struct HostOrder {
     pub order: AttemptOrder,
+    #[serde(with = "tau_tools::path_text")]
     pub directory: PathBuf,
     /// The most that all may cost together, in US dollars.
     pub most: Option<f64>,

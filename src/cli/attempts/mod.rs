@@ -34,10 +34,13 @@ const KEPT: &str = "refs/tau/attempts";
 pub(crate) struct Attempts {
     pub id: String,
     /// The directory in which the task was given.
+    #[serde(with = "tau_tools::path_text")]
     pub dir: PathBuf,
     /// The root of what was copied: the working tree, or the directory itself.
+    #[serde(with = "tau_tools::path_text")]
     pub top: PathBuf,
     /// The git folder that has the results.
+    #[serde(with = "tau_tools::path_text")]
     pub repository: PathBuf,
     /// Whether that is a private one of tau.
     pub private: bool,
@@ -59,6 +62,7 @@ pub(crate) struct Attempts {
 pub(crate) struct Attempt {
     pub number: u32,
     /// The copy's root.
+    #[serde(with = "tau_tools::path_text")]
     pub path: PathBuf,
     pub model: Option<String>,
     /// The id of its session.

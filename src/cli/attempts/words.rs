@@ -7,6 +7,7 @@ use crate::commands::table;
 use crate::process::exit::Exit;
 use crate::process::plain;
 use tau_tools::counted::counted;
+use tau_tools::path_text;
 
 /// The results as a table: number, outcome, time, cost, size of the difference, model, session.
 pub(crate) fn table(attempts: &Attempts, is_running: bool) -> String {
@@ -52,7 +53,7 @@ pub(super) fn started(attempts: &Attempts, attempt: &Attempt) -> Value {
         "type": "attempt_start",
         "id": attempts.id,
         "attempt": attempt.number,
-        "directory": attempt.path,
+        "directory": path_text::text(&attempt.path),
         "model": attempt.model,
         "session": attempt.session,
     })

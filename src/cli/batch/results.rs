@@ -50,7 +50,7 @@ pub(crate) struct TaskResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// The file of the changes in a clone, from the batch's folder.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(with = "tau_tools::path_text", skip_serializing_if = "Option::is_none")]
     pub patch: Option<PathBuf>,
     pub machine: String,
     /// The end, as ISO 8601.

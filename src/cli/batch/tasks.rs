@@ -32,7 +32,7 @@ pub(crate) struct BatchTask {
     pub hash: String,
     pub prompt: String,
     /// The folder to work in, from the folder of the file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "tau_tools::path_text", default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
     /// A repository to clone and to work in.
     #[serde(default, skip_serializing_if = "Option::is_none")]

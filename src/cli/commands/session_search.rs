@@ -13,6 +13,7 @@ use crate::process::plain;
 use tau_agent::session::search::{SearchLimits, SearchScope, SessionHit, search};
 use tau_protocol::session_row::SessionRow;
 use tau_tools::counted::counted;
+use tau_tools::path_text;
 
 /// Runs the command. Fails when the settings or the index cannot be read.
 pub(crate) fn run(args: &SessionsArgs, query: &str, limit: usize) -> Result<Exit, Refusal> {
@@ -63,8 +64,8 @@ fn as_json(hits: &[SessionHit]) -> String {
             "id": session.id,
             "source": session.source,
             "title": session.title(),
-            "directory": session.cwd,
-            "path": session.path,
+            "directory": path_text::text(&session.cwd),
+            "path": path_text::text(&session.path),
             "entry": hit.entry,
             "text": hit.text,
         });

@@ -25,6 +25,7 @@ use tau_agent::permissions::{CallFacts, Permissions, Verdict};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 use tau_tools::bash::Bash;
+use tau_tools::path_text;
 use tau_tools::scratch::Scratch;
 use tau_tools::{
     AnyTool, Approved, Content, OutputLimits, ToolContext, ToolError, ToolOutput, Toolbox,
@@ -147,7 +148,7 @@ fn as_json(here: &Here) -> String {
             "state": row.state.name(),
             "description": row.description,
             "parameters": used.map(|tool| &tool.spec().parameters),
-            "path": row.path,
+            "path": row.path.as_deref().map(path_text::text),
             "problems": row.problems,
             "tokens": row.tokens,
         })

@@ -12,6 +12,7 @@ use crate::worktrees::snapshot::Ahead;
 use crate::worktrees::{self, Entered, Worktree, keep, session};
 use tau_agent::settings::Paths;
 use tau_tools::counted::counted;
+use tau_tools::path_text;
 use tau_tools::user_error::UserError;
 
 /// Runs the command; returns the program's end.
@@ -102,9 +103,9 @@ fn list_as_json(paths: &Paths, cwd: &Path) -> Result<String, UserError> {
         };
         json!({
             "name": worktree.name,
-            "path": worktree.path,
+            "path": path_text::text(&worktree.path),
             "branch": worktree.branch(),
-            "from": worktree.from,
+            "from": path_text::text(&worktree.from),
             "state": if exists { "present" } else { "missing" },
             "commits": ahead.as_ref().map(|ahead| ahead.commits),
             "changes": ahead.as_ref().map(|ahead| ahead.changes),

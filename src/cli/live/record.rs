@@ -45,6 +45,7 @@ pub(crate) struct LiveRecord {
     pub address: String,
     /// The token of its clients.
     pub token: String,
+    #[serde(with = "tau_tools::path_text")]
     pub directory: PathBuf,
     pub title: String,
     pub state: LiveState,
@@ -100,7 +101,9 @@ impl FoundRecord {
 
     /// Whether another process has it open.
     pub fn is_elsewhere(&self) -> bool {
-        self.is_live && !self.record.address.ends_with(&format!("/{}.sock", socket_folder::own_name()))
+        let own = format!("{}.sock", socket_folder::own_name());
+        let is_own = |address| matches!(address, Address::Socket(path) if path.ends_with(&own));
+        self.is_live && !Address::read(&self.record.address).is_some_and(is_own)
     }
 
     /// Whether it was interrupted at work.
@@ -382,8 +385,8 @@ fn read(path: &Path) -> Option<(String, FoundRecord)> {
     let lock = path.with_extension("lock");
     // Looking must not create a missing lock.
     let is_live = lock.exists() && matches!(LockFile::try_take(&lock), Ok(None));
-    if let Some(socket) = record.address.strip_prefix("unix:").filter(|_| !is_live) {
-        socket_folder::remove_if_dead(Path::new(socket));
+    if let Some(Address::Socket(socket)) = Address::read(&record.address).filter(|_| !is_live) {
+        socket_folder::remove_if_dead(&socket);
     }
     let age = std::fs::metadata(path).and_then(|meta| meta.modified());
     let age = age.ok().and_then(|time| SystemTime::now().duration_since(time).ok()).unwrap_or_default();

@@ -34,6 +34,7 @@ const MODEL: [&str; 5] = ["base_url", "provider", "api", "model", "thinking"];
 #[serde(rename_all = "camelCase", default)]
 struct Kept {
     /// The session's file.
+    #[serde(with = "tau_tools::path_text")]
     file: PathBuf,
     mode: Option<PermissionMode>,
     /// Settings by their keys, as they are typed.

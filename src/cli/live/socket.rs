@@ -23,6 +23,7 @@ use crate::serve::routes;
 use crate::tui::extension_watch::DirectoryWatch;
 use tau_agent::extensions::watched::Interest;
 use tau_agent::settings::Paths;
+use tau_tools::path_text;
 
 /// Maximum body of a request, in bytes.
 const MAX_BODY: usize = 32 << 20;
@@ -82,7 +83,7 @@ impl LiveSocket {
 
     /// Its address for clients.
     pub fn address(&self) -> String {
-        format!("unix:{}", self.path.display())
+        format!("unix:{}", path_text::text(&self.path))
     }
 
     /// The token of its clients.

@@ -13,6 +13,7 @@ use tau_protocol::extension::{ExtensionKind, ExtensionSource, PromptCommand};
 use tau_protocol::query::{
     QueryAnswer, SessionEntries, SessionEntry, SessionState, SessionStats, WindowUsage,
 };
+use tau_tools::path_text;
 
 /// The data of an answer, as JSON text. Entries answer two commands.
 pub fn text(command: &str, answer: &QueryAnswer) -> String {
@@ -50,7 +51,7 @@ pub fn text(command: &str, answer: &QueryAnswer) -> String {
 
 fn json(value: &impl Serialize) -> String {
     // No part of a session can fail to become JSON: keys are strings, numbers finite.
-    serde_json::to_string(value).unwrap_or_default()
+    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }
 
 fn command_row(found: &PromptCommand) -> Value {
@@ -68,7 +69,8 @@ fn command_row(found: &PromptCommand) -> Value {
         ExtensionSource::Project => "project",
         ExtensionSource::Session => "temporary",
     };
-    let info = json!({ "path": found.path, "source": "local", "scope": scope, "origin": "top-level" });
+    let path = found.path.as_deref().map(path_text::text);
+    let info = json!({ "path": path, "source": "local", "scope": scope, "origin": "top-level" });
     let mut row = json!({
         "name": found.name,
         "description": found.description,
@@ -84,7 +86,7 @@ fn command_row(found: &PromptCommand) -> Value {
 
 /// The agent's part of the state, with nulls.
 pub fn state(state: &SessionState) -> Value {
-    serde_json::to_value(state).unwrap_or_default()
+    crate::protocol::plain(state)
 }
 
 /// Drops the fields that have no value.
@@ -107,7 +109,7 @@ fn messages(mut found: Value) -> String {
 fn stats(stats: &SessionStats) -> Value {
     let usage = &stats.usage;
     let mut value = json!({
-        "sessionFile": stats.session_file,
+        "sessionFile": stats.session_file.as_deref().map(path_text::text),
         "sessionId": stats.session_id,
         "userMessages": stats.user_messages,
         "assistantMessages": stats.assistant_messages,

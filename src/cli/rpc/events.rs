@@ -21,6 +21,7 @@ use tau_protocol::event::{
 };
 use tau_protocol::message::{AssistantMessage, BashExecution, Message, Usage};
 use tau_protocol::query::{QueryAnswer, SessionState, TypedQuery, ask};
+use tau_tools::path_text;
 use tau_tools::user_error::UserError;
 
 /// Applies an event.
@@ -285,7 +286,7 @@ fn answered(state: &mut RpcState, ticket: u64, answer: Result<QueryAnswer, UserE
 fn export(state: &mut RpcState, call: &RpcCall, file: Option<&Path>, answer: Result<QueryAnswer, UserError>) {
     let source = answer.and_then(ask::Source::take);
     match source.and_then(|source| state.host.export(&source, &state.mirror.session.cwd, file)) {
-        Ok(path) => state.give(call, &json!({ "path": path })),
+        Ok(path) => state.give(call, &json!({ "path": path_text::text(&path) })),
         Err(error) => state.refuse(call, &error),
     }
 }

@@ -26,6 +26,7 @@ use super::problem::Problem;
 use super::types::same_variants;
 use tau_protocol::approval::{ApprovalAnswer, PermissionMode, RuleScope};
 use tau_protocol::command::{QuestionAnswer, QuestionCommand, Queue, RunCommand};
+use tau_tools::path_text;
 
 /// Default wait of a tool in seconds: clients usually give up after 60.
 const WAIT: u64 = 45;
@@ -313,7 +314,8 @@ fn state(live: &LiveSession) -> Value {
             })
             .collect();
         let questions = facts.questions();
-        let mut state = json!({ "sessionId": live.id, "state": state, "cwd": facts.mirror.session.cwd });
+        let cwd = path_text::text(&facts.mirror.session.cwd);
+        let mut state = json!({ "sessionId": live.id, "state": state, "cwd": cwd });
         let mut set = |name: &str, value: Value| crate::protocol::set(&mut state, name, value);
         if let Some(text) = facts.run.answer.text() {
             set("text", json!(text));

@@ -39,10 +39,13 @@ const DEFAULT: &str = "default";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Worktree {
     pub name: String,
+    #[serde(with = "tau_tools::path_text")]
     pub path: PathBuf,
     /// The working tree that it was made from, to which it is merged back.
+    #[serde(with = "tau_tools::path_text")]
     pub from: PathBuf,
     /// The git folder of the repository.
+    #[serde(with = "tau_tools::path_text")]
     repository: PathBuf,
     /// Whether it is the copy of an attempt, which lists leave out.
     #[serde(default)]

@@ -33,7 +33,7 @@ pub struct JobRow {
     pub lines: u64,
     pub last_line: String,
     /// The file with its whole output.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(with = "crate::path_text", skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
 }
 

@@ -77,15 +77,19 @@ pub struct SandboxPolicy {
     /// Whether the network can be used.
     pub network: bool,
     /// The directory that the session works in. Absolute.
+    #[serde(with = "crate::path_text")]
     pub workspace: PathBuf,
     /// The user's home directory, if known. Absolute. A workspace that is or contains it cannot be changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(with = "crate::path_text", skip_serializing_if = "Option::is_none")]
     pub home: Option<PathBuf>,
     /// Directories for temporary files. Absolute.
+    #[serde(with = "crate::path_text")]
     pub temporary: Vec<PathBuf>,
     /// Other directories and files that may be changed. Absolute, or relative to the workspace.
+    #[serde(with = "crate::path_text")]
     pub writable: Vec<PathBuf>,
     /// tau's own directories, which commands can never change. Absolute.
+    #[serde(with = "crate::path_text")]
     pub own: Vec<PathBuf>,
     /// True if mount and user namespaces may be used, where available.
     pub namespaces: bool,
@@ -94,7 +98,7 @@ pub struct SandboxPolicy {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unasked: bool,
     /// Files and directories that such a command cannot read. Absolute.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(with = "crate::path_text", skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<PathBuf>,
 }
 

@@ -137,7 +137,7 @@ impl Lines<'_, '_> {
                 "uuid": uuid,
                 "timestamp": self.time,
                 "userType": "external",
-                "cwd": self.writer.cwd,
+                "cwd": self.writer.cwd.to_string_lossy(),
                 "sessionId": self.writer.id,
                 "version": VERSION,
                 "gitBranch": "",

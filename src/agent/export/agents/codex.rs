@@ -14,7 +14,7 @@ pub(super) fn write(writer: &mut Writer<'_>, messages: &[Arc<Message>], created:
     let meta = json!({
         "id": writer.id,
         "timestamp": time,
-        "cwd": writer.cwd,
+        "cwd": writer.cwd.to_string_lossy(),
         "originator": "codex_cli_rs",
         "cli_version": "0.0.0",
         "source": "cli",
@@ -66,7 +66,7 @@ impl Lines<'_, '_> {
         if answer.model != self.model {
             answer.model.clone_into(&mut self.model);
             let context = json!({
-                "cwd": self.writer.cwd,
+                "cwd": self.writer.cwd.to_string_lossy(),
                 "approval_policy": "on-request",
                 "sandbox_policy": {"type": "read-only"},
                 "model": answer.model,

@@ -55,7 +55,10 @@ pub(crate) fn to_hook(tool: &str, arguments: &Value, cwd: &Path) -> Value {
         let other =
             known.fields.iter().find(|(own, _)| own == name).map_or(name.as_str(), |(_, other)| other);
         let value = match (name.as_str(), value) {
-            ("path", Value::String(path)) => json!(paths::resolve(cwd, path)),
+            // In a directory that is not UTF-8, the hook gets the path that the model wrote.
+            ("path", Value::String(path)) => {
+                paths::resolve(cwd, path).to_str().map_or_else(|| value.clone(), Value::from)
+            }
             ("timeout", Value::Number(_)) if tool == "bash" => {
                 json!(value.as_u64().map(|seconds| seconds.saturating_mul(1_000)))
             }

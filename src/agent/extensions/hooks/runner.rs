@@ -11,6 +11,7 @@ use super::run::run;
 use crate::settings::hooks::{HookEvent, HookFail};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::message::HookNote;
+use tau_tools::path_text;
 
 /// The maximum length of a hook's text for the model, in bytes.
 const MAX_TEXT_LEN: usize = 32 * 1024;
@@ -94,8 +95,8 @@ impl HookRunner {
         };
         let common = json!({
             "session_id": session_id,
-            "transcript_path": transcript.as_deref().unwrap_or(Path::new("")),
-            "cwd": cwd,
+            "transcript_path": path_text::text(transcript.as_deref().unwrap_or(Path::new(""))),
+            "cwd": path_text::text(cwd),
             "permission_mode": mode,
             "hook_event_name": event.name(),
         });
