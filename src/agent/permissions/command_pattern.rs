@@ -36,8 +36,15 @@ pub(super) struct CommandPattern {
     leading: Vec<String>,
     /// All words that it names in full.
     literals: Vec<String>,
-    /// Itself without the options that it names, and these; `None` if it names none, or not in this way.
-    unordered: Option<Box<(CommandPattern, Vec<String>)>>,
+    /// Itself without the options that it names, and these: without values, and with the words behind them as values.
+    unordered: Vec<(CommandPattern, Vec<NamedOption>)>,
+}
+
+/// An option that a pattern names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NamedOption {
+    pub name: String,
+    pub value: Option<String>,
 }
 
 impl CommandPattern {
@@ -82,31 +89,43 @@ impl CommandPattern {
             open,
             leading,
             literals: words.into_iter().flatten().collect(),
-            unordered: None,
+            unordered: Vec::new(),
         };
-        CommandPattern { unordered: pattern.without_options().map(Box::new), ..pattern }
+        CommandPattern { unordered: pattern.without_options(), ..pattern }
     }
 
-    fn without_options(&self) -> Option<(CommandPattern, Vec<String>)> {
+    fn without_options(&self) -> Vec<(CommandPattern, Vec<NamedOption>)> {
         let words: Vec<&[Sign]> = self.signs.split(|sign| *sign == Sign::Gap).collect();
         if !self.open || words.len() != self.leading.len() {
-            return None;
+            return Vec::new();
         }
-        let pairs = || self.leading.iter().zip(&words);
-        let is_option =
-            |(text, _): &(&String, &&[Sign])| text.starts_with('-') && !text.trim_matches('-').is_empty();
-        let options: Vec<String> = pairs().filter(is_option).map(|(text, _)| text.clone()).collect();
-        let operands = || pairs().filter(|pair| !is_option(pair));
-        let signs = operands().map(|(_, signs)| *signs).collect::<Vec<_>>().join(&Sign::Gap);
-        let leading: Vec<String> = operands().map(|(text, _)| text.clone()).collect();
-        let literals = leading.clone();
-        let pattern = CommandPattern { signs, open: true, leading, literals, unordered: None };
-        (!options.is_empty()).then_some((pattern, options))
+        let without = |with_values: bool| {
+            let (mut options, mut operands): (Vec<NamedOption>, Vec<(&String, &[Sign])>) =
+                (Vec::new(), Vec::new());
+            let mut is_behind = false;
+            for (text, signs) in self.leading.iter().zip(&words) {
+                let is_option = text.starts_with('-') && !text.trim_matches('-').is_empty();
+                match options.last_mut().filter(|_| with_values && is_behind && !is_option) {
+                    Some(option) => option.value = Some(text.clone()),
+                    None if is_option => options.push(NamedOption { name: text.clone(), value: None }),
+                    None => operands.push((text, signs)),
+                }
+                is_behind = is_option;
+            }
+            let signs = operands.iter().map(|(_, signs)| *signs).collect::<Vec<_>>().join(&Sign::Gap);
+            let leading: Vec<String> = operands.iter().map(|(text, _)| (*text).clone()).collect();
+            let literals = leading.clone();
+            (CommandPattern { signs, open: true, leading, literals, unordered: Vec::new() }, options)
+        };
+        let mut found = vec![without(false), without(true)];
+        found.dedup();
+        found.retain(|(_, options)| !options.is_empty());
+        found
     }
 
     /// The pattern without its options, and these, which may stand anywhere in a command.
-    pub(super) fn unordered(&self) -> Option<(&CommandPattern, &[String])> {
-        self.unordered.as_deref().map(|(pattern, options)| (pattern, options.as_slice()))
+    pub(super) fn unordered(&self) -> &[(CommandPattern, Vec<NamedOption>)] {
+        &self.unordered
     }
 
     /// The number of words at the start of a command that it names in full.

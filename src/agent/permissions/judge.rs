@@ -312,7 +312,7 @@ impl Judge<'_> {
 
     /// Applies command rules that deny or ask about a part.
     fn strict_about_words(&self, part: &Part, findings: &mut Vec<Finding>) {
-        if part.words.is_empty() && part.outer.is_empty() {
+        if part.words.is_empty() && part.outer.is_empty() && part.shell.is_empty() {
             return;
         }
         for (rules, verdict, what) in

@@ -10,7 +10,7 @@ use super::links;
 use super::options;
 use super::programs::{self, Program, base};
 use super::shell::{self, Part, Piece, Word};
-use super::subcommands::{Same, same};
+use super::subcommands::{Same, has, same};
 
 /// The maximum number of forms of a command that are compared with a rule.
 const MAX_FORMS: usize = 64;
@@ -20,6 +20,10 @@ const MAX_TEXTS: usize = 64;
 const MAX_TEXT_BYTES: usize = 4_096;
 /// The maximum nesting of such texts.
 const MAX_DEPTH: usize = 3;
+
+/// Programs that do everything that their operands name.
+const WITH_TARGETS: &str =
+    "ant bmake gmake gradle gradlew invoke just make mvn mvnw ninja rake scons task tox";
 
 /// Parts of the names of variables whose values programs run.
 const RUN: [&str; 10] =
@@ -45,12 +49,17 @@ pub(super) fn values(part: &Part) -> impl Iterator<Item = &Word> {
 
 /// How certainly a rule is about a part, including the commands that run it.
 pub(super) fn concerns(pattern: &CommandPattern, part: &Part) -> Match {
-    let mut found = of_words(pattern, &part.words, part.more_arguments, 0);
+    let mut found = of_words(pattern, &with_module(&part.words), part.more_arguments, 0);
     if let Some(words) = configured(part) {
         found = found.max(of_words(pattern, &words, part.more_arguments, 0));
     }
     for words in &part.renamed {
         found = found.max(of_words(pattern, words, part.more_arguments, 0));
+    }
+    let runners = part.outer.iter().map(|(outer, _)| outer).chain([&part.shell]);
+    for words in runners.filter(|words| !words.is_empty()) {
+        found =
+            found.max(of_options(pattern, words, |pattern| of_program(pattern, words, part.more_arguments)));
     }
     for (outer, start) in &part.outer {
         // Texts before the command, such as the values of variables.
@@ -90,18 +99,41 @@ fn of_input(pattern: &CommandPattern, texts: &[String], is_editor: bool) -> Matc
     if texts.iter().any(is_long) || is_held() { Match::Perhaps } else { of_texts(pattern, &words, 0) }
 }
 
-fn of_words(pattern: &CommandPattern, words: &[Word], more: bool, depth: usize) -> Match {
-    let found = of_words_in_order(pattern, words, more, depth);
-    let Some((pattern, options)) = pattern.unordered().filter(|_| found != Match::Yes) else { return found };
-    let given = options::given(pattern.leading(), options, words);
-    if given == Match::No {
-        found
-    } else {
-        of_words_in_order(pattern, words, more, depth).min(given).max(found)
+/// The words of a command, with the module that an interpreter runs in a word of its own: `python3 -mpip`.
+fn with_module(words: &[Word]) -> Cow<'_, [Word]> {
+    let is_python = programs::name(words).is_some_and(|name| programs::is_same(&name, "python"));
+    let module = words.get(1).filter(|_| is_python).and_then(Word::literal);
+    match module.as_deref().and_then(|text| text.strip_prefix("-m")).filter(|name| !name.is_empty()) {
+        Some(name) => {
+            let split = ["-m", name].map(Word::of_text);
+            let rest = words.iter().skip(2).cloned();
+            words.iter().take(1).cloned().chain(split).chain(rest).collect()
+        }
+        None => Cow::Borrowed(words),
     }
 }
 
-fn of_words_in_order(pattern: &CommandPattern, words: &[Word], more: bool, depth: usize) -> Match {
+fn of_words(pattern: &CommandPattern, words: &[Word], more: bool, depth: usize) -> Match {
+    of_options(pattern, words, |pattern| of_words_in_order(pattern, words, more, depth))
+}
+
+/// Matches a pattern, and it without its options where a command has these in any place and form.
+fn of_options(pattern: &CommandPattern, words: &[Word], matches: impl Fn(&CommandPattern) -> Match) -> Match {
+    let mut found = matches(pattern);
+    for (pattern, options) in pattern.unordered() {
+        if found == Match::Yes {
+            return found;
+        }
+        let given = options::given(pattern.leading(), options, words);
+        if given != Match::No {
+            found = matches(pattern).min(given).max(found);
+        }
+    }
+    found
+}
+
+/// Matches a program with its arguments, not what it runs.
+fn of_program(pattern: &CommandPattern, words: &[Word], more: bool) -> Match {
     let mut found = pattern.may_match(words, more);
     for (form, certainty) in forms(pattern.leading(), words) {
         if found == Match::Yes {
@@ -109,6 +141,11 @@ fn of_words_in_order(pattern: &CommandPattern, words: &[Word], more: bool, depth
         }
         found = found.max(pattern.may_match(&form, more).min(certainty));
     }
+    found
+}
+
+fn of_words_in_order(pattern: &CommandPattern, words: &[Word], more: bool, depth: usize) -> Match {
+    let mut found = of_program(pattern, words, more);
     let Some(wanted) = pattern.leading().first() else { return found };
     let name = programs::name(words).unwrap_or_default();
     let is_runner = programs::is_runner(&name);
@@ -296,6 +333,7 @@ impl Reach<'_> {
             return;
         };
         let program = Program::named(self.program).filter(|_| named == 1);
+        let has_targets = has(WITH_TARGETS, self.program);
         let (mut at, mut is_loose, mut certainty) = (start, false, certainty);
         while let Some(word) = self.words.get(at).filter(|_| found.len() < MAX_FORMS) {
             let Some(text) = word.literal() else {
@@ -323,7 +361,7 @@ impl Reach<'_> {
             let length = program.and_then(|program| program.option_length(&text)).filter(|_| is_option);
             match length {
                 Some(length) => at += length,
-                None if is_option || is_loose => {
+                None if is_option || is_loose || has_targets => {
                     is_loose = true;
                     at += 1;
                 }

@@ -59,6 +59,8 @@ pub(super) struct Part {
     /// The commands that run this one, from the outside in: their words, and the index at which this one
     /// begins.
     pub outer: Vec<(Vec<Word>, usize)>,
+    /// The words of the shell whose script is among the parts.
+    pub shell: Vec<Word>,
     /// Whether it gets further, unknown arguments.
     pub more_arguments: bool,
     /// Whether it runs in an unknown directory.
@@ -228,7 +230,7 @@ fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Sour
                 analysis.scripts.push(format!("{set}{text}"));
                 scripts.push(Source { text: text.into(), place: Err(place), depth });
                 // The shell itself does nothing more than the script.
-                part.words.clear();
+                part.shell = std::mem::take(&mut part.words);
             }
             Unwrapped::Doubt { text, at } => {
                 let span = part.words.get(at).map_or(part.span.clone(), |word| word.span.clone());
@@ -277,6 +279,7 @@ fn inner_part(outer: &Part, run: wrappers::Run) -> Part {
         redirects: Vec::new(),
         texts: outer.texts.clone(),
         outer: chain,
+        shell: Vec::new(),
         more_arguments: outer.more_arguments || run.more_arguments,
         elsewhere: outer.elsewhere || run.elsewhere,
     }
