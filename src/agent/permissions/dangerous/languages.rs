@@ -46,6 +46,16 @@ pub(super) fn lost(part: &Part, targets: &Targets<'_>) -> Option<Lost> {
     })
 }
 
+/// The commands that a text among the words or the input of a part gives another function word by word:
+/// `subprocess.run(["rm", "-rf", x])`.
+pub(super) fn commands(part: &Part, targets: &Targets<'_>) -> Vec<Vec<Word>> {
+    let texts: Vec<String> = texts(part, &["'", "\"", "`"]).collect();
+    if texts.is_empty() || !programs::may_run_texts(part) {
+        return Vec::new();
+    }
+    texts.iter().flat_map(|text| Program { text, part, targets }.commands()).collect()
+}
+
 /// The danger of a program in another language that evaluates what it downloads.
 pub(super) fn evaluated(part: &Part) -> Option<Lost> {
     let mut texts = texts(part, &ADDRESSES).filter(|text| evaluates(text));
@@ -109,6 +119,23 @@ impl Program<'_> {
         calls.flatten().collect()
     }
 
+    /// The arguments of calls and the items of lists that begin with the name of a dangerous program in quotes.
+    fn commands(&self) -> Vec<Vec<Word>> {
+        let starts = identifiers(self.text).filter_map(|(start, name)| {
+            let before = self.text.get(..start).filter(|_| super::is_dangerous(name))?;
+            let quote = before.rfind(['"', '\'', '`'])?;
+            let folder = before.get(quote + 1..)?;
+            (folder.is_empty() || folder.starts_with('/') && folder.ends_with('/')).then_some(quote)
+        });
+        let command = |start: usize| {
+            let rest = self.text.get(start..)?;
+            let end = ends(rest, |c, depth| depth == 0 && matches!(c, ')' | ']' | '}' | ';')).next();
+            let words = self.words(rest.get(..end.unwrap_or(rest.len()))?, 0);
+            (words.len() > 1).then_some(words)
+        };
+        starts.filter_map(command).collect()
+    }
+
     fn loss(&self, expression: &str) -> Option<Loss> {
         self.words(expression, 0).iter().find_map(|word| self.targets.loss(word, self.part.elsewhere))
     }
@@ -116,7 +143,11 @@ impl Program<'_> {
     /// The words that an argument may stand for.
     fn words(&self, expression: &str, depth: usize) -> Vec<Word> {
         let list = expression.trim().trim_start_matches('[').trim_end_matches(']');
-        arguments(list).into_iter().flat_map(|argument| self.words_of(argument, depth)).collect()
+        let of_argument = |argument: &str| match argument.trim().strip_prefix('[') {
+            Some(inner) if depth < MAX_VARIABLES => self.words(inner, depth + 1),
+            Some(_) | None => self.words_of(argument, depth),
+        };
+        arguments(list).into_iter().flat_map(of_argument).collect()
     }
 
     fn words_of(&self, argument: &str, depth: usize) -> Vec<Word> {

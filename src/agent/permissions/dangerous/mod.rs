@@ -105,7 +105,8 @@ fn found<'a>(
         let found = forms.filter_map(|words| of_words(words, part, targets));
         let wanted = |name: &str| is_dangerous(name);
         let inner = inner_commands(&part.words, part.more_arguments, &wanted);
-        let inner = inner.iter().filter_map(|words| of_words(words, part, targets));
+        let listed = languages::commands(part, targets);
+        let inner = inner.iter().chain(&listed).filter_map(|words| of_words(words, part, targets));
         let others = [
             of_redirects(part),
             fed::lost(part, command, analysis, targets),

@@ -93,6 +93,13 @@ const IN_LANGUAGES: &[&str] = &[
     "ruby -e 'Dir.glob(\"#{Dir.home}/*\").each { |f| FileUtils.rm_rf f }'",
     "php -r 'array_map(\"unlink\", glob(getenv(\"HOME\") . \"/*\"));'",
     "bash -c \"python3 -c 'import shutil; shutil.rmtree(\\\"/\\\")'\"",
+    "python3 -c 'import subprocess; subprocess.run([\"rm\", \"-rf\", \"/\"])'",
+    "python3 -c 'import subprocess; subprocess.run([\"/bin/rm\",\"-r\",\n \"-f\", os.path.expanduser(\"~\")])'",
+    "python3 -c 'import os; os.execvp(\"rm\", [\"rm\", \"-rf\", \"/\"])'",
+    "python3 -c 'import subprocess; subprocess.run([\"git\", \"push\", \"--force\", \"origin\"])'",
+    "node -e 'require(\"child_process\").execFileSync(\"rm\", [\"-rf\", os.homedir()])'",
+    "ruby -e 'system \"rm\", \"-rf\", \"/\"'",
+    "perl -e 'system(\"rm\", \"-rf\", \"/\")'",
 ];
 
 /// Everyday work in other languages.
@@ -106,6 +113,9 @@ const EVERYDAY_IN_LANGUAGES: &[&str] = &[
     "node -e 'fs.rmSync(\"dist\", { recursive: true }); fs.cpSync(\".\", \"out\")'",
     "node -e 'const p = path.join(__dirname, \"..\", \"dist\"); fs.rmSync(p, {recursive:true})'",
     "ruby -rfileutils -e 'FileUtils.rm_rf(\"pkg\")'",
+    "python3 -c 'import subprocess; subprocess.run([\"rm\", \"-rf\", \"build\"]); print(\"/\")'",
+    "python3 -c 'import subprocess; subprocess.run([\"git\", \"push\", \"origin\", \"x\"])'",
+    "python3 -c 'print([\"find\", \"/\"])'",
     "git commit -m 'use shutil.rmtree(\"/\") in tests'",
     "grep -rn 'rmtree(\"/\")' .",
 ];
