@@ -26,6 +26,8 @@ pub(super) const OF_AGENTS_AND_SYSTEMS: &[(Protected, &str, &str)] = &[
     (Agents, "**/.junie", "Junie, mcp.json"),
     (Agents, "**/.trae", "Trae, mcp.json"),
     (Agents, "**/.amp", "Amp, settings.json"),
+    (Agents, "~/.config/amp", "Amp, settings.json"),
+    (Agents, "**/.vibe", "Mistral Vibe, config.toml"),
     (Agents, "**/.augment", "Augment, settings.json"),
     (Agents, "**/.pi", "pi, settings and extensions"),
     (Agents, "**/.factory", "Factory, settings and hooks"),
