@@ -164,3 +164,30 @@ async fn a_session_of_the_server_is_listed_stopped_and_waited_for_in_a_terminal(
     assert_eq!(list["sessions"].as_array().unwrap().len(), 1, "{list}");
     assert_eq!(list["sessions"][0]["elsewhere"], false);
 }
+
+/// A session in another terminal does not work for the clients of a server that was started with less.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_with_a_higher_mode_gets_no_work() {
+    let touch = calls("bash", &json!({ "command": "touch made" }));
+    let (server, _provider, id) = beside(vec![touch, says("No.")], "plan").await;
+    let path = format!("/api/sessions/{id}");
+    row(&server, &id, "waiting").await;
+    let prompt = json!({ "prompt": "x" });
+    let commands = json!({ "type": "prompt", "text": "x", "images": [], "streaming": "steer" });
+    for (place, body) in [
+        ("prompt", prompt.clone()),
+        ("steer", prompt.clone()),
+        ("follow-up", prompt),
+        ("attempts", json!({ "count": 1, "until": "touch made", "task": "x" })),
+        ("attach/answer", commands.clone()),
+        ("attach", json!({ "client": "me", "first": 0, "commands": [commands] })),
+    ] {
+        let refused = server.send("POST", &format!("{path}/{place}"), &body).await.is(422);
+        assert!(refused.body.contains("mode ask") && refused.body.contains("plan"), "{place}: {refused:?}");
+    }
+    server.send("PATCH", &path, &json!({ "permissionMode": "plan" })).await.is(200);
+    let until = json!({ "count": 1, "until": "touch made", "task": "x" });
+    let refused = server.send("POST", &format!("{path}/attempts"), &until).await.is(422);
+    assert!(refused.body.contains("plan mode"), "{refused:?}");
+    assert!(!server.dir.path().join("made").exists());
+}

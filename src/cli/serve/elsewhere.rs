@@ -25,7 +25,9 @@ use tau_agent::provider::http::tau_server::TauServer;
 use tau_agent::settings::Paths;
 use tau_app::request::ShellRequest;
 use tau_protocol::approval::PermissionMode;
-use tau_protocol::command::{AgentCommand, QuestionAnswer, QuestionCommand, SettingsCommand};
+use tau_protocol::command::{
+    AgentCommand, QuestionAnswer, QuestionCommand, RunCommand, SessionCommand, SettingsCommand,
+};
 use tau_protocol::rules::Verdict;
 
 /// Maximum number of connections that are kept.
@@ -124,6 +126,12 @@ impl Elsewhere {
         let body = read_body(body, max_body).await?;
         self.check_rights(&parts.method, place, &body)?;
         let server = self.server(owner)?;
+        if let Some(ceiling) = self.ceiling.filter(|ceiling| *ceiling != PermissionMode::Auto)
+            && parts.method == Method::POST
+            && starts_work(place, &body)
+        {
+            check_owner(&server, &owner.record.id, ceiling).await?;
+        }
         let headers = passed_headers(&parts.headers);
         let passed = server.pass_on(parts.method.as_str(), &path, &headers, body.into());
         let gone = |_| Problem::unavailable("the process that has this session open does not answer");
@@ -212,6 +220,59 @@ fn check_rules(command: &AgentCommand) -> Result<(), Problem> {
             "a client can only add rules that ask or deny, and remove rules that allow; the user can change every rule",
         )),
         false => Ok(()),
+    }
+}
+
+/// Refuses work in a session whose mode is above the one that this server was started with.
+async fn check_owner(server: &TauServer, id: &str, ceiling: PermissionMode) -> Result<(), Problem> {
+    let found = server.get(&format!("/api/sessions/{id}")).await.ok();
+    let session: Option<Value> = found.and_then(|found| serde_json::from_slice(&found.body).ok());
+    let mode = session.as_ref().and_then(|session| session.get("permissionMode")?.as_str());
+    match mode.and_then(PermissionMode::from_name) {
+        Some(mode) if mode.within(ceiling).is_ok() => Ok(()),
+        Some(mode) => {
+            let (mode, ceiling) = (mode.name(), ceiling.name());
+            Err(Problem::refused(format!(
+                "the session is in the permission mode {mode}, and this server was started with {ceiling}; lower \
+                 the mode of the session first"
+            )))
+        }
+        None => Err(Problem::unavailable("the process that has this session open does not say its mode")),
+    }
+}
+
+/// Whether a request makes the session, or another one of its process, do something.
+fn starts_work(path: &str, body: &[u8]) -> bool {
+    let Some((_, what)) = path.strip_prefix("/api/sessions/").and_then(|rest| rest.split_once('/')) else {
+        return false;
+    };
+    match what {
+        "prompt" | "steer" | "follow-up" | "attempts" | "worktree" => true,
+        "attach" => serde_json::from_slice(body).is_ok_and(|of: Commands| of.commands.iter().any(is_work)),
+        "attach/answer" => serde_json::from_slice(body).is_ok_and(|command| is_work(&command)),
+        "attach/request" => serde_json::from_slice(body).is_ok_and(|request| {
+            matches!(
+                request,
+                ShellRequest::BeginAttempts { .. }
+                    | ShellRequest::TakeAttempt { .. }
+                    | ShellRequest::TakeAttemptParts { .. }
+                    | ShellRequest::SendToSession { .. }
+                    | ShellRequest::EnterWorktree { .. }
+            )
+        }),
+        _ => what.starts_with("attempts/") && what.ends_with("/take"),
+    }
+}
+
+/// Whether a command makes a session do something.
+fn is_work(command: &AgentCommand) -> bool {
+    match command {
+        AgentCommand::Run(run) => !matches!(run, RunCommand::Abort | RunCommand::AbortRetry),
+        AgentCommand::Queue(_) => true,
+        AgentCommand::Session(session) => matches!(session, SessionCommand::SetGoal { .. }),
+        // What users do themselves, and answers to what waits, act for the user.
+        AgentCommand::Shell(_) | AgentCommand::Questions(_) => false,
+        AgentCommand::Task(_) | AgentCommand::Settings(_) => false,
     }
 }
 

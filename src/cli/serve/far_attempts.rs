@@ -11,6 +11,7 @@ use super::problem::Problem;
 use crate::attempts::host::FarAttempts;
 use crate::services::call::Call;
 use tau_app::request::{ShellReply, Ticket};
+use tau_protocol::approval::PermissionMode;
 use tau_protocol::attempt::{AttemptNews, AttemptOrder};
 use tau_protocol::command::SessionCommand;
 use tau_protocol::message::{Cost, Usage};
@@ -21,10 +22,16 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const GONE: &str =
     "the attempts have ended with the process of their session; /attempts lists what they have";
 
-/// Begins attempts. Fails when their permission mode is above the highest of this server.
+/// Begins attempts. Fails when their permission mode is above the highest of this server, or is plan: their command
+/// runs unasked.
 pub(super) fn begin(live: &Arc<LiveSession>, order: AttemptOrder) -> Result<ShellReply, Problem> {
     let ceiling = live.read_facts(|facts, _| facts.mode_ceiling);
     order.mode.within(ceiling).map_err(Problem::refused)?;
+    if order.mode == PermissionMode::Plan {
+        return Err(Problem::refused(
+            "attempts cannot change anything in plan mode, so their command does not run",
+        ));
+    }
     let services = live.services();
     if services.hosted.is_at_work() || matches!(*services.hosted.far.borrow(), FarAttempts::AtWork) {
         return Ok(ShellReply::Failed("attempts are already running; /attempts shows them".into()));
