@@ -516,7 +516,25 @@ mod tests {
             wrapped(&hex, 60),
             key.as_bytes().chunks(16).enumerate().map(dump).collect(),
         ] {
-            for prefix in ["", "> ", "+", "-", "  @  ", "     @\t", "@:", "@-", "a/b.txt:@:", "@ | "] {
+            for prefix in [
+                "",
+                "> ",
+                "> > ",
+                "+",
+                "-",
+                "  @  ",
+                "     @\t",
+                "@:",
+                "@:+",
+                "@-",
+                "a/b.txt:@:",
+                "a.patch:@:+",
+                "@ | ",
+                "web-1  | ",
+                "[12:00:@] ",
+                "data: ",
+                "^ab12cd3@ (A B 2024-01-@ 10:00:00 +0000 @) ",
+            ] {
                 let number = |(at, line): (usize, &String)| prefix.replace('@', &(at + 9).to_string()) + line;
                 let text = lines.iter().enumerate().map(number).collect::<Vec<_>>().join("\n");
                 let found = values.find(&text);

@@ -6,8 +6,10 @@ use memchr::{memchr, memchr2};
 
 use tau_tools::vt::sequence::{self, Leading};
 
-/// The maximum length of a file's name before the number of a line.
+/// The maximum length of what is before a line.
 const MAX_PREFIX: usize = 256;
+/// The minimum length of an abbreviated commit.
+const MIN_HASH: usize = 7;
 
 /// The length of the number of a line at its beginning, as in `  12  `, `12:` and `a.txt:12:`, with what is behind it.
 fn number(line: &[u8]) -> usize {
@@ -37,6 +39,77 @@ fn sign(line: &[u8]) -> usize {
         [b'+' | b'-' | b'>' | b'<' | b'|' | b'#', ..] => 1,
         _ => 0,
     }
+}
+
+/// The length of what `git blame` puts before a line: a commit, and the author with the date in parentheses.
+fn blame(line: &[u8]) -> usize {
+    let before = line.get(..line.len().min(MAX_PREFIX)).unwrap_or_default();
+    let hash = before.strip_prefix(b"^").unwrap_or(before);
+    let is_commit = hash.iter().take_while(|byte| byte.is_ascii_hexdigit()).count() >= MIN_HASH;
+    let open = memchr(b'(', before).filter(|_| is_commit);
+    let close = open.and_then(|open| memchr(b')', before.get(open..)?).map(|length| open + length));
+    close.map_or(0, |close| (close + 2).min(line.len()))
+}
+
+/// Parts of the prefixes of lines, one after the other.
+const PREFIXES: [&[fn(&[u8]) -> usize]; 7] =
+    [&[number], &[sign], &[sign, sign], &[sign, sign, sign], &[number, sign], &[sign, number], &[blame]];
+
+/// The lengths of such prefixes of lines; `None` if a part of it is nowhere.
+fn lengths(lines: &[&[u8]], steps: &[fn(&[u8]) -> usize]) -> Option<Vec<usize>> {
+    let mut lengths = vec![0; lines.len()];
+    for step in steps {
+        let mut is_anywhere = false;
+        for (line, length) in lines.iter().zip(&mut lengths) {
+            let more = step(line.get(*length..).unwrap_or_default());
+            is_anywhere |= more > 0;
+            *length += more;
+        }
+        if !is_anywhere {
+            return None;
+        }
+    }
+    Some(lengths)
+}
+
+/// The lengths of what each line has in common with one of its neighbours, except for digits, up to a character that
+/// no encoding has; `None` if that is nothing but blanks.
+fn common(lines: &[&[u8]]) -> Option<Vec<usize>> {
+    let none: &[u8] = &[];
+    let mut lengths = vec![0_usize; lines.len()];
+    for (at, pair) in lines.windows(2).enumerate() {
+        let [one, other] = [0, 1].map(|index| pair.get(index).copied().unwrap_or(none));
+        let (of_one, of_other) = shared(one, other);
+        for (index, length) in [(at, of_one), (at + 1, of_other)] {
+            if let Some(known) = lengths.get_mut(index) {
+                *known = length.max(*known);
+            }
+        }
+    }
+    lengths.iter().any(|length| *length > 0).then_some(lengths)
+}
+
+/// How much of two lines is the same prefix, for each of them.
+fn shared(one: &[u8], other: &[u8]) -> (usize, usize) {
+    let run = |line: &[u8], at: usize, is_part: fn(&u8) -> bool| {
+        line.get(at..).unwrap_or_default().iter().take_while(|byte| is_part(byte)).count()
+    };
+    let (mut at, mut ends, mut is_blank) = ((0, 0), (0, 0), true);
+    while at.0.max(at.1) < MAX_PREFIX {
+        let (Some(first), Some(second)) = (one.get(at.0), other.get(at.1)) else { break };
+        let of_kind = |is_part: fn(&u8) -> bool| {
+            (is_part(first) && is_part(second)).then(|| (run(one, at.0, is_part), run(other, at.1, is_part)))
+        };
+        let is_space = |byte: &u8| matches!(byte, b' ' | b'\t');
+        let same = (first == second && *first != b'\n').then_some((1, 1));
+        let Some(step) = of_kind(u8::is_ascii_digit).or_else(|| of_kind(is_space)).or(same) else { break };
+        at = (at.0 + step.0, at.1 + step.1);
+        is_blank &= is_space(first);
+        if !(first.is_ascii_alphanumeric() || b"+/=-_".contains(first) || first & 0x80 != 0) && !is_blank {
+            ends = at;
+        }
+    }
+    ends
 }
 
 /// A text without its escape sequences and the carriage returns of line ends, with the source of each byte.
@@ -70,19 +143,20 @@ impl Visible {
         Some(visible)
     }
 
-    /// The text without what programs put before its lines, of at most [`MAX_PREFIX`] bytes: numbers, with or
-    /// without the name of a file, and the signs of a diff or a quotation. `None` for one that no line has.
+    /// The text without what programs put before its lines, of at most [`MAX_PREFIX`] bytes: one of [`PREFIXES`], or
+    /// what neighbouring lines have in common. Leaves out those that no line has.
     pub(super) fn without_prefixes(raw: &str) -> impl Iterator<Item = Self> + '_ {
-        let prefixes: [fn(&[u8]) -> usize; 2] = [number, sign];
-        prefixes.into_iter().filter_map(move |prefix| {
-            let starts =
-                || std::iter::once(0).chain(memchr::memchr_iter(b'\n', raw.as_bytes()).map(|at| at + 1));
-            let length = |at: usize| prefix(raw.as_bytes().get(at..).unwrap_or_default());
-            starts().find(|at| length(*at) > 0)?;
+        let lines: Vec<&[u8]> = raw.as_bytes().split_inclusive(|byte| *byte == b'\n').collect();
+        let known = PREFIXES.iter().filter_map(|steps| lengths(&lines, steps)).collect::<Vec<_>>();
+        let known = known.into_iter().chain(common(&lines));
+        known.map(move |lengths| {
             let mut rest = Visible { text: String::new(), from: Vec::new() };
-            let ends = starts().skip(1).chain([raw.len()]);
-            starts().zip(ends).for_each(|(start, end)| rest.push(raw, start + length(start)..end));
-            Some(rest)
+            let mut at = 0;
+            for (line, length) in lines.iter().zip(lengths) {
+                rest.push(raw, at + length..at + line.len());
+                at += line.len();
+            }
+            rest
         })
     }
 
