@@ -19,7 +19,7 @@ fn printable_shows_what_it_may_not_send() {
     check_printable("a\u{9b}31mb", "a\u{FFFD}31mb");
     check_printable("a\u{202e}b\u{2066}c\u{200f}d", "a<U+202E>b<U+2066>c<U+200F>d");
     check_printable("\u{202e}\ta\u{61c}", "<U+202E>    a<U+061C>");
-    check_printable("a\u{2028}b\u{fff9}c\u{e0041}d", "a\u{FFFD}b\u{FFFD}c\u{FFFD}d");
+    check_printable("a\u{2028}b\u{fff9}c\u{e0041}d", "a<U+2028>b\u{FFFD}c\u{FFFD}d");
     check_printable("a\u{200b}b\u{feff}c\u{ad}d", "abcd");
     check_printable("日本語 é ü", "日本語 é ü");
 }

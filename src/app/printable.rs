@@ -359,14 +359,15 @@ fn class(c: char) -> Class {
         '\t' => Class::Tab,
         '\0'..='\u{1F}' => Class::Replaced(char::from_u32(0x2400 + c as u32).unwrap_or(REPLACEMENT)),
         '\u{7F}' => Class::Replaced('\u{2421}'),
-        // Marks, embeddings, overrides and isolates of bidirectional text.
-        '\u{61C}' | '\u{200E}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => {
-            Class::Spelled
-        }
-        // C1 controls; line separators; deprecated format characters; interlinear annotation; tags; invisible
-        // fillers.
-        '\u{80}'..='\u{9F}'
-        | '\u{2028}'..='\u{2029}'
+        // Line separators; marks, embeddings, overrides and isolates of bidirectional text.
+        '\u{85}'
+        | '\u{61C}'
+        | '\u{200E}'..='\u{200F}'
+        | '\u{2028}'..='\u{202E}'
+        | '\u{2066}'..='\u{2069}' => Class::Spelled,
+        // C1 controls; deprecated format characters; interlinear annotation; tags; invisible fillers.
+        '\u{80}'..='\u{84}'
+        | '\u{86}'..='\u{9F}'
         | '\u{206A}'..='\u{206F}'
         | '\u{115F}'
         | '\u{3164}'
