@@ -49,6 +49,10 @@ const RUNNERS: [&str; 32] = [
 ];
 /// Interpreters that load modules from the current directory for code given as an argument.
 const INTERPRETERS: [&str; 6] = ["lua", "node", "perl", "php", "python", "ruby"];
+/// Letters of their options that give code or name modules.
+const CODE: [char; 8] = ['M', 'R', 'c', 'e', 'l', 'm', 'p', 'r'];
+/// Parts of their long options that do so.
+const LONG_CODE: [&str; 6] = ["eval", "import", "loader", "print", "require", "test"];
 /// Characters that a shell expands, so that the words are unknown.
 const EXPANSIONS: [char; 6] = ['$', '`', '*', '?', '[', '\\'];
 /// Characters that separate the words of a shell text.
@@ -121,12 +125,32 @@ struct Place<'a> {
 impl Place<'_> {
     fn runs(&self, program: &str, arguments: &[&str]) -> bool {
         let name = program.rsplit('/').next().unwrap_or(program);
-        let given_code = || arguments.iter().any(|word| matches!(*word, "-c" | "-e" | "-m" | "-p" | "-r"));
         let reads_directory = RUNNERS.contains(&name)
-            || INTERPRETERS.iter().any(|interpreter| name.starts_with(interpreter)) && given_code();
+            || INTERPRETERS.iter().any(|interpreter| name.starts_with(interpreter))
+                && self.has_no_script(arguments);
         (reads_directory && self.is_changeable(&self.start.cwd.join(name)))
             || self.is_program(program)
             || arguments.iter().any(|word| self.names_changeable(word))
+    }
+
+    /// True if an interpreter with these arguments may run something else than a script that they name.
+    fn has_no_script(&self, arguments: &[&str]) -> bool {
+        for word in arguments {
+            let is_code = match (word.strip_prefix("--"), word.strip_prefix('-')) {
+                (Some(long), _) => LONG_CODE.iter().any(|option| long.contains(option)),
+                (None, Some("")) => true,
+                // The rest of a cluster may be the value of an option.
+                (None, Some(letters)) => {
+                    letters.chars().take_while(|c| !"WX".contains(*c)).any(|c| CODE.contains(&c))
+                }
+                (None, None) => false,
+            };
+            let is_script = || word.contains('/') || self.start.cwd.join(word).symlink_metadata().is_ok();
+            if is_code || !word.starts_with('-') && is_script() {
+                return is_code;
+            }
+        }
+        true
     }
 
     /// True if commands can change the program of this name, or shadow it.
@@ -183,6 +207,39 @@ mod tests {
     use super::super::SandboxLevel;
     use super::*;
 
+    /// Scripts that run something of the workspace.
+    const OF_WORKSPACE: [&str; 29] = [
+        "./hook.sh",
+        "sh hook.sh",
+        "sh ./hook.sh >/dev/null",
+        "WORK/hook.sh --quick",
+        "python3 tools/x.py",
+        "python3 tools/not-there-yet.py",
+        "python3 -m tools.x",
+        "node -e 'require(1)'",
+        "python3 -mchecks.lint",
+        "python3 -Bm checks.lint",
+        "python3 -Wignore -Bc1",
+        "node --import=x OTHER/x.py",
+        "node server",
+        "true | python3 -",
+        "env A=1 sh tools/x.py",
+        "true && sh 'hook.sh'",
+        "true >log; sh hook.sh",
+        "true >log && sh >log hook.sh",
+        "cd tools; ls",
+        "OTHER/link",
+        "./out",
+        "sh TMP/t",
+        "OTHER/hook --config=tools/x.py",
+        "\"$CLAUDE_PROJECT_DIR\"/hook.sh",
+        "sh `echo x`",
+        "sh h*",
+        "make lint",
+        "npm run lint",
+        "OTHER/hook && cargo fmt",
+    ];
+
     #[test]
     fn a_program_with_a_file_of_the_workspace_is_one_of_the_workspace() {
         let folder = tempfile::tempdir().unwrap();
@@ -208,32 +265,7 @@ mod tests {
             let text = text.replace("WORK", work.to_str().unwrap()).replace("OTHER", other.to_str().unwrap());
             policy(level).can_change_script(start, &text.replace("TMP", temporary.to_str().unwrap()))
         };
-        let of_workspace = [
-            "./hook.sh",
-            "sh hook.sh",
-            "sh ./hook.sh >/dev/null",
-            "WORK/hook.sh --quick",
-            "python3 tools/x.py",
-            "python3 tools/not-there-yet.py",
-            "python3 -m tools.x",
-            "node -e 'require(1)'",
-            "env A=1 sh tools/x.py",
-            "true && sh 'hook.sh'",
-            "true >log; sh hook.sh",
-            "true >log && sh >log hook.sh",
-            "cd tools; ls",
-            "OTHER/link",
-            "./out",
-            "sh TMP/t",
-            "OTHER/hook --config=tools/x.py",
-            "\"$CLAUDE_PROJECT_DIR\"/hook.sh",
-            "sh `echo x`",
-            "sh h*",
-            "make lint",
-            "npm run lint",
-            "OTHER/hook && cargo fmt",
-        ];
-        for text in of_workspace {
+        for text in OF_WORKSPACE {
             assert!(script(SandboxLevel::WorkspaceWrite, text), "{text}");
             assert!(!script(SandboxLevel::ReadOnly, text), "commands can change nothing: {text}");
             assert!(!script(SandboxLevel::Off, text), "{text}");
@@ -247,6 +279,7 @@ mod tests {
             "OTHER/hook",
             "hook",
             "python3 OTHER/x.py",
+            "python3 -IB -W error OTHER/x.py -c",
             "OTHER/hook <OTHER/x.py >>OTHER/log",
             "OTHER/hook >>log 2>&1; echo x >WORK/log",
             "$HOME/bin/hook --now",
