@@ -3,11 +3,16 @@
 //! Read directly, because asking git would take too long. For the format, see git's documentation,
 //! `gitformat-index`.
 
+/// The greatest length of a path that an entry gives.
+const MAX_LENGTH: u16 = 0xfff;
+
 /// The index file of a repository, without its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexEnd<'a> {
     /// The hash that names the shared index file, in bytes. In a split index, most entries are there.
     pub shared: Option<&'a [u8]>,
+    /// Whether it says where its parts are, so that git need not read them in their order.
+    pub(crate) has_offsets: bool,
 }
 
 /// An entry of the index.
@@ -41,8 +46,8 @@ impl IndexEntry<'_> {
     }
 }
 
-/// Reads an index with object names of `object` bytes. `None` if it is invalid or has names of another
-/// length.
+/// Reads an index with object names of `object` bytes. `None` if it has names of another length, or anything that git
+/// does not write: git may take that for something else.
 pub fn read<'a>(
     bytes: &'a [u8],
     object: usize,
@@ -69,6 +74,7 @@ pub fn read<'a>(
         let object = take(&mut rest, object)?;
         let flags = take(&mut rest, 2)?;
         let first = *flags.first()?;
+        let length = usize::from(u16::from_be_bytes(flags.try_into().ok()?) & MAX_LENGTH);
         if first & 0x40 != 0 {
             take(&mut rest, 2)?;
         }
@@ -80,6 +86,10 @@ pub fn read<'a>(
         }
         let end = memchr::memchr(0, rest)?;
         path.extend_from_slice(take(&mut rest, end)?);
+        // Git obeys the length, and by the end of the text only beyond this maximum.
+        if length != path.len().min(usize::from(MAX_LENGTH)) {
+            return None;
+        }
         if version == 4 {
             take(&mut rest, 1)?;
         } else {
@@ -90,17 +100,19 @@ pub fn read<'a>(
         take_entry(IndexEntry { ctime, mtime, inode, mode, size, object, is_merged, path: &path });
     }
     // Extensions, in any order; the hash of the file comes last.
-    let mut shared = None;
+    let mut end = IndexEnd { shared: None, has_offsets: false };
     while rest.len() > object {
         let name = take(&mut rest, 4)?;
         let size = usize::try_from(number(&mut rest)?).ok()?;
         let data = take(&mut rest, size)?;
-        if name == b"link" {
-            shared = Some(data.get(..object)?);
+        match name {
+            b"link" => end.shared = Some(data.get(..object)?),
+            b"EOIE" | b"IEOT" => end.has_offsets = true,
+            _ => {}
         }
     }
     // Otherwise, object names have another length.
-    (rest.len() == object).then_some(IndexEnd { shared })
+    (rest.len() == object).then_some(end)
 }
 
 fn take<'a>(rest: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {

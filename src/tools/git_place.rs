@@ -24,7 +24,7 @@ impl GitPlace {
             if git.is_dir() {
                 return Some(GitPlace { top: top.to_owned(), dir: git });
             }
-            let dir = top.join(read_text(&git, MAX_LINK).ok()?.strip_prefix("gitdir:")?.trim());
+            let dir = top.join(target_of(&read_text(&git, MAX_LINK).ok()?)?);
             dir.is_dir().then(|| GitPlace { top: top.to_owned(), dir })
         })
     }
@@ -34,4 +34,10 @@ impl GitPlace {
         let text = read_text(&self.dir.join("commondir"), MAX_LINK);
         text.map_or_else(|_| self.dir.clone(), |text| self.dir.join(text.trim()))
     }
+}
+
+/// The folder that the text of a file `.git` names, as git reads it.
+pub(crate) fn target_of(text: &str) -> Option<&str> {
+    let dir = text.strip_prefix("gitdir: ")?.trim_end_matches(['\r', '\n']);
+    (!dir.is_empty() && !dir.contains('\0')).then_some(dir)
 }

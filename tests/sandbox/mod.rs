@@ -6,6 +6,7 @@ mod commands;
 mod home;
 mod other_kernels;
 mod planted;
+mod planted_state;
 mod races;
 pub(crate) mod unasked;
 

@@ -8,10 +8,10 @@ use std::process::Command;
 use super::{Place, has_mounts, has_program, text};
 use crate::time_limit::RunInTime;
 
-const WRITE: &[&str] = &["--sandbox", "workspace-write"];
+pub(super) const WRITE: &[&str] = &["--sandbox", "workspace-write"];
 
 /// A repository with a commit.
-fn repository() -> Place {
+pub(super) fn repository() -> Place {
     let place = Place::new();
     user(
         &place,
@@ -22,7 +22,7 @@ fn repository() -> Place {
 }
 
 /// The user runs a script outside of the sandbox; returns its output.
-fn user(place: &Place, script: &str) -> String {
+pub(super) fn user(place: &Place, script: &str) -> String {
     let mut bash = Command::new("bash");
     bash.args(["-c", script]).current_dir(&place.work).env("HOME", &place.home).env("OUT", &place.outside);
     bash.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
@@ -72,21 +72,32 @@ const PLANTED: &[&[&str]] = &[
     &[
         "git worktree add -q wt; cd wt; git init -q sub; cd sub; git commit -q --allow-empty -m x; EVIL; cd ..; LINK",
     ],
-    // and in one that is there.
+    // in one that is there,
     &[
         "git worktree add -q wt",
         "cd wt; git init -q sub; cd sub; git commit -q --allow-empty -m x; EVIL; cd ..; LINK",
     ],
+    // and in one that has a plain one.
+    &[
+        "git worktree add -q wt; cd wt; git init -q sub; cd sub; git commit -q --allow-empty -m x; cd ..; LINK",
+        "cd wt/sub; EVIL",
+    ],
+    // Behind a link, which is replaced by the folder.
+    &[
+        "mkdir d; git init -q d/sub; git -C d/sub commit -q --allow-empty -m x; ln -s d l; git update-index --add \
+       --cacheinfo 160000,$(git -C d/sub rev-parse HEAD),l/sub",
+        "rm l; mv d l; cd l/sub; EVIL",
+    ],
 ];
 
-fn expanded(script: &str) -> String {
+pub(super) fn expanded(script: &str) -> String {
     let evil = "git config core.fsmonitor \"touch $OUT/canary;false\"";
     let link = "git update-index --add --cacheinfo 160000,$(git -C sub rev-parse HEAD),sub";
     let names = "export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@x GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x@x";
     format!("{names}; {}", script.replace("EVIL", evil).replace("LINK", link))
 }
 
-fn canary(place: &Place) -> bool {
+pub(super) fn canary(place: &Place) -> bool {
     user(place, "rm -f $OUT/canary; git status; git diff; sleep 0.05; git status --short; git -C wt status");
     place.outside.join("canary").exists()
 }
@@ -151,7 +162,7 @@ fn a_planted_working_tree_names_no_other_repository() {
         assert!(said.contains("wt/sub/.git"), "{said}");
         assert!(!place.outside.join("canary").exists(), "{said}");
         if more.is_empty() {
-            let again = "cp src/.git/index .git/worktrees/evil";
+            let again = "cp src/.git/index .git/worktrees/evil; echo ../../../evil/.git >.git/worktrees/evil/commondir";
             user(
                 &place,
                 &format!(

@@ -26,6 +26,7 @@ pub mod support;
 mod system_calls;
 #[cfg(target_os = "linux")]
 mod unasked;
+mod unfinished;
 mod workspace_program;
 
 use std::collections::BTreeMap;

@@ -105,17 +105,20 @@ impl MountPlan {
         steps.extend(nested.map(|root| (root.clone(), true)));
         steps.sort();
         steps.dedup_by(|later, earlier| later.0 == earlier.0);
-        let read_only: Vec<PathBuf> =
-            steps.iter().filter(|(_, writable)| !writable).map(|(path, _)| path.clone()).collect();
-        let mount = |(path, writable): &(PathBuf, bool)| -> io::Result<Mount> {
-            let below = read_only.iter().any(|above| path.starts_with(above));
+        // In order, what is within a path comes right after it.
+        let mut read_only: Option<&PathBuf> = None;
+        let mut mounts = Vec::new();
+        for (path, writable) in &steps {
+            let below = read_only.is_some_and(|above| path.starts_with(above));
+            if !below && !writable {
+                read_only = Some(path);
+            }
             let flags = match (writable, below) {
                 (true, false) => None,
                 (writable, _) => Some(flags_of(path, !writable)?),
             };
-            Ok(Mount { path: CString::new(path.as_os_str().as_bytes())?, flags })
-        };
-        let mounts = steps.iter().map(mount).collect::<io::Result<Vec<_>>>()?;
+            mounts.push(Mount { path: CString::new(path.as_os_str().as_bytes())?, flags });
+        }
         let map = |id: u32| CString::new(format!("{id} {id} 1"));
         Ok(MountPlan {
             namespaces,

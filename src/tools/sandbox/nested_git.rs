@@ -8,9 +8,12 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::hashes::hexadecimal;
+use crate::git_place::target_of;
+use crate::process::{ChildEnv, git};
 use crate::regular_files::read_capped;
 use crate::{git_index, paths};
 use parking_lot::Mutex;
@@ -19,6 +22,8 @@ use parking_lot::Mutex;
 const MAX_INDEX: u64 = 512 * 1024 * 1024;
 /// The largest configuration file that is read, in bytes.
 const MAX_CONFIG: u64 = 256 * 1024;
+/// The maximum time for git to read or change an index.
+pub(super) const LONGEST: Duration = Duration::from_secs(10);
 /// The maximum depth of nested submodules.
 const MAX_DEPTH: usize = 5;
 /// Repository settings that make git run nothing, read nothing elsewhere and convert nothing. `*` means
@@ -52,52 +57,89 @@ pub(super) type GitLinks = Arc<BTreeSet<PathBuf>>;
 /// The metadata that distinguishes versions of a file.
 type Version = (u64, u64, i64, i64, i64, i64);
 
-/// The submodules that the index of the repository in `dir` names.
-pub(super) fn git_links(dir: &Path) -> GitLinks {
-    static KNOWN: Mutex<Option<HashMap<PathBuf, (Version, GitLinks)>>> = Mutex::new(None);
+/// The state of an index: the versions of its files.
+pub(super) type IndexVersion = Vec<(PathBuf, Version)>;
 
-    let path = dir.join("index");
-    let Ok(metadata) = path.metadata() else { return GitLinks::default() };
-    let version = (
-        metadata.ino(),
-        metadata.len(),
-        metadata.mtime(),
-        metadata.mtime_nsec(),
-        metadata.ctime(),
-        metadata.ctime_nsec(),
-    );
-    let mut known = KNOWN.lock();
-    let known = known.get_or_insert_default();
-    if let Some((_, links)) = known.get(&path).filter(|(of, _)| *of == version) {
-        return Arc::clone(links);
-    }
-    let links: GitLinks = read_links(dir, &path).into();
-    known.insert(path, (version, Arc::clone(&links)));
-    links
+/// The submodules in a version of an index.
+#[derive(Debug)]
+struct Known {
+    version: IndexVersion,
+    links: GitLinks,
 }
 
-fn read_links(dir: &Path, path: &Path) -> BTreeSet<PathBuf> {
-    // An additional working tree has the configuration of its repository.
-    let own = dir.join("config");
-    let config = if dir.join("commondir").exists() { dir.join("../../config") } else { own };
-    let config = read(&config, MAX_CONFIG).unwrap_or_default();
-    let long = String::from_utf8_lossy(&config).to_lowercase().contains("sha256");
-    let object = if long { 32 } else { 20 };
-    let mut links = BTreeSet::new();
-    let mut take = |bytes: &[u8]| {
-        let end = git_index::read(bytes, object, |entry| {
+/// The version of the index in a folder; empty if there is none.
+pub(super) fn index_version(dir: &Path) -> IndexVersion {
+    let version = |path: PathBuf| {
+        let file = path.metadata().ok()?;
+        let (modified, changed) = ((file.mtime(), file.mtime_nsec()), (file.ctime(), file.ctime_nsec()));
+        Some((path, (file.ino(), file.len(), modified.0, modified.1, changed.0, changed.1)))
+    };
+    let is_shared = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"sharedindex."))
+    };
+    let others = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut shared: Vec<_> = others.filter(is_shared).filter_map(version).collect();
+    shared.sort();
+    version(dir.join("index")).into_iter().chain(shared).collect()
+}
+
+/// The submodules in the index in a folder of a repository: its own, or that of a working tree. `None` if they are
+/// unknown.
+pub(super) fn git_links(repository: &Path, dir: &Path) -> Option<GitLinks> {
+    static KNOWN: Mutex<Option<HashMap<PathBuf, Known>>> = Mutex::new(None);
+
+    let path = dir.join("index");
+    if path.symlink_metadata().is_err() {
+        return Some(GitLinks::default());
+    }
+    let version = index_version(dir);
+    let mut all = KNOWN.lock();
+    let all = all.get_or_insert_default();
+    if let Some(known) = all.get(&path).filter(|known| known.version == version) {
+        return Some(Arc::clone(&known.links));
+    }
+    // Git knows best what it makes of an index that it would not have written like this.
+    let links = read_links(&path).or_else(|| ask_git(repository, dir))?;
+    let links: GitLinks = links.iter().all(|link| is_ordinary(link)).then_some(links)?.into();
+    all.insert(path, Known { version, links: Arc::clone(&links) });
+    Some(links)
+}
+
+/// The submodules in an index that has everything in it, in order.
+fn read_links(path: &Path) -> Option<BTreeSet<PathBuf>> {
+    let bytes = read(path, MAX_INDEX)?;
+    // Object names have 20 bytes, or 32.
+    [20, 32].iter().find_map(|object| {
+        let mut links = BTreeSet::new();
+        let end = git_index::read(&bytes, *object, |entry| {
             if entry.is_gitlink() {
                 links.insert(PathBuf::from(OsStr::from_bytes(entry.path)));
             }
         });
-        end.and_then(|end| end.shared.map(<[u8]>::to_vec))
+        end.filter(|end| end.shared.is_none() && !end.has_offsets).map(|_| links)
+    })
+}
+
+/// The submodules that git finds in an index. It gets the folder of the repository, whose settings are protected.
+fn ask_git(repository: &Path, dir: &Path) -> Option<BTreeSet<PathBuf>> {
+    let mut command = Command::new("git");
+    ChildEnv::of_helpers().apply(&mut command);
+    command.envs(git::hardened(&[])).env("GIT_DIR", dir).env("GIT_COMMON_DIR", repository);
+    command.args(["ls-files", "--stage", "-z"]).current_dir(repository).stdin(Stdio::null());
+    let output = git::output_within(&mut command, LONGEST).ok().filter(|output| output.status.success())?;
+    let links = output.stdout.split(|byte| *byte == 0).filter(|line| line.starts_with(b"160000 "));
+    let path = |line: &[u8]| {
+        let at = memchr::memchr(b'\t', line)?;
+        Some(PathBuf::from(OsStr::from_bytes(line.get(at.saturating_add(1)..)?)))
     };
-    let shared = read(path, MAX_INDEX).and_then(|bytes| take(&bytes));
-    let name = shared.map(|shared| format!("sharedindex.{}", hexadecimal(shared)));
-    if let Some(bytes) = name.and_then(|name| read(&dir.join(name), MAX_INDEX)) {
-        take(&bytes);
-    }
-    links
+    links.map(path).collect()
+}
+
+/// Whether git would accept a path of the index: no empty one, and none that leads elsewhere.
+fn is_ordinary(path: &Path) -> bool {
+    path.as_os_str().as_bytes().split(|byte| *byte == b'/').all(|part| {
+        !matches!(part, b"" | b"." | b"..") && !part.eq_ignore_ascii_case(b".git") && !part.contains(&0)
+    })
 }
 
 /// True if the contents of the folder `top` make git run nothing: it is no repository, or one as created by
@@ -107,12 +149,11 @@ pub(super) fn is_plain(top: &Path, modules: &Path, depth: usize) -> bool {
     let Ok(metadata) = git.symlink_metadata() else { return true };
     if metadata.is_file() {
         let text = String::from_utf8(read(&git, MAX_CONFIG).unwrap_or_default()).unwrap_or_default();
-        let Some(dir) = text.strip_prefix("gitdir:") else { return false };
-        return paths::identity(&top.join(dir.trim())).starts_with(modules);
+        return target_of(&text).is_some_and(|dir| paths::identity(&top.join(dir)).starts_with(modules));
     }
     metadata.is_dir() && depth < MAX_DEPTH && is_plain_folder(&git) && {
-        let inner = git_links(&git);
-        inner.iter().all(|link| is_plain(&top.join(link), modules, depth + 1))
+        let inner = git_links(&git, &git);
+        inner.is_some_and(|inner| inner.iter().all(|link| is_plain(&top.join(link), modules, depth + 1)))
     }
 }
 
@@ -136,8 +177,13 @@ fn is_plain_folder(git: &Path) -> bool {
     no_hooks && plain_config && !NOT_PLAIN.iter().any(|name| has(name))
 }
 
-/// True if a configuration file has only plain settings. Anything not understood is not plain.
+/// True if a configuration file has only plain settings.
 fn is_plain_config(text: &[u8]) -> bool {
+    has_only(text, &PLAIN)
+}
+
+/// True if a configuration file has only these settings, of sections. Anything not understood is another.
+pub(super) fn has_only(text: &[u8], settings: &[(&str, &[&str])]) -> bool {
     let Ok(text) = std::str::from_utf8(text) else { return false };
     let mut section = String::new();
     for line in text.lines().map(str::trim) {
@@ -154,7 +200,7 @@ fn is_plain_config(text: &[u8]) -> bool {
             continue;
         }
         let key = line.split(['=', ' ', '\t']).next().unwrap_or_default().to_ascii_lowercase();
-        let allowed = PLAIN.iter().find(|(name, _)| *name == section).map(|(_, keys)| *keys);
+        let allowed = settings.iter().find(|(name, _)| *name == section).map(|(_, keys)| *keys);
         let is_allowed = |keys: &[&str]| keys.iter().any(|allowed| *allowed == "*" || *allowed == key);
         // Lines that continue on the next one are not followed.
         if line.ends_with('\\') || !allowed.is_some_and(is_allowed) {

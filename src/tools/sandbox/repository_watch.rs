@@ -1,17 +1,17 @@
 //! Undoes changes to repositories that would make git run something and that no mount could prevent.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use rustix::fs::Access;
 
-use super::nested_git::{self, GitLinks};
+use super::nested_git::{self, GitLinks, IndexVersion};
 use super::protected;
+use super::unfinished::{Check, FILES};
 use crate::file_at::FileAt;
 use crate::ids;
 use crate::paths;
@@ -19,20 +19,24 @@ use crate::process::{ChildEnv, git};
 
 /// Files that must not appear in a repository or the folder of a working tree: git would read its
 /// configuration or that of others from there, or run programs they name.
-const MUST_NOT_APPEAR: [&str; 4] = ["commondir", "config.worktree", "info/attributes", "modules"];
-/// Folders of a repository that must not become links: what must not appear would lie elsewhere.
-const MUST_STAY_FOLDERS: [&str; 2] = ["info", "rebase-merge"];
+const MUST_NOT_APPEAR: [&str; 5] =
+    ["commondir", "config.worktree", "info/attributes", "modules", "objects/info/alternates"];
+/// Folders in which no links must appear: what must not appear would lie elsewhere, or git would write to their targets.
+const WITHOUT_LINKS: [&str; 8] =
+    ["", "info", "objects", "objects/info", "rebase-apply", "rebase-merge", "sequencer", "worktrees"];
+/// Such folders with everything in them.
+const WITHOUT_LINKS_BELOW: [&str; 2] = ["logs", "rr-cache"];
 /// The remaining steps of a rebase. Lines with `exec` are commands.
 const TO_DO: &str = "rebase-merge/git-rebase-todo";
-/// The largest such list that is read, in bytes.
-const MAX_TO_DO: u64 = 16 * 1024 * 1024;
-/// Maximum time for git to change an index.
-const LONGEST: Duration = Duration::from_secs(10);
+/// The largest file that is read, in bytes.
+const MAX_READ: u64 = 16 * 1024 * 1024;
 
 /// The repositories that a command can change, in their state before it.
 #[derive(Debug, Default)]
 pub(super) struct RepositoryWatch {
     repositories: Vec<Repository>,
+    /// The missing settings of other version control systems.
+    missing: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -43,6 +47,8 @@ struct Repository {
     there: BTreeSet<PathBuf>,
     /// The commands of unfinished rebases.
     commands: BTreeSet<String>,
+    /// The files of unfinished operations.
+    unfinished: BTreeMap<PathBuf, Vec<u8>>,
     /// Its own working tree, and the additional ones.
     trees: Vec<Tree>,
     /// The writable root that it is in.
@@ -56,30 +62,25 @@ struct Repository {
 struct Tree {
     /// The folder with its index.
     dir: PathBuf,
+    /// The version of its index.
+    version: IndexVersion,
     links: GitLinks,
-    /// The submodules that have a repository.
+    /// The submodules whose repository is protected.
     with_git: BTreeSet<PathBuf>,
     /// Whether it may have repositories of submodules beside its index.
     has_modules: bool,
 }
 
 impl Tree {
-    fn new(dir: PathBuf) -> Self {
-        let (links, top) = (nested_git::git_links(&dir), top_of_tree(&dir));
-        let has_git = |link: &&PathBuf| exists(&top.join(link).join(".git"));
-        let with_git = links.iter().filter(has_git).cloned().collect();
-        Tree { has_modules: exists(&dir.join("modules")), with_git, links, dir }
-    }
-}
-
-/// The top of the working tree whose index is in a folder.
-fn top_of_tree(dir: &Path) -> PathBuf {
-    let git = read(&dir.join("gitdir"));
-    let git = Path::new(git.trim_end());
-    let is_additional = dir.parent().is_some_and(|parent| parent.ends_with("worktrees"));
-    match git.parent().filter(|_| is_additional) {
-        Some(top) => dir.join(top),
-        None => protected::top_of(dir).to_path_buf(),
+    fn new(repository: &Path, dir: PathBuf, root: &Path) -> Self {
+        let (version, top) = (nested_git::index_version(&dir), protected::top_of_tree(&dir));
+        let links = nested_git::git_links(repository, &dir).unwrap_or_default();
+        let is_protected = |link: &&PathBuf| {
+            let submodule = top.join(link);
+            protected::is_real(&submodule, root) && exists(&submodule.join(".git"))
+        };
+        let with_git = links.iter().filter(is_protected).cloned().collect();
+        Tree { has_modules: exists(&dir.join("modules")), version, with_git, links, dir }
     }
 }
 
@@ -90,21 +91,31 @@ impl RepositoryWatch {
             let found = protected::repositories(root).into_iter();
             found.map(|dir| Repository::new(dir, root.clone())).collect::<Vec<_>>()
         };
-        RepositoryWatch { repositories: roots.iter().flat_map(of).collect() }
+        let settings = roots.iter().flat_map(|root| protected::OF_OTHERS.map(|name| root.join(name)));
+        let has_folder = |path: &PathBuf| path.parent().is_some_and(exists);
+        let missing = settings.filter(|path| has_folder(path) && !exists(path)).collect();
+        RepositoryWatch { repositories: roots.iter().flat_map(of).collect(), missing }
     }
 
     /// Undoes forbidden changes and returns the paths concerned.
     pub(super) fn settle(&self) -> Vec<PathBuf> {
-        self.repositories.iter().flat_map(Repository::settle).collect()
+        let appeared = self.missing.iter().filter(|path| remove(path)).cloned();
+        self.repositories.iter().flat_map(Repository::settle).chain(appeared).collect()
     }
 }
 
 impl Repository {
     fn new(dir: PathBuf, root: PathBuf) -> Self {
+        let files = unfinished(&dir).filter_map(|(path, _)| Some((read(&path)?, path)));
         Repository {
-            there: candidates(&dir).chain(linked(&dir)).filter(|path| exists(path)).collect(),
-            commands: to_do_lists(&dir).flat_map(|list| commands(&read(&list))).collect(),
-            trees: trees(&dir).map(Tree::new).collect(),
+            there: candidates(&dir)
+                .chain(links(&dir))
+                .chain(strangers(&dir))
+                .filter(|path| exists(path))
+                .collect(),
+            commands: to_do_lists(&dir).flat_map(|list| commands(&read_text(&list))).collect(),
+            unfinished: files.map(|(bytes, path)| (path, bytes)).collect(),
+            trees: protected::trees(&dir).map(|tree| Tree::new(&dir, tree, &root)).collect(),
             root,
             head: head(&dir).filter(|_| PARTS.iter().all(|part| is_open(&dir.join(part)))),
             dir,
@@ -112,13 +123,30 @@ impl Repository {
     }
 
     fn settle(&self) -> Vec<PathBuf> {
-        let mut undone = self.restore();
-        let is_new = |path: &PathBuf| !self.there.contains(path);
-        undone.extend(linked(&self.dir).filter(|path| is_new(path) && remove(path)));
-        undone.extend(candidates(&self.dir).filter(|path| is_new(path) && remove(path)));
+        let is_removed = |path: &PathBuf| !self.there.contains(path) && remove(path);
+        let mut undone: Vec<PathBuf> = links(&self.dir).filter(is_removed).collect();
+        undone.extend(self.restore());
+        undone.extend(candidates(&self.dir).filter(is_removed));
         undone.extend(to_do_lists(&self.dir).filter(|list| self.without_new_commands(list)));
-        undone.extend(trees(&self.dir).flat_map(|tree| self.settle_links(&tree)));
+        undone.extend(self.settle_unfinished());
+        undone.extend(protected::trees(&self.dir).flat_map(|tree| self.settle_links(&tree)));
+        undone.extend(strangers(&self.dir).filter(is_removed));
+        undone.dedup();
         undone
+    }
+
+    /// Puts back the files of unfinished operations with which git would run something or write elsewhere.
+    fn settle_unfinished(&self) -> Vec<PathBuf> {
+        let put_back = |(path, is_harmless): (PathBuf, Check)| {
+            let (now, before) = (read(&path), self.unfinished.get(&path));
+            let is_fine = now.is_some_and(|now| before == Some(&now) || is_harmless(&now));
+            if is_fine || !exists(&path) {
+                return None;
+            }
+            let is_back = before.is_some_and(|before| replace(&path, before).is_ok());
+            (is_back || remove(&path)).then_some(path)
+        };
+        unfinished(&self.dir).filter_map(put_back).collect()
     }
 
     /// Restores what makes git take this for a repository: otherwise it takes the folder around it for one, with
@@ -150,7 +178,8 @@ impl Repository {
         if list.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
             return remove(list);
         }
-        let text = read(list);
+        let Some(bytes) = read(list) else { return remove(list) };
+        let text = String::from_utf8_lossy(&bytes);
         let is_new = |line: &str| command(line).is_some_and(|command| !self.commands.contains(command));
         if !text.lines().any(is_new) {
             return false;
@@ -164,27 +193,28 @@ impl Repository {
     fn settle_links(&self, dir: &Path) -> Vec<PathBuf> {
         let new = Tree::default();
         let before = self.trees.iter().find(|tree| tree.dir == dir).unwrap_or(&new);
-        let top = paths::identity(&top_of_tree(dir));
+        let top = paths::identity(&protected::top_of_tree(dir));
+        if !top.starts_with(&self.root) {
+            return Vec::new();
+        }
+        let Some(links) = nested_git::git_links(&self.dir, dir) else {
+            let index = dir.join("index");
+            let is_changed = before.version != nested_git::index_version(dir);
+            return if is_changed && block(&index) { vec![index] } else { Vec::new() };
+        };
         let modules = if before.has_modules { dir.join("modules") } else { PathBuf::from("/dev/null") };
         // The command may have written both the index and the place of the tree.
-        let is_inside = |link: &Path| {
-            let is_plain = |part| matches!(part, Component::Normal(_));
-            link.components().all(is_plain) && paths::identity(&top.join(link)).starts_with(&top)
-        };
+        let is_inside = |link: &Path| paths::identity(&top.join(link)).starts_with(&top);
         let is_planted = |link: &&PathBuf| {
             let is_known = before.with_git.contains(*link);
             !is_known && is_inside(link) && !nested_git::is_plain(&top.join(link), &modules, 0)
         };
-        let links = nested_git::git_links(dir);
-        let is_watched = top.starts_with(&self.root);
-        let planted: Vec<&PathBuf> = links.iter().filter(|_| is_watched).filter(is_planted).collect();
+        let planted: Vec<&PathBuf> = links.iter().filter(is_planted).collect();
         if planted.is_empty() {
             return Vec::new();
         }
         for link in &planted {
-            let git = top.join(link).join(".git");
-            let other = format!(".git.blocked-{}", ids::id().simple());
-            FileAt::find(&git).and_then(|at| at.rename(&other)).ok();
+            block(&top.join(link).join(".git"));
         }
         let added: Vec<&PathBuf> =
             planted.iter().filter(|link| !before.links.contains(**link)).copied().collect();
@@ -193,9 +223,11 @@ impl Repository {
     }
 }
 
-/// The folders with the indexes of a repository: its own, and those of its additional working trees.
-fn trees(dir: &Path) -> impl Iterator<Item = PathBuf> {
-    std::iter::once(dir.to_path_buf()).chain(protected::working_trees(dir))
+/// Renames a file or folder so that git does not find it; true if that is done.
+fn block(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let other = format!("{name}.blocked-{}", ids::id().simple());
+    FileAt::find(path).and_then(|at| at.rename(&other)).is_ok()
 }
 
 /// Removes submodules from the index in a folder of a repository. If git fails to do so, they stay there without a
@@ -218,7 +250,7 @@ fn forget(repository: &Path, dir: &Path, top: &Path, links: &[&PathBuf]) {
     command.envs(git::hardened(&[])).env("GIT_INDEX_FILE", &index);
     command.arg("--git-dir").arg(repository).arg("--work-tree").arg(top);
     command.args(["update-index", "-z", "--force-remove", "--stdin"]).current_dir(top).stdin(names);
-    git::output_within(&mut command, LONGEST).ok();
+    git::output_within(&mut command, nested_git::LONGEST).ok();
 }
 
 /// The file that says which branch is checked out.
@@ -233,7 +265,7 @@ fn head(dir: &Path) -> Option<Vec<u8>> {
         Ok(target) => {
             return target.starts_with("refs").then(|| format!("ref: {}\n", target.display()).into());
         }
-        Err(_) => read(&path),
+        Err(_) => read_text(&path),
     };
     let text = bytes.trim_end();
     let is_branch = text.strip_prefix("ref:").is_some_and(|name| name.trim_start().starts_with("refs/"));
@@ -246,21 +278,54 @@ fn is_open(folder: &Path) -> bool {
     folder.is_dir() && rustix::fs::access(folder, Access::EXEC_OK).is_ok()
 }
 
-/// The folders of a repository that are links.
-fn linked(dir: &Path) -> impl Iterator<Item = PathBuf> {
-    let folders = MUST_STAY_FOLDERS.map(|name| dir.join(name)).into_iter();
-    folders.filter(|folder| folder.is_symlink())
+/// The links in the folders of a repository, except `HEAD`, which git may make a link.
+fn links(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let of_tree = |tree: PathBuf| {
+        let flat = WITHOUT_LINKS.map(|name| (tree.join(name), false));
+        flat.into_iter().chain(WITHOUT_LINKS_BELOW.map(|name| (tree.join(name), true))).collect::<Vec<_>>()
+    };
+    let mut folders: Vec<(PathBuf, bool)> = protected::trees(dir).flat_map(of_tree).collect();
+    let mut links = Vec::new();
+    while let Some((folder, is_deep)) = folders.pop() {
+        if folder.is_symlink() {
+            continue;
+        }
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_symlink() && entry.file_name() != HEAD {
+                links.push(entry.path());
+            } else if kind.is_dir() && is_deep {
+                folders.push((entry.path(), true));
+            }
+        }
+    }
+    links.into_iter()
 }
 
 /// The forbidden files of a repository and its working trees.
 fn candidates(dir: &Path) -> impl Iterator<Item = PathBuf> {
     let names = MUST_NOT_APPEAR.map(|name| dir.join(name)).into_iter();
-    names.chain(protected::working_trees(dir).into_iter().map(|tree| tree.join("config.worktree")))
+    names.chain(protected::working_trees(dir).map(|tree| tree.join("config.worktree")))
+}
+
+/// The files that make working trees of a repository those of another one.
+fn strangers(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let is_stranger = |common: &PathBuf| {
+        let named = common.parent().map(|tree| tree.join(read_text(common).trim_end()));
+        exists(common) && named.is_none_or(|named| paths::identity(&named) != paths::identity(dir))
+    };
+    let trees = protected::working_trees(dir).map(|tree| tree.join("commondir"));
+    trees.filter(is_stranger).collect::<Vec<_>>().into_iter()
+}
+
+/// The possible files of unfinished operations.
+fn unfinished(dir: &Path) -> impl Iterator<Item = (PathBuf, Check)> {
+    protected::trees(dir).flat_map(|tree| FILES.map(|(name, check)| (tree.join(name), check)))
 }
 
 /// The lists of remaining rebase steps, of a repository and its working trees.
 fn to_do_lists(dir: &Path) -> impl Iterator<Item = PathBuf> {
-    trees(dir).map(|dir| dir.join(TO_DO)).filter(|list| exists(list))
+    protected::trees(dir).map(|dir| dir.join(TO_DO)).filter(|list| exists(list))
 }
 
 fn commands(text: &str) -> Vec<String> {
@@ -277,13 +342,17 @@ fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// The text of a regular file; empty for any other.
-fn read(path: &Path) -> String {
+/// The content of a regular file that is not too large.
+fn read(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    if let Ok(file) = FileAt::find(path).and_then(|at| at.open_file(false)) {
-        file.take(MAX_TO_DO).read_to_end(&mut bytes).ok();
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    let file = FileAt::find(path).and_then(|at| at.open_file(false)).ok()?;
+    file.take(MAX_READ).read_to_end(&mut bytes).ok()?;
+    u64::try_from(bytes.len()).is_ok_and(|length| length < MAX_READ).then_some(bytes)
+}
+
+/// The text of such a file; empty for any other.
+fn read_text(path: &Path) -> String {
+    String::from_utf8_lossy(&read(path).unwrap_or_default()).into_owned()
 }
 
 fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
@@ -349,7 +418,7 @@ mod tests {
             change();
             assert_eq!(watch.settle(), [git.join(name)]);
             assert!(head(&git).is_some() && PARTS.iter().all(|part| is_open(&git.join(part))), "{name}");
-            assert!(linked(&git).next().is_none() && watch.settle().is_empty(), "{name}");
+            assert!(links(&git).next().is_none() && watch.settle().is_empty(), "{name}");
         }
     }
 }

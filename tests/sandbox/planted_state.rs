@@ -1,0 +1,160 @@
+//! What a command leaves within a repository so that git reads it later, outside of the sandbox: an index that is not as
+//! git writes it, files of unfinished operations, and links.
+
+use super::planted::{WRITE, canary, expanded, repository, user};
+use super::{has_mounts, has_program, text};
+
+/// Writes an index with a submodule `sub`, in which git would run something.
+const PLANT: &str =
+    "git init -q sub; cd sub; git commit -q --allow-empty -m x; EVIL; cd ..; python3 - <<'END'
+import hashlib,os,struct,subprocess
+def out(*a): return subprocess.check_output(('git',)+a,text=True).strip()
+blob,head=out('hash-object','a'),out('-C','sub','rev-parse','HEAD')
+def entry(mode,sha,name,pad=b'\\0'):
+    e=struct.pack('>10I',0,0,0,0,0,0,mode,0,0,0)+bytes.fromhex(sha)+struct.pack('>H',len(name))+name
+    return e+pad*(8-len(e)%8)
+def index(entries,more=b''):
+    d=b'DIRC'+struct.pack('>II',2,len(entries))+b''.join(entries)+more
+    return d+hashlib.sha1(d).digest()
+a,sub=entry(0o100644,blob,b'a'),entry(0o160000,head,b'sub')
+size=None
+INDEX
+f=open('.git/index.new','wb'); f.write(d)
+if size: f.truncate(size)
+f.close(); os.rename('.git/index.new','.git/index')
+END";
+
+const INDEXES: [(&str, &str); 4] = [
+    ("padded with something else", "d=index([entry(0o100644,blob,b'a',b'x'),sub])"),
+    ("too large to be read", "more=b'ZZZZ'+struct.pack('>I',600<<20); d=index([a,sub],more); size=len(d)+(600<<20)"),
+    ("with a path that git does not accept", "d=index([a,entry(0o160000,head,b'./sub')])"),
+    (
+        "split, with a file of the shared one replaced",
+        "base=index([a,entry(0o100644,blob,b'sub')]); open('.git/sharedindex.'+base[-20:].hex(),'wb').write(base)
+link=base[-20:]+struct.pack('>IIQI',0,1,0,0)+struct.pack('>IIQQI',2,2,1<<33,2,0)
+d=index([entry(0o160000,head,b'')],b'link'+struct.pack('>I',len(link))+link)",
+    ),
+];
+
+#[test]
+fn git_finds_no_other_submodules_in_an_index() {
+    if !(has_mounts() && has_program("git") && has_program("python3")) {
+        return;
+    }
+    for (what, index) in INDEXES {
+        let script = expanded(&PLANT.replace("INDEX", index));
+        let place = repository();
+        place.script(&["--sandbox", "off"], &script);
+        assert!(canary(&place) || index.contains("./sub"), "does not work unconfined: {what}");
+
+        let place = repository();
+        let said = text(&place.script(WRITE, &script).stderr);
+        assert!(!canary(&place), "{what}: {said}");
+        assert!(said.contains("the sandbox blocked"), "{what}: {said}");
+        assert!(place.work.join(".git/HEAD").exists(), "the repository stays: {what}");
+    }
+}
+
+#[test]
+fn a_repository_is_where_git_finds_it() {
+    if !(has_mounts() && has_program("git")) {
+        return;
+    }
+    // Git takes the second blank for a part of the name.
+    let script = expanded(
+        "mkdir -p 'sub/ ../.git/modules'; git init -q x; cd x; git commit -q --allow-empty -m x; EVIL; cd ..; \
+         mv x/.git 'sub/ ../.git/modules/real'; echo 'gitdir:  ../.git/modules/real' >sub/.git; LINK",
+    );
+    for (level, runs) in [("off", true), ("workspace-write", false)] {
+        let place = repository();
+        user(&place, "mkdir .git/modules");
+        let said = text(&place.script(&["--sandbox", level], &script).stderr);
+        assert_eq!(canary(&place), runs, "{level}: {said}");
+    }
+}
+
+/// What a command leaves, and what the user does then, which writes `canary`.
+const LEFT: [(&str, &str, &str); 6] = [
+    (
+        "git tag t1; git checkout -qb side; echo 3 >b; git add b; git commit -qm 3; git tag t2; git checkout -q main",
+        "mkdir .git/sequencer; git rev-parse HEAD >.git/sequencer/head; git rev-parse HEAD >.git/sequencer/abort-safety; \
+         for t in t1 t2; do echo pick $(git rev-parse $t) x; done >.git/sequencer/todo; printf '[options]\\n\\tstrategy = x/../run\\n' \
+         >.git/sequencer/opts; RUN",
+        "git cherry-pick --continue",
+    ),
+    (
+        "echo 3 >>a; git commit -qam 3; GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' git rebase -qi HEAD~2; \
+         git commit -q --amend -m x",
+        "echo x/../run >.git/rebase-merge/strategy; echo >.git/rebase-merge/strategy_opts; RUN",
+        "git rebase --continue",
+    ),
+    (
+        "echo 3 >>a; git commit -qam 3; GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' git rebase -qi HEAD~2",
+        "t=.git/rebase-merge/git-rebase-todo; { head -c 17000000 /dev/zero | tr '\\0' '#'; echo; \
+         echo \"exec touch $OUT/canary\"; cat $t; } >x; cp x $t",
+        "git rebase --continue",
+    ),
+    (
+        "",
+        "rm -f .git/COMMIT_EDITMSG; ln -s $OUT/canary .git/COMMIT_EDITMSG",
+        "git commit -qm x --allow-empty",
+    ),
+    ("", "rm .git/logs/HEAD; ln -s $OUT/canary .git/logs/HEAD", "git commit -qm x --allow-empty"),
+    ("", "rm -r .git/logs/refs/heads; ln -s $OUT .git/logs/refs/heads", "git branch canary"),
+];
+
+#[test]
+fn what_is_left_in_a_repository_makes_git_run_or_write_nothing() {
+    if !(has_mounts() && has_program("git")) {
+        return;
+    }
+    let run = "mkdir git-merge-x; printf '#!/bin/sh\\ntouch %s/canary' $OUT >run; chmod +x run";
+    for (before, left, then) in LEFT {
+        for (level, works) in [("off", true), ("workspace-write", false)] {
+            let place = repository();
+            user(&place, before);
+            let script = expanded(&left.replace("RUN", run));
+            let said = text(&place.script(&["--sandbox", level], &script).stderr);
+            let then_said = user(&place, then);
+            assert_eq!(place.outside.join("canary").exists(), works, "{left}: {said}: {then_said}");
+            assert!(works || said.contains("the sandbox blocked"), "{left}: {said}");
+        }
+    }
+}
+
+#[test]
+fn more_submodules_than_usual_are_all_protected() {
+    if !(has_mounts() && has_program("git")) {
+        return;
+    }
+    let place = repository();
+    let many = expanded(
+        "git init -q s0; git -C s0 commit -q --allow-empty -m x; rm -r s0/.git/hooks; h=$(git -C s0 rev-parse HEAD); \
+         for i in $(seq 1100); do cp -r s0 s$i; done; \
+         for i in $(seq 0 1100); do printf '160000 %s\\ts%s\\n' $h $i; done | git update-index --add --index-info",
+    );
+    user(&place, &many);
+    let evil = "for i in $(seq 0 1100); do echo evil >>s$i/.git/config && echo wrote $i; done";
+    let output = place.script(WRITE, evil);
+    assert_eq!(text(&output.stdout), "", "{}", text(&output.stderr));
+    let output =
+        place.script(WRITE, "mkdir -p .git/worktrees/x; seq -f .git/worktrees/y%g 2000 | xargs mkdir; true");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+#[test]
+fn the_settings_of_other_version_control_systems_stay() {
+    if !has_mounts() {
+        return;
+    }
+    let place = repository();
+    user(&place, "mkdir -p .hg .sl .jj/repo; echo mine >.sl/config");
+    let script = "echo x >.hg/hgrc; echo x >.jj/repo/config.toml; echo x >.sl/config; mv .hg h; mkdir .hg; echo x >.hg/hgrc";
+    let said = text(&place.script(WRITE, script).stderr);
+    assert!(said.contains("the sandbox blocked"), "{said}");
+    assert!(
+        !place.work.join(".hg/hgrc").exists() && !place.work.join(".jj/repo/config.toml").exists(),
+        "{said}"
+    );
+    assert_eq!(user(&place, "cat .sl/config"), "mine\n");
+}
