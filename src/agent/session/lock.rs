@@ -122,6 +122,10 @@ impl Owner {
         let is_other = self.started.as_ref().is_some_and(|then| *then != stat.started);
         if is_other || stat.is_over { Life::Ended } else { Life::Runs }
     }
+
+    fn is_this(&self) -> bool {
+        self.pid == std::process::id() && self.host == host()
+    }
 }
 
 impl std::fmt::Display for Owner {
@@ -162,7 +166,8 @@ impl Note {
 impl Drop for Note {
     fn drop(&mut self) {
         let is_there = self.file.metadata().is_ok_and(|facts| facts.nlink() > 0);
-        if is_there {
+        let is_ours = || read(&self.path).is_some_and(|owner| owner.is_this());
+        if is_there && is_ours() {
             // A remaining note does no harm: its owner has then ended.
             let _ = std::fs::remove_file(&self.path);
         }
