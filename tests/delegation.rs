@@ -1,5 +1,6 @@
 //! Helpers, through the program itself: headless, and in a terminal.
 
+mod again;
 mod elsewhere;
 mod kinds;
 mod screen;

@@ -22,7 +22,7 @@
 //! - `announce`, `history_paging`, `session_usage`, `queries`, `context_usage`: reports
 //! - `goal`, `kept_queue`: the goal and the queued messages in the session
 //! - `state`: the struct
-//! - `config`, `behavior`, `helper_role`, `helper_place`, `shell`, and the pure parts: queues, retries, limits, loop guard
+//! - `config`, `behavior`, `helper_role`, `helper_place`, `shell`, and the pure parts: `helper_part`, queues, retries, limits, loop guard
 
 mod accepted_plan;
 pub mod agent_handle;
@@ -45,6 +45,7 @@ mod gate;
 mod goal;
 mod goal_check;
 mod grants;
+mod helper_part;
 mod helper_place;
 pub mod helper_role;
 pub mod hooks;

@@ -154,6 +154,8 @@ pub(crate) struct Engine {
     found_tools: Toolbox,
     /// The session whose kinds of helpers are known.
     kinds_of: Option<String>,
+    /// The session of a helper whose kind is not known, once the user was told.
+    unknown_kind_of: Option<String>,
     /// The MCP prompts in the last report.
     reported_commands: Vec<PromptCommand>,
     /// The MCP resources in the last report.
@@ -249,6 +251,7 @@ impl Engine {
             own_tools,
             found_tools: Toolbox::empty(),
             kinds_of: None,
+            unknown_kind_of: None,
             reported_commands: Vec::new(),
             reported_resources: Vec::new(),
             current: Current::default(),
@@ -426,7 +429,7 @@ impl Engine {
     ) -> ModelRequest {
         let config = &self.config;
         ModelRequest {
-            system: config.system.clone(),
+            system: self.system(),
             tools: config.tools.specs().into(),
             thinking,
             temperature: config.behavior.temperature,

@@ -121,6 +121,11 @@ impl Session {
         Self::new(dir, cwd, None, beginning)
     }
 
+    /// The kind of helper whose session it is.
+    pub(crate) fn helper_kind(&self) -> Option<String> {
+        header::Header::parse(self.header.as_bytes())?.helper
+    }
+
     /// Marks it as continued on the screen: lists show it, even if it was begun by a run whose answers are
     /// printed.
     pub fn continue_on_screen(&mut self) -> Result<(), SessionError> {

@@ -45,7 +45,10 @@ impl Listed {
         if let Some(known) = self.known.as_ref().filter(is_current) {
             return known.rows.clone();
         }
-        let mut rows: Vec<LiveRow> = record::all(paths).into_values().map(FoundRecord::row).collect();
+        // A helper that was interrupted is told by its parent.
+        let is_row = |found: &FoundRecord| found.is_live || found.record.parent.is_none();
+        let found = record::all(paths).into_values().filter(is_row);
+        let mut rows: Vec<LiveRow> = found.map(FoundRecord::row).collect();
         rows.sort_by(|one, other| one.id.cmp(&other.id));
         if self.known.as_ref().is_none_or(|known| known.rows != rows) {
             self.changes += 1;

@@ -189,6 +189,11 @@ impl Registered {
         Ok(())
     }
 
+    /// Ends the registration of a session whose last run has ended so.
+    pub fn end(mut self, exit: Option<u8>) {
+        self.written.exit = exit;
+    }
+
     /// The last record.
     pub fn record(&self) -> &LiveRecord {
         &self.written
@@ -326,7 +331,8 @@ pub(crate) fn open_elsewhere(paths: &Paths, file: &Path) -> Option<LiveRecord> {
 /// told from now on.
 pub(crate) fn interrupted(paths: &Paths, directory: &Path) -> Vec<LiveRecord> {
     let is_news = |found: &FoundRecord| {
-        found.is_interrupted() && !found.record.told && found.record.directory == directory
+        let is_own = found.record.parent.is_none() && found.record.directory == directory;
+        found.is_interrupted() && !found.record.told && is_own
     };
     let told = |found: FoundRecord| {
         let record = LiveRecord { told: true, ..found.record };
@@ -390,9 +396,9 @@ fn read(path: &Path) -> Option<(String, FoundRecord)> {
     }
     let age = std::fs::metadata(path).and_then(|meta| meta.modified());
     let age = age.ok().and_then(|time| SystemTime::now().duration_since(time).ok()).unwrap_or_default();
-    // A helper ends with its parent, which tells what came of it. Of a session that was killed at rest nothing is
-    // left to tell, as if it had ended by itself.
-    let is_over = record.parent.is_some() || !record.state.is_at_work() && !record.is_result();
+    // Of a session that was killed at rest nothing is left to tell, as if it had ended by itself. The parent of a helper
+    // tells what came of it.
+    let is_over = !record.state.is_at_work() && (record.parent.is_some() || !record.is_result());
     if !is_live && (age > KEPT || is_over) {
         if let Ok(Some(_held)) = LockFile::try_take(&lock) {
             let _ = std::fs::remove_file(path);

@@ -9,6 +9,7 @@ use super::rights;
 use super::socket::LiveSocket;
 use crate::compose::Setup;
 use crate::process::exit::Exit;
+use crate::serve::facts::Facts;
 use crate::serve::live::LiveSession;
 use tau_agent::session::list;
 use tau_agent::settings::Paths;
@@ -52,7 +53,8 @@ pub(crate) struct Registry {
     address: String,
     token: String,
     keeper: Keeper,
-    open: HashMap<String, Registered>,
+    /// The sessions, also those that have just ended.
+    open: HashMap<String, (Arc<LiveSession>, Registered)>,
     others: Arc<Others>,
     /// The kept modes of sessions without a terminal.
     modes: HashMap<String, PermissionMode>,
@@ -93,7 +95,14 @@ impl Registry {
     /// Writes what has changed of these sessions, which are all. A record that cannot be written is missing in
     /// lists; the session is not affected.
     pub fn update(&mut self, all: &[Arc<LiveSession>]) {
-        self.open.retain(|id, _| all.iter().any(|live| live.id == *id));
+        let has_ended = |id: &String| !all.iter().any(|live| live.id == *id);
+        let ended: Vec<String> = self.open.keys().filter(|id| has_ended(id)).cloned().collect();
+        for id in ended {
+            // How its last run has ended may not be in its record yet.
+            if let Some((live, registered)) = self.open.remove(&id) {
+                registered.end(exit(&live));
+            }
+        }
         for live in all {
             if self.is_left() || live.helper.is_some() {
                 self.keep_mode(live);
@@ -105,11 +114,12 @@ impl Registry {
                 self.announce(&record);
             }
             let written = match self.open.get_mut(&live.id) {
-                Some(open) => open.update(record),
+                Some((_, open)) => open.update(record),
                 None => {
                     self.tell_if_interrupted(live);
                     let new = Registered::new(&self.paths, record);
-                    new.map(|registered| drop(self.open.insert(live.id.clone(), registered)))
+                    let open = |registered| (Arc::clone(live), registered);
+                    new.map(|registered| drop(self.open.insert(live.id.clone(), open(registered))))
                 }
             };
             if let Err(error) = written {
@@ -142,7 +152,7 @@ impl Registry {
 
     /// Says on other screens that a session begins to wait.
     fn announce(&self, record: &LiveRecord) {
-        let known = self.open.get(&record.id).map(|open| open.record().state);
+        let known = self.open.get(&record.id).map(|(_, open)| open.record().state);
         if known != Some(LiveState::Waiting) {
             let others = Arc::clone(&self.others);
             let (id, title) = (record.id.clone(), record.title.clone());
@@ -152,7 +162,7 @@ impl Registry {
 
     /// Ends the registration of all sessions.
     pub fn end(self, ending: Ending) {
-        for registered in self.open.into_values() {
+        for (_, registered) in self.open.into_values() {
             let record = registered.record();
             let (exit, state) = (record.exit, record.state);
             match ending {
@@ -164,7 +174,7 @@ impl Registry {
     }
 
     fn record(&self, live: &LiveSession) -> LiveRecord {
-        let known = self.open.get(&live.id).map(|open| open.record().title.clone());
+        let known = self.open.get(&live.id).map(|(_, open)| open.record().title.clone());
         // What is in the file before the first record is not among the events.
         let known = known.unwrap_or_else(|| match &live.helper {
             Some(helper) => title::of(&helper.title).unwrap_or_default(),
@@ -182,7 +192,7 @@ impl Registry {
                 _ => known,
             },
             state: facts.state(self.is_left()),
-            exit: (!facts.mirror.running && facts.run.is_over()).then(|| facts.run.exit().code()),
+            exit: exit_in(facts),
             model: facts.model(),
             cost: facts.meter.total().cost.total,
             last_line: facts.last_line(),
@@ -196,6 +206,15 @@ impl Registry {
             goal: facts.mirror.goal.as_ref().filter(|goal| goal.is_active()).map(|goal| goal.command.clone()),
         })
     }
+}
+
+/// How the last run of a session has ended; `None` before its end.
+fn exit(live: &LiveSession) -> Option<u8> {
+    live.read_facts(|facts, _| exit_in(facts))
+}
+
+fn exit_in(facts: &Facts) -> Option<u8> {
+    (!facts.mirror.running && facts.run.is_over()).then(|| facts.run.exit().code())
 }
 
 /// The title of a session that has messages already; empty if it has none.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::CliArgs;
 use crate::serve::live::LiveSession;
+use tau_agent::session::list;
 use tau_agent::settings::private_files::{read_capped, write_private};
 use tau_agent::settings::{Paths, Settings, table};
 use tau_protocol::approval::PermissionMode;
@@ -21,6 +22,9 @@ use tau_protocol::event::SessionInfo;
 const MAX_SIZE: u64 = 64 * 1024;
 /// The age at which the file of a session that was never saved or was deleted is removed.
 const STALE: Duration = Duration::from_secs(24 * 3600);
+
+/// Maximum number of agents above a helper.
+const MAX_ABOVE: u32 = 2;
 
 /// The settings of which the stricter value holds; the mode is kept as it was at the end.
 const STRICTER: [&str; 2] = ["sandbox.level", "sandbox.network"];
@@ -199,9 +203,23 @@ fn keep_mode(
 
 /// Adds what was kept of a session to arguments, where it is stricter; `settings` are the ones that hold without it.
 pub(crate) fn restore(args: &mut CliArgs, paths: &Paths, settings: &Settings, id: &str) {
-    if let Some(kept) = read(paths, id) {
+    if let Some(kept) = of_session(paths, &settings.session_root(paths), id) {
         kept.apply(args, settings);
     }
+}
+
+/// The kept rights of a session, or of the one whose helper it is.
+fn of_session(paths: &Paths, root: &Path, id: &str) -> Option<Kept> {
+    let mut id = id.to_owned();
+    for _ in 0..MAX_ABOVE {
+        let kept = read(paths, &id);
+        if kept.is_some() {
+            return kept;
+        }
+        let parent = list::row_of(&list::of_id(root, &id)?)?.parent?;
+        id = list::row_of(&parent)?.id;
+    }
+    read(paths, &id)
 }
 
 /// Whether there is no such session file in a folder that has others: one that is missing or empty may be on a

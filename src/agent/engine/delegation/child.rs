@@ -9,6 +9,7 @@ use crate::engine::base::meter::Meter;
 use crate::engine::base::undo_place::CallUndo;
 use crate::engine::behavior::{Behavior, McpBehavior};
 use crate::engine::config::{AgentConfig, SessionPlace};
+use crate::engine::helper_part::{self, ROLE, name, system};
 use crate::engine::helper_role::{HelperRole, Rights};
 use crate::engine::state::Engine;
 use crate::engine::tool_registry::ToolRegistry;
@@ -20,18 +21,10 @@ use tau_protocol::message::{Message, ToolResultMessage, Usage, UserMessage};
 use tau_protocol::model::Model;
 use tau_protocol::run::{OnRepeat, RunLimits};
 use tau_tools::delegate::{self, HelperRequest};
-use tau_tools::{Details, ToolSpec, Toolbox, plan};
+use tau_tools::{Details, Toolbox, plan};
 
 /// The largest number of agents above a helper.
 pub(super) const MAX_DEPTH: u32 = 2;
-/// The tools that search, which whoever may read may use.
-const SEARCHING: [&str; 3] = ["grep", "find", "ls"];
-/// The beginning of the line in a system prompt that names the tools.
-const TOOLS_LINE: &str = "Your tools: ";
-
-/// The note for a helper's model on its place.
-const ROLE: &str = "You are a helper: another agent gives you a task, and your last answer is all that it gets from \
-    you. Do the task yourself, without questions about details, and answer briefly.";
 
 /// A helper that can be started.
 pub(super) struct NewHelper {
@@ -78,7 +71,7 @@ pub(super) fn new(
             inherit(engine, &mut session, &request.call);
             let text =
                 format!("[tau] From here on you have another part. {ROLE} {}\n\n{}", kind.prompt, order.task);
-            (Arc::clone(&engine.config.system), text)
+            (engine.system(), text)
         }
         false => (system(&engine.config.system, kind, &offered).into(), order.task.clone()),
     };
@@ -118,41 +111,15 @@ pub(super) fn new(
     NewHelper { config, first: UserMessage::with_blocks(text, Vec::new()), meter }
 }
 
-fn name(spec: ToolSpec) -> String {
-    spec.name
-}
-
 /// The tools of a helper: at most those of its parent.
 fn tools(engine: &Engine, kind: &HelperKind) -> Toolbox {
-    let own = &engine.config.tools;
-    let reads = own.get("read").is_some();
-    let searching = Toolbox::all().only(&SEARCHING.map(str::to_owned));
-    let mut all = own.clone();
-    for tool in searching.iter().filter(|tool| reads && own.get(&tool.spec().name).is_none()) {
-        // Only for a kind that names them: others have the tools of their parent.
-        if kind.tools.is_some() {
-            all = all.with(Arc::clone(tool));
-        }
-    }
+    let all = helper_part::tools(&engine.config.tools, kind);
     let may_delegate = depth(engine) < MAX_DEPTH;
-    let is_for_helpers = |name: &str| {
-        let is_named = kind.tools.as_ref().is_none_or(|names| names.iter().any(|known| known == name));
-        let is_own = name != plan::SUBMIT && name != plan::STEP && (may_delegate || name != delegate::NAME);
-        is_named && is_own && !kind.without.iter().any(|known| known == name)
+    let is_for_helpers = |name: &String| {
+        name != plan::SUBMIT && name != plan::STEP && (may_delegate || name != delegate::NAME)
     };
-    let names: Vec<String> = all.specs().into_iter().map(name).filter(|name| is_for_helpers(name)).collect();
+    let names: Vec<String> = all.specs().into_iter().map(name).filter(is_for_helpers).collect();
     all.only(&names)
-}
-
-/// The system prompt of a helper: that of its parent, with its own tools and its part.
-fn system(parent: &str, kind: &HelperKind, tools: &Toolbox) -> String {
-    let names: Vec<String> = tools.specs().into_iter().map(name).collect();
-    let line = |line: &str| match line.starts_with(TOOLS_LINE) {
-        true => format!("{TOOLS_LINE}{}.", names.join(", ")),
-        false => line.to_owned(),
-    };
-    let lines: Vec<String> = parent.lines().map(line).collect();
-    format!("{}\n\n# Your part\n\n{ROLE}\n\n{}", lines.join("\n"), kind.prompt)
 }
 
 /// The behavior of a helper's agent.

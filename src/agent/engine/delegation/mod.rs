@@ -6,7 +6,6 @@
 //! it ends with the call.
 
 mod child;
-mod kinds;
 mod relay;
 mod report;
 
@@ -14,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::gate;
+use super::helper_part;
 use super::helper_place::{HelperEvent, HelperNews, RunningHelper};
 use super::live_helper::LiveHelper;
 use super::state::Engine;
@@ -80,7 +80,7 @@ fn admit(engine: &Engine, request: &HelperRequest) -> Result<(), UserError> {
 
 /// The kind with this name.
 fn kind(engine: &Engine, name: &str) -> Result<HelperKind, UserError> {
-    kinds::named(name, &engine.helpers.kinds)
+    helper_part::named(name, &engine.helpers.kinds)
 }
 
 /// The model of a helper of this kind.

@@ -21,7 +21,7 @@ pub(crate) fn total(engine: &Engine) -> u64 {
 /// Tokens of everything except the messages: the system prompt and the tools.
 pub(crate) fn overhead(engine: &Engine) -> u64 {
     let tools = engine.config.tools.iter().map(|tool| of_tool(tool.spec()));
-    size::of_text(&engine.config.system) + tools.sum::<u64>()
+    size::of_text(&engine.system()) + tools.sum::<u64>()
 }
 
 /// The number of tokens above which the conversation is compacted.
@@ -71,7 +71,7 @@ fn estimates(engine: &Engine) -> Vec<ContextPart> {
         part.0 += count;
         part.1 += tokens;
     };
-    add("system prompt", 0, size::of_text(&engine.config.system));
+    add("system prompt", 0, size::of_text(&engine.system()));
     for tool in engine.config.tools.iter() {
         add("tool descriptions", 1, of_tool(tool.spec()));
     }

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::Engine;
+use crate::engine::helper_part;
 use crate::extensions::helper_kinds::HelperKind;
 use crate::extensions::mcp::search;
 use tau_protocol::approval::PermissionMode;
-use tau_protocol::event::SettingsEvent;
+use tau_protocol::event::{NoticeLevel, SettingsEvent};
 use tau_protocol::extension::PromptCommand;
 use tau_tools::delegate::{self, Delegate};
 use tau_tools::toolbox::Offered;
@@ -59,6 +60,36 @@ impl Engine {
             self.config.tools = with(own.clone(), &of_servers);
             let given = self.config.helper.as_ref().map(|role| role.found_tools.clone());
             self.found_tools = given.unwrap_or_default();
+        }
+        if let Some(kind) = self.kind_again() {
+            self.config.tools = helper_part::tools(&self.config.tools, &kind);
+            self.found_tools = helper_part::tools(&self.found_tools, &kind);
+        }
+    }
+
+    /// The kind of a helper whose session is open again, without the call that asked for it: it keeps its part. Tells
+    /// the user once if the kind is not known any more.
+    fn kind_again(&mut self) -> Option<HelperKind> {
+        let (kind, is_known) = self.found_kind()?;
+        let id = &self.config.session.info().id;
+        if !is_known && self.unknown_kind_of.as_ref() != Some(id) {
+            self.unknown_kind_of = Some(id.clone());
+            let text = format!("no kind of helpers is called {} any more", kind.name);
+            self.notice(NoticeLevel::Warning, text, Some("this helper only reads"));
+        }
+        Some(kind)
+    }
+
+    fn found_kind(&self) -> Option<(HelperKind, bool)> {
+        let name = self.config.session.helper_kind().filter(|_| self.config.helper.is_none())?;
+        Some(helper_part::known(&name, &self.config.behavior.extensions.loaded().kinds))
+    }
+
+    /// The system prompt, with the part of a helper whose session is open again.
+    pub(crate) fn system(&self) -> Arc<str> {
+        match self.found_kind() {
+            Some((kind, _)) => helper_part::system(&self.config.system, &kind, &self.config.tools).into(),
+            None => Arc::clone(&self.config.system),
         }
     }
 
