@@ -17,7 +17,7 @@ use crate::live::{Home, only_id, other_terminal, texts, wait_for_state};
 use crate::screen::{Screen, TIMEOUT};
 use crate::support::processes::rare_sleep;
 use crate::support::program::{body, calls, models_file, says, says_using, stalls};
-use crate::support::server::Server;
+use crate::support::server::{Act, Server, stream};
 use crate::time_limit::{EndInTime, RunInTime, in_time};
 
 fn record_of(home: &Path, id: &str) -> Value {
@@ -489,4 +489,34 @@ fn a_command_of_the_user_continues_when_the_screen_is_left() {
     screen.wait_for("exit=0");
     fs::write(home.join("work/go"), "").unwrap();
     wait_for_file(&home.join("work/made"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_follows_an_answer_that_has_begun_reads_its_beginning() {
+    let rest = Arc::new(tokio::sync::Notify::new());
+    let line =
+        |text: &str| format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"content": text}}]}));
+    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    let end = format!("{}data: {end}\n\ndata: [DONE]\n\n", line(" a time."));
+    let act = Act::Hold(stream(&line("Once upon")), Arc::clone(&rest), end.into_bytes());
+    let url = Server::start(vec![act]).await.url();
+    let played = tokio::task::spawn_blocking(move || {
+        let screen = Screen::prepared("true", &format!("--base-url {url} --api-key x --model m"), 80, 24);
+        screen.wait_for("ask for something");
+        let home = screen.home().to_owned();
+        let id = only_id(&home);
+        screen.type_keys("tell\r");
+        screen.wait_for("Once upon");
+        let mut following = crate::live::command(&home, &["logs", "-f", &id]);
+        let mut following = following.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut out = BufReader::new(following.stdout.take().unwrap());
+        let mut told = [0; 9];
+        std::io::Read::read_exact(&mut out, &mut told).unwrap();
+        rest.notify_one();
+        let mut after = String::new();
+        std::io::Read::read_to_string(&mut out, &mut after).unwrap();
+        let (code, _, err) = texts(&following.output_in_time("the end of the answer"));
+        assert_eq!((code, &told, after.as_str(), err.as_str()), (Some(0), b"Once upon", " a time.\n", ""));
+    });
+    played.await.unwrap();
 }

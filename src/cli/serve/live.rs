@@ -53,7 +53,7 @@ pub(crate) struct LiveSession {
     fate: watch::Sender<Fate>,
     /// Counts changes of what lists show.
     changes: watch::Sender<u64>,
-    /// Whether events are kept for clients: false in a screen's process until the first client comes.
+    /// Whether all events are kept for clients: false in a screen's process until the first client comes.
     is_logged: AtomicBool,
     /// The screen in this process that owns the agent.
     local: Option<mpsc::UnboundedSender<AgentEvent>>,
@@ -282,7 +282,9 @@ impl LiveSession {
             // Whoever waited may have left.
             let _ = wait.sender.send(event.clone());
         }
-        match self.is_logged.load(Ordering::Relaxed) {
+        // Whoever comes next begins with what is incomplete now.
+        let is_incomplete = board.facts.replay_from(last) < last;
+        match self.is_logged.load(Ordering::Relaxed) || is_incomplete {
             true => board.log.push(&event_record::record(event), event.clone(), only),
             false => board.log.skip(),
         }
