@@ -295,10 +295,14 @@ fn a_message_can_be_piped() {
     assert_eq!(code, Some(0), "{err}");
     let id = id.trim().to_owned();
     assert_eq!(home.run(&["wait", &id]).0, Some(0));
+    let large = "x".repeat(200_000);
     for (piped, args, sent) in [
         ("one piped\n", &["-"][..], "one piped"),
         ("two piped\n", &[], "two piped"),
         ("three piped\n", &["explain", "this"], "three piped\n\nexplain this"),
+        // More than an argument of a process can be, and what none can have.
+        (&large, &[], large.as_str()),
+        ("a\0b", &[], "a\0b"),
     ] {
         let args = [&["send", &id], args].concat();
         let mut child =

@@ -275,8 +275,8 @@ fn send_text(id: &str, text: &str) -> Exit {
                 Err(_) => tokio::time::sleep(LOOK).await,
             }
         };
-        let arguments = [start::AGAIN, "-b", "--session", &named.id, "--", text].map(OsString::from);
-        Ok(start::begin(&arguments, false).map_or_else(|exit| exit, |_| Exit::Ok))
+        let arguments = [start::AGAIN, "-b", "--session", &named.id].map(OsString::from);
+        Ok(start::begin(&arguments, Some(text)).map_or_else(|exit| exit, |_| Exit::Ok))
     })
 }
 
@@ -290,8 +290,8 @@ fn is_foreign(id: &str) -> bool {
 
 /// Continues a session of another agent in one of tau, and prints the ID of that.
 fn continue_in_copy(id: &str, text: &str) -> Exit {
-    let arguments = ["-b", "--session", id, "--", text].map(OsString::from);
-    start::begin(&arguments, false).map_or_else(|exit| exit, |id| say(&format!("{id}\n")))
+    let arguments = ["-b", "--session", id].map(OsString::from);
+    start::begin(&arguments, Some(text)).map_or_else(|exit| exit, |id| say(&format!("{id}\n")))
 }
 
 /// Runs `tau logs`; returns the program's end.

@@ -1,7 +1,7 @@
 //! Starts a session in the background, in a process of its own.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -23,23 +23,27 @@ pub(crate) const OPEN: &str = "--live-open";
 /// Starts `tau -b`: prints the session's id once its prompt is saved; returns the program's end.
 /// `arguments` are those of the program, without its name.
 pub(crate) fn run(arguments: &[OsString]) -> Exit {
-    match begin(arguments, true) {
+    match begin(arguments, None) {
         Ok(id) => say(&format!("{id}\n")),
         Err(exit) => exit,
     }
 }
 
-/// Starts the process, which reports its own faults; returns the session's id, or the program's end. Standard input
-/// is a part of its prompt only if it `reads_input`.
-pub(crate) fn begin(arguments: &[OsString], reads_input: bool) -> Result<String, Exit> {
+/// Starts the process, which reports its own faults; returns the session's id, or the program's end. Its standard
+/// input, which is a part of its prompt, is `text`, else that of this process.
+pub(crate) fn begin(arguments: &[OsString], text: Option<&str>) -> Result<String, Exit> {
     let cannot = |error: std::io::Error| fail(Exit::Config, &format!("cannot start the session: {error}"));
     let program = std::env::current_exe().map_err(cannot)?;
     let mut command = Command::new(program);
     command.arg(WORD).args(arguments).stdout(Stdio::piped());
-    if !reads_input {
-        command.stdin(Stdio::null());
+    if text.is_some() {
+        command.stdin(Stdio::piped());
     }
     let mut child = command.spawn().map_err(cannot)?;
+    if let Some((mut stdin, text)) = child.stdin.take().zip(text) {
+        // One that ends without reading it says why.
+        let _ = stdin.write_all(text.as_bytes());
+    }
     let mut id = String::new();
     let out = child.stdout.take();
     let read = out.map(|out| BufReader::new(out).read_line(&mut id)).transpose().map_err(cannot)?;
