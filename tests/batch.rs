@@ -103,6 +103,8 @@ fn each_task_gets_one_result_and_a_command_decides() {
     let (code, out, _) = home.run(&["--report", "--json"]);
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(code, Some(1));
+    let (code, out, _) = home.run(&["--report", "--only", "good"]);
+    assert!(code == Some(0) && out.starts_with("1 task: 1 passed"), "{out}");
     assert_eq!((&report["tasks"], &report["passRate"]), (&json!(2), &json!(0.5)));
     // Where the price of no task is known, there is no sum.
     for id in ["good", "bad"] {
@@ -320,6 +322,13 @@ fn a_signal_ends_the_runs_and_leaves_the_rest() {
     assert_eq!(code, Some(143), "{out}{err}");
     assert!(out.contains("2 tasks: 0 passed, 0 failed, 2 without a result"), "{out}");
     assert_eq!(home.results(), 0);
+    // How a run has ended says more than what it said last.
+    let said = fs::read_dir(home.at("tasks.results/runs")).unwrap().flatten().map(|entry| entry.path());
+    for file in said.filter(|path| path.extension().is_none_or(|end| end != "jsonl")) {
+        fs::write(file, "tau: stopped process 6754: sleep 1\n").unwrap();
+    }
+    let (_, report, _) = home.run(&["--report"]);
+    assert!(report.contains("without a result:\n") && !report.contains("stopped process"), "{report}");
 }
 
 #[test]
@@ -501,4 +510,23 @@ fn a_job_of_kubernetes_has_an_index_for_each_task_without_a_result() {
     let (code, _, err) = home.run(&["--on", "kubernetes"]);
     assert_eq!(code, Some(2));
     assert!(err.contains("has a relative path"), "{err}");
+}
+
+#[test]
+fn nobody_works_beside_the_check_of_a_killed_batch() {
+    let home = Home::new(&answering(Duration::ZERO, "the answer"));
+    home.tasks(&[task("one", "echo >>count; until test -e go; do sleep 0.05; done")]);
+    let mut killed = home.batch(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let end = Instant::now() + TIMEOUT;
+    while !home.at("count").exists() {
+        assert!(Instant::now() < end, "no check begins");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let (code, out, err) = home.run(&[]);
+    assert!(out.contains("one  another tau batch works on it"), "{out}{err}");
+    assert_eq!((code, fs::read(home.at("count")).unwrap().len()), (Some(1), 1));
+    fs::write(home.at("go"), "").unwrap();
+    assert_eq!(home.run(&[]).0, Some(0));
 }

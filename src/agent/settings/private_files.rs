@@ -5,9 +5,9 @@
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -176,8 +176,8 @@ impl LockFile {
 
     /// The lock for a child process to hold as well, as an input without content. Fails when the process has
     /// too many open files.
-    pub fn shared(&self) -> io::Result<Stdio> {
-        self.0.try_clone().map(Stdio::from)
+    pub fn shared(&self) -> io::Result<OwnedFd> {
+        self.0.try_clone().map(OwnedFd::from)
     }
 
     fn open(path: &Path) -> io::Result<File> {

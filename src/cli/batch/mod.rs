@@ -42,16 +42,16 @@ const BEAT: Duration = Duration::from_millis(500);
 pub fn run(args: &BatchArgs) -> Result<Exit, Refusal> {
     let tasks = tasks::read(&args.tasks)?;
     let path = args.results.clone().unwrap_or_else(|| beside(&tasks.file));
+    let chosen = chosen(&tasks, &args.only)?;
     if args.report {
         let folder = BatchFolder::at(&path);
-        let results = folder.results(&tasks.list)?;
-        let missing = tasks.list.iter().filter(|task| !results.contains_key(&task.id));
+        let results = folder.results(&chosen)?;
+        let missing = chosen.iter().filter(|task| !results.contains_key(&task.id));
         let reasons =
             missing.filter_map(|task| Some((task.id.clone(), folder.why_missing(&task.id)?))).collect();
-        let spent = spent_by(&folder, &tasks.list, &results);
-        return Ok(told(&Report::new(&tasks.list, results, reasons, &spent), args.json));
+        let spent = spent_by(&folder, &chosen, &results);
+        return Ok(told(&Report::new(&chosen, results, reasons, &spent), args.json));
     }
-    let chosen = chosen(&tasks, &args.only)?;
     check_engine(args, &path)?;
     let folder = BatchFolder::make(&path)?;
     let mut results = folder.results(&chosen)?;

@@ -105,8 +105,8 @@ async fn attempt(
     }
     let run = tau(task, &directory, folder, claim, &mut stopping).await.map_err(|error| error.to_string())?;
     let Some(exit_code) = run.exit.filter(|code| is_result(*code)) else {
-        let said = last_line(&folder.error_file(&task.id));
-        return Ok(Outcome::Missing(run.error.or(said).unwrap_or(run.reason)));
+        let why = run.why(|| last_line(&folder.error_file(&task.id)));
+        return Ok(Outcome::Missing(why.unwrap_or_default()));
     };
     let patch = match &clone {
         Some((directory, base)) => Some(patch(directory, base, task, folder).await?),
@@ -114,9 +114,8 @@ async fn attempt(
     };
     let check = match &task.check {
         Some(command) => {
-            match checked(command, &directory, run.session.as_deref().unwrap_or_default(), &mut stopping)
-                .await?
-            {
+            let session = run.session.as_deref().unwrap_or_default();
+            match checked(command, &directory, session, claim, &mut stopping).await? {
                 Some(check) => Some(check),
                 None => return Ok(Outcome::Missing(STOPPED.to_owned())),
             }
@@ -164,7 +163,7 @@ async fn tau(
     without_repository(command.as_std_mut());
     command.args(flags(task, directory)).stdout(Stdio::piped());
     // It holds the claim, too: if this process is killed, nobody works in its folder until it has ended.
-    command.stdin(claim.shared()?);
+    command.stdin(Stdio::from(claim.shared()?));
     command.stderr(File::create(folder.error_file(&task.id))?);
     // A signal of the terminal is passed on once, by this process.
     command.process_group(0).kill_on_drop(true);
@@ -230,6 +229,7 @@ async fn checked(
     command: &str,
     directory: &Path,
     session: &str,
+    claim: &LockFile,
     stopping: &mut watch::Receiver<Stopping>,
 ) -> Result<Option<CheckResult>, UserError> {
     let cannot = |error: io::Error| format!("the check cannot be run: {error}");
@@ -250,8 +250,10 @@ async fn checked(
     let scratch = Scratch::bounded(&std::env::temp_dir(), 0);
     let cancel = CancellationToken::new();
     let mut ignored = |_: &str, _: &TerminalOutput| {};
-    let pipe = CommandIo::Pipe(Flow::LITTLE);
-    let run = process::run(pipe, line, &env, &scratch, cancel.clone(), &mut ignored, Arc::default());
+    // It holds the claim as its input, as tau did.
+    let stdin = claim.shared().map_err(cannot)?;
+    let io = CommandIo::Streams { flow: Flow::LITTLE, stdin, stdout: None };
+    let run = process::run(io, line, &env, &scratch, cancel.clone(), &mut ignored, Arc::default());
     let mut run = std::pin::pin!(run);
     let finished = tokio::select! {
         finished = &mut run => finished.map_err(cannot)?,

@@ -99,6 +99,13 @@ impl Run {
         }
     }
 
+    /// Why it has left no result: its error, else what it `said` last; the end of one that was stopped says more.
+    pub fn why(self, said: impl FnOnce() -> Option<String>) -> Option<String> {
+        let is_stopped = self.exit.is_none_or(|code| code > 128);
+        let reason = Some(self.reason).filter(|reason| !reason.is_empty());
+        self.error.or_else(|| if is_stopped { reason.or_else(said) } else { said().or(reason) })
+    }
+
     fn spent(&self) -> Spent {
         match self.has_ended {
             true => Spent::of(self.cost, self.tokens),
@@ -166,8 +173,6 @@ impl BatchFolder {
         if run.exit.is_some_and(is_result) {
             return Some("it was stopped before its check had ended".to_owned());
         }
-        let said = run.error.or_else(|| last_line(&self.error_file(id)));
-        let ended = said.or(Some(run.reason).filter(|reason| !reason.is_empty()));
-        Some(ended.unwrap_or_else(|| "it was killed".to_owned()))
+        Some(run.why(|| last_line(&self.error_file(id))).unwrap_or_else(|| "it was killed".to_owned()))
     }
 }

@@ -128,7 +128,7 @@ impl<'a> Git<'a> {
 
     /// Runs it; returns the exit code and the output, or what git said.
     pub fn ended(&self, arguments: &[&OsStr]) -> Result<(i32, Vec<u8>, String), UserError> {
-        let input = self.lock.map_or(Ok(Stdio::null()), LockFile::shared);
+        let input = self.lock.map_or(Ok(Stdio::null()), |lock| lock.shared().map(Stdio::from));
         let input = input.map_err(|error| format!("cannot run git: {error}"))?;
         run(self.command(arguments).stdin(input))
     }
