@@ -166,7 +166,7 @@ pub struct CliArgs {
     #[arg(long, value_name = "FILE", help_heading = "Front end", hide = true)]
     pub output_schema: Option<PathBuf>,
     /// Work until the shell command CMD succeeds
-    #[arg(long, value_name = "CMD", help_heading = "Front end", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "CMD", help_heading = "Front end", value_parser = command_parser)]
     pub until: Option<String>,
     /// With --until: N attempts at once, each in a copy
     #[arg(short = 'n', long, value_name = "N", help_heading = "Front end", value_parser = count_parser::<u32>, allow_negative_numbers = true, requires = "until", conflicts_with_all = ["background", "resume", "continue_last", "session", "session_id", "fork", "no_session", "output", "output_schema"])]
@@ -445,6 +445,13 @@ fn host_parser(value: &str) -> Result<String, UserError> {
 
 fn secret_parser(value: &str) -> Result<Secret, std::convert::Infallible> {
     Ok(Secret::new(value))
+}
+
+fn command_parser(value: &str) -> Result<String, UserError> {
+    match value.trim().is_empty() {
+        true => Err("give a shell command".to_owned().into()),
+        false => Ok(value.to_owned()),
+    }
 }
 
 fn count_parser<T: TryFrom<u64>>(value: &str) -> Result<T, UserError> {

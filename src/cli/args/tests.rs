@@ -65,11 +65,14 @@ fn mistakes_say_what_was_meant() {
         ("--append-system-prompt x", "write --system-prompt '{default} TEXT'"),
         ("--append-system-prompt=x", "write --system-prompt '{default} TEXT'"),
         ("--session x --take-over", "leave it out"),
+        ("-p --until=", "give a shell command"),
     ];
     for (line, hint) in cases {
         let error = read(line).expect_err(line).to_string();
         assert!(error.contains(hint), "{line}: {error}");
     }
+    let blank = CliArgs::try_parse_from(["tau", "-p", "--until", " \t", "x"]).expect_err("blank").to_string();
+    assert!(blank.contains("give a shell command"), "{blank}");
 }
 
 /// All arguments with a number, in every command, as command lines without the number.
