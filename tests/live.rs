@@ -504,3 +504,23 @@ fn processes_that_a_command_left_are_listed_and_stopped_whoever_started_them() {
     assert_eq!(code, Some(3), "{err}");
     assert_eq!(find(), None, "a number without a process kept another running");
 }
+
+#[test]
+fn a_directory_that_was_removed_is_named_as_the_reason() {
+    let home = Home::new();
+    for line in
+        ["sessions", "sessions search x", "undo", "diff", "add ./x", "import", "worktree list", "attempts"]
+    {
+        let script = format!("mkdir gone; cd gone; rmdir ../gone; exec \"$TAU_BIN\" {line}");
+        let tau = home.command(&[]);
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", &script]).current_dir(home.at("work")).env_clear();
+        shell.envs(tau.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell.env("TAU_BIN", tau.get_program());
+        let (code, _, err) = texts(&shell.output_in_time());
+        assert!(
+            code == Some(3) && err.contains("cannot read the working directory"),
+            "{line}: {code:?} {err}"
+        );
+    }
+}

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::args::attempts::{AttemptsAction, AttemptsArgs};
 use crate::attempts::hunks::{self, Choice};
 use crate::attempts::{self, Attempt, Attempts, take, words};
+use crate::compose;
 use crate::process::exit::{Exit, fail, say, warn};
 use crate::process::plain;
 use crate::worktrees;
@@ -15,7 +16,7 @@ use tau_tools::user_error::UserError;
 
 /// Runs the command; returns the program's end.
 pub(crate) fn run(args: &AttemptsArgs) -> Exit {
-    let cwd = std::env::current_dir().map_err(|error| format!("cannot read the working directory: {error}"));
+    let cwd = compose::here().map_err(|refusal| refusal.text);
     let done = cwd.and_then(|cwd| act(args, &worktrees::paths()?, &cwd).map_err(String::from));
     match done {
         Ok(text) => say(&text),

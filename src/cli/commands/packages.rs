@@ -2,6 +2,7 @@
 
 use crate::args::CliArgs;
 use crate::args::packages::{AddArgs, RemoveArgs};
+use crate::compose;
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::packages::fetch::{self, Staged};
 use crate::packages::source::{Source, without_secrets};
@@ -67,7 +68,7 @@ pub(crate) fn add(args: &AddArgs) -> Result<Exit, Refusal> {
 
 /// Fetches a package. Fails when its source cannot be read.
 fn stage(wanted: &Wanted, packages: &Packages, http: &Http) -> Result<Staged, Refusal> {
-    let cwd = std::env::current_dir().map_err(Refusal::config)?;
+    let cwd = compose::here()?;
     let source = Source::parse(&wanted.source, &cwd).map_err(|text| Refusal::usage(plain::line(&text)))?;
     let staging = packages.staging().map_err(Refusal::config)?;
     let runtime = runtime::on_this_thread()?;

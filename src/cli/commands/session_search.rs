@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::args::sessions::SessionsArgs;
 use crate::commands::export;
+use crate::compose;
 use crate::compose::environment::Environment;
 use crate::compose::session_lookup::{places, short_ids};
 use crate::process::exit::{Exit, Refusal, say, warn};
@@ -19,13 +20,13 @@ use tau_tools::path_text;
 pub(crate) fn run(args: &SessionsArgs, query: &str, limit: usize) -> Result<Exit, Refusal> {
     let environment = Environment::of_sessions(args.session_dir.as_deref())?;
     let root = environment.settings.session_root(&environment.paths);
-    let here = std::env::current_dir().map_err(Refusal::config)?;
+    let here = if args.all { None } else { Some(compose::here()?) };
     let others = places(&root);
     others.troubles().iter().for_each(|trouble| warn(trouble));
     let scope = SearchScope {
         root: &root,
         others: &others,
-        cwd: Some(here.as_path()).filter(|_| !args.all),
+        cwd: here.as_deref(),
         index: &environment.paths.search_index(),
         list_index: &environment.paths.session_index(),
         secrets: &export::secrets(&environment.keys),

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::{export, table};
 use crate::args::undo::{DiffArgs, SessionArgs, UndoArgs};
 use crate::compose::environment::{self, Environment};
-use crate::compose::session_lookup;
+use crate::compose::{self, session_lookup};
 use crate::process::confirmation::confirmed;
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
@@ -33,7 +33,7 @@ fn find(of: &SessionArgs) -> Result<Finished, Refusal> {
     let file = match of.session.as_deref() {
         Some(wanted) => session_lookup::file_of(&root, wanted)?,
         None => {
-            let cwd = std::env::current_dir().map_err(Refusal::config)?;
+            let cwd = compose::here()?;
             let newest = list::newest(&root, &cwd, true);
             newest.ok_or_else(|| {
                 Refusal::config("no session in this directory; name one, see `tau --resume`")

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::table;
 use crate::args::worktree::{WorktreeAction, WorktreeArgs};
+use crate::compose;
 use crate::process::exit::{Exit, fail, say, warn};
 use crate::process::plain;
 use crate::worktrees::snapshot::Ahead;
@@ -51,8 +52,7 @@ pub(crate) fn say_kept() {
 }
 
 fn here() -> Result<(Paths, std::path::PathBuf), UserError> {
-    let cwd =
-        std::env::current_dir().map_err(|error| format!("cannot read the working directory: {error}"))?;
+    let cwd = compose::here().map_err(|refusal| refusal.text)?;
     Ok((worktrees::paths()?, cwd))
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::project_settings::ProjectSettings;
 use super::{hook_files, mcp_servers, offers, permission_rules};
 use crate::args::CliArgs;
+use crate::compose;
 use crate::process::exit::{Refusal, warn};
 use parking_lot::Mutex;
 use tau_agent::catalogue::keys::{EnvLookup, KeySource, Keys};
@@ -71,7 +72,7 @@ impl Environment {
 
     /// Like [`Environment::read_in`], for a command in the current directory; tells of what is wrong.
     pub(crate) fn read_here(args: &CliArgs) -> Result<(Self, ProjectSettings, PathBuf), Refusal> {
-        let cwd = std::env::current_dir().map_err(Refusal::config)?;
+        let cwd = compose::here()?;
         let (environment, project) = Self::load(args, OnBadConfig::Warn, Some(&cwd))?;
         environment.notices.iter().chain(&project.notice(Some(&cwd))).for_each(|notice| warn(notice));
         Ok((environment, project, cwd))

@@ -288,6 +288,11 @@ pub(super) fn working_directory(wanted: Option<&Path>) -> Result<PathBuf, Refusa
         };
         std::env::set_current_dir(dir).map_err(fail)?;
     }
+    here()
+}
+
+/// The working directory of this process. Fails when it was removed, or cannot be read.
+pub(crate) fn here() -> Result<PathBuf, Refusal> {
     std::env::current_dir().map_err(|error| {
         Refusal::config(format!("cannot read the working directory: {error}; start tau in one that exists"))
     })

@@ -12,7 +12,7 @@ use super::session_lookup::{find, places, rows_as_table, short_ids};
 use crate::args::front_end::{FrontEnd, StandardStreams};
 use crate::args::sessions::{SessionsAction, SessionsArgs};
 use crate::commands::session_search;
-use crate::compose::Setup;
+use crate::compose::{self, Setup};
 use crate::live::record::{self, FoundRecord};
 use crate::process::exit::{Exit, Refusal, say, warn};
 use tau_agent::session::all;
@@ -254,10 +254,9 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<Exit, Refusal> {
     }
     let environment = Environment::of_sessions(args.session_dir.as_deref())?;
     let root = environment.settings.session_root(&environment.paths);
-    let here = std::env::current_dir().map_err(Refusal::config)?;
-    let cwd = Some(here.as_path()).filter(|_| !args.all);
+    let here = if args.all { None } else { Some(compose::here()?) };
     let others = places(&root);
-    let mut rows = all::rows(&root, &others, cwd, &environment.paths.session_index());
+    let mut rows = all::rows(&root, &others, here.as_deref(), &environment.paths.session_index());
     others.troubles().iter().for_each(|trouble| warn(trouble));
     let all = rows.len();
     let live = record::all(&environment.paths);

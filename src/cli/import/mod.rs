@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use crate::args::CliArgs;
 use crate::args::import::ImportArgs;
 use crate::commands::table;
+use crate::compose;
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::process::confirmation::is_yes;
 use crate::process::exit::{Exit, Refusal, say, warn};
@@ -72,7 +73,7 @@ pub(crate) fn run(args: &ImportArgs) -> Exit {
 
 fn work(args: &ImportArgs) -> Result<Exit, Refusal> {
     let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Refuse)?;
-    let cwd = std::env::current_dir().map_err(Refusal::config)?;
+    let cwd = compose::here()?;
     let mut set_ups = here(&environment.paths, &cwd);
     if set_ups.is_empty() {
         return Ok(say("no set-up of Claude Code, Codex, opencode, pi, Gemini CLI or Cursor was found\n"));

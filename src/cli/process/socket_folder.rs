@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 
 use rustix::process::Pid;
 use tau_agent::settings::Paths;
+use tau_tools::paths::reason;
 use tau_tools::process::has_ended;
 
 /// Maximum length of a socket's path on Linux and macOS, in bytes.
@@ -28,7 +29,9 @@ pub(crate) fn private(paths: &Paths) -> io::Result<PathBuf> {
     for place in places.filter(|place| place.as_os_str().len() < MAX_PATH - LONGEST.len()) {
         match make_private(&place) {
             Ok(()) => return Ok(place),
-            Err(error) => refused = error,
+            Err(error) => {
+                refused = io::Error::new(error.kind(), format!("{}: {}", place.display(), reason(&error)));
+            }
         }
     }
     Err(refused)
