@@ -51,12 +51,15 @@ fn blame(line: &[u8]) -> usize {
     close.map_or(0, |close| (close + 2).min(line.len()))
 }
 
+/// The length of a part of a prefix at the beginning of a line.
+type Part = fn(&[u8]) -> usize;
+
 /// Parts of the prefixes of lines, one after the other.
-const PREFIXES: [&[fn(&[u8]) -> usize]; 7] =
+const PREFIXES: [&[Part]; 7] =
     [&[number], &[sign], &[sign, sign], &[sign, sign, sign], &[number, sign], &[sign, number], &[blame]];
 
 /// The lengths of such prefixes of lines; `None` if a part of it is nowhere.
-fn lengths(lines: &[&[u8]], steps: &[fn(&[u8]) -> usize]) -> Option<Vec<usize>> {
+fn lengths(lines: &[&[u8]], steps: &[Part]) -> Option<Vec<usize>> {
     let mut lengths = vec![0; lines.len()];
     for step in steps {
         let mut is_anywhere = false;
@@ -105,7 +108,8 @@ fn shared(one: &[u8], other: &[u8]) -> (usize, usize) {
         let Some(step) = of_kind(u8::is_ascii_digit).or_else(|| of_kind(is_space)).or(same) else { break };
         at = (at.0 + step.0, at.1 + step.1);
         is_blank &= is_space(first);
-        if !(first.is_ascii_alphanumeric() || b"+/=-_".contains(first) || first & 0x80 != 0) && !is_blank {
+        let is_of_encoding = first.is_ascii_alphanumeric() || b"+/=-_".contains(first);
+        if first.is_ascii() && !is_of_encoding && !is_blank {
             ends = at;
         }
     }
