@@ -278,7 +278,7 @@ fn is_open(folder: &Path) -> bool {
     folder.is_dir() && rustix::fs::access(folder, Access::EXEC_OK).is_ok()
 }
 
-/// The links in the folders of a repository, except `HEAD`, which git may make a link.
+/// The links in the folders of a repository, except `HEAD` in its own, which git may make a link.
 fn links(dir: &Path) -> impl Iterator<Item = PathBuf> {
     let of_tree = |tree: PathBuf| {
         let flat = WITHOUT_LINKS.map(|name| (tree.join(name), false));
@@ -292,7 +292,7 @@ fn links(dir: &Path) -> impl Iterator<Item = PathBuf> {
         }
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_symlink() && entry.file_name() != HEAD {
+            if kind.is_symlink() && (is_deep || entry.file_name() != HEAD) {
                 links.push(entry.path());
             } else if kind.is_dir() && is_deep {
                 folders.push((entry.path(), true));
