@@ -96,7 +96,7 @@ const OF_USERS: &[Place] = &[
     (Startup, "~/.config/fish", "fish(1), Configuration files"),
     (Startup, "~/.local/share/fish", "fish(1): completions and functions"),
     (Startup, "~/.config/nushell", "Nushell book, Configuration"),
-    (Startup, "~/.local/share/nushell/vendor", "Nushell book, Configuration: vendor/autoload"),
+    (Startup, "~/.local/share/nushell", "Nushell book, Configuration: autoload"),
     (Startup, "~/.config/elvish", "Elvish, rc.elv"),
     (Startup, "~/.elvish", "Elvish, rc.elv"),
     (Startup, "~/.xonshrc", "xonsh, Run Control File"),

@@ -58,7 +58,7 @@ const STARTED: &[&str] = &[
     "~/.config/hg/hgrc",
     "~/.config/sapling/sapling.conf",
     ".sl/config",
-    "~/.local/share/nushell/vendor/autoload/x.nu",
+    "~/.local/share/nushell/x/autoload/x.nu",
     "~/.radare2rc",
     "~/.config/radare2/rc",
     "~/.duckdbrc",
