@@ -64,6 +64,7 @@ mod list_keys;
 mod live;
 mod live_ends;
 mod live_requests;
+mod live_waits;
 mod login;
 mod mcp;
 mod model_cycle;

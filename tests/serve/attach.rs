@@ -346,7 +346,7 @@ async fn a_command_that_is_sent_twice_is_done_once() {
     own(&server, "POST", &path, &spoken, &body(0, json!([command("a")]))).await.is(409);
     let extra = format!("x-tau-attach: {spoken}\r\n");
     let mut stream = server.stream("GET", &format!("{path}?client=me"), &extra, &Value::Null).await;
-    assert_eq!(stream.next().await.unwrap().data, json!({ "next": 0 }));
+    assert_eq!(stream.next().await.unwrap().data, json!({ "next": 0, "known": false }));
     assert_eq!(stream.next().await.unwrap().name, "opened");
     for (first, commands, next) in [
         (0, json!([command("a")]), 1),

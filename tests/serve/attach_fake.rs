@@ -46,8 +46,7 @@ impl Fake {
     /// An empty session, which is closed in the end.
     fn stream(self: Arc<Self>) -> impl IntoResponse {
         self.streams.fetch_add(1, Ordering::SeqCst);
-        let begin =
-            "event: attached\ndata: {\"next\":0}\n\nevent: opened\ndata: {\"id\":\"a-1\",\"events\":[]}\n\n";
+        let begin = "event: attached\ndata: {\"next\":0,\"known\":false}\n\nevent: opened\ndata: {\"id\":\"a-1\",\"events\":[]}\n\n";
         let end = "event: closed\ndata: {\"server_ends\":false}\n\n";
         let frames = futures_util::stream::unfold(0, move |sent| {
             let fake = Arc::clone(&self);

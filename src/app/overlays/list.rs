@@ -81,6 +81,8 @@ impl<R> List<R> {
     /// The text in place of rows if there are none; `empty` if there are none without the filter either.
     pub fn nothing(&self, empty: &'static str) -> &'static str {
         match self.rows.as_ref().map(Vec::is_empty) {
+            // The reason is shown below.
+            None if matches!(self.said, Some(Err(_))) => "",
             None => "loading…",
             Some(true) => empty,
             Some(false) => "no matches",

@@ -111,6 +111,11 @@ impl RulesView {
         self.rules.is_some()
     }
 
+    /// Whether the rules could not be read, or the last change was refused.
+    pub fn is_refused(&self) -> bool {
+        matches!(self.said, Some(Err(_)))
+    }
+
     /// Whether the rules are loading for the first time or being changed. Keys work during a mere reload.
     fn is_busy(&self) -> bool {
         self.rules.is_none() || self.change.is_some()

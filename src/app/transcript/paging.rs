@@ -42,6 +42,11 @@ impl Transcript {
         self.mark_rows();
     }
 
+    /// Whether a page was asked for and has not come.
+    pub(crate) fn awaits_page(&self) -> bool {
+        self.paging.asked.is_some()
+    }
+
     /// Adds a page. `rows` are the screen's rows: the first row of a message stays in place.
     pub(crate) fn take_page(&mut self, page: &HistoryPage, rows: &[Option<Anchor>]) {
         let asked = self.paging.asked.take();

@@ -11,12 +11,13 @@ use crate::effect::Effect;
 use crate::model::Model;
 use crate::overlays::overlay::Overlay;
 use crate::printable::Printable;
-use crate::request::{ShellRequest, Ticket};
+use crate::request::{NO_TICKET, ShellRequest, Ticket};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::{
     AgentEvent, NoticeLevel, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent, ShellEvent,
     TaskEvent,
 };
+use tau_protocol::extension::ArgumentValues;
 use tau_protocol::query::{HistoryPage, QueryAnswer};
 use tau_protocol::worktree;
 use tau_tools::user_error::UserError;
@@ -222,8 +223,29 @@ fn answered(
             extensions::fill(model, ticket, rows);
         }
         Ok(QueryAnswer::UndoPlan(plan)) => undo::planned(model, ticket, plan, effects),
-        Err(error) if undo::failed(model, ticket, error) || changes::failed(model, ticket, error) => {}
-        Err(error) => session::export_failed(model, ticket, error),
+        Err(error) => failed(model, ticket, error),
+    }
+}
+
+/// Handles a query that failed: whatever waits for its answer says so.
+fn failed(model: &mut Model, ticket: Ticket, error: &UserError) {
+    if ticket.0 == NO_TICKET {
+        if model.transcript.awaits_page() {
+            return take_page(
+                model,
+                &HistoryPage { failed: Some(error.to_string()), ..HistoryPage::default() },
+            );
+        }
+        tree::failed(model);
+        return model.transcript.notice(NoticeLevel::Warning, error, None);
+    }
+    completion::fill_values(model, ticket, &ArgumentValues::default());
+    prompt_commands::servers_listed(model, ticket, &[]);
+    if !undo::failed(model, ticket, error)
+        && !changes::failed(model, ticket, error)
+        && !extensions::failed(model, ticket, error)
+    {
+        session::export_failed(model, ticket, error);
     }
 }
 

@@ -36,6 +36,16 @@ pub(super) fn fill(model: &mut Model, ticket: Ticket, rows: &[ExtensionRow]) {
     }
 }
 
+/// Closes the list that waits for this query, which failed; false when it is another one's.
+pub(super) fn failed(model: &mut Model, ticket: Ticket, error: &str) -> bool {
+    let ours = model.open::<ExtensionsView>().is_some_and(|view| view.ticket == Some(ticket));
+    if ours {
+        model.overlays.retain(|overlay| !matches!(overlay, Overlay::Extensions(_)));
+        model.remark(error);
+    }
+    ours
+}
+
 /// Carries out the action on an extension; the list stays open.
 pub(super) fn chosen(
     model: &mut Model,

@@ -45,6 +45,15 @@ pub(super) fn fill(model: &mut Model, outline: &Outline) {
     }
 }
 
+/// Closes the dialogs that wait for the tree, which cannot be had.
+pub(super) fn failed(model: &mut Model) {
+    model.overlays.retain(|overlay| {
+        let is_forks = |picker: &Picker| picker.kind == PickerKind::Forks && picker.loading;
+        !matches!(overlay, Overlay::Tree(view) if view.loading)
+            && !matches!(overlay, Overlay::Picker { picker, .. } if is_forks(picker))
+    });
+}
+
 /// The user's messages, newest first; ones on another branch are marked.
 fn fork_rows(outline: &Outline) -> Vec<PickerRow> {
     let mut active = std::collections::BTreeSet::new();

@@ -16,7 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::reach::Trouble;
 use super::server::Server;
-use super::wire::{Closed, Commands, Happened, Left, StreamRequest};
+use super::wire::{Closed, Commands, Greeting, Happened, Left, StreamRequest};
 use reader::{Heard, Reader};
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
@@ -26,7 +26,8 @@ use tau_protocol::command::{
 };
 use tau_protocol::event::{NoticeLevel, QueueEvent, RunEvent, SessionEvent, TaskEvent};
 use tau_protocol::message::Block;
-use tau_protocol::query::Query;
+use tau_protocol::query::{Query, QueryAnswer};
+use tau_tools::user_error::UserError;
 
 /// Capacity of the queues for commands to this task and events for the screen.
 const COMMANDS: usize = 64;
@@ -41,6 +42,9 @@ const MAX_WAIT: Duration = Duration::from_secs(8);
 
 /// Delay before commands are sent again that the server could not accept.
 const BUSY: Duration = Duration::from_millis(500);
+
+/// The answer to what the screen asks while no attempt to connect is made.
+const NOT_CONNECTED: &str = "not connected: send something to open the session again";
 
 /// The attached session; the screen's requests go there, too.
 pub(crate) type CurrentSession = watch::Receiver<String>;
@@ -269,6 +273,10 @@ impl Link {
                 | SessionChange::Offer { .. }
                 | SessionChange::Import { .. }),
             )) => return self.leave(command),
+            AgentCommand::Task(TaskCommand::Query { ticket, .. }) if self.state == State::Down => {
+                // The screen asks by itself, too, so it does not bring the session back.
+                self.refuse(ticket, &command, NOT_CONNECTED);
+            }
             AgentCommand::Task(TaskCommand::Query { ticket, query }) => {
                 self.ask(ticket, |ticket| AgentCommand::Task(TaskCommand::Query { ticket, query }));
             }
@@ -291,6 +299,26 @@ impl Link {
         let command = command(own);
         self.asked.insert(own, Asked { ticket, command: command.clone() });
         self.waiting.push_back(command);
+    }
+
+    fn answer(&mut self, ticket: u64, answer: Result<QueryAnswer, UserError>) {
+        self.outgoing.push_back(AgentEvent::Task(TaskEvent::Answered { ticket, answer }));
+    }
+
+    /// Answers the questions that get no answer from the session any more.
+    fn withdraw(&mut self, is_lost: impl Fn(&AgentCommand) -> bool, why: &str) {
+        let (lost, asked): (BTreeMap<u64, Asked>, _) =
+            std::mem::take(&mut self.asked).into_iter().partition(|(_, asked)| is_lost(&asked.command));
+        self.asked = asked;
+        lost.into_values().for_each(|asked| self.refuse(asked.ticket, &asked.command, why));
+    }
+
+    /// Answers a question with the reason why there is no answer. The screen asks for its commands by itself, and keeps
+    /// those that it knows.
+    fn refuse(&mut self, ticket: u64, command: &AgentCommand, why: &str) {
+        if !matches!(command, AgentCommand::Task(TaskCommand::Query { query: Query::Commands, .. })) {
+            self.answer(ticket, Err(why.to_owned().into()));
+        }
     }
 
     /// Leaves the session for another one.
@@ -318,7 +346,7 @@ impl Link {
         self.session = left.id;
         self.current.send_replace(self.session.clone());
         (self.reader, self.sending, self.last) = (None, None, None);
-        self.asked.clear();
+        self.withdraw(|_| true, "the session was left");
         self.start_over();
         self.state = State::Connecting { attempt: 0 };
         if let Some(text) = left.text {
@@ -338,7 +366,7 @@ impl Link {
 
     fn heard(&mut self, heard: Heard) {
         match heard {
-            Heard::Attached { next } => self.attached(next),
+            Heard::Attached(greeting) => self.attached(&greeting),
             Heard::Opened(Happened { events, id }) => {
                 self.last = id;
                 // Pages belong to the previous history.
@@ -380,7 +408,7 @@ impl Link {
                 AgentEvent::Task(TaskEvent::Answered { ticket, answer }) => {
                     // A question repeated after a loss is answered twice.
                     if let Some(Asked { ticket, .. }) = self.asked.remove(&ticket) {
-                        self.outgoing.push_back(AgentEvent::Task(TaskEvent::Answered { ticket, answer }));
+                        self.answer(ticket, answer);
                     }
                 }
                 // The consequence for the screen follows when the stream ends.
@@ -393,21 +421,19 @@ impl Link {
     }
 
     /// Records that the stream is open; the server has accepted the commands before `next`.
-    fn attached(&mut self, next: u64) {
+    fn attached(&mut self, &Greeting { next, known }: &Greeting) {
         let was_up = matches!(*self.connection.borrow(), Connection::Up);
         if !was_up {
             self.connection.send_replace(Connection::Up);
         }
         (self.state, self.opens) = (State::Open, false);
-        if next >= self.first {
+        if known || (self.first, self.tried) == (0, 0) {
             self.taken(next);
             self.tried = 0;
         } else {
-            // It was restarted in the meantime. Commands that it received without confirming may or may not
-            // be in the session.
-            let doubtful: Vec<AgentCommand> =
-                self.waiting.drain(..self.tried.min(self.waiting.len())).collect();
-            self.give_back(doubtful, "the server was started again before it had taken your message");
+            // It was restarted in the meantime.
+            let doubtful = self.doubtful();
+            self.give_back(doubtful, "perhaps not sent: the server was started again before it confirmed it");
             (self.first, self.tried) = (next, 0);
         }
         let unanswered: Vec<AgentCommand> = self.asked.values().map(|asked| asked.command.clone()).collect();
@@ -415,6 +441,11 @@ impl Link {
         let again: Vec<AgentCommand> =
             unanswered.into_iter().filter(|command| !is_waiting(command)).collect();
         self.waiting.extend(again);
+    }
+
+    /// Takes out the commands that were sent without being confirmed: they may or may not be in the session.
+    fn doubtful(&mut self) -> Vec<AgentCommand> {
+        self.waiting.drain(..self.tried.min(self.waiting.len())).collect()
     }
 
     fn taken(&mut self, next: u64) {
@@ -436,7 +467,8 @@ impl Link {
                 let count = self.waiting.len().min(TOGETHER);
                 let refused: Vec<AgentCommand> = self.waiting.drain(..count).collect();
                 self.tried = 0;
-                self.give_back(refused, &text);
+                self.withdraw(|command| refused.contains(command), &text);
+                self.give_back(refused, &format!("not sent: {text}"));
                 self.notice(NoticeLevel::Error, &text, None);
             }
             Err(trouble) => self.lost(trouble.text()),
@@ -460,18 +492,21 @@ impl Link {
         self.outgoing.push_back(AgentEvent::Run(RunEvent::AgentSettled { aborted: true }));
         self.notice(NoticeLevel::Error, why, Some(hint));
         self.give_back_prompts(why);
-        self.asked.clear();
+        self.withdraw(|_| true, NOT_CONNECTED);
         self.last = None;
         self.start_over();
     }
 
     /// Returns the messages that the server has not accepted.
     fn give_back_prompts(&mut self, why: &str) {
+        let doubtful = self.doubtful();
+        self.give_back(doubtful, &format!("perhaps not sent: {why}"));
         let waiting: Vec<AgentCommand> = self.waiting.drain(..).collect();
-        self.give_back(waiting, why);
+        self.give_back(waiting, &format!("not sent: {why}"));
     }
 
-    fn give_back(&mut self, commands: Vec<AgentCommand>, why: &str) {
+    /// Returns messages to the composer; `text` says why.
+    fn give_back(&mut self, commands: Vec<AgentCommand>, text: &str) {
         let (mut texts, mut all_images): (Vec<String>, Vec<Block>) = (Vec::new(), Vec::new());
         for command in commands {
             match command {
@@ -489,11 +524,7 @@ impl Link {
         if !texts.is_empty() {
             self.outgoing
                 .push_back(AgentEvent::Queue(QueueEvent::QueueReturned { texts, images: all_images }));
-            self.notice(
-                NoticeLevel::Warning,
-                &format!("not sent: {why}"),
-                Some("the text is in the composer again"),
-            );
+            self.notice(NoticeLevel::Warning, text, Some("the text is in the composer again"));
         }
     }
 

@@ -116,6 +116,8 @@ pub(crate) struct StreamRequest {
 pub(crate) struct Greeting {
     /// The number of the next command: earlier ones were accepted from this client.
     pub next: u64,
+    /// Whether this process knew the client before; if not, what it has sent went to another one.
+    pub known: bool,
 }
 
 /// The last frame of a stream.

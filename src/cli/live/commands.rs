@@ -23,11 +23,13 @@ use crate::headless::stdin_prompts;
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
 use crate::process::runtime;
+use crate::serve::facts::{LONG_RETRY, waiting};
 use tau_agent::provider::sse::{SseFrame, SseParser};
 use tau_agent::session::lock::{self, Life, Owner};
 use tau_agent::session::tail::TAIL;
 use tau_agent::session::{Access, Session, SessionError, list};
 use tau_agent::settings::Paths;
+use tau_app::time_format;
 use tau_protocol::live_session::LiveState;
 use tau_protocol::message::Message;
 use tau_protocol::query::{PageFrom, PageGoal};
@@ -159,6 +161,7 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
         return refusal.fail();
     }
     let (mut told, mut ended, mut was_at_work, mut lock) = (false, None, false, None);
+    let mut retry_at = None;
     loop {
         let Some(found) = record::of(&named.environment.paths, &named.id) else {
             if let Some(end) = lock.as_mut().and_then(record::end_in) {
@@ -180,7 +183,11 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
         }
         was_at_work |= matches!(found.state(), LiveState::Running | LiveState::Waiting);
         match (found.state(), found.record.exit) {
-            (LiveState::Running, _) => {}
+            (LiveState::Running, _) => {
+                if std::mem::replace(&mut retry_at, found.record.retry_at) != found.record.retry_at {
+                    warn_of_retry(&found);
+                }
+            }
             (LiveState::Waiting, _) => {
                 if !std::mem::replace(&mut told, true) {
                     warn(&format!("the session waits for you: tau attach {}", in_use(&named.id)));
@@ -200,6 +207,17 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
         }
         std::thread::sleep(LOOK);
     }
+}
+
+/// Tells the user that a session waits for its provider, if it does.
+fn warn_of_retry(FoundRecord { record, .. }: &FoundRecord) {
+    let Some(at) = record.retry_at else { return };
+    let left = at.saturating_sub(jiff::Timestamp::now().as_millisecond());
+    warn_of_wait(&record.last_line, left);
+}
+
+fn warn_of_wait(state: &str, left: i64) {
+    warn(&format!("the session is {state}; it tries again in {}", time_format::seconds(left)));
 }
 
 /// Tells the user why the last run of a session has failed, if it has.
@@ -254,6 +272,9 @@ pub(crate) fn send(args: &SendArgs) -> Exit {
 }
 
 fn send_text(id: &str, text: &str) -> Exit {
+    if let Err(why) = others::refuse_command(text) {
+        return Refusal::usage(why).fail();
+    }
     on_runtime(async {
         let end = Instant::now() + CHANGING_HANDS;
         let named = loop {
@@ -330,6 +351,7 @@ fn logs_of(id: &str, follows: bool) -> Exit {
             found.iter().for_each(warn_of_failure);
             return Ok(printed);
         }
+        found.iter().for_each(warn_of_retry);
         let followed = follow(&server, &format!("/api/sessions/{}/events?after={after}", named.id)).await;
         if followed.is_err() {
             // One that was killed may not have ended yet.
@@ -386,6 +408,13 @@ impl Following {
             "message_end" if std::mem::take(&mut self.is_open) => text.push('\n'),
             "message_end" => {
                 text.extend(event.get("message").and_then(answer_in).map(|text| line_ended(&text)));
+            }
+            "auto_retry_start" => {
+                let delay = event.get("delayMs").and_then(Value::as_u64).unwrap_or_default();
+                let why = field(&event, "errorMessage").unwrap_or_default();
+                if delay >= LONG_RETRY {
+                    warn_of_wait(&plain::line(&waiting(&why)), i64::try_from(delay).unwrap_or(i64::MAX));
+                }
             }
             "gap" => {
                 warn(

@@ -13,6 +13,7 @@ use crate::attach::server::Server;
 use crate::headless::prompts::CliPrompt;
 use tau_agent::provider::http::Network;
 use tau_agent::settings::Paths;
+use tau_app::slash::Commands;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::live_session::WaitingQuestions;
 use tau_protocol::query::QueryAnswer;
@@ -94,6 +95,7 @@ impl Others {
     /// Sends a message to a session; one that no process has open continues in the background. The error is a
     /// sentence.
     pub(crate) async fn send(&self, id: &str, text: &str) -> Result<(), UserError> {
+        refuse_command(text)?;
         let is_sent = match self.server(id)? {
             Some(server) => deliver(&server, &self.paths, id, &mut one(text)).await,
             None => Ok(false),
@@ -135,6 +137,16 @@ pub(crate) async fn still_has(paths: &Paths, id: &str) -> bool {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     false
+}
+
+/// Refuses a message that would be a command on the screen of its session, and nothing for the model.
+pub(crate) fn refuse_command(text: &str) -> Result<(), UserError> {
+    let why = match Commands::default().parse(text.trim_end()) {
+        Some(Ok((row, _))) => format!("`/{}` is a command of the screen", row.name),
+        _ if text.starts_with('!') => "`!` runs a command on the screen".to_owned(),
+        _ => return Ok(()),
+    };
+    Err(UserError::new(why).remedy("open the session (tau attach ID), then type it"))
 }
 
 /// A text as the only prompt.

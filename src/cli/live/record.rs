@@ -57,6 +57,9 @@ pub(crate) struct LiveRecord {
     pub cost: f64,
     /// The last line of the last answer, or the last error.
     pub last_line: String,
+    /// The time of the next request, in milliseconds since 1970, while the provider accepts none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<i64>,
     /// The time of the last change, in milliseconds since 1970.
     pub changed: i64,
     /// Whether no front end has it open: its process ends with its work.

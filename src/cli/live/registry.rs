@@ -196,6 +196,7 @@ impl Registry {
             model: facts.model(),
             cost: facts.meter.total().cost.total,
             last_line: facts.last_line(),
+            retry_at: facts.run.retry.as_ref().map(|(at, _)| *at).filter(|_| facts.mirror.running),
             changed: jiff::Timestamp::now().as_millisecond(),
             background: self.keeper == Keeper::Nobody,
             waiting: facts.waiting(),

@@ -24,6 +24,14 @@ use tau_protocol::session_meter::SessionMeter;
 /// Maximum number of characters of a session's last line.
 const MAX_LINE: usize = 200;
 
+/// The wait for a provider that is told, in milliseconds.
+pub(crate) const LONG_RETRY: u64 = 30_000;
+
+/// The state of a session whose provider accepts no requests for this reason.
+pub(crate) fn waiting(why: &str) -> String {
+    format!("waiting for the provider: {why}")
+}
+
 /// The facts about a session.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
@@ -53,6 +61,8 @@ pub(crate) struct RunFacts {
     /// The last error.
     pub error: Option<String>,
     pub aborted: bool,
+    /// The time of the next request, in milliseconds since 1970, while the provider accepts none, and why.
+    pub retry: Option<(i64, String)>,
     /// The limit that ended it.
     pub end: Option<RunEnd>,
     /// Whether a run has ended, and none has started since.
@@ -113,11 +123,17 @@ impl Facts {
         match event {
             AgentEvent::Run(RunEvent::AgentStart) => self.run = RunFacts::default(),
             AgentEvent::Run(RunEvent::AgentSettled { aborted }) => {
-                self.run.aborted = *aborted;
+                (self.run.aborted, self.run.retry) = (*aborted, None);
                 self.run.is_over = true;
                 self.open.clear();
             }
             AgentEvent::Run(RunEvent::RunStopped { reason }) => self.run.end = Some(*reason),
+            AgentEvent::Run(RunEvent::AutoRetryStart { delay_ms, error_message, .. }) => {
+                let is_long = *delay_ms >= LONG_RETRY;
+                let at = || jiff::Timestamp::now().as_millisecond().saturating_add_unsigned(*delay_ms);
+                self.run.retry = is_long.then(|| (at(), error_message.clone()));
+            }
+            AgentEvent::Run(RunEvent::AutoRetryEnd { .. }) => self.run.retry = None,
             AgentEvent::Turn(TurnEvent::MessageStart { .. }) => {
                 self.open.insert(MESSAGE.to_owned(), position);
             }
@@ -186,9 +202,11 @@ impl Facts {
         self.mirror.approvals.len().saturating_add(self.mirror.questions.len())
     }
 
-    /// The last line of the last answer, or the error of the run.
+    /// The last line of the last answer, or the error of the run, or the reason for which it waits.
     pub fn last_line(&self) -> String {
-        let text = self.run.error.as_deref().or(self.run.answer.text()).unwrap_or_default();
+        let retry = self.run.retry.as_ref().map(|(_, why)| waiting(why));
+        let error = retry.as_deref().or(self.run.error.as_deref());
+        let text = error.or(self.run.answer.text()).unwrap_or_default();
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
         plain::line(line).chars().take(MAX_LINE).collect()
     }

@@ -84,7 +84,8 @@ impl ScreenStream {
             match self.state {
                 State::New(after) => {
                     self.state = after.map_or(State::Opening, State::Following);
-                    return Some(written(frame::ATTACHED, &Greeting { next: self.screen.next_command() }));
+                    let greeting = Greeting { next: self.screen.next_command(), known: self.screen.known };
+                    return Some(written(frame::ATTACHED, &greeting));
                 }
                 State::Opening => {
                     let (events, position) = self.screen.opening();

@@ -87,6 +87,7 @@ fn row_line(view: &RulesView, row: RuleRow<'_>, theme: &Theme, width: u16) -> Li
         Span::styled(format!("{:<VERDICTS$}", verdict.name()), style)
     };
     let (left, right) = match row {
+        RuleRow::New if !view.is_loaded() && view.is_refused() => return Line::default(),
         RuleRow::New if !view.is_loaded() => return Line::styled("loading…", muted),
         RuleRow::New => {
             let text = match view.query().trim() {

@@ -21,10 +21,8 @@ const WAITING: usize = 16;
 /// A decoded frame.
 #[derive(Debug)]
 pub(super) enum Heard {
-    /// The stream is open; commands before `next` were accepted.
-    Attached {
-        next: u64,
-    },
+    /// The stream is open.
+    Attached(Greeting),
     /// The session as a whole.
     Opened(Happened),
     Happened(Happened),
@@ -101,7 +99,7 @@ fn lost(why: &str) -> Heard {
 fn understood(sse: &SseFrame) -> Heard {
     let data = sse.data.as_str();
     let heard = match sse.event.as_str() {
-        frame::ATTACHED => serde_json::from_str(data).map(|Greeting { next }| Heard::Attached { next }),
+        frame::ATTACHED => serde_json::from_str(data).map(Heard::Attached),
         frame::OPENED => serde_json::from_str(data).map(Heard::Opened),
         frame::EVENTS => serde_json::from_str(data).map(Heard::Happened),
         frame::CLOSED => serde_json::from_str(data).map(Heard::Closed),

@@ -93,6 +93,8 @@ pub(crate) struct Screen {
     session: Arc<LiveSession>,
     name: Arc<str>,
     bell: Arc<Notify>,
+    /// Whether it had a stream before.
+    pub known: bool,
 }
 
 impl Drop for Screen {
@@ -162,13 +164,14 @@ impl LiveSession {
         let name: Arc<str> = Arc::from(name);
         let mut board = self.board.lock();
         board.screens.forget_old();
+        let known = board.screens.by_name.contains_key(&name);
         let screen = board.screens.by_name.entry(Arc::clone(&name)).or_default();
         screen.streams = screen.streams.saturating_add(1);
         let bell = Arc::new(Notify::new());
         // An older stream, whose connection may be lost, ends.
         std::mem::replace(&mut screen.bell, Arc::clone(&bell)).notify_one();
         drop(board);
-        Screen { session: Arc::clone(self), name, bell }
+        Screen { session: Arc::clone(self), name, bell, known }
     }
 
     /// A turn to send commands of this screen; `None` if it is not attached.

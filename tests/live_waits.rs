@@ -1,0 +1,137 @@
+//! Whoever waits for a session, or for an answer of it, is told why, and waits for nothing that does not come.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Signal, kill_process};
+use serde_json::Value;
+
+use crate::harness::answering;
+use crate::live::{Home, other_terminal};
+use crate::live_ends::process_of;
+use crate::screen::TIMEOUT;
+use crate::support::program::{models_file, says};
+use crate::support::server::{Act, Server, answer};
+use crate::time_limit::EndInTime;
+
+/// A home whose model is at this address, and its session in the background, which any process can continue.
+fn begun_with(url: &str) -> (Home, String) {
+    let home = Home::new();
+    fs::create_dir_all(home.at("tau")).unwrap();
+    fs::write(home.at("tau/models.toml"), models_file(url, "")).unwrap();
+    let (code, out, err) = home.run(&["-b", "--model", "own/m", "begin"]);
+    assert_eq!(code, Some(0), "{err}");
+    (home, out.trim().to_owned())
+}
+
+/// Whatever the screen has asked is answered with the reason, when its session ends and afterwards.
+#[test]
+fn a_screen_waits_for_no_answer_of_a_killed_session() {
+    let (home, id) = begun_with(&answering(Duration::ZERO, "done"));
+    let screen = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
+    screen.wait_for("done");
+    // The footer says it, too.
+    let is_down =
+        |text: &str| text.matches("not connected").count() > text.matches("not connected: send").count();
+    let has_composer = |cells: &vt100::Screen| crate::screen::composer(cells).is_some();
+    let refused = "not connected: send something to open the session again";
+    let commands = [
+        "/jobs",
+        "/diff",
+        "/undo",
+        "/redo",
+        "/tree",
+        "/fork",
+        "/context",
+        "/extensions",
+        "/permissions",
+        "/export own.md",
+    ];
+    for command in commands {
+        let process = process_of(home.0.path(), &id);
+        kill_process(process, Signal::STOP).unwrap();
+        screen.type_keys(&format!("{command}\r"));
+        screen.wait_until("the command was taken", |cells| {
+            crate::screen::composer(cells).is_none_or(|text| !text.contains(command))
+        });
+        kill_process(process, Signal::KILL).unwrap();
+        screen.wait_until(&format!("no wait for {command}"), |cells| {
+            let text = cells.contents();
+            is_down(&text) && !text.contains("loading") && text.contains(refused)
+        });
+        // It is answered at once while there is no connection, too.
+        screen.type_keys("\x1b[27u");
+        screen.wait_until("the composer", has_composer);
+        screen.type_keys(&format!("{command}\r"));
+        screen.wait_until(&format!("an answer to {command}"), |cells| {
+            !cells.contents().contains("loading") && cells.contents().contains(refused)
+        });
+        screen.type_keys("\x1b[27u");
+        screen.wait_until("the composer", has_composer);
+        screen.type_keys(&format!("after {command} again\r"));
+        screen.wait_until("the connection", |cells| !is_down(&cells.contents()));
+        home.wait_for_state(&id, "idle");
+    }
+    screen.type_keys("\x04");
+    screen.wait_for("exit=0");
+}
+
+/// A provider that accepts no requests for an hour.
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_waits_for_a_session_that_waits_for_its_provider_is_told() {
+    let full = answer(
+        "429 Too Many Requests",
+        "retry-after: 3600\r\n",
+        b"{\"error\":{\"message\":\"no quota left\"}}",
+    );
+    let server = Server::choosing(move |_, _| Act::Send(full.clone())).await;
+    let (home, id) = begun_with(&server.url());
+    let told = "the session is waiting for the provider: ";
+    for words in [["wait", &id].as_slice(), &["logs", "-f", &id]] {
+        let mut follower = home.command(words).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut errors = BufReader::new(follower.stderr.take().unwrap());
+        let (told_to, told_line) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            errors.read_line(&mut line).unwrap();
+            told_to.send(line)
+        });
+        let line = told_line.recv_timeout(TIMEOUT).expect("a line");
+        assert!(line.contains(told) && line.contains("it tries again in "), "{words:?}: {line}");
+        let rows: Value = serde_json::from_str(&home.run(&["sessions", "--json"]).1).unwrap();
+        assert_eq!(rows[0]["state"], "running", "{rows}");
+        assert_eq!(home.run(&["send", &id, "more"]).0, Some(0));
+        assert_eq!(home.run(&["stop", &id]).0, Some(0));
+        let ended = follower.wait_in_time("its end");
+        let expected = if words.first() == Some(&"wait") { 130 } else { 0 };
+        assert_eq!(ended.code(), Some(expected), "{words:?}");
+        let (code, _, err) = home.run(&["send", &id, "again"]);
+        assert_eq!(code, Some(0), "{err}");
+        home.wait_for_state(&id, "running");
+    }
+    assert_eq!(home.run(&["stop", &id]).0, Some(0));
+}
+
+/// What is a command on its screen is no message for the model.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_of_the_screen_is_not_sent_as_a_message() {
+    let server = Server::start(vec![says("done")]).await;
+    let (home, id) = begun_with(&server.url());
+    home.wait_for_state(&id, "done");
+    let before = server.requests().len();
+    for text in ["/help", "/goal cargo test", "/compact keep the plan", "/usage", "!ls"] {
+        let (code, out, err) = home.run(&["send", &id, text]);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{text}: {err}");
+        assert!(err.contains("on the screen") || err.contains("of the screen"), "{text}: {err}");
+        assert!(err.contains("open the session (tau attach ID)"), "{text}: {err}");
+    }
+    let board = other_terminal(home.0.path(), "$TAU_BIN board");
+    board.wait_for("begin");
+    board.type_keys("m");
+    board.wait_for("enter sends · esc goes back");
+    board.type_keys("/help\r");
+    board.wait_for("`/help` is a command of the screen");
+    assert_eq!(server.requests().len(), before);
+}
