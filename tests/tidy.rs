@@ -338,10 +338,14 @@ fn nothing_is_left_for_later() {
 
 /// The maximum size of ARCHITECTURE.md in bytes, so that it is read.
 const MAX_ARCHITECTURE: usize = 8_192;
+/// The maximum number of lines of CHANGELOG.md before the first release: one page.
+const MAX_CHANGELOG: usize = 60;
 
 fn architecture() -> String {
     let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
     assert!(text.len() <= MAX_ARCHITECTURE, "ARCHITECTURE.md has {} bytes", text.len());
+    let lines = std::fs::read_to_string(root().join("CHANGELOG.md")).expect("CHANGELOG.md").lines().count();
+    assert!(lines <= MAX_CHANGELOG, "CHANGELOG.md has {lines} lines");
     text
 }
 
