@@ -31,6 +31,7 @@ mod cut_answers;
 mod delegation;
 mod doctor;
 mod documents;
+mod drafts;
 mod earlier;
 mod every_command;
 mod every_key;

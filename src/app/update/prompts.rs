@@ -2,14 +2,32 @@
 
 use super::pickers;
 use crate::model::Model;
+use crate::overlays::overlay::Overlay;
 use crate::overlays::picker::{Picker, PickerKind, PickerRow};
 use crate::printable::Printable;
 
 /// Opens the list of earlier prompts.
 pub(super) fn open(model: &mut Model) {
     let picker = Picker::new(PickerKind::Prompts, "Earlier prompts", "no earlier prompts");
-    let rows = model.composer.history().iter().map(|text| prompt_row(text)).collect();
-    pickers::open(model, picker, rows);
+    pickers::open(model, picker, rows(model));
+}
+
+/// Fills the open list once the prompts of earlier sessions are known.
+pub(super) fn fill(model: &mut Model) {
+    let rows = rows(model);
+    let list = model.overlays.iter_mut().find_map(|overlay| {
+        let Overlay::Picker { picker, .. } = overlay else { return None };
+        (picker.kind == PickerKind::Prompts).then_some(picker)
+    });
+    if let Some(picker) = list {
+        picker.clear();
+        picker.add(rows);
+        picker.loading = false;
+    }
+}
+
+fn rows(model: &Model) -> Vec<PickerRow> {
+    model.composer.history().iter().map(|text| prompt_row(text)).collect()
 }
 
 /// A note marks commands; `!` in the query finds all of them.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{
     approval, attempts, board, completion, composing, copy, extensions, key_list, keys, login, models,
-    offers, pictures, plan, sessions, settings, status_line, themes, trust, worktrees,
+    offers, pictures, plan, prompts, sessions, settings, status_line, themes, trust, worktrees,
 };
 use crate::effect::Effect;
 use crate::model::Model;
@@ -305,6 +305,7 @@ impl TakeReply for Replies<'_> {
     fn history(&mut self, answer: Result<Vec<String>, UserError>) {
         if let Some(prompts) = self.shown(answer) {
             self.model.composer.set_history(prompts);
+            prompts::fill(self.model);
         }
     }
 

@@ -105,13 +105,14 @@ fn arguments(editor: &str, file: &Path, line: Option<u32>) -> Vec<OsString> {
     }
 }
 
-/// Runs the editor. The variable is a command line by convention: `code --wait`.
+/// Runs the editor. The variable is a command line by convention: `code --wait`. Signals of the terminal are the
+/// editor's: without the traps, the shell would end with an error after an editor that takes them.
 async fn run(arguments: &[OsString], env: &ChildEnv) -> Result<(), UserError> {
     let (variable, editor) = editor()?;
     let mut shell = tokio::process::Command::new("sh");
     env.apply(shell.as_std_mut());
     let status = shell
-        .args(["-c", &format!("{editor} \"$@\""), "sh"])
+        .args(["-c", &format!("trap : INT QUIT; {editor} \"$@\""), "sh"])
         .args(arguments)
         .status()
         .await

@@ -38,6 +38,7 @@ impl Shell {
             published.end(ending).await;
         }
         let unkept = self.keep_attached_screen();
+        self.keep_drafts();
         let connection = self.connection.as_ref().map(|connection| connection.borrow().clone());
         let connection = connection.unwrap_or_default();
         let attached =
@@ -98,6 +99,21 @@ impl Shell {
 }
 
 impl Shell {
+    /// Adds what was written and not sent to the history of prompts, unless the next screen restores it.
+    fn keep_drafts(&self) {
+        let Some(place) = self.screen.model().map(screen_place).filter(|_| self.requests.server().is_none())
+        else {
+            return;
+        };
+        let services = self.requests.services();
+        let drafts = place.set_aside.iter().map(|(text, _)| text).chain([&place.draft]);
+        for draft in drafts {
+            if let Err(error) = services.history.append(&services.cwd, draft) {
+                tracing::warn!(%error, "a draft could not be kept");
+            }
+        }
+    }
+
     /// Keeps the draft and the scroll position for the next screen on this session; returns a line if that fails.
     fn keep_screen(&self, id: &str) -> Option<String> {
         let place = self.screen.model().map(screen_place).unwrap_or_default();
