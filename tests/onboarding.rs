@@ -131,6 +131,24 @@ fn a_model_of_a_server_on_this_machine_is_still_the_model_after_a_restart() {
     assert!(!contents.contains("no model matches") && !contents.contains("demo"), "{contents}");
 }
 
+/// Without the user's models the one in use would be replaced, so nothing is.
+#[test]
+fn a_reload_names_what_is_wrong_in_the_list_of_models() {
+    let script = "mkdir -p $TAU_HOME && printf '[vendors.own]\nbase_url = \"http://127.0.0.1:9/v1\"\napi = \"openai-completions\"\n\
+                  api_key = \"x\"\n[[vendors.own.models]]\nid = \"usual\"\n' > $TAU_HOME/models.toml";
+    for flags in ["", "--model own/usual"] {
+        let config = "echo 'model = \"own/usual\"' > $TAU_HOME/config.toml";
+        let screen = Terminal::prepared(&format!("{script}\n{config}"), flags, 80, 24);
+        screen.wait_for("usual · auto");
+        screen.type_keys("!echo nonsense = 1 >> $TAU_HOME/models.toml; echo broken\r");
+        screen.wait_for("│ broken");
+        screen.type_keys("/reload\r");
+        screen.wait_for("not reloaded: ");
+        let contents = screen.text();
+        assert!(contents.contains("models.toml:7") && !contents.contains("demo"), "{contents}");
+    }
+}
+
 #[test]
 fn the_real_program_lists_models_that_need_a_key() {
     let screen = Terminal::start(&[], 100, 30);

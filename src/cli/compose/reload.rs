@@ -8,6 +8,7 @@ use std::path::Path;
 use super::{environment, permission_rules};
 use crate::compose::{self, AgentPrompt, Setup};
 use crate::process::exit::Refusal;
+use tau_agent::catalogue::Catalogue;
 use tau_agent::settings::table::{SettingRow, TABLE, row};
 use tau_agent::settings::{Settings, guards};
 use tau_app::background::AUTO;
@@ -29,7 +30,12 @@ pub fn reload(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refu
 
 /// Like [`reload`], at the user's request: reports every change, and every fault in the files.
 pub(crate) fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refusal> {
-    let new = reread(old)?;
+    let new = match (reread(old), Catalogue::load(&old.paths, &old.settings, None)) {
+        // Without the models of the user the one in use would be replaced.
+        (Ok(new), Err(error)) if new.settings_fault.is_none() => return Err(Refusal::config(error)),
+        (Err(_), Err(error)) => return Err(Refusal::config(error)),
+        (new, _) => new?,
+    };
     let mut changes = Changes { everything: true, ..Changes::default() };
     all_but_prompt(old, &new, &mut changes);
     if old.settings.keys != new.settings.keys {
