@@ -13,7 +13,7 @@ use tau_agent::catalogue::Catalogue;
 use tau_agent::catalogue::user::UserFile;
 use tau_agent::permissions::Rule;
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport};
-use tau_agent::settings::private_files::{SharedFile, write_as_before};
+use tau_agent::settings::private_files::{SharedFile, write_private};
 use tau_agent::settings::{MAX_BYTES, table, write};
 use tau_tools::diff;
 use tau_tools::regular_files::read_text;
@@ -109,7 +109,8 @@ impl Plan {
             if now != old {
                 return Err(format!("{} has just been changed; start again", file.path().display()).into());
             }
-            write_as_before(file.path(), new.as_bytes()).map_err(failed)?;
+            // It may hold keys of others, so nobody else may read it.
+            write_private(file.path(), new.as_bytes()).map_err(failed)?;
             written.push(file.path().to_owned());
         }
         Ok(written)
