@@ -1,7 +1,7 @@
 //! Keys while the transcript is searched. They edit the query until Enter confirms it; then `n`, `N` and `/` are
 //! commands, and other text ends the search and goes to the draft. Keys that scroll or fold work as always.
 
-use super::overlays;
+use super::misdirected;
 use crate::action::Action;
 use crate::key::{Key, KeyCode, Mods};
 use crate::model::Model;
@@ -75,7 +75,7 @@ pub(super) fn looks_only(action: Action) -> bool {
 /// Ends a confirmed search for text that is for the draft.
 fn write_on(model: &mut Model) {
     model.transcript.close_find(false);
-    overlays::write_begun(model);
+    misdirected::write_begun(model);
 }
 
 /// Adds pasted text to the query; false when none is being typed.

@@ -5,6 +5,7 @@ use crate::approval::Approval;
 use crate::key::{Key, KeyCode};
 use crate::misdirected::Enter;
 use crate::model::Model;
+use crate::overlays::list_keys::Begun;
 use crate::overlays::overlay::Overlay;
 use crate::slash::{self, Slash};
 
@@ -82,4 +83,11 @@ pub(super) fn ends_ignored(model: &mut Model, key: Key) -> bool {
 pub(super) fn without_words(model: &Model, key: Key) -> Option<Overlay> {
     let top = model.overlays.last().filter(|_| key.typed().is_some())?;
     (!top.takes_words()).then(|| top.clone())
+}
+
+/// Writes the beginning of a word that has had no use, or only moved, into the draft, if it was typed just now.
+pub(super) fn write_begun(model: &mut Model) {
+    let now = model.now;
+    let begun = model.begun.take().filter(|begun| !begun.is_over(now)).map(Begun::into_text);
+    begun.iter().flat_map(|text| text.chars()).for_each(|letter| model.composer.type_char(letter, now));
 }

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::action;
 use crate::effect::Effect;
+use crate::geometry::ScreenKind;
 use crate::key::{Key, KeyCode};
 use crate::model::Model;
 use crate::outcome::KeyOutcome;
@@ -22,6 +23,9 @@ use crate::request::Ticket;
 use crate::slash::Slash;
 use tau_protocol::command::{QuestionAnswer, QuestionCommand};
 use tau_protocol::event::Question;
+
+/// The rows of the screen that are not help: the frame, the filter, and two below the box.
+const HELP_BORDER: usize = 5;
 
 /// Passes a key to the overlay on top.
 pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
@@ -158,18 +162,11 @@ pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
         _ => false,
     };
     if is_for_draft && is_typed {
-        write_begun(model);
+        misdirected::write_begun(model);
         model.misdirected.drafts(now);
         model.remark("typed into your draft; pause to answer");
     }
     is_for_draft
-}
-
-/// Writes the beginning of a word that has had no use, or only moved, into the draft, if it was typed just now.
-pub(super) fn write_begun(model: &mut Model) {
-    let now = model.now;
-    let begun = model.begun.take().filter(|begun| !begun.is_over(now)).map(Begun::into_text);
-    begun.iter().flat_map(|text| text.chars()).for_each(|letter| model.composer.type_char(letter, now));
 }
 
 /// Repeats an Enter that was pressed before a list had its rows.
@@ -201,7 +198,7 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Closed => model.forget(ticket, effects),
             Ignored | Handled => model.overlays.push(Overlay::Picker { picker, ticket }),
         },
-        Overlay::Help(mut view) => match view.key(key, page, usize::from(model.size.height / 2)) {
+        Overlay::Help(mut view) => match view.key(key, page, help_page(model)) {
             Done(()) | Closed => {}
             Ignored | Handled => model.overlays.push(Overlay::Help(view)),
         },
@@ -244,6 +241,16 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
         Overlay::Asked { id, question, selected, quiet } => {
             asked_key(model, (id, quiet), (question, selected), key, effects);
         }
+    }
+}
+
+/// The rows that PageDown scrolls in the help: all that a box as high as the screen has, and no more than one on the
+/// shell's screen.
+fn help_page(model: &Model) -> usize {
+    let height = usize::from(model.size.height);
+    match model.boot.screen {
+        ScreenKind::Full => height.saturating_sub(HELP_BORDER).max(1),
+        ScreenKind::Inline | ScreenKind::Reader => height / 2,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Queued messages: listing, changing, editing in the composer, and getting them back from the agent.
 
-use super::overlays;
+use super::misdirected;
 use crate::action::Action;
 use crate::approval::QUIET;
 use crate::effect::Effect;
@@ -99,7 +99,7 @@ pub(super) fn is_written_over(model: &mut Model, key: Key) -> bool {
 /// Closes the list on top; what was typed there and has had no effect yet is the beginning of a word in the draft.
 pub(super) fn write_over(model: &mut Model) {
     model.overlays.pop();
-    overlays::write_begun(model);
+    misdirected::write_begun(model);
 }
 
 /// Follows the agent's report of its queues.

@@ -190,7 +190,7 @@ pub struct CliArgs {
     /// Continue the latest session in this directory
     #[arg(short, long = "continue", help_heading = "Session", conflicts_with_all = ["resume", "session", "no_session"])]
     pub continue_last: bool,
-    /// Choose a session to continue, or continue this one
+    /// Choose a session to continue, or name it
     #[arg(short, long, value_name = "ID|PATH", help_heading = "Session", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["session", "no_session"])]
     pub resume: Option<String>,
     /// Continue this session, tau's or another agent's
