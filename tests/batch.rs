@@ -523,7 +523,7 @@ fn nobody_works_beside_the_check_of_a_killed_batch() {
         std::thread::sleep(Duration::from_millis(20));
     }
     killed.kill().unwrap();
-    killed.wait().unwrap();
+    killed.wait_in_time("the killed batch");
     let (code, out, err) = home.run(&[]);
     assert!(out.contains("one  another tau batch works on it"), "{out}{err}");
     assert_eq!((code, fs::read(home.at("count")).unwrap().len()), (Some(1), 1));

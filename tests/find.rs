@@ -7,6 +7,7 @@ use ratatui::style::Style;
 use tau::agent::protocol::event::{SessionEvent, ShellEvent, TaskEvent};
 use tau::agent::protocol::message::Message;
 use tau::agent::protocol::query::{HistoryPage, QueryAnswer};
+use tau::app::Msg;
 use tau::app::geometry::ScrollPosition;
 use tau::view::theme::{Theme, ThemeToken};
 
@@ -101,11 +102,22 @@ fn capitals_and_what_is_not_there() {
 }
 
 #[test]
-fn what_is_typed_never_reaches_the_message() {
+fn what_is_typed_is_for_the_query_and_once_it_is_confirmed_for_the_draft() {
     let mut screen = orchard();
-    screen.keys("draft<ctrl+f>pear<enter>xyz<esc>");
-    let shown = shown(&mut screen);
-    assert!(shown.contains("> draft") && !shown.contains("xyz"), "{shown}");
+    screen.keys("draft<ctrl+f>pear<esc>");
+    assert_eq!(screen.model().composer.text(), "draft");
+    for (typed, draft) in
+        [("nnN<enter>", "draft"), ("xyz", "draftxyz"), ("next", "draftnext"), (" go", "draft go")]
+    {
+        let mut screen = orchard();
+        screen.keys(&format!("draft<ctrl+f>pear<enter>{typed}"));
+        assert_eq!(screen.model().composer.text(), draft, "{typed}");
+        assert_eq!(screen.model().transcript.find.is_some(), draft == "draft", "{typed}");
+    }
+    let mut screen = orchard();
+    screen.keys("<ctrl+f>pear<enter>");
+    screen.send(Msg::Paste("pasted".into()));
+    assert_eq!(screen.model().composer.text(), "pasted");
 }
 
 fn page(screen: &mut Screen, words: &[&str], left: Option<u64>) {

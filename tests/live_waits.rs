@@ -59,7 +59,8 @@ fn a_screen_waits_for_no_answer_of_a_killed_session() {
         kill_process(process, Signal::KILL).unwrap();
         screen.wait_until(&format!("no wait for {command}"), |cells| {
             let text = cells.contents();
-            is_down(&text) && !text.contains("loading") && text.contains(refused)
+            let is_told = text.contains(refused) || text.contains("send something to open it again");
+            is_down(&text) && !text.contains("loading") && is_told
         });
         // It is answered at once while there is no connection, too.
         screen.type_keys("\x1b[27u");
@@ -72,7 +73,10 @@ fn a_screen_waits_for_no_answer_of_a_killed_session() {
         screen.wait_until("the composer", has_composer);
         screen.type_keys(&format!("after {command} again\r"));
         screen.wait_until("the connection", |cells| !is_down(&cells.contents()));
-        home.wait_for_state(&id, "idle");
+        screen.wait_until("the answer", |cells| {
+            let text = cells.contents();
+            text.split(&format!("after {command} again")).nth(1).is_some_and(|rest| rest.contains("done"))
+        });
     }
     screen.type_keys("\x04");
     screen.wait_for("exit=0");

@@ -25,12 +25,12 @@ fn printable_shows_what_it_may_not_send() {
 }
 
 #[test]
-fn printable_reads_line_ends_as_a_terminal() {
+fn printable_loses_no_text_at_a_return() {
     check_printable("a\r\nb\r\n", "a\nb\n");
-    check_printable("10%\r50%\r100%\ndone", "100%\ndone");
+    check_printable("10%\r50%\r100%\ndone", "10%\n50%\n100%\ndone");
     check_printable("kept\r", "kept");
     check_printable("one\r\r\ntwo", "one\ntwo");
-    check_printable("first\nold\rnew", "first\nnew");
+    check_printable("first\nold\rnew", "first\nold\nnew");
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn reasons_that_do_not_fit_are_counted() {
         ApprovalRequest { reasons: (1..=7).map(why).collect(), ..command_request("c1", "rm x", (0, 2)) };
     let mut screen = waiting(request);
     screen.send(Msg::Resized(Size { width: 40, height: 12 }));
-    has(&mut screen, &["! reason number 1 · reason", "… · 5 more"]);
+    has(&mut screen, &["! reason number 1 · 6 more"]);
     let long = ApprovalReason { text: "it writes what nobody knows ".repeat(9), ..ApprovalReason::default() };
     let request = ApprovalRequest { reasons: vec![long, why(2)], ..command_request("c1", "rm x", (0, 2)) };
     let mut screen = waiting(request);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Asked, Home, bash, delegate};
 use crate::support::processes::{alive, kill, rare_sleep};
 use crate::support::program::{Ended, calls_all, run, says_using};
-use crate::time_limit::SOON;
+use crate::time_limit::{InTime, SOON};
 
 const FINDER: &str = "---\nname: finder\ndescription: Finds.\ntools: Read, Bash\n---\nFind it.\n";
 const TOOLS: &str = "read,bash,edit,write,delegate";
@@ -84,7 +84,7 @@ async fn whoever_waits_for_a_helper_learns_how_it_ended() {
     .await;
     for is_killed in [false, true] {
         let mut parent = home.tau(&["-b", "go"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        assert!(parent.wait().await.unwrap().success());
+        assert!(parent.wait().in_time("the parent").await.unwrap().success());
         let begun = Instant::now();
         let record = loop {
             assert!(begun.elapsed() < SOON, "no helper is at work");

@@ -387,7 +387,7 @@ async fn a_command_that_is_sent_twice_is_done_once() {
     // old one may not have delivered.
     let place = format!("{path}?client=me&after={}", before.unwrap());
     let mut again = server.stream("GET", &place, &extra, &Value::Null).await;
-    assert_eq!(again.next().await.unwrap().data, json!({ "next": 4 }));
+    assert_eq!(again.next().await.unwrap().data, json!({ "next": 4, "known": true }));
     let frame = again.next().await.unwrap();
     let texts: Vec<String> =
         frame.data["events"].as_array().unwrap().iter().map(|event| event["text"].to_string()).collect();
