@@ -89,7 +89,7 @@ fn no_chunk_of_output_shows_an_encoded_key() {
         };
         let lines: Vec<String> = chars.chunks(width).enumerate().map(line).collect();
         let whole = format!("start\n{}\nend\n", lines.join("\n"));
-        let mut masking = Masking::new(Vault::new(true, &[key.clone()]));
+        let mut masking = Masking::new(Vault::new(true, std::slice::from_ref(&key)));
         let id = Some("1".to_owned());
         let (mut out, mut rest) = (String::new(), whole.as_str());
         while !rest.is_empty() {
