@@ -190,7 +190,7 @@ fn may_be(text: &str, name: &str, is_long: bool) -> bool {
     }
 }
 
-/// Whether npm is told where to install with another option: `--location=global`.
+/// Whether npm installs globally by `--location=global`, another spelling of `-g`.
 fn is_located<'a>(given: impl Iterator<Item = &'a str>) -> bool {
     let mut before = "";
     given.into_iter().any(|text| {

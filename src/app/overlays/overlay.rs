@@ -165,8 +165,8 @@ impl Overlay {
         }
     }
 
-    /// The letters that are keys now and that a move does not undo, though the filter of the list, an answer of
-    /// the user's own or a message may begin with them; `None` if there is none of these or it is being typed.
+    /// The letters that act as keys now, with effects that a move cannot undo, although a filter, a typed answer or a
+    /// message may begin with them. `None` if nothing can be typed here, or typing has already begun.
     pub(crate) fn held_letters(&self) -> Option<&'static str> {
         let (letters, is_free) = match self {
             Overlay::Picker { picker, .. } => ("q", picker.takes_letters()),

@@ -45,7 +45,7 @@ impl Listed {
         if let Some(known) = self.known.as_ref().filter(is_current) {
             return known.rows.clone();
         }
-        // A helper that was interrupted is told by its parent.
+        // The notice about the parent covers an interrupted helper.
         let is_row = |found: &FoundRecord| found.is_live || found.record.parent.is_none();
         let found = record::all(paths).into_values().filter(is_row);
         let mut rows: Vec<LiveRow> = found.map(FoundRecord::row).collect();

@@ -24,7 +24,7 @@ use tau_protocol::session_meter::SessionMeter;
 /// Maximum number of characters of a session's last line.
 const MAX_LINE: usize = 200;
 
-/// The wait for a provider that is told, in milliseconds.
+/// The shortest wait for a provider that is worth reporting, in milliseconds.
 pub(crate) const LONG_RETRY: u64 = 30_000;
 
 /// The state of a session whose provider accepts no requests for this reason.

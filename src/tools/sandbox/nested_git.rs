@@ -67,7 +67,7 @@ struct Known {
     links: GitLinks,
 }
 
-/// The version of the index in a folder; empty if there is none.
+/// The versions of the index files in a folder; empty if there is no index.
 pub(super) fn index_version(dir: &Path) -> IndexVersion {
     let version = |path: PathBuf| {
         let file = path.metadata().ok()?;

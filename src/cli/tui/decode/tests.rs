@@ -210,7 +210,7 @@ fn a_paste_whose_end_is_lost_does_not_take_the_keys() {
         // The rest of a slow one is text.
         decoder.feed(b"two\r", &mut take);
         decoder.pause(&mut take);
-        assert_eq!(decoder.awaited_pause(), None, "nothing is told twice");
+        assert_eq!(decoder.awaited_pause(), None, "each part is reported once");
         decoder.feed(key.as_bytes(), &mut take);
         decoder.feed(b"x", &mut take);
         assert_eq!(said, ["Paste(\"one\\u{1b}[2\\u{3}\")", "Paste(\"two\\n\")", name, "x"]);
