@@ -158,3 +158,94 @@ fn the_settings_of_other_version_control_systems_stay() {
     );
     assert_eq!(user(&place, "cat .sl/config"), "mine\n");
 }
+
+/// Files that a command creates in a repository, which git may obey.
+const CREATED: [&str; 14] = [
+    "branches/x",
+    "remotes/origin",
+    "commondir",
+    "config.worktree",
+    "Config",
+    "config",
+    "modules/x/config",
+    "info/attributes",
+    "info/grafts",
+    "objects/info/alternates",
+    "objects/info/http-alternates",
+    "rebase-merge/what-a-newer-git-obeys",
+    "rebase-apply/x",
+    "what-a-newer-git-obeys",
+];
+
+#[test]
+fn what_git_does_not_create_in_a_repository_is_put_aside() {
+    if !(has_mounts() && has_program("git")) {
+        return;
+    }
+    for name in CREATED {
+        let place = repository();
+        // Some of the samples of `git init` are of these.
+        user(
+            &place,
+            "cp .git/config ..; rm -rf .git/config .git/branches; mkdir -p .git/rebase-merge .git/rebase-apply",
+        );
+        let script = format!("mkdir -p $(dirname .git/{name}); echo hello >.git/{name}");
+        let said = text(&place.script(WRITE, &script).stderr);
+        assert!(!place.work.join(".git").join(name).exists(), "{name}: {said}");
+        assert!(said.contains("the sandbox blocked"), "{name}: {said}");
+        let kept = user(&place, "grep -rl hello .git");
+        assert_eq!(kept.lines().count(), 1, "nothing is lost: {name}: {kept}");
+    }
+}
+
+#[test]
+fn a_step_that_is_not_known_to_run_nothing_is_removed() {
+    if !(has_mounts() && has_program("git")) {
+        return;
+    }
+    let place = repository();
+    user(
+        &place,
+        "echo 3 >>a; git commit -qam 3; \
+         GIT_SEQUENCE_EDITOR='sed -i -e 1s/pick/edit/ -e 2iexec\\ true' git rebase -qi HEAD~2",
+    );
+    let list = ".git/rebase-merge/git-rebase-todo";
+    let before = user(&place, &format!("cat {list}"));
+    assert!(before.contains("exec true"), "{before}");
+    let script = format!(
+        "for w in exec x run RUN 'x\t' ' exec'; do printf \"$w touch y\\n\" >>{list}; done; echo break >>{list}"
+    );
+    let said = text(&place.script(WRITE, &script).stderr);
+    assert_eq!(user(&place, &format!("cat {list}")), format!("{before}break\n"), "{said}");
+}
+
+/// Ordinary work in a repository, none of which is put aside.
+const WORK: &str = "git init -q; git checkout -qb side HEAD~1; echo 3 >a; git commit -qam 3; git tag -am t t
+git merge -q main; git merge --abort; git merge -q -s ours -m m main; git reset -q --hard HEAD~1
+git rebase -q main; git rebase --abort; git rebase -q --apply main; git rebase --abort
+git cherry-pick main; git cherry-pick --abort; git revert --no-edit HEAD; git revert main; git revert --abort
+GIT_SEQUENCE_EDITOR='sed -i s/pick/edit/' git rebase -qi HEAD~1; git rebase --continue
+echo 4 >>a; git rebase -q --autostash -X ours main; git stash; git stash pop; git checkout -q .
+git format-patch -q -1 --stdout >../p; git reset -q --hard HEAD~1; git am -q ../p; git am --abort; echo 5 >a; git am ../p; git am --abort
+git bisect start; git bisect bad; git bisect good HEAD~1; git bisect run true; git bisect reset
+git notes add -m n; git fetch -q . main; git pull -q --no-rebase . main; git merge --abort; git worktree add -q wt; cd wt; git commit -q --allow-empty -m w
+echo 6 >a; git commit -qam 6; git rebase -q side; git rebase --abort; git bisect start; cd ..; git worktree lock wt
+git gc -q; git repack -qad; git commit-graph write --split; git multi-pack-index write; git maintenance run -q; git prune
+git update-index --split-index; git rerere; git pack-refs --all; git sparse-checkout list; git submodule status; git fsck -q
+git update-server-info; git reflog expire --all; git show-ref -q; git branch -d side; git switch -q -c more; git commit -q --amend -m y
+git blame a >../b; git archive HEAD -o ../a.tar; git bundle create -q ../u HEAD; git describe --all -q; git commit -q --allow-empty --fixup HEAD
+git fast-export --all >../f; git replace HEAD~1 HEAD; git hash-object -w a; git read-tree -m HEAD; git write-tree; git apply --check ../p; true";
+
+#[test]
+fn nothing_that_git_creates_is_put_aside() {
+    if !(has_mounts() && has_program("git")) {
+        return;
+    }
+    let place = repository();
+    user(&place, "git config rerere.enabled true; git config user.name x; git config user.email x@x");
+    for line in WORK.lines() {
+        let said = text(&place.script(WRITE, line).stderr);
+        assert!(!said.contains("the sandbox blocked"), "{line}: {said}");
+    }
+    assert_eq!(user(&place, "find .git -name '*.blocked-*'; git log -1 --format=%s more"), "fixup! y\n");
+}

@@ -15,6 +15,7 @@ pub mod confinement;
 pub mod denial;
 #[cfg(target_os = "linux")]
 mod file_rules;
+mod git_names;
 #[cfg(target_os = "linux")]
 mod mounts;
 mod nested_git;

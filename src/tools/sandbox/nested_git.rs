@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::git_names::unknown;
 use crate::git_place::target_of;
 use crate::process::{ChildEnv, git};
 use crate::regular_files::read_capped;
@@ -48,8 +49,8 @@ const PLAIN: [(&str, &[&str]); 7] = [
     ("advice", &["*"]),
     ("init", &["*"]),
 ];
-/// Files that a plain repository does not have in its folder.
-const NOT_PLAIN: [&str; 4] = ["commondir", "config.worktree", "info/attributes", "modules"];
+/// Entries of a plain repository besides those that commands may create, which are checked or do nothing.
+const OF_PLAIN: [&str; 3] = ["branches", "config", "hooks"];
 
 /// The submodules that an index names, as paths relative to the top of the working tree.
 pub(super) type GitLinks = Arc<BTreeSet<PathBuf>>;
@@ -158,7 +159,6 @@ pub(super) fn is_plain(top: &Path, modules: &Path, depth: usize) -> bool {
 }
 
 fn is_plain_folder(git: &Path) -> bool {
-    let has = |name: &str| git.join(name).symlink_metadata().is_ok();
     let hooks = git.join("hooks");
     let no_hooks = match hooks.symlink_metadata() {
         Err(_) => true,
@@ -174,7 +174,8 @@ fn is_plain_folder(git: &Path) -> bool {
             metadata.is_file() && read(&config, MAX_CONFIG).is_some_and(|text| is_plain_config(&text))
         }
     };
-    no_hooks && plain_config && !NOT_PLAIN.iter().any(|name| has(name))
+    let is_plain = |path: &PathBuf| OF_PLAIN.iter().any(|name| *path == git.join(name));
+    no_hooks && plain_config && unknown(git, git).iter().all(is_plain)
 }
 
 /// True if a configuration file has only plain settings.

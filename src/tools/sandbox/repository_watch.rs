@@ -9,6 +9,7 @@ use std::process::Command;
 
 use rustix::fs::Access;
 
+use super::git_names::{BLOCKED, unknown};
 use super::nested_git::{self, GitLinks, IndexVersion};
 use super::protected;
 use super::unfinished::{Check, FILES};
@@ -17,17 +18,40 @@ use crate::ids;
 use crate::paths;
 use crate::process::{ChildEnv, git};
 
-/// Files that must not appear in a repository or the folder of a working tree: git would read its
-/// configuration or that of others from there, or run programs they name.
-const MUST_NOT_APPEAR: [&str; 5] =
-    ["commondir", "config.worktree", "info/attributes", "modules", "objects/info/alternates"];
-/// Folders in which no links must appear: what must not appear would lie elsewhere, or git would write to their targets.
+/// Folders in which no links must appear: git would read from their targets, or write to them.
 const WITHOUT_LINKS: [&str; 8] =
     ["", "info", "objects", "objects/info", "rebase-apply", "rebase-merge", "sequencer", "worktrees"];
 /// Such folders with everything in them.
 const WITHOUT_LINKS_BELOW: [&str; 2] = ["logs", "rr-cache"];
-/// The remaining steps of a rebase. Lines with `exec` are commands.
-const TO_DO: &str = "rebase-merge/git-rebase-todo";
+/// The remaining steps of a rebase, a cherry-pick or a revert.
+const TO_DO: [&str; 2] = ["rebase-merge/git-rebase-todo", "sequencer/todo"];
+/// The words that such steps begin with, apart from commands to run.
+const STEPS: [&str; 24] = [
+    "b",
+    "break",
+    "d",
+    "drop",
+    "e",
+    "edit",
+    "f",
+    "fixup",
+    "l",
+    "label",
+    "m",
+    "merge",
+    "noop",
+    "p",
+    "pick",
+    "r",
+    "reset",
+    "revert",
+    "reword",
+    "s",
+    "squash",
+    "t",
+    "u",
+    "update-ref",
+];
 /// The largest file that is read, in bytes.
 const MAX_READ: u64 = 16 * 1024 * 1024;
 
@@ -43,9 +67,9 @@ pub(super) struct RepositoryWatch {
 struct Repository {
     /// Its `.git`.
     dir: PathBuf,
-    /// The forbidden files that already existed.
+    /// The files that must not appear, but already existed.
     there: BTreeSet<PathBuf>,
-    /// The commands of unfinished rebases.
+    /// The commands in the steps of unfinished operations.
     commands: BTreeSet<String>,
     /// The files of unfinished operations.
     unfinished: BTreeMap<PathBuf, Vec<u8>>,
@@ -108,7 +132,7 @@ impl Repository {
     fn new(dir: PathBuf, root: PathBuf) -> Self {
         let files = unfinished(&dir).filter_map(|(path, _)| Some((read(&path)?, path)));
         Repository {
-            there: candidates(&dir)
+            there: not_of_git(&dir)
                 .chain(links(&dir))
                 .chain(strangers(&dir))
                 .filter(|path| exists(path))
@@ -126,7 +150,8 @@ impl Repository {
         let is_removed = |path: &PathBuf| !self.there.contains(path) && remove(path);
         let mut undone: Vec<PathBuf> = links(&self.dir).filter(is_removed).collect();
         undone.extend(self.restore());
-        undone.extend(candidates(&self.dir).filter(is_removed));
+        let is_new = |path: &PathBuf| !self.there.contains(path) && (block(path) || remove(path));
+        undone.extend(not_of_git(&self.dir).filter(is_new));
         undone.extend(to_do_lists(&self.dir).filter(|list| self.without_new_commands(list)));
         undone.extend(self.settle_unfinished());
         undone.extend(protected::trees(&self.dir).flat_map(|tree| self.settle_links(&tree)));
@@ -226,7 +251,7 @@ impl Repository {
 /// Renames a file or folder so that git does not find it; true if that is done.
 fn block(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let other = format!("{name}.blocked-{}", ids::id().simple());
+    let other = format!("{name}{BLOCKED}{}", ids::id().simple());
     FileAt::find(path).and_then(|at| at.rename(&other)).is_ok()
 }
 
@@ -302,10 +327,9 @@ fn links(dir: &Path) -> impl Iterator<Item = PathBuf> {
     links.into_iter()
 }
 
-/// The forbidden files of a repository and its working trees.
-fn candidates(dir: &Path) -> impl Iterator<Item = PathBuf> {
-    let names = MUST_NOT_APPEAR.map(|name| dir.join(name)).into_iter();
-    names.chain(protected::working_trees(dir).map(|tree| tree.join("config.worktree")))
+/// The files that must not appear in a repository and its working trees.
+fn not_of_git(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    protected::trees(dir).flat_map(|tree| unknown(dir, &tree))
 }
 
 /// The files that make working trees of a repository those of another one.
@@ -323,19 +347,20 @@ fn unfinished(dir: &Path) -> impl Iterator<Item = (PathBuf, Check)> {
     protected::trees(dir).flat_map(|tree| FILES.map(|(name, check)| (tree.join(name), check)))
 }
 
-/// The lists of remaining rebase steps, of a repository and its working trees.
+/// The lists of remaining steps, of a repository and its working trees.
 fn to_do_lists(dir: &Path) -> impl Iterator<Item = PathBuf> {
-    protected::trees(dir).map(|dir| dir.join(TO_DO)).filter(|list| exists(list))
+    protected::trees(dir).flat_map(|dir| TO_DO.map(|name| dir.join(name))).filter(|list| exists(list))
 }
 
 fn commands(text: &str) -> Vec<String> {
     text.lines().filter_map(command).map(str::to_owned).collect()
 }
 
-/// The command that a line of such a list makes git run.
+/// A line of such a list, if it is neither a comment nor a step that runs nothing.
 fn command(line: &str) -> Option<&str> {
-    let (word, rest) = line.trim_start().split_once(|c: char| c.is_whitespace())?;
-    matches!(word, "exec" | "x").then_some(rest.trim())
+    let line = line.trim();
+    let word = line.split(|c: char| c.is_whitespace()).next().unwrap_or_default();
+    (word.starts_with(|c: char| c.is_ascii_alphanumeric()) && !STEPS.contains(&word)).then_some(line)
 }
 
 fn exists(path: &Path) -> bool {
