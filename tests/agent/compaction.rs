@@ -4,7 +4,9 @@ use tau::agent::api::AgentConfig;
 use tau::agent::context::compaction::SUMMARY_SYSTEM_PROMPT as SYSTEM;
 use tau::agent::context::compaction::size;
 use tau::agent::protocol::command::{RunCommand, SessionChange, SessionCommand, TaskCommand};
-use tau::agent::protocol::event::{CompactionReason, CompactionResult, RunEvent, TaskEvent, TurnEvent};
+use tau::agent::protocol::event::{
+    CompactionReason, CompactionResult, QueueEvent, RunEvent, TaskEvent, TurnEvent,
+};
 use tau::agent::protocol::message::Usage;
 use tau::agent::protocol::mirror::SessionMirror;
 use tau::agent::protocol::model::{Api, Model};
@@ -334,8 +336,11 @@ async fn a_compaction_can_be_stopped_and_holds_prompts_back() {
     bench.send(RunCommand::Compact { instructions: None }).await;
     bench.until(|event| matches!(event, AgentEvent::Run(RunEvent::CompactionStart { .. }))).await;
     bench.prompt("meanwhile").await;
+    let is_listed = |event: &AgentEvent| matches!(event, AgentEvent::Queue(QueueEvent::QueueUpdate { follow_up, steering }) if follow_up.len() + steering.len() == 1);
+    let reported = brief(&bench.until(is_listed).await);
+    assert!(!reported.contains(&"compacted".to_owned()), "it is shown at once: {reported:?}");
     let reported = brief(&bench.settled().await);
-    assert_eq!(reported[..2], ["compacted", "agent_start"]);
+    assert_eq!(reported[..3], ["compacted", "queue [] []", "agent_start"]);
     assert!(reported.contains(&"end user meanwhile".to_owned()), "{reported:?}");
 }
 

@@ -258,13 +258,20 @@ pub(crate) fn answer_idle_queries(engine: &mut Engine) {
 
 /// Queues a message during a run; otherwise requests a run with it.
 fn prompt(engine: &mut Engine, message: UserMessage, streaming: Queue) {
-    if engine.current.phase != Phase::Running {
-        engine
-            .pending
-            .commands
-            .push_back(AgentCommand::Run(RunCommand::PromptMessage { message: sent(message), streaming }));
-    } else {
-        enqueue(engine, message, streaming);
+    match engine.current.phase {
+        Phase::Running => enqueue(engine, message, streaming),
+        // It is listed, and stored, until then.
+        Phase::Compacting => {
+            enqueue(engine, message, streaming);
+            engine.pending.commands.push_back(AgentCommand::Run(RunCommand::SendQueued));
+        }
+        Phase::Idle | Phase::Settling | Phase::SwitchingSession => {
+            let message = sent(message);
+            engine
+                .pending
+                .commands
+                .push_back(AgentCommand::Run(RunCommand::PromptMessage { message, streaming }));
+        }
     }
 }
 
