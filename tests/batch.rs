@@ -377,7 +377,7 @@ fn an_array_of_slurm_does_each_task_although_a_node_dies() {
     let home = Home::new(&answering(Duration::ZERO, "from a node"));
     let tasks: Vec<Value> = (0..5)
         .map(|number| {
-            // The first attempt at one of them dies with its node, that at another for lack of memory.
+            // The first attempt at one of them dies with its node, that at another is killed.
             let check = format!(
                 "[ {number} != 2 ] || [ -e ../died ] || {{ touch ../died; kill -9 $NODE $PPID; sleep 9; }}; \
                  [ {number} != 3 ] || [ -e ../killed ] || {{ touch ../killed; kill -9 $PPID; sleep 9; }}"
@@ -387,6 +387,14 @@ fn an_array_of_slurm_does_each_task_although_a_node_dies() {
         })
         .collect();
     home.tasks(&tasks);
+    // A run is killed, but not the process that waits for it.
+    let hook = "[ \"${PWD##*/}\" != t4 ] || [ -e ../run-killed ] || { touch ../run-killed; kill -9 $PPID; sleep 9; }";
+    fs::create_dir(home.dir.path().join("tau")).unwrap();
+    fs::write(
+        home.dir.path().join("tau/config.toml"),
+        format!("[[hooks.SessionStart]]\ncommand = '''{hook}'''\n"),
+    )
+    .unwrap();
     // Like sbatch: elements that die with their node, or ask for it, are queued again.
     home.place("scontrol", "#!/bin/sh\necho \"$*\" >>requeued\nexit 0\n");
     home.place("sbatch", concat!(
@@ -404,8 +412,8 @@ fn an_array_of_slurm_does_each_task_although_a_node_dies() {
     assert_eq!(code, Some(0), "{out}{err}");
     assert_eq!(fs::read_to_string(home.at("codes")).unwrap(), "1 0\n2 0\n3 0\n4 0\n5 0\n");
     assert_eq!(fs::read_to_string(home.at("array")).unwrap(), "--array=1-5%2\n");
-    assert!(home.at("died").exists() && home.at("killed").exists());
-    assert_eq!(fs::read_to_string(home.at("requeued")).unwrap(), "requeue job-4\n");
+    assert!(["died", "killed", "run-killed"].iter().all(|name| home.at(name).exists()));
+    assert_eq!(fs::read_to_string(home.at("requeued")).unwrap(), "requeue job-4\nrequeue job-5\n");
     let (code, out, _) = home.run(&["--report"]);
     assert_eq!(code, Some(0), "{out}");
     assert!(out.contains("5 tasks: 5 passed"), "{out}");

@@ -155,14 +155,17 @@ fn here(
         progress,
         results,
         reasons: HashMap::new(),
+        killed_by: None,
     };
     let (as_json, is_part) = (args.json, args.part);
     Ok(headless::with_signals(async move |signals| {
         let (batch, ended) = batch.run(signals).await;
+        let killed_by = batch.killed_by;
         let report = Report::new(&chosen, batch.results, batch.reasons, &batch.spent);
         let exit = match is_part {
             true if report.missing.is_empty() => Exit::Ok,
-            true => Exit::Model,
+            // The engine is told of it as if this process had been killed: it may queue the task again.
+            true => killed_by.map_or(Exit::Model, Exit::Signal),
             false => told(&report, as_json),
         };
         ended.unwrap_or(exit)
@@ -189,6 +192,8 @@ struct Batch {
     progress: Progress,
     results: HashMap<String, TaskResult>,
     reasons: HashMap<String, String>,
+    /// The signal that ended the last task without a result.
+    killed_by: Option<u8>,
 }
 
 impl Batch {
@@ -282,7 +287,7 @@ impl Batch {
     fn ended(&mut self, task: &BatchTask, outcome: Outcome) -> bool {
         let result = match &outcome {
             Outcome::Result(result) => Some(result.as_ref()),
-            Outcome::Missing(_) => None,
+            Outcome::Missing(_) | Outcome::Killed(..) => None,
         };
         self.spent.insert(task.id.clone(), self.folder.spent(&task.id, result));
         let told = self.progress.ends(&task.id, &outcome, dollars(&self.spent));
@@ -291,6 +296,10 @@ impl Batch {
                 self.results.insert(task.id.clone(), *result);
             }
             Outcome::Missing(why) => drop(self.reasons.insert(task.id.clone(), why)),
+            Outcome::Killed(signal, why) => {
+                self.killed_by = Some(signal);
+                self.reasons.insert(task.id.clone(), why);
+            }
         }
         told
     }

@@ -43,6 +43,8 @@ pub(super) enum Outcome {
     Result(Box<TaskResult>),
     /// No result: the task can be run again. The reason.
     Missing(String),
+    /// No result, as a signal ended tau. Its number, and the reason.
+    Killed(u8, String),
 }
 
 /// The degree in which a batch is stopped.
@@ -105,8 +107,12 @@ async fn attempt(
     }
     let run = tau(task, &directory, folder, claim, &mut stopping).await.map_err(|error| error.to_string())?;
     let Some(exit_code) = run.exit.filter(|code| is_result(*code)) else {
-        let why = run.why(|| last_line(&folder.error_file(&task.id)));
-        return Ok(Outcome::Missing(why.unwrap_or_default()));
+        let signal = run.signal;
+        let why = run.why(|| last_line(&folder.error_file(&task.id))).unwrap_or_default();
+        return Ok(match signal {
+            Some(signal) => Outcome::Killed(signal, why),
+            None => Outcome::Missing(why),
+        });
     };
     let patch = match &clone {
         Some((directory, base)) => Some(patch(directory, base, task, folder).await?),
@@ -198,9 +204,9 @@ async fn tau(
         use std::os::unix::process::ExitStatusExt;
         let status = status?;
         run.exit = status.code().and_then(|code| u8::try_from(code).ok());
-        if run.exit.is_none() {
-            let signal = status.signal().unwrap_or_default();
+        if let Some(signal) = status.signal() {
             run.reason = format!("its process was ended by signal {signal}");
+            run.signal = u8::try_from(signal).ok();
         }
     }
     Ok(run)

@@ -54,6 +54,8 @@ struct Earlier {
 #[derive(Debug, Default)]
 pub(super) struct Run {
     pub exit: Option<u8>,
+    /// The signal that ended it.
+    pub signal: Option<u8>,
     pub reason: String,
     pub error: Option<String>,
     pub cost: Option<f64>,
