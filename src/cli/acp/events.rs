@@ -261,8 +261,10 @@ fn show_commands(state: &mut AcpState, key: SessionKey, commands: &[PromptComman
         AvailableCommand::new(command.name.as_str(), command.description.as_str()).input(hint.map(hinted))
     });
     let news = AvailableCommandsUpdate::new([own, of_jobs].into_iter().chain(others).collect::<Vec<_>>());
-    if let Some(session) = state.sessions.get_mut(&key) {
-        session.prompts = commands.iter().map(|command| command.name.clone()).collect();
+    if let Some(session) = state.sessions.get_mut(&key)
+        && session.prompts.replace(commands.to_vec()).is_some_and(|before| before == commands)
+    {
+        return;
     }
     state.update(key, SessionUpdate::AvailableCommandsUpdate(news));
 }

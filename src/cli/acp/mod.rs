@@ -404,7 +404,7 @@ fn session(
             page: None,
         }),
         models,
-        prompts: Vec::new(),
+        prompts: None,
         mode_ceiling,
         used: SessionMeter::default(),
         is_priced: true,

@@ -247,7 +247,9 @@ pub(crate) fn send(
 ) {
     let title = title::of(&text);
     let (known, session) = (Commands::default(), state.sessions.get(&key));
-    let is_prompt = |name: &str| session.is_some_and(|session| session.prompts.iter().any(|own| own == name));
+    let is_prompt = |name: &str| {
+        session.is_some_and(|session| session.prompts.iter().flatten().any(|own| own.name == name))
+    };
     let command = match known.parse(&text) {
         Some(Ok((row, argument))) if row.slash == Slash::Jobs && !is_prompt(&row.name) => {
             return jobs::answer(state, key, &request, argument);

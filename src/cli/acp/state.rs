@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::wire;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::{AgentCommand, TaskCommand};
+use tau_protocol::extension::PromptCommand;
 use tau_protocol::message::{Block, Message};
 use tau_protocol::mirror::SessionMirror;
 use tau_protocol::model::Model;
@@ -124,8 +125,8 @@ pub(crate) struct AcpSession {
     /// Its known state.
     pub(crate) mirror: SessionMirror,
     pub(crate) stage: Stage,
-    /// The names of the prompts that work as commands.
-    pub(crate) prompts: Vec<String>,
+    /// The prompts that work as commands, as the client was last told.
+    pub(crate) prompts: Option<Vec<PromptCommand>>,
     /// The available models.
     pub(crate) models: Vec<Arc<Model>>,
     /// The most permissive mode that the client can choose.
