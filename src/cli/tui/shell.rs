@@ -253,7 +253,7 @@ impl Shell {
             let due = self.screen.needs_draw().then(|| self.pacer.frame_at());
             let wake = self.wait(tick.map(|(_, at)| at), due).await;
             let at_once = matches!(wake, Wake::Terminal(_) | Wake::FrameDue | Wake::Signal(_));
-            let user_came = matches!(wake, Wake::Terminal(_));
+            let mut user_came = matches!(wake, Wake::Terminal(_));
             if matches!(wake, Wake::Tick) {
                 tick = None;
             }
@@ -265,9 +265,11 @@ impl Shell {
                 // effect.
                 if self.screen.effects.is_empty()
                     && let Some(event) = self.input.try_next()
-                    && let Some(exit) = self.on_input(event)?
                 {
-                    return Ok(Leaving::End(exit));
+                    user_came = true;
+                    if let Some(exit) = self.on_input(event)? {
+                        return Ok(Leaving::End(exit));
+                    }
                 }
                 self.screen.draw()?;
                 let interactive = self.screen.model().is_some_and(|model| model.jobs.owner().is_some());
