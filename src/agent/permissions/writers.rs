@@ -6,6 +6,7 @@ use super::dangerous::services::matched;
 use super::programs;
 use super::protected::Protected::{self, Git, Ssh, Startup};
 use super::shell::{Part, Piece, Word};
+use super::strict::inner_commands;
 use super::subcommands::has;
 
 /// Subcommands of git that write its settings or hooks, and the words with which they only read; if the third
@@ -48,7 +49,7 @@ const GIT_VALUED: [&str; 9] = [
 
 /// Other programs: the words that must be among the first, and the kind they write. `-` is any word except an
 /// option that lists.
-const OTHERS: [(&str, &[&str], Protected); 34] = [
+const OTHERS: [(&str, &[&str], Protected); 40] = [
     ("crontab", &[], Startup),
     ("at", &[], Startup),
     ("batch", &[], Startup),
@@ -75,7 +76,8 @@ const OTHERS: [(&str, &[&str], Protected); 34] = [
     ("xdg-settings", &["set"], Startup),
     ("code", &["--install-extension"], Startup),
     ("codium", &["--install-extension"], Startup),
-    ("gh", &["setup-git", "extension", "extensions", "alias"], Git),
+    ("cursor", &["--install-extension"], Startup),
+    ("gh", &["setup-git", "extension", "extensions", "alias", "clone", "--clone"], Git),
     ("pre-commit", &["install", "init-templatedir"], Git),
     ("lefthook", &["install"], Git),
     ("husky", &[], Git),
@@ -83,12 +85,35 @@ const OTHERS: [(&str, &[&str], Protected); 34] = [
     ("git-lfs", &["install"], Git),
     ("ssh-copy-id", &[], Ssh),
     ("claude", &["mcp", "config", "plugin"], Protected::Agents),
+    ("codex", &["mcp", "login", "logout"], Protected::Agents),
+    ("gemini", &["mcp", "extensions"], Protected::Agents),
+    ("opencode", &["auth", "mcp"], Protected::Agents),
+    ("tau", TAU, Protected::Tau),
+    ("taucode", TAU, Protected::Tau),
 ];
+/// Commands of tau that write its settings.
+const TAU: &[&str] = &["add", "auth", "import", "login", "mcp", "remove", "uninstall", "update"];
 /// Programs that print stored keys or passwords, and the words with which they do; see
 /// [`super::dangerous::services`].
 const PRINTING: &[(&str, &str)] = &[
     ("git", "credential fill"),
-    ("gh", "auth token"),
+    ("git", "credential-store|credential-cache get"),
+    ("git-credential", "fill"),
+    ("git-credential-store git-credential-cache git-credential-libsecret git-credential-osxkeychain", "get"),
+    ("gh glab", "auth token"),
+    ("kubectl oc", "get /secret|secrets -o|--output|--template"),
+    ("kubectl oc", "config view --raw"),
+    ("oc", "whoami -t|--show-token"),
+    ("vault", "kv get"),
+    ("vault", "read"),
+    ("gcloud", "secrets versions access"),
+    ("aws", "secretsmanager get-secret-value|batch-get-secret-value"),
+    ("aws", "ssm get-parameter|get-parameters|get-parameters-by-path --with-decryption"),
+    ("aws", "ecr|codeartifact get-login-password|get-authorization-token"),
+    ("aws", "sts get-session-token|assume-role"),
+    ("sops age", "-d|--decrypt"),
+    ("sops", "decrypt"),
+    ("ansible-vault", "view"),
     ("gcloud", "auth print-access-token|print-identity-token"),
     ("aws", "configure get|export-credentials"),
     ("az", "account get-access-token"),
@@ -99,32 +124,49 @@ const PRINTING: &[(&str, &str)] = &[
     ("pass gopass", "show"),
     ("op", "read"),
     ("op bw", "item|get"),
-    ("gpg gpg2", "--export-secret-keys|--export-secret-subkeys"),
+    ("gpg gpg2", "--export-secret-keys|--export-secret-subkeys|-d|--decrypt"),
 ];
 /// Words with which such a program only lists.
 const LISTING: [&str; 9] = ["-l", "list", "ls", "get", "--list", "show", "--help", "--version", "debug"];
 
 /// The kind of the stored keys or passwords that a part prints.
 pub(super) fn prints_keys(part: &Part) -> Option<Protected> {
-    let name = programs::name(&part.words)?;
-    let mut needed = PRINTING.iter().filter(|(of, _)| has(of, &name)).peekable();
-    needed.peek()?;
-    let literals: Vec<Cow<'_, str>> =
-        part.words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
-    let is_it = |needed: &str| matched(needed, &part.words, &literals).is_some();
-    needed.any(|(_, needed)| is_it(needed)).then_some(Protected::Keys)
+    let is_wanted = |name: &str| PRINTING.iter().any(|(of, _)| has(of, name));
+    let prints = |words: &[Word]| {
+        let Some(name) = programs::name(words) else { return false };
+        let mut needed = PRINTING.iter().filter(|(of, _)| has(of, &name)).peekable();
+        if needed.peek().is_none() {
+            return false;
+        }
+        let literals: Vec<Cow<'_, str>> =
+            words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
+        needed.any(|(_, needed)| matched(needed, words, &literals).is_some())
+    };
+    let inner = || inner_commands(&part.words, part.more_arguments, &is_wanted);
+    (prints(&part.words) || inner().iter().any(|words| prints(words))).then_some(Protected::Keys)
 }
 
-/// The kind of protected files that a part writes.
+/// The kind of protected files that a part writes, or a command that it runs.
 pub(super) fn writes(part: &Part) -> Option<Protected> {
-    let name = part.words.first().and_then(Word::literal)?;
+    let is_wanted = |name: &str| {
+        name == "git" || name.starts_with("git-") || OTHERS.iter().any(|(program, ..)| *program == name)
+    };
+    let of = |words: &[Word]| writes_words(words, part.more_arguments);
+    of(&part.words).or_else(|| {
+        let inner = inner_commands(&part.words, part.more_arguments, &is_wanted);
+        inner.iter().find_map(|words| of(words))
+    })
+}
+
+fn writes_words(words: &[Word], more_arguments: bool) -> Option<Protected> {
+    let name = words.first().and_then(Word::literal)?;
     let name = name.rsplit('/').next().unwrap_or_default();
-    let words: Vec<&Word> = part.words.iter().skip(1).collect();
+    let words: Vec<&Word> = words.iter().skip(1).collect();
     if name == "git" {
         return git(&words).then_some(Git);
     }
     if let Some(subcommand) = name.strip_prefix("git-").filter(|_| name != "git-lfs") {
-        return subcommand_writes(subcommand, &words, part.more_arguments).then_some(Git);
+        return subcommand_writes(subcommand, &words, more_arguments).then_some(Git);
     }
     let (_, first, kind) = OTHERS.iter().find(|(program, ..)| *program == name)?;
     let literals: Vec<Cow<'_, str>> = words.iter().filter_map(|word| word.literal()).collect();

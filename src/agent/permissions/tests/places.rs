@@ -147,14 +147,57 @@ fn stored_passwords_are_not_read_unasked() {
         "op read op://x/y/z",
         "gpg --armor --export-secret-keys x",
         "env gh auth token | cat",
+        "git credential-store get < x",
+        "git-credential fill",
+        "kubectl get secret x -o yaml",
+        "kubectl get -n a secrets x -ojson",
+        "kubectl config view --raw",
+        "vault kv get x",
+        "aws secretsmanager get-secret-value --secret-id x",
+        "aws ssm get-parameter --name x --with-decryption",
+        "gcloud secrets versions access latest --secret x",
+        "sops -d x.yaml",
+        "gpg -d x.gpg",
+        "oc whoami -t",
+        "unbuffer pass show x",
+        "script -c 'gh auth token'",
     ];
     check(&permissions(&[]), PermissionMode::Auto, Ask, &reading);
     let others = [
+        "kubectl get pods -o yaml",
+        "kubectl get secret",
+        "kubectl config view",
+        "aws ssm get-parameter --name x",
         "gh auth status",
         "aws configure list",
         "gpg --export x",
         "cat .npmrc",
         "git commit -m 'gh auth token'",
     ];
+    check(&permissions(&[]), PermissionMode::Auto, Allow, &others);
+}
+
+#[test]
+fn what_writes_settings_is_asked_whatever_runs_it() {
+    let writing = [
+        "tau mcp add x -- sh -c id",
+        "tau auth set openai",
+        "tau add https://x.test/y.git",
+        "tau import --write",
+        "codex mcp add x -- y",
+        "cursor --install-extension x",
+        "flock x git config a b",
+        "uv run pre-commit install",
+        "bundle exec git config a b",
+        "npx husky init",
+        "busybox crontab x",
+        "python3 -m pip config set a b",
+        "script -c 'git config a b'",
+        "gh repo clone x/y",
+        "gh repo fork x --clone",
+    ];
+    check(&permissions(&[]), PermissionMode::Auto, Ask, &writing);
+    let others =
+        ["tau mcp list", "tau models", "uv run git config --get a", "git log -- config", "npx eslint config"];
     check(&permissions(&[]), PermissionMode::Auto, Allow, &others);
 }
