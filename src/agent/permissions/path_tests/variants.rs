@@ -22,6 +22,9 @@ const READS_DENIED: &[&str] = &[
     "find . -name '.[a-f]*' -execdir cat {} \\;",
     "find . -name '.env' -execdir cat {} +",
     "HISTFILE=.env; history -r; history",
+    "cat <> .env",
+    "exec 3<>.env; cat <&3",
+    "while read -r l; do echo \"$l\"; done <> .env",
 ];
 
 /// Commands that write protected files.

@@ -404,6 +404,12 @@ impl Walk {
                     | IoFileRedirectKind::Clobber
                     | IoFileRedirectKind::DuplicateOutput => Direction::Write,
                 };
+                if let (IoFileRedirectKind::ReadAndWrite, IoFileRedirectTarget::Filename(word)) =
+                    (kind, target)
+                    && let Some(target) = self.word(word)
+                {
+                    simple.redirects.push(Redirect { direction: Direction::Read, target });
+                }
                 match target {
                     IoFileRedirectTarget::Filename(word) => (direction, word),
                     IoFileRedirectTarget::Duplicate(word) => {
@@ -441,16 +447,15 @@ impl Walk {
 /// of one that is neither 1 nor 2.
 fn reopens(descriptor: Option<i32>, kind: &IoFileRedirectKind, target: &IoFileRedirectTarget) -> bool {
     match kind {
-        IoFileRedirectKind::Read => descriptor.is_some_and(|descriptor| descriptor != 0),
+        IoFileRedirectKind::Read | IoFileRedirectKind::ReadAndWrite => {
+            descriptor.is_some_and(|descriptor| descriptor != 0)
+        }
         IoFileRedirectKind::DuplicateInput | IoFileRedirectKind::DuplicateOutput => match target {
             IoFileRedirectTarget::Fd(from) => !matches!(from, 1 | 2),
             IoFileRedirectTarget::Duplicate(word) => !matches!(word.value.as_str(), "1" | "2" | "-"),
             IoFileRedirectTarget::Filename(_) | IoFileRedirectTarget::ProcessSubstitution(..) => true,
         },
-        IoFileRedirectKind::Write
-        | IoFileRedirectKind::Append
-        | IoFileRedirectKind::ReadAndWrite
-        | IoFileRedirectKind::Clobber => false,
+        IoFileRedirectKind::Write | IoFileRedirectKind::Append | IoFileRedirectKind::Clobber => false,
     }
 }
 
