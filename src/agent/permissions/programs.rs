@@ -238,11 +238,15 @@ pub(super) fn runs_texts(name: &str) -> bool {
 
 /// Programs that are also there under names with their version.
 const VERSIONED: &[&str] =
-    words!("python pip pypy perl ruby gem php lua luajit node gcc g++ clang clang++ tclsh guile java");
+    words!("python pip pypy perl ruby gem php lua luajit node gcc g++ clang clang++ tclsh guile java make");
 
 /// Whether two names are those of one program: `pip3` and `pip`.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
-    let stem = |name| if name == "nodejs" { "node" } else { unversioned(name) };
+    let stem = |name| match name {
+        "nodejs" => "node",
+        "gmake" => "make",
+        name => unversioned(name),
+    };
     one == other || stem(one) == stem(other) && VERSIONED.contains(&stem(one))
 }
 
@@ -362,7 +366,10 @@ impl Program {
                 }
                 None => is_word(spec, &text),
             };
-            if specs.iter().any(counts) || self.name == "cargo" && is_foreign_toolchain(&text) {
+            // Options for git: `gh repo clone x -- --template=folder`.
+            let is_for_git = || self.name == "gh" && text == "--";
+            if specs.iter().any(counts) || self.name == "cargo" && is_foreign_toolchain(&text) || is_for_git()
+            {
                 found.push(at);
             }
         }

@@ -63,7 +63,7 @@ const fn free(
     Wrapper { name, valued, long_valued, operands, judged: false }
 }
 
-const WRAPPERS: [Wrapper; 15] = [
+const WRAPPERS: [Wrapper; 17] = [
     free("command", "", &[], 0),
     free("builtin", "", &[], 0),
     free("exec", "a", &[], 0),
@@ -95,6 +95,8 @@ const WRAPPERS: [Wrapper; 15] = [
         judged: true,
     },
     Wrapper { name: "doas", valued: "uC", long_valued: &[], operands: 0, judged: true },
+    Wrapper { name: "busybox", valued: "", long_valued: &[], operands: 0, judged: true },
+    Wrapper { name: "toybox", valued: "", long_valued: &[], operands: 0, judged: true },
 ];
 
 /// Shells, and whether they parse a script like bash.
@@ -129,9 +131,9 @@ pub(super) fn is_judged(words: &[Word]) -> bool {
     let name = words.first().and_then(Word::literal).unwrap_or_default();
     let options = || words.iter().skip(1);
     match base(&name) {
-        "find" => true,
+        "find" | "parallel" => true,
         // It reads the file that `-a` names.
-        "xargs" => options().any(|word| {
+        "xargs" | "gxargs" => options().any(|word| {
             let text = word.literal().unwrap_or_default();
             text.starts_with("--a") || text.starts_with('-') && !text.starts_with("--") && text.contains('a')
         }),
@@ -147,7 +149,9 @@ pub(super) fn runs_arguments(words: &[Word]) -> bool {
     let name = words.first().and_then(Word::literal).unwrap_or_default();
     let name = base(&name);
     let is_wrapper = WRAPPERS.iter().any(|wrapper| wrapper.name == name);
-    is_wrapper || SHELLS.iter().any(|(shell, _)| *shell == name) || ["env", "xargs", "find"].contains(&name)
+    is_wrapper
+        || SHELLS.iter().any(|(shell, _)| *shell == name)
+        || ["env", "xargs", "gxargs", "find", "parallel"].contains(&name)
 }
 
 /// The name of a program without its directory.
@@ -168,7 +172,8 @@ pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
     }
     match name {
         "env" => env(words),
-        "xargs" => xargs(words),
+        "xargs" | "gxargs" => xargs(words),
+        "parallel" => parallel(words),
         "find" => find(words),
         "command"
             if words
@@ -312,6 +317,34 @@ fn env(words: &[Word]) -> Unwrapped {
         return Unwrapped::Plain;
     }
     Unwrapped::Runs(vec![Run { assigned: set, values, elsewhere, ..Run::rest(words, at) }])
+}
+
+/// GNU parallel, which takes arguments from its input unless they follow `:::`.
+fn parallel(words: &[Word]) -> Unwrapped {
+    let long = [
+        "--arg-file",
+        "--colsep",
+        "--delay",
+        "--delimiter",
+        "--halt",
+        "--jobs",
+        "--joblog",
+        "--max-args",
+        "--memfree",
+        "--results",
+        "--retries",
+        "--sshlogin",
+        "--timeout",
+        "--tmpdir",
+        "--workdir",
+    ];
+    let is_given = |word: &Word| word.literal().is_some_and(|text| text.starts_with(":::"));
+    match skip_options(words, "aCDEIJLNPSUdjnqs", &long) {
+        Some(start) if start < words.len() && !words.iter().any(is_given) && all_known(words, start) => {
+            Unwrapped::Runs(vec![Run { more_arguments: true, ..Run::rest(words, start) }])
+        }
+        _ => Unwrapped::Plain,
+    }
 }
 
 fn xargs(words: &[Word]) -> Unwrapped {

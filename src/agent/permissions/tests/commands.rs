@@ -78,6 +78,7 @@ const RUNNERS: &[&str] = &[
 
 /// Commands that rules on subcommands deny.
 const PUSHES: &[&str] = &[
+    "gmake push",
     "git --attr-source HEAD push",
     "git --attr-source=HEAD push x",
     "git --new-option value push",
@@ -338,6 +339,10 @@ fn a_denied_command_is_denied_whatever_runs_it() {
             mode,
             Ask,
             &[
+                "echo push | parallel git",
+                "parallel -a x git",
+                "echo push | gxargs git",
+                "echo push | busybox xargs git",
                 "prlimit $x y",
                 "flock f \"$x\"",
                 "python3 -c 'import os; os.system(\"rm x\")'",
@@ -391,6 +396,7 @@ fn a_subcommand_is_found_behind_any_options_and_by_any_name() {
         ("bash(docker push *)", Deny),
         ("bash(kubectl delete *)", Deny),
         ("bash(cargo publish *)", Deny),
+        ("bash(make push *)", Deny),
         ("bash(gh repo delete *)", Deny),
         ("bash(npm run deploy)", Deny),
         ("bash(hg push *)", Ask),
