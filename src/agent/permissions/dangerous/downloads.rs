@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::packages;
-use crate::permissions::programs::{self, base, is_interpreter};
+use crate::permissions::programs::{self, base, runs_texts};
 use crate::permissions::shell::{Analysis, Part, Piece, Word};
 use crate::permissions::strict::{self, inner_commands};
 use crate::permissions::subcommands::{has, words};
 use crate::permissions::words_as_paths::Scene;
 
 const DOWNLOADING: &[&str] = words!(
-    "curl wget fetch aria2c http https xh curlie lynx links w3m elinks nc ncat netcat socat ftp lftp \
+    "curl wget wget2 glab fetch aria2c http https xh curlie lynx links w3m elinks nc ncat netcat socat ftp lftp \
                            axel gh telnet gsutil rclone lwp-request GET tftp"
 );
 /// Programs that copy from other machines, or run commands there: what they print counts where it is read at once.
@@ -24,7 +24,7 @@ const INSTRUCTED: &str = "awk gawk mawk sed make gmake ninja cmake ansible-playb
 /// Programs that run the lines of their input.
 const READING: &str = "parallel sem at batch sqlite3 psql mysql mariadb ssh ed gdb expect";
 /// Programs that give a file another name or form.
-const COPYING: &str = "cp mv ln install tee cat gunzip unzip base64 sed tr dd xz gzip";
+const COPYING: &str = "cp mv ln install tee sponge cat gunzip unzip base64 sed tr dd xz gzip";
 /// The standard input, as a file.
 const INPUT: &str = "- /dev/stdin /dev/fd/0 /proc/self/fd/0";
 
@@ -79,10 +79,10 @@ pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Opti
     let is_run = |(part, words): &&Command<'_>| {
         let gets = |word: &Word| is_process_substitution(word) && holds(word);
         let is_given = || words.iter().any(gets) && !programs::takes_data(words, part.more_arguments);
-        let set = part
-            .values
-            .iter()
-            .any(|(name, word)| holds(word) && (is_code(name) || is_process_substitution(word)));
+        let set = part.values.iter().any(|(name, word)| match is_code(name) {
+            true if word.literal().is_some_and(|text| has(INPUT, &text)) => is_fed(command, part),
+            is_code => holds(word) && (is_code || is_process_substitution(word)),
+        });
         let is_installed =
             || is_there && packages::installed(words).iter().any(|text| files.contains(base(text)));
         set || is_installed()
@@ -240,8 +240,9 @@ fn commands(part: &Part) -> impl Iterator<Item = Cow<'_, [Word]>> {
     let wanted = |name: &str| {
         DOWNLOADING.contains(&name)
             || REMOTE.contains(&name)
-            || EVALUATING.contains(&name)
-            || is_interpreter(name)
+            // `.` and `source` are no programs that another one could run.
+            || name == "eval"
+            || runs_texts(name)
     };
     let inner = inner_commands(&part.words, part.more_arguments, &wanted);
     let renamed = part.renamed.iter().map(|words| Cow::Borrowed(words.as_slice()));
@@ -300,7 +301,7 @@ fn script(words: &[Word], holds: &dyn Fn(&Word) -> bool) -> Script {
             None => Script::Unknown,
         });
     }
-    if !is_interpreter(program) {
+    if !runs_texts(program) {
         return if programs::takes_data(words, false) {
             Script::None
         } else {
@@ -329,8 +330,45 @@ fn instructions(program: &str, arguments: &[Word], holds: &dyn Fn(&Word) -> bool
         Some(None) => Script::None,
         None if has("make gmake", program) => Script::File("Makefile".to_owned()),
         None if arguments.iter().any(holds) => Script::Unknown,
+        None if program == "sed" => {
+            let runs = arguments.iter().filter_map(Word::literal).any(|text| is_run_by_sed(&text));
+            if runs { Script::Input } else { Script::None }
+        }
+        None if arguments.iter().filter_map(Word::literal).any(|text| evaluates(&text)) => Script::Input,
         None => Script::None,
     }
+}
+
+/// Whether a script of sed runs the lines that it reads: `e`, `s/a/b/e`.
+fn is_run_by_sed(script: &str) -> bool {
+    script.split([';', '\n']).map(str::trim).any(|command| {
+        let mut chars = command.chars();
+        let flags = match (chars.next(), chars.next()) {
+            (Some('e'), None | Some(' ')) => return true,
+            (Some('s'), Some(delimiter)) => command.rsplit(delimiter).next().unwrap_or_default(),
+            _ => return false,
+        };
+        flags.contains('e') && flags.chars().all(|c| "egpiImM".contains(c) || c.is_ascii_digit())
+    })
+}
+
+/// Whether a text of a language may run a text that it reads.
+fn evaluates(text: &str) -> bool {
+    const CALLS: [&str; 12] = [
+        "eval",
+        "exec",
+        "system",
+        "popen",
+        "spawn",
+        "compile(",
+        "Function(",
+        "subprocess",
+        "| getline",
+        "\"sh\"",
+        "\"bash\"",
+        "\"/bin/sh\"",
+    ];
+    CALLS.iter().any(|call| text.contains(call))
 }
 
 /// The program text that an interpreter runs.
@@ -363,6 +401,7 @@ fn of_interpreter(program: &str, words: &[Word]) -> Script {
             let value = words.get(at + 1);
             return match value.map(Word::literal) {
                 Some(Some(text)) if text == "-" => Script::Unknown,
+                Some(Some(text)) if evaluates(&text) => Script::Input,
                 Some(Some(_)) => Script::None,
                 None if text.len() > 2 => Script::None,
                 Some(None) | None => Script::Unknown,

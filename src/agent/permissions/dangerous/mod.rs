@@ -28,13 +28,14 @@ use super::subcommands::{has, words};
 use super::words_as_paths::Scene;
 use super::{ApprovalReason, PermissionMode, Verdict};
 use finding::is_narrowed;
+pub(super) use packages::folders_of;
 use targets::{Loss, Targets};
 
 /// Programs with dangerous uses.
 const PROGRAMS: &[&str] = words!(
     "rm find git dd ddrescue shred chmod chown chgrp mv rsync wipefs blkdiscard fdisk sfdisk sgdisk parted \
                         cryptsetup badblocks diskutil tee cp truncate srm wipe hdparm zpool lvremove vgremove pvremove \
-                        mkswap mke2fs zfs nvme btrfs fd fdfind tar setfacl"
+                        mkswap mke2fs zfs nvme btrfs fd fdfind tar setfacl rimraf del-cli"
 );
 /// The programs among them that destroy any operand.
 const DESTROYING: &str =
@@ -131,7 +132,7 @@ static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
 });
 
 fn is_dangerous(name: &str) -> bool {
-    NAMES.binary_search(&name).is_ok() || name.starts_with("mkfs")
+    NAMES.binary_search(&name).is_ok() || name.starts_with("mkfs") || name.starts_with("git-")
 }
 
 /// The loss caused by a simple command, and the words that cause it; `None` in their place if they are
@@ -145,6 +146,10 @@ fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Lost> 
         return None;
     }
     let arguments = words.get(1..).unwrap_or_default();
+    if let Some(subcommand) = name.strip_prefix("git-") {
+        let words = ["git", subcommand].map(Word::of_text).into_iter().chain(arguments.iter().cloned());
+        return git::lost(&words.collect::<Vec<_>>(), elsewhere, targets);
+    }
     let operands = || {
         let behind = arguments.iter().position(|word| word.literal().as_deref() == Some("--"));
         arguments.iter().enumerate().filter(move |(at, word)| {
@@ -155,10 +160,11 @@ fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Lost> 
     let mut operands = operands().map(|(_, word)| word);
     let named = |word: &Word| word.literal().map(|text| vec![name.to_string(), text.into_owned()]);
     match name.as_ref() {
-        "rm" if has_option(arguments, "rR", "recursive") => operands.find_map(|word| {
-            let loss = targets.loss(word, elsewhere)?;
-            Some((format!("it removes {}", loss.what()), named(word)))
-        }),
+        "rm" | "rimraf" | "del-cli" if name != "rm" || has_option(arguments, "rR", "recursive") => operands
+            .find_map(|word| {
+                let loss = targets.loss(word, elsewhere)?;
+                Some((format!("it removes {}", loss.what()), named(word)))
+            }),
         "find" => find(arguments, elsewhere, targets),
         "git" => git::lost(words, elsewhere, targets),
         "fd" | "fdfind" => fd(arguments, elsewhere, targets),

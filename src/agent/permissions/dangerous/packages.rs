@@ -13,7 +13,7 @@ use crate::permissions::words_as_paths::Scene;
 const INSTALLING: [(&str, &str); 23] = [
     ("pip", "install"),
     ("pipx", "install run"),
-    ("uv", "install add"),
+    ("uv", "install add run"),
     ("uvx", ""),
     ("conda", "install"),
     ("npm", "i install add exec"),
@@ -45,6 +45,23 @@ const BUILDING: &str = "make gmake cargo npm pnpm yarn bun go cmake meson ninja 
 const OF_FOLDER: &str = "-C --directory --prefix --manifest-path --file --project-dir --cwd";
 /// Compilers: what they make is not there before.
 const COMPILING: &str = "gcc g++ cc c++ clang clang++ rustc javac tsc ld as ghc zig gfortran nasm";
+
+/// The folders in which a program that builds works by one of its options; `None` for one that is only known when it
+/// runs.
+pub(in crate::permissions) fn folders_of(words: &[Word]) -> Vec<Option<String>> {
+    let builds = programs::name(words).is_some_and(|name| has(BUILDING, &name) || name == "git");
+    let arguments = words.get(1..).filter(|_| builds).unwrap_or_default();
+    let value = |(at, word): (usize, &Word)| {
+        let text = word.literal()?;
+        if has(OF_FOLDER, &text) {
+            return Some(arguments.get(at + 1).and_then(Word::literal).map(Cow::into_owned));
+        }
+        let glued = text.split_once('=').filter(|(name, _)| has(OF_FOLDER, name)).map(|(_, value)| value);
+        let folder = glued.or_else(|| text.strip_prefix("-C").filter(|value| !value.is_empty()));
+        folder.map(|folder| Some(folder.to_owned()))
+    };
+    arguments.iter().enumerate().filter_map(value).collect()
+}
 
 /// The packages that a command installs, as it names them.
 pub(super) fn installed(words: &[Word]) -> Vec<Cow<'_, str>> {

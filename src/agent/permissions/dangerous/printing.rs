@@ -23,8 +23,9 @@ pub(super) fn gives(part: &Part, command: &str) -> bool {
 
 /// A word of the input, in which the shell has replaced `~`.
 pub(super) fn word_of(text: &str) -> Word {
-    let mut word = Word::of_text(text.strip_prefix('~').unwrap_or(text));
-    if text.starts_with('~') {
+    let home = ["~", "$HOME", "${HOME}"].iter().find_map(|home| text.strip_prefix(home));
+    let mut word = Word::of_text(home.unwrap_or(text));
+    if home.is_some() {
         word.pieces.insert(0, Piece::Home);
     }
     word

@@ -90,6 +90,7 @@ const LOSSES: &[(&str, &str, &str)] = &[
     ("gh", "repo sync --force", "it overwrites a branch: commits that only it has are lost"),
     ("gh glab", "api =DELETE", "it removes it from the server"),
     ("npm pnpm", "unpublish", "it removes what is published"),
+    ("tau taucode", "uninstall --purge", "it removes tau's settings and every session"),
     // Databases.
     ("dropdb", "", DATABASE),
     ("mysqladmin", "drop", DATABASE),
@@ -252,10 +253,11 @@ fn option(need: &str, words: &[Word]) -> Option<String> {
 
 /// The statement that removes data, among the words or the input of a client.
 fn statement(literals: &[Cow<'_, str>], part: &Part) -> Option<&'static str> {
-    let words = literals.iter().map(|text| {
+    // A text may begin with a comment, which looks like an option.
+    let words = literals.iter().flat_map(|text| {
         let is_short = text.starts_with('-') && !text.starts_with("--");
         let glued = if is_short { text.get(2..) } else { text.split_once('=').map(|(_, value)| value) };
-        if text.starts_with('-') { glued.unwrap_or_default() } else { text.as_ref() }
+        [Some(text.as_ref()), glued.filter(|_| text.starts_with('-'))].into_iter().flatten()
     });
     words.chain(part.texts.iter().map(String::as_str)).find_map(removing)
 }
@@ -269,11 +271,7 @@ fn removing(text: &str) -> Option<&'static str> {
     if is_call(&packed) {
         return Some("it");
     }
-    // What is in quotes is data.
-    let code = text.split('\'').step_by(2).collect::<Vec<_>>().join("''");
-    let lines = code.lines().filter(|line| !line.trim_start().starts_with("--"));
-    let code = lines.collect::<Vec<_>>().join("\n").to_lowercase();
-    code.split(';').find_map(|statement| {
+    without_data(text).to_lowercase().split(';').find_map(|statement| {
         let mut words = statement.split_whitespace();
         match (words.next()?, words.next()) {
             ("flushall" | "flushdb", _) => Some("it"),
@@ -285,4 +283,36 @@ fn removing(text: &str) -> Option<&'static str> {
             _ => None,
         }
     })
+}
+
+/// A text of SQL without comments and the contents of quotes. MySQL runs what is in `/*! … */`.
+fn without_data(text: &str) -> String {
+    let mut code = String::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let is_line_start = code.trim_end_matches([' ', '\t']).ends_with('\n') || code.trim().is_empty();
+        let behind = |start: &str, end: &str| {
+            let inner = rest.strip_prefix(start)?;
+            Some(inner.split_once(end).map_or("", |(_, behind)| behind))
+        };
+        let skipped = if let Some(run) = rest.strip_prefix("/*!") {
+            Some(run.trim_start_matches(|c: char| c.is_ascii_digit()))
+        } else if c == '#' && !is_line_start {
+            None
+        } else {
+            let pairs = [("--", "\n"), ("#", "\n"), ("/*", "*/"), ("'", "'")];
+            pairs.into_iter().find_map(|(start, end)| behind(start, end)).or_else(|| rest.strip_prefix("*/"))
+        };
+        rest = match skipped {
+            Some(skipped) => {
+                code.push(if c == '-' || c == '#' { '\n' } else { ' ' });
+                skipped
+            }
+            None => {
+                code.push(c);
+                rest.get(c.len_utf8()..).unwrap_or_default()
+            }
+        };
+    }
+    code
 }

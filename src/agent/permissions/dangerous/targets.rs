@@ -136,9 +136,14 @@ impl<'a> Targets<'a> {
         let within: Vec<&Part> = self.analysis.parts.iter().filter(is_within).collect();
         let text = self.command.get(word.span.clone()).unwrap_or_default();
         let shortened = text.split_once("${").and_then(|(_, rest)| {
-            let inner = rest.split_once('}')?.0;
-            let end = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+            let inner = within_braces(rest)?;
+            let end = inner.find(|c: char| !c.is_ascii_alphanumeric() && !"_@*#?".contains(c))?;
             let (name, edit) = inner.split_at_checked(end)?;
+            // The text that stands for the variable: `${X:-~}`.
+            let other = edit.strip_prefix(':').unwrap_or(edit);
+            if let Some(other) = other.strip_prefix(['-', '+', '=']) {
+                return Some(printing::word_of(other.trim_matches('"')));
+            }
             let edit = match edit.strip_prefix('%') {
                 Some(edit) => edit,
                 None if !edit.starts_with('#') && self.is_set(name) => "/",
@@ -165,6 +170,10 @@ impl<'a> Targets<'a> {
         let values = self.analysis.parts.iter().flat_map(|part| &part.values);
         let values = values.filter(|(of, word)| of == name && word.literal().is_none());
         let mut found: Vec<Word> = values.map(|(_, word)| word.clone()).collect();
+        if name == "_" {
+            // The last word of the command before.
+            found.extend(self.analysis.parts.iter().filter_map(|part| part.words.last().cloned()));
+        }
         let words = self.analysis.parts.iter().flat_map(|part| &part.words);
         found.extend(words.filter_map(|word| word.clone().value_of(name)));
         for part in &self.analysis.parts {
@@ -323,6 +332,20 @@ impl<'a> Targets<'a> {
         };
         is_history.then_some(Loss::History(path))
     }
+}
+
+/// The text up to the brace that ends it.
+fn within_braces(text: &str) -> Option<&str> {
+    let mut depth = 1_usize;
+    let end = text.char_indices().find_map(|(at, c)| {
+        depth = match c {
+            '{' => depth + 1,
+            '}' => depth - 1,
+            _ => depth,
+        };
+        (depth == 0).then_some(at)
+    });
+    text.get(..end?)
 }
 
 /// A pattern in which names with classes, such as `[[:alpha:]]`, are any names from there on.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::texts::sources;
 use super::{Finding, Judge, allowed, of_rule};
+use crate::permissions::dangerous::folders_of;
 use crate::permissions::folders::Search;
 use crate::permissions::path_pattern::{JudgedPath, Match, PathPattern};
 use crate::permissions::path_text::PathText;
@@ -71,10 +72,15 @@ impl Judge<'_> {
         path.plain.starts_with(&workspace.plain) && path.real.starts_with(&workspace.real)
     }
 
-    /// Whether a part is known to run in the workspace.
+    /// Whether a part is known to run in the workspace, also by options such as `make -C`.
     pub(super) fn is_here(&self, part: &Part, scene: &Scene<'_>) -> bool {
-        let directories = scene.directories_of(part);
-        directories.is_some_and(|known| known.iter().all(|path| self.is_in_workspace(&JudgedPath::new(path))))
+        let Some(directories) = scene.directories_of(part) else { return false };
+        let is_inside = |path: &Path| self.is_in_workspace(&JudgedPath::new(path));
+        let is_folder_inside = |folder: Option<String>| {
+            folder.is_some_and(|folder| directories.iter().all(|path| is_inside(&path.join(&folder))))
+        };
+        directories.iter().all(|path| is_inside(path))
+            && folders_of(&part.words).into_iter().all(is_folder_inside)
     }
 
     /// A path for display.

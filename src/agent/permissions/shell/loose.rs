@@ -9,7 +9,7 @@ pub(in crate::permissions) fn loosened(command: &str) -> Option<String> {
         let (before, behind) = rest.split_at_checked(at)?;
         loose.push_str(before);
         let (text, length) = expansion(behind, command);
-        let assigned = behind.get(2..length.saturating_sub(1)).and_then(|inner| inner.split_once(":="));
+        let assigned = behind.get(2..length.saturating_sub(1)).and_then(substituted);
         given.extend(assigned.map(|(name, value)| format!("{name}={value}; ")));
         is_changed |= behind.get(..length) != Some(text.as_str());
         loose.push_str(&text);
@@ -18,6 +18,14 @@ pub(in crate::permissions) fn loosened(command: &str) -> Option<String> {
     loose.push_str(rest);
     let plain = without_groups(&sourced(&format!("{given}{loose}")));
     (is_changed || plain != loose).then_some(plain)
+}
+
+/// The variable in an expansion, and the text that may stand for it: `${x:-~}`, `${x:=~}`.
+fn substituted(inner: &str) -> Option<(&str, &str)> {
+    let end = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+    let (name, rest) = inner.split_at_checked(end)?;
+    let value = [":=", ":-", ":+", "=", "-", "+"].iter().find_map(|operator| rest.strip_prefix(operator))?;
+    (!name.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty()).then_some((name, value))
 }
 
 /// The command with files of variables that shells run as such: `BASH_ENV=<(x) bash` becomes `. <(x) bash`.

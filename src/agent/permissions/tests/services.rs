@@ -4,6 +4,12 @@ use super::*;
 use Verdict::{Allow, Ask, Deny};
 
 const DESTROYING: &[&str] = &[
+    "psql -c '-- x\nDROP TABLE y'",
+    "psql --command='DROP TABLE y'",
+    "psql -c '/* x */ DROP TABLE y'",
+    "mysql -e '# x\ndrop table y'",
+    "mysql -e '/*!40000 DROP DATABASE x*/'",
+    "psql <<'E'\n/* don't */ drop table y;\nE",
     "docker volume rm db",
     "docker volume prune -f",
     "docker volume remove x y",
@@ -146,6 +152,10 @@ const DESTROYING: &[&str] = &[
 ];
 
 const EVERYDAY: &[&str] = &[
+    "psql -c '-- drop table x'",
+    "psql -c 'select 1 -- drop table x'",
+    "psql -c \"insert into x values ('/*'); select '-- drop table y'\"",
+    "mysql -e '/* drop table x; */ select 1'",
     "docker rm x",
     "docker rm -f x",
     "docker rm -v x",
