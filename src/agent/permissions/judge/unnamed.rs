@@ -50,7 +50,9 @@ impl Judge<'_> {
                 self.inside(&folder, Use::Read, (search, false), None, findings);
             }
         }
-        if !programs::runs_texts(&folders::program(part)) {
+        let program = folders::program(part);
+        // The expressions of yq read files, too: `load_str(".e" + "nv")`.
+        if !programs::runs_texts(&program) && program != "yq" {
             return;
         }
         let words = part.words.iter().skip(1).filter_map(Word::literal).map(Cow::into_owned);

@@ -12,6 +12,7 @@ const READS_DENIED: &[&str] = &[
     "script -q -c 'cat < .e*' /dev/null",
     "script -q -c \"bash -c 'cat .e*'\" /dev/null",
     "sed 'e cat .e*' a.txt",
+    "yq 'load_str(\".e\" + \"nv\")' a.yaml",
     "sed 'r.env' a.txt",
     "sed '1r.env' a.txt",
     "sed -n '$R.env' a.txt",
