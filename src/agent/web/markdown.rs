@@ -24,6 +24,10 @@ const MAX_INDENT: usize = 8 * 1024 * 1024;
 const STACK: usize = 32 * 1024 * 1024;
 /// The number of parts of a link that are searched for text.
 const MANY_PARTS: usize = 50;
+/// The maximum length of a link, and of the address that links are relative to, in bytes.
+const MAX_LINK: usize = 2 * 1024;
+/// The maximum length of all links of a page together, in bytes: each has a copy of the address it is relative to.
+const MAX_LINKS: usize = 4 * 1024 * 1024;
 /// The maximum length of a title, in characters.
 const MAX_TITLE_LEN: usize = 300;
 
@@ -108,7 +112,10 @@ struct Shape {
 impl Shape {
     fn of(root: &Rc<Node>, base: &Url) -> Self {
         let mut shape = Shape::default();
-        let base = base_of(root).and_then(|href| base.join(&href).ok()).unwrap_or_else(|| base.clone());
+        let declared = base_of(root).and_then(|href| base.join(&href).ok());
+        let is_short = |url: &&Url| url.as_str().len() <= MAX_LINK;
+        let base = declared.as_ref().filter(is_short).or(Some(base)).filter(is_short);
+        let mut room = MAX_LINKS;
         let mut open = vec![(Rc::clone(root), 0, 0)];
         while let Some((node, depth, indents)) = open.pop() {
             let indents = indents + usize::from(matches!(name(&node), Some("ul" | "ol" | "blockquote")));
@@ -117,7 +124,7 @@ impl Shape {
             shape.indents = shape.indents.max(indents);
             match &node.data {
                 NodeData::Text { contents } => shape.lines += contents.borrow().matches('\n').count() + 1,
-                NodeData::Element { attrs, .. } => make_absolute(&mut attrs.borrow_mut(), &base),
+                NodeData::Element { attrs, .. } => make_absolute(&mut attrs.borrow_mut(), base, &mut room),
                 _ => {}
             }
             if name(&node) == Some("title") && shape.title.is_none() {
@@ -181,17 +188,28 @@ fn is_empty(node: &Rc<Node>) -> bool {
 }
 
 /// Makes links absolute, and removes those that do not lead to the web: scripts, embedded pictures, and other
-/// places of the same page are of no use.
-fn make_absolute(attributes: &mut Vec<Attribute>, base: &Url) {
+/// places of the same page are of no use. Removes those that are too long, too, and all that are left when there is no more
+/// `room`. Without a base, only absolute ones stay.
+fn make_absolute(attributes: &mut Vec<Attribute>, base: Option<&Url>, room: &mut usize) {
     attributes.retain_mut(|attribute| {
         if !matches!(&*attribute.name.local, "href" | "src") {
             return true;
         }
-        match base.join(attribute.value.trim()) {
-            Ok(url) if url.fragment().is_some() && is_same_page(&url, base) => false,
-            Ok(url) if matches!(url.scheme(), "http" | "https" | "mailto") => {
+        let written = attribute.value.trim();
+        if written.len() > MAX_LINK {
+            return false;
+        }
+        let is_here =
+            |url: &Url| url.fragment().is_some() && base.is_some_and(|base| is_same_page(url, base));
+        match Url::options().base_url(base).parse(written) {
+            Ok(url) if is_here(&url) => false,
+            Ok(url)
+                if matches!(url.scheme(), "http" | "https" | "mailto") && url.as_str().len() <= MAX_LINK =>
+            {
+                let left = room.checked_sub(url.as_str().len());
+                *room = left.unwrap_or(0);
                 attribute.value = url.as_str().into();
-                true
+                left.is_some()
             }
             _ => false,
         }
@@ -390,6 +408,24 @@ mod tests {
             (page.title.as_deref(), page.text.as_str()),
             (Some("T u"), "[c](https://other.example/a/b)")
         );
+    }
+
+    #[test]
+    fn links_take_little_room() {
+        let long = format!("http://h/{}/", "x".repeat(100_000));
+        let many = "<a href=b>c</a> <a href=https://d.example/>e</a> ".repeat(3);
+        let with_base = page(&format!("<head><base href='{long}'></head>{many}<a href='{long}'>f</a>"));
+        let line = "[c](https://docs.example/guide/b) [e](https://d.example/) ".repeat(3);
+        assert_eq!(with_base.text, format!("{line}f"), "the base and a link are too long");
+        let base = "https://docs.example/".to_owned() + &"y".repeat(8_000);
+        let redirected = convert_here(&many, &base.parse().unwrap(), Duration::from_secs(600));
+        assert_eq!(redirected.text, "c [e](https://d.example/) ".repeat(3).trim_end());
+        let name = "z".repeat(1_500);
+        let base = format!("https://docs.example/{name}/").parse().unwrap();
+        let all = convert_here(&"<p><a href=b>c</a>".repeat(10_000), &base, Duration::from_secs(600));
+        let count = all.text.matches(&name).count();
+        assert!(count > 2_000 && count * name.len() < MAX_LINKS, "{count}");
+        assert!(all.text.ends_with("\n\nc"), "the text of the others stays");
     }
 
     #[test]
