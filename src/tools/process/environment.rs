@@ -6,7 +6,8 @@ use std::process::Command;
 
 use super::git;
 use super::no_editor::{self, StandIns};
-use super::secret_variables::{is_secret_value, secret_name};
+use super::secret_variables::{SecretName, is_secret_value, secret_name};
+use crate::recognise;
 use crate::scratch::Scratch;
 
 /// Secrets of at least this length are also searched for inside longer values.
@@ -112,8 +113,14 @@ impl ChildEnv {
         pass: &[String],
     ) -> Self {
         let passes = |name: &OsStr| pass.iter().any(|allowed| OsStr::new(allowed) == name);
-        let shown = |(name, value): &(OsString, OsString)| passes(name) || !is_secret(name, value, secrets);
-        ChildEnv { variables: variables.into_iter().filter(shown).collect() }
+        let is_hidden = |name: &OsStr, value: &OsStr| !passes(name) && is_secret(name, value, secrets);
+        let (settings, mut others): (Vec<_>, Vec<_>) =
+            variables.into_iter().partition(|(name, _)| git::is_of_settings(name));
+        others.retain(|(name, value)| !is_hidden(name, value));
+        others.extend(git::settings_without(&settings, |variable, name, value| {
+            !passes(variable) && is_secret_setting(name, value, secrets)
+        }));
+        ChildEnv { variables: others }
     }
 
     /// The environment for tau's own helpers: git, clipboard programs. Leaves out all variables not known to
@@ -139,17 +146,38 @@ impl ChildEnv {
     }
 }
 
+/// Whether a setting of git has a secret, in its name (`url.https://token@host/.insteadOf`) or its value.
+fn is_secret_setting(name: &OsStr, value: &OsStr, secrets: &[String]) -> bool {
+    let full = name.to_string_lossy();
+    let last = full.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    // The first is a header with a password, the second the name of a key.
+    let is_told = match last.as_str() {
+        "extraheader" => true,
+        "signingkey" => false,
+        last => {
+            secret_name(OsStr::new(last)) == Some(SecretName::Value)
+                && recognise::is_own_secret(&value.to_string_lossy())
+        }
+    };
+    let has_secret = |text: &OsStr| is_secret_text(&text.to_string_lossy(), secrets);
+    is_told || has_secret(name) || has_secret(value)
+}
+
 fn is_secret(name: &OsStr, value: &OsStr, secrets: &[String]) -> bool {
     if PLAIN.iter().any(|plain| name == OsStr::new(plain)) {
         return false;
     }
-    let value = value.to_string_lossy();
+    secret_name(name).is_some() || is_secret_text(&value.to_string_lossy(), secrets)
+}
+
+/// Whether a value contains one of `secrets`, or is shaped like one.
+fn is_secret_text(value: &str, secrets: &[String]) -> bool {
     let holds = |secret: &String| match secret.len() {
         0 => false,
         length if length < LONG_SECRET => value == secret.as_str(),
         _ => value.contains(secret.as_str()),
     };
-    secret_name(name).is_some() || secrets.iter().any(holds) || is_secret_value(&value)
+    secrets.iter().any(holds) || is_secret_value(value)
 }
 
 #[cfg(test)]
@@ -194,5 +222,39 @@ mod tests {
             ]
         );
         assert!(!format!("{env:?}").contains("passed"));
+    }
+
+    #[test]
+    fn settings_of_git_stay_complete_without_the_secret_ones() {
+        let settings = [
+            ("safe.directory", "*"),
+            ("http.https://github.com/.extraHeader", "AUTHORIZATION: basic eDp5"),
+            ("user.signingKey", "A1B2C3D4E5F60718"),
+            ("url.https://x-access-token:abc@github.com/.insteadOf", "https://github.com/"),
+            ("credential.helper", "store"),
+            ("github.token", "9f8a7c6d5e4b3a21"),
+            ("x.y", "has long-secret-value"),
+            ("passed.token", "8e7f6a5b4c3d2e10"),
+            ("core.pager", "less"),
+            ("beyond.count", "1"),
+        ];
+        let of = |(at, (name, value)): (usize, &(&'static str, &'static str))| {
+            [(format!("GIT_CONFIG_KEY_{at}"), *name), (format!("GIT_CONFIG_VALUE_{at}"), *value)]
+        };
+        let given = settings.iter().enumerate().flat_map(of);
+        let given =
+            given.chain([("GIT_CONFIG_COUNT".to_owned(), "9"), ("GIT_CONFIG_GLOBAL".to_owned(), "/g")]);
+        let given: Vec<(OsString, OsString)> =
+            given.map(|(name, value)| (name.into(), value.into())).collect();
+        let passed = ["GIT_CONFIG_KEY_7".to_owned()];
+        let env = ChildEnv::without_secrets(given, &["long-secret-value".to_owned()], &passed);
+        let shown = |name: &str| env.get(name).map(|value| value.display().to_string()).unwrap_or_default();
+        let kept = [&settings[0], &settings[2], &settings[4], &settings[7], &settings[8]];
+        for (at, (name, value)) in kept.into_iter().enumerate() {
+            let pair = (shown(&format!("GIT_CONFIG_KEY_{at}")), shown(&format!("GIT_CONFIG_VALUE_{at}")));
+            assert_eq!(pair, ((*name).to_owned(), (*value).to_owned()));
+        }
+        assert_eq!((shown("GIT_CONFIG_COUNT").as_str(), shown("GIT_CONFIG_GLOBAL").as_str()), ("5", "/g"));
+        assert_eq!(env.variables().len(), 12);
     }
 }

@@ -57,6 +57,9 @@ const OF_REPOSITORY: [&str; 12] = [
 
 /// The variable for the number of settings in the environment.
 const COUNT: &str = "GIT_CONFIG_COUNT";
+/// The beginnings of the variables for their names and values; a number follows.
+const KEY: &str = "GIT_CONFIG_KEY_";
+const VALUE: &str = "GIT_CONFIG_VALUE_";
 
 /// Settings of the repository that the variables make harmless, beside [`SETTINGS`]: editors and pagers.
 const REPLACED: [&str; 4] = ["core.editor", "core.pager", "sequence.editor", "core.askpass"];
@@ -66,16 +69,53 @@ pub fn overrides(name: &str) -> bool {
     SETTINGS.iter().any(|(setting, _)| setting.eq_ignore_ascii_case(name)) || REPLACED.contains(&name)
 }
 
+/// The settings of git in variables, each with its position: `GIT_CONFIG_KEY_0=` name and `GIT_CONFIG_VALUE_0=` value.
+fn settings(variables: &[(OsString, OsString)]) -> Vec<(usize, &OsStr, &OsStr)> {
+    let value_of = |wanted: &str| {
+        variables.iter().find(|(name, _)| name == OsStr::new(wanted)).map(|(_, value)| value.as_os_str())
+    };
+    let count = value_of(COUNT).and_then(|count| count.to_str()?.parse::<usize>().ok()).unwrap_or(0);
+    let names = variables.iter().filter_map(|(variable, name)| {
+        let at = variable.to_str()?.strip_prefix(KEY)?.parse().ok().filter(|at| *at < count)?;
+        Some((at, name.as_os_str(), value_of(&format!("{VALUE}{at}"))?))
+    });
+    let mut settings: Vec<_> = names.collect();
+    settings.sort_by_key(|(at, ..)| *at);
+    settings
+}
+
+/// Whether a variable is a part of git's settings in the environment.
+pub(super) fn is_of_settings(variable: &OsStr) -> bool {
+    let name = variable.to_string_lossy();
+    name == COUNT || name.starts_with(KEY) || name.starts_with(VALUE)
+}
+
+/// Those of the variables that are git's settings, without the settings that are `left_out`, which gets the
+/// variable of a name, the name and the value. Git fails where one of their numbers is missing, so these are new.
+pub(super) fn settings_without(
+    variables: &[(OsString, OsString)],
+    left_out: impl Fn(&OsStr, &OsStr, &OsStr) -> bool,
+) -> Vec<(OsString, OsString)> {
+    let kept = settings(variables)
+        .into_iter()
+        .filter(|(at, name, value)| !left_out(OsStr::new(&format!("{KEY}{at}")), name, value));
+    let pairs = kept.enumerate().flat_map(|(at, (_, name, value))| {
+        [(format!("{KEY}{at}").into(), name.to_owned()), (format!("{VALUE}{at}").into(), value.to_owned())]
+    });
+    let mut kept: Vec<(OsString, OsString)> = pairs.collect();
+    if !kept.is_empty() {
+        kept.push((COUNT.into(), (kept.len() / 2).to_string().into()));
+    }
+    kept
+}
+
 /// The variables to add to those of a command; the git settings in its environment are kept.
 pub fn hardened(has: &[(OsString, OsString)]) -> impl Iterator<Item = (String, String)> + use<> {
     let count = has.iter().find(|(name, _)| name == OsStr::new(COUNT));
     let count = count.and_then(|(_, value)| value.to_str()?.parse::<usize>().ok()).unwrap_or(0);
     let settings = SETTINGS.iter().enumerate().flat_map(move |(at, (name, value))| {
         let at = count + at;
-        [
-            (format!("GIT_CONFIG_KEY_{at}"), (*name).to_owned()),
-            (format!("GIT_CONFIG_VALUE_{at}"), (*value).to_owned()),
-        ]
+        [(format!("{KEY}{at}"), (*name).to_owned()), (format!("{VALUE}{at}"), (*value).to_owned())]
     });
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let count = (COUNT.to_owned(), (count + SETTINGS.len()).to_string());

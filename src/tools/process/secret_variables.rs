@@ -69,6 +69,9 @@ const PASSED: [&str; 4] = [
     "SSH_AUTH_SOCK",
 ];
 
+/// The beginning of the variables with the names of git's settings.
+const SETTING_NAMES: &str = "GIT_CONFIG_KEY_";
+
 /// Variables that hold a key although their name does not say so.
 const KEYS: [&str; 1] = ["BW_SESSION"];
 const KEY_BEGINNINGS: [&str; 1] = ["OP_SESSION_"];
@@ -86,7 +89,7 @@ pub enum SecretName {
 pub fn secret_name(name: &OsStr) -> Option<SecretName> {
     let name = name.to_string_lossy();
     let upper = name.to_uppercase();
-    if PASSED.contains(&upper.as_str()) {
+    if PASSED.contains(&upper.as_str()) || upper.starts_with(SETTING_NAMES) {
         return None;
     }
     // Bundler keeps the passwords of hosts under their names: `BUNDLE_GEMS__EXAMPLE__COM`.
@@ -236,6 +239,7 @@ mod tests {
             "RUSTFLAGS",
             "GOPRIVATE",
             "GIT_AUTHOR_NAME",
+            "GIT_CONFIG_KEY_0",
             "TOKENIZERS_PARALLELISM",
             "COMPAT",
             "SSL_CERT_FILE",
