@@ -6,6 +6,7 @@
 //! right would extend to the protected path. Reading is unrestricted, and Landlock has no rights for
 //! changing modes, owners, times and attributes.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -142,8 +143,8 @@ impl Rules {
         })
     }
 
-    /// Allows reading everything at `path` except paths at or in `hidden`. A directory that cannot be listed
-    /// stays hidden, too; so does a file with several names, as a rule for a file holds for all of them.
+    /// Allows reading everything at `path` except paths at or in `hidden`. Entries of a
+    /// directory that cannot be listed stay hidden, too, unless they lead to a hidden path; so does a file with several names, as a rule for a file holds for all of them.
     fn allow_reading(&mut self, path: &Path, hidden: &[&PathBuf]) -> io::Result<()> {
         self.allow_beside(path, hidden, &|rules, path| match path.symlink_metadata() {
             Ok(metadata) if metadata.is_file() && metadata.nlink() > 1 => Ok(()),
@@ -159,11 +160,9 @@ impl Rules {
         if without.is_empty() {
             return allow(self, path);
         }
-        let Ok(entries) = fs::read_dir(path) else { return Ok(()) };
-        for entry in entries.filter_map(Result::ok) {
+        for entry in entries(path, without) {
             let Some(left) = self.left.checked_sub(1) else { return Ok(()) };
             self.left = left;
-            let entry = entry.path();
             let inside: Vec<&PathBuf> =
                 without.iter().copied().filter(|left_out| left_out.starts_with(&entry)).collect();
             self.allow_beside(&entry, &inside, allow)?;
@@ -179,8 +178,33 @@ impl Rules {
     }
 }
 
+/// The entries of a directory. Where it cannot be listed, as `/home` with mode 711, those that lead to `without`:
+/// their names are known.
+fn entries(path: &Path, without: &[&PathBuf]) -> Vec<PathBuf> {
+    if let Ok(entries) = fs::read_dir(path) {
+        return entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    }
+    let next = |left_out: &&PathBuf| Some(path.join(left_out.strip_prefix(path).ok()?.iter().next()?));
+    without.iter().filter_map(next).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
 /// Names the file without opening it; links are not followed, so that no one can put one in its place.
 fn open(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_that_lead_somewhere_are_known_without_a_list() {
+        let hidden = ["/no/list/u/.ssh", "/no/list/u/.netrc", "/no/list/v/x"].map(PathBuf::from);
+        let hidden: Vec<&PathBuf> = hidden.iter().collect();
+        assert_eq!(entries(Path::new("/no/list"), &hidden), ["/no/list/u", "/no/list/v"].map(PathBuf::from));
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("beside"), "").unwrap();
+        assert_eq!(entries(folder.path(), &[&folder.path().join("gone")]), [folder.path().join("beside")]);
+    }
 }
