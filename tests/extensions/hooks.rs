@@ -10,7 +10,7 @@ use tokio::process::Command;
 use super::write;
 use crate::sandbox::has_landlock;
 use crate::screen::Screen;
-use crate::support::program::{Ended, bare, calls, own_model, run, says};
+use crate::support::program::{Ended, bare, calls, calls_all, own_model, run, says};
 use crate::support::server::{Act, Server};
 use crate::time_limit::InTime;
 
@@ -162,6 +162,27 @@ async fn what_hooks_did_is_kept_with_the_call() {
     assert_eq!(texts[1..], ["changed the call", "failed with exit code 3"]);
     assert!(hooks[0]["hook"].as_str().unwrap().starts_with("PreToolUse cat"), "{hooks:?}");
     assert_eq!((&hooks[1]["isWarning"], &hooks[2]["isWarning"]), (&Value::Null, &json!(true)));
+}
+
+/// Calls run at the same time, and their results get numbers when they end.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_placeholder_that_a_hook_repeats_stands_for_no_other_secret() {
+    let place = Place::new(&hook("PostToolUse", "", "grep -o '\\[secret [^]]*]' >&2; exit 2"));
+    write(&place.path("a.env"), "API_TOKEN=zx81-Q7rr-99aB\n");
+    write(&place.path("b.env"), "API_TOKEN=wv52-K3mm-46cD\n");
+    let both = ["a.env", "b.env"].map(|name| ("bash", json!({"command": format!("cat {name}")})));
+    let (_, requests) = place.prints(vec![calls_all(&both, 1), says("Done.")], &[]).await;
+    let messages = requests[1]["messages"].as_array().unwrap();
+    let results = messages.iter().filter(|message| message["role"] == "tool");
+    let marks = |result: &Value| -> Vec<String> {
+        let text = result["content"].to_string();
+        text.split("[secret ").skip(1).map(|rest| rest.split(']').next().unwrap().to_owned()).collect()
+    };
+    let marks: Vec<Vec<String>> = results.map(marks).collect();
+    assert_eq!(marks.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2], "{messages:?}");
+    for own_and_repeated in &marks {
+        assert!(marks.iter().all(|other| other[0] != own_and_repeated[1]), "{marks:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -134,7 +134,7 @@ impl CallHooks {
 
     /// Runs the hooks after a successful call, and adds the notes of all hooks to its result.
     pub(crate) async fn after(
-        &mut self,
+        &self,
         checked: &CheckedCall,
         result: Result<ToolOutput, ToolError>,
         stop: &CancellationToken,
@@ -143,7 +143,8 @@ impl CallHooks {
         let mut output = result?;
         let mut notes = checked.notes.clone();
         let mut seen = output.clone();
-        self.masking.answer(&mut seen);
+        // The result gets its numbers later, in the order of the calls: these placeholders must not stand for them.
+        Masking::new(self.masking.vault.for_helper()).answer(&mut seen);
         let said = checked.changed.as_ref().unwrap_or(&self.call.arguments);
         let mut fields = self.fields(said);
         if let Value::Object(fields) = &mut fields {

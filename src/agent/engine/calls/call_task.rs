@@ -58,7 +58,7 @@ pub(crate) async fn carry_out(
         }
     };
     let mut carried = carry_out_checked(tool, &checked, context, reviews, undo).await;
-    if let Some(mut hooks) = hooks {
+    if let Some(hooks) = hooks {
         carried.result = hooks.after(&checked, carried.result, &stop, &mut effects).await;
     }
     CarriedOut { hooks: effects, ..carried }
