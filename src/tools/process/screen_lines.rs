@@ -68,6 +68,7 @@ mod tests {
             ("no end", "no end"),
             ("a\r\n\r\n", "a\n\n"),
             ("10%\r20%\r\n", "20%\n"),
+            ("a line of 20 columns!more\r\n", "a line of 20 columns!more\n"),
             ("tab\tand \u{e9}\u{1f600}\r\n", "tab\tand \u{e9}\u{1f600}\n"),
             ("one\r\ntwo\r\n\x1b[2A\x1b[Jtrois\r\n", "trois\n"),
             ("a\x1b[?1049hdrawn\x1b[31m\x1b[2J\x1b[?1049lb", "ab"),
@@ -81,8 +82,11 @@ mod tests {
         for (text, expected) in cases {
             for size in 1..=text.len() {
                 let mut shown = ScreenLines::new(WindowSize { columns: 20, rows: 4 });
-                let mut kept: Vec<u8> =
-                    text.as_bytes().chunks(size).flat_map(|piece| shown.take(piece)).collect();
+                let mut kept = Vec::new();
+                for piece in text.as_bytes().chunks(size) {
+                    shown.resize(WindowSize { columns: 20, rows: 4 });
+                    kept.extend(shown.take(piece));
+                }
                 kept.extend(shown.rest());
                 assert_eq!(String::from_utf8(kept).unwrap(), expected, "{text:?} by {size}");
             }

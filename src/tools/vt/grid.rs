@@ -99,9 +99,12 @@ impl Grid {
         lines
     }
 
-    /// Resizes the screen. Rows that do not fit at the bottom scroll off the top; rows are not cut.
+    /// Resizes the screen, unless it has this size. Rows that do not fit at the bottom scroll off the top; rows are not cut.
     pub fn resize(&mut self, columns: usize, rows: usize) {
         let (columns, rows) = (columns.max(1), rows.max(1));
+        if self.size() == (columns, rows) {
+            return;
+        }
         while self.rows.len() > rows {
             if self.cursor.row + 1 < self.rows.len() && self.rows.back().is_some_and(ScreenRow::is_blank) {
                 self.rows.pop_back();
