@@ -25,7 +25,7 @@ const MAX_PART: usize = 16 * 1024;
 /// The time after which the diff is finished coarsely. Tests compare what is found, however busy the machine is.
 const TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 60_000 } else { 500 });
 
-/// The change from `old` to `new`. In hunks, bytes that are not UTF-8 are replaced.
+/// The change from `old` to `new`. In hunks, bytes that are not UTF-8 are escaped (`\xff`), as a change of them must be seen.
 pub fn between(path: &str, old: &[u8], new: &[u8]) -> FileDiff {
     let same = Same::of(old, new);
     let mut hunks = Hunks::new(path);
@@ -174,9 +174,8 @@ impl Hunks {
 
     /// Adds the next part: whole lines that were replaced.
     fn add(&mut self, old: &[u8], new: &[u8], lines: Lines) {
-        let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
-        let old: Vec<&str> = old.split_inclusive('\n').collect();
-        let new: Vec<&str> = new.split_inclusive('\n').collect();
+        let old: Vec<&[u8]> = old.split_inclusive(|byte| *byte == b'\n').collect();
+        let new: Vec<&[u8]> = new.split_inclusive(|byte| *byte == b'\n').collect();
         let ops = match lines {
             Lines::InStep if old.len() == new.len() => in_step(&old, &new),
             // Lines that occur once anchor the rest, so many small changes across a large text do not take
@@ -205,7 +204,7 @@ impl Hunks {
         self.change.new_unended = is_unended(new, last.new_start, '-', self.new_lines);
     }
 
-    fn hunk(&mut self, group: &[DiffOp], old: &[&str], new: &[&str]) -> Hunk {
+    fn hunk(&mut self, group: &[DiffOp], old: &[&[u8]], new: &[&[u8]]) -> Hunk {
         let start = |before: usize, index: Option<usize>| {
             u32::try_from(before + index.unwrap_or(0) + 1).unwrap_or(u32::MAX)
         };
@@ -231,8 +230,9 @@ impl Hunks {
     }
 
     /// Adds the line if the budget allows.
-    fn keep(&mut self, sign: char, line: &str, hunk: &mut Hunk) {
-        let line = (self.lines > 0).then(|| keep(sign, line)).filter(|(line, _)| line.len() <= self.bytes);
+    fn keep(&mut self, sign: char, line: &[u8], hunk: &mut Hunk) {
+        let line =
+            (self.lines > 0).then(|| keep(sign, &escaped(line))).filter(|(line, _)| line.len() <= self.bytes);
         let Some((line, is_cut)) = line else {
             self.change.cut = true;
             self.lines = 0;
@@ -246,7 +246,7 @@ impl Hunks {
 }
 
 /// Compares replaced lines one to one and returns runs of equal and of changed text.
-fn in_step(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+fn in_step(old: &[&[u8]], new: &[&[u8]]) -> Vec<DiffOp> {
     let mut ops = Vec::new();
     let mut index = 0;
     let pairs: Vec<bool> = old.iter().zip(new).map(|(old, new)| old == new).collect();
@@ -259,6 +259,16 @@ fn in_step(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
         });
     }
     ops
+}
+
+/// A line as text, with its bytes that are not UTF-8 as `\xff`.
+fn escaped(line: &[u8]) -> String {
+    let mut text = String::with_capacity(line.len());
+    for part in line.utf8_chunks() {
+        text.push_str(part.valid());
+        text.extend(part.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    text
 }
 
 /// The line after its sign, and whether it is cut; a cut line says how much is missing.
@@ -311,6 +321,14 @@ mod tests {
         check("end", "end\n", 1, 1, "@@ -1,1 +1,1 @@\n-end\n\\ No newline at end of file\n+end\n");
         check("a\nend", "b\nend", 1, 1, "@@ -1,2 +1,2 @@\n-a\n+b\n end\n\\ No newline at end of file\n");
         check("a\r\nb\r\n", "a\r\nc\r\n", 1, 1, "@@ -1,2 +1,2 @@\n a\n-b\n+c\n");
+    }
+
+    #[test]
+    fn changed_bytes_that_are_not_utf8_are_seen() {
+        let change = between("f", b"a\nx\xffy\nb\n", "a\nx\u{fffd}y\nc\n".as_bytes());
+        assert_eq!(change.unified(), "@@ -1,3 +1,3 @@\n a\n-x\\xffy\n-b\n+x\u{fffd}y\n+c\n");
+        let change = between("f", b"x\xffy\xc3\n1\n", b"x\xffy\xc3\n2\n");
+        assert_eq!(change.unified(), "@@ -1,2 +1,2 @@\n x\\xffy\\xc3\n-1\n+2\n");
     }
 
     #[test]

@@ -141,7 +141,11 @@ fn kept(old: Option<Vec<u8>>, content: String) -> Kept {
         }
         notes.insert(0, format!("encoding ({name})"));
     }
-    let note = if notes.is_empty() { String::new() } else { format!("\nKept its {}.", notes.join(" and ")) };
+    let mut note =
+        if notes.is_empty() { String::new() } else { format!("\nKept its {}.", notes.join(" and ")) };
+    if std::str::from_utf8(&text).is_err() {
+        note.push_str("\nThe old content had bytes that are not UTF-8; they are gone.");
+    }
     Kept { old: Some(text), new: content.into_bytes(), format, note }
 }
 
