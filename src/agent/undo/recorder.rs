@@ -212,7 +212,7 @@ impl SessionUndo {
             if exact.contains(path.as_path()) {
                 continue;
             }
-            if difference.before.is_none() && is_moved_in(&self.root, &earlier, entry) {
+            if difference.before.is_none() && is_moved_in(&self.root, &earlier, &later, entry) {
                 // Its directory says it for all that was moved with it.
                 if !path.parent().is_some_and(|above| lost.iter().any(|lost| lost.path.0 == above)) {
                     lost.push(Lost { path: StoredPath(path), why: LostReason::Other(MOVED_IN.to_owned()) });

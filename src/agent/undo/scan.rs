@@ -117,6 +117,7 @@ impl Scanner {
         tracked: Option<&GitIndex>,
         covering: Option<Covering<'_>>,
     ) -> io::Result<Snapshot> {
+        let at = Instant::now();
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = match rustix::fs::open(&self.root, flags, Mode::empty()) {
@@ -139,7 +140,8 @@ impl Scanner {
                 others.into_iter().filter_map(|other| other.join().ok()).chain([own]).collect::<Vec<_>>()
             }));
         }
-        let mut all = Snapshot { started: i64::try_from(started).unwrap_or(i64::MAX), ..Snapshot::default() };
+        let started = i64::try_from(started).unwrap_or(i64::MAX);
+        let mut all = Snapshot { started, at: Some(at), ..Snapshot::default() };
         let (mut entries, mut ignored) = (Vec::new(), Vec::new());
         for part in parts {
             entries.extend(part.entries);
@@ -434,11 +436,11 @@ pub fn differences<'a>(root: &Path, before: &'a Snapshot, after: &'a Snapshot) -
 
 /// Whether something that appeared at a path existed before the snapshot, at a path that it does not have: it
 /// was moved from there. `false` where the file system does not say when it was created.
-pub(super) fn is_moved_in(root: &Path, before: &Snapshot, entry: &Entry) -> bool {
+pub(super) fn is_moved_in(root: &Path, before: &Snapshot, after: &Snapshot, entry: &Entry) -> bool {
     let created = root.join(as_path(&entry.path)).symlink_metadata().and_then(|now| now.created());
     created.is_ok_and(|created| {
         let since = created.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-        before.is_from_before(i64::try_from(since).unwrap_or(i64::MAX))
+        before.has_been_created(i64::try_from(since).unwrap_or(i64::MAX), after)
             && !before.has_inode(entry.stamp.inode)
     })
 }

@@ -144,3 +144,26 @@ fn what_could_not_be_read_is_not_new_when_it_can_be() {
     before.entries.clear();
     assert!(super::differences(folder.path(), &before, &after).is_empty());
 }
+
+#[test]
+fn new_files_are_new_where_the_clock_of_the_file_system_is_behind() {
+    let outside = tree(&[("old", "1")]);
+    let folder = tree(&[("a", "1")]);
+    std::thread::sleep(Duration::from_millis(100));
+    let mut before = scan(folder.path());
+    fs::rename(outside.path().join("old"), folder.path().join("old")).unwrap();
+    fs::create_dir(folder.path().join("d")).unwrap();
+    fs::write(folder.path().join("d/new"), "").unwrap();
+    let after = scan(folder.path());
+    let moved = |before: &Snapshot| {
+        let is_moved = |entry: &&Entry| is_moved_in(folder.path(), before, &after, entry);
+        let added = after.entries.iter().filter(|entry| before.get(&entry.path).is_none());
+        added.filter(is_moved).map(|entry| entry.path.clone()).collect::<Vec<_>>()
+    };
+    if folder.path().metadata().unwrap().created().is_err() {
+        return println!("skipped: this file system does not say when a file was created");
+    }
+    assert_eq!(moved(&before), [(*b"old").into()]);
+    before.started += 3_600_000_000_000;
+    assert_eq!(moved(&before), [(*b"old").into()], "an hour behind");
+}

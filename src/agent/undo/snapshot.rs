@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::OnceLock;
+use std::time::Instant;
 
 use super::entry::{Entry, Kind};
 
@@ -24,6 +25,10 @@ pub struct Snapshot {
     pub(crate) rules: u64,
     /// The start time of the scan, in nanoseconds since 1970.
     pub(crate) started: i64,
+    /// The start time of the scan by a clock that never steps.
+    pub(super) at: Option<Instant>,
+    /// The newest change in `entries`, in nanoseconds since 1970, once it was needed.
+    pub(super) newest: OnceLock<i64>,
     /// The inodes of `entries`, once they were needed.
     pub(super) inodes: OnceLock<HashSet<u64>>,
     /// Whether the directory itself is gone.
@@ -60,6 +65,22 @@ impl Snapshot {
     /// Whether a time, in nanoseconds since 1970, is before the scan.
     pub(super) fn is_from_before(&self, time: i64) -> bool {
         time.saturating_add(CLOCK_STEP) < self.started
+    }
+
+    /// Whether something in the workspace was created before this scan, although a later scan, which is `after`, has found
+    /// it first. The clock of the file system may be behind; then nothing in `after` has changed since this scan.
+    pub(super) fn has_been_created(&self, created: i64, after: &Snapshot) -> bool {
+        if !self.is_from_before(created) || !self.is_from_before(after.newest()) {
+            return self.is_from_before(created);
+        }
+        let between = self.at.zip(after.at).map(|(one, other)| other.saturating_duration_since(one));
+        let between = between.map_or(i64::MAX, |time| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
+        created < self.newest().max(after.newest().saturating_sub(between).saturating_sub(CLOCK_STEP))
+    }
+
+    fn newest(&self) -> i64 {
+        let changed = || self.entries.iter().map(|entry| nanoseconds(entry.stamp.ctime)).max();
+        *self.newest.get_or_init(|| changed().unwrap_or(i64::MIN))
     }
 
     /// Whether an entry has this inode.
