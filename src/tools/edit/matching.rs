@@ -173,10 +173,7 @@ fn lines_like(folded: &Folded, needle: &[u8], with_end: bool) -> Vec<Range<usize
         if !folded.begins_line(place.start) || !folded.ends_line(place.end) || found.len() >= MAX_PLACES {
             continue;
         }
-        let (first, last) = (
-            folded.line_at(place.start),
-            folded.line_at(place.end.max(1) - usize::from(place.end > place.start)),
-        );
+        let (first, last) = (folded.line_at(place.start), folded.line_at(place.end));
         if let (Some((_, first)), Some((_, last))) = (folded.lines.get(first), folded.lines.get(last)) {
             found.push(first.content.start..if with_end { last.end } else { last.content.end });
             from = place.end;
@@ -199,6 +196,9 @@ mod tests {
             ("one\rtwo\rthree", "one\ntwo\n", &["one\rtwo\r"], Some(MatchKind::Exact)),
             ("a  \nb\n", "a\nb\n", &["a  \nb\n"], Some(MatchKind::TrailingSpace)),
             ("a\nb", "a\nb\n", &["a\nb"], Some(MatchKind::TrailingSpace)),
+            ("a()\nb()\nc\n", "a() \n\n", &[], None),
+            ("a()\nb()\n \nc\na()\n\nd\n", "a() \n\n", &["a()\n\n"], Some(MatchKind::TrailingSpace)),
+            ("  a() \n\n\nd\n", "a()\n\n\n", &["  a() \n\n\n"], Some(MatchKind::Indentation)),
             (
                 "\tif x {\n\t\ty\n\t}\n",
                 "if x {\n  y\n}",

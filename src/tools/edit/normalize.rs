@@ -136,9 +136,9 @@ impl Folded {
         self.lines.get(self.line_at(place)).is_some_and(|(start, _)| *start == place)
     }
 
-    /// True if a line ends at the folded place, before or after its line end.
+    /// True if a line ends at the folded place, before its line end.
     pub(crate) fn ends_line(&self, place: usize) -> bool {
-        place == self.text.len() || self.text.get(place) == Some(&b'\n') || self.begins_line(place)
+        place == self.text.len() || self.text.get(place) == Some(&b'\n')
     }
 
     /// The place in the original. Only for folds that keep every character of a line.
