@@ -43,6 +43,8 @@ pub struct Vault {
     /// Values that are searched for although nothing near them identifies them.
     known: Vec<(Secret, &'static str)>,
     automaton: Option<AhoCorasick>,
+    /// Whether `automaton` lacks some of the known values.
+    is_stale: bool,
     encoded: EncodedValues,
 }
 
@@ -89,6 +91,7 @@ impl Vault {
             numbers: HashMap::new(),
             known: Vec::new(),
             automaton: None,
+            is_stale: false,
             encoded: EncodedValues::default(),
         };
         let own = own.iter().map(Secret::new).filter(|value| can_be_found(value.expose()));
@@ -152,6 +155,9 @@ impl Vault {
             at = range.end;
         }
         out.push_str(text.get(at..to).unwrap_or_default());
+        if self.is_stale {
+            self.build();
+        }
         Some(out)
     }
 
@@ -203,9 +209,11 @@ impl Vault {
                 self.seen.push((Secret(value.to_owned()), kind));
                 self.numbers.insert(value.to_owned(), self.seen.len());
                 let is_telling = kind != OWN_ENCODED && recognise::is_telling(value);
-                if is_telling && !self.known.iter().any(|(known, _)| known.0 == value) {
+                // Only values that were known from the start can be known without a number.
+                let mut own = self.known.iter().take_while(|(_, kind)| *kind == OWN);
+                if is_telling && !own.any(|(known, _)| known.0 == value) {
                     self.known.push((Secret(value.to_owned()), kind));
-                    self.build();
+                    self.is_stale = true;
                 }
                 self.seen.len()
             }
@@ -223,6 +231,7 @@ impl Vault {
         let values = self.known.iter().map(|(value, _)| value.0.as_str());
         let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(values);
         self.automaton = automaton.ok().filter(|_| !self.known.is_empty());
+        self.is_stale = false;
     }
 
     /// The value of a placeholder of this vault.
