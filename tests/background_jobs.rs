@@ -355,6 +355,39 @@ async fn secrets_are_masked_as_in_any_call() {
     assert!(!err.contains(secret));
 }
 
+/// Nothing recognises a part of a secret, so a line that continues is shown whole.
+#[tokio::test]
+async fn a_line_that_continues_is_shown_again() {
+    let wait = "until test -e go$n; do sleep 0.05; done";
+    let home = Home::new(vec![
+        background(&format!("for n in 1 2 3 4; do {wait}; cat $n.txt; done")),
+        bash("touch go1"),
+        jobs(json!({ "job": 1, "until": "caf" })),
+        bash("touch go2"),
+        jobs(json!({ "job": 1, "until": "TOKEN" })),
+        jobs(json!({ "job": 1 })),
+        bash("touch go3"),
+        jobs(json!({ "job": 1, "until": "end" })),
+        says("done"),
+    ])
+    .await;
+    let parts = [&b"start\ncaf\xc3"[..], b"\xa9 API_TOKEN=zx81-Q7rr-", b"99aB-77cc-Kd83\nend\n"];
+    for (n, part) in parts.iter().enumerate() {
+        std::fs::write(home.dir.path().join(format!("work/{}.txt", n + 1)), part).unwrap();
+    }
+    let (code, _, err) = home.print("go").await;
+    assert_eq!(code, Some(0), "{err}");
+    let requests = home.server.requests().concat();
+    let shown = ["Q7rr", "Kd83", "\u{fffd}"].into_iter().find(|part| requests.contains(part));
+    assert_eq!(shown, None, "{requests}");
+    let looks = [3, 5, 6, 8].map(|request| home.last(request));
+    assert!(looks[0].contains("caf\n"), "{}", looks[0]);
+    assert!(looks[1].contains("café API_TOKEN=[secret ") && !looks[1].contains("start"), "{}", looks[1]);
+    assert!(looks[2].starts_with("(no new output)"), "{}", looks[2]);
+    let whole = looks[3].starts_with("café API_TOKEN=[secret ") && looks[3].contains("\nend\n");
+    assert!(whole, "{}", looks[3]);
+}
+
 /// What a kill of tau leaves is found and stopped.
 #[tokio::test]
 async fn jobs_of_a_killed_tau_are_listed_and_stopped() {

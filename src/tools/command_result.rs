@@ -5,6 +5,7 @@ use super::sandbox::SandboxRule;
 use super::scratch::Scratch;
 use super::{Details, OutputLimits, TerminalOutput, ToolError, ToolOutput, budget};
 use crate::counted::counted;
+use crate::secret_cuts::SecretFinder;
 
 /// The largest weight of output in one answer. Output is less often worth reading in full than a file.
 const MAX_BYTES: usize = 48 * 1024;
@@ -159,8 +160,8 @@ pub fn cut(text: &str, limits: &OutputLimits, whole: &str) -> String {
     if budget::token_weight(text) <= weight && count <= lines {
         return text.to_owned();
     }
-    let first = first_lines(text, weight / 5, lines / 5);
-    let last = last_lines(text, weight - weight / 5, lines - lines / 5);
+    let first = first_lines(text, weight / 5, lines / 5, &limits.secrets);
+    let last = last_lines(text, weight - weight / 5, lines - lines / 5, &limits.secrets);
     let left = count.saturating_sub(first.lines().count() + last.lines().count());
     let amount = if left == 0 { "a part".to_owned() } else { counted(left as u64, "line") };
     let end = if first.is_empty() || first.ends_with('\n') { "" } else { "\n" };
@@ -188,8 +189,8 @@ async fn output_text(finished: &mut FinishedCommand, limits: &OutputLimits, scra
         }
     }
     let tail_source = if tail.is_empty() { &head } else { &tail };
-    let first = first_lines(&head, weight / 5, lines / 5);
-    let last = last_lines(tail_source, weight - weight / 5, lines - lines / 5);
+    let first = first_lines(&head, weight / 5, lines / 5, &limits.secrets);
+    let last = last_lines(tail_source, weight - weight / 5, lines - lines / 5, &limits.secrets);
     let shown = (first.lines().count() + last.lines().count()) as u64;
     let left_out = finished.capture.total_lines().saturating_sub(shown);
     let mark = left_out_mark(left_out, finished);
@@ -224,7 +225,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// As many whole lines from the start as fit, or part of the first line if it alone is too long.
-fn first_lines(text: &str, weight: usize, lines: usize) -> &str {
+fn first_lines<'a>(text: &'a str, weight: usize, lines: usize, secrets: &SecretFinder) -> &'a str {
     let (mut end, mut weighs) = (0, 0);
     for line in text.split_inclusive('\n').take(lines) {
         weighs += budget::token_weight(line);
@@ -234,11 +235,12 @@ fn first_lines(text: &str, weight: usize, lines: usize) -> &str {
         end += line.len();
     }
     let end = if end == 0 { budget::start_within(text, weight) } else { end };
+    let end = secrets.end(text, end);
     text.split_at_checked(end).map_or(text, |(first, _)| first)
 }
 
 /// As many whole lines from the end as fit, or part of the last line if it alone is too long.
-pub fn last_lines(text: &str, weight: usize, lines: usize) -> &str {
+pub fn last_lines<'a>(text: &'a str, weight: usize, lines: usize, secrets: &SecretFinder) -> &'a str {
     let (mut start, mut weighs) = (text.len(), 0);
     for line in text.split_inclusive('\n').rev().take(lines) {
         weighs += budget::token_weight(line);
@@ -248,6 +250,7 @@ pub fn last_lines(text: &str, weight: usize, lines: usize) -> &str {
         start -= line.len();
     }
     let start = if start == text.len() { budget::end_within(text, weight) } else { start };
+    let start = secrets.start(text, start);
     text.split_at_checked(start).map_or(text, |(_, last)| last)
 }
 
@@ -257,11 +260,25 @@ mod tests {
 
     #[test]
     fn cuts_fall_on_lines_and_characters() {
+        let none = SecretFinder::default();
+        let first_lines = |text, weight, lines| first_lines(text, weight, lines, &none);
+        let last_lines = |text, weight, lines| last_lines(text, weight, lines, &none);
         assert_eq!(first_lines("a\nb\nc\n", 100, 2), "a\nb\n");
         assert_eq!(first_lines("aaa\nbbb\n", 5, 9), "aaa\n");
         assert_eq!(first_lines("ééé", 3, 9), "é");
         assert_eq!(last_lines("a\nb\nc\n", 100, 2), "b\nc\n");
         assert_eq!(last_lines("aaa\nbbb", 5, 9), "bbb");
         assert_eq!(last_lines("ééé", 3, 9), "é");
+    }
+
+    #[test]
+    fn a_long_line_is_cut_beside_its_secrets() {
+        let limits = OutputLimits { secrets: crate::secret_cuts::tests::finder(), ..OutputLimits::default() };
+        let token = "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8";
+        let text = format!(" {token}").repeat(3_000);
+        let shown = cut(&text, &limits, "more");
+        let parts: Vec<&str> = shown.split_whitespace().filter(|word| !token.starts_with(word)).collect();
+        assert_eq!(parts.join(" "), "[… a part omitted here; more …]");
+        assert!(shown.split_whitespace().all(|word| word == token || !token.contains(word)), "{shown}");
     }
 }

@@ -27,6 +27,7 @@ use super::{
     Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names, paths,
 };
 use crate::counted::counted;
+use crate::secret_cuts::SecretFinder;
 use hits::{HitLine, Hits, Named};
 
 /// The default limit of matches.
@@ -103,6 +104,7 @@ fn grep(args: &GrepArgs, context: &ToolContext, wanted: &CancellationToken) -> R
         matcher: &matcher,
         context: usize::try_from(args.context.unwrap_or(0).min(CONTEXT)).unwrap_or(0),
         limit,
+        secrets: &context.limits.secrets,
         wanted,
         found: Mutex::new(Found {
             first: FirstResults::new(limit),
@@ -194,6 +196,7 @@ struct Search<'a> {
     matcher: &'a RegexMatcher,
     context: usize,
     limit: u64,
+    secrets: &'a SecretFinder,
     wanted: &'a CancellationToken,
     found: Mutex<Found<'a>>,
     /// True once no more matches fit, so that later places can be skipped.
@@ -268,7 +271,7 @@ impl<'a> Search<'a> {
     fn one<'s>(&'s self, searcher: &mut Searcher, path: &Path, shown: &'s str, named: Named) -> Hits<'s> {
         // Do not wait for a FIFO that has replaced a file.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let mut hits = Hits::new(self.matcher, shown, named);
+        let mut hits = Hits::new(self.matcher, shown, named, self.secrets);
         let searched =
             rustix::fs::open(path, flags, Mode::empty()).map_err(io::Error::from).and_then(|file| {
                 let file = Watched { file: File::from(file), wanted: self.wanted };

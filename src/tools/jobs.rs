@@ -6,6 +6,7 @@
 //! at them.
 
 pub(crate) mod command;
+mod new_output;
 pub mod row;
 pub mod tool;
 
@@ -22,11 +23,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::counted::counted;
 use super::process::FinishedCommand;
-use super::process::watched::{OutputSince, TreeUsage, Watched};
-use super::{OutputLimits, TerminalOutput, command_result, encoding, line_output};
+use super::process::watched::{TreeUsage, Watched};
+use super::{OutputLimits, TerminalOutput, command_result, line_output};
+use crate::secret_cuts::SecretFinder;
 use crate::times::millis;
 use crate::user_error::UserError;
 use command::{MovedCommand, Running};
+use new_output::Seen;
 pub use row::{JobProcess, JobRow, JobState};
 
 /// The maximum number of running jobs.
@@ -81,8 +84,8 @@ pub struct Job {
     end: watch::Sender<Option<JobEnd>>,
     /// The processes that a stop ended.
     stopped: Mutex<Vec<JobProcess>>,
-    /// The position in the output up to which the model has seen it.
-    seen: Mutex<u64>,
+    /// How much of the output the model has seen.
+    seen: Mutex<Seen>,
     /// Whether the model knows of its end.
     told: AtomicBool,
     kept: AtomicBool,
@@ -394,8 +397,7 @@ impl Job {
 
     /// The output so far for the model, which has seen it then, and for the user.
     pub(crate) fn first_look(&self, limits: &OutputLimits) -> (String, TerminalOutput) {
-        let new = self.take_new();
-        let plain = line_output::plain(&encoding::output(&new.bytes));
+        let new = self.take_new(&limits.secrets);
         let place = self.place();
         let omitted = match new.omitted {
             0 => String::new(),
@@ -403,7 +405,7 @@ impl Job {
         };
         let mut shown = self.watched.tail(SHOWN);
         shown.full_output_path = self.watched.file().map(|path| path.display().to_string());
-        (omitted + &command_result::cut(&plain, limits, &place), shown)
+        (omitted + &command_result::cut(&new.text, limits, &place), shown)
     }
 
     /// The model knows of its end, if it has ended.
@@ -415,7 +417,7 @@ impl Job {
 
     /// The position in the output up to which the model has seen it.
     fn seen_so_far(&self) -> u64 {
-        *self.seen.lock()
+        self.seen.lock().end
     }
 
     /// Remarks on its end.
@@ -442,14 +444,6 @@ impl Job {
         let _ = tokio::time::timeout(PLACED, known).await;
     }
 
-    /// The output that the model has not seen. It counts as seen from now on.
-    fn take_new(&self) -> OutputSince {
-        let mut seen = self.seen.lock();
-        let new = self.watched.since(*seen);
-        *seen = new.end;
-        new
-    }
-
     /// Where the whole output is.
     fn place(&self) -> String {
         match (self.watched.file(), self.watched.file_trouble()) {
@@ -460,19 +454,19 @@ impl Job {
     }
 
     /// The report of its end to the model, with the end of the output that it has not seen.
-    pub fn report(&self) -> String {
+    pub fn report(&self, secrets: &SecretFinder) -> String {
         let mut text =
             format!("job {} has ended: {}\ncommand: {}", self.id, self.status(), first_line(&self.command));
         for remark in self.remarks() {
             text.push_str(&format!("\n{remark}"));
         }
-        let new = self.take_new();
-        let plain = line_output::plain(&encoding::output(&new.bytes));
-        let shown = command_result::last_lines(plain.trim_end(), REPORTED_BYTES, REPORTED_LINES);
+        let new = self.take_new(secrets);
+        let plain = new.text.trim_end();
+        let shown = command_result::last_lines(plain, REPORTED_BYTES, REPORTED_LINES, secrets);
         if shown.trim().is_empty() {
             return text;
         }
-        let is_cut = new.omitted > 0 || shown.len() < plain.trim_end().len();
+        let is_cut = new.omitted > 0 || shown.len() < plain.len();
         let what = if is_cut { "the end of its new output" } else { "its new output" };
         let place = self.watched.file().filter(|_| is_cut);
         let place = place.map(|path| format!(" (all of it: {})", path.display())).unwrap_or_default();

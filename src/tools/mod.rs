@@ -75,6 +75,7 @@ pub mod regular_files;
 pub mod replace_file;
 pub mod sandbox;
 pub mod scratch;
+pub mod secret_cuts;
 pub mod times;
 pub mod toolbox;
 pub mod user;
@@ -107,6 +108,7 @@ pub use prepared::{Approved, Prepared, PreparingCall};
 use process::ChildEnv;
 use sandbox::SandboxPolicy;
 use scratch::Scratch;
+use secret_cuts::SecretFinder;
 pub use toolbox::Toolbox;
 use user::UserLink;
 
@@ -177,7 +179,7 @@ impl ToolProgress {
 }
 
 /// The limits of one answer to the model. Tools cut their answers accordingly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct OutputLimits {
     /// The largest answer to the model, in bytes of text.
     pub max_bytes: usize,
@@ -189,6 +191,8 @@ pub struct OutputLimits {
     pub max_file_tokens: usize,
     /// True if the model accepts images.
     pub images: bool,
+    /// Finds secrets, through which no answer may be cut.
+    pub secrets: SecretFinder,
 }
 
 impl Default for OutputLimits {
@@ -199,6 +203,7 @@ impl Default for OutputLimits {
             max_tokens: 64_000,
             max_file_tokens: 64_000,
             images: false,
+            secrets: SecretFinder::default(),
         }
     }
 }

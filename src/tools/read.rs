@@ -182,6 +182,7 @@ fn request(task: &FileTask, offset: Option<u64>, limit: Option<u64>) -> WindowRe
         passed: 0,
         line_end: b'\n',
         count: Some(if own_window { GLANCE } else { COUNTING }),
+        secrets: task.context.limits.secrets.clone(),
     }
 }
 
@@ -275,8 +276,8 @@ fn answer(
         text.push_str(&line.text());
         text.push('\n');
     }
-    if request.passed > 0 {
-        notes.insert(0, format!("line {} from byte {} on", request.first, request.passed + 1));
+    if let Some(line) = window.lines.first().filter(|line| line.passed > 0) {
+        notes.insert(0, format!("line {} from byte {} on", request.first, line.passed + 1));
     }
     let cut =
         window.lines.iter().zip(request.first..).find_map(|(line, number)| Some((number, line.next()?)));

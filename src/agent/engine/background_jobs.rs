@@ -13,7 +13,7 @@ use crate::engine::base::job_place::JobNews;
 use tau_protocol::event::{NoticeLevel, ShellEvent, TaskEvent};
 use tau_protocol::message::{CustomMessage, Message, UserContent};
 use tau_protocol::query::QueryAnswer;
-use tau_tools::jobs::{Job, JobChange, JobLink, JobRow, MoveReason, tool};
+use tau_tools::jobs::{JobChange, JobLink, JobRow, MoveReason, tool};
 use tau_tools::user_error::UserError;
 
 /// The type of the message that tells the model about the end of a job.
@@ -125,7 +125,8 @@ pub(crate) fn note(engine: &mut Engine) -> Option<Message> {
     if ended.is_empty() {
         return None;
     }
-    let reports: Vec<String> = ended.iter().map(|job| format!("[tau] {}", Job::report(job))).collect();
+    let secrets = engine.config.behavior.masking.finder();
+    let reports: Vec<String> = ended.iter().map(|job| format!("[tau] {}", job.report(&secrets))).collect();
     let text = reports.join("\n\n");
     let text = engine.config.behavior.masking.vault.mask(&text).unwrap_or(text);
     Some(Message::Custom(CustomMessage {

@@ -32,6 +32,7 @@ use tau_tools::process::pty::{Pty, PtyInput, WindowSize};
 use tau_tools::process::{self, ChildEnv, CommandIo, CommandLine, FinishedCommand, Flow};
 use tau_tools::sandbox::SandboxPolicy;
 use tau_tools::scratch::Scratch;
+use tau_tools::secret_cuts::SecretFinder;
 
 /// The maximum output of a usual command in its message.
 pub(crate) const USUAL_OUTPUT: OutputBound = OutputBound { lines: 2_000, weight: 50 * 1024 };
@@ -122,7 +123,8 @@ impl Shells {
             false => config.behavior.sandbox.of_user(&cwd),
         };
         let cwd = paths::nearest_folder(&cwd).to_owned();
-        let job = Job { order, shell: config.shell.clone(), cwd, env, scratch, sandbox };
+        let secrets = config.behavior.masking.finder();
+        let job = Job { order, shell: config.shell.clone(), cwd, env, scratch, sandbox, secrets };
         let cancel = self.cancel.child_token();
         self.running.push(Box::pin(job.run(input, cancel.clone(), self.sender.clone())));
         cancel
@@ -202,6 +204,7 @@ struct Job {
     env: Arc<ChildEnv>,
     scratch: Arc<Scratch>,
     sandbox: Arc<SandboxPolicy>,
+    secrets: SecretFinder,
 }
 
 impl Job {
@@ -211,7 +214,7 @@ impl Job {
         cancel: CancellationToken,
         output: mpsc::UnboundedSender<UserCommandEvent>,
     ) -> UserCommandEvent {
-        let Job { order, shell, cwd, env, scratch, sandbox } = self;
+        let Job { order, shell, cwd, env, scratch, sandbox, secrets } = self;
         let UserCommand { id, command, hidden, window, output: bound, .. } = order;
         let mut line_end = "\n";
         let place = match window.map(|window| Pty::open(window, input)) {
@@ -241,7 +244,7 @@ impl Job {
         };
         let running = process::run(place, line, &env, &scratch, cancel, &mut report, Arc::default());
         let mut message = match guarded(running).await {
-            Ok(Ok(finished)) => message(finished, bound, &scratch),
+            Ok(Ok(finished)) => message(finished, bound, &scratch, &secrets),
             Ok(Err(error)) => failed(format!("cannot start {}: {error}", shell.display())),
             Err(panic) => failed(format!("tau crashed while running this command: {panic}")),
         };
@@ -252,10 +255,15 @@ impl Job {
 }
 
 /// The message of a finished command.
-fn message(finished: FinishedCommand, bound: OutputBound, scratch: &Scratch) -> BashExecution {
+fn message(
+    finished: FinishedCommand,
+    bound: OutputBound,
+    scratch: &Scratch,
+    secrets: &SecretFinder,
+) -> BashExecution {
     let (start, end) = finished.capture.plain();
     let (text, all) = if end.is_empty() { (start, true) } else { (end, false) };
-    let kept = last_lines(&text, bound.weight, bound.lines);
+    let kept = last_lines(&text, bound.weight, bound.lines, secrets);
     let truncated = !all || kept.len() < text.len();
     let written = finished.output.full_output_path;
     BashExecution {

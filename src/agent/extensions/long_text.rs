@@ -8,13 +8,14 @@ use tau_tools::{OutputLimits, budget, paths};
 const MAX_WEIGHT: usize = 48 * 1024;
 
 /// The text, or its start and end and the file with all of it, whose name begins with `stem`.
-pub(super) fn within(text: &str, stem: &str, limits: OutputLimits, scratch: &Scratch) -> String {
+pub(super) fn within(text: &str, stem: &str, limits: &OutputLimits, scratch: &Scratch) -> String {
     let most = limits.token_weight().min(MAX_WEIGHT);
     if budget::token_weight(text) <= most {
         return text.to_owned();
     }
-    let head = text.get(..budget::start_within(text, most / 4 * 3)).unwrap_or_default();
-    let tail = text.get(budget::end_within(text, most / 4)..).unwrap_or_default();
+    let end = limits.secrets.end(text, budget::start_within(text, most / 4 * 3));
+    let start = limits.secrets.start(text, budget::end_within(text, most / 4));
+    let (head, tail) = (text.get(..end).unwrap_or_default(), text.get(start..).unwrap_or_default());
     let kept = scratch.create(stem).and_then(|mut file| {
         file.append(text.as_bytes())?;
         Ok(file.path().to_path_buf())

@@ -10,6 +10,7 @@ use super::visible::{self, Visible};
 use tau_protocol::message::BashExecution;
 use tau_protocol::placeholder;
 use tau_tools::sandbox::SandboxDenial;
+use tau_tools::secret_cuts::SecretFinder;
 use tau_tools::user_error::UserError;
 use tau_tools::{ChangeFacts, Content, Details, FileDiff, ToolKind, ToolOutput};
 
@@ -24,6 +25,11 @@ impl Masking {
     /// Masks the secrets of this vault.
     pub fn new(vault: Vault) -> Self {
         Masking { vault, streams: HashMap::new() }
+    }
+
+    /// Finds the secrets of texts that are cut before they are masked.
+    pub(crate) fn finder(&self) -> SecretFinder {
+        self.vault.finder()
     }
 
     /// Masks the answer of a tool.

@@ -15,6 +15,7 @@ use super::visible::{self, Visible};
 use tau_protocol::placeholder::{self, Placeholder, RevealedSecret, SecretValue};
 use tau_tools::ids;
 use tau_tools::recognise::{self, Found};
+use tau_tools::secret_cuts::SecretFinder;
 use tau_tools::user_error::UserError;
 
 /// The maximum number of secrets with a value. Further ones are masked, but cannot be restored.
@@ -99,6 +100,26 @@ impl Vault {
         vault.encoded = EncodedValues::new(vault.known.iter().map(|(value, _)| value.expose()));
         vault.build();
         vault
+    }
+
+    /// Finds the secrets of texts that are cut before they are masked, by the values that are known now.
+    pub(super) fn finder(&self) -> SecretFinder {
+        if !self.is_on {
+            return SecretFinder::default();
+        }
+        let searched = Vault {
+            is_on: true,
+            tag: String::new(),
+            seen: Vec::new(),
+            numbers: HashMap::new(),
+            known: self.known.clone(),
+            automaton: self.automaton.clone(),
+            is_stale: false,
+            encoded: self.encoded.clone(),
+        };
+        SecretFinder::new(move |text| {
+            searched.find(text).into_iter().map(|found| found.start..found.end).collect()
+        })
     }
 
     /// The number of different secrets masked so far.
@@ -300,6 +321,21 @@ mod tests {
         assert_eq!(vault.unmask(&again), Ok(Some("hunter2-x".to_owned())));
         assert_eq!(vault.unmask("[secret 1]"), Ok(None));
         assert_eq!(format!("{vault:?}"), "Vault(2 secrets)");
+    }
+
+    #[test]
+    fn many_secrets_of_one_text_are_known_afterwards() {
+        let mut vault = Vault::default();
+        let value = |n: usize| format!("zx8{n:05}Q7rr99aB77ccKd");
+        let text: String = (0..2_000).map(|n| format!("API_TOKEN={}\n", value(n))).collect();
+        let masked = vault.mask(&text).unwrap_or_default();
+        // One looks like a placeholder.
+        assert_eq!((masked.matches("Q7rr").count(), vault.count()), (1, 1_999));
+        let alone: Vec<String> = [0, 7, 1_999].map(value).to_vec();
+        let masked = vault.mask(&alone.join(" ")).unwrap_or_default();
+        assert_eq!(vault.unmask(&masked), Ok(Some(alone.join(" "))));
+        let found = vault.finder();
+        assert_eq!(found.end(&alone[1], 5), 0, "{found:?}");
     }
 
     #[test]

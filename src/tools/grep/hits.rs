@@ -11,6 +11,7 @@ use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 
 use crate::budget;
 use crate::counted::counted;
+use crate::secret_cuts::{self, SecretFinder};
 use crate::walk::MAX_BYTES;
 
 /// The maximum number of bytes kept of one file's lines.
@@ -43,6 +44,7 @@ pub(crate) struct Hits<'a> {
     matcher: &'a RegexMatcher,
     path: &'a str,
     named: Named,
+    secrets: &'a SecretFinder,
     /// The lines, ready to be shown.
     pub lines: Vec<HitLine>,
     /// The number of matching lines.
@@ -57,9 +59,9 @@ pub(crate) struct Hits<'a> {
 
 impl<'a> Hits<'a> {
     /// Collects matching lines of the file shown as `path`, up to the limit.
-    pub fn new(matcher: &'a RegexMatcher, path: &'a str, named: Named) -> Self {
+    pub fn new(matcher: &'a RegexMatcher, path: &'a str, named: Named, secrets: &'a SecretFinder) -> Self {
         let (lines, count, bytes) = (Vec::new(), 0, 0);
-        Hits { matcher, path, named, lines, count, bytes, more: false, binary: None }
+        Hits { matcher, path, named, secrets, lines, count, bytes, more: false, binary: None }
     }
 
     /// Adds the notes for the end of the file.
@@ -93,14 +95,14 @@ impl<'a> Hits<'a> {
     fn numbered(&self, mark: char, number: Option<u64>, line: &[u8], at: usize) -> String {
         let number = number.unwrap_or(0);
         let mut text = format!("{}{mark}{number}{mark}", self.path);
-        push_line(&mut text, line, at);
+        push_line(&mut text, line, at, self.secrets);
         text.push('\n');
         text
     }
 }
 
-/// Adds a line without its line end; of a long line, the part around `at`.
-fn push_line(out: &mut String, line: &[u8], at: usize) {
+/// Adds a line without its line end; of a long line, the part around `at`, with the secrets at its ends.
+fn push_line(out: &mut String, line: &[u8], at: usize, secrets: &SecretFinder) {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.len() <= LINE {
@@ -116,6 +118,7 @@ fn push_line(out: &mut String, line: &[u8], at: usize) {
     while line.get(end).is_some_and(is_inside) {
         end += 1;
     }
+    (start, end) = widened(line, (start, end), secrets);
     let part = String::from_utf8_lossy(line.get(start..end).unwrap_or_default()).replace('\0', "\u{2400}");
     if start > 0 {
         out.push_str(&format!("[… {} …]", counted(start, "byte")));
@@ -124,6 +127,19 @@ fn push_line(out: &mut String, line: &[u8], at: usize) {
     if end < line.len() {
         out.push_str(&format!("[… {} …]", counted(line.len() - end, "byte")));
     }
+}
+
+/// The part of a line with all of the secrets that its ends would part.
+fn widened(line: &[u8], (start, end): (usize, usize), secrets: &SecretFinder) -> (usize, usize) {
+    // Enough to recognise them, not all of a minified file.
+    let from = start.saturating_sub(secret_cuts::REACH);
+    let near = line.get(from..line.len().min(end + secret_cuts::REACH)).unwrap_or_default();
+    let text = secret_cuts::of_same_length(near);
+    let first = secrets.start_before(&text, start - from);
+    let secret = [end - from, end - from - 1].into_iter().find_map(|at| secrets.parted(&text, at));
+    // Not recognised if a mark follows at once.
+    let last = secret.map_or(end - from, |secret| text.ceil_char_boundary(secret.end + 1));
+    (from + first, from + last.min(text.len()))
 }
 
 impl Sink for Hits<'_> {
@@ -180,8 +196,31 @@ mod tests {
         ];
         for (line, at, expected) in cases {
             let mut out = String::new();
-            push_line(&mut out, &line, at);
+            push_line(&mut out, &line, at, &SecretFinder::default());
             assert_eq!(out, expected);
+        }
+    }
+
+    #[test]
+    fn secrets_at_the_ends_of_a_part_are_whole() {
+        let name_and_value = "API_TOKEN=zx81-Q7rr-99aB-77cc-Kd83";
+        let secrets = secret_cuts::tests::finder();
+        for before in 340..400 {
+            let far = "x".repeat(before);
+            for line in [
+                format!("needle {far} {name_and_value} {}", "x".repeat(500)),
+                format!(
+                    "{} {name_and_value} {} needle {}",
+                    "x".repeat(500),
+                    "x".repeat(before - 280),
+                    "x".repeat(500)
+                ),
+            ] {
+                let mut out = String::new();
+                push_line(&mut out, line.as_bytes(), line.find("needle").unwrap(), &secrets);
+                let masked = secret_cuts::tests::masked(&out);
+                assert!(!masked.contains("zx8") && !masked.contains("d83"), "{before}: {out}");
+            }
         }
     }
 }

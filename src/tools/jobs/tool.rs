@@ -128,13 +128,12 @@ async fn stop(job: &Job) -> Option<String> {
 /// The new output of a job and its state.
 fn look(job: &Job, note: Option<String>, context: &ToolContext) -> ToolOutput {
     job.mark_told();
-    let new = job.take_new();
-    let plain = line_output::plain(&encoding::output(&new.bytes));
+    let new = job.take_new(&context.limits.secrets);
     let mut text = match new.omitted {
         0 => String::new(),
         bytes => format!("[… {bytes} bytes omitted here; {} …]\n", job.place()),
     };
-    match plain.trim_end() {
+    match new.text.trim_end() {
         "" => text.push_str("(no new output)"),
         plain => text.push_str(&command_result::cut(plain, &context.limits, &job.place())),
     }

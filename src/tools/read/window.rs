@@ -11,9 +11,8 @@ use tokio_util::sync::CancellationToken;
 use crate::budget;
 use crate::counted::counted;
 use crate::encoding::{self, Encoding};
+use crate::secret_cuts::{REACH, SecretFinder, of_same_length};
 
-/// The maximum number of bytes kept of one line before decoding.
-const LINE_BYTES: usize = 8 * 1024;
 /// The maximum number of characters shown of one line.
 const LINE_CHARACTERS: usize = 2_000;
 /// The maximum number of characters shown of a line that is read from a column on.
@@ -38,6 +37,8 @@ pub(crate) struct WindowRequest {
     pub line_end: u8,
     /// How long to count the lines after the window; `None` to skip counting.
     pub count: Option<Duration>,
+    /// Finds secrets, through which no line is cut.
+    pub secrets: SecretFinder,
 }
 
 /// A window of lines.
@@ -62,6 +63,10 @@ pub(crate) struct WindowLine {
     pub dropped: u64,
     /// The number of bytes that were skipped.
     pub passed: u64,
+    /// The last of them.
+    before: Vec<u8>,
+    /// Whether all of `bytes` is shown, however much it is.
+    is_all: bool,
     /// The length in the file of the shown part, in bytes, if the line was decoded.
     shown: Option<usize>,
 }
@@ -90,7 +95,33 @@ impl WindowLine {
     }
 
     fn characters(&self) -> usize {
-        if self.passed == 0 { LINE_CHARACTERS } else { PAGED_CHARACTERS }
+        match (self.is_all, self.passed) {
+            (true, _) => usize::MAX,
+            (false, 0) => LINE_CHARACTERS,
+            (false, _) => PAGED_CHARACTERS,
+        }
+    }
+
+    /// Moves the ends of the shown part out of secrets.
+    fn keep_secrets_whole(&mut self, secrets: &SecretFinder) {
+        let before = std::mem::take(&mut self.before);
+        let cut = self.next().map(|next| usize::try_from(next - self.passed).unwrap_or(usize::MAX));
+        let Some(shown) = cut.or_else(|| (!before.is_empty()).then_some(self.bytes.len())) else { return };
+        let (from, to) = (before.len(), before.len() + shown);
+        let all = [before.as_slice(), &self.bytes].concat();
+        let text = of_same_length(&all);
+        let (start, mut end) = (secrets.start_before(&text, from), secrets.end(&text, to));
+        if (start, end) == (from, to) {
+            return;
+        }
+        // The rest of the line would begin with this secret again.
+        if end <= from {
+            end = secrets.parted(&text, to).map_or(to, |secret| secret.end);
+        }
+        self.passed -= (from - start) as u64;
+        self.dropped += (all.len() - end) as u64;
+        self.bytes = all.get(start..end).unwrap_or_default().to_vec();
+        self.is_all = true;
     }
 
     /// The offset of the rest of the line after the shown part, in bytes from its start; `None` if nothing
@@ -239,8 +270,10 @@ impl Cutter<'_> {
         let pass =
             usize::try_from(self.request.passed - self.line.passed).unwrap_or(usize::MAX).min(part.len());
         self.line.passed += pass as u64;
+        self.line.before.extend_from_slice(part.get(pass.saturating_sub(REACH)..pass).unwrap_or_default());
+        self.line.before.drain(..self.line.before.len().saturating_sub(REACH));
         let part = part.get(pass..).unwrap_or_default();
-        let most = if self.request.passed == 0 { LINE_BYTES } else { 4 * PAGED_CHARACTERS };
+        let most = 4 * self.request.characters() + REACH;
         let room = most.saturating_sub(self.line.bytes.len());
         let (kept, dropped) = part.split_at(room.min(part.len()));
         self.line.bytes.extend_from_slice(kept);
@@ -248,13 +281,14 @@ impl Cutter<'_> {
     }
 
     fn close(&mut self) {
-        let line = std::mem::take(&mut self.line);
+        let mut line = std::mem::take(&mut self.line);
+        line.keep_secrets_whole(&self.request.secrets);
         self.window.counted += 1;
         self.open = false;
         let most = self.request.characters();
         let cut = usize::from(line.dropped > 0 || line.bytes.len() > most) * 48;
         let text = String::from_utf8_lossy(&line.bytes);
-        let shown = budget::start_within_characters(&text, most);
+        let shown = if line.is_all { &*text } else { budget::start_within_characters(&text, most) };
         let cost = budget::token_weight(shown) + NUMBER + cut;
         if self.weight + cost > self.request.weight && !self.window.lines.is_empty() {
             self.window.more = true;
@@ -300,6 +334,7 @@ mod tests {
             passed: 0,
             line_end: b'\n',
             count: Some(Duration::from_secs(9)),
+            secrets: SecretFinder::default(),
         }
     }
 
@@ -338,6 +373,37 @@ mod tests {
         check("a\nb\nc\n", 4, 1, &[], 3, false);
         check("a\nb\nc", 5, 1, &[], 3, false);
         check("\n\n\n", 1, 2, &["", ""], 3, true);
+    }
+
+    #[test]
+    fn no_page_of_a_line_has_a_part_of_a_secret() {
+        let secret = "API_TOKEN=zx81-Q7rr-99aB-77cc-Kd83";
+        let secrets = crate::secret_cuts::tests::finder();
+        let key =
+            format!("-----BEGIN PRIVATE KEY-----\\n{}", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\\n".repeat(80));
+        let key = format!("{key}-----END PRIVATE KEY-----");
+        let filled = |length: usize| "é ".repeat(length);
+        for long in [
+            format!("{}{secret} {}", filled(985), filled(30_000)),
+            format!("{}{secret} {secret} {}", filled(11_985), filled(10_000)),
+            format!("{key} {secret}"),
+            format!("{} {key} {secret}", filled(500)),
+        ] {
+            for from in [0, 1, 10, 2_000, 2_960, 35_960, 35_990] {
+                let mut passed = from;
+                for page in 0.. {
+                    assert!(page < 10, "no progress from {from} on");
+                    let request = WindowRequest { passed, secrets: secrets.clone(), ..request(1, 1) };
+                    let window =
+                        LineWindow::cut(long.as_bytes(), &request, &CancellationToken::new()).unwrap();
+                    let masked = crate::secret_cuts::tests::masked(&window.lines[0].text());
+                    let part = ["zx81", "Kd83", "MIIE"].into_iter().find(|part| masked.contains(part));
+                    assert_eq!(part, None, "from {from}, page {page}");
+                    let Some(next) = window.lines[0].next() else { break };
+                    passed = next;
+                }
+            }
+        }
     }
 
     #[test]

@@ -417,7 +417,12 @@ pub(crate) fn context(engine: &Engine, progress: ToolProgress) -> ToolContext {
         user: Some(engine.user.link()),
         jobs: Some(background_jobs::link(engine)),
         helpers: None,
-        limits: OutputLimits { images, ..OutputLimits::default() }.within_window(window),
+        limits: OutputLimits {
+            images,
+            secrets: engine.config.behavior.masking.finder(),
+            ..OutputLimits::default()
+        }
+        .within_window(window),
         default_timeout: engine.config.bash_timeout,
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn with_stdout(
     match std::str::from_utf8(stdout) {
         Ok(text) if !text.trim().is_empty() => answer.map_err(|error| match error {
             ToolError::Refused { message, details } => {
-                let text = within(text.trim_end(), "tool", context.limits, &context.scratch);
+                let text = within(text.trim_end(), "tool", &context.limits, &context.scratch);
                 ToolError::Refused { message: format!("{text}\n{message}"), details }
             }
             aborted @ ToolError::Aborted { .. } => aborted,
@@ -45,7 +45,7 @@ pub(super) fn with_stdout(
 
 fn diff(stdout: &[u8], notes: &str, context: &ToolContext) -> ToolOutput {
     let text = String::from_utf8_lossy(stdout);
-    let shown = within(text.trim_end(), "tool", context.limits, &context.scratch);
+    let shown = within(text.trim_end(), "tool", &context.limits, &context.scratch);
     let details = match unified::parse(&text).as_mut_slice() {
         [one] => Details::Diff(std::mem::take(one)),
         // There are no details for several files, and text that is not a diff stays text.

@@ -98,7 +98,7 @@ impl Mcp {
             }
             match server.filter(|_| is_known) {
                 Some(server) => {
-                    let scratch = Arc::clone(&self.around.scratch);
+                    let (scratch, limits) = (Arc::clone(&self.around.scratch), limits.clone());
                     attached.push(Box::pin(async move {
                         let read = read(&server, (&written, &uri), limits, &scratch).await;
                         read.map_err(|why| UserError::new(format!("@{written}:{uri}")).because(why))

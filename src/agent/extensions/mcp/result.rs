@@ -27,7 +27,7 @@ pub(super) fn of_call(
     limits: OutputLimits,
     scratch: &Scratch,
 ) -> Result<ToolOutput, ToolError> {
-    let mut parts = Parts::within(limits);
+    let mut parts = Parts::within(limits.clone());
     let has_content = !result.content.is_empty();
     for block in result.content {
         parts.add(block);
@@ -37,7 +37,7 @@ pub(super) fn of_call(
     }
     parts.leave_out_data();
     if result.is_error == Some(true) {
-        let text = within(&parts.text, "mcp", limits, scratch);
+        let text = within(&parts.text, "mcp", &limits, scratch);
         let details = Details::Text { text: text.clone() };
         let message =
             if text.trim().is_empty() { "the server says that the call failed".to_owned() } else { text };
@@ -88,7 +88,7 @@ pub(super) fn of_resource(
             _ => return Err("it is of an unknown kind".into()),
         }
     }
-    let text = within(parts.text.trim_end(), "mcp", limits, scratch);
+    let text = within(parts.text.trim_end(), "mcp", &parts.limits, scratch);
     let name = format!("<resource server=\"{server}\" uri=\"{uri}\"");
     let text = if text.is_empty() { format!("{name} />") } else { format!("{name}>\n{text}\n</resource>") };
     let content = std::iter::once(Content::text(text)).chain(parts.pictures).collect();
@@ -116,7 +116,7 @@ impl Parts {
     }
 
     fn output(self, scratch: &Scratch) -> ToolOutput {
-        let text = within(&self.text, "mcp", self.limits, scratch);
+        let text = within(&self.text, "mcp", &self.limits, scratch);
         let details = Details::Text { text: text.clone() };
         let mut content = Vec::new();
         if !text.is_empty() || self.pictures.is_empty() {

@@ -104,13 +104,15 @@ impl McpTool {
 
     fn answer(&self, answer: ServerResult, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         match answer {
-            ServerResult::CallToolResult(result) => result::of_call(result, context.limits, &context.scratch),
+            ServerResult::CallToolResult(result) => {
+                result::of_call(result, context.limits.clone(), &context.scratch)
+            }
             ServerResult::EmptyResult(_) => Ok(ToolOutput::new("(no content)", Details::None)),
             ServerResult::InputRequiredResult(_) => {
                 Err(ToolError::refused("the server asks for input in a way that tau does not support"))
             }
             ServerResult::CustomResult(answer) => match lenient::result(&answer.0) {
-                Some(result) => result::of_call(result, context.limits, &context.scratch),
+                Some(result) => result::of_call(result, context.limits.clone(), &context.scratch),
                 None => Err(ToolError::refused("the server's answer is not the result of a call")),
             },
             _ => Err(ToolError::refused("the server's answer is not the result of a call")),
