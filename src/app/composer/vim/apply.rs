@@ -204,6 +204,9 @@ impl Composer {
         let before = self.text();
         (0..times).for_each(|_| step(self));
         let text = self.text();
+        if text == before {
+            return;
+        }
         let same = before.chars().zip(text.chars()).take_while(|(one, other)| one == other).count();
         let (row, column) = place_after(&text, same);
         self.move_to(row, column);

@@ -93,11 +93,13 @@ fn typing() -> Command {
     Command { count: None, verb: Verb::Insert(InsertAt::Cursor) }
 }
 
-/// A key as a vim command character outside insert mode.
-fn as_char(key: Key) -> Option<char> {
+/// A key as a vim command character outside insert mode, after the keys of an incomplete command.
+fn as_char(key: Key, before: &str) -> Option<char> {
+    // They are no operand.
+    let is_command = before.chars().all(|c| c.is_ascii_digit());
     match (key.code, key.mods) {
-        (KeyCode::Char('r'), Mods::CTRL) => Some('\x12'),
-        (KeyCode::Backspace, Mods::NONE) => Some('h'),
+        (KeyCode::Char('r'), Mods::CTRL) => is_command.then_some('\x12'),
+        (KeyCode::Backspace, Mods::NONE) => is_command.then_some('h'),
         _ => key.typed(),
     }
 }
@@ -155,9 +157,10 @@ impl Composer {
             }
             return VimKey::Taken;
         }
-        let Some(c) = as_char(key).filter(|_| mode != Mode::Insert) else {
+        let Some(c) = as_char(key, &vim.keys).filter(|_| mode != Mode::Insert) else {
             vim.keys.clear();
-            return VimKey::Ignored;
+            // It only cancels the command.
+            return if had_keys { VimKey::Taken } else { VimKey::Ignored };
         };
         if mode == Mode::Normal && !had_keys && BEGINNINGS.contains(&c) && self.is_empty() {
             // The page of the keys is opened from any mode.

@@ -254,6 +254,8 @@ fn inserting_putting_and_the_rest() {
         ("|one two", "xxu", "|ne two"),
         ("|one two", "xx2u", "|one two"),
         ("|one two", "dwu<ctrl+r>", "|two"),
+        ("one| two", "<ctrl+r>", "one| two"),
+        ("one| two", "u", "one| two"),
         ("|one two", "cwxyz<esc>u", "|one two"),
         ("|one", "3ixy<esc>u", "|one"),
         ("|one two six", "dw.", "|six"),
