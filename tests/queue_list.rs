@@ -180,3 +180,18 @@ fn recalling_ends_with_the_draft() {
     screen.keys("one<enter>two<enter>a draft<up><up><down><down>");
     assert_eq!(screen.model().composer.text(), "a draft");
 }
+
+#[test]
+fn what_is_recalled_and_edited_is_not_lost() {
+    let mut screen = Screen::new();
+    screen.keys("first prompt<enter><up> edited<down>");
+    assert_eq!(screen.model().composer.text(), "");
+    screen.keys("<up>");
+    assert_eq!(screen.model().composer.text(), "first prompt edited");
+    screen.keys("<ctrl+c>see: ");
+    screen.send(Msg::Paste("line\n".repeat(30)));
+    screen.keys("<enter>a draft<ctrl+r>see<enter>");
+    assert_eq!(screen.model().composer.text(), "see: [paste #1 +30 lines]");
+    screen.keys("<ctrl+c><ctrl+s>");
+    assert_eq!(screen.model().composer.text(), "a draft");
+}

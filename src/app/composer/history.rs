@@ -16,6 +16,8 @@ pub(super) struct History {
     prompts: Vec<String>,
     /// Drafts of prompts with pastes or pictures.
     drafts: BTreeMap<String, Draft>,
+    /// Recalled prompts that were edited and left, until the next prompt is added.
+    edited: BTreeMap<String, Draft>,
     walk: Option<Walk>,
 }
 
@@ -49,6 +51,7 @@ impl History {
             if self.drafts.len() >= KEPT_DRAFTS {
                 self.drafts.clear();
             }
+            self.edited.clear();
             self.drafts.extend(draft.map(|draft| (prompt.clone(), draft)));
             self.prompts.retain(|known| *known != prompt);
             self.prompts.insert(0, prompt);
@@ -65,17 +68,35 @@ impl History {
         self.walk = None;
     }
 
-    /// A step back in time; the first one keeps `draft`.
-    pub(super) fn earlier(&mut self, draft: Draft) -> Option<Recalled> {
+    /// A step back in time from what is shown; the first one keeps it as the draft.
+    pub(super) fn earlier(&mut self, shown: Draft) -> Option<Recalled> {
         let index = self.walk.as_ref().map_or(0, |walk| walk.index + 1);
         let recalled = self.recalled(index)?;
-        let draft = self.walk.take().map_or(draft, |walk| walk.draft);
+        let draft = match self.walk.take() {
+            Some(walk) => {
+                self.keep_edit(walk.index, shown);
+                walk.draft
+            }
+            None => shown,
+        };
         self.walk = Some(Walk { index, draft });
         Some(recalled)
     }
 
     fn recalled(&self, index: usize) -> Option<Recalled> {
-        self.prompts.get(index).map(|prompt| self.find(prompt))
+        let prompt = self.prompts.get(index)?;
+        let edited = self.edited.get(prompt).cloned().map(|draft| Recalled::Draft(Box::new(draft)));
+        Some(edited.unwrap_or_else(|| self.find(prompt)))
+    }
+
+    /// Keeps what is shown in place of a prompt, if it was edited.
+    fn keep_edit(&mut self, index: usize, shown: Draft) {
+        let Some(prompt) = self.prompts.get(index) else { return };
+        if shown.is_empty() || shown.expanded().0.trim_end() == prompt.trim_end() {
+            self.edited.remove(prompt);
+        } else {
+            self.edited.insert(prompt.clone(), shown);
+        }
     }
 
     /// A prompt, with its pastes and pictures where they are known.
@@ -84,9 +105,10 @@ impl History {
         draft.unwrap_or_else(|| Recalled::Text(prompt.to_owned()))
     }
 
-    /// A step forward; after the newest prompt comes the draft.
-    pub(super) fn later(&mut self) -> Option<Recalled> {
+    /// A step forward from what is shown; after the newest prompt comes the draft.
+    pub(super) fn later(&mut self, shown: Draft) -> Option<Recalled> {
         let walk = self.walk.take()?;
+        self.keep_edit(walk.index, shown);
         match walk.index.checked_sub(1) {
             Some(index) => {
                 self.walk = Some(Walk { index, ..walk });

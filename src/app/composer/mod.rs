@@ -248,7 +248,7 @@ impl Composer {
         self.column = None;
     }
 
-    /// Replaces everything as one undo step; long text becomes a chip.
+    /// Replaces everything as one undo step; a huge text becomes a chip.
     pub(crate) fn set_text(&mut self, text: &str) {
         let chars: usize = self.text().chars().count();
         self.jump(0, 0);
@@ -258,10 +258,10 @@ impl Composer {
         }
         let before = self.steps.len();
         // Labels within a chip would mean nothing.
-        if self.chips.spans(text).is_empty() {
+        if chips::is_huge(text) && self.chips.spans(text).is_empty() {
             self.paste(text);
         } else {
-            self.insert(text);
+            self.insert(text.strip_suffix('\n').unwrap_or(text));
         }
         let pasted = self.steps.len() > before;
         match self.steps.last_mut() {
@@ -305,6 +305,9 @@ impl Composer {
     /// Replaces everything with a draft.
     pub(crate) fn put_draft(&mut self, draft: Draft) {
         self.reset(None);
+        if let Some(vim) = self.vim.as_mut().filter(|_| !draft.is_empty()) {
+            vim.text_replaced();
+        }
         self.buffer = draft.buffer;
         self.chips = draft.chips;
     }
@@ -325,10 +328,13 @@ impl Composer {
         self.show_recalled(recalled)
     }
 
-    /// Replaces everything with an earlier prompt, with its pastes and pictures where they are known.
-    pub(crate) fn recall(&mut self, prompt: &str) {
+    /// Replaces everything with an earlier prompt, with its pastes and pictures where they are known. Returns the
+    /// draft that was there, unless undo returns to it.
+    pub(crate) fn recall(&mut self, prompt: &str) -> Option<Draft> {
         let recalled = self.history.find(prompt);
+        let draft = matches!(recalled, Recalled::Draft(_)).then(|| self.draft());
         self.show_recalled(Some(recalled));
+        draft.filter(|draft| !draft.is_empty())
     }
 
     /// A text that was sent from here and came back: each label of a picture stands for the next of `pictures`
@@ -347,7 +353,7 @@ impl Composer {
 
     /// Shows the next prompt, finally the draft; false when no prompt is being recalled.
     pub(crate) fn recall_later(&mut self) -> bool {
-        let recalled = self.history.later();
+        let recalled = self.history.later(self.draft());
         self.show_recalled(recalled)
     }
 

@@ -198,6 +198,39 @@ fn what_is_recalled_has_its_pastes_as_they_were() {
     assert!(composer.expanded().0.starts_with("draft line 0\n"));
 }
 
+#[test]
+fn what_was_recalled_and_edited_is_there_again_until_something_is_sent() {
+    let long = "line\n".repeat(40);
+    let mut composer = Composer::default();
+    composer.paste(&long);
+    composer.reset(Some(composer.expanded().0));
+    composer.set_history(vec!["one".into()]);
+    let mut seen = Vec::new();
+    for (step, typed) in [
+        (Composer::recall_earlier as fn(&mut Composer) -> bool, " and more"),
+        (Composer::recall_earlier, " edited"),
+        (Composer::recall_later, ""),
+        (Composer::recall_later, ""),
+        (Composer::recall_earlier, ""),
+        (Composer::recall_earlier, ""),
+    ] {
+        assert!(step(&mut composer));
+        seen.push(composer.text());
+        composer.line_end();
+        composer.insert(typed);
+    }
+    let (paste, more) = ("[paste #1 +40 lines]", "[paste #1 +40 lines] and more");
+    assert_eq!(seen, [paste, "one", more, "", more, "one edited"]);
+    composer.recall_later();
+    assert_eq!(composer.expanded().0, format!("{long} and more"));
+    composer.reset(Some("sent".into()));
+    let mut seen = Vec::new();
+    while composer.recall_earlier() {
+        seen.push(composer.text());
+    }
+    assert_eq!(seen, ["sent", paste, "one"]);
+}
+
 fn picture(data: &str) -> Block {
     Block::Image { data: data.into(), mime_type: "image/png".into() }
 }
@@ -231,6 +264,18 @@ fn pictures_outlive_every_way_of_replacing_the_text() {
     assert_eq!(left.next(), None);
     returned.set_text(&format!("{text}\n\n{}", returned.text()));
     assert_eq!(returned.expanded().1, [picture("first"), picture("second"), picture("draft")]);
+}
+
+#[test]
+fn a_text_that_comes_back_is_a_chip_only_if_nobody_could_have_typed_it() {
+    let mut composer = Composer::default();
+    let typed = ["a line"; 12].join("\n");
+    composer.insert(&typed);
+    composer.reset(Some(typed.clone()));
+    composer.recall_earlier();
+    assert_eq!(composer.text(), typed);
+    composer.set_text(&"a line\n".repeat(500));
+    assert_eq!(composer.text(), "[paste #1 +500 lines]");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use super::{
     actions, approval, attempts, board, changes, extensions, job_list, key_list, login, misdirected, models,
-    offers, overlay_paste, pickers, plan, questions, queue, rule_list, sessions, settings, side_question,
-    slash, themes, thinking, tree, trust, undo, worktrees,
+    offers, overlay_paste, pickers, plan, prompts, questions, queue, rule_list, sessions, settings,
+    side_question, slash, themes, thinking, tree, trust, undo, worktrees,
 };
 use crate::action;
 use crate::effect::Effect;
@@ -381,7 +381,7 @@ fn picked(model: &mut Model, picker: &Picker, key: &str, effects: &mut Vec<Effec
         PickerKind::Themes => themes::set(model, key, effects),
         PickerKind::StoredKeys => login::remove(model, key, effects),
         PickerKind::Providers => login::picked(model, key, effects),
-        PickerKind::Prompts => model.composer.recall(key),
+        PickerKind::Prompts => prompts::picked(model, key),
         PickerKind::Palette => run(model, key, effects),
         PickerKind::Checkpoints => undo::picked(model, key),
         PickerKind::UndoScope => undo::scope_picked(model, key, effects),

@@ -1,6 +1,6 @@
 //! The list of earlier prompts.
 
-use super::pickers;
+use super::{pickers, queue};
 use crate::model::Model;
 use crate::overlays::overlay::Overlay;
 use crate::overlays::picker::{Picker, PickerKind, PickerRow};
@@ -28,6 +28,13 @@ pub(super) fn fill(model: &mut Model) {
 
 fn rows(model: &Model) -> Vec<PickerRow> {
     model.composer.history().iter().map(|text| prompt_row(text)).collect()
+}
+
+/// Shows an earlier prompt; a draft that undo could not return to is set aside.
+pub(super) fn picked(model: &mut Model, prompt: &str) {
+    if let Some(draft) = model.composer.recall(prompt) {
+        queue::set_aside(model, draft);
+    }
 }
 
 /// A note marks commands; `!` in the query finds all of them.

@@ -3,6 +3,7 @@
 use super::misdirected;
 use crate::action::Action;
 use crate::approval::QUIET;
+use crate::composer::Draft;
 use crate::effect::Effect;
 use crate::key::Key;
 use crate::model::{Model, QueueEdit};
@@ -152,13 +153,8 @@ pub(super) fn stash(model: &mut Model) {
     }
     if !model.composer.is_empty() {
         let draft = model.composer.take_draft();
-        model.drafts.push(draft);
         model.completion = None;
-        let text = match model.keymap.hint(Action::Stash) {
-            Some(key) => format!("draft set aside; {key} on an empty composer restores it"),
-            None => "draft set aside".to_owned(),
-        };
-        return model.remark(&text);
+        return set_aside(model, draft);
     }
     match model.drafts.pop() {
         Some(draft) => {
@@ -168,6 +164,16 @@ pub(super) fn stash(model: &mut Model) {
         }
         None => model.remark("no draft was set aside"),
     }
+}
+
+/// Keeps a draft for later, and says so.
+pub(super) fn set_aside(model: &mut Model, draft: Draft) {
+    model.drafts.push(draft);
+    let text = match model.keymap.hint(Action::Stash) {
+        Some(key) => format!("draft set aside; {key} on an empty composer restores it"),
+        None => "draft set aside".to_owned(),
+    };
+    model.remark(&text);
 }
 
 /// Inserts messages that the agent returned before the draft, and all pictures after the texts.

@@ -329,6 +329,37 @@ fn escape_and_up_are_left_to_others_where_vim_has_no_use_for_them() {
     assert_eq!(composer.vim_key(key("k"), 80), super::VimKey::Ignored, "it is typed");
 }
 
+#[test]
+fn any_other_key_ends_an_incomplete_command_and_does_nothing_else() {
+    for keys in ["r", "f", "d", "2", "di", "vi", "vr"] {
+        for other in ["enter", "tab", "pageup", "ctrl+e", "ctrl+r", "backspace"] {
+            let mut composer = normal("one |two");
+            press(&mut composer, keys);
+            assert_eq!(composer.vim_key(other.parse().unwrap(), 80), super::VimKey::Taken, "{keys} {other}");
+            assert_eq!(composer.vim_mode().map(|(_, keys)| keys), Some(""), "{keys} {other}");
+            // A count goes with it.
+            let left = if (keys, other) == ("2", "backspace") { "on|e two" } else { "one |two" };
+            assert_eq!(shown(&composer), left, "{keys} {other}");
+        }
+    }
+}
+
+#[test]
+fn what_is_put_in_place_of_the_text_is_not_repeated() {
+    let mut composer = normal("|");
+    press(&mut composer, "i");
+    composer.insert("see: ");
+    composer.paste(&"line\n".repeat(30));
+    composer.reset(Some(composer.expanded().0));
+    composer.recall_earlier();
+    press(&mut composer, "<esc>.");
+    assert_eq!(composer.text(), "see: [paste #1 +30 lines]");
+    let draft = composer.take_draft();
+    composer.put_draft(draft);
+    press(&mut composer, "<esc>.");
+    assert_eq!(composer.text(), "see: [paste #1 +30 lines]");
+}
+
 /// Random keys from a seed: nothing panics, the cursor stays in the text, undo and redo restore it.
 #[test]
 fn random_keys_are_taken_and_undone() {
