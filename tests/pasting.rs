@@ -4,7 +4,10 @@ use std::io::Cursor;
 use std::time::{Duration, Instant};
 
 use base64::Engine;
+use tau::app::request::{Picture, ShellReply, ShellRequest};
+use tau::app::{Effect, Msg};
 
+use crate::harness;
 use crate::screen::Screen;
 
 const CTRL_V: &str = "\x16";
@@ -237,4 +240,26 @@ fn a_picture_for_a_model_that_is_not_known_to_take_it_is_not_dropped_silently() 
     screen.wait_for("1 picture not sent");
     screen.wait_for("I see nothing.");
     assert_eq!(screen.text().matches("add to models.toml").count(), 1, "{}", screen.text());
+}
+
+#[test]
+fn a_command_does_not_leave_a_picture_out() {
+    for command in ["/btw what is this ", "/attempts 2 draw this ", "/compact ", "!echo "] {
+        let mut screen = harness::Screen::new();
+        screen.send(Msg::Paste("/tmp/shot.png".to_owned()));
+        let ticket = screen.take_effects().into_iter().find_map(|effect| match effect {
+            Effect::Ask(ticket, ShellRequest::Pictures { .. }) => Some(ticket),
+            _ => None,
+        });
+        let picture = Picture { data: "AA==".into(), mime_type: "image/png".into(), width: 8, height: 8 };
+        screen.send(Msg::Finished(ticket.expect("asked"), ShellReply::Pictures(vec![picture])));
+        screen.keys(&format!("<home>{command}<esc>"));
+        let draft = screen.model().composer.text();
+        assert_eq!(draft, format!("{command}[image #1 8x8]"));
+        screen.take_effects();
+        screen.keys("<enter>");
+        assert_eq!(screen.model().composer.text(), draft, "it is not sent");
+        assert!(harness::text(&screen.draw()).contains("takes no picture; remove it"), "{command}");
+        assert!(!screen.take_effects().iter().any(|effect| matches!(effect, Effect::Agent(_))), "{command}");
+    }
 }

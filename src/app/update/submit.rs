@@ -36,7 +36,8 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
     }
     model.completion = None;
     match model.composer.mode() {
-        InputMode::Shell | InputMode::ShellOnly => return shell(model, &text, effects),
+        InputMode::Shell | InputMode::ShellOnly if images.is_empty() => return shell(model, &text, effects),
+        InputMode::Shell | InputMode::ShellOnly => return pictured(model, "a shell command"),
         InputMode::Prompt => {}
     }
     if is_exit(&text) && images.is_empty() {
@@ -68,6 +69,7 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
             let task = arguments.to_owned();
             return plan(model, task, images, queue, effects);
         }
+        Some(Ok((row, _))) if !images.is_empty() => return pictured(model, &format!("/{}", row.name)),
         Some(Ok((row, arguments))) => {
             model.composer.reset(Some(text.trim_end().to_owned()));
             slash::run_with(model, row, arguments, effects);
@@ -128,6 +130,11 @@ pub(super) fn unknown(model: &mut Model, word: &str) {
 fn unwanted(model: &mut Model, row: &CommandRow) {
     let text = format!("/{0} takes no arguments; /{0}: {1}", row.name, row.help);
     model.transcript.notice(NoticeLevel::Warning, &text, None);
+}
+
+/// Says that a command takes no pictures, and was not run.
+fn pictured(model: &mut Model, command: &str) {
+    model.remark(&format!("{command} takes no picture; remove it, or send it with a message"));
 }
 
 fn shell(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
