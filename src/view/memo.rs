@@ -7,6 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::highlight::Highlighter;
+use super::overlays::changes::ChangesRows;
 use super::picture::{PictureJob, PictureKey, PictureOutcome};
 use super::pictures::Pictures;
 use super::row::{Row, Rows};
@@ -18,7 +19,7 @@ use tau_app::picture::{MessagePicture, PictureRoom};
 
 /// The number of parts kept that are still changing: those on one screen.
 const CHANGING: usize = 64;
-/// The maximum number of rows kept; beyond that everything is dropped and rendered again when needed.
+/// The number of rows beyond which those that the last frame did not show are dropped.
 const ROWS: usize = 20_000;
 
 /// Everything that rows of the transcript depend on.
@@ -66,8 +67,13 @@ pub struct Memo {
     keymap: Option<Arc<Keymap>>,
     theme: Theme,
     highlighter: Highlighter,
-    parts: HashMap<RowsKey, Rows>,
+    /// The rows, and the last frame that showed them.
+    parts: HashMap<RowsKey, (Rows, u64)>,
     held: usize,
+    frame: u64,
+    /// The list of changes, if a frame has just shown it, and that frame.
+    changes: Option<ChangesRows>,
+    changes_shown: u64,
     /// Parts that are still changing, the newest last.
     changing: VecDeque<(RowsKey, Rows)>,
     pictures: Pictures,
@@ -86,6 +92,9 @@ impl Memo {
             highlighter: Highlighter::default(),
             parts: HashMap::new(),
             held: 0,
+            frame: 0,
+            changes: None,
+            changes_shown: 0,
             changing: VecDeque::new(),
             pictures: Pictures::default(),
         }
@@ -104,9 +113,21 @@ impl Memo {
             name.clone_into(&mut self.name);
             self.forget();
         }
-        if self.held > ROWS {
-            self.forget();
+        let last = self.frame;
+        self.frame += 1;
+        if self.changes_shown < last {
+            self.changes = None;
         }
+        if self.held > ROWS {
+            self.parts.retain(|_, (_, shown)| *shown == last);
+            self.held = self.parts.values().map(|(rows, _)| rows.len()).sum();
+        }
+    }
+
+    /// The theme, the highlighter, and the rows of the list of changes as the last frame showed them.
+    pub(crate) fn changes(&mut self) -> (&Theme, &mut Highlighter, &mut Option<ChangesRows>) {
+        self.changes_shown = self.frame;
+        (&self.theme, &mut self.highlighter, &mut self.changes)
     }
 
     /// The rows of a picture in its room; empty until it is ready, and if it cannot be shown.
@@ -141,6 +162,7 @@ impl Memo {
     pub(crate) fn forget(&mut self) {
         self.parts.clear();
         self.held = 0;
+        self.changes = None;
         self.changing.clear();
         self.highlighter.forget_rows();
     }
@@ -169,7 +191,10 @@ impl Memo {
     pub fn rows(&mut self, key: RowsKey, render: impl FnOnce(&Theme, &mut Highlighter) -> Vec<Row>) -> Rows {
         let known = match key.version.is_changing() {
             true => self.changing.iter().rev().find(|(same, _)| *same == key).map(|(_, rows)| rows),
-            false => self.parts.get(&key),
+            false => self.parts.get_mut(&key).map(|(rows, shown)| {
+                *shown = self.frame;
+                &*rows
+            }),
         };
         if let Some(rows) = known {
             return Arc::clone(rows);
@@ -183,8 +208,44 @@ impl Memo {
             self.changing.push_back((key, Arc::clone(&rows)));
         } else if key.version != RowsVersion::Transient {
             self.held += rows.len();
-            self.parts.insert(key, Arc::clone(&rows));
+            self.parts.insert(key, (Arc::clone(&rows), self.frame));
         }
         rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::text::Line;
+
+    use super::*;
+
+    fn key(entry: i64) -> RowsKey {
+        let version = RowsVersion::Closed { epoch: 0 };
+        RowsKey {
+            entry: EntryId(entry),
+            part: 0,
+            version,
+            width: 80,
+            layout: TextLayout::default(),
+            open: true,
+        }
+    }
+
+    #[test]
+    fn rows_that_the_last_frame_showed_are_kept_however_many() {
+        let mut memo = Memo::new(ColorDepth::True, HashMap::new());
+        let keymap = Arc::new(Keymap::default());
+        let mut rendered = Vec::new();
+        for entries in [vec![0, 1], vec![0, 1], vec![1, 2], vec![1, 2], vec![0, 2]] {
+            memo.begin("dark", &keymap);
+            for entry in entries {
+                memo.rows(key(entry), |_, _| {
+                    rendered.push(entry);
+                    vec![Row::from(Line::default()); ROWS]
+                });
+            }
+        }
+        assert_eq!(rendered, [0, 1, 2, 0], "what is out of sight is dropped");
     }
 }

@@ -10,7 +10,7 @@ use tau::app::Effect;
 use tau::tools::{FileDiff, Hunk};
 
 use super::overlays::talked;
-use crate::harness::{START, Screen, frames};
+use crate::harness::{START, Screen, frames, text};
 use tau::tools::user_error::UserError;
 
 /// Answers the latest query.
@@ -145,4 +145,62 @@ fn nothing_was_changed() {
     screen.keys("/diff<enter>");
     answer(&mut screen, Ok(QueryAnswer::Changes(SessionChanges::default())));
     frames(&mut screen, "changes-none");
+}
+
+/// Moves until the selection does not change any more; the lines of the file in the order in which they came.
+fn lines_seen(screen: &mut Screen, key: &str) -> Vec<u32> {
+    let mut seen = Vec::new();
+    let mut before = String::new();
+    loop {
+        let shown = text(&screen.draw());
+        for line in shown.lines().filter_map(|row| row.split("line-").nth(1)?.split(' ').next()?.parse().ok())
+        {
+            if !seen.contains(&line) {
+                seen.push(line);
+            }
+        }
+        let now = format!("{:?}{shown}", screen.model().overlays);
+        if now == before {
+            return seen;
+        }
+        before = now;
+        screen.keys(key);
+    }
+}
+
+#[test]
+fn a_hunk_higher_than_the_box_is_read_to_its_end() {
+    let lines: Vec<String> = (1..=200).map(|line| format!("+line-{line} ")).collect();
+    let hunk = |lines: &[String]| Hunk { old_start: 1, new_start: 1, lines: lines.to_vec() };
+    let file = |path: &str, hunks: Vec<Hunk>| ChangedFile {
+        path: path.into(),
+        kind: ChangeKind::Created,
+        diff: FileDiff { path: path.into(), hunks, ..FileDiff::default() },
+        ..ChangedFile::default()
+    };
+    let changes = SessionChanges {
+        files: vec![file("a.txt", vec![hunk(&lines)]), file("b.txt", vec![hunk(&["+line-999 ".to_owned()])])],
+        not_covered: vec![NotCovered { path: "target".into(), reason: "ignored".into() }],
+        redo: false,
+    };
+    for key in ["<down>", "<pagedown>"] {
+        let mut screen = talked();
+        screen.keys("/diff<enter>");
+        answer(&mut screen, Ok(QueryAnswer::Changes(changes.clone())));
+        let expected: Vec<u32> = (1..=200).chain([999]).collect();
+        assert_eq!(lines_seen(&mut screen, key), expected, "{key}");
+        assert!(text(&screen.draw()).contains("target: ignored"));
+    }
+    // Up leads back through it, and a whole page of it stays in sight.
+    let mut screen = talked();
+    screen.keys("/diff<enter>");
+    answer(&mut screen, Ok(QueryAnswer::Changes(changes)));
+    screen.keys("<down><pagedown><pagedown>");
+    let there = text(&screen.draw());
+    screen.keys("<pagedown><pageup>");
+    assert_eq!(text(&screen.draw()), there);
+    screen.keys("<end><end>");
+    assert!(text(&screen.draw()).contains("target: ignored"));
+    screen.keys("<home>");
+    assert!(text(&screen.draw()).contains("A a.txt"));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::list_keys::{ListFilter, ListKey, moved};
+use super::list_keys::{ListFilter, ListKey};
 use crate::key::{Key, KeyCode, Mods};
 use crate::outcome::KeyOutcome;
 use crate::request::Ticket;
@@ -23,6 +23,8 @@ pub struct ChangesView {
     pub(super) query: ListFilter,
     /// The selected file or hunk.
     selected: ChangeItem,
+    /// The rows of the selected item above the first one shown.
+    pub scroll: usize,
 }
 
 /// A file of the list, or one of its hunks.
@@ -64,6 +66,9 @@ impl ChangesView {
         let kept = ChangeItem { file: same.unwrap_or(self.selected.file), hunk: self.selected.hunk };
         let file = ChangeItem { hunk: None, ..kept };
         let found = [kept, file].into_iter().find(|item| items.contains(item));
+        if found != Some(kept) {
+            self.scroll = 0;
+        }
         self.selected = found.or(items.last().copied()).unwrap_or_default();
     }
 
@@ -75,6 +80,11 @@ impl ChangesView {
     /// Whether the hunks of a file are shown.
     pub fn is_open(&self, file: &ChangedFile) -> bool {
         self.open.contains(&file.path)
+    }
+
+    /// Whether another list shows the same files and hunks, whatever is selected.
+    pub fn shows_same(&self, other: &Self) -> bool {
+        (&self.changes, &self.open, &self.query) == (&other.changes, &other.open, &other.query)
     }
 
     /// The selection.
@@ -97,15 +107,38 @@ impl ChangesView {
         self.file(self.selected.file).filter(|file| self.is_shown(file))
     }
 
-    fn step(&mut self, by: isize) {
+    /// Moves by as many items as these rows have room for, and by at least one; within an item that is higher than the
+    /// box, by rows. `below` of its rows are out of sight.
+    fn step(&mut self, by: isize, below: usize) {
+        let room = if by < 0 { self.scroll } else { below };
+        if room > 0 && by != isize::MIN {
+            let rows = by.unsigned_abs().min(room);
+            self.scroll = if by < 0 { self.scroll - rows } else { self.scroll + rows };
+            return;
+        }
         let items = self.items();
-        let at = items.iter().position(|item| *item == self.selected).unwrap_or(0);
-        self.select(moved(at, by, items.len()));
+        let mut at = items.iter().position(|item| *item == self.selected).unwrap_or(0);
+        let mut room = by.unsigned_abs();
+        while let Some(next) = at.checked_add_signed(by.signum()).filter(|next| *next < items.len()) {
+            room = room.saturating_sub(self.rows_of(items.get(at)));
+            at = next;
+            if room < self.rows_of(items.get(at)) {
+                break;
+            }
+        }
+        self.select(at);
+    }
+
+    /// The number of rows of an item, or a few less if it has lines that are wrapped.
+    fn rows_of(&self, item: Option<&ChangeItem>) -> usize {
+        let hunk = item.and_then(|item| self.file(item.file)?.diff.hunks.get(item.hunk?));
+        1 + hunk.map_or(0, |hunk| hunk.lines.len())
     }
 
     fn select(&mut self, at: usize) {
         let items = self.items();
         self.selected = items.get(at).or(items.last()).copied().unwrap_or_default();
+        self.scroll = 0;
     }
 
     /// The filter that is typed; `None` while none is.
@@ -132,6 +165,7 @@ impl ChangesView {
             self.open.insert(path);
         }
         self.selected = ChangeItem { file, hunk: None };
+        self.scroll = 0;
     }
 
     fn revert(&self) -> Option<ChangesChoice> {
@@ -152,8 +186,8 @@ impl ChangesView {
         Some(ChangesChoice::Edit { path: file.path.clone(), line })
     }
 
-    /// Handles a key; `page` is the number of rows on the screen.
-    pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<ChangesChoice> {
+    /// Handles a key; `below` rows of the selected item are out of sight, and a page is `page` rows.
+    pub(crate) fn key(&mut self, key: Key, below: usize, page: usize) -> KeyOutcome<ChangesChoice> {
         let types = self.query.is_typed();
         let choice = match (key.code, key.mods) {
             (KeyCode::Char('r'), Mods::NONE) if !types => self.revert(),
@@ -167,15 +201,15 @@ impl ChangesView {
                 self.fold();
                 None
             }
-            _ => return self.list_key(key, page),
+            _ => return self.list_key(key, below, page),
         };
         choice.map_or(KeyOutcome::Handled, KeyOutcome::Done)
     }
 
-    fn list_key(&mut self, key: Key, page: usize) -> KeyOutcome<ChangesChoice> {
+    fn list_key(&mut self, key: Key, below: usize, page: usize) -> KeyOutcome<ChangesChoice> {
         match self.query.list_key(key, page) {
             Some(ListKey::Close) => return KeyOutcome::Closed,
-            Some(ListKey::Move(by)) => self.step(by),
+            Some(ListKey::Move(by)) => self.step(by, below),
             Some(ListKey::Row(row)) => self.select(row),
             Some(ListKey::Filter) => self.query.begin(),
             None if self.query.key(key) => self.select(0),

@@ -24,8 +24,8 @@ use crate::slash::Slash;
 use tau_protocol::command::{QuestionAnswer, QuestionCommand};
 use tau_protocol::event::Question;
 
-/// The rows of the screen that are not help: the frame, the filter, and two below the box.
-const HELP_BORDER: usize = 5;
+/// The rows of the screen that are not text: the frame, the filter, and two below the box.
+const BOX_BORDER: usize = 5;
 
 /// Passes a key to the overlay on top.
 pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
@@ -198,7 +198,7 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Closed => model.forget(ticket, effects),
             Ignored | Handled => model.overlays.push(Overlay::Picker { picker, ticket }),
         },
-        Overlay::Help(mut view) => match view.key(key, page, help_page(model)) {
+        Overlay::Help(mut view) => match view.key(key, page, whole_page(model)) {
             Done(()) | Closed => {}
             Ignored | Handled => model.overlays.push(Overlay::Help(view)),
         },
@@ -226,7 +226,9 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
         Overlay::Leave(view) => job_list::leave_key(model, view, key, effects),
         Overlay::Keys(mut view) => list!(Keys, view, view.key(key, &model.keymap, page), key_list::chosen),
         Overlay::Rules(mut view) => list!(Rules, view, view.key(key, page), rule_list::chosen),
-        Overlay::Changes(mut view) => list!(Changes, view, view.key(key, page), changes::chosen),
+        Overlay::Changes(mut view) => {
+            list!(Changes, view, view.key(key, page, whole_page(model)), changes::chosen);
+        }
         Overlay::Queue(mut view) => list!(Queue, view, view.key(key, &model.status, page), queue::chosen),
         Overlay::SideQuestion(view) => side_question::press(model, view, (key, page), effects),
         Overlay::Plan(view) => plan_key(model, view, (key, page), effects),
@@ -244,12 +246,12 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The rows that PageDown scrolls in the help: all that a box as high as the screen has, and no more than one on the
-/// shell's screen.
-fn help_page(model: &Model) -> usize {
+/// The rows that PageDown scrolls in a long text: all that a box as high as the screen has, and no more than one on
+/// the shell's screen.
+fn whole_page(model: &Model) -> usize {
     let height = usize::from(model.size.height);
     match model.boot.screen {
-        ScreenKind::Full => height.saturating_sub(HELP_BORDER).max(1),
+        ScreenKind::Full => height.saturating_sub(BOX_BORDER).max(1),
         ScreenKind::Inline | ScreenKind::Reader => height / 2,
     }
 }

@@ -20,36 +20,61 @@ use tau_tools::counted::counted;
 /// The maximum number of hunk rows drawn; later ones appear once selected.
 const MAX_ROWS: usize = 4_000;
 
+/// The rows of the list in a width, kept for the next frame.
+pub(crate) struct ChangesRows {
+    view: ChangesView,
+    width: u16,
+    rows: Vec<Listed>,
+}
+
+impl ChangesRows {
+    /// Whether a list has these rows.
+    fn are_of(&self, view: &ChangesView, width: u16) -> bool {
+        let same_file = self.rows.len() <= MAX_ROWS || self.view.selected().file == view.selected().file;
+        self.width == width && same_file && self.view.shows_same(view)
+    }
+}
+
 /// A row of the list, and its file or hunk.
 struct Listed {
     line: Line<'static>,
     item: Option<ChangeItem>,
 }
 
-/// Draws the list and returns how many of its rows fit.
+/// Draws the list and returns how many rows of the selected item are out of sight below.
 pub(crate) fn draw(
     view: &ChangesView,
-    (theme, highlighter): (&Theme, &mut Highlighter),
+    (theme, highlighter, kept): (&Theme, &mut Highlighter, &mut Option<ChangesRows>),
     area: Rect,
     buffer: &mut Buffer,
 ) -> OverlayLayout {
     let width = inner_width(area);
-    let rows = rows(view, width, theme, highlighter);
+    let known = kept.take().filter(|known| known.are_of(view, width));
+    let known = known.unwrap_or_else(|| {
+        let rows = rows(view, width, theme, highlighter);
+        ChangesRows { view: view.clone(), width, rows }
+    });
+    let rows = &kept.insert(known).rows;
     let is_selected = |row: &Listed| row.item == Some(view.selected());
     let selected = rows.iter().position(is_selected);
+    // What is below an item and is none belongs to it.
+    let is_its = |row: &&Listed| row.item.is_none_or(|item| item == view.selected());
+    let extent = rows.iter().skip(selected.unwrap_or(0)).take_while(is_its).count();
     let list = ListBox {
         title: &view.changes.as_ref().map_or("Changes".to_owned(), title),
         hint: "↑↓ select · enter folds · r reverts · e editor · esc",
         filter: view.query().map_or(FilterRow::None, FilterRow::Typed),
         count: rows.len(),
         selected,
-        // The whole hunk if it fits, otherwise its start.
-        extent: rows.iter().skip(selected.unwrap_or(0)).take_while(|row| is_selected(row)).count(),
+        extent,
+        scroll: view.scroll,
         paints_over: true,
         ..ListBox::default()
     };
     let mut row = |index: usize| rows.get(index).map(|row| row.line.clone()).unwrap_or_default();
-    list.draw(theme, area, buffer, &mut row).0
+    let ((cursor, fit), _) = list.draw(theme, area, buffer, &mut row);
+    let below = extent.saturating_sub(usize::from(fit)).saturating_sub(view.scroll);
+    (cursor, u16::try_from(below).unwrap_or(u16::MAX))
 }
 
 fn title(changes: &SessionChanges) -> String {
@@ -138,4 +163,31 @@ fn file_line(view: &ChangesView, file: &ChangedFile, width: u16, theme: &Theme) 
         format!("+{} -{}", file.diff.added, file.diff.removed)
     };
     both_ends(left, vec![Span::styled(count, theme.style(ThemeToken::Muted))], width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_are_made_once_and_again_when_they_change() {
+        let file = |path: &str| ChangedFile { path: path.into(), ..ChangedFile::default() };
+        let files = |paths: &[&str]| {
+            let files = paths.iter().map(|path| file(path)).collect();
+            Some(SessionChanges { files, ..SessionChanges::default() })
+        };
+        let mut view = ChangesView::default();
+        view.changes = files(&["a", "b"]);
+        let (mut kept, mut highlighter) = (None, Highlighter::default());
+        let mut drawn = |view: &ChangesView, width: u16| {
+            let area = Rect { width, height: 24, ..Rect::default() };
+            draw(view, (&Theme::plain(), &mut highlighter, &mut kept), area, &mut Buffer::empty(area));
+            kept.as_ref().map(|kept| (kept.rows.as_ptr(), kept.rows.len(), kept.width)).unwrap()
+        };
+        let first = drawn(&view, 80);
+        assert_eq!(drawn(&view, 80), first);
+        assert_ne!(drawn(&view, 60).2, first.2);
+        view.changes = files(&["a", "b", "c"]);
+        assert_eq!(drawn(&view, 60).1, 3);
+    }
 }

@@ -60,6 +60,8 @@ pub(crate) struct ListBox<'a> {
     pub selected: Option<usize>,
     /// The number of rows from the selected one on that should be in sight, if it is more than one.
     pub extent: usize,
+    /// How many of these rows are above the first one shown, if they do not fit.
+    pub scroll: usize,
     /// Whether the colours of the selected row replace those of its parts.
     pub paints_over: bool,
     /// The text if there are no rows.
@@ -155,6 +157,7 @@ impl ListBox<'_> {
         let fit = usize::from(area.height);
         let in_sight = fit.saturating_sub(self.extent);
         let first = first_shown(self.selected.unwrap_or(0), in_sight, self.count);
+        let first = first + self.scroll.min(self.extent.saturating_sub(fit));
         let first = first.min(self.count.saturating_sub(fit));
         for (y, index) in (area.top()..area.bottom()).zip(first..self.count) {
             let marks = Some(index) == self.selected;

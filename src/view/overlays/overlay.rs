@@ -57,7 +57,7 @@ pub fn draw(
         Overlay::Keys(view) => key_list::draw(model, view, theme, area, buffer),
         Overlay::Settings(view) => settings::draw(view, theme, area, buffer),
         Overlay::Rules(view) => rule_list::draw(model, view, theme, area, buffer),
-        Overlay::Changes(view) => changes::draw(view, (theme, highlighter), area, buffer),
+        Overlay::Changes(view) => changes::draw(view, memo.changes(), area, buffer),
         Overlay::Queue(view) => queue::draw_list(model, view, theme, area, buffer),
         Overlay::Trust(view) => trust::draw(view, theme, area, buffer),
         Overlay::SideQuestion(view) => side_question::draw(model, view, (theme, highlighter), area, buffer),
