@@ -1,5 +1,8 @@
 //! Decorations of a scrolled transcript: the prompt, the scroll bar, new content.
 
+use tau::app::Msg;
+use tau::app::key::{Mods, Mouse, MouseKind};
+
 use crate::harness::{Screen, text};
 
 /// A prompt with a long answer, several times.
@@ -74,4 +77,40 @@ fn new_messages_are_counted_and_the_key_is_named() {
     last(&mut screen, "↓ 2 new messages · ctrl+end");
     screen.keys("<ctrl+end>");
     assert!(!shown(&mut screen).iter().any(|row| row.contains("ctrl+end")));
+}
+
+#[test]
+fn the_wheel_scrolls_what_is_on_top() {
+    let mut screen = long();
+    let wheel = |screen: &mut Screen, kind| {
+        let mouse = Mouse { kind, column: 10, row: 5, mods: Mods::NONE };
+        screen.send(Msg::Mouse(mouse));
+        shown(screen)
+    };
+    let at_end = shown(&mut screen);
+    for list in ["<f1>", "/theme<enter>", "/btw what is this?<enter>"] {
+        screen.keys(list);
+        let open = shown(&mut screen);
+        for _ in 0..10 {
+            wheel(&mut screen, MouseKind::ScrollUp);
+        }
+        assert_eq!(shown(&mut screen), open, "{list}");
+        if !list.starts_with("/btw") {
+            let before = screen.model().overlays.clone();
+            wheel(&mut screen, MouseKind::ScrollDown);
+            assert_ne!(screen.model().overlays, before, "{list}");
+        }
+        screen.keys("<esc>");
+        assert_eq!(shown(&mut screen).first(), at_end.first(), "{list}");
+    }
+    // The help turns back at its end at once.
+    screen.keys("<f1>");
+    for _ in 0..100 {
+        wheel(&mut screen, MouseKind::ScrollDown);
+    }
+    let end = shown(&mut screen);
+    screen.keys("<up>");
+    assert_ne!(shown(&mut screen), end);
+    screen.keys("<esc>");
+    assert_ne!(wheel(&mut screen, MouseKind::ScrollUp).first(), at_end.first());
 }

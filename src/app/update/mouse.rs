@@ -1,12 +1,14 @@
 //! The mouse: the wheel scrolls, a click on a head folds, dragging selects. A double click selects by words,
 //! a triple click by lines. The selection is copied when the button is released.
 
-use super::terminal_focus;
+use super::{keys, terminal_focus};
 use crate::effect::Effect;
+use crate::focus::Focus;
 use crate::geometry::{Hit, Point, Selection, SelectionUnit};
-use crate::key::{Mouse, MouseButton, MouseKind};
+use crate::key::{Key, KeyCode, Mouse, MouseButton, MouseKind};
 use crate::model::{Click, Model};
 use crate::msg::Millis;
+use crate::overlays::overlay::Overlay;
 
 /// Rows a turn of the wheel scrolls.
 const WHEEL: i32 = 3;
@@ -18,8 +20,8 @@ pub(super) fn take(model: &mut Model, event: Mouse, effects: &mut Vec<Effect>) {
         return;
     }
     match event.kind {
-        MouseKind::ScrollUp => model.transcript.scroll(-WHEEL),
-        MouseKind::ScrollDown => model.transcript.scroll(WHEEL),
+        MouseKind::ScrollUp => wheel(model, KeyCode::Up, -WHEEL, effects),
+        MouseKind::ScrollDown => wheel(model, KeyCode::Down, WHEEL, effects),
         MouseKind::Down(MouseButton::Left) => press(model, event),
         MouseKind::Drag(MouseButton::Left) => drag(model, event),
         MouseKind::Up(MouseButton::Left) => release(model, event),
@@ -29,6 +31,16 @@ pub(super) fn take(model: &mut Model, event: Mouse, effects: &mut Vec<Effect>) {
         | MouseKind::ScrollLeft
         | MouseKind::ScrollRight => {}
     }
+}
+
+/// Scrolls a list, or the transcript, which one may read while a question is open.
+fn wheel(model: &mut Model, key: KeyCode, rows: i32, effects: &mut Vec<Effect>) {
+    if model.focus() != Focus::Overlay || !model.overlays.last().is_some_and(Overlay::is_list) {
+        return model.transcript.scroll(rows);
+    }
+    // Where text scrolls, the length of the page is what is left of it below.
+    let times = if rows > 0 { rows.min(i32::from(model.laid.list_page)).max(1) } else { -rows };
+    (0..times).for_each(|_| keys::press(model, Key::plain(key), effects));
 }
 
 fn press(model: &mut Model, event: Mouse) {
