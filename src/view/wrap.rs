@@ -68,6 +68,17 @@ pub fn truncate_line(line: Line<'_>, width: u16) -> Line<'static> {
     Line { spans, style: line.style, alignment: line.alignment }
 }
 
+/// The end of a text that fits.
+pub(crate) fn tail(text: &str, room: u16) -> &str {
+    let mut left = usize::from(room);
+    let mut start = text.len();
+    for (at, cluster) in text.grapheme_indices(true).rev() {
+        let Some(less) = left.checked_sub(cells(cluster)) else { break };
+        (left, start) = (less, at);
+    }
+    text.get(start..).unwrap_or_default()
+}
+
 /// Wraps at words. Rows after the first are indented by `indent` blanks, if there is room.
 pub fn wrap(line: &Line<'_>, width: u16, indent: u16) -> Vec<Line<'static>> {
     line_rows(line, width, indent).into_iter().map(Row::into_line).collect()

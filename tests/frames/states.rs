@@ -17,14 +17,16 @@ use tau::agent::protocol::worktree::WorktreeRow;
 use tau::app::Msg;
 use tau::app::boot::Boot;
 use tau::app::key::{Mods, Mouse, MouseButton, MouseKind};
-use tau::app::request::{LocalModelServer, LoginProvider, SessionRows, ShellReply, ShellRequest};
+use tau::app::request::{
+    LocalModelServer, LoginProvider, SessionRows, SettingList, SettingShown, ShellReply, ShellRequest,
+};
 use tau::tools::jobs::{JobProcess, JobRow, JobState};
 use tau::tools::{Details, ToolOutput};
 
 use super::overlays::reply;
 use super::undo::answer;
 use crate::approvals::command_request;
-use crate::harness::{START, Screen, assistant, boot, call, frames, root};
+use crate::harness::{START, Screen, assistant, boot, call, frames, root, text};
 
 #[test]
 fn sessions_that_load_and_change() {
@@ -77,6 +79,26 @@ fn a_tree_that_loads_and_gets_a_label() {
     screen.agent(TaskEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::Outline(super::outline())) });
     screen.keys("<ctrl+l>done");
     frames(&mut screen, "tree-label");
+    // What is typed last is in sight, however long it is.
+    for (keys, begin) in [("", "<esc><ctrl+l>"), ("/settings<enter>", "<end><enter>"), ("/model<enter>", "")]
+    {
+        if !keys.is_empty() {
+            screen.keys(&format!("<esc><esc>{keys}"));
+        }
+        if keys.starts_with("/settings") {
+            let row = SettingShown { key: "model".into(), ..SettingShown::default() };
+            reply(
+                &mut screen,
+                ShellReply::Settings(SettingList { rows: vec![row], ..SettingList::default() }),
+            );
+        }
+        screen.keys(&format!("{begin}{}the-end", "abcde".repeat(42)));
+        let shown = text(&screen.draw());
+        assert!(shown.contains("the-end"), "{shown}");
+        let (column, row) = screen.model().laid.cursor.expect("a cursor");
+        let before: String = shown.lines().nth(row.into()).unwrap().chars().take(column.into()).collect();
+        assert!(before.ends_with("the-end"), "{before}\n{shown}");
+    }
 }
 
 #[test]

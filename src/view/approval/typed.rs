@@ -1,7 +1,9 @@
 //! A typed line over as many rows as it needs, with the cursor's position.
 
+use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::line_edit::LineEdit;
 use tau_app::printable::printable_line;
@@ -40,6 +42,23 @@ pub(crate) fn rows(label: &str, line: &LineEdit, width: u16) -> (Vec<String>, (u
     let cursor = put(before);
     put(after);
     (rows, cursor)
+}
+
+/// The rows of a line below a list, and the cursor's row and column.
+pub(crate) fn lines(
+    label: &'static str,
+    line: &LineEdit,
+    theme: &Theme,
+    width: u16,
+) -> (Vec<Line<'static>>, Option<(usize, u16)>) {
+    let (rows, cursor) = rows(label, line, width);
+    let line = |row: String| match row.strip_prefix(label) {
+        Some(text) => {
+            Line::from(vec![Span::styled(label, theme.style(ThemeToken::Accent)), Span::raw(text.to_owned())])
+        }
+        None => Line::raw(row),
+    };
+    (rows.into_iter().map(line).collect(), Some(cursor))
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use unicode_segmentation::UnicodeSegmentation;
 
 use super::dialog::{OverlayLayout, draw_lines, frame, inner_width};
 use super::list::choice_mark;
@@ -78,7 +77,7 @@ fn field_row(view: &FieldView, is_selected: bool, theme: &Theme, width: u16) -> 
             let (before, after) = line.at_cursor();
             let (before, after) = (printable_line(before), printable_line(after));
             // Typing happens at the end of a long text.
-            let before = tail(&before, room);
+            let before = wrap::tail(&before, room);
             let column = start + wrap::cells(&before) as u16;
             (format!("{before}{after}"), is_selected.then_some(column))
         }
@@ -110,15 +109,4 @@ fn field_row(view: &FieldView, is_selected: bool, theme: &Theme, width: u16) -> 
     let value = wrap::truncate(&value, room).to_string();
     let value = Span::styled(value, theme.style(ThemeToken::Text));
     (Line::from(vec![Span::styled(label.to_string(), theme.style(token)), value]), column)
-}
-
-/// The end of a text that fits.
-fn tail(text: &str, room: u16) -> String {
-    let mut left = usize::from(room);
-    let mut start = text.len();
-    for (at, cluster) in text.grapheme_indices(true).rev() {
-        let Some(less) = left.checked_sub(wrap::cells(cluster)) else { break };
-        (left, start) = (less, at);
-    }
-    text.get(start..).unwrap_or_default().to_owned()
 }

@@ -243,7 +243,11 @@ pub(crate) fn draw_filter(
     inner: Rect,
     buffer: &mut Buffer,
 ) -> (u16, u16) {
-    let query = printable_line(query).into_owned();
+    let taken = if note.is_empty() { 0 } else { wrap::cells(&note) + 2 };
+    let room = usize::from(inner.width).saturating_sub(taken + 4);
+    let query = printable_line(query);
+    // Typing happens at the end of a long text.
+    let query = wrap::tail(&query, u16::try_from(room).unwrap_or(u16::MAX)).to_owned();
     let column = u16::try_from(2 + wrap::cells(&query)).unwrap_or(u16::MAX);
     let left = vec![Span::styled("> ", theme.style(ThemeToken::Accent)), Span::raw(query)];
     let right = vec![Span::styled(note, theme.style(ThemeToken::Muted))];

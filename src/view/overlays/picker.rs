@@ -209,7 +209,9 @@ fn list_row(
 ) -> Line<'static> {
     if let Note::Renaming(name) = note {
         let prompt = Span::styled("name: ", theme.style(ThemeToken::Accent));
-        return Line::from(vec![prompt, Span::raw(printable_line(name).into_owned()), Span::raw("▏")]);
+        let name = printable_line(name);
+        let shown = wrap::tail(&name, width.saturating_sub(8)).to_owned();
+        return Line::from(vec![prompt, Span::raw(shown), Span::raw("▏")]);
     }
     let mark = if row.current { "● " } else { "  " };
     let mut left = vec![Span::styled(mark, theme.style(ThemeToken::Accent))];

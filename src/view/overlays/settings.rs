@@ -6,9 +6,11 @@ use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, inner_width};
 use super::list::{Below, FilterRow, ListBox, report};
+use crate::approval::typed;
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
+use tau_app::line_edit::LineEdit;
 use tau_app::overlays::settings_list::SettingsView;
 use tau_app::printable::printable_line;
 use tau_app::request::{SettingOrigin, SettingShown};
@@ -26,7 +28,7 @@ pub(crate) fn draw(view: &SettingsView, theme: &Theme, area: Rect, buffer: &mut 
     };
     let (shown, width) = (view.list.shown(), inner_width(area));
     let most = view.list.rows().map_or(0, <[_]>::len);
-    let (lines, column) = footer(view, theme, width);
+    let (lines, typing) = footer(view, theme, width);
     let list = ListBox {
         title: "Settings",
         hint,
@@ -35,12 +37,19 @@ pub(crate) fn draw(view: &SettingsView, theme: &Theme, area: Rect, buffer: &mut 
         most,
         selected: Some(view.list.selected),
         empty: view.list.nothing("loading…"),
-        below: Below { lines, room: BELOW, fills: false },
+        below: Below {
+            room: if typing.is_some() { lines.len().max(BELOW) } else { BELOW },
+            lines,
+            fills: false,
+        },
         ..ListBox::default()
     };
     let mut row = |index: usize| shown.get(index).map(|row| line(row, theme, width)).unwrap_or_default();
     let ((filter, page), below) = list.draw(theme, area, buffer, &mut row);
-    let cursor = column.map(|column| (below.x + column.min(below.width.saturating_sub(1)), below.y));
+    let cursor = typing.map(|(row, column)| {
+        let y = below.y + u16::try_from(row).unwrap_or_default().min(below.height.saturating_sub(1));
+        (below.x + column.min(below.width.saturating_sub(1)), y)
+    });
     (cursor.or(filter), page)
 }
 
@@ -58,19 +67,17 @@ fn line(row: &SettingShown, theme: &Theme, width: u16) -> Line<'static> {
     both_ends(left, if all_fits { right } else { Vec::new() }, width)
 }
 
-/// The rows below the list, and the column of the cursor in the first one.
-fn footer(view: &SettingsView, theme: &Theme, width: u16) -> (Vec<Line<'static>>, Option<u16>) {
+/// The rows below the list, and the row and column of the cursor in them.
+fn footer(view: &SettingsView, theme: &Theme, width: u16) -> (Vec<Line<'static>>, Option<(usize, u16)>) {
     let Some(row) = view.list.row() else { return (Vec::new(), None) };
-    let mut rows = Vec::new();
-    let mut cursor = None;
-    if let Some(line) = &view.editing {
-        let typed = match row.secret {
-            true => "•".repeat(line.text().chars().count()),
-            false => printable_line(line.text()).into_owned(),
-        };
-        cursor = Some(2 + wrap::cells(&typed) as u16);
-        rows.push(Line::from(vec![Span::styled("> ", theme.style(ThemeToken::Accent)), Span::raw(typed)]));
-    }
+    let (mut rows, cursor) = match &view.editing {
+        Some(line) if row.secret => {
+            let hidden = LineEdit::new("•".repeat(line.text().chars().count()));
+            typed::lines("> ", &hidden, theme, width)
+        }
+        Some(line) => typed::lines("> ", line, theme, width),
+        None => (Vec::new(), None),
+    };
     let said = match (&view.list.said, &row.fixed_by) {
         (Some(said), _) => Some(report(said)),
         (None, Some(place)) => {

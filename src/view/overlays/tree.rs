@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, inner_width};
 use super::list::{Below, FilterRow, ListBox, choice_mark};
+use crate::approval::typed;
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
@@ -24,8 +25,7 @@ const HINT: &str = "enter go · tab filter · ctrl+f fork · ctrl+l label · ctr
 /// Draws the tree; returns the cursor, and how many rows fit.
 pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let (shown, width) = (view.shown(), inner_width(area));
-    let lines = asked(view, theme, width);
-    let end = lines.last().map(Line::width);
+    let (lines, typing) = asked(view, theme, width);
     let list = ListBox {
         title: &format!("Session tree · {}", view.filter.name()),
         hint: if view.step == TreeStep::Browse { HINT } else { "enter continues · esc back" },
@@ -47,31 +47,26 @@ pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &
         shown.map(|(row, shown)| entry(model, view, row, shown, theme, width)).unwrap_or_default()
     };
     let ((mut cursor, page), below) = list.draw(theme, area, buffer, &mut row);
-    if matches!(view.step, TreeStep::Label(_) | TreeStep::Focus(_)) && below.height > 0 {
-        let end = end.and_then(|end| u16::try_from(end).ok()).unwrap_or(below.width);
-        cursor = Some((below.x + end.min(below.width.saturating_sub(1)), below.y));
+    if let Some((row, column)) = typing.filter(|(row, _)| *row < usize::from(below.height)) {
+        let y = below.y + u16::try_from(row).unwrap_or_default();
+        cursor = Some((below.x + column.min(below.width.saturating_sub(1)), y));
     }
     (cursor, page)
 }
 
-/// The question about a row, below the list.
-fn asked(view: &TreeView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
-    let typed = |what: &'static str, text: &str| {
-        let text = printable_line(text).into_owned();
-        vec![Line::from(vec![Span::styled(what, theme.style(ThemeToken::Accent)), Span::raw(text)])]
-    };
+/// The question about a row, below the list, and the row and column of the cursor in it.
+fn asked(view: &TreeView, theme: &Theme, width: u16) -> (Vec<Line<'static>>, Option<(usize, u16)>) {
     match &view.step {
-        TreeStep::Browse => Vec::new(),
-        TreeStep::Label(line) => typed("label (empty removes it): ", line.text()),
-        TreeStep::Focus(line) => typed("focus of the summary: ", line.text()),
-        TreeStep::Leave(way) => WAYS
-            .iter()
-            .enumerate()
-            .flat_map(|(at, text)| {
+        TreeStep::Browse => (Vec::new(), None),
+        TreeStep::Label(line) => typed::lines("label (empty removes it): ", line, theme, width),
+        TreeStep::Focus(line) => typed::lines("focus of the summary: ", line, theme, width),
+        TreeStep::Leave(way) => {
+            let ways = WAYS.iter().enumerate().flat_map(|(at, text)| {
                 let (mark, token) = choice_mark(at == *way);
                 wrap::wrap(&Line::styled(format!("{mark}{text}"), theme.style(token)), width, 2)
-            })
-            .collect(),
+            });
+            (ways.collect(), None)
+        }
     }
 }
 
