@@ -274,14 +274,30 @@ fn jobs() {
         job(3, "python3 -m http.server", JobState::Running, 4_000, ""),
     ];
     screen.agent(ShellEvent::JobsChanged { jobs: rows.clone() });
-    answer(&mut screen, Ok(QueryAnswer::Jobs(rows)));
+    answer(&mut screen, Ok(QueryAnswer::Jobs(rows.clone())));
     screen.keys("<down>");
     frames(&mut screen, "jobs");
     screen.keys("<enter>");
-    let text = (1..=60).map(|n| format!("line {n} of the log\u{7}\n")).collect::<String>();
-    answer(&mut screen, Ok(QueryAnswer::Text(text)));
+    let log = (1..=60).map(|n| format!("line {n} of the log\u{7}\n")).collect::<String>();
+    answer(&mut screen, Ok(QueryAnswer::Text(log)));
     screen.keys("<up><up>");
     frames(&mut screen, "jobs-output");
+    // What is read stays, however much comes meanwhile.
+    let before = text(&screen.draw());
+    let later = (2_000..=2_060).map(|n| format!("line {n} of the log\n")).collect::<String>();
+    let read = |shown: &str| {
+        let rows = shown.lines().filter(|row| row.contains("of the log"));
+        rows.map(str::to_owned).collect::<Vec<_>>()
+    };
+    for _ in 0..2 {
+        screen.agent(ShellEvent::JobsChanged { jobs: rows.clone() });
+        answer(&mut screen, Ok(QueryAnswer::Text(later.clone())));
+        assert_eq!(read(&text(&screen.draw())), read(&before));
+    }
+    screen.keys("<end>");
+    screen.agent(ShellEvent::JobsChanged { jobs: rows });
+    answer(&mut screen, Ok(QueryAnswer::Text(later)));
+    assert!(text(&screen.draw()).contains("line 2060 of the log"));
     screen.keys("<esc><esc>/quit<enter>");
     frames(&mut screen, "leave");
     screen.keys("<esc>/jobs<enter>");

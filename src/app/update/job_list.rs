@@ -67,15 +67,9 @@ pub(super) fn answered(model: &mut Model, ticket: Ticket, answer: &Result<QueryA
     let Some(tail) = view.tail.as_mut().filter(|tail| tail.ticket == Some(ticket)) else { return false };
     tail.ticket = None;
     match answer {
-        Ok(QueryAnswer::Text(text)) => {
-            let (old, new) = (tail.text.take(), ansi::plain(text));
-            let rows = |text: &Printable| text.as_str().lines().count();
-            // What is read stays where it is.
-            if let Some(old) = old.filter(|_| tail.above_end > 0) {
-                tail.above_end += rows(&new).saturating_sub(rows(&old));
-            }
-            tail.text = Some(new);
-        }
+        // What is read stays as it is until one is back at the end.
+        Ok(QueryAnswer::Text(_)) if tail.above_end > 0 => {}
+        Ok(QueryAnswer::Text(text)) => tail.text = Some(ansi::plain(text)),
         Ok(_) => {}
         Err(error) => tail.text = Some(Printable::line(error)),
     }
