@@ -220,3 +220,15 @@ fn a_click_on_the_pinned_prompt_goes_to_it() {
     click(&mut screen, 0);
     has(&mut screen, &["▌ of two lines", "answer 0"]);
 }
+
+#[test]
+fn a_prompt_names_no_keys_that_the_selected_panel_has() {
+    let mut screen = crate::approvals::waiting(crate::approvals::command_request("1", "ls", (0, 2)));
+    has(&mut screen, &["Yes, once (y)"]);
+    screen.keys("<alt+o>");
+    let shown_now = shown(&mut screen);
+    assert!(!shown_now.contains("Yes, once") && shown_now.contains("esc then answer"), "{shown_now}");
+    screen.keys("<esc>");
+    has(&mut screen, &["Yes, once (y)"]);
+    assert_eq!(crate::approvals::answers(&mut screen), []);
+}

@@ -13,6 +13,7 @@ use crate::wrap;
 use tau_app::Model;
 use tau_app::action::Action;
 use tau_app::approval::{AlwaysList, Approval, Coverage, MarkedText, PromptStage, RuleDraft};
+use tau_app::focus::Focus;
 use tau_app::geometry::ScreenKind;
 use tau_app::line_edit::LineEdit;
 use tau_app::printable::{Printable, printable_line};
@@ -302,9 +303,15 @@ impl Writer<'_> {
         if let Some(unseen) = approval.insisted() {
             self.text(&format!("! {unseen}"), ThemeToken::Warning);
         }
-        if model.approvals.aside {
-            let key = model.keymap.hint(Action::Answer).unwrap_or_else(|| "/answer".to_owned());
-            return self.keys(&[(&key, "answers; keys go to your text now")]);
+        let elsewhere = match model.focus() {
+            Focus::Command => Some((Action::TakeKeyboard, "then answer; keys go to your command now")),
+            Focus::Panel => Some((Action::PanelLeave, "then answer; keys go to the selected panel now")),
+            Focus::Find | Focus::Overlay | Focus::Prompt { .. } | Focus::Composer => None,
+        };
+        let aside = model.approvals.aside.then_some((Action::Answer, "answers; keys go to your text now"));
+        if let Some((action, words)) = aside.or(elsewhere) {
+            let key = model.keymap.hint(action).unwrap_or_else(|| "/answer".to_owned());
+            return self.keys(&[(&key, words)]);
         }
         let same = model.approvals.same_kind();
         let choices = approval.choices(same);
