@@ -55,9 +55,14 @@ fn keys_change_the_selected_message() {
         ("<alt+up><home>s", at(Queue::Steer, 0, "a"), SendNow),
         ("<alt+up><enter> more<enter>", last(), replace("c more")),
         ("<alt+up><up><enter>/x<alt+enter>", second(), replace("b/x")),
+        ("<alt+up>e<wait>xit<enter>", last(), replace("cxit")),
+        ("<alt+up>e<wait> MORE<enter>", last(), replace("c MORE")),
     ] {
         let mut screen = working(&["a", "b"], &["c"]);
-        screen.keys(keys);
+        for keys in keys.split("<wait>") {
+            screen.wait(500);
+            screen.keys(keys);
+        }
         // A letter may begin a word.
         screen.wait(500);
         assert_eq!(changes(&mut screen), [(message, change)], "{keys}");

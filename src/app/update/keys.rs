@@ -4,7 +4,7 @@
 
 use super::{
     actions, answering, approval, completion, find, leader, misdirected, overlay_paste, overlays, panels,
-    pictures, terminal_focus, vim,
+    pictures, queue, terminal_focus, vim,
 };
 use crate::action::Action;
 use crate::completion::CompletionKind;
@@ -16,9 +16,9 @@ use crate::overlays::overlay::Overlay;
 
 pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     let Some(key) = leader::joined(model, key) else { return };
-    let open = misdirected::open(model);
+    let (open, edited) = (misdirected::open(model), queue::edited(model));
     route(model, key, effects);
-    let left = misdirected::open(model) < open;
+    let left = misdirected::open(model) < open && !queue::begins_edit(model, edited.as_ref());
     model.misdirected.follow(key, left, model.now);
 }
 

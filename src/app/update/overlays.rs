@@ -107,9 +107,9 @@ pub(super) fn end_wait(model: &mut Model, effects: &mut Vec<Effect>) {
     };
     let is_key = |letters: &str| held.typed().is_some_and(|letter| letters.contains(letter));
     if model.overlays.last().and_then(Overlay::held_letters).is_some_and(is_key) {
-        let open = model.overlays.len();
+        let (open, edited) = (model.overlays.len(), queue::edited(model));
         press_at(model, held, effects);
-        if model.overlays.len() < open {
+        if model.overlays.len() < open && !queue::begins_edit(model, edited.as_ref()) {
             model.misdirected.closed(held, now);
         }
     }

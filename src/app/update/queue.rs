@@ -56,6 +56,17 @@ fn edit(model: &mut Model, message: QueuedMessage) {
     model.editing = Some(QueueEdit { message, draft });
 }
 
+/// The queued message that is being edited.
+pub(super) fn edited(model: &Model) -> Option<QueuedMessage> {
+    model.editing.as_ref().map(|edit| edit.message.clone())
+}
+
+/// Whether a key has begun an edit; `before` is what was edited then. What is typed next is meant for the message, not
+/// for the list that closed.
+pub(super) fn begins_edit(model: &Model, before: Option<&QueuedMessage>) -> bool {
+    model.editing.as_ref().is_some_and(|edit| Some(&edit.message) != before)
+}
+
 /// Saves the edit of a queued message; false when none is being edited.
 pub(super) fn save_edit(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     let Some(edit) = model.editing.take() else { return false };
