@@ -119,7 +119,10 @@ fn says_failed(line: &str) -> bool {
     let line = line.trim_start().to_lowercase();
     !is_harmless(&line)
         && ["fail", "✗", "✕", "●", "× "].iter().any(|word| line.contains(word))
-        && !line.contains("0 failed")
+        && !line.match_indices("0 failed").any(|(at, _)| {
+            let before = line.get(..at).unwrap_or_default();
+            !before.ends_with(|c: char| c.is_ascii_digit())
+        })
 }
 
 fn is_harmless(line: &str) -> bool {
@@ -201,6 +204,7 @@ mod tests {
                 ),
                 "    t.go:8: got 3; want 4",
             ),
+            (noise(30, "b: 0 failed") + "a: 10 failed\n" + &noise(20, "log"), "a: 10 failed"),
             (
                 format!("{}npm ERR! missing script\n{}", noise(30, "npm http fetch"), noise(20, "npm log")),
                 "npm ERR! missing script",
