@@ -195,7 +195,10 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
     match top {
         Overlay::Picker { mut picker, ticket } => match picker.key(key, page) {
             Done(choice) => chosen(model, picker, ticket, choice, effects),
-            Closed => model.forget(ticket, effects),
+            Closed => {
+                model.forget(picker.search.take(), effects);
+                model.forget(ticket, effects);
+            }
             Ignored | Handled => model.overlays.push(Overlay::Picker { picker, ticket }),
         },
         Overlay::Help(mut view) => match view.key(key, page, whole_page(model)) {

@@ -64,12 +64,14 @@ const TIMEOUT: Duration = Duration::from_millis(300);
 /// reports, hidden cursor. A terminal ignores unsupported ones. The keyboard flags come after the alternate
 /// screen, since each screen has its own stack.
 const SCREEN_ON: &str = "\x1b[?1049h\x1b[?2004h\x1b[>7u\x1b[?1004h\x1b[?25l\x1b[2J";
-/// The end of a possibly incomplete frame and of its colours, then [`SCREEN_ON`] in reverse.
-const SCREEN_OFF: &str = "\x1b[?2026l\x1b[0m\x1b[?25h\x1b[?1004l\x1b[<1u\x1b[?2004l\x1b[?1049l";
+/// The end of a possibly incomplete frame, of its colours, its link and its scroll region, then [`SCREEN_ON`] in
+/// reverse.
+const SCREEN_OFF: &str =
+    "\x1b[?2026l\x1b]8;;\x1b\\\x1b[r\x1b[0m\x1b[?25h\x1b[?1004l\x1b[<1u\x1b[?2004l\x1b[?1049l";
 /// The modes on the shell's screen. Rows do not wrap: a row that a terminal considers too wide must not push
 /// the ones below down.
 const INLINE_ON: &str = "\x1b[?2004h\x1b[>7u\x1b[?1004h\x1b[?25l\x1b[?7l";
-const INLINE_OFF: &str = "\x1b[?2026l\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1004l\x1b[<1u\x1b[?2004l";
+const INLINE_OFF: &str = "\x1b[?2026l\x1b]8;;\x1b\\\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1004l\x1b[<1u\x1b[?2004l";
 /// Buttons, movement with a button held, positions beyond column 223. Not `?1003`, which would report every
 /// movement.
 const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1002h\x1b[?1006h";
