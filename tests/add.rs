@@ -52,9 +52,7 @@ impl Home {
     }
 
     fn write(&self, path: &str, text: &str) {
-        let path = self.path(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        crate::support::write(self.path(path), text);
     }
 
     fn command(&self, arguments: &[&str]) -> Command {

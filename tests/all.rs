@@ -11,6 +11,15 @@
     reason = "a test that cannot continue fails"
 )]
 
+/// Ends the test if this machine lacks what the test needs.
+macro_rules! needs {
+    ($has:expr) => {
+        if !$has {
+            return;
+        }
+    };
+}
+
 mod acp;
 mod add;
 mod agent;

@@ -331,9 +331,7 @@ fn text_below(folder: &Path) -> String {
 async fn bedrock_with_profiles_and_roles() {
     let (server, home) = (Server::start().await, tempfile::tempdir().unwrap());
     let write = |path: &str, text: &str| {
-        let path = home.path().join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        crate::support::write(home.path().join(path), text);
     };
     write(
         ".aws/config",

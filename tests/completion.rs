@@ -77,9 +77,7 @@ fn program(name: &str) -> bool {
 }
 
 fn check(shell: &str, start: &str) {
-    if !program(shell) {
-        return;
-    }
+    needs!(program(shell));
     let script = format!("{PREPARED}\n{start}");
     let screen = Terminal::program(Path::new("/bin/sh"), &["-c", &script], 100, 30);
     screen.wait_for("ready>");

@@ -13,11 +13,7 @@ mod watch;
 
 use std::path::Path;
 
-/// Writes a file, creating the folders above it.
-pub fn write(path: &Path, text: &str) {
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, text).unwrap();
-}
+pub use crate::support::write;
 
 /// A skill with this name and description.
 pub fn skill(folder: &Path, name: &str, description: &str) {

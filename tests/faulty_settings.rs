@@ -270,9 +270,7 @@ fn files_of_a_project_that_are_not_used_are_named() {
 /// A sandbox configured in an unreadable file is not off, for the user's commands either.
 #[test]
 fn a_sandbox_that_cannot_be_read_has_a_stand_in() {
-    if !crate::sandbox::has_landlock() {
-        return;
-    }
+    needs!(crate::sandbox::has_landlock());
     let outside = crate::sandbox::Place::new();
     let file = outside.outside.join("made");
     let config = "theme = \n[sandbox]\nlevel = \"workspace-write\"\nuser_commands = true\n";

@@ -86,9 +86,7 @@ async fn commands_continue_in_the_nearest_directory_and_nothing_makes_the_old_on
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_directory_above_does_not_become_the_workspace() {
-    if !crate::sandbox::has_landlock() {
-        return;
-    }
+    needs!(crate::sandbox::has_landlock());
     let flags = ["--permission-mode", "auto", "--sandbox", "workspace-write"];
     let rest = [("bash", json!({"command": "echo x >made; echo over"}))];
     let (home, _, told) = told(&flags, &rest).await;

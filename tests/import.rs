@@ -82,9 +82,7 @@ impl Home {
     }
 
     fn write(&self, path: &str, text: &str) {
-        let path = self.at(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        crate::support::write(self.at(path), text);
     }
 
     fn tau(&self, args: &[&str]) -> Output {

@@ -1,6 +1,5 @@
 //! `.tau/config.local.toml`: the settings of one user in a project, beside the shared ones.
 
-use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -8,12 +7,8 @@ use tau::agent::protocol::trust::Trust;
 use tau::agent::settings::trust::Project;
 
 use crate::harness::shared;
+use crate::support::write;
 use crate::time_limit::RunInTime;
-
-fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-}
 
 /// A project's personal settings take precedence over the shared ones, are named separately, and need trust.
 #[test]

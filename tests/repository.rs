@@ -3,18 +3,13 @@
 use crate::screen::Screen;
 
 /// True if git is installed, without which there is nothing to test.
-fn has_git() -> bool {
-    std::process::Command::new("git").arg("--version").output().is_ok_and(|output| output.status.success())
-}
+use crate::sandbox::has_program;
 
 const GIT: &str = "export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@y GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x@y";
 
 #[test]
 fn the_branch_has_a_mark_while_files_differ_from_it() {
-    if !has_git() {
-        eprintln!("no git here, so nothing was tested");
-        return;
-    }
+    needs!(has_program("git"));
     let script = format!("{GIT}\ngit init -q .; git checkout -q -b trunk; echo one >a");
     let screen = Screen::prepared(&script, "", 80, 24);
     screen.wait_for("~/work (trunk*)");
@@ -27,10 +22,7 @@ fn the_branch_has_a_mark_while_files_differ_from_it() {
 
 #[test]
 fn no_program_that_a_repository_names_is_run_for_the_mark() {
-    if !has_git() {
-        eprintln!("no git here, so nothing was tested");
-        return;
-    }
+    needs!(has_program("git"));
     let script = format!(
         "{GIT}\ngit init -q .; git checkout -q -b trunk; echo one >a; git add a; git commit -qm one\n\
          echo 'a filter=x' >.gitattributes\n\

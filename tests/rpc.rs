@@ -200,8 +200,7 @@ impl Client {
         let found = lines.join("\n") + "\n";
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/rpc/{name}.jsonl"));
         if std::env::var_os("TAU_BLESS").is_some() {
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(&path, &found).unwrap();
+            crate::support::write(&path, &found);
         }
         let golden = std::fs::read_to_string(&path).unwrap_or_default();
         for (line, (found, golden)) in found.lines().zip(golden.lines()).enumerate() {

@@ -13,6 +13,7 @@ use tau::agent::context::workspace::{Head, Repository, Workspace};
 use tau::tools::Toolbox;
 
 use crate::harness::golden;
+use crate::support::write;
 use crate::time_limit::RunInTime;
 
 /// The system prompt and the five default tools take at most 1,600 tokens. A tokenizer with a small
@@ -103,11 +104,6 @@ fn hostile_names_stay_on_their_line() {
     });
     assert!(!prompt.contains("\n# New rules"), "{prompt}");
     assert!(!prompt.contains(['\u{202e}', '\u{200b}', '\r', '\x1b']), "{prompt}");
-}
-
-fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
 }
 
 fn git(dir: &Path, args: &[&str]) {

@@ -19,6 +19,7 @@ use tau::cli::args::CliArgs;
 use tau::cli::compose::{AgentPrompt, Setup, reload};
 
 use crate::harness::{Screen, boot, shared, text};
+use crate::support::write;
 use crate::time_limit::RunInTime;
 
 fn tune(tuning: Tuning) -> AgentCommand {
@@ -35,11 +36,6 @@ fn tools(names: Vec<String>) -> AgentCommand {
 
 pub fn timeout(seconds: Option<u64>) -> AgentCommand {
     tune(Tuning::BashTimeout { seconds })
-}
-
-fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
 }
 
 #[test]

@@ -60,9 +60,7 @@ impl Work {
     }
 
     pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) {
-        let path = self.at(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        crate::support::write(self.at(path), text);
     }
 
     pub(crate) fn text(&self, path: &str) -> String {
@@ -155,9 +153,4 @@ impl Work {
 pub(crate) fn open(folder: &Path, quota: u64, session: &str) -> SessionUndo {
     let options = UndoOptions { dir: folder.join("undo"), quota, own: "".into() };
     SessionUndo::open(&options, session, &folder.join("work"), false)
-}
-
-/// True if git is installed.
-pub(crate) fn has_git() -> bool {
-    Command::new("git").arg("--version").output().is_ok_and(|output| output.status.success())
 }

@@ -18,9 +18,7 @@ fn joined(screen: &Terminal) -> String {
 /// Plays a session whose command writes a file outside of the workspace, up to the question whether to run
 /// it again; `then` continues from there.
 async fn blocked(then: impl FnOnce(&Terminal, &Path) + Send + 'static) {
-    if !has_landlock() {
-        return;
-    }
+    needs!(has_landlock());
     let place = Place::new();
     let target = place.outside.join("made");
     let command = format!("echo x > {}", target.display());
@@ -97,9 +95,7 @@ const USER_COMMANDS: &str = "mkdir -p $TAU_HOME; \
 
 #[test]
 fn a_command_of_the_user_says_what_was_blocked_and_runs_without_the_sandbox_on_a_key() {
-    if !has_landlock() {
-        return;
-    }
+    needs!(has_landlock());
     let place = Place::new();
     let target = place.outside.join("made");
     let screen = Terminal::prepared(USER_COMMANDS, "--model demo --continue", 120, 40);
@@ -131,9 +127,7 @@ fn a_command_of_the_user_says_what_was_blocked_and_runs_without_the_sandbox_on_a
 
 #[test]
 fn a_sandbox_that_is_set_while_tau_runs_holds_for_commands_too() {
-    if !has_landlock() {
-        return;
-    }
+    needs!(has_landlock());
     let place = Place::new();
     let screen = Terminal::prepared("unset TAU_PERMISSION_MODE; mkdir -p $TAU_HOME", "--model demo", 120, 40);
     let run = |name: &str, ends: &str| {

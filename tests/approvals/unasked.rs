@@ -44,9 +44,7 @@ async fn ran(script: &'static str, command: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_is_confined_unless_the_mode_or_a_rule_lets_it_run() {
-    if !is_confined() {
-        return;
-    }
+    needs!(is_confined());
     for (script, confined) in [
         ("", true),
         ("export TAU_PERMISSION_MODE=plan", true),
@@ -61,9 +59,7 @@ async fn a_command_is_confined_unless_the_mode_or_a_rule_lets_it_run() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tau_s_own_process_is_out_of_reach() {
-    if !is_confined() {
-        return;
-    }
+    needs!(is_confined());
     // The first are the attacks that returned every key.
     for command in [
         "base64 /proc/$PPID/environ",
@@ -106,9 +102,7 @@ async fn blocked(then: impl FnOnce(&Terminal) + Send + 'static) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_confinement_stops_is_asked_once_and_runs_again() {
-    if !is_confined() {
-        return;
-    }
+    needs!(is_confined());
     let requests = blocked(|screen| {
         screen.press_until("y", "Finished.");
     })
@@ -126,9 +120,7 @@ async fn what_the_confinement_stops_is_asked_once_and_runs_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn always_makes_a_rule_for_the_command() {
-    if !is_confined() {
-        return;
-    }
+    needs!(is_confined());
     let saved = Arc::new(Mutex::new(String::new()));
     let config = saved.clone();
     let requests = blocked(move |screen| {
@@ -150,9 +142,7 @@ async fn always_makes_a_rule_for_the_command() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn where_nobody_can_be_asked_the_model_is_told() {
-    if !is_confined() {
-        return;
-    }
+    needs!(is_confined());
     let mut other = std::process::Command::new("sleep");
     let mut other = other.arg("300").env_clear().env("HELD", "by-another").spawn().expect("sleep");
     let command = format!("cat /proc/{}/environ", other.id());

@@ -1,16 +1,10 @@
 //! Kinds of helpers from files, in the places where other agents have them, and the events of helpers.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use super::{Asked, Home, delegate};
 use crate::support::program::{calls_all, run, says_using};
-
-fn write(path: &Path, text: &str) {
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, text).unwrap();
-}
+use crate::support::write;
 
 const READER: &str = "---\nname: reader\ndescription: Reads\n  everything.\ntools: Read, Grep, Bash(git:*), mcp__x__y\n\
     model: haiku\n---\n\nYou only read.\n";

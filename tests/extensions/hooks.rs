@@ -375,9 +375,7 @@ async fn hooks_can_be_turned_off_and_mistakes_are_reported() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hooks_are_sandboxed_if_that_is_set() {
-    if !has_landlock() {
-        return;
-    }
+    needs!(has_landlock());
     let place = Place::new("");
     let outside = crate::sandbox::Place::new();
     let script = format!("touch {}/made", outside.outside.display());
@@ -397,9 +395,7 @@ async fn hooks_are_sandboxed_if_that_is_set() {
 /// A command could have rewritten such a hook, so it has only the rights of commands.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hook_from_the_workspace_runs_in_the_sandbox() {
-    if !has_landlock() {
-        return;
-    }
+    needs!(has_landlock());
     let place = Place::new("");
     let outside = crate::sandbox::Place::new();
     let made = outside.outside.join("made");
@@ -520,9 +516,7 @@ END
 /// `sandbox.hooks` applies from the next hook on.
 #[test]
 fn hooks_are_sandboxed_while_tau_runs_if_that_is_set() {
-    if !has_landlock() {
-        return;
-    }
+    needs!(has_landlock());
     let outside = crate::sandbox::Place::new();
     let path = |name: &str| outside.outside.join(name);
     let screen = Screen::prepared("mkdir -p $TAU_HOME", "--model demo", 100, 30);
@@ -550,9 +544,7 @@ fn hooks_are_sandboxed_while_tau_runs_if_that_is_set() {
 /// tools.
 #[test]
 fn what_runs_in_the_sandbox_says_so_in_the_list() {
-    if !has_landlock() {
-        return;
-    }
+    needs!(has_landlock());
     let script = r#"mkdir -p $TAU_HOME/tools tools
 cat >$TAU_HOME/config.toml <<'END'
 [[hooks.PreToolUse]]

@@ -133,9 +133,7 @@ async fn rules_are_explained_for_a_custom_tool() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_the_sandbox_refused_something_is_asked_with_its_command() {
-    if !crate::sandbox::has_landlock() {
-        return;
-    }
+    needs!(crate::sandbox::has_landlock());
     let outside = crate::sandbox::Place::new();
     let file = outside.outside.join("made");
     let model = Server::start(vec![calls("make", &json!({"path": file})), says("Finished.")]).await;

@@ -419,9 +419,7 @@ async fn a_tool_runs_from_the_shell() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tools_are_sandboxed_as_commands_are() {
-    if !crate::sandbox::has_landlock() {
-        return;
-    }
+    needs!(crate::sandbox::has_landlock());
     let outside = crate::sandbox::Place::new();
     let file = outside.outside.join("made");
     let place = with_tool("make", &touches(""));

@@ -48,8 +48,7 @@ impl Place {
     fn put(&self, path: &str, recording: &str) -> PathBuf {
         let work = self.work().to_string_lossy().into_owned();
         let path = self.at(&path.replace("DIR", &work.replace(|c: char| !c.is_ascii_alphanumeric(), "-")));
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, recording.replace(RECORDED, &work)).unwrap();
+        crate::support::write(&path, recording.replace(RECORDED, &work));
         path
     }
 
@@ -409,9 +408,7 @@ async fn what_an_older_opencode_wrote_in_files_is_read() {
     let work = place.work();
     let storage = place.at(".local/share/opencode/storage");
     let put = |path: &str, value: Value| {
-        let path = storage.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, value.to_string()).unwrap();
+        crate::support::write(storage.join(path), value.to_string());
     };
     let time = serde_json::json!({"created": 1772618400000_i64, "updated": 1772618460000_i64});
     let session = serde_json::json!({"id": "ses_1", "directory": work, "title": "Files", "time": time});

@@ -62,8 +62,7 @@ async fn files_are_those_of_the_working_directory() {
         let place = Place::new(vec![says("read"), says("read")]).await;
         let at = |name: &str| place.dir.path().join(name);
         for (name, text) in [("a/secret.txt", "SECRET"), ("b/secret.txt", "of b")] {
-            std::fs::create_dir_all(at(name).parent().unwrap()).unwrap();
-            std::fs::write(at(name), text).unwrap();
+            crate::support::write(&at(name), text);
         }
         let mut tau = place.tau(&[flags, &["-C", "../b", "@secret.txt", "what is this"]].concat());
         tau.current_dir(at("a")).env("TAU_HOME", at("tau"));

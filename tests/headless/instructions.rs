@@ -9,11 +9,7 @@ use serde_json::json;
 use super::*;
 use crate::background_jobs::wire::Client;
 use crate::support::program::body;
-
-fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-}
+use crate::support::write;
 
 /// The messages of each request.
 fn messages(server: &Server) -> Vec<Vec<Value>> {

@@ -18,9 +18,7 @@ async fn answer(tool: &str, arguments: &Value) -> String {
         (".ssh/id_rsa", CANARY),
         ("plain.txt", CANARY),
     ] {
-        let path = place.dir.path().join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        crate::support::write(place.dir.path().join(path), text);
     }
     let arguments = ["-p", "--tools", "read,grep,find,ls", "--permission-mode", "auto", "look"];
     let ended = run(place.tau(&arguments).env("TAU_HOME", &config), None).await;

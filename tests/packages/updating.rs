@@ -225,9 +225,7 @@ fn write_files(home: &Path) {
         (".config/other/config.toml", "x"),
     ];
     for (path, text) in files {
-        let path = home.join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        crate::support::write(home.join(path), text);
     }
 }
 

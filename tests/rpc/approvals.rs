@@ -206,9 +206,7 @@ async fn rules_are_listed_changed_and_removed() {
 
 #[tokio::test]
 async fn a_command_of_the_client_says_what_the_sandbox_blocked() {
-    if !crate::sandbox::has_landlock() {
-        return;
-    }
+    needs!(crate::sandbox::has_landlock());
     let place = crate::sandbox::Place::new();
     let policy = SandboxPolicy { level: SandboxLevel::WorkspaceWrite, ..SandboxPolicy::off() };
     let mut client = Client::with(Player::new(Vec::new()), RpcEvents::Auto, |config| {

@@ -139,9 +139,7 @@ fn hooks_and_configuration_of_git_are_not_changed() {
 
 #[test]
 fn without_namespaces_they_are_not_changed_either() {
-    if !has_landlock() {
-        return;
-    }
+    needs!(has_landlock());
     for attack in GIT.iter().chain(OUTSIDE) {
         let place = Place::new();
         let policy = SandboxPolicy {
@@ -166,9 +164,7 @@ fn without_namespaces_they_are_not_changed_either() {
 /// Allowed operations work: otherwise it would be easy.
 #[test]
 fn the_workspace_the_temporary_directory_and_what_is_added_can_be_changed() {
-    if !has_mounts() {
-        return;
-    }
+    needs!(has_mounts());
     let script =
         "set -e; echo a > f; mkdir -p d/e; echo b > d/e/f; mv d/e/f d/g; ln d/g h; ln -s d s; rm -r d/e
         echo c > .git/index; mkdir .git/refs/x; sed -i s/a/z/ f; echo n > /dev/null; chmod 700 f
@@ -191,9 +187,7 @@ fn the_workspace_the_temporary_directory_and_what_is_added_can_be_changed() {
 
 #[test]
 fn git_itself_works() {
-    if !has_mounts() || !has_program("git") {
-        return;
-    }
+    needs!(has_mounts() && has_program("git"));
     let place = Place::new();
     let script = "set -e; git init -q r; cd r; git config user.name n; git config user.email e";
     assert!(place.script(&["--sandbox", "off"], script).status.success());
@@ -208,9 +202,7 @@ fn git_itself_works() {
 
 #[test]
 fn tau_s_files_in_the_workspace_are_not_changed() {
-    if !has_landlock() {
-        return;
-    }
+    needs!(has_landlock());
     let attacks = [
         "echo evil > .own/config.toml",
         "mv .own o; mkdir .own; echo evil > .own/config.toml",
@@ -234,9 +226,7 @@ fn tau_s_files_in_the_workspace_are_not_changed() {
 
 #[test]
 fn a_child_that_outlives_the_call_stays_confined() {
-    if !has_mounts() {
-        return;
-    }
+    needs!(has_mounts());
     // It waits until the command that started it has been gone for a while.
     let script = "(trap '' HUP; while kill -0 $$ 2>/dev/null; do sleep 0.01; done; sleep 0.05
          echo evil > $OUT/f; echo evil > .git/hooks/pre-commit; echo > late) >/dev/null 2>&1 &";
@@ -250,9 +240,7 @@ fn a_child_that_outlives_the_call_stays_confined() {
 
 #[test]
 fn no_mount_in_a_namespace_leads_out() {
-    if !has_landlock() || !has_program("unshare") {
-        return;
-    }
+    needs!(has_landlock() && has_program("unshare"));
     let script = "mkdir m; unshare -r -m /bin/sh -c 'mount --bind $OUT m && echo evil > m/f'";
     let place = Place::new();
     let output = place.script(&["--sandbox", "off"], script);

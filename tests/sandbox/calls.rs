@@ -126,9 +126,7 @@ fn child_that_makes_calls() {
 
 #[test]
 fn ways_out_through_the_kernel_are_refused() {
-    if !has_filters() {
-        return;
-    }
+    needs!(has_filters());
     for (which, error) in [("refused", libc::EPERM), ("missing", libc::ENOSYS)] {
         let free = errors(&["--sandbox", "off", "--network", "on"], which);
         let confined = errors(&["--sandbox", "workspace-write"], which);
@@ -148,9 +146,7 @@ fn ways_out_through_the_kernel_are_refused() {
 
 #[test]
 fn sockets_of_every_family_are_refused() {
-    if !has_filters() {
-        return;
-    }
+    needs!(has_filters());
     let free = errors(&["--sandbox", "off", "--network", "on"], "sockets");
     let open = |errors: &[(String, i32)]| -> Vec<i32> {
         let refused = |(_, error): &(String, i32)| *error != libc::EPERM;
@@ -188,9 +184,7 @@ fn child_that_makes_a_32_bit_call() {
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_32_bit_call_ends_the_program() {
-    if !has_filters() {
-        return;
-    }
+    needs!(has_filters());
     let place = Place::new();
     let call = |flags: &[&str]| {
         let this = std::env::current_exe().unwrap();
@@ -230,9 +224,7 @@ fn child_that_attacks_a_process() {
 
 #[test]
 fn other_processes_and_abstract_sockets_are_out_of_reach() {
-    if !has_landlock() {
-        return;
-    }
+    needs!(has_landlock());
     let mut victim = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     let socket = format!("tau-test-{}-{}", std::process::id(), victim.id());
     let _listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&socket).unwrap()).unwrap();

@@ -12,9 +12,7 @@ use crate::support::tool_bench::Bench;
 
 #[test]
 fn the_exit_code_of_the_command_is_passed_on() {
-    if !has_landlock() {
-        return;
-    }
+    needs!(has_landlock());
     let place = Place::new();
     for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137), ("exit 255", 255)] {
         assert_eq!(place.script(&[], script).status.code(), Some(code), "{script}");
@@ -28,9 +26,7 @@ fn the_exit_code_of_the_command_is_passed_on() {
 
 #[test]
 fn the_command_gets_the_environment_without_its_secrets() {
-    if !has_landlock() {
-        return;
-    }
+    needs!(has_landlock());
     let place = Place::new();
     fs::write(place.home.join("auth.json"), r#"{"openai": {"type": "api_key", "key": "hunter2-password"}}"#)
         .unwrap();
@@ -61,9 +57,7 @@ fn the_command_gets_the_environment_without_its_secrets() {
 
 #[test]
 fn settings_say_what_flags_do_not() {
-    if !has_mounts() {
-        return;
-    }
+    needs!(has_mounts());
     let place = Place::new();
     let write = "echo x > $OUT/f";
     assert!(!place.script(&[], write).status.success(), "off in the settings is workspace-write here");
@@ -84,9 +78,7 @@ fn bench(policy: SandboxPolicy) -> Bench {
 
 #[tokio::test]
 async fn the_model_is_told_what_the_sandbox_refused() {
-    if !has_landlock() {
-        return;
-    }
+    needs!(has_landlock());
     let place = Place::new();
     let policy =
         SandboxPolicy { level: SandboxLevel::WorkspaceWrite, network: false, ..SandboxPolicy::off() };

@@ -36,9 +36,7 @@ fn script(place: &Place, (cwd, home): (&Path, &Path), flags: &[&str], script: &s
 
 #[test]
 fn start_up_files_cannot_be_made_or_changed() {
-    if !has_landlock() {
-        return;
-    }
+    needs!(has_landlock());
     let place = Place::new();
     let link = with_link(&place);
     let (home, above) = (place.outside.as_path(), place.outside.parent().unwrap());
@@ -81,9 +79,7 @@ fn start_up_files_cannot_be_made_or_changed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_screen_one_line_says_so_and_nothing_is_written() {
-    if !has_landlock() {
-        return;
-    }
+    needs!(has_landlock());
     let server = Server::start(vec![
         calling(&[
             ("bash", json!({ "command": "echo x > .new" })),
@@ -116,9 +112,7 @@ async fn without_a_screen_one_line_says_so_and_nothing_is_written() {
 
 #[test]
 fn the_screen_and_doctor_say_so() {
-    if !has_landlock() {
-        return;
-    }
+    needs!(has_landlock());
     let place = Place::new();
     let start = |folder: &Path, arguments: &str| {
         let script = format!(

@@ -54,9 +54,7 @@ fn said(output: &Output) -> String {
 
 #[test]
 fn without_landlock_tau_sandbox_runs_nothing() {
-    if !Support::here().filters {
-        return;
-    }
+    needs!(Support::here().filters);
     let place = Place::new();
     let script = ["sandbox", "--", "/bin/sh", "-c", "echo x > f; echo ran"];
     let output = tau_on_kernel(&place, "landlock", &script);
@@ -84,9 +82,7 @@ fn without_landlock_tau_sandbox_runs_nothing() {
 
 #[test]
 fn without_landlock_doctor_says_so() {
-    if !Support::here().filters {
-        return;
-    }
+    needs!(Support::here().filters);
     let place = Place::new();
     std::fs::write(place.home.join("config.toml"), "sandbox.level = \"workspace-write\"\n").unwrap();
     let shown = said(&tau_on_kernel(&place, "landlock", &["doctor"]));
@@ -97,9 +93,7 @@ fn without_landlock_doctor_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_landlock_the_screen_says_no_sandbox_and_commands_are_asked() {
-    if !Support::here().filters {
-        return;
-    }
+    needs!(Support::here().filters);
     let server = crate::undo_screen::server().await;
     let url = server.url();
     tokio::task::spawn_blocking(move || asked_on_the_screen(&url)).await.unwrap();
@@ -129,9 +123,7 @@ fn asked_on_the_screen(url: &str) {
 
 #[test]
 fn without_namespaces_the_rest_is_still_protected() {
-    if !Support::here().filters || !has_landlock() {
-        return;
-    }
+    needs!(Support::here().filters && has_landlock());
     let place = Place::new();
     let script =
         "echo x > $OUT/f; echo x > .git/hooks/evil; echo x > .git/config; mv .git g; mkdir d/e && echo made";

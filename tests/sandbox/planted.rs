@@ -104,9 +104,7 @@ pub(super) fn canary(place: &Place) -> bool {
 
 #[test]
 fn a_planted_submodule_runs_nothing() {
-    if !(has_mounts() && has_program("git")) {
-        return;
-    }
+    needs!(has_mounts() && has_program("git"));
     for scripts in PLANTED {
         let place = repository();
         for script in *scripts {
@@ -127,9 +125,7 @@ fn a_planted_submodule_runs_nothing() {
 
 #[test]
 fn the_gitlink_of_a_planted_submodule_is_taken_out_again() {
-    if !(has_mounts() && has_program("git")) {
-        return;
-    }
+    needs!(has_mounts() && has_program("git"));
     let place = repository();
     let said = text(&place.script(WRITE, &expanded(PLANTED[0][0])).stderr);
     assert!(said.contains("the sandbox blocked writing") && said.contains("sub/.git"), "{said}");
@@ -153,9 +149,7 @@ const OF_ANOTHER: &str = "W=$PWD; git init -q -b main src; cd src; mkdir -p in d
 
 #[test]
 fn a_planted_working_tree_names_no_other_repository() {
-    if !(has_mounts() && has_program("git")) {
-        return;
-    }
+    needs!(has_mounts() && has_program("git"));
     for more in ["", "; rm evil/.git/config; mkfifo evil/.git/config"] {
         let place = repository();
         let said = text(&place.script(WRITE, &format!("{}{more}", expanded(OF_ANOTHER))).stderr);
@@ -176,9 +170,7 @@ fn a_planted_working_tree_names_no_other_repository() {
 
 #[test]
 fn nothing_is_undone_outside_of_the_workspace() {
-    if !(has_mounts() && has_program("git")) {
-        return;
-    }
+    needs!(has_mounts() && has_program("git"));
     let place = repository();
     user(
         &place,
@@ -193,9 +185,7 @@ fn nothing_is_undone_outside_of_the_workspace() {
 
 #[test]
 fn the_repository_of_a_submodule_keeps_its_configuration() {
-    if !(has_mounts() && has_program("git")) {
-        return;
-    }
+    needs!(has_mounts() && has_program("git"));
     let attacks = [
         "cd sub; EVIL",
         "mv sub s; mkdir sub; cd sub; git init -q .; git commit -q --allow-empty -m x; EVIL",
@@ -216,9 +206,7 @@ fn the_repository_of_a_submodule_keeps_its_configuration() {
 
 #[test]
 fn what_git_reads_besides_does_not_appear() {
-    if !(has_mounts() && has_program("git")) {
-        return;
-    }
+    needs!(has_mounts() && has_program("git"));
     let paths = [
         "modules/x/config",
         "info/attributes",
@@ -247,9 +235,7 @@ fn what_git_reads_besides_does_not_appear() {
 
 #[test]
 fn a_rebase_runs_no_planted_command() {
-    if !(has_mounts() && has_program("git")) {
-        return;
-    }
+    needs!(has_mounts() && has_program("git"));
     let todo = ".git/rebase-merge/git-rebase-todo";
     let place = repository();
     // The user is in the middle of a rebase with a command of their own.
@@ -278,9 +264,7 @@ fn a_rebase_runs_no_planted_command() {
 
 #[test]
 fn ordinary_work_with_git_continues() {
-    if !(has_mounts() && has_program("git")) {
-        return;
-    }
+    needs!(has_mounts() && has_program("git"));
     let place = repository();
     user(
         &place,

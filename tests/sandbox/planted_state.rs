@@ -38,9 +38,7 @@ d=index([entry(0o160000,head,b'')],b'link'+struct.pack('>I',len(link))+link)",
 
 #[test]
 fn git_finds_no_other_submodules_in_an_index() {
-    if !(has_mounts() && has_program("git") && has_program("python3")) {
-        return;
-    }
+    needs!(has_mounts() && has_program("git") && has_program("python3"));
     for (what, index) in INDEXES {
         let script = expanded(&PLANT.replace("INDEX", index));
         let place = repository();
@@ -57,9 +55,7 @@ fn git_finds_no_other_submodules_in_an_index() {
 
 #[test]
 fn a_repository_is_where_git_finds_it() {
-    if !(has_mounts() && has_program("git")) {
-        return;
-    }
+    needs!(has_mounts() && has_program("git"));
     // Git takes the second blank for a part of the name.
     let script = expanded(
         "mkdir -p 'sub/ ../.git/modules'; git init -q x; cd x; git commit -q --allow-empty -m x; EVIL; cd ..; \
@@ -105,9 +101,7 @@ const LEFT: [(&str, &str, &str); 6] = [
 
 #[test]
 fn what_is_left_in_a_repository_makes_git_run_or_write_nothing() {
-    if !(has_mounts() && has_program("git")) {
-        return;
-    }
+    needs!(has_mounts() && has_program("git"));
     let run = "mkdir git-merge-x; printf '#!/bin/sh\\ntouch %s/canary' $OUT >run; chmod +x run";
     for (before, left, then) in LEFT {
         for (level, works) in [("off", true), ("workspace-write", false)] {
@@ -124,9 +118,7 @@ fn what_is_left_in_a_repository_makes_git_run_or_write_nothing() {
 
 #[test]
 fn more_submodules_than_usual_are_all_protected() {
-    if !(has_mounts() && has_program("git")) {
-        return;
-    }
+    needs!(has_mounts() && has_program("git"));
     let place = repository();
     let many = expanded(
         "git init -q s0; git -C s0 commit -q --allow-empty -m x; rm -r s0/.git/hooks; h=$(git -C s0 rev-parse HEAD); \
@@ -144,9 +136,7 @@ fn more_submodules_than_usual_are_all_protected() {
 
 #[test]
 fn the_settings_of_other_version_control_systems_stay() {
-    if !has_mounts() {
-        return;
-    }
+    needs!(has_mounts());
     let place = repository();
     user(&place, "mkdir -p .hg .sl .jj/repo; echo mine >.sl/config");
     let script = "echo x >.hg/hgrc; echo x >.jj/repo/config.toml; echo x >.sl/config; mv .hg h; mkdir .hg; echo x >.hg/hgrc";

@@ -129,9 +129,7 @@ const CHANGES: &[&str] = &[
 
 #[test]
 fn nothing_is_changed() {
-    if !is_confined() {
-        return;
-    }
+    needs!(is_confined());
     let mut without = 0;
     for change in CHANGES {
         let place = place();
@@ -147,9 +145,7 @@ fn nothing_is_changed() {
 
 #[test]
 fn nothing_works_that_the_sandbox_of_all_commands_stops() {
-    if !is_confined() {
-        return;
-    }
+    needs!(is_confined());
     for Attack { script: attack, worked } in OUTSIDE.iter().chain(GIT) {
         let place = Place::new();
         let output = script(&place, attack, true);
@@ -192,9 +188,7 @@ const REACHES: &[&str] = &[
 
 #[test]
 fn another_name_of_a_key_does_not_make_it_readable() {
-    if !is_confined() {
-        return;
-    }
+    needs!(is_confined());
     let place = place();
     fs::hard_link(place.outside.join(".ssh/id"), place.outside.join("other")).unwrap();
     fs::write(place.outside.join("plain"), "PLAIN").unwrap();
@@ -204,9 +198,7 @@ fn another_name_of_a_key_does_not_make_it_readable() {
 
 #[test]
 fn no_other_process_is_reached_and_no_key_is_read() {
-    if !is_confined() {
-        return;
-    }
+    needs!(is_confined());
     let mut works = 0;
     for reach in REACHES {
         let place = place();
@@ -228,9 +220,7 @@ fn no_other_process_is_reached_and_no_key_is_read() {
 /// Allowed operations work: otherwise it would be easy.
 #[test]
 fn reading_works_and_so_does_a_temporary_file() {
-    if !is_confined() {
-        return;
-    }
+    needs!(is_confined());
     let place = place();
     fs::write(place.outside.join("beside"), "beside").unwrap();
     let all = "set -e; cat file; cat $OUT/secret; cat $OUT/beside; ls -la . $OUT / >/dev/null; echo x > /dev/null
@@ -251,9 +241,7 @@ fn reading_works_and_so_does_a_temporary_file() {
 
 #[test]
 fn git_works_in_a_repository_and_leaves_its_index() {
-    if !is_confined() || !has_program("git") {
-        return;
-    }
+    needs!(is_confined() && has_program("git"));
     let place = Place::new();
     let make = "set -e; git init -q r; cd r; echo a > f; git add f; \
         git -c user.name=n -c user.email=e commit -qm first; sleep 0.01; touch f; echo b > g";
@@ -284,9 +272,7 @@ const PROGRAMS_OF_GIT: &[&str] = &[
 
 #[tokio::test]
 async fn what_a_command_is_told_keeps_git_from_running_what_the_repository_names() {
-    if !is_confined() || !has_program("git") {
-        return;
-    }
+    needs!(is_confined() && has_program("git"));
     for setting in PROGRAMS_OF_GIT {
         let place = Place::new();
         let make = format!(
@@ -308,9 +294,7 @@ async fn what_a_command_is_told_keeps_git_from_running_what_the_repository_names
 
 #[tokio::test]
 async fn the_model_is_told_what_was_refused_and_that_nobody_was_asked() {
-    if !is_confined() {
-        return;
-    }
+    needs!(is_confined());
     let place = place();
     let mut bench = Bench::new();
     bench.context.cwd = Arc::from(place.work.as_path());

@@ -11,3 +11,11 @@ pub mod server;
 pub mod session_files;
 pub mod time_limit;
 pub mod tool_bench;
+
+use std::path::Path;
+
+/// Writes a file, creating the folders above it.
+pub fn write(path: impl AsRef<Path>, content: impl AsRef<[u8]>) {
+    std::fs::create_dir_all(path.as_ref().parent().unwrap()).unwrap();
+    std::fs::write(path, content).unwrap();
+}

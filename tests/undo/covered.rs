@@ -6,15 +6,13 @@ use tau::agent::protocol::undo::ConflictChoice;
 use tau::agent::undo::{SessionUndo, UndoOptions};
 use tau::tools::access::Access;
 
-use super::{Work, has_git, open};
+use super::{Work, open};
+use crate::sandbox::has_program;
 use crate::time_limit::RunInTime;
 
 #[test]
 fn what_git_has_is_not_copied() {
-    if !has_git() {
-        eprintln!("no git here, so nothing was tested");
-        return;
-    }
+    needs!(has_program("git"));
     let mut work = Work::new();
     for n in 0..50 {
         work.write(&format!("src/f{n}"), format!("text {n}\n").repeat(1000));
@@ -33,10 +31,7 @@ fn what_git_has_is_not_copied() {
 
 #[test]
 fn what_git_converts_is_copied() {
-    if !has_git() {
-        eprintln!("no git here, so nothing was tested");
-        return;
-    }
+    needs!(has_program("git"));
     let mut work = Work::new();
     work.write(".gitattributes", "*.txt text eol=crlf\n");
     work.write("a.txt", "one\r\ntwo\r\n");
@@ -48,10 +43,7 @@ fn what_git_converts_is_copied() {
 
 #[test]
 fn moving_between_branches_is_undone() {
-    if !has_git() {
-        eprintln!("no git here, so nothing was tested");
-        return;
-    }
+    needs!(has_program("git"));
     let mut work = Work::new();
     work.write("a", "one");
     work.user("git init -q .; git checkout -q -b trunk; git add .; git commit -qm one");

@@ -3,7 +3,8 @@
 
 use tau::agent::protocol::undo::ConflictChoice;
 
-use super::{Work, has_git};
+use super::Work;
+use crate::sandbox::has_program;
 
 /// The initial files. The user's own rules exclude `build`, except in `docs`.
 const FILES: &str = "mkdir -p docs/deep build; echo mine >notes.txt; echo mine >docs/a.txt; \
@@ -53,10 +54,7 @@ fn mine(work: &Work) -> Vec<(String, String)> {
 
 #[test]
 fn a_session_takes_no_file_out_of_the_cover() {
-    if !has_git() {
-        eprintln!("no git here, so nothing was tested");
-        return;
-    }
+    needs!(has_program("git"));
     for (number, hide) in HIDE.iter().enumerate() {
         for (at, harm) in HARM.iter().enumerate() {
             let resumed = (number + at) % 2 == 0;
@@ -82,10 +80,7 @@ fn a_session_takes_no_file_out_of_the_cover() {
 
 #[test]
 fn rules_and_harm_in_one_command_are_undone() {
-    if !has_git() {
-        eprintln!("no git here, so nothing was tested");
-        return;
-    }
+    needs!(has_program("git"));
     // Content that only git has goes with `.git`.
     for hide in HIDE.iter().filter(|hide| !hide.contains("rm -rf .git;")) {
         for harm in HARM.iter().take(2) {
@@ -102,10 +97,7 @@ fn rules_and_harm_in_one_command_are_undone() {
 
 #[test]
 fn undo_removes_nothing_that_rules_left_out_before() {
-    if !has_git() {
-        eprintln!("no git here, so nothing was tested");
-        return;
-    }
+    needs!(has_program("git"));
     for shown in [
         "git add -f build/out",
         "git add -f secret.env; git commit -qm two",
