@@ -5,15 +5,14 @@
 //! Each hook is parsed by itself, so that a mistake in one does not affect the others.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::path::Path;
 
 use super::toml_errors::explain;
 use super::toml_file::line_of;
-use super::value::{SettingValue, ValueKind};
+use super::value::{ValueKind, plain_values};
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Value;
 use strum::IntoStaticStr;
 use tau_tools::compare::close_matches;
@@ -70,7 +69,6 @@ impl HookEvent {
 pub enum HookMatcher {
     #[default]
     All,
-    /// One of these names.
     Names(Vec<String>),
     /// A regular expression that matches part of the name.
     Pattern(String, RegexMatcher),
@@ -149,24 +147,14 @@ pub struct HookEntry {
 }
 
 /// The table `hooks` as a setting: shown as the number of hooks. [`of_toml`] reads the hooks themselves.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct HookTable(BTreeMap<String, Vec<toml::Value>>);
 
-impl SettingValue for HookTable {
-    const KIND: ValueKind = ValueKind::Hooks;
-
-    fn show(&self) -> String {
-        let shown = self.0.iter().map(|(event, hooks)| format!("{event} ({})", hooks.len()));
+plain_values! {
+    HookTable: ValueKind::Hooks, |table| {
+        let shown = table.0.iter().map(|(event, hooks)| format!("{event} ({})", hooks.len()));
         shown.collect::<Vec<_>>().join(", ")
-    }
-
-    fn parse(_: &OsStr) -> Result<Self, UserError> {
-        Err("hooks can only be set in config.toml".into())
-    }
-
-    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        BTreeMap::deserialize(deserializer).map(HookTable)
-    }
+    }, |_| Err("hooks can only be set in config.toml".into());
 }
 
 #[derive(Default, Deserialize)]

@@ -5,34 +5,23 @@
 //! Each server is parsed by itself, so that a mistake in one does not affect the others.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::mcp_variables::{Forms, add_names, literal};
 use super::toml_errors::explain;
 use super::toml_file::{line_of, read_file};
-use super::value::{BaseUrl, SettingValue, ValueKind};
-use serde::{Deserialize, Deserializer};
+use super::value::{BaseUrl, ValueKind, plain_values};
+use serde::Deserialize;
 use tau_tools::user_error::UserError;
 
 /// The table `mcp` as a setting: shown as the names of its servers. [`of_file`] reads the servers themselves.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct McpTable(BTreeMap<String, toml::Value>);
 
-impl SettingValue for McpTable {
-    const KIND: ValueKind = ValueKind::Servers;
-
-    fn show(&self) -> String {
-        self.0.keys().cloned().collect::<Vec<_>>().join(", ")
-    }
-
-    fn parse(_: &OsStr) -> Result<Self, UserError> {
+plain_values! {
+    McpTable: ValueKind::Servers, |table| table.0.keys().cloned().collect::<Vec<_>>().join(", "), |_| {
         Err("MCP servers can only be set in config.toml".into())
-    }
-
-    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        BTreeMap::deserialize(deserializer).map(McpTable)
-    }
+    };
 }
 
 /// A server as defined in a file.

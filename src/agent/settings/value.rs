@@ -157,24 +157,8 @@ pub(super) fn read<'de, D: Deserializer<'de>, T: SettingValue>(
     T::from_file(deserializer).map(Some)
 }
 
-fn text(value: &OsStr) -> Result<&str, UserError> {
+pub(super) fn text(value: &OsStr) -> Result<&str, UserError> {
     value.to_str().ok_or_else(|| format!("`{}` is not UTF-8 text", value.to_string_lossy()).into())
-}
-
-impl SettingValue for String {
-    const KIND: ValueKind = ValueKind::Text;
-
-    fn show(&self) -> String {
-        self.clone()
-    }
-
-    fn parse(value: &OsStr) -> Result<Self, UserError> {
-        text(value).map(str::to_owned)
-    }
-
-    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)
-    }
 }
 
 impl SettingValue for PathBuf {
@@ -211,32 +195,45 @@ impl SettingValue for Secret {
     }
 }
 
-/// Implements settings that are parsed from their text.
-macro_rules! parsed_values {
-    ($($type:ty: $kind:ident, $wrong:literal;)+) => {$(
-        impl SettingValue for $type {
-            const KIND: ValueKind = ValueKind::$kind;
+/// Implements settings that a file gives as their type does: how they are shown, and parsed from a text.
+macro_rules! plain_values {
+    ($($type:ty: $kind:expr, $show:expr, $parse:expr;)+) => {$(
+        impl $crate::settings::value::SettingValue for $type {
+            const KIND: $crate::settings::value::ValueKind = $kind;
 
             fn show(&self) -> String {
-                self.to_string()
+                let show: fn(&Self) -> String = $show;
+                show(self)
             }
 
-            fn parse(value: &OsStr) -> Result<Self, UserError> {
-                let value = text(value)?;
-                value.trim().parse().map_err(|_| format!("`{value}` is {}", $wrong).into())
+            fn parse(value: &std::ffi::OsStr) -> Result<Self, tau_tools::user_error::UserError> {
+                let parse: fn(&str) -> Result<Self, tau_tools::user_error::UserError> = $parse;
+                parse($crate::settings::value::text(value)?)
             }
 
-            fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                <$type>::deserialize(deserializer)
+            fn from_file<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                <$type as serde::Deserialize>::deserialize(deserializer)
             }
         }
     )+};
 }
+pub(super) use plain_values;
 
-parsed_values! {
-    bool: Switch, "neither `true` nor `false`";
-    u64: Number, "not a whole number";
-    NonZeroU64: Seconds, "not a number of seconds above 0";
+fn parsed<T: FromStr>(value: &str, wrong: &str) -> Result<T, UserError> {
+    value.trim().parse().map_err(|_| format!("`{value}` is {wrong}").into())
+}
+
+plain_values! {
+    String: ValueKind::Text, Self::clone, |value| Ok(value.to_owned());
+    bool: ValueKind::Switch, Self::to_string, |value| parsed(value, "neither `true` nor `false`");
+    u64: ValueKind::Number, Self::to_string, |value| parsed(value, "not a whole number");
+    NonZeroU64: ValueKind::Seconds, Self::to_string, |value| parsed(value, "not a number of seconds above 0");
+    Vec<String>: ValueKind::List, |list| list.join(","), |value| {
+        Ok(value.split(',').map(str::to_owned).collect())
+    };
+    BTreeMap<String, Vec<String>>: ValueKind::Table, |table| format!("{} in config.toml", table.len()), |_| {
+        Err("a table can only be set in config.toml".into())
+    };
 }
 
 /// An amount of US dollars, 0 or more.
@@ -277,60 +274,19 @@ impl SettingValue for Dollars {
     }
 }
 
-impl SettingValue for Vec<String> {
-    const KIND: ValueKind = ValueKind::List;
-
-    fn show(&self) -> String {
-        self.join(",")
-    }
-
-    fn parse(value: &OsStr) -> Result<Self, UserError> {
-        Ok(text(value)?.split(',').map(str::to_owned).collect())
-    }
-
-    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Vec::deserialize(deserializer)
-    }
-}
-
-impl SettingValue for BTreeMap<String, Vec<String>> {
-    const KIND: ValueKind = ValueKind::Table;
-
-    fn show(&self) -> String {
-        format!("{} in config.toml", self.len())
-    }
-
-    fn parse(_: &OsStr) -> Result<Self, UserError> {
-        Err("a table can only be set in config.toml".into())
-    }
-
-    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        BTreeMap::deserialize(deserializer)
-    }
-}
-
 /// Implements settings with a fixed set of names.
 macro_rules! named_choices {
-    ($($type:ty: $names:expr, $name:expr, $from_name:expr;)+) => {$(
-        impl SettingValue for $type {
-            const KIND: ValueKind = ValueKind::Choice(|| $names.to_vec());
-
-            fn show(&self) -> String {
-                let name: &str = $name(*self);
+    ($($type:ty: $names:expr, $name:expr, $from_name:expr;)+) => {
+        plain_values! {$(
+            $type: ValueKind::Choice(|| $names.to_vec()), |value| {
+                let name: &str = $name(*value);
                 name.to_owned()
-            }
-
-            fn parse(value: &OsStr) -> Result<Self, UserError> {
-                let value = text(value)?;
-                let from_name: fn(&str) -> Option<Self> = $from_name;
-                from_name(value).ok_or_else(|| unknown(value, Self::KIND).into())
-            }
-
-            fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                <$type>::deserialize(deserializer)
-            }
-        }
-    )+};
+            }, |value| {
+                let from_name: fn(&str) -> Option<$type> = $from_name;
+                from_name(value).ok_or_else(|| unknown(value, <$type>::KIND).into())
+            };
+        )+}
+    };
     ($($type:ty),+) => {
         named_choices! { $($type: <$type>::VARIANTS, <&str>::from, |name| name.parse().ok();)+ }
     };
