@@ -152,7 +152,6 @@ impl Action {
 /// The place in which a key triggers the action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyContext {
-    /// In the composer.
     Composer,
     /// Everywhere but in overlays.
     Screen,

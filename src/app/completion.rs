@@ -63,7 +63,6 @@ impl CompletionKind {
         matches!(self, CompletionKind::Path | CompletionKind::ShellPath(_))
     }
 
-    /// A path as written.
     fn written(self, path: &str) -> String {
         match self {
             CompletionKind::Command | CompletionKind::Path => path.to_owned(),
@@ -222,7 +221,6 @@ pub(crate) fn word_from<'a>(before_cursor: &'a str, completed: &str) -> Option<&
     (!completed.ends_with(' ') && !typed.contains(char::is_whitespace)).then_some(word)
 }
 
-/// The last word before the cursor.
 pub(crate) fn last_word(before_cursor: &str) -> &str {
     let start = before_cursor.rfind(char::is_whitespace).map_or(0, |at| {
         at + before_cursor.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)

@@ -34,7 +34,6 @@ pub enum Effect {
     Background,
     /// Leave this session, running if it is at work, and open the live session of this id.
     OpenLive(String),
-    /// Quit.
     Quit,
 }
 

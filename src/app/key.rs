@@ -225,6 +225,11 @@ impl Key {
         }
     }
 
+    /// The index of the row that this key, a digit, names: 0 for `1`.
+    pub(crate) fn row(&self) -> Option<usize> {
+        (self.typed()?.to_digit(10)? as usize).checked_sub(1)
+    }
+
     /// Parses the text form; modifiers in any order, names in any case.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let wrong = || KeyError(text.to_owned());

@@ -40,7 +40,6 @@ const SLOW: Millis = 1_000;
 /// The treatment of an Enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Enter {
-    /// It sends.
     Sends,
     /// It was meant for the closed question.
     Held,

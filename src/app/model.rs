@@ -192,7 +192,6 @@ pub struct Model {
     pub(super) arrival: Option<String>,
     /// The last completed path in a prompt: if it has spaces, it is completed further as one word.
     pub(super) completed_path: String,
-    /// The dialog of an undo.
     pub(super) undo: UndoDialog,
     pub(super) tickets: u64,
 }
@@ -233,6 +232,11 @@ impl Model {
     /// The state of the open overlay of this kind.
     pub(crate) fn open<T: OverlayState>(&mut self) -> Option<&mut T> {
         self.overlays.iter_mut().find_map(T::of)
+    }
+
+    /// The state of the open overlay of this kind, if it waits for this answer.
+    pub(crate) fn awaiting<T: OverlayState>(&mut self, ticket: Ticket) -> Option<&mut T> {
+        self.open::<T>().filter(|view| view.waits_for(ticket))
     }
 
     /// A model that shows and answers the questions of another session on this screen.

@@ -13,7 +13,6 @@ use super::msg::Millis;
 pub enum Times {
     #[default]
     Hidden,
-    /// Ages.
     Ages,
     /// The time of day, with the date if it was not today.
     Clock,

@@ -5,7 +5,8 @@ use super::{Approval, PromptStage, RuleDraft};
 use crate::approval::Coverage;
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
-use crate::overlays::list_keys::{ListStep, answer_key};
+use crate::outcome::KeyOutcome;
+use crate::overlays::list_keys::answer_key;
 use tau_protocol::approval::{ApprovalAnswer, RuleScope};
 use tau_tools::access::Preview;
 
@@ -102,13 +103,13 @@ impl Approval {
             _ => match digit.and_then(|digit| (digit as usize).checked_sub(1)) {
                 Some(at) if at < offers.len() => list.selected = at,
                 Some(_) => return PromptStep::Ignored,
-                None => match answer_key(key, &mut list.selected, offers.len()) {
-                    Some(ListStep::Closed) => {
+                None => match answer_key::<()>(key, &mut list.selected, offers.len()) {
+                    KeyOutcome::Closed => {
                         self.stage = PromptStage::Choice;
                         return PromptStep::Handled;
                     }
-                    Some(ListStep::Handled) => {}
-                    None => return PromptStep::Ignored,
+                    KeyOutcome::Ignored => return PromptStep::Ignored,
+                    KeyOutcome::Handled | KeyOutcome::Done(()) => {}
                 },
             },
         }

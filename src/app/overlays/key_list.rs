@@ -1,7 +1,7 @@
 //! The list of actions with their keys: an action gets the pressed key.
 
 use super::list::Report;
-use super::list_keys::{ListFilter, ListStep};
+use super::list_keys::ListFilter;
 use crate::action::{Action, ActionRow, KeyContext, TABLE};
 use crate::key::{Key, KeyCode, Mods};
 use crate::keymap::Keymap;
@@ -97,9 +97,8 @@ impl KeysView {
         self.said = None;
         let count = self.rows(keymap).len();
         match self.query.select(key, page, &mut self.selected, count) {
-            Some(ListStep::Closed) => return KeyOutcome::Closed,
-            Some(ListStep::Handled) => return KeyOutcome::Handled,
-            None => {}
+            KeyOutcome::Ignored => {}
+            outcome => return outcome,
         }
         match (key.code, key.mods) {
             (KeyCode::Enter | KeyCode::Delete, _) if self.ticket.is_some() => {}

@@ -1,7 +1,7 @@
 //! The question what becomes of background jobs and attempts when the user quits.
 
-use super::list_keys::{ListStep, answer_key};
-use crate::key::{Key, KeyCode};
+use super::list_keys::choice_key;
+use crate::key::Key;
 use crate::outcome::KeyOutcome;
 use tau_protocol::event::Question;
 use tau_tools::counted::counted;
@@ -58,14 +58,6 @@ impl LeaveView {
 
     /// Handles a key.
     pub(crate) fn key(&mut self, key: Key) -> KeyOutcome<LeaveChoice> {
-        let answer = |at: usize| self.choices.get(at).map(|choice| KeyOutcome::Done(*choice));
-        if key.code == KeyCode::Enter {
-            return answer(self.selected).unwrap_or(KeyOutcome::Closed);
-        }
-        let digit = key.typed().and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
-        if let Some(chosen) = digit.and_then(|digit| digit.checked_sub(1)).and_then(answer) {
-            return chosen;
-        }
         // A letter selects the answer that starts with it.
         let begins = |choice: &LeaveChoice| {
             let first = choice.text(true).chars().next().map(|c| c.to_ascii_lowercase());
@@ -75,10 +67,6 @@ impl LeaveView {
             self.selected = at;
             return KeyOutcome::Handled;
         }
-        match answer_key(key, &mut self.selected, self.choices.len()) {
-            Some(ListStep::Closed) => KeyOutcome::Closed,
-            Some(ListStep::Handled) => KeyOutcome::Handled,
-            None => KeyOutcome::Ignored,
-        }
+        choice_key(key, &mut self.selected, &self.choices)
     }
 }

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::list_keys::{ListFilter, ListStep};
+use super::list_keys::ListFilter;
 use crate::key::Key;
 use crate::outcome::KeyOutcome;
 use crate::printable::Printable;
 use crate::request::Ticket;
+use tau_tools::user_error::UserError;
 
 /// A row of a list.
 pub trait ListRow: Clone {
@@ -129,14 +130,24 @@ impl<R: ListRow> List<R> {
         (self.ticket, self.said) = (None, Some(Err(Printable::line(why))));
     }
 
+    /// Fills in the current rows, or shows in their place why there are none.
+    pub(crate) fn take(&mut self, answer: Result<Vec<R>, UserError>) {
+        match answer {
+            Ok(rows) => self.fill(rows),
+            Err(error) => {
+                self.fill(Vec::new());
+                self.fail(&error);
+            }
+        }
+    }
+
     /// Handles a key that means the same in every list; `page` is the number of rows on the screen.
     pub(crate) fn key<T>(&mut self, key: Key, page: usize) -> KeyOutcome<T> {
         let count = self.shown().len();
         match self.query.select(key, page, &mut self.selected, count) {
-            Some(ListStep::Closed) => return KeyOutcome::Closed,
-            Some(ListStep::Handled) => {}
-            None if self.query.key(key) => self.selected = 0,
-            None => return KeyOutcome::Ignored,
+            KeyOutcome::Handled => {}
+            KeyOutcome::Ignored if self.query.key(key) => self.selected = 0,
+            outcome => return outcome,
         }
         self.said = None;
         KeyOutcome::Handled

@@ -4,6 +4,7 @@ use crate::approval::QUIET;
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
 use crate::msg::Millis;
+use crate::outcome::KeyOutcome;
 
 /// A key that means the same in every list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,13 +16,6 @@ pub(crate) enum ListKey {
     Row(usize),
     /// The filter is to be typed.
     Filter,
-}
-
-/// The effect of a key that all lists share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ListStep {
-    Closed,
-    Handled,
 }
 
 /// The filter of a list. As long as nothing is typed, letters and digits are keys of the list.
@@ -153,21 +147,22 @@ impl ListFilter {
         move_key(key, page).or_else(|| if self.typing { None } else { letter_key(key) })
     }
 
-    /// Takes a key that means the same in every list of `count` rows; `None` leaves it to the list.
-    pub(crate) fn select(
+    /// Takes a key that means the same in every list of `count` rows; others are left to the list.
+    pub(crate) fn select<T>(
         &mut self,
         key: Key,
         page: usize,
         selected: &mut usize,
         count: usize,
-    ) -> Option<ListStep> {
-        match self.list_key(key, page)? {
-            ListKey::Close => return Some(ListStep::Closed),
-            ListKey::Move(by) => *selected = moved(*selected, by, count),
-            ListKey::Row(row) => *selected = row.min(count.saturating_sub(1)),
-            ListKey::Filter => self.begin(),
+    ) -> KeyOutcome<T> {
+        match self.list_key(key, page) {
+            None => return KeyOutcome::Ignored,
+            Some(ListKey::Close) => return KeyOutcome::Closed,
+            Some(ListKey::Move(by)) => *selected = moved(*selected, by, count),
+            Some(ListKey::Row(row)) => *selected = row.min(count.saturating_sub(1)),
+            Some(ListKey::Filter) => self.begin(),
         }
-        Some(ListStep::Handled)
+        KeyOutcome::Handled
     }
 }
 
@@ -176,11 +171,25 @@ pub(crate) fn list_key(key: Key, page: usize) -> Option<ListKey> {
     ListFilter::default().list_key(key, page)
 }
 
-/// Takes a key that means the same in every list, for the answers of a question; `None` leaves it to the question.
-pub(crate) fn answer_key(key: Key, selected: &mut usize, count: usize) -> Option<ListStep> {
+/// Takes a key that means the same in every list, for the answers of a question; others are left to the question.
+pub(crate) fn answer_key<T>(key: Key, selected: &mut usize, count: usize) -> KeyOutcome<T> {
     // There is no filter: it begins a command in the draft.
-    let filters = key.typed() == Some('/');
-    (!filters).then(|| ListFilter::default().select(key, count, selected, count)).flatten()
+    match key.typed() {
+        Some('/') => KeyOutcome::Ignored,
+        _ => ListFilter::default().select(key, count, selected, count),
+    }
+}
+
+/// Takes a key at these answers, which Enter and digits give.
+pub(crate) fn choice_key<T: Copy>(key: Key, selected: &mut usize, answers: &[T]) -> KeyOutcome<T> {
+    let given = |at: usize| answers.get(at).copied();
+    if key.code == KeyCode::Enter {
+        return given(*selected).map_or(KeyOutcome::Closed, KeyOutcome::Done);
+    }
+    match key.row().and_then(given) {
+        Some(answer) => KeyOutcome::Done(answer),
+        None => answer_key(key, selected, answers.len()),
+    }
 }
 
 /// The keys that mean the same while text is typed.

@@ -1,7 +1,7 @@
 //! The question at the first start: the permission mode to use.
 
-use super::list_keys::{ListStep, answer_key};
-use crate::key::{Key, KeyCode};
+use super::list_keys::choice_key;
+use crate::key::Key;
 use crate::outcome::KeyOutcome;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::chosen::ChosenMode;
@@ -42,21 +42,7 @@ impl ModeQuestion {
 
     /// Handles a key.
     pub(crate) fn key(&mut self, key: Key) -> KeyOutcome<ChosenMode> {
-        let number = key
-            .typed()
-            .and_then(|digit| digit.to_digit(10))
-            .and_then(|digit| (digit as usize).checked_sub(1));
-        let answer = |at: usize| self.answers.get(at).map(|(chosen, ..)| KeyOutcome::Done(*chosen));
-        if let Some(chosen) = number.and_then(answer) {
-            return chosen;
-        }
-        if key.code == KeyCode::Enter {
-            return answer(self.selected).unwrap_or(KeyOutcome::Closed);
-        }
-        match answer_key(key, &mut self.selected, self.answers.len()) {
-            Some(ListStep::Closed) => KeyOutcome::Closed,
-            Some(ListStep::Handled) => KeyOutcome::Handled,
-            None => KeyOutcome::Ignored,
-        }
+        let answers: Vec<ChosenMode> = self.answers.iter().map(|(chosen, ..)| *chosen).collect();
+        choice_key(key, &mut self.selected, &answers)
     }
 }

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::list_keys::{ListStep, answer_key};
+use super::list_keys::choice_key;
 use super::quiet::Quiet;
-use crate::key::{Key, KeyCode};
+use crate::key::Key;
 use crate::msg::Millis;
 use crate::outcome::KeyOutcome;
 
@@ -92,21 +92,8 @@ impl OfferView {
 
     /// Handles a key.
     pub(crate) fn key(&mut self, key: Key) -> KeyOutcome<OfferAnswer> {
-        let answers = self.answers();
-        let answer = |at: usize| answers.get(at).map(|(answer, _)| KeyOutcome::Done(*answer));
-        let number = key.typed().and_then(|digit| digit.to_digit(10));
-        let number = number.and_then(|digit| (digit as usize).checked_sub(1));
-        if let Some(chosen) = number.and_then(answer) {
-            return chosen;
-        }
-        if key.code == KeyCode::Enter {
-            return answer(self.selected).unwrap_or(KeyOutcome::Closed);
-        }
-        match answer_key(key, &mut self.selected, answers.len()) {
-            Some(ListStep::Closed) => KeyOutcome::Closed,
-            Some(ListStep::Handled) => KeyOutcome::Handled,
-            None => KeyOutcome::Ignored,
-        }
+        let answers = self.answers().map(|(answer, _)| answer);
+        choice_key(key, &mut self.selected, &answers)
     }
 }
 

@@ -11,7 +11,7 @@ use super::help::HelpView;
 use super::job_list::JobsView;
 use super::key_list::{KeyStep, KeysView};
 use super::leave::LeaveView;
-use super::list_keys::{ListStep, answer_key};
+use super::list_keys::answer_key;
 use super::mode_question::ModeQuestion;
 use super::offer::OfferView;
 use super::picker::Picker;
@@ -112,29 +112,35 @@ pub enum Overlay {
 pub(crate) trait OverlayState {
     /// The state in this overlay, if it is of this kind.
     fn of(overlay: &mut Overlay) -> Option<&mut Self>;
+
+    /// Whether this is the request that fills it, or its pending action.
+    fn waits_for(&self, ticket: Ticket) -> bool;
 }
 
 macro_rules! states {
-    ($($kind:ident: $view:ty),* $(,)?) => {$(
+    ($($kind:ident: $view:ty = $($($field:ident).+)|+;)*) => {$(
         impl OverlayState for $view {
             fn of(overlay: &mut Overlay) -> Option<&mut Self> {
                 if let Overlay::$kind(view) = overlay { Some(view.borrow_mut()) } else { None }
+            }
+
+            fn waits_for(&self, ticket: Ticket) -> bool {
+                [$(self.$($field).+),+].contains(&Some(ticket))
             }
         }
     )*};
 }
 
 states! {
-    Attempts: AttemptsView,
-    Board: BoardView,
-    Jobs: JobsView,
-    Changes: ChangesView,
-    Extensions: ExtensionsView,
-    Keys: KeysView,
-    Queue: QueueView,
-    Rules: RulesView,
-    Settings: SettingsView,
-    Worktrees: WorktreesView,
+    Attempts: AttemptsView = list.ticket | list.change;
+    Board: BoardView = list.ticket | list.change;
+    Jobs: JobsView = list.ticket;
+    Changes: ChangesView = ticket;
+    Extensions: ExtensionsView = ticket | change;
+    Keys: KeysView = ticket;
+    Rules: RulesView = ticket;
+    Settings: SettingsView = list.ticket;
+    Worktrees: WorktreesView = list.ticket | list.change;
 }
 
 impl Overlay {
@@ -396,8 +402,7 @@ pub(crate) fn asked_key(question: &Question, selected: &mut usize, key: Key) -> 
     }
     // A digit only selects, as there is no telling what it leads to.
     match answer_key(key, selected, options.len()) {
-        Some(ListStep::Closed) => KeyOutcome::Done(QuestionAnswer::Cancelled),
-        Some(ListStep::Handled) => KeyOutcome::Handled,
-        None => KeyOutcome::Ignored,
+        KeyOutcome::Closed => KeyOutcome::Done(QuestionAnswer::Cancelled),
+        outcome => outcome,
     }
 }

@@ -71,7 +71,6 @@ pub struct PickerRow {
 /// The place in a session in which the query occurs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TextMatch {
-    /// The line.
     pub line: Printable,
     /// The text by which the place is found once the session is open.
     pub passage: String,

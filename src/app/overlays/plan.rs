@@ -1,6 +1,6 @@
 //! The dialog of a plan: the decision on a proposed one, or the progress of the accepted one.
 
-use super::list_keys::{ListKey, ListStep, answer_key, list_key};
+use super::list_keys::{ListKey, answer_key, list_key};
 use super::quiet::Quiet;
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
@@ -135,7 +135,6 @@ impl PlanView {
             return self.comment_key(line, key);
         }
         let drops = std::mem::take(&mut self.drops);
-        let digit = key.typed().and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
         match (key.code, key.mods) {
             (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
             (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(self.step.max(page).max(1)),
@@ -159,15 +158,11 @@ impl PlanView {
                 Some(ListKey::Row(_) | ListKey::Filter) | None => return KeyOutcome::Ignored,
             },
             (KeyCode::Enter, _) => return self.chosen(),
-            _ if digit.is_some_and(|digit| (1..=ANSWERS.len()).contains(&digit)) => {
-                self.selected = digit.unwrap_or(1) - 1;
+            _ if let Some(row) = key.row().filter(|row| *row < ANSWERS.len()) => {
+                self.selected = row;
                 return self.chosen();
             }
-            _ => match answer_key(key, &mut self.selected, ANSWERS.len()) {
-                Some(ListStep::Closed) => return KeyOutcome::Closed,
-                Some(ListStep::Handled) => {}
-                None => return KeyOutcome::Ignored,
-            },
+            _ => return answer_key(key, &mut self.selected, ANSWERS.len()),
         }
         KeyOutcome::Handled
     }

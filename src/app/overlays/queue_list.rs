@@ -12,7 +12,6 @@ use tau_protocol::command::{Queue, QueueChange, QueuedMessage};
 /// The list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueView {
-    /// The selected message.
     pub selected: QueuedMessage,
 }
 

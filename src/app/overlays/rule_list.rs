@@ -1,7 +1,7 @@
 //! The list of permission rules: filtering, and adding, changing or removing a rule.
 
 use super::list::Report;
-use super::list_keys::{ListFilter, ListStep};
+use super::list_keys::ListFilter;
 use crate::approval::{Coverage, SCOPES};
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
@@ -49,7 +49,6 @@ pub struct RuleForm {
     pub list: Verdict,
     pub scope: RuleScope,
     pub coverage: Coverage,
-    /// The rule that it replaces.
     pub replaces: Option<ListedRule>,
 }
 
@@ -201,9 +200,9 @@ impl RulesView {
         self.said = None;
         let count = self.rows().len();
         match self.query.select(key, page, &mut self.selected, count) {
-            Some(ListStep::Closed) => return KeyOutcome::Closed,
-            Some(ListStep::Handled) => return KeyOutcome::Done(RuleChoice::Look),
-            None => {}
+            KeyOutcome::Ignored => {}
+            KeyOutcome::Handled => return KeyOutcome::Done(RuleChoice::Look),
+            outcome => return outcome,
         }
         match (key.code, key.mods) {
             (KeyCode::Enter | KeyCode::Delete, _) if self.is_busy() => return KeyOutcome::Handled,

@@ -8,7 +8,7 @@ mod layout;
 
 use std::collections::BTreeSet;
 
-use super::list_keys::{ListFilter, ListKey, ListStep, answer_key, moved};
+use super::list_keys::{ListFilter, ListKey, answer_key, moved};
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
 use crate::outcome::KeyOutcome;
@@ -235,9 +235,7 @@ impl TreeView {
     }
 
     fn leave(&mut self, mut way: usize, key: Key) -> KeyOutcome<TreeChoice> {
-        let digit = key.typed().and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
-        let digit = digit.and_then(|digit| digit.checked_sub(1)).filter(|at| *at < WAYS.len());
-        match digit.or((key.code == KeyCode::Enter).then_some(way)) {
+        match key.row().filter(|at| *at < WAYS.len()).or((key.code == KeyCode::Enter).then_some(way)) {
             Some(0) => return self.go(None),
             Some(1) => return self.go(Some(BranchSummaryOptions::default())),
             Some(_) => {
@@ -246,7 +244,7 @@ impl TreeView {
             }
             None => {}
         }
-        if answer_key(key, &mut way, WAYS.len()) == Some(ListStep::Closed) {
+        if answer_key::<()>(key, &mut way, WAYS.len()) == KeyOutcome::Closed {
             return KeyOutcome::Handled;
         }
         self.step = TreeStep::Leave(way);

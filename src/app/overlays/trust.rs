@@ -1,6 +1,6 @@
 //! The question whether to use a folder's project settings, with their contents.
 
-use super::list_keys::{ListStep, answer_key};
+use super::list_keys::answer_key;
 use crate::key::{Key, KeyCode};
 use crate::outcome::KeyOutcome;
 use crate::printable::Printable;
@@ -102,9 +102,8 @@ impl TrustView {
                 return KeyOutcome::Done(answer);
             }
             _ => match answer_key(key, &mut self.selected, ANSWERS.len()) {
-                Some(ListStep::Closed) => return KeyOutcome::Done(TrustAnswer::Later),
-                Some(ListStep::Handled) => {}
-                None => return KeyOutcome::Ignored,
+                KeyOutcome::Closed => return KeyOutcome::Done(TrustAnswer::Later),
+                outcome => return outcome,
             },
         }
         KeyOutcome::Handled

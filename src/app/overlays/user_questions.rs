@@ -142,7 +142,6 @@ impl QuestionsView {
             return KeyOutcome::Done(QuestionAnswer::Declined);
         };
         let rows = shown.marked.len() + 1;
-        let digit = key.typed().and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
         match (key.code, key.mods) {
             (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => {
                 return KeyOutcome::Done(QuestionAnswer::Declined);
@@ -159,8 +158,8 @@ impl QuestionsView {
             _ if shown.is_at_text() && (shown.text.key(key) || shown.text.move_key(key)) => {}
             (KeyCode::Left, _) => self.turn(-1),
             (KeyCode::Right, _) => self.turn(1),
-            _ if digit.is_some_and(|digit| (1..=rows).contains(&digit)) => {
-                shown.selected = digit.unwrap_or(1) - 1;
+            _ if let Some(row) = key.row().filter(|row| *row < rows) => {
+                shown.selected = row;
                 if shown.asked.multiple && !shown.is_at_text() {
                     shown.mark(shown.selected);
                     self.digit = Some((key, None));
@@ -199,17 +198,14 @@ impl QuestionsView {
     /// Moves the cursor to the choice of a digit that may still begin an answer of the user's own.
     pub(crate) fn points(&mut self, key: Key) {
         let Some(shown) = self.questions.get_mut(self.at) else { return };
-        let choice =
-            key.typed().and_then(|c| c.to_digit(10)).and_then(|digit| (digit as usize).checked_sub(1));
-        if let Some(choice) = choice.filter(|choice| *choice < shown.marked.len()) {
+        if let Some(choice) = key.row().filter(|choice| *choice < shown.marked.len()) {
             shown.selected = choice;
         }
     }
 
     /// Whether a digit and the letter after it were to select the text and to begin it.
     pub(crate) fn begins_text(&self, digit: Key, letter: Key) -> bool {
-        let row = digit.typed().and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
-        let is_text_row = self.shown().is_some_and(|shown| row == Some(shown.marked.len() + 1));
+        let is_text_row = self.shown().is_some_and(|shown| digit.row() == Some(shown.marked.len()));
         is_text_row && letter.typed().is_some_and(|c| c.is_alphabetic() || c == '/')
     }
 

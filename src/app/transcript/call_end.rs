@@ -50,7 +50,6 @@ const WORDS: [&str; 6] = ["cannot ", "the ", "two ", "offset ", "no ", "nothing 
 /// Words of other agents in place of the path that does not exist.
 const OTHERS: [&str; 4] = ["File", "Directory", "Path", "The file"];
 
-/// The end of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CallEnd {
     pub state: CallState,

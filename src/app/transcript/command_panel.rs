@@ -33,7 +33,6 @@ pub struct CommandPanel {
     pub since: Millis,
     /// Its duration in milliseconds; unknown for commands of earlier runs.
     pub took: Option<Millis>,
-    /// Its end.
     pub end: Option<CommandEnd>,
     /// The file with the complete output, when the message has only a part.
     pub full_output: Option<Printable>,

@@ -17,7 +17,6 @@ pub struct PanelId {
     pub code: Option<u32>,
 }
 
-/// The panel that is selected.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct SelectedPanel {
     id: PanelId,

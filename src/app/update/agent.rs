@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{
     approval, attempts, board, changes, completion, context, extensions, job_list, notify, offers, panels,
-    place, plan, prompt_commands, questions, queue, rule_list, session, side_question, tree, undo,
+    pickers, place, plan, prompt_commands, questions, queue, rule_list, session, side_question, tree, undo,
 };
 use crate::action::Action;
 use crate::effect::Effect;
@@ -241,10 +241,7 @@ fn failed(model: &mut Model, ticket: Ticket, error: &UserError) {
     }
     completion::fill_values(model, ticket, &ArgumentValues::default());
     prompt_commands::servers_listed(model, ticket, &[]);
-    if !undo::failed(model, ticket, error)
-        && !changes::failed(model, ticket, error)
-        && !extensions::failed(model, ticket, error)
-    {
+    if !undo::failed(model, ticket, error) && !pickers::failed(model, ticket, error) {
         session::export_failed(model, ticket, error);
     }
 }

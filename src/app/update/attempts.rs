@@ -166,28 +166,17 @@ fn look(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Fills in the attempts.
 pub(super) fn fill(model: &mut Model, ticket: Ticket, answer: Result<AttemptList, UserError>) {
     // Those that were begun here may not be known yet.
     let begun = model.attempts.is_some();
-    let Some(view) = model.open::<AttemptsView>().filter(|view| view.list.ticket == Some(ticket)) else {
-        return;
-    };
-    match answer {
-        Ok(AttemptList { id, task, check, rows, is_running, is_own }) => {
-            (view.id, view.is_running, view.is_own) = (id, is_running || begun, is_own || begun);
-            view.task = Printable::line(&if check.is_empty() {
-                String::new()
-            } else {
-                format!("{task} · until {check}")
-            });
-            view.list.fill(rows);
-        }
-        Err(error) => {
-            view.list.fill(Vec::new());
-            view.list.fail(&error);
-        }
-    }
+    let Some(view) = model.awaiting::<AttemptsView>(ticket) else { return };
+    let rows = answer.map(|AttemptList { id, task, check, rows, is_running, is_own }| {
+        (view.id, view.is_running, view.is_own) = (id, is_running || begun, is_own || begun);
+        let task = if check.is_empty() { String::new() } else { format!("{task} · until {check}") };
+        view.task = Printable::line(&task);
+        rows
+    });
+    view.list.take(rows);
 }
 
 /// Handles a key.
@@ -270,7 +259,7 @@ pub(super) fn done(
     answer: Result<String, UserError>,
     effects: &mut Vec<Effect>,
 ) {
-    match model.open::<AttemptsView>().filter(|view| view.list.change == Some(ticket)) {
+    match model.awaiting::<AttemptsView>(ticket) {
         Some(view) => {
             view.list.change = None;
             let said = Some(report(&answer));

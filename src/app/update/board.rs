@@ -55,9 +55,7 @@ fn ask(model: &mut Model, known: bool, effects: &mut Vec<Effect>) {
 /// Fills in the sessions.
 pub(super) fn fill(model: &mut Model, ticket: Ticket, answer: Result<BoardList, UserError>) {
     let own = model.status.mirror.session.id.clone();
-    let Some(view) = model.open::<BoardView>().filter(|view| view.list.ticket == Some(ticket)) else {
-        return;
-    };
+    let Some(view) = model.awaiting::<BoardView>(ticket) else { return };
     match answer {
         Ok(list) => {
             view.fill(list);
@@ -110,7 +108,7 @@ pub(super) fn found(
     effects: &mut Vec<Effect>,
 ) {
     match answer {
-        Ok(_) if model.open::<BoardView>().is_some_and(|view| view.list.change == Some(ticket)) => {
+        Ok(_) if model.awaiting::<BoardView>(ticket).is_some() => {
             effects.push(Effect::OpenLive(id));
         }
         Ok(_) => {}
@@ -125,7 +123,7 @@ pub(super) fn changed(
     answer: Result<String, UserError>,
     effects: &mut Vec<Effect>,
 ) {
-    match model.open::<BoardView>().filter(|view| view.list.change == Some(ticket)) {
+    match model.awaiting::<BoardView>(ticket) {
         Some(view) => {
             view.list.change = None;
             view.list.said = Some(report(&answer));
@@ -147,7 +145,7 @@ pub(super) fn sent(
     answer: Result<String, UserError>,
     effects: &mut Vec<Effect>,
 ) {
-    let view = model.open::<BoardView>().filter(|view| view.list.change == Some(ticket));
+    let view = model.awaiting::<BoardView>(ticket);
     if let (Some(view), true) = (view, answer.is_ok()) {
         view.message = view.message.take().filter(|message| message.line.text().trim() != text);
     }
@@ -197,9 +195,7 @@ pub(super) fn waiting(
             Err(error) => leave(model, Some(Err(&error)), effects),
         };
     }
-    let Some(view) = model.open::<BoardView>().filter(|view| view.list.change == Some(ticket)) else {
-        return;
-    };
+    let Some(view) = model.awaiting::<BoardView>(ticket) else { return };
     view.list.change = None;
     let title = view.find(id).map(|row| Printable::line(&row.title)).unwrap_or_default();
     match answer {

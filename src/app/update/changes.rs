@@ -15,9 +15,8 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     model.overlays.push(Overlay::Changes(Box::new(ChangesView::waiting(ticket))));
 }
 
-/// Fills in the changes.
 pub(super) fn fill(model: &mut Model, ticket: Ticket, changes: &SessionChanges) {
-    if let Some(view) = model.open::<ChangesView>().filter(|view| view.ticket == Some(ticket)) {
+    if let Some(view) = model.awaiting::<ChangesView>(ticket) {
         view.fill(changes.clone());
     }
 }
@@ -30,16 +29,6 @@ pub(super) fn restored(model: &mut Model, effects: &mut Vec<Effect>) {
             view.ticket = Some(ticket);
         }
     }
-}
-
-/// Handles a failed query; false when it is not for this list.
-pub(super) fn failed(model: &mut Model, ticket: Ticket, error: &str) -> bool {
-    let ours = model.open::<ChangesView>().is_some_and(|view| view.ticket == Some(ticket));
-    if ours {
-        model.overlays.retain(|overlay| !matches!(overlay, Overlay::Changes(_)));
-        model.remark(error);
-    }
-    ours
 }
 
 /// Carries out the action on a change.

@@ -4,8 +4,8 @@ use super::trust;
 use crate::effect::Effect;
 use crate::model::Model;
 use crate::overlays::extension_list::{ExtensionChoice, ExtensionsView};
+use crate::overlays::list::report;
 use crate::overlays::overlay::Overlay;
-use crate::printable::Printable;
 use crate::request::{Applied, EditorSource, ShellRequest, Ticket};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::extension::ExtensionRow;
@@ -31,19 +31,9 @@ pub(super) fn changed(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Fills in the current extensions.
 pub(super) fn fill(model: &mut Model, ticket: Ticket, rows: &[ExtensionRow]) {
-    if let Some(view) = model.open::<ExtensionsView>().filter(|view| view.ticket == Some(ticket)) {
+    if let Some(view) = model.awaiting::<ExtensionsView>(ticket) {
         view.fill(rows.to_vec());
     }
-}
-
-/// Closes the list that waits for this query, which failed; false when it is another one's.
-pub(super) fn failed(model: &mut Model, ticket: Ticket, error: &str) -> bool {
-    let ours = model.open::<ExtensionsView>().is_some_and(|view| view.ticket == Some(ticket));
-    if ours {
-        model.overlays.retain(|overlay| !matches!(overlay, Overlay::Extensions(_)));
-        model.remark(error);
-    }
-    ours
 }
 
 /// Carries out the action on an extension; the list stays open.
@@ -72,23 +62,15 @@ pub(super) fn turned(
     answer: Result<Applied, UserError>,
     effects: &mut Vec<Effect>,
 ) {
-    let applied = match answer {
-        Ok(applied) => applied,
-        Err(error) => {
-            return match model.open::<ExtensionsView>().filter(|view| view.change == Some(ticket)) {
-                Some(view) => {
-                    view.change = None;
-                    view.said = Some(Err(Printable::line(&error)));
-                }
-                None => model.transcript.notice(NoticeLevel::Warning, &error, None),
-            };
-        }
-    };
-    if let Some(view) = model.open::<ExtensionsView>().filter(|view| view.change == Some(ticket)) {
-        view.change = None;
-        view.said = Some(Ok(Printable::line(&applied.text)));
+    let said = report(&answer.as_ref().map(|applied| &applied.text));
+    match (model.awaiting::<ExtensionsView>(ticket), &answer) {
+        (Some(view), _) => (view.change, view.said) = (None, Some(said)),
+        (None, Err(error)) => model.transcript.notice(NoticeLevel::Warning, error, None),
+        (None, Ok(_)) => {}
     }
-    // Its text is in the list.
-    trust::applied(model, Applied { text: String::new(), ..applied }, effects);
-    changed(model, effects);
+    if let Ok(applied) = answer {
+        // Its text is in the list.
+        trust::applied(model, Applied { text: String::new(), ..applied }, effects);
+        changed(model, effects);
+    }
 }

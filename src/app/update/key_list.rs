@@ -27,7 +27,7 @@ pub(super) fn saved(
     answer: Result<Applied, UserError>,
     effects: &mut Vec<Effect>,
 ) {
-    if let Some(view) = model.open::<KeysView>().filter(|view| view.ticket == Some(ticket)) {
+    if let Some(view) = model.awaiting::<KeysView>(ticket) {
         view.ticket = None;
         view.said = Some(report(&answer.as_ref().map(|_| "saved to config.toml")));
     }

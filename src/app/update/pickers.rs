@@ -52,6 +52,18 @@ pub(super) fn fill(model: &mut Model, ticket: Ticket, rows: Result<Vec<PickerRow
     }
 }
 
+/// Closes the list of changes or extensions that waits for this query, which failed; false when it is another one's.
+pub(super) fn failed(model: &mut Model, ticket: Ticket, error: &str) -> bool {
+    let waits = |overlay: &Overlay| {
+        matches!(overlay, Overlay::Changes(view) if view.ticket == Some(ticket))
+            || matches!(overlay, Overlay::Extensions(view) if view.ticket == Some(ticket))
+    };
+    let Some(at) = model.overlays.iter().position(waits) else { return false };
+    model.overlays.remove(at);
+    model.remark(error);
+    true
+}
+
 /// Reopens a list that stays open after a choice.
 pub(super) fn reopen(model: &mut Model, picker: Picker, ticket: Option<Ticket>) {
     model.overlays.push(Overlay::Picker { picker, ticket });

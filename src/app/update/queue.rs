@@ -8,7 +8,7 @@ use crate::effect::Effect;
 use crate::key::Key;
 use crate::model::{Model, QueueEdit};
 use crate::outcome::KeyOutcome;
-use crate::overlays::overlay::{Overlay, OverlayState};
+use crate::overlays::overlay::Overlay;
 use crate::overlays::queue_list::{self, QueueChoice, QueueView};
 use tau_protocol::command::{QueueChange, QueueCommand, QueuedMessage};
 use tau_protocol::message::Block;
@@ -116,8 +116,10 @@ pub(super) fn write_over(model: &mut Model) {
 
 /// Follows the agent's report of its queues.
 pub(super) fn follow(model: &mut Model) {
-    let is_empty = |view: &mut QueueView| !view.follow(&model.status);
-    if model.overlays.iter_mut().find_map(QueueView::of).is_some_and(is_empty) {
+    let is_empty = |overlay: &mut Overlay| {
+        if let Overlay::Queue(view) = overlay { !view.follow(&model.status) } else { false }
+    };
+    if model.overlays.iter_mut().any(is_empty) {
         // An Enter that was meant for the list sends no draft.
         if matches!(model.overlays.last(), Some(Overlay::Queue(_))) {
             model.enter_held = Some(model.now + QUIET);

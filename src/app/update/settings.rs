@@ -46,7 +46,7 @@ pub(super) fn listed(
     answer: Result<SettingList, UserError>,
     effects: &mut Vec<Effect>,
 ) {
-    let view = model.open::<SettingsView>().filter(|view| view.list.ticket == Some(ticket));
+    let view = model.awaiting::<SettingsView>(ticket);
     let SettingList { rows, applied } = match answer {
         Ok(list) => list,
         Err(error) => {

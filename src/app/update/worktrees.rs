@@ -44,17 +44,9 @@ fn file(model: &Model) -> Option<PathBuf> {
     model.status.mirror.session.file.clone().filter(|_| !model.status.fresh)
 }
 
-/// Fills in the worktrees.
 pub(super) fn fill(model: &mut Model, ticket: Ticket, answer: Result<Vec<WorktreeRow>, UserError>) {
-    let Some(view) = model.open::<WorktreesView>().filter(|view| view.list.ticket == Some(ticket)) else {
-        return;
-    };
-    match answer {
-        Ok(rows) => view.list.fill(rows),
-        Err(error) => {
-            view.list.fill(Vec::new());
-            view.list.fail(&error);
-        }
+    if let Some(view) = model.awaiting::<WorktreesView>(ticket) {
+        view.list.take(answer);
     }
 }
 
@@ -101,10 +93,9 @@ pub(super) fn done(
 ) {
     let said = answer.as_ref().map(|done| done.said.as_str()).map_err(|error| &**error);
     let session = answer.as_ref().ok().and_then(|done| done.session.clone());
-    match model.open::<WorktreesView>().filter(|view| view.list.change == Some(ticket)) {
+    match model.awaiting::<WorktreesView>(ticket) {
         Some(view) if session.is_none() => {
-            view.list.change = None;
-            view.list.said = Some(report(&said));
+            (view.list.change, view.list.said) = (None, Some(report(&said)));
             let ticket = model.ask(ShellRequest::Worktrees {}, effects);
             if let Some(view) = model.open::<WorktreesView>() {
                 view.list.ticket = Some(ticket);

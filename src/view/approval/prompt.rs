@@ -126,7 +126,6 @@ fn transcript_height(model: &Model) -> usize {
     usize::from(regions(model, window).transcript.height)
 }
 
-/// The question.
 fn question(approval: &Approval) -> &'static str {
     match (&approval.command, &approval.change) {
         _ if matches!(approval.stage, PromptStage::Always(_)) => "Always allow what?",

@@ -33,7 +33,6 @@ pub struct Edge {
 }
 
 impl DrawnRow {
-    /// A blank row.
     pub(crate) const BLANK: DrawnRow = DrawnRow { rows: None, index: 0, edge: None };
 
     /// A row of a part.
@@ -204,7 +203,6 @@ impl Frame {
         self.draw_text(area, row);
     }
 
-    /// Clears a row.
     fn clear_row(&mut self, y: u16) {
         let width = usize::from(self.cells.area.width);
         let from = self.ring.place(usize::from(y)) * width;

@@ -12,7 +12,6 @@ use tau_app::overlays::form::{FieldEntry, FieldView, FormView};
 use tau_app::printable::{Printable, printable_line};
 use tau_protocol::form::FieldKind;
 
-/// Draws the form.
 pub(crate) fn draw(view: &FormView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let width = inner_width(area);
     let mut rows: Vec<Line<'static>> = Vec::new();

@@ -50,7 +50,6 @@ pub(crate) fn draw(
     (Some(cursor), u16::try_from(out_of_sight).unwrap_or(u16::MAX))
 }
 
-/// All rows at this width.
 fn rows(model: &Model, view: &HelpView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let rows = if view.query().trim().is_empty() {
         overview(model, theme, width)

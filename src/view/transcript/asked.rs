@@ -92,7 +92,7 @@ impl Walk<'_> {
     }
 
     /// The row this many rows above, or the first one.
-    fn rows_back(&mut self, from: Place, rows: usize) -> Place {
+    pub(super) fn rows_back(&mut self, from: Place, rows: usize) -> Place {
         let mut at = from;
         for _ in 0..rows {
             match self.previous_row(at) {

@@ -93,14 +93,7 @@ impl Walk<'_> {
                 None => break,
             }
         }
-        let mut top = row;
-        for _ in 0..height / 3 {
-            match self.previous_row(top) {
-                Some(above) => top = above,
-                None => break,
-            }
-        }
-        top
+        self.rows_back(row, height / 3)
     }
 }
 

@@ -68,13 +68,6 @@ impl Walk<'_> {
                 None => return top,
             }
         }
-        let mut top = end;
-        for _ in 1..height {
-            match self.previous_row(top) {
-                Some(above) => top = above,
-                None => break,
-            }
-        }
-        top
+        self.rows_back(end, height.saturating_sub(1))
     }
 }

@@ -59,7 +59,6 @@ pub(super) enum Target {
     /// As many lines as the count.
     Lines,
     Object(Object),
-    /// The selection.
     Selection,
     /// The lines of the selection.
     SelectedLines,
