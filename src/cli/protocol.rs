@@ -111,43 +111,27 @@ fn turn(of_turn: &TurnEvent, event: &AgentEvent) -> Option<Value> {
 
 /// A question to the user.
 pub(crate) fn asked(id: &str, question: &Question) -> Value {
-    let common = |method: &str, title: &str| json!({ "type": "extension_ui_request", "id": id, "method": method, "title": title });
-    match question {
-        Question::Select { title, options } => {
-            let mut record = common("select", title);
-            set(&mut record, "options", json!(options));
-            record
-        }
-        Question::Confirm { title, message } => {
-            let mut record = common("confirm", title);
-            set(&mut record, "message", json!(message));
-            record
-        }
+    let (method, title, fields) = match question {
+        Question::Select { title, options } => ("select", title.clone(), json!({ "options": options })),
+        Question::Confirm { title, message } => ("confirm", title.clone(), json!({ "message": message })),
         Question::Form { server, message, fields } => {
-            let mut record = common("form", &format!("{server} asks"));
-            set(&mut record, "server", json!(server));
-            set(&mut record, "message", json!(message));
-            set(&mut record, "fields", json!(fields));
-            record
+            let fields = json!({ "server": server, "message": message, "fields": fields });
+            ("form", format!("{server} asks"), fields)
         }
         Question::User { questions } => {
-            let mut record = common("questions", "The model asks");
-            set(&mut record, "questions", json!(questions));
-            record
+            ("questions", "The model asks".to_owned(), json!({ "questions": questions }))
         }
-        Question::Plan { plan } => {
-            let mut record = common("plan", "Carry out this plan?");
-            set(&mut record, "plan", json!(plan));
-            record
-        }
+        Question::Plan { plan } => ("plan", "Carry out this plan?".to_owned(), json!({ "plan": plan })),
         Question::Url { server, message, url } => {
-            let mut record = common("url", &format!("{server} asks you to open an address"));
-            set(&mut record, "server", json!(server));
-            set(&mut record, "message", json!(message));
-            set(&mut record, "url", json!(url));
-            record
+            let fields = json!({ "server": server, "message": message, "url": url });
+            ("url", format!("{server} asks you to open an address"), fields)
         }
+    };
+    let mut record = json!({ "type": "extension_ui_request", "id": id, "method": method, "title": title });
+    for (name, value) in fields.as_object().into_iter().flatten() {
+        set(&mut record, name, value.clone());
     }
+    record
 }
 
 /// A piece of an answer. A complete call is equal to its block in the message.

@@ -27,10 +27,7 @@ pub(crate) fn run(args: &ExtensionsArgs) -> Result<Exit, Refusal> {
     } else {
         listed(&rows, &loaded)
     };
-    Ok(match say(&text) {
-        Exit::Ok if !environment.notices.is_empty() => Exit::Config,
-        exit => exit,
-    })
+    Ok(environment.exit(say(&text)))
 }
 
 /// The extensions by kind, then the faults.

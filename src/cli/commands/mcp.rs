@@ -79,10 +79,7 @@ pub fn run(args: &McpArgs) -> Result<Exit, Refusal> {
             }
         }
     };
-    Ok(match exit {
-        Exit::Ok if !environment.notices.is_empty() => Exit::Config,
-        exit => exit,
-    })
+    Ok(environment.exit(exit))
 }
 
 fn unknown(name: &str, servers: &[ConfiguredServer]) -> String {

@@ -43,10 +43,7 @@ pub fn run(args: &PermissionsArgs) -> Result<Exit, Refusal> {
             )
         }
     };
-    Ok(match say(&text) {
-        Exit::Ok if !environment.notices.is_empty() => Exit::Config,
-        exit => exit,
-    })
+    Ok(environment.exit(say(&text)))
 }
 
 /// The rules with their sources.

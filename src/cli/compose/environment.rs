@@ -11,7 +11,7 @@ use super::project_settings::ProjectSettings;
 use super::{hook_files, mcp_servers, offers, permission_rules};
 use crate::args::CliArgs;
 use crate::compose;
-use crate::process::exit::{Refusal, warn};
+use crate::process::exit::{Exit, Refusal, warn};
 use parking_lot::Mutex;
 use tau_agent::catalogue::keys::{EnvLookup, KeySource, Keys};
 use tau_agent::catalogue::providers::{LOCAL_SERVERS, local_provider};
@@ -56,6 +56,11 @@ pub struct Environment {
 }
 
 impl Environment {
+    /// The end of a command: a success counts as a fault of the settings if some were ignored.
+    pub(crate) fn exit(&self, exit: Exit) -> Exit {
+        if exit == Exit::Ok && !self.notices.is_empty() { Exit::Config } else { exit }
+    }
+
     /// Reads arguments, environment and settings.
     pub fn read(args: &CliArgs, on_bad_config: OnBadConfig) -> Result<Self, Refusal> {
         Self::load(args, on_bad_config, None).map(|(environment, _)| environment)

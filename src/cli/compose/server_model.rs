@@ -112,4 +112,9 @@ impl Setup {
             }
         }
     }
+
+    /// Like [`Setup::with_model`] when a server must be asked; otherwise a model may be chosen later.
+    pub(crate) fn with_model_if_asked(self) -> Result<Self, Refusal> {
+        if self.needs_server_model() { self.with_model() } else { Ok(self) }
+    }
 }

@@ -60,12 +60,7 @@ pub fn print(mut args: CliArgs) -> Exit {
     };
     let profile = print::PROFILE;
     start(args, profile, read, Setup::with_model, async move |(setup, options), mut agent, mut signals| {
-        let continued = if options.continues { can_continue(&agent.config) } else { Ok(()) };
-        let ready = match continued {
-            Ok(()) => has_key(&setup, &mut signals).await,
-            refused => refused,
-        };
-        if let Err(refusal) = ready {
+        if let Err(refusal) = check(options.continues, &agent.config, &setup, &mut signals).await {
             return refusal.fail();
         }
         agent.config.behavior.join_deltas = true;
@@ -95,12 +90,7 @@ pub fn json(mut args: CliArgs) -> Exit {
             let JsonPrompts { prompts, first_line } = input;
             let (output, goal) = (setup.args.output.clone(), setup.args.goal());
             let timeout = setup.args.timeout.map(Duration::from_secs);
-            let continued = if continues { can_continue(&config) } else { Ok(()) };
-            let ready = match continued {
-                Ok(()) => has_key(&setup, &mut signals).await,
-                refused => refused,
-            };
-            if let Err(refusal) = ready {
+            if let Err(refusal) = check(continues, &config, &setup, &mut signals).await {
                 return refusal.fail();
             }
             let input = first_line.map(|first| std::io::Cursor::new(first).chain(tokio::io::stdin()));
@@ -123,13 +113,18 @@ fn needs_no_prompt(args: &CliArgs) -> Result<bool, Refusal> {
     }
 }
 
-/// Refuses to continue a session without anything left to answer.
-fn can_continue(config: &AgentConfig) -> Result<(), Refusal> {
-    if request::can_continue(&config.session.context().messages) {
-        return Ok(());
+/// Refuses to continue a session without anything left to answer, and to start without the key of the model.
+async fn check(
+    continues: bool,
+    config: &AgentConfig,
+    setup: &Setup,
+    signals: &mut Signals,
+) -> Result<(), Refusal> {
+    if continues && !request::can_continue(&config.session.context().messages) {
+        let text = "there is nothing to continue: the last answer of the session is complete; pass a prompt";
+        return Err(Refusal::usage(text));
     }
-    let text = "there is nothing to continue: the last answer of the session is complete; pass a prompt";
-    Err(Refusal::usage(text))
+    has_key(setup, signals).await
 }
 
 /// Reads the file of `--output-schema`, and informs the model in the system prompt.
@@ -154,15 +149,20 @@ pub fn rpc(args: CliArgs) -> Exit {
     }
     let events = args.rpc_events;
     // A client may choose a model later; a server whose address was given must be asked now.
-    let check = |setup: Setup| if setup.needs_server_model() { setup.with_model() } else { Ok(setup) };
     let read = |_: &Setup| Ok(());
-    start(args, rpc::PROFILE, read, check, async move |(setup, ()), agent, mut signals| {
-        let ComposedAgent { config, prompt, .. } = agent;
-        let agent = OffScreen::start(setup.clone(), true).spawn((config, prompt.clone()), &setup, None);
-        let host = rpc::host::SetupHost::new(setup, prompt);
-        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-        rpc::run(agent, Box::new(host), events, input, output, async || signals.next().await).await
-    })
+    start(
+        args,
+        rpc::PROFILE,
+        read,
+        Setup::with_model_if_asked,
+        async move |(setup, ()), agent, mut signals| {
+            let ComposedAgent { config, prompt, .. } = agent;
+            let agent = OffScreen::start(setup.clone(), true).spawn((config, prompt.clone()), &setup, None);
+            let host = rpc::host::SetupHost::new(setup, prompt);
+            let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+            rpc::run(agent, Box::new(host), events, input, output, async || signals.next().await).await
+        },
+    )
 }
 
 /// Serves an editor on the standard streams.
@@ -180,16 +180,9 @@ pub(crate) fn acp(args: CliArgs) -> Exit {
 /// Refuses to start without the key of the model.
 pub(crate) async fn has_key(setup: &Setup, signals: &mut Signals) -> Result<(), Refusal> {
     let Some(model) = &setup.model else { return Ok(()) };
-    let key = async {
-        loop {
-            // Waiting for a command that prints the key must not delay the exit.
-            if let Some(exit) = signals.next().await.exit() {
-                return exit;
-            }
-        }
-    };
     let found = tokio::select! {
-        exit = key => return Err(Refusal { exit, text: "stopped while reading the API key".to_owned() }),
+        // Waiting for a command that prints the key must not delay the exit.
+        exit = signals.exit() => return Err(Refusal { exit, text: "stopped while reading the API key".to_owned() }),
         found = setup.keys.key(model) => found,
     };
     match found {

@@ -164,8 +164,7 @@ pub(crate) fn open(arguments: &[OsString]) -> Exit {
         [id] => id.to_str().map(str::to_owned),
         _ => return fail(Exit::Usage, "one session at most can be opened"),
     };
-    let setup = Setup::read(CliArgs::without_arguments(), OPEN_PROFILE)
-        .and_then(|setup| if setup.needs_server_model() { setup.with_model() } else { Ok(setup) });
+    let setup = Setup::read(CliArgs::without_arguments(), OPEN_PROFILE).and_then(Setup::with_model_if_asked);
     let setup = match setup {
         Ok(setup) => setup,
         Err(refusal) => return refusal.fail(),
@@ -234,16 +233,9 @@ async fn host(
 
 /// Serves until everything is at rest, or a signal or a crash ends the process.
 pub(super) async fn until_end(hosting: &mut Hosting, signals: &mut Signals) -> Exit {
-    let signalled = async {
-        loop {
-            if let Some(exit) = signals.next().await.exit() {
-                return exit;
-            }
-        }
-    };
     tokio::select! {
         () = hosting.until_at_rest() => Exit::Ok,
-        exit = signalled => exit,
+        exit = signals.exit() => exit,
         () = crash::crashed() => Exit::Crash,
     }
 }

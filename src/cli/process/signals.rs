@@ -146,6 +146,15 @@ impl Signals {
             None => std::future::pending().await,
         }
     }
+
+    /// Waits for a signal that ends the process. Safe to drop before it completes.
+    pub(crate) async fn exit(&mut self) -> Exit {
+        loop {
+            if let Some(exit) = self.next().await.exit() {
+                return exit;
+            }
+        }
+    }
 }
 
 fn wait(caught: Caught, mut watch: Signal) -> Wait {

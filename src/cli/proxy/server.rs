@@ -46,7 +46,7 @@ const MAX_BODY: usize = 64 * 1024 * 1024;
 /// Maximum number of an answer's lines that wait for its client.
 pub(super) const LINES: usize = 64;
 /// Time limit for reading an answer whose client has left.
-pub(super) const LEFT_TIMEOUT: Duration = Duration::from_secs(60);
+const LEFT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Bytes of text that count as a token where a provider did not report a number.
 const BYTES_PER_TOKEN: u64 = 4;
 
@@ -262,7 +262,9 @@ async fn answer(
     let request = |model, key| call.into_request(model, key);
     let (events, counted) = begin(&serving, client, model, body.len(), max_tokens, request).await?;
     let (sender, lines) = mpsc::channel(LINES);
-    serving.answers.spawn(forward(events, counted, sender));
+    let mut writer = WireWriter::default();
+    let write = move |event| writer.data(event).map(|data| Event::default().data(data));
+    serving.answers.spawn(forward(events, counted, write, sender));
     let lines = futures_util::stream::unfold(lines, async |mut lines| Some((lines.recv().await?, lines)));
     Ok(Sse::new(lines.map(Ok::<_, Infallible>)).keep_alive(KeepAlive::default()).into_response())
 }
@@ -334,23 +336,23 @@ async fn listed_model(
 
 /// Passes the events on as they are written, counting them on their way. An answer whose client has left is
 /// read to its end, since only then its cost is known.
-async fn forward(
-    events: impl Stream<Item = StreamEvent> + Send + 'static,
+pub(super) async fn forward<T, I: IntoIterator<Item = T>>(
+    mut events: EventStream,
     mut counted: Counted,
-    lines: mpsc::Sender<Event>,
+    mut write: impl FnMut(StreamEvent) -> I,
+    sender: mpsc::Sender<T>,
 ) {
-    let (mut writer, mut events) = (WireWriter::default(), Box::pin(events));
-    loop {
+    'written: loop {
         let event = tokio::select! {
             event = events.next() => event,
-            () = lines.closed() => break,
+            () = sender.closed() => break,
         };
         let Some(event) = event else { return };
         counted.note(&event);
-        if let Some(data) = writer.data(event)
-            && lines.send(Event::default().data(data)).await.is_err()
-        {
-            break;
+        for written in write(event) {
+            if sender.send(written).await.is_err() {
+                break 'written;
+            }
         }
     }
     counted.is_left = true;
@@ -360,7 +362,7 @@ async fn forward(
 }
 
 /// Reads an answer that its client has left; returns whether it ended within the time.
-pub(super) async fn read_rest(
+async fn read_rest(
     events: impl Stream<Item = StreamEvent>,
     mut note: impl FnMut(StreamEvent),
     limit: Duration,

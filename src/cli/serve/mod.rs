@@ -81,8 +81,7 @@ fn run_server(
     profile: FrontEndProfile,
     serve: impl AsyncFnOnce(Setup) -> Exit,
 ) -> Exit {
-    let setup = Setup::read(sessions.program_args(), profile)
-        .and_then(|setup| if setup.needs_server_model() { setup.with_model() } else { Ok(setup) });
+    let setup = Setup::read(sessions.program_args(), profile).and_then(Setup::with_model_if_asked);
     let setup = match setup {
         Ok(setup) => setup,
         Err(refusal) => return refusal.fail(),
@@ -170,10 +169,9 @@ async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
             () = follow(hosting.as_mut()) => {}
         }
     };
-    let second = async { while signals.next().await.exit().is_none() {} };
     // Work that takes longer is aborted.
     let patience = async {
-        let _ = tokio::time::timeout(Duration::from_secs(args.grace), second).await;
+        let _ = tokio::time::timeout(Duration::from_secs(args.grace), signals.exit()).await;
     };
     end_server(hosting, &hub, patience, exit).await;
     stop.send_replace(true);

@@ -84,15 +84,8 @@ impl RequestRunner {
 
     /// Like [`Self::new`], for a screen that is attached to a session of a server.
     pub(crate) fn attached(requests: AttachedRequests, replies: mpsc::Sender<(Ticket, ShellReply)>) -> Self {
-        RequestRunner {
-            services: Arc::clone(&requests.here),
-            attached: Some(Arc::new(requests)),
-            to_save: Arc::default(),
-            replies,
-            running: HashMap::new(),
-            asks: mpsc::channel(1),
-            runtime: Handle::current(),
-        }
+        let runner = Self::new(Arc::clone(&requests.here), replies);
+        RequestRunner { attached: Some(Arc::new(requests)), ..runner }
     }
 
     /// The server of an attached screen, and the session there.

@@ -44,7 +44,6 @@ impl Asked {
         })
     }
 
-    /// The request to a model.
     pub(in super::super) fn into_request(self, model: Arc<Model>, key: Option<Secret>) -> ModelRequest {
         let mut messages = self.messages;
         for message in &mut messages {
@@ -163,7 +162,6 @@ pub(super) fn picture(url: &str) -> Result<(String, String), UserError> {
     Ok((data.to_owned(), mime.to_owned()))
 }
 
-/// A message of the user.
 pub(super) fn user(blocks: Vec<Block>) -> Message {
     Message::User(UserMessage::new(UserContent::Blocks(blocks)))
 }

@@ -14,10 +14,10 @@ use futures_util::StreamExt;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::super::server::{Client, Counted, LEFT_TIMEOUT, LINES, Refused, Serving, begin, now, read_rest};
+use super::super::server::{Client, LINES, Refused, Serving, begin, forward, now};
 use super::{AnswerFacts, AnswerWriter, Dialect, Line};
 use tau_agent::provider::assemble::Assembler;
-use tau_agent::provider::{EventStream, Failure, FailureKind, StreamEvent};
+use tau_agent::provider::{Failure, FailureKind, StreamEvent};
 
 /// A part of an answer for its client.
 enum Told {
@@ -65,9 +65,9 @@ async fn answer(
     let (events, counted) =
         begin(&serving, client, Arc::clone(&model), body.len(), max_tokens, request).await?;
     let assembler = Assembler::new(&model, created.saturating_mul(1000));
-    let teller = Teller { assembler, writer: dialect.writer(facts), is_stream, has_begun: false };
+    let mut teller = Teller { assembler, writer: dialect.writer(facts), is_stream, has_begun: false };
     let (sender, mut told) = mpsc::channel(LINES);
-    serving.answers.spawn(forward(events, counted, teller, sender));
+    serving.answers.spawn(forward(events, counted, move |event| teller.tell(event), sender));
     match told.recv().await {
         Some(Told::Whole(whole)) => Ok(Json(whole).into_response()),
         Some(Told::Failed(failure)) => Err(refused(&failure)),
@@ -137,32 +137,6 @@ impl Teller {
         if !std::mem::replace(&mut self.has_begun, true) {
             lines.extend(self.writer.begin());
         }
-    }
-}
-
-/// Passes an answer on, counting it on its way. One whose client has left is read to its end.
-async fn forward(
-    mut events: EventStream,
-    mut counted: Counted,
-    mut teller: Teller,
-    sender: mpsc::Sender<Told>,
-) {
-    'told: loop {
-        let event = tokio::select! {
-            event = events.next() => event,
-            () = sender.closed() => break,
-        };
-        let Some(event) = event else { return };
-        counted.note(&event);
-        for told in teller.tell(event) {
-            if sender.send(told).await.is_err() {
-                break 'told;
-            }
-        }
-    }
-    counted.is_left = true;
-    if !read_rest(events, |event| counted.note(&event), LEFT_TIMEOUT).await {
-        tracing::info!("an answer that its client left did not end");
     }
 }
 
