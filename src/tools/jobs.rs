@@ -59,7 +59,6 @@ pub enum MoveReason {
     Steering,
 }
 
-/// The end of a job.
 #[derive(Clone, Debug)]
 pub(crate) struct JobEnd {
     at: SystemTime,
@@ -365,7 +364,6 @@ impl Job {
         tokio::time::timeout(command::STOP_LIMIT, self.ended()).await.is_ok()
     }
 
-    /// The row of the job.
     fn row(&self, usage: TreeUsage) -> JobRow {
         let end = self.end.borrow().clone();
         let tail = self.watched.tail(LAST);

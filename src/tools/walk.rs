@@ -23,7 +23,6 @@ pub const MAX_BYTES: usize = 48 * 1024;
 /// The number of unreadable places that are named; more are counted.
 const NAMED: usize = 3;
 
-/// The root of a search.
 #[derive(Clone, Debug)]
 pub(crate) struct SearchRoot {
     /// The path as written by the model; `.` if it gave none.

@@ -11,7 +11,6 @@ use tau_tools::compare::close_matches;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.message())]
 pub struct NotFound {
-    /// The query.
     pub query: String,
     /// References of similar models, best first; at most eight.
     pub near: Vec<String>,

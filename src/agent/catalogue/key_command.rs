@@ -10,7 +10,6 @@ use crate::provider::{Failure, FailureKind};
 use crate::secrets::Secret;
 use tau_tools::user_error::UserError;
 
-/// The time limit of the command.
 pub(super) const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// The maximum output in bytes. No key is nearly as long.
 const SIZE_LIMIT: u64 = 64 * 1024;

@@ -70,7 +70,6 @@ const BASE_URL_VARIABLES: [(&str, &str); 2] =
 /// Variables with a token that is sent as `authorization: Bearer`. The first takes precedence over the key's
 /// variable, the second (of `claude setup-token`) is for when that is not set.
 const TOKEN_VARIABLES: [&str; 2] = ["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
-/// The provider of these tokens.
 const TOKEN_PROVIDER: &str = "anthropic";
 
 impl Catalogue {

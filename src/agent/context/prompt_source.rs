@@ -57,7 +57,6 @@ pub struct PromptSource {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SystemPrompt {
     pub text: String,
-    /// The files in it.
     pub files: Vec<PathBuf>,
     /// Notices for the user.
     pub notices: Vec<String>,

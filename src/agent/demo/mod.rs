@@ -78,7 +78,6 @@ impl Transport for DemoTransport {
     }
 }
 
-/// An answer as the events of a stream.
 fn events(request: &ModelRequest, answer: ScriptedAnswer) -> Vec<StreamEvent> {
     let mut events = Vec::new();
     let mut usage = Usage { input: tokens(request), ..Usage::default() };

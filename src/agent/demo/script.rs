@@ -43,7 +43,6 @@ pub(crate) enum ScriptSpeed {
     Immediate,
 }
 
-/// An answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ScriptedAnswer {
     pub parts: Vec<ScriptPart>,

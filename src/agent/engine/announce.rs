@@ -87,7 +87,6 @@ pub(crate) fn restore_settings(engine: &mut Engine) {
     restore(engine, model.filter(|_| !keep_model), level.filter(|_| !keep_thinking));
 }
 
-/// Restores this model and this level.
 fn restore(engine: &mut Engine, model: Option<(String, String)>, level: Option<ThinkingLevel>) {
     if let Some(level) = level.filter(|level| *level != engine.config.thinking) {
         engine.config.thinking = level;

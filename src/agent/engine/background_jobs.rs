@@ -32,7 +32,6 @@ pub(crate) fn link(engine: &Engine) -> JobLink {
     }
 }
 
-/// Reports news.
 pub(crate) fn report(engine: &mut Engine, news: JobNews) {
     match news {
         JobNews::Changed(change) => {
@@ -86,7 +85,6 @@ pub(crate) fn output(engine: &mut Engine, id: u32) -> Result<String, UserError> 
     Ok(engine.config.behavior.masking.vault.mask(&text).unwrap_or(text))
 }
 
-/// Stops a job.
 pub(crate) fn stop(engine: &mut Engine, id: u32) {
     let Some(job) = engine.jobs.jobs.get(id) else {
         return engine.notice(NoticeLevel::Warning, format!("there is no job {id}"), None);

@@ -93,7 +93,6 @@ pub struct Behavior {
     pub extensions: Arc<Extensions>,
     /// The MCP servers and their use.
     pub mcp: McpBehavior,
-    /// The limits of helpers.
     pub helpers: HelperLimits,
     /// Whether the front end gets the events of helpers (`TurnEvent::HelperEvent`).
     pub helper_events: bool,

@@ -51,7 +51,6 @@ pub struct AgentConfig {
     pub max_retries: u32,
     /// Whether someone is there to end a long wait before a retry.
     pub retry_mode: RetryMode,
-    /// The limits of a run.
     pub limits: RunLimits,
     /// Optional behavior.
     pub behavior: Behavior,

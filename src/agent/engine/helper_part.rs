@@ -23,7 +23,6 @@ const REVIEW: &str = "Look for faults in what the task names: wrong results, mis
     tests. Change nothing. Confirm each fault by reading the code or by running something. Answer with a list, the \
     worst first: path:line, what goes wrong, and when. If you find nothing, say so.";
 
-/// The built-in kind with this name.
 fn built_in(name: &str) -> Option<HelperKind> {
     let kind = |prompt: &str| HelperKind {
         name: name.to_owned(),

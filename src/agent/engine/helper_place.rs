@@ -64,7 +64,6 @@ pub(crate) struct RunningHelper {
     pub(crate) reply: Option<oneshot::Sender<Result<ToolOutput, ToolError>>>,
 }
 
-/// The helpers of an agent.
 pub(crate) struct HelperPlace {
     pub(crate) start: StartAgent,
     sender: mpsc::UnboundedSender<HelperRequest>,
@@ -116,7 +115,6 @@ impl HelperPlace {
         }
     }
 
-    /// The running helper with this number.
     pub(crate) fn get(&mut self, number: u32) -> Option<&mut RunningHelper> {
         self.running.iter_mut().find(|helper| helper.number == number)
     }

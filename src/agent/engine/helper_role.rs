@@ -47,7 +47,6 @@ pub(crate) struct Rights {
 }
 
 impl Rights {
-    /// Those of an agent.
     pub(crate) fn of(behavior: &Behavior) -> Self {
         Rights {
             mode: behavior.permission_mode,

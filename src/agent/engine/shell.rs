@@ -64,7 +64,6 @@ pub(crate) struct UserCommand {
     pub(crate) output: OutputBound,
 }
 
-/// An event of a command.
 #[derive(Debug)]
 pub(crate) enum UserCommandEvent {
     /// It has no terminal, although one was requested.
@@ -254,7 +253,6 @@ impl Job {
     }
 }
 
-/// The message of a finished command.
 fn message(
     finished: FinishedCommand,
     bound: OutputBound,

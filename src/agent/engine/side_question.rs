@@ -82,7 +82,6 @@ pub(crate) fn drop_all(engine: &mut Engine) {
     }
 }
 
-/// The question as a message.
 fn prompt(question: &str) -> Arc<Message> {
     let text = format!(
         "[tau] A question of the user beside the work. Answer it from what you know, briefly, and call no tool. \

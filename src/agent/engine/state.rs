@@ -49,7 +49,6 @@ use tau_tools::sandbox::SandboxPolicy;
 use tau_tools::user_error::UserError;
 use tau_tools::{Toolbox, paths};
 
-/// The phase that the agent is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Phase {
     #[default]

@@ -26,7 +26,6 @@ pub(super) enum Match {
     Yes,
 }
 
-/// A pattern of commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CommandPattern {
     signs: Vec<Sign>,
@@ -40,7 +39,6 @@ pub(super) struct CommandPattern {
     unordered: Vec<(CommandPattern, Vec<NamedOption>)>,
 }
 
-/// An option that a pattern names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NamedOption {
     pub name: String,

@@ -69,7 +69,6 @@ impl HostPattern {
         Ok(HostPattern { host, below })
     }
 
-    /// Whether it matches a host.
     pub(super) fn matches(&self, host: &str) -> bool {
         parsed(host).is_some_and(|host| self.is_about(&host))
     }

@@ -212,7 +212,6 @@ fn names_in(folder: &Path) -> impl Iterator<Item = OsString> {
     names.map(|name| OsString::from_vec(name.into_bytes())).filter(|name| name != "." && name != "..")
 }
 
-/// The analysis of a command.
 pub(super) fn analysis(command: &str) -> Rc<Analysis> {
     once(|known| &mut known.analyses, command, || Rc::new(shell::analyse(command)))
 }

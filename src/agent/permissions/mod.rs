@@ -88,7 +88,6 @@ pub struct Judgement {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleInForce {
     pub rule: Rule,
-    /// The list it is in.
     pub list: Verdict,
     pub source: RuleSource,
 }

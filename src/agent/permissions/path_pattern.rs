@@ -10,7 +10,6 @@ use super::links::followed;
 use super::path_text::{self, Area, PathText};
 use tau_tools::user_error::UserError;
 
-/// The base of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Base {
     Workspace,

@@ -271,7 +271,6 @@ impl BlockWriter {
         self.open.iter_mut().rev().find(|open| open.place == place)
     }
 
-    /// Closes a block.
     pub(super) fn close(&mut self, place: BlockIndex, out: &mut Vec<StreamEvent>) {
         let rest = self.find(place).and_then(|open| open.parts.as_mut()?.finish());
         self.write_parts(place, rest, out);

@@ -162,7 +162,6 @@ fn crc32(bytes: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    /// A message with these headers.
     pub(super) fn message(headers: &[(&str, &str)], payload: &[u8]) -> Vec<u8> {
         let mut head = Vec::new();
         for (name, value) in headers {

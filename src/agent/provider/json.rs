@@ -34,7 +34,6 @@ pub(super) enum StringOrJson<'a> {
     /// Absent or null.
     #[default]
     Nothing,
-    /// A string.
     Text(Cow<'a, str>),
     /// A list, an object, a number; boxed like [`Boxed`].
     Other(Box<Value>),

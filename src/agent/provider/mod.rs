@@ -62,7 +62,6 @@ pub use wire_listener::{WireListener, WireRecord};
 /// One request to a model, before any wire format.
 #[derive(Clone, Debug)]
 pub struct ModelRequest {
-    /// The model.
     pub model: Arc<Model>,
     /// The key; `None` for servers that need none.
     pub key: Option<Secret>,
@@ -198,7 +197,6 @@ pub trait WireFormat: Send + Sync {
     /// configuration error).
     fn encode(&self, request: &ModelRequest) -> Result<HttpRequest, Failure>;
 
-    /// A decoder for one answer.
     fn decoder(&self) -> Box<dyn AnswerDecoder>;
 }
 

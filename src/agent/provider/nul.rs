@@ -14,7 +14,6 @@ use super::ModelRequest;
 use tau_protocol::message::{Block, Message, UserContent};
 use tau_tools::Content;
 
-/// The replacement for a NUL.
 const REPLACEMENT: &str = "\u{fffd}";
 
 /// The request without NUL characters; usually unchanged.

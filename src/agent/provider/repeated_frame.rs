@@ -7,7 +7,6 @@
 /// every frame has a number of its own.
 const MAX_CHANGES: u8 = 16;
 
-/// The frame that repeats.
 #[derive(Debug, Default)]
 pub(super) struct RepeatedFrames {
     /// The texts before and after the string.

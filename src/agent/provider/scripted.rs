@@ -20,7 +20,6 @@ use tau_protocol::model::Api;
 pub enum ScriptStep {
     /// Sends this event.
     Event(StreamEvent),
-    /// Waits.
     Wait(Duration),
     /// Sends nothing more until the request is cancelled.
     Hang,

@@ -17,7 +17,6 @@ pub(crate) fn of(token: &str) -> Option<Map<String, Value>> {
     serde_json::from_slice(&bytes).ok()
 }
 
-/// The account of a ChatGPT token.
 pub(super) fn chatgpt_account(token: &str) -> Option<String> {
     let claims = of(token)?;
     let account = claims.get("https://api.openai.com/auth")?.get("chatgpt_account_id")?.as_str()?;

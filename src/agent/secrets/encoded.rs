@@ -78,7 +78,6 @@ impl Encoding {
         }
     }
 
-    /// The encoded forms of a value.
     fn forms(self, value: &[u8]) -> Vec<Vec<u8>> {
         let backwards: Vec<u8> = value.iter().rev().copied().collect();
         match self {

@@ -32,7 +32,6 @@ impl Masking {
         self.vault.finder()
     }
 
-    /// Masks the answer of a tool.
     pub(crate) fn answer(&mut self, output: &mut ToolOutput) {
         for content in &mut output.content {
             if let Content::Text { text } = content {
@@ -57,7 +56,6 @@ impl Masking {
         self.answer(output);
     }
 
-    /// Masks a text.
     pub(crate) fn text(&mut self, text: &mut String) {
         if let Some(masked) = self.vault.mask(text) {
             *text = masked;

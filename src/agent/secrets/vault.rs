@@ -255,7 +255,6 @@ impl Vault {
         self.is_stale = false;
     }
 
-    /// The value of a placeholder of this vault.
     pub(crate) fn value(&self, placeholder: Placeholder<'_>) -> Option<&Secret> {
         let number = usize::try_from(placeholder.number).ok()?;
         let (value, kind) = self.seen.get(number.checked_sub(1)?)?;

@@ -184,7 +184,6 @@ impl Entry {
         Some(entry)
     }
 
-    /// Whether it is a message.
     pub(crate) fn is_message(&self) -> bool {
         matches!(self.body, Body::Message { .. })
     }

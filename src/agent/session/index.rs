@@ -28,7 +28,6 @@ pub struct SessionIndex {
     unread: Option<PathBuf>,
 }
 
-/// A line of an index.
 #[derive(Debug, Serialize, Deserialize)]
 struct IndexLine {
     /// Nanoseconds since 1970, with the precision of the file system.

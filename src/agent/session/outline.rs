@@ -24,7 +24,6 @@ const MAX_LEN: usize = 200;
 /// The maximum length of the part that describes a call.
 const ACTION: usize = 120;
 
-/// A title for a tool call.
 pub(crate) type CallTitle<'a> = &'a dyn Fn(&ToolCall) -> Option<String>;
 
 /// The outline of a tree. Of entries with the same id only the last is included.

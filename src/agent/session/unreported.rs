@@ -33,7 +33,6 @@ pub(crate) struct UnreportedHelper {
     pub answer: Option<String>,
 }
 
-/// A session file of a helper.
 struct HelperFile {
     path: PathBuf,
     header: Header,

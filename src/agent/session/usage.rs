@@ -61,7 +61,6 @@ impl UsageSum {
         self.without_cost.extend(other.without_cost);
     }
 
-    /// Adds the usage of a message.
     pub(crate) fn add_message(&mut self, message: &Message) {
         match message {
             Message::Assistant(answer) => self.add_answer(&answer.provider, &answer.model, &answer.usage),
@@ -70,7 +69,6 @@ impl UsageSum {
         }
     }
 
-    /// Adds the usage of an entry.
     pub(crate) fn add_entry(&mut self, entry: &Entry) {
         match &entry.body {
             Body::Message { message } => self.add_message(message),

@@ -16,7 +16,6 @@ pub enum ImageProtocol {
     Kitty,
     /// The file protocol of iTerm2.
     Iterm2,
-    /// Sixel.
     Sixel,
     /// Half blocks, which are text.
     Blocks,

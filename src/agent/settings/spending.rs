@@ -36,7 +36,6 @@ pub struct SpendingLimits {
 }
 
 impl SpendingLimits {
-    /// Whether there is a limit.
     pub(crate) fn is_limited(&self) -> bool {
         self.session.is_some() || self.day.is_some()
     }

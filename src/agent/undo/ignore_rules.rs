@@ -126,7 +126,6 @@ pub(super) fn is_internal(name: &[u8]) -> bool {
     matches!(name, b".git" | b".hg" | b".jj" | b".svn")
 }
 
-/// Bytes as a path.
 pub(super) fn as_path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }

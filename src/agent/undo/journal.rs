@@ -103,7 +103,6 @@ pub(crate) enum Cause {
     Redo,
 }
 
-/// A line of the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "snake_case")]
 enum Line {
@@ -225,7 +224,6 @@ impl Journal {
         &self.cwd
     }
 
-    /// Its folder.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }

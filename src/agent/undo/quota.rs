@@ -102,7 +102,6 @@ struct Other {
     used: SystemTime,
 }
 
-/// The folders of all sessions.
 pub(super) fn session_folders(dir: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| path.is_dir())

@@ -46,7 +46,6 @@ impl Snapshot {
             .and_then(|at| self.entries.get(at))
     }
 
-    /// The ignored entry at a path.
     pub(super) fn ignored(&self, path: &[u8]) -> Option<&Entry> {
         let at = self.ignored.binary_search_by(|entry| (*entry.path).cmp(path)).ok()?;
         self.ignored.get(at)

@@ -28,7 +28,6 @@ const TEXT_KINDS: [&str; 14] = [
     "application/x-httpd-php",
 ];
 
-/// The kind of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Html,

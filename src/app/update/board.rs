@@ -17,7 +17,6 @@ use tau_protocol::live_session::{BoardList, LiveState, WaitingQuestions};
 use tau_protocol::query::QueryAnswer;
 use tau_tools::user_error::UserError;
 
-/// Opens the board.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     let list = List::waiting(model.ask(ShellRequest::Board { known: false }, effects));
     let asked = model.now;

@@ -16,7 +16,6 @@ use tau_protocol::command::ShellCommand;
 use tau_protocol::query::{Query, QueryAnswer};
 use tau_tools::user_error::UserError;
 
-/// Opens the list.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     let list = List::waiting(model.query(Query::Jobs, effects));
     let asked = model.now;

@@ -9,7 +9,6 @@ use crate::overlays::overlay::Overlay;
 use crate::request::{Applied, KeyChanges, ShellRequest, Ticket};
 use tau_tools::user_error::UserError;
 
-/// Opens the list.
 pub(super) fn open(model: &mut Model) {
     model.overlays.push(Overlay::Keys(KeysView::default()));
 }

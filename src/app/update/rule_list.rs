@@ -12,7 +12,6 @@ use tau_protocol::query::{Query, QueryAnswer};
 use tau_protocol::rules::RuleChange;
 use tau_tools::user_error::UserError;
 
-/// Opens the list.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     let ticket = model.query(Query::PermissionRules, effects);
     model.overlays.push(Overlay::Rules(Box::new(RulesView::waiting(ticket))));

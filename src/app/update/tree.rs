@@ -11,7 +11,6 @@ use tau_protocol::command::{SessionChange, SessionCommand, TaskCommand};
 use tau_protocol::outline::{Outline, RowKind};
 use tau_protocol::query::Query;
 
-/// Opens the tree.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     model.overlays.push(Overlay::Tree(Box::default()));
     effects.push(outline());

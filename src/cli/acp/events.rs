@@ -368,7 +368,6 @@ fn on_query_answer(
     }
 }
 
-/// Withdraws a question.
 fn withdraw(state: &mut AcpState, key: SessionKey, question: &str) {
     let is_it =
         |about: &About| matches!(about, About::Question { id, .. } | About::Plan { id } if id == question);

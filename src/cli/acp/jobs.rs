@@ -15,7 +15,6 @@ use tau_tools::user_error::UserError;
 pub(crate) const NAME: &str = "jobs";
 /// The hint on its argument.
 pub(crate) const HINT: &str = "a number, to read its output; stop and a number, to stop one";
-/// Its purpose.
 pub(crate) const PURPOSE: &str = "List the commands that run in the background";
 
 /// Answers a prompt that is the command; the model does not see it.

@@ -104,7 +104,6 @@ pub(crate) async fn run(
 /// An event of an agent, and its session.
 type News = (SessionKey, AgentEvent);
 
-/// A running agent.
 struct RunningAgent {
     commands: mpsc::Sender<AgentCommand>,
     task: JoinHandle<()>,
@@ -320,7 +319,6 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
         }
     }
 
-    /// Starts the agent of a session.
     fn start(&mut self, key: SessionKey, beginning: Beginning, agent: NewAgent) {
         let NewAgent { config, prompt, setup, models, mode, mode_ceiling, notices } = agent;
         notices.iter().for_each(|notice| warn(notice));

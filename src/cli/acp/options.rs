@@ -17,7 +17,6 @@ use tau_protocol::model::{Model, ThinkingLevel};
 
 /// The option of the permission mode.
 const MODE: &str = "mode";
-/// The option of the model.
 const MODEL: &str = "model";
 /// The option of the thinking level.
 const THINKING: &str = "thinking";
@@ -32,7 +31,6 @@ fn about(mode: PermissionMode) -> &'static str {
     }
 }
 
-/// A name as a title.
 fn titled(name: &str) -> String {
     let mut letters = name.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
@@ -51,7 +49,6 @@ pub(crate) fn modes(session: &AcpSession) -> SessionModeState {
     SessionModeState::new(session.mirror.mode.name(), offered(session).map(mode).collect::<Vec<_>>())
 }
 
-/// All options.
 pub(crate) fn all(session: &AcpSession) -> Vec<SessionConfigOption> {
     let modes: Vec<SessionConfigSelectOption> = offered(session)
         .map(|mode| SessionConfigSelectOption::new(mode.name(), titled(mode.name())).description(about(mode)))

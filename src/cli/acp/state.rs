@@ -205,7 +205,6 @@ impl AcpState {
         self.records.push_back(wire::answer(request, result));
     }
 
-    /// Refuses a request.
     pub(crate) fn refuse(&mut self, request: &RequestId, error: &Error) {
         self.records.push_back(wire::refusal(request, error));
     }
@@ -238,7 +237,6 @@ impl AcpState {
         }
     }
 
-    /// Sends a command to the agent of a session.
     pub(crate) fn send(&mut self, key: SessionKey, command: impl Into<AgentCommand>) {
         let command = command.into();
         if let Some(session) = self.sessions.get_mut(&key) {
@@ -255,7 +253,6 @@ impl AcpState {
         ticket
     }
 
-    /// The open session with this id.
     pub(crate) fn open_session(&self, id: &SessionId) -> Result<SessionKey, Error> {
         let found = self.sessions.iter().find(|(_, session)| session.id == *id);
         match found {

@@ -25,7 +25,6 @@ pub(crate) fn error(code: ErrorCode, text: impl Into<String>) -> Error {
     Error::new(i32::from(code), text)
 }
 
-/// Reads a line.
 pub(crate) fn read(line: &str) -> Incoming {
     let malformed = |id, code, text: &str| Incoming::Malformed {
         id,

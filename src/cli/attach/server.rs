@@ -18,7 +18,6 @@ use tau_agent::settings::Paths;
 use tau_app::request::{ShellReply, ShellRequest};
 use tau_protocol::command::SessionChange;
 
-/// A server.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
     http: TauServer,

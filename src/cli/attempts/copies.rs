@@ -18,7 +18,6 @@ const MAX_FILES: u64 = 100_000;
 /// Maximum size of all files of a directory without a repository, in bytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
-/// Copies that were made.
 pub(super) struct Made {
     pub attempts: Attempts,
     /// Held while they are at work.

@@ -88,7 +88,6 @@ impl Choice<'_> {
     }
 }
 
-/// The patch of one file.
 #[derive(Debug)]
 struct FilePatch {
     head: Vec<u8>,

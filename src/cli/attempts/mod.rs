@@ -56,7 +56,6 @@ pub(crate) struct Attempts {
     pub attempts: Vec<Attempt>,
 }
 
-/// One attempt.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Attempt {

@@ -41,7 +41,6 @@ fn outcome(attempt: &Attempt, is_running: bool) -> &'static str {
     }
 }
 
-/// A time in words.
 pub(super) fn time(seconds: f64) -> String {
     let whole = seconds as u64;
     if whole < 60 { format!("{seconds:.1} s") } else { format!("{} min {} s", whole / 60, whole % 60) }

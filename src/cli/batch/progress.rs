@@ -18,7 +18,6 @@ use tau_view::wrap::truncate;
 /// Rows for tasks that run.
 const ROWS: usize = 20;
 
-/// The progress.
 #[derive(Debug)]
 pub(super) struct Progress {
     kind: Kind,

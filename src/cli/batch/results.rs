@@ -26,7 +26,6 @@ const MAX_ERRORS: u64 = 4 << 20;
 /// Maximum number of times that a result is written again because its file was removed.
 const TRIES: u32 = 3;
 
-/// The result of a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct TaskResult {
@@ -71,7 +70,6 @@ pub(crate) struct CheckResult {
     pub output: String,
 }
 
-/// The folder.
 #[derive(Clone, Debug)]
 pub(crate) struct BatchFolder(PathBuf);
 

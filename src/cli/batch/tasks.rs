@@ -20,7 +20,6 @@ const DIGITS: usize = 16;
 /// Maximum length of an id.
 const MAX_ID: usize = 100;
 
-/// A task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchTask {
@@ -67,7 +66,6 @@ pub(crate) struct BatchTask {
 #[derive(Clone, Debug)]
 pub(crate) struct TaskList {
     pub list: Vec<BatchTask>,
-    /// The file.
     pub file: PathBuf,
     /// Its folder, from which relative paths in it are.
     base: PathBuf,

@@ -196,7 +196,6 @@ fn check(files: &[PathBuf], shell: Option<&Path>) -> Exit {
 }
 
 impl Here {
-    /// The tool with this name.
     fn tool(&self, name: &str) -> Result<Arc<dyn AnyTool>, Refusal> {
         if let Some(tool) = self.loaded.tools.iter().find(|tool| tool.name() == name) {
             return Ok(Arc::clone(tool) as _);

@@ -259,7 +259,6 @@ impl Setup {
         }
     }
 
-    /// The limits of helpers.
     fn helper_limits(&self) -> HelperLimits {
         let set = &self.settings.helpers;
         HelperLimits {

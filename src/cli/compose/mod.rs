@@ -61,7 +61,6 @@ pub(crate) use extensions::of as extensions_of;
 pub use prompt::AgentPrompt;
 use server_model::ServerModel;
 
-/// The default theme.
 pub(crate) const DEFAULT_THEME: &str = AUTO;
 
 /// The facts known before anything is started.

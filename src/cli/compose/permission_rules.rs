@@ -169,7 +169,6 @@ pub(super) fn save(
     Ok(SavedRule { file, remark })
 }
 
-/// The files with rules.
 struct Files<'a> {
     /// `--trust`: projects are used unconditionally.
     trusts_all: bool,

@@ -15,7 +15,6 @@ pub(crate) fn rows(setup: &Setup) -> Vec<SettingShown> {
     table::TABLE.iter().filter(|row| row.columns.in_files).map(|row| shown(setup, row)).collect()
 }
 
-/// The setting with that key.
 pub(crate) fn one(setup: &Setup, key: &str) -> Option<SettingShown> {
     table::row(key).filter(|row| row.columns.in_files).map(|row| shown(setup, row))
 }

@@ -43,7 +43,6 @@ const OF_PROVIDER: [&str; 8] = [
     "requires_openai_auth",
 ];
 
-/// The set-up of Codex.
 pub(super) fn read(places: &Places<'_>) -> SetUp {
     let mut found = Collector::new("Codex");
     let folder = places.folders.place(".codex");

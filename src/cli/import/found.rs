@@ -253,7 +253,6 @@ fn without_comments(text: &str) -> String {
     out
 }
 
-/// The text in a field.
 pub(super) fn text_in<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
     value.get(field).and_then(Value::as_str)
 }

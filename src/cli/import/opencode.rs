@@ -40,7 +40,6 @@ const OF_MODEL: [&str; 6] = ["name", "limit", "id", "cost", "modalities", "reaso
 /// Kinds of tokens with a price, there and in tau.
 const COSTS: [&str; 4] = ["input", "output", "cache_read", "cache_write"];
 
-/// The set-up of opencode.
 pub(super) fn read(places: &Places<'_>) -> SetUp {
     let mut found = Collector::new("opencode");
     let folder = places.folders.place(".config/opencode");
@@ -115,7 +114,6 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value, places: &Places
     found.rest(file, "", config, &KNOWN);
 }
 
-/// One action for all tools.
 fn of_every_tool(found: &mut Collector, file: &Path, action: &str) {
     let what = format!("permission: {action}");
     match action {

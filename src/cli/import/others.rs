@@ -6,7 +6,6 @@ use super::Places;
 use super::claude::of_servers;
 use super::found::{Collector, SetUp, json};
 
-/// The set-up of pi.
 pub(super) fn pi(places: &Places<'_>) -> SetUp {
     let mut found = Collector::new("pi");
     let folder = places.folders.place(".pi/agent");
@@ -23,7 +22,6 @@ pub(super) fn pi(places: &Places<'_>) -> SetUp {
     found.done()
 }
 
-/// The set-up of Gemini CLI.
 pub(super) fn gemini(places: &Places<'_>) -> SetUp {
     let mut found = Collector::new("Gemini CLI");
     let folder = places.home.join(".gemini");
@@ -74,7 +72,6 @@ fn with_braces(value: &mut Value) {
     }
 }
 
-/// The set-up of Cursor.
 pub(super) fn cursor(places: &Places<'_>) -> SetUp {
     let mut found = Collector::new("Cursor");
     let file = places.home.join(".cursor/mcp.json");

@@ -36,7 +36,6 @@ impl From<Exit> for Ending {
 /// The owner of the sessions of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keeper {
-    /// A screen.
     Screen,
     /// An editor or another program, which shows what waits.
     Program,

@@ -179,7 +179,6 @@ pub(super) fn are_kept(
         && (own.timeout.is_none() || own.timeout == kept.timeout)
 }
 
-/// Keeps the mode that a live session has now.
 pub(crate) fn keep_mode_of(paths: &Paths, live: &LiveSession) {
     let (session, mode) = live.read_facts(|facts, _| (facts.mirror.session.clone(), facts.mirror.mode));
     let parent = live.helper.as_ref().map(|helper| helper.parent.as_str());

@@ -53,7 +53,6 @@ fn damaged() -> String {
     "the archive is damaged".to_owned()
 }
 
-/// The files of an archive.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Files {
     pub files: Vec<Unpacked>,

@@ -141,7 +141,6 @@ fn entries(found: &SessionEntries) -> String {
     format!(r#"{{"entries":[{}],"leafId":{}}}"#, lines.join(","), json(&found.leaf_id))
 }
 
-/// The entries as a tree.
 fn tree(found: &SessionEntries) -> String {
     let known: HashMap<&str, usize> =
         found.entries.iter().enumerate().map(|(at, entry)| (entry.id.as_str(), at)).collect();

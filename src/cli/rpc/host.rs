@@ -16,7 +16,6 @@ use tau_tools::user_error::UserError;
 
 /// The rpc front end's access to the program around it.
 pub trait RpcHost: Send {
-    /// The model with this provider and id.
     fn find(&self, provider: &str, id: &str) -> Option<Arc<Model>>;
     /// The models with credentials.
     fn available(&self) -> Vec<Arc<Model>>;

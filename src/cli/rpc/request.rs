@@ -44,7 +44,6 @@ impl RpcCall {
     }
 }
 
-/// The commands.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum RpcCommand {
     Prompt {

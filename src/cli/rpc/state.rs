@@ -89,7 +89,6 @@ pub(crate) struct RpcState {
     events: RpcEvents,
     /// Records to write.
     pub records: VecDeque<String>,
-    /// Commands for the agent.
     pub commands: VecDeque<AgentCommand>,
     pub waiting: PendingCalls,
     pub phase: RunPhase,

@@ -31,7 +31,6 @@ pub(crate) struct Kept {
     pub only: Option<Arc<str>>,
 }
 
-/// The log.
 #[derive(Debug)]
 pub(crate) struct EventLog {
     /// Part of every id: ids from an earlier opening of the session are invalid here.

@@ -29,7 +29,6 @@ pub(crate) struct Opening {
     titles: BTreeMap<String, String>,
     /// The usage before the session was opened; `None` while unknown.
     before: Option<(Usage, bool)>,
-    /// The usage since.
     since: Usage,
     calls: Vec<OpenCall>,
     /// The start and the pieces of the unfinished answer.

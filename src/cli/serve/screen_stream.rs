@@ -28,7 +28,6 @@ const MAX_SIZE: usize = 48 << 20;
 /// Maximum silence of a stream.
 const QUIET: Duration = Duration::from_secs(15);
 
-/// The stream of a screen.
 pub(crate) struct ScreenStream {
     session: Arc<LiveSession>,
     screen: Screen,

@@ -31,7 +31,6 @@ impl Call {
         Arc::clone(&self.cancelled)
     }
 
-    /// Sends the last reply.
     pub(crate) async fn send_last(&self, reply: ShellReply) {
         let _ = self.replies.send((self.ticket, reply)).await;
     }
@@ -51,7 +50,6 @@ impl Call {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Asks the terminal for its clipboard.
     pub(crate) async fn ask_terminal(&self, ask: ClipboardAsk) {
         let _ = self.asks.send(ask).await;
     }

@@ -518,7 +518,6 @@ impl Services {
         self.setup.lock().project_dir.clone()
     }
 
-    /// The services of an agent with this setup and this prompt.
     pub(crate) fn of(setup: Setup, prompt: AgentPrompt) -> Self {
         Services {
             keys: Arc::clone(&setup.keys),

@@ -15,7 +15,6 @@ use tau_tools::sandbox::confinement::{Confinement, Surroundings};
 use tau_tools::sandbox::{SandboxPolicy, Start};
 use tau_tools::user_error::UserError;
 
-/// Time limit of the command.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 /// Maximum size of its output, in bytes.
 const SIZE_LIMIT: u64 = 4 * 1024;

@@ -53,7 +53,6 @@ pub(crate) enum Next {
     Nothing,
     /// Print the samples.
     Measure,
-    /// These are the widths.
     Measured(Widths),
 }
 

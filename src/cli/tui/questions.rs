@@ -31,7 +31,6 @@ const CONTENT_TYPES: &str = "image/png image/jpeg image/webp image/gif text/plai
 /// A query to the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TerminalQuestion {
-    /// Its background.
     Background,
     /// The size of its cells.
     CellPixels,

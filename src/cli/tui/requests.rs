@@ -93,7 +93,6 @@ impl RequestRunner {
         self.attached.as_ref().map(|requests| (&requests.server, requests.session.borrow().clone()))
     }
 
-    /// The services for requests.
     pub(super) fn services(&self) -> Arc<Services> {
         Arc::clone(&self.services)
     }

@@ -166,7 +166,6 @@ fn parsed(path: &Path, text: &str) -> Result<Theme, UserError> {
     Theme::parse(text).map_err(|error| format!("{}:{}: {}", path.display(), error.line, error.text).into())
 }
 
-/// The folder of a file.
 fn folder(file: &Path) -> Option<PathBuf> {
     let folder = file.parent()?;
     Some(if folder == Path::new("") { PathBuf::from(".") } else { folder.to_owned() })

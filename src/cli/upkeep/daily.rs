@@ -24,7 +24,6 @@ const FILE: &str = "daily.json";
 /// The size limit of the file, in bytes.
 const MAX_BYTES: u64 = 4 * 1024;
 
-/// The last run.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct LastRun {

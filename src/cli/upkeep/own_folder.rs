@@ -33,7 +33,6 @@ impl OwnFolder {
         Some(folder)
     }
 
-    /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
@@ -53,7 +52,6 @@ impl OwnFolder {
         self.program(&version).is_file().then_some(version)
     }
 
-    /// The program of a version.
     pub(crate) fn program(&self, version: &Version) -> PathBuf {
         self.0.join(version.as_str()).join("bin/tau")
     }

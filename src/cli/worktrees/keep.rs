@@ -17,7 +17,6 @@ const KEPT: &str = "refs/tau/worktrees";
 /// Number of ignored paths that are named.
 const NAMED: usize = 3;
 
-/// A merged worktree.
 pub(crate) struct Merged {
     /// The branch that has its work now.
     pub into: String,
@@ -38,7 +37,6 @@ fn lost(paths: Option<&str>) -> String {
     paths.map(|paths| format!("; ignored files went with it: {}", plain::line(paths))).unwrap_or_default()
 }
 
-/// A removed worktree.
 pub(crate) struct Removed {
     /// The name under which its work is kept; `None` if it had none.
     pub kept: Option<String>,

@@ -126,7 +126,6 @@ pub(crate) fn paths() -> Result<Paths, UserError> {
     Paths::discover(std::env::var_os("TAU_HOME").as_deref().map(Path::new))
 }
 
-/// The file of the record of a worktree.
 fn record_file(paths: &Paths, repository: &Repository, name: &str) -> PathBuf {
     paths.worktree_records_of(repository.folder()).join(format!("{name}.json"))
 }

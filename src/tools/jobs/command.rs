@@ -93,7 +93,6 @@ pub(crate) struct Waiting<'a> {
     pub link: Option<&'a JobLink>,
 }
 
-/// Starts a command in a shell.
 pub(crate) fn start(shell: &Path, command: &str, timeout: Option<u64>, context: &ToolContext) -> Running {
     let watched = Arc::<Watched>::default();
     let cancel = CancellationToken::new();

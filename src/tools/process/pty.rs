@@ -38,7 +38,6 @@ impl From<WindowSize> for Winsize {
 pub enum PtyInput {
     /// Bytes that a terminal sends for keys.
     Typed(Vec<u8>),
-    /// The window was resized.
     Resized(WindowSize),
 }
 

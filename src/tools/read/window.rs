@@ -22,7 +22,6 @@ const NUMBER: usize = 15;
 /// The size of one read.
 const PIECE: usize = 256 * 1024;
 
-/// The requested window.
 #[derive(Clone, Debug)]
 pub(crate) struct WindowRequest {
     /// The first line, from 1.
@@ -41,7 +40,6 @@ pub(crate) struct WindowRequest {
     pub secrets: SecretFinder,
 }
 
-/// A window of lines.
 #[derive(Debug, Default)]
 pub(crate) struct LineWindow {
     /// The lines, without their line ends.
@@ -54,7 +52,6 @@ pub(crate) struct LineWindow {
     pub more: bool,
 }
 
-/// One line.
 #[derive(Debug, Default)]
 pub(crate) struct WindowLine {
     /// The start of the line, or of the part after the skipped bytes.

@@ -34,7 +34,6 @@ pub struct Surroundings<'a> {
 pub enum Guard {
     /// There are none.
     NotNeeded,
-    /// By mounts.
     Mounts,
     /// By rules for the entries around them: nothing can be created or removed directly in the directories
     /// that lead to them.

@@ -86,7 +86,6 @@ struct Repository {
 struct Tree {
     /// The folder with its index.
     dir: PathBuf,
-    /// The version of its index.
     version: IndexVersion,
     links: GitLinks,
     /// The submodules whose repository is protected.

@@ -15,7 +15,6 @@ use tau_app::line_edit::LineEdit;
 use tau_app::overlays::list::{List, ListRow, Report};
 use tau_app::printable::printable_line;
 
-/// The filter of a list.
 #[derive(Default)]
 pub(crate) enum FilterRow<'a> {
     #[default]

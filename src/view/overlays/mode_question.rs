@@ -13,7 +13,6 @@ use tau_app::action::Action;
 use tau_app::overlays::mode_question::ModeQuestion;
 use tau_app::printable::printable_line;
 
-/// Draws the question.
 pub(crate) fn draw(
     model: &Model,
     question: &ModeQuestion,

@@ -35,7 +35,6 @@ const AT_HAND: Duration = Duration::from_secs(2);
 /// The time before expiry at which credentials are asked for again, in seconds.
 const BEFORE: i64 = 120;
 
-/// A cloud.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Cloud {
     Aws,
@@ -44,7 +43,6 @@ pub(crate) enum Cloud {
 }
 
 impl Cloud {
-    /// The cloud of a provider.
     pub(crate) fn of(provider: &str) -> Option<Self> {
         match provider {
             "amazon-bedrock" => Some(Cloud::Aws),
@@ -262,7 +260,6 @@ async fn printed_within(
     key_command::run_within(command, hidden, env, limit).await.map_err(failed)
 }
 
-/// A form.
 fn form(fields: &[(&str, &str)]) -> String {
     url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
 }

@@ -175,7 +175,6 @@ impl Callback {
         Ok(Callback { listener, address, visits: JoinSet::new() })
     }
 
-    /// The address.
     pub(crate) fn address(&self) -> &Url {
         &self.address
     }

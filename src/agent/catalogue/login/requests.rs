@@ -166,7 +166,6 @@ impl Requests {
         }
     }
 
-    /// Renews tokens.
     pub(super) async fn renewed(&self, tokens: &LoginTokens) -> Result<LoginTokens, NoTokens> {
         let refresh = tokens.refresh.as_str();
         if refresh.is_empty() {

@@ -17,7 +17,6 @@ pub(crate) type ContextItem = (Arc<str>, Arc<Message>);
 pub enum Keep {
     /// The maximum tokens to keep; exceeded only if the last call and its result are larger.
     Tokens(u64),
-    /// Nothing.
     Nothing,
 }
 

@@ -35,7 +35,6 @@ pub(crate) struct Review {
     pub(crate) decide: oneshot::Sender<Decision>,
 }
 
-/// A waiting call.
 #[derive(Debug)]
 pub(crate) struct WaitingCall {
     pub(crate) request: ApprovalRequest,
@@ -88,7 +87,6 @@ impl Approvals {
         Some(self.waiting.remove(at))
     }
 
-    /// The waiting calls.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &WaitingCall> {
         self.waiting.iter()
     }

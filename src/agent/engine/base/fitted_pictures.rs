@@ -41,7 +41,6 @@ pub(crate) fn count_pictures(messages: &[Arc<Message>]) -> usize {
     messages.iter().map(|message| pictures(message).len()).sum()
 }
 
-/// The pictures of a message.
 fn pictures(message: &Message) -> Vec<(&String, &String)> {
     match message {
         Message::User(user) => match &user.content {

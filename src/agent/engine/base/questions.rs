@@ -12,7 +12,6 @@ use tau_tools::user::UserRequest;
 pub(crate) struct Questions {
     asked: u64,
     open: HashMap<String, oneshot::Sender<QuestionAnswer>>,
-    /// Questions of tools.
     of_tools: HashMap<String, UserRequest>,
 }
 

@@ -8,14 +8,12 @@ use std::path::PathBuf;
 pub(crate) struct ReachedPaths {
     /// Paths reached since the last answer.
     new: Vec<PathBuf>,
-    /// All reached paths.
     all: HashSet<PathBuf>,
     /// The notices that the user was given about their instruction files.
     noticed: HashSet<String>,
 }
 
 impl ReachedPaths {
-    /// Adds a reached path.
     pub(crate) fn add(&mut self, path: PathBuf) {
         if self.all.insert(path.clone()) {
             self.new.push(path);

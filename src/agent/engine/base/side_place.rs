@@ -57,7 +57,6 @@ impl SidePlace {
         self.stops.push((id, stop));
     }
 
-    /// Stops the one with this id.
     pub(crate) fn stop(&self, id: &str) {
         self.stops.iter().filter(|(own, _)| own == id).for_each(|(_, stop)| stop.cancel());
     }

@@ -22,7 +22,6 @@ pub(crate) struct Slot {
     pub outcome: Option<Outcome>,
 }
 
-/// The outcome of a call.
 pub(crate) struct Outcome {
     pub output: ToolOutput,
     pub is_error: bool,

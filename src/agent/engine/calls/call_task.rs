@@ -30,7 +30,6 @@ pub(crate) struct CarriedOut {
     pub(crate) is_denied: bool,
     /// Notices for the user about its changes.
     pub(crate) notices: Vec<String>,
-    /// Effects of hooks.
     pub(crate) hooks: HookEffects,
 }
 

@@ -78,12 +78,10 @@ fn admit(engine: &Engine, request: &HelperRequest) -> Result<(), UserError> {
     Ok(())
 }
 
-/// The kind with this name.
 fn kind(engine: &Engine, name: &str) -> Result<HelperKind, UserError> {
     helper_part::named(name, &engine.helpers.kinds)
 }
 
-/// The model of a helper of this kind.
 fn model(engine: &Engine, kind: &HelperKind, inherit: bool) -> Result<Option<Arc<Model>>, UserError> {
     let own = engine.config.model.clone();
     // Another model would not have the cache.

@@ -41,7 +41,6 @@ use tau_tools::user_error::UserError;
 /// An empty session has no source.
 const EMPTY: &str = "nothing to export: this session is empty";
 
-/// Answers a query.
 pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: Query) {
     if let Some(answer) = query.answer(ticket, engine) {
         engine.emit(TaskEvent::Answered { ticket, answer });

@@ -127,7 +127,6 @@ fn deliver(engine: &mut Engine, queue: Queue) -> Vec<UserMessage> {
     messages
 }
 
-/// The loop of a run.
 struct Loop<'a> {
     run: Run<'a>,
     /// Whether a compaction has failed: it is not tried again at every turn.

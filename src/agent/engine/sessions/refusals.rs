@@ -84,7 +84,6 @@ fn refuses_file(engine: &mut Engine, path: &Path, access: Access) -> bool {
     }
 }
 
-/// The text of a user message.
 pub(crate) fn message_text(engine: &Engine, entry_id: &str) -> Result<String, UserError> {
     let entry = engine.config.session.tree().get(entry_id);
     let entry = entry.ok_or_else(|| format!("Entry not found: {entry_id}"))?;

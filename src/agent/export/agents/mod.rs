@@ -21,9 +21,7 @@ use tau_protocol::session_row::SessionOrigin;
 /// A session as a file of another agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignSession {
-    /// The program that it is for.
     pub program: SessionOrigin,
-    /// Its new id.
     pub id: String,
     /// Its lines.
     pub text: String,

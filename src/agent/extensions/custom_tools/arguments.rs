@@ -6,7 +6,6 @@ use strum::IntoStaticStr;
 
 use tau_tools::{ToolError, ToolSpec, args};
 
-/// An argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Argument {
     pub(super) name: String,

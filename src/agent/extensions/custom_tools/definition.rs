@@ -16,7 +16,6 @@ const MAX_DESCRIPTION_LEN: usize = 8_000;
 /// The maximum number of arguments.
 const MAX_ARGUMENTS: usize = 64;
 
-/// The definition of a custom tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Definition {
     pub(super) description: String,
@@ -33,7 +32,6 @@ pub(super) struct Definition {
     pub(super) success: Vec<i32>,
 }
 
-/// The command of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ToolCommand {
     /// A program and its arguments.
@@ -65,7 +63,6 @@ pub(super) enum OutputKind {
     Image,
 }
 
-/// The access that a tool declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct DeclaredAccess {
     pub(super) reads: Vec<Text>,

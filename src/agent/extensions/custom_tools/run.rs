@@ -22,7 +22,6 @@ const MAX_SIZE: usize = 16 * 1024 * 1024;
 /// The time that output is still read after the program has ended.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// The program to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Program {
     /// A program with its words.

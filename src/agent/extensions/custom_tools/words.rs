@@ -160,7 +160,6 @@ pub(super) fn placeholder_in_shell_text(text: &str, is_known: impl Fn(&str) -> b
     None
 }
 
-/// A value as one word.
 pub(super) fn word(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -7,7 +7,6 @@ use crate::settings::hooks::HookEvent;
 /// The exit code that blocks.
 const BLOCKS: i32 = 2;
 
-/// The end of a hook.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct HookEnd {
     /// The exit code; `None` if it was killed.
@@ -46,7 +45,6 @@ impl Said {
     }
 }
 
-/// The answer of a hook.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Answer {
     /// The reason to block the event; after a call and at the end of a run, a request to the model.
@@ -226,7 +224,6 @@ fn text(object: &Value, name: &str) -> Option<String> {
     text.filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// The reason in an answer.
 fn reason(answer: &Value) -> Option<String> {
     let specific = answer.get("hookSpecificOutput").and_then(|it| text(it, "permissionDecisionReason"));
     specific.or_else(|| {

@@ -29,7 +29,6 @@ pub struct HookFacts {
 }
 
 impl HookFacts {
-    /// The sandbox policy for the hook with this command.
     pub(crate) fn policy(&self, command: &str) -> Arc<SandboxPolicy> {
         let start = Start { cwd: &self.cwd, path: self.env.get("PATH") };
         match self.sandboxed || self.sandbox.can_change_script(start, command) {

@@ -84,7 +84,6 @@ impl Client {
     }
 }
 
-/// A list of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ServerList {
     Tools,

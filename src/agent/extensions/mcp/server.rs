@@ -84,7 +84,6 @@ impl Server {
         self.known.lock().prompts.iter().map(command).collect()
     }
 
-    /// The prompt of a command.
     pub(super) fn prompt(&self, command: &str) -> Option<McpPrompt> {
         self.known.lock().prompts.iter().find(|prompt| prompt.command == command).cloned()
     }

@@ -35,7 +35,6 @@ pub(super) struct Callee {
     pub(super) name: String,
     /// The time limit for a result without progress; `None` for the default.
     pub(super) timeout: Option<Duration>,
-    /// The access of its tools.
     pub(super) access: Access,
     /// Connects to it; it is started if it is not running. An error is part of a sentence.
     pub(super) connect: Box<dyn Fn() -> Connecting + Send + Sync>,

@@ -4,7 +4,6 @@
 
 use serde_json::{Map, Value, json};
 
-/// The valid types.
 const TYPES: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
 /// Keywords whose value is a schema.
 const SCHEMAS: [&str; 9] = [

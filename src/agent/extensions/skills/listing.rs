@@ -74,7 +74,6 @@ pub fn listing<'a>(skills: impl IntoIterator<Item = &'a Skill>, budget: u64) -> 
     SkillListing { text, tokens, problem }
 }
 
-/// The list line of a skill.
 fn line(skill: &Skill, characters: usize) -> String {
     let safe = |text: &str| -> String {
         let blank = |c: char| if c.is_control() || c.is_whitespace() { ' ' } else { c };

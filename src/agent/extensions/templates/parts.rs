@@ -4,7 +4,6 @@
 //!
 //! They are found before arguments are filled in, so an argument never becomes a command.
 
-/// A part of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part<'a> {
     Text(&'a str),

@@ -243,7 +243,6 @@ fn argument(behind: &str) -> &str {
     inner.get(..end.unwrap_or(inner.len())).unwrap_or_default()
 }
 
-/// The arguments of a list.
 fn arguments(list: &str) -> Vec<&str> {
     let mut start = 0;
     let mut found: Vec<&str> = ends(list, |c, depth| depth == 0 && c == ',')

@@ -21,7 +21,6 @@ const MAX_FILLED: usize = 4;
 const TOP: &str = "bin boot dev etc home lib lib32 lib64 media mnt opt proc root run sbin srv sys tmp usr var nix snap \
                    Users Applications Library System Volumes private cores";
 
-/// The loss.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Loss {
     Root,

@@ -161,7 +161,6 @@ impl Judge<'_> {
         }
     }
 
-    /// Checks protected paths.
     pub(super) fn check_protected_path(&self, path: &JudgedPath, is_used: Use, findings: &mut Vec<Finding>) {
         if let Some(kind) = protected(path, &self.places, &self.options.own, is_used) {
             findings.extend(self.protected(kind, path.plain.clone()));
@@ -194,7 +193,6 @@ impl Judge<'_> {
         })
     }
 
-    /// The rule that allows writing a path.
     fn allows_write(&self, path: &JudgedPath, tool: Option<&str>) -> Option<&Rule> {
         let allows = |rule: &&&Rule| match rule.pattern() {
             Pattern::Path(pattern) => governs(rule, Use::Write, tool) && pattern.allows(path, &self.places),
@@ -549,7 +547,6 @@ fn is_sink(redirect: &Redirect, reopens: bool) -> bool {
     }
 }
 
-/// The pattern of a rule on reading files.
 pub(super) fn reads(rule: &Rule) -> Option<&PathPattern> {
     match rule.pattern() {
         Pattern::Path(pattern) if governs(rule, Use::Read, None) => Some(pattern),

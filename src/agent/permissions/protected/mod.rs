@@ -190,7 +190,6 @@ fn below_other_home<'a, 'b>(names: &'a [Cow<'b, str>]) -> Option<&'a [Cow<'b, st
     }
 }
 
-/// The names in a path.
 fn names(path: &Path) -> impl Iterator<Item = Cow<'_, str>> {
     path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_string_lossy()),

@@ -19,7 +19,6 @@ pub(super) enum Anchor {
     Anywhere,
 }
 
-/// A place of the table.
 struct Place {
     kind: Protected,
     anchor: Anchor,

@@ -81,14 +81,12 @@ impl Worker {
 /// The waiting party of a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pause {
-    /// The task.
     Task,
     /// The whole thread, which is not woken in the meantime.
     Thread,
 }
 
 impl Pause {
-    /// Waits for this time.
     pub(super) async fn wait(self, time: Duration) {
         match self {
             Pause::Task => tokio::time::sleep(time).await,

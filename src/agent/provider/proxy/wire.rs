@@ -14,7 +14,6 @@ use crate::provider::{AnswerDecoder, Failure, FailureKind, StreamEvent, partial_
 use tau_protocol::event::Delta;
 use tau_protocol::message::{StopReason, ToolCall, Usage};
 
-/// An event on the wire.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 enum WireEvent {

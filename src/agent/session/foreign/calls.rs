@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 use super::content::text_of;
 use tau_protocol::message::{Block, ToolCall};
 
-/// The block of a call.
 pub(super) fn call(id: &str, name: &str, arguments: Value) -> Block {
     let (name, arguments) = translated(name, arguments);
     Block::ToolCall(ToolCall { id: id.to_owned(), name, arguments, thought_signature: None })

@@ -42,7 +42,6 @@ fn thinking(text: &str) -> Shape {
     Shape::Block(Block::Thinking { thinking: text.to_owned(), thinking_signature: None, redacted: false })
 }
 
-/// The text in a field.
 pub(super) fn text_of<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
     value.get(field).and_then(Value::as_str)
 }

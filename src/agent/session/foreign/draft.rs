@@ -194,13 +194,11 @@ impl Draft {
         self.blocks(content).into_iter().filter_map(Block::into_content).collect()
     }
 
-    /// The conversation.
     pub(super) fn done(self, cwd: PathBuf, name: Option<String>, skipped: usize) -> Conversation {
         Conversation { id: String::new(), cwd, name, entries: self.entries, left_out: self.left_out, skipped }
     }
 }
 
-/// The result of a call.
 #[derive(Debug, Default)]
 pub(super) struct CallResult {
     pub(super) call: String,

@@ -25,7 +25,6 @@ const UNTITLED: [&str; 2] = ["New session - ", "Child session - "];
 /// The maximum length of a first prompt, in characters.
 const PROMPT: usize = 200;
 
-/// A stored session.
 #[derive(Debug, Default)]
 struct Stored {
     id: String,
@@ -54,7 +53,6 @@ fn is_plain(id: &str) -> bool {
     !id.is_empty() && id.len() <= 128 && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// Whether a path is that of an opencode session.
 pub(super) fn is_session(path: &Path) -> bool {
     database::split(path).is_some() || storage::is_session(path)
 }

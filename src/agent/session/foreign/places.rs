@@ -238,7 +238,6 @@ pub fn row_of(path: &Path, origin: SessionOrigin) -> Option<SessionRow> {
     row(&ListedFile::new(path.to_owned(), &std::fs::metadata(path).ok()?), origin)
 }
 
-/// The list row of a listed file.
 pub(in crate::session) fn row(file: &ListedFile, origin: SessionOrigin) -> Option<SessionRow> {
     let mut seen = match origin {
         Claude => look::<ClaudeSession>(file).ok()?,

@@ -301,7 +301,6 @@ fn row(file: i64, number: u32) -> i64 {
     (file << ENTRY_BITS) | i64::from(number)
 }
 
-/// The file of a row.
 pub(super) fn file_of(row: i64) -> i64 {
     row >> ENTRY_BITS
 }
@@ -316,7 +315,6 @@ pub(super) fn most_entries() -> u32 {
     (1 << ENTRY_BITS) - 1
 }
 
-/// A text as it is stored.
 pub(super) fn packed(text: &str) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::with_capacity(text.len() / 3), Compression::new(1));
     // Writing to memory does not fail.

@@ -130,7 +130,6 @@ impl<'a> Text<'a> {
         self.units.get(at).map_or("", |unit| unit.text)
     }
 
-    /// The text of a range.
     pub(super) fn slice(&self, range: Range<usize>) -> String {
         range.map(|at| self.str(at)).collect()
     }

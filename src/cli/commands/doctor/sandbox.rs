@@ -8,7 +8,6 @@ use tau_agent::settings::{Paths, Settings};
 use tau_tools::sandbox::confinement::Guard;
 use tau_tools::sandbox::support::Support;
 
-/// The sandbox of commands.
 pub(super) fn sandbox(settings: &Settings, paths: &Paths) -> Section {
     let mut section = Section::new("sandbox");
     let support = Support::here();

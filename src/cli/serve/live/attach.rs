@@ -17,7 +17,6 @@ const REMEMBERED: usize = 64;
 /// Time after which a departed screen is forgotten.
 const FORGOTTEN: Duration = Duration::from_secs(600);
 
-/// The attached screens.
 #[derive(Debug, Default)]
 pub(super) struct Screens {
     by_name: BTreeMap<Arc<str>, Known>,

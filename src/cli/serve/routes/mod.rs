@@ -32,7 +32,6 @@ use super::strangers::Stranger;
 /// Paths that need no token: they reveal nothing about sessions.
 const OPEN: [&str; 3] = ["/", "/health", "/openapi.json"];
 
-/// All routes.
 pub(crate) fn router(app: App) -> Router {
     Router::new()
         .route("/", get(page::index))

@@ -16,7 +16,6 @@ use tau_tools::regular_files::read_capped;
 /// The size limit of a session's or message's description, in bytes.
 const SMALL: u64 = 4 * 1024 * 1024;
 
-/// Whether a path is that of a session.
 pub(super) fn is_session(path: &Path) -> bool {
     let is_json = path.extension().is_some_and(|end| end == "json");
     is_json && storage_of(path).is_some() && stored(path).is_some()
@@ -65,7 +64,6 @@ pub(super) fn rows(folder: &Path, cwd: Option<&Path>) -> Vec<SessionRow> {
     files.filter_map(|file| row_of(&file)).filter(|row| cwd.is_none_or(|cwd| cwd == row.cwd)).collect()
 }
 
-/// The row of one session.
 pub(super) fn row_of(path: &Path) -> Option<SessionRow> {
     let stored = stored(path)?;
     let messages = storage_of(path).map(|storage| names(&storage.join("message").join(&stored.id)).len());

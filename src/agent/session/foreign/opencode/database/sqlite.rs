@@ -140,7 +140,6 @@ fn first_prompt(connection: &Connection, id: &str) -> Option<String> {
     said.find_map(|data| text_of(&data, "text").map(str::to_owned))
 }
 
-/// The row of one session.
 pub(in super::super) fn row_of(file: &Path, id: &str) -> Option<SessionRow> {
     let connection = open_for_lists(file).ok()?;
     let stored = connection.query_row(&format!("{COLUMNS} WHERE id = ?1"), [id], stored).ok()?;
