@@ -31,6 +31,18 @@ macro_rules! tool {
     };
 }
 
+/// Implements `Debug` for a type, of which it shows these fields only.
+#[macro_export]
+macro_rules! debug_fields {
+    ($name:ident { $($field:ident),* }) => {
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($name))$(.field(stringify!($field), &self.$field))*.finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 pub mod access;
 pub mod args;
 pub mod ask_user;
@@ -82,6 +94,7 @@ pub mod user;
 pub mod user_error;
 pub mod vt;
 pub mod walk;
+pub mod word_list;
 pub mod write;
 
 use std::future::Future;

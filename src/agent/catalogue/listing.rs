@@ -21,23 +21,10 @@ use tau_protocol::model::{Api, Model, Price};
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 /// Name parts of models that do not hold conversations.
-const OTHERS: [&str; 15] = [
-    "embed",
-    "whisper",
-    "tts",
-    "dall-e",
-    "image",
-    "moderation",
-    "sora",
-    "rerank",
-    "transcribe",
-    "realtime",
-    "audio",
-    "babbage",
-    "davinci",
-    "veo",
-    "ocr",
-];
+const OTHERS: &[&str] = tau_tools::words!(
+    "embed whisper tts dall-e image moderation sora rerank transcribe realtime audio babbage davinci \
+     veo ocr"
+);
 
 /// A server's data on one of its models. Unknown sizes are 0.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -158,15 +145,10 @@ fn listed(model: &Value) -> Option<ServerModel> {
             .map(str::to_owned),
         // llama.cpp also reports the window the model was trained with; only the one it was started with
         // counts.
-        context_window: number(&[
-            "/max_model_len",
-            "/context_window",
-            "/context_length",
-            "/max_context_length",
-            "/inputTokenLimit",
-            "/max_input_tokens",
-            "/meta/n_ctx",
-        ]),
+        context_window: number(tau_tools::words!(
+            "/max_model_len /context_window /context_length /max_context_length /inputTokenLimit \
+             /max_input_tokens /meta/n_ctx"
+        )),
         max_tokens: number(&[
             "/max_completion_tokens",
             "/top_provider/max_completion_tokens",

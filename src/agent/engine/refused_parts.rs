@@ -37,19 +37,9 @@ pub(crate) enum Part {
 const WORDS: [(Part, &[&str]); 3] = [
     (
         Part::Pictures,
-        &[
-            "image",
-            "picture",
-            "photo",
-            "media",
-            "vision",
-            "modal",
-            "inline_data",
-            "inlinedata",
-            "base64",
-            "pixel",
-            "document",
-        ],
+        tau_tools::words!(
+            "image picture photo media vision modal inline_data inlinedata base64 pixel document"
+        ),
     ),
     (
         Part::Reasoning,
@@ -209,13 +199,12 @@ impl RefusedParts {
     /// The message that leaves them out of everything before it.
     pub(crate) fn note(&self) -> Message {
         let text = format!("[tau] The provider refused {} of the conversation up to here.", self.names());
-        Message::Custom(CustomMessage {
-            custom_type: NOTE.to_owned(),
-            content: UserContent::Text(format!("{text} They are left out.")),
-            display: false,
-            details: Some(json!(self)),
-            timestamp: now(),
-        })
+        Message::Custom(CustomMessage::hidden(
+            NOTE,
+            format!("{text} They are left out."),
+            Some(json!(self)),
+            now(),
+        ))
     }
 
     fn concerns(&self, model: &Model) -> bool {

@@ -13,23 +13,14 @@ const USER_SKILLS: [&str; 4] = [".agents/skills", ".claude/skills", ".codex/skil
 const PROJECT_SKILLS: [&str; 4] = [".tau/skills", ".agents/skills", ".claude/skills", ".pi/skills"];
 
 /// Folders of prompt templates in the user's home directory, besides `prompts/` in the folder of settings.
-const USER_PROMPTS: [&str; 6] = [
-    ".claude/commands",
-    ".codex/prompts",
-    ".config/opencode/command",
-    ".config/opencode/commands",
-    ".pi/agent/prompts",
-    ".pi/prompts",
-];
+const USER_PROMPTS: [&str; 6] = *tau_tools::words!(
+    ".claude/commands .codex/prompts .config/opencode/command .config/opencode/commands \
+     .pi/agent/prompts .pi/prompts"
+);
 /// Folders of prompt templates in a project, in order of precedence.
-const PROJECT_PROMPTS: [&str; 6] = [
-    ".tau/prompts",
-    ".claude/commands",
-    ".codex/prompts",
-    ".opencode/command",
-    ".opencode/commands",
-    ".pi/prompts",
-];
+const PROJECT_PROMPTS: [&str; 6] = *tau_tools::words!(
+    ".tau/prompts .claude/commands .codex/prompts .opencode/command .opencode/commands .pi/prompts"
+);
 
 /// The folder of custom tools in a project.
 const PROJECT_TOOLS: [&str; 1] = [".tau/tools"];

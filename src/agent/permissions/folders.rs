@@ -24,154 +24,32 @@ const NAMES_ONLY: [&str; 45] = [
 /// More such commands, which are other programs of the machine.
 const NAMES_ONLY_TOO: [&str; 8] = ["tree", "find", "unset", "wait", "which", "whoami", "id", "uname"];
 /// Programs that build and check a folder, and print no file that they find there.
-const BUILDERS: [&str; 36] = [
-    "bazel",
-    "black",
-    "bun",
-    "bundle",
-    "cargo",
-    "clippy-driver",
-    "cmake",
-    "composer",
-    "ctest",
-    "deno",
-    "dotnet",
-    "eslint",
-    "gofmt",
-    "go",
-    "gradle",
-    "gradlew",
-    "jest",
-    "make",
-    "meson",
-    "mvn",
-    "mvnw",
-    "mypy",
-    "ninja",
-    "npm",
-    "npx",
-    "pnpm",
-    "poetry",
-    "prettier",
-    "pytest",
-    "rake",
-    "ruff",
-    "rustc",
-    "rustfmt",
-    "tsc",
-    "vitest",
-    "yarn",
-];
+const BUILDERS: &[&str] = tau_tools::words!(
+    "bazel black bun bundle cargo clippy-driver cmake composer ctest deno dotnet eslint gofmt go gradle \
+     gradlew jest make meson mvn mvnw mypy ninja npm npx pnpm poetry prettier pytest rake ruff rustc \
+     rustfmt tsc vitest yarn"
+);
 /// Subcommands of git that read files only if they are tracked, or only name them.
-const GIT_NAMES: [&str; 20] = [
-    "add",
-    "branch",
-    "check-ignore",
-    "commit",
-    "describe",
-    "diff",
-    "fetch",
-    "log",
-    "ls-files",
-    "merge",
-    "pull",
-    "push",
-    "rebase",
-    "remote",
-    "rev-parse",
-    "show",
-    "stash",
-    "status",
-    "switch",
-    "tag",
-];
+const GIT_NAMES: &[&str] = tau_tools::words!(
+    "add branch check-ignore commit describe diff fetch log ls-files merge pull push rebase remote \
+     rev-parse show stash status switch tag"
+);
 /// Subcommands of git that print no contents of tracked files.
-const GIT_SILENT: [&str; 34] = [
-    "add",
-    "bisect",
-    "branch",
-    "check-attr",
-    "check-ignore",
-    "check-mailmap",
-    "checkout",
-    "cherry-pick",
-    "clean",
-    "clone",
-    "commit",
-    "config",
-    "count-objects",
-    "describe",
-    "fetch",
-    "gc",
-    "init",
-    "ls-files",
-    "ls-remote",
-    "ls-tree",
-    "merge",
-    "merge-base",
-    "mv",
-    "pull",
-    "push",
-    "rebase",
-    "remote",
-    "reset",
-    "rev-parse",
-    "rm",
-    "show-ref",
-    "switch",
-    "tag",
-    "worktree",
-];
+const GIT_SILENT: &[&str] = tau_tools::words!(
+    "add bisect branch check-attr check-ignore check-mailmap checkout cherry-pick clean clone commit \
+     config count-objects describe fetch gc init ls-files ls-remote ls-tree merge merge-base mv pull \
+     push rebase remote reset rev-parse rm show-ref switch tag worktree"
+);
 /// Subcommands of git that print such contents with some options.
 const GIT_LOGS: [&str; 4] = ["log", "reflog", "rev-list", "shortlog"];
 /// Options of those subcommands that print none.
-const GIT_LOG_OPTIONS: [&str; 45] = [
-    "--abbrev",
-    "--after",
-    "--all",
-    "--author",
-    "--before",
-    "--branches",
-    "--cherry",
-    "--committer",
-    "--count",
-    "--date",
-    "--decorate",
-    "--diff-filter",
-    "--dirstat",
-    "--first-parent",
-    "--follow",
-    "--format",
-    "--graph",
-    "--grep",
-    "--left-right",
-    "--max-count",
-    "--merges",
-    "--name-",
-    "--no-color",
-    "--no-decorate",
-    "--no-merges",
-    "--no-patch",
-    "--no-renames",
-    "--numstat",
-    "--oneline",
-    "--pretty",
-    "--raw",
-    "--relative-date",
-    "--remotes",
-    "--reverse",
-    "--shortstat",
-    "--simplify",
-    "--since",
-    "--skip",
-    "--stat",
-    "--summary",
-    "--tags",
-    "--topo-order",
-    "--until",
-    "-n",
-    "-s",
-];
+const GIT_LOG_OPTIONS: &[&str] = tau_tools::words!(
+    "--abbrev --after --all --author --before --branches --cherry --committer --count --date --decorate \
+     --diff-filter --dirstat --first-parent --follow --format --graph --grep --left-right --max-count \
+     --merges --name- --no-color --no-decorate --no-merges --no-patch --no-renames --numstat --oneline \
+     --pretty --raw --relative-date --remotes --reverse --shortstat --simplify --since --skip --stat \
+     --summary --tags --topo-order --until -n -s"
+);
 /// Programs that search a folder, the working directory by default, and whether they skip hidden and ignored
 /// files.
 const SEARCHERS: [(&str, bool); 10] = [
@@ -187,24 +65,9 @@ const SEARCHERS: [(&str, bool); 10] = [
     ("pcregrep", false),
 ];
 /// Programs that remove, move or replace their operands, including whole folders.
-const REPLACING: [&str; 16] = [
-    "chmod",
-    "chown",
-    "chgrp",
-    "gio",
-    "ln",
-    "mv",
-    "rename",
-    "rm",
-    "rmdir",
-    "rsync",
-    "shred",
-    "srm",
-    "trash",
-    "trash-put",
-    "truncate",
-    "unlink",
-];
+const REPLACING: &[&str] = tau_tools::words!(
+    "chmod chown chgrp gio ln mv rename rm rmdir rsync shred srm trash trash-put truncate unlink"
+);
 /// Programs that put many files into a folder.
 const FILLING: [&str; 16] = [
     "7z", "bsdtar", "cp", "cpio", "docker", "git", "install", "patch", "podman", "rar", "rsync", "scp",

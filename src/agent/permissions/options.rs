@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use super::command_pattern::{Match, NamedOption};
 use super::programs::base;
 use super::shell::Word;
-use super::subcommands::{has, words};
+use super::subcommands::has;
+use tau_tools::words;
 
 /// Programs with long options behind one dash: their letters are no options.
 const LONG_BEHIND_A_DASH: &str = "find java javac go gcc g++ cc c++ clang clang++ rustc ld terraform openssl ffmpeg \

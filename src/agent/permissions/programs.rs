@@ -6,7 +6,8 @@ use std::borrow::Cow;
 
 use super::read_only;
 use super::shell::{Part, Word};
-use super::subcommands::{GIT_RUNS, words};
+use super::subcommands::GIT_RUNS;
+use tau_tools::words;
 
 /// A program with the words that make it run others.
 pub(super) struct Program {

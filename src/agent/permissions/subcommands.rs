@@ -2,39 +2,7 @@
 //!
 //! Includes the words with which git runs other programs.
 
-/// The words of a list, split at compile time.
-macro_rules! words {
-    ($list:expr) => {{
-        use $crate::permissions::subcommands::{count, split};
-        const { &split::<{ count($list) }>($list) }
-    }};
-}
-pub(super) use words;
-
-/// The number of words in a list.
-pub(super) const fn count(list: &str) -> usize {
-    let (bytes, mut at, mut count) = (list.as_bytes(), 0, 1);
-    while at < bytes.len() {
-        count += (bytes[at] == b' ') as usize;
-        at += 1;
-    }
-    count
-}
-
-pub(super) const fn split<const COUNT: usize>(list: &str) -> [&str; COUNT] {
-    let (mut words, mut rest, mut at) = ([""; COUNT], list, 0);
-    while at < COUNT {
-        let (bytes, mut end) = (rest.as_bytes(), 0);
-        while end < bytes.len() && bytes[end] != b' ' {
-            end += 1;
-        }
-        let (word, behind) = rest.split_at(end);
-        words[at] = word;
-        rest = if behind.is_empty() { behind } else { behind.split_at(1).1 };
-        at += 1;
-    }
-    words
-}
+use tau_tools::words;
 
 /// The words with which git runs other programs; see [`super::programs::Program`].
 pub(super) const GIT_RUNS: &[&str] = words!(
@@ -179,7 +147,7 @@ fn npm(word: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CARGO, GIT, GIT_RUNS};
+    use super::{CARGO, GIT, GIT_RUNS, words};
 
     #[test]
     fn lists_are_taken_apart_word_by_word() {

@@ -11,54 +11,11 @@ use super::shell::{Part, Word};
 
 /// Commands for which no rule is suggested, except for known ones: with other arguments, or at another time,
 /// they do other things.
-const NEVER: &[&str] = &[
-    "rm",
-    "rmdir",
-    "mv",
-    "dd",
-    "shred",
-    "truncate",
-    "mkfs",
-    "fdisk",
-    "sudo",
-    "doas",
-    "su",
-    "eval",
-    "source",
-    ".",
-    "exec",
-    "xargs",
-    "find",
-    "env",
-    "parallel",
-    "watch",
-    "curl",
-    "wget",
-    "ssh",
-    "scp",
-    "rsync",
-    "sftp",
-    "nc",
-    "ncat",
-    "socat",
-    "telnet",
-    "chmod",
-    "chown",
-    "chgrp",
-    "chattr",
-    "kill",
-    "killall",
-    "pkill",
-    "reboot",
-    "shutdown",
-    "systemctl",
-    "crontab",
-    "at",
-    "tee",
-    "ln",
-    "install",
-    "sed",
-];
+const NEVER: &[&str] = tau_tools::words!(
+    "rm rmdir mv dd shred truncate mkfs fdisk sudo doas su eval source . exec xargs find env parallel \
+     watch curl wget ssh scp rsync sftp nc ncat socat telnet chmod chown chgrp chattr kill killall \
+     pkill reboot shutdown systemctl crontab at tee ln install sed"
+);
 
 /// Programs that run what they read from their input, or the words behind them.
 const RUNNERS: [&str; 11] =

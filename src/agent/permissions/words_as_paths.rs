@@ -26,20 +26,10 @@ const MAX_FOLDERS: usize = 8;
 /// Builtins whose words assign literal values to variables.
 const DECLARING: [&str; 5] = ["export", "declare", "typeset", "local", "readonly"];
 /// Variables with folders, whose values commands get from tau.
-const FOLDERS: [&str; 12] = [
-    "TAU_HOME",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_STATE_HOME",
-    "CARGO_HOME",
-    "RUSTUP_HOME",
-    "GNUPGHOME",
-    "ZDOTDIR",
-    "KUBECONFIG",
-    "DOCKER_CONFIG",
-    "CLAUDE_CONFIG_DIR",
-    "CODEX_HOME",
-];
+const FOLDERS: &[&str] = tau_tools::words!(
+    "TAU_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME CARGO_HOME RUSTUP_HOME GNUPGHOME ZDOTDIR \
+     KUBECONFIG DOCKER_CONFIG CLAUDE_CONFIG_DIR CODEX_HOME"
+);
 /// Variables of the shell that are numbers.
 const NUMBERS: [&str; 7] = ["RANDOM", "SECONDS", "UID", "EUID", "PPID", "LINENO", "SRANDOM"];
 

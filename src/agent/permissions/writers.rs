@@ -35,17 +35,9 @@ const GIT: [(&str, &[&str], &[&str]); 21] = [
     ("hook", &[], &[]),
 ];
 /// Options of git with a value in the next word.
-const GIT_VALUED: [&str; 9] = [
-    "-C",
-    "-c",
-    "--git-dir",
-    "--work-tree",
-    "--namespace",
-    "--exec-path",
-    "--super-prefix",
-    "--config-env",
-    "--attr-source",
-];
+const GIT_VALUED: &[&str] = tau_tools::words!(
+    "-C -c --git-dir --work-tree --namespace --exec-path --super-prefix --config-env --attr-source"
+);
 
 /// Other programs: the words that must be among the first, and the kind they write. `-` is any word except an
 /// option that lists.

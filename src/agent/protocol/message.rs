@@ -41,19 +41,10 @@ pub enum Message {
 }
 
 /// Roles that an application cannot use: those above, and those of other programs that write sessions.
-const RESERVED_ROLES: [&str; 11] = [
-    "user",
-    "assistant",
-    "toolResult",
-    "bashExecution",
-    "custom",
-    "branchSummary",
-    "compactionSummary",
-    "system",
-    "developer",
-    "tool",
-    "hookMessage",
-];
+const RESERVED_ROLES: &[&str] = tau_tools::words!(
+    "user assistant toolResult bashExecution custom branchSummary compactionSummary system developer \
+     tool hookMessage"
+);
 
 /// A message in a role that an application defines.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -448,6 +439,19 @@ pub struct CustomMessage {
     /// The time of creation.
     #[serde(default)]
     pub timestamp: i64,
+}
+
+impl CustomMessage {
+    /// A text for the model, which the user does not see.
+    pub fn hidden(
+        custom_type: &str,
+        text: impl Into<String>,
+        details: Option<Value>,
+        timestamp: i64,
+    ) -> Self {
+        let (custom_type, content) = (custom_type.to_owned(), UserContent::Text(text.into()));
+        CustomMessage { custom_type, content, display: false, details, timestamp }
+    }
 }
 
 /// The summary of an abandoned branch.

@@ -116,29 +116,12 @@ pub struct HttpRequest {
 pub struct Headers(pub Vec<(String, String)>);
 
 /// Headers whose values are public.
-const PUBLIC_HEADERS: [&str; 21] = [
-    "accept",
-    "anthropic-beta",
-    "anthropic-version",
-    "content-type",
-    "copilot-integration-id",
-    "copilot-vision-request",
-    "editor-plugin-version",
-    "editor-version",
-    "openai-beta",
-    "openai-intent",
-    "originator",
-    "session-id",
-    "session_id",
-    "user-agent",
-    "x-amz-date",
-    "x-client-request-id",
-    "x-dashscope-authtype",
-    "x-dashscope-cachecontrol",
-    "x-github-api-version",
-    "x-initiator",
-    "x-session-affinity",
-];
+const PUBLIC_HEADERS: &[&str] = tau_tools::words!(
+    "accept anthropic-beta anthropic-version content-type copilot-integration-id copilot-vision-request \
+     editor-plugin-version editor-version openai-beta openai-intent originator session-id session_id \
+     user-agent x-amz-date x-client-request-id x-dashscope-authtype x-dashscope-cachecontrol \
+     x-github-api-version x-initiator x-session-affinity"
+);
 
 impl Headers {
     /// Whether a header with this name may hold a key. The user can add any header, so only the known public

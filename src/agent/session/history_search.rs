@@ -8,25 +8,10 @@ use super::list::MESSAGE;
 use tau_protocol::needle::Needle;
 
 /// Fields without text for users.
-const UNSAID: [&str; 17] = [
-    "type",
-    "id",
-    "parentId",
-    "timestamp",
-    "role",
-    "api",
-    "provider",
-    "model",
-    "stopReason",
-    "toolCallId",
-    "toolName",
-    "thinkingSignature",
-    "thoughtSignature",
-    "textSignature",
-    "data",
-    "mimeType",
-    "firstKeptEntryId",
-];
+const UNSAID: &[&str] = tau_tools::words!(
+    "type id parentId timestamp role api provider model stopReason toolCallId toolName \
+     thinkingSignature thoughtSignature textSignature data mimeType firstKeptEntryId"
+);
 
 /// Whether a line of a session, or a message as JSON, contains the text. If that depends on how it is drawn,
 /// the result may be true.

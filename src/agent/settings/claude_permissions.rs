@@ -14,18 +14,9 @@ use tau_tools::user_error::UserError;
 const LISTS: [(&str, Verdict); 3] =
     [("allow", Verdict::Allow), ("ask", Verdict::Ask), ("deny", Verdict::Deny)];
 /// Tools of Claude Code without a counterpart in tau.
-const MISSING: [&str; 10] = [
-    "skill",
-    "slashcommand",
-    "todowrite",
-    "todoread",
-    "enterplanmode",
-    "bashoutput",
-    "killshell",
-    "killbash",
-    "lsp",
-    "toolsearch",
-];
+const MISSING: &[&str] = tau_tools::words!(
+    "skill slashcommand todowrite todoread enterplanmode bashoutput killshell killbash lsp toolsearch"
+);
 
 /// Parses such settings. The error is the line and the problem, if their rules cannot be determined.
 pub(super) fn settings_of(text: &str) -> Result<Map<String, Value>, (usize, String)> {

@@ -16,21 +16,10 @@ use tau_tools::compare::close_matches;
 use tau_tools::user_error::UserError;
 
 /// The protective settings.
-const GUARDS: [&str; 13] = [
-    "permission_mode",
-    "permissions",
-    "hooks",
-    "claude_hooks",
-    "sandbox.level",
-    "sandbox.network",
-    "sandbox.writable",
-    "sandbox.user_commands",
-    "sandbox.hooks",
-    "sandbox.mcp",
-    "mask_secrets",
-    "pass_env",
-    "web_allow_private",
-];
+const GUARDS: [&str; 13] = *tau_tools::words!(
+    "permission_mode permissions hooks claude_hooks sandbox.level sandbox.network sandbox.writable \
+     sandbox.user_commands sandbox.hooks sandbox.mcp mask_secrets pass_env web_allow_private"
+);
 
 /// The protective settings that confine commands, and the values that replace unreadable ones.
 const STAND_INS: [(&str, &str); 5] = [

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::toml_errors::explain;
-use super::toml_file::line_of;
+use super::toml_file::{in_lines, line_of};
 use super::value::{ValueKind, plain_values};
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
@@ -200,10 +200,7 @@ pub fn of_toml(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<UserError>) {
             }
         }
     }
-    wrong.sort();
-    let place = path.display();
-    let wrong = wrong.into_iter().map(|(line, text)| UserError::new(format!("{place}:{line}: {text}")));
-    (hooks, wrong.collect())
+    (hooks, in_lines(path, wrong))
 }
 
 #[derive(Default, Deserialize)]

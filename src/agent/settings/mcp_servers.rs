@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::mcp_variables::{Forms, add_names, literal};
 use super::toml_errors::explain;
-use super::toml_file::{line_of, read_file};
+use super::toml_file::{in_lines, line_of, read_file};
 use super::value::{BaseUrl, ValueKind, plain_values};
 use serde::Deserialize;
 use tau_tools::user_error::UserError;
@@ -217,10 +217,7 @@ pub fn of_text(path: &Path, text: &str) -> (Vec<McpServer>, Vec<UserError>) {
             Err(error) => wrong.push((line_of(text, name.span().start), error)),
         }
     }
-    wrong.sort();
-    let place = path.display();
-    let wrong = wrong.into_iter().map(|(line, text)| UserError::new(format!("{place}:{line}: {text}")));
-    (servers, wrong.collect())
+    (servers, in_lines(path, wrong))
 }
 
 /// The part of an `mcp.json` that is used. Other agents' settings are ignored.

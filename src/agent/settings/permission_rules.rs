@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml_edit::{Array, Item, Table};
 
 use super::private_files::SharedFile;
-use super::toml_file::{line_of, read_file};
+use super::toml_file::{in_lines, line_of, read_file};
 use super::write;
 use crate::permissions::{Protected, Rule, RuleInForce, RuleSource, Verdict, grant};
 use tau_tools::user_error::UserError;
@@ -86,10 +86,7 @@ pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<Use
         RuleSource::File { line, .. } => line,
         RuleSource::Session | RuleSource::Granted(_) => 0,
     });
-    wrong.sort();
-    let place = path.display();
-    let wrong = wrong.into_iter().map(|(line, text)| UserError::new(format!("{place}:{line}: {text}")));
-    (found, wrong.collect())
+    (found, in_lines(path, wrong))
 }
 
 /// The reason that a rule in the file `path` is about no tool, if it is likely a mistake: other names are those of
@@ -280,19 +277,9 @@ mod tests {
             }
             assert_eq!(wrong("allow", rule), None);
         }
-        for rule in [
-            "Bash(ls)",
-            "Edit",
-            "LS",
-            "jobs",
-            "count",
-            "e*",
-            "*",
-            "greb",
-            "mcp__a__b",
-            "mcp__g*",
-            "web_fetch(a.b)",
-        ] {
+        for rule in
+            *tau_tools::words!("Bash(ls) Edit LS jobs count e* * greb mcp__a__b mcp__g* web_fetch(a.b)")
+        {
             assert_eq!(wrong("deny", rule), None);
         }
     }

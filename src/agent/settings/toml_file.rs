@@ -1,7 +1,7 @@
 //! Reads a TOML file of the user into a type; errors name the file and the line.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Display};
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -81,6 +81,13 @@ pub(crate) fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, Problem> 
 /// The text without a byte order mark.
 pub(super) fn bare(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// Problems in a file, in the order of their lines.
+pub(super) fn in_lines<T: Display + Ord>(path: &Path, mut wrong: Vec<(usize, T)>) -> Vec<UserError> {
+    wrong.sort();
+    let place = path.display();
+    wrong.into_iter().map(|(line, text)| UserError::new(format!("{place}:{line}: {text}"))).collect()
 }
 
 /// The valid values of a file, one per top-level key, and the problems of the others. A file that is not TOML

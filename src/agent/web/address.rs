@@ -149,47 +149,14 @@ mod tests {
 
     #[test]
     fn private_addresses_are_known_in_every_spelling() {
-        for host in [
-            "127.0.0.1",
-            "127.1",
-            "0x7f.1",
-            "0x7f000001",
-            "2130706433",
-            "0177.0.0.1",
-            "0",
-            "0.0.0.0",
-            "10.1.2.3",
-            "100.64.0.1",
-            "169.254.169.254",
-            "172.31.255.255",
-            "192.168.0.1",
-            "192.0.0.1",
-            "198.19.0.1",
-            "224.0.0.1",
-            "255.255.255.255",
-            "[::1]",
-            "[::]",
-            "[::ffff:127.0.0.1]",
-            "[::ffff:a9fe:a9fe]",
-            "[::127.0.0.1]",
-            "[64:ff9b::10.0.0.1]",
-            "[64:ff9b:1::1]",
-            "[fe80::1]",
-            "[fc00::1]",
-            "[fd00:ec2::254]",
-            "[ff02::1]",
-            "[2001:0:1::1]",
-            "[2001:db8::1]",
-            "[2002:7f00:1::1]",
-            "localhost",
-            "LOCALHOST",
-            "localhost.",
-            "a.localhost",
-            "printer.local",
-            "metadata.google.internal",
-            "intranet",
-            "１２７.0.0.1",
-        ] {
+        for host in *tau_tools::words!(
+            "127.0.0.1 127.1 0x7f.1 0x7f000001 2130706433 0177.0.0.1 0 0.0.0.0 10.1.2.3 100.64.0.1 \
+             169.254.169.254 172.31.255.255 192.168.0.1 192.0.0.1 198.19.0.1 224.0.0.1 255.255.255.255 \
+             [::1] [::] [::ffff:127.0.0.1] [::ffff:a9fe:a9fe] [::127.0.0.1] [64:ff9b::10.0.0.1] \
+             [64:ff9b:1::1] [fe80::1] [fc00::1] [fd00:ec2::254] [ff02::1] [2001:0:1::1] [2001:db8::1] \
+             [2002:7f00:1::1] localhost LOCALHOST localhost. a.localhost printer.local \
+             metadata.google.internal intranet １２７.0.0.1"
+        ) {
             let refused = check(&format!("http://{host}/x"), &[]).unwrap_err();
             assert!(refused.contains("web_allow_private"), "{host}: {refused}");
         }

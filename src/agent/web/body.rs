@@ -11,22 +11,11 @@ const GUESS_WITHIN: usize = 4096;
 /// The maximum length of a kind's name, in characters.
 const MAX_KIND_LEN: usize = 60;
 /// Text types other than `text/`.
-const TEXT_KINDS: [&str; 14] = [
-    "application/json",
-    "application/xml",
-    "application/javascript",
-    "application/ecmascript",
-    "application/x-javascript",
-    "application/x-sh",
-    "application/x-ndjson",
-    "application/jsonl",
-    "application/yaml",
-    "application/x-yaml",
-    "application/toml",
-    "application/sql",
-    "application/graphql",
-    "application/x-httpd-php",
-];
+const TEXT_KINDS: &[&str] = tau_tools::words!(
+    "application/json application/xml application/javascript application/ecmascript \
+     application/x-javascript application/x-sh application/x-ndjson application/jsonl application/yaml \
+     application/x-yaml application/toml application/sql application/graphql application/x-httpd-php"
+);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {

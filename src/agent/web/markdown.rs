@@ -37,34 +37,10 @@ const SKIPPED: [&str; 16] = [
     "video", "button", "input", "select", "dialog",
 ];
 /// Elements that begin a new line in plain text.
-const BLOCKS: [&str; 26] = [
-    "address",
-    "article",
-    "aside",
-    "blockquote",
-    "br",
-    "dd",
-    "div",
-    "dl",
-    "dt",
-    "figure",
-    "footer",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "header",
-    "hr",
-    "li",
-    "main",
-    "p",
-    "pre",
-    "section",
-    "table",
-    "tr",
-];
+const BLOCKS: &[&str] = tau_tools::words!(
+    "address article aside blockquote br dd div dl dt figure footer h1 h2 h3 h4 h5 h6 header hr li main \
+     p pre section table tr"
+);
 
 /// A page for models.
 #[derive(Debug, PartialEq)]

@@ -158,15 +158,9 @@ async fn addresses_are_refused_before_and_after_they_are_resolved() {
         ("mapped.example", "::ffff:127.0.0.1"),
     ];
     let bench = Bench::with("", &names, Limits::default(), ProxyChoice::Never);
-    for host in [
-        "127.0.0.1",
-        "0x7f.1",
-        "[::ffff:127.0.0.1]",
-        "localhost",
-        "rebound.example",
-        "metadata.example",
-        "mapped.example",
-    ] {
+    for host in *tau_tools::words!(
+        "127.0.0.1 0x7f.1 [::ffff:127.0.0.1] localhost rebound.example metadata.example mapped.example"
+    ) {
         let error = bench.error(&format!("http://{host}:{port}/")).await;
         assert!(
             error.contains("private or local address") && error.contains("web_allow_private = ["),

@@ -113,22 +113,10 @@ pub fn long_help() -> String {
 }
 
 /// The flags that have no effect without a screen or a reader, so `-b` refuses them.
-const NOT_IN_BACKGROUND: [&str; 14] = [
-    "print",
-    "mode",
-    "json",
-    "rpc_events",
-    "helper_events",
-    "resume",
-    "no_session",
-    "output_schema",
-    "record",
-    "replay",
-    "theme",
-    "animations",
-    "inline",
-    "screen_reader",
-];
+const NOT_IN_BACKGROUND: [&str; 14] = *tau_tools::words!(
+    "print mode json rpc_events helper_events resume no_session output_schema record replay theme \
+     animations inline screen_reader"
+);
 
 /// The arguments.
 #[derive(Clone, Debug, Parser)]

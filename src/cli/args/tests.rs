@@ -148,45 +148,12 @@ fn a_key_is_not_shown() {
 }
 
 /// The flags that `-b` carries out; all others it refuses. None is ignored.
-const IN_BACKGROUND: &[&str] = &[
-    "output",
-    "until",
-    "max-turns",
-    "max-cost",
-    "max-tokens",
-    "timeout",
-    "wait-for-quota",
-    "continue",
-    "session",
-    "fork",
-    "session-id",
-    "name",
-    "proxy",
-    "proxy-token",
-    "system-prompt",
-    "no-tools",
-    "cwd",
-    "worktree",
-    "no-context-files",
-    "trust",
-    "verbose",
-    "provider",
-    "api",
-    "base-url",
-    "api-key",
-    "model",
-    "thinking",
-    "permission-mode",
-    "tools",
-    "web-fetch",
-    "web-search",
-    "session-dir",
-    "temperature",
-    "sandbox",
-    "network",
-    "mask-secrets",
-    "max-rounds",
-];
+const IN_BACKGROUND: &[&str] = tau_tools::words!(
+    "output until max-turns max-cost max-tokens timeout wait-for-quota continue session fork session-id \
+     name proxy proxy-token system-prompt no-tools cwd worktree no-context-files trust verbose provider \
+     api base-url api-key model thinking permission-mode tools web-fetch web-search session-dir \
+     temperature sandbox network mask-secrets max-rounds"
+);
 
 #[test]
 fn no_flag_is_ignored_in_the_background() {

@@ -10,17 +10,10 @@ use tau_tools::paths::identity;
 use tau_tools::user_error::UserError;
 
 /// The options of a difference: no program that a repository names, and names as `git apply` reads them.
-const DIFF: [&str; 9] = [
-    "diff",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--no-color",
-    "--no-renames",
-    "--no-relative",
-    "--submodule=short",
-    "--src-prefix=a/",
-    "--dst-prefix=b/",
-];
+const DIFF: [&str; 9] = *tau_tools::words!(
+    "diff --no-ext-diff --no-textconv --no-color --no-renames --no-relative --submodule=short \
+     --src-prefix=a/ --dst-prefix=b/"
+);
 
 /// The beginning of the patch of a file.
 const BEGIN: &[u8] = b"diff --git ";

@@ -354,13 +354,9 @@ mod tests {
         {
             delete(&sessions, &sessions.join(path)).unwrap_err();
         }
-        for file in [
-            "victim.txt",
-            "victim.jsonl",
-            "sessions/index.json",
-            "sessions/work.jsonl",
-            "sessions/link.jsonl",
-        ] {
+        for file in *tau_tools::words!(
+            "victim.txt victim.jsonl sessions/index.json sessions/work.jsonl sessions/link.jsonl"
+        ) {
             assert!(at(file).exists(), "{file}");
         }
     }

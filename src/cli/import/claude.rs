@@ -14,23 +14,11 @@ use tau_tools::counted::counted;
 use tau_tools::regular_files::read_text;
 
 /// Parts of the settings that are taken over or said to be left, or about the program's own screen and state.
-const KNOWN: [&str; 15] = [
-    "$schema",
-    "permissions",
-    "hooks",
-    "env",
-    "model",
-    "statusLine",
-    "enabledPlugins",
-    "extraKnownMarketplaces",
-    "theme",
-    "cleanupPeriodDays",
-    "includeCoAuthoredBy",
-    "spinnerTipsEnabled",
-    "feedbackSurveyState",
-    "autoUpdatesChannel",
-    "skipDangerousModePermissionPrompt",
-];
+const KNOWN: [&str; 15] = *tau_tools::words!(
+    "$schema permissions hooks env model statusLine enabledPlugins extraKnownMarketplaces theme \
+     cleanupPeriodDays includeCoAuthoredBy spinnerTipsEnabled feedbackSurveyState autoUpdatesChannel \
+     skipDangerousModePermissionPrompt"
+);
 /// Parts of its permissions that are taken over or said to be left.
 const OF_PERMISSIONS: [&str; 5] = ["allow", "ask", "deny", "defaultMode", "additionalDirectories"];
 

@@ -11,37 +11,15 @@ use super::servers::{Variables, add_server};
 use tau_protocol::model::ThinkingLevel;
 
 /// Parts of the file that are taken over or said to be left, or about the program's own screen and state.
-const KNOWN: [&str; 18] = [
-    "model",
-    "model_provider",
-    "model_providers",
-    "model_context_window",
-    "model_reasoning_effort",
-    "approval_policy",
-    "sandbox_mode",
-    "sandbox_workspace_write",
-    "mcp_servers",
-    "notify",
-    "profiles",
-    "projects",
-    "tui",
-    "notice",
-    "history",
-    "file_opener",
-    "hide_agent_reasoning",
-    "features",
-];
+const KNOWN: [&str; 18] = *tau_tools::words!(
+    "model model_provider model_providers model_context_window model_reasoning_effort approval_policy \
+     sandbox_mode sandbox_workspace_write mcp_servers notify profiles projects tui notice history \
+     file_opener hide_agent_reasoning features"
+);
 /// Parts of a provider that are taken over or said to be left.
-const OF_PROVIDER: [&str; 8] = [
-    "name",
-    "base_url",
-    "env_key",
-    "wire_api",
-    "query_params",
-    "http_headers",
-    "env_http_headers",
-    "requires_openai_auth",
-];
+const OF_PROVIDER: [&str; 8] = *tau_tools::words!(
+    "name base_url env_key wire_api query_params http_headers env_http_headers requires_openai_auth"
+);
 
 pub(super) fn read(places: &Places<'_>) -> SetUp {
     let mut found = Collector::new("Codex");

@@ -12,26 +12,10 @@ use tau_agent::catalogue::providers;
 use tau_tools::counted::counted;
 
 /// Parts of a file that are taken over, or about the program's own screen and service.
-const KNOWN: [&str; 18] = [
-    "$schema",
-    "model",
-    "mcp",
-    "permission",
-    "tools",
-    "instructions",
-    "provider",
-    "command",
-    "agent",
-    "mode",
-    "theme",
-    "keybinds",
-    "tui",
-    "share",
-    "autoshare",
-    "autoupdate",
-    "layout",
-    "username",
-];
+const KNOWN: [&str; 18] = *tau_tools::words!(
+    "$schema model mcp permission tools instructions provider command agent mode theme keybinds tui \
+     share autoshare autoupdate layout username"
+);
 /// Parts of a provider that are taken over.
 const OF_PROVIDER: [&str; 5] = ["name", "npm", "options", "models", "api"];
 /// Parts of a model that are taken over.

@@ -11,34 +11,11 @@ use tau_agent::settings::mcp_variables::{Forms, literal};
 use tau_tools::user_error::UserError;
 
 /// Parts of a server that are taken over, or have no meaning of their own.
-const KNOWN: [&str; 26] = [
-    "type",
-    "transport",
-    "command",
-    "args",
-    "env",
-    "environment",
-    "cwd",
-    "url",
-    "httpUrl",
-    "serverUrl",
-    "headers",
-    "http_headers",
-    "env_http_headers",
-    "bearer_token_env_var",
-    "enabled",
-    "disabled",
-    "enabled_tools",
-    "disabled_tools",
-    "includeTools",
-    "excludeTools",
-    "tool_timeout_sec",
-    "startup_timeout_sec",
-    "oauth",
-    "env_vars",
-    "required",
-    "description",
-];
+const KNOWN: [&str; 26] = *tau_tools::words!(
+    "type transport command args env environment cwd url httpUrl serverUrl headers http_headers \
+     env_http_headers bearer_token_env_var enabled disabled enabled_tools disabled_tools includeTools \
+     excludeTools tool_timeout_sec startup_timeout_sec oauth env_vars required description"
+);
 
 /// The variables that a program replaces in the texts of its servers; the rest is as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,17 +156,9 @@ fn check_texts(value: &Value) -> Result<(), UserError> {
         Value::Object(fields) => return fields.values().try_for_each(check_texts),
         _ => return Ok(()),
     };
-    let placeholder = [
-        "{file:",
-        "${workspaceFolder",
-        "${userHome",
-        "${pathSeparator",
-        "${file",
-        "${/}",
-        "${input:",
-        "${command:",
-        "${config:",
-    ]
+    let placeholder = tau_tools::words!(
+        "{file: ${workspaceFolder ${userHome ${pathSeparator ${file ${/} ${input: ${command: ${config:"
+    )
     .iter()
     .find_map(|start| {
         let from = text.get(text.find(start)?..)?;

@@ -33,24 +33,10 @@ const MAX_MANIFEST: usize = 4 * 1024 * 1024;
 /// Folders that are not part of a package.
 const LEFT_OUT: [&str; 3] = [".git", "node_modules", ".venv"];
 /// The variables that git gets.
-const OF_GIT: [&str; 16] = [
-    "HOME",
-    "PATH",
-    "USER",
-    "LANG",
-    "TMPDIR",
-    "XDG_CONFIG_HOME",
-    "SSH_AUTH_SOCK",
-    "GIT_SSH",
-    "GIT_SSH_COMMAND",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_NOSYSTEM",
-    "HTTPS_PROXY",
-    "https_proxy",
-    "HTTP_PROXY",
-    "http_proxy",
-    "NO_PROXY",
-];
+const OF_GIT: &[&str] = tau_tools::words!(
+    "HOME PATH USER LANG TMPDIR XDG_CONFIG_HOME SSH_AUTH_SOCK GIT_SSH GIT_SSH_COMMAND GIT_CONFIG_GLOBAL \
+     GIT_CONFIG_NOSYSTEM HTTPS_PROXY https_proxy HTTP_PROXY http_proxy NO_PROXY"
+);
 
 /// A package that is not in use yet.
 pub(crate) struct Staged {

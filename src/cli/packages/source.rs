@@ -207,19 +207,10 @@ mod tests {
                 "{text}"
             );
         }
-        for wrong in [
-            "nowhere",
-            "x.txt",
-            "npm:",
-            "npm:../x",
-            "npm:@s",
-            "npm:a@",
-            "github:o",
-            "github:o/r/x",
-            "git+--upload-pack=x",
-            "git+https://h.example/x#--help",
-            "ftp://h.example/x",
-        ] {
+        for wrong in *tau_tools::words!(
+            "nowhere x.txt npm: npm:../x npm:@s npm:a@ github:o github:o/r/x git+--upload-pack=x \
+             git+https://h.example/x#--help ftp://h.example/x"
+        ) {
             assert!(read(wrong).is_err(), "{wrong}");
         }
         assert_eq!(read("git@h.example:o/r.git").unwrap().stem(), "r");

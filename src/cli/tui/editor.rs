@@ -10,25 +10,8 @@ use tau_tools::process::ChildEnv;
 use tau_tools::user_error::UserError;
 
 /// Editors that take the first line as a separate argument, `+12`.
-const PLUS: [&str; 17] = [
-    "vi",
-    "vim",
-    "nvim",
-    "view",
-    "ex",
-    "nano",
-    "pico",
-    "emacs",
-    "emacsclient",
-    "micro",
-    "kak",
-    "joe",
-    "jed",
-    "mg",
-    "ne",
-    "less",
-    "more",
-];
+const PLUS: [&str; 17] =
+    *tau_tools::words!("vi vim nvim view ex nano pico emacs emacsclient micro kak joe jed mg ne less more");
 /// Editors that take it after the name of the file, `file:12`.
 const COLON: [&str; 5] = ["hx", "helix", "subl", "zed", "zeditor"];
 /// Editors that do so behind a flag.

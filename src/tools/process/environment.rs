@@ -16,33 +16,16 @@ const LONG_SECRET: usize = 8;
 /// name, for example) may occur in them.
 const PLAIN: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TMPDIR", "LANG", "TERM"];
 /// More variables for tau's own helpers, git and the clipboard programs: the user's session and display.
-const HELPER: &[&str] = &[
-    "DBUS_SESSION_BUS_ADDRESS",
-    "DISPLAY",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TMUX",
-    "TMUX_TMPDIR",
-    "WAYLAND_DISPLAY",
-    "XAUTHORITY",
-    "XDG_CONFIG_HOME",
-    "XDG_RUNTIME_DIR",
-];
+const HELPER: &[&str] = crate::words!(
+    "DBUS_SESSION_BUS_ADDRESS DISPLAY LC_ALL LC_CTYPE TMUX TMUX_TMPDIR WAYLAND_DISPLAY XAUTHORITY \
+     XDG_CONFIG_HOME XDG_RUNTIME_DIR"
+);
 
 /// The variables that name an editor, including those that programs read before or in place of `EDITOR`.
-const EDITORS: &[&str] = &[
-    "EDITOR",
-    "FCEDIT",
-    "GH_EDITOR",
-    "GIT_EDITOR",
-    "GIT_SEQUENCE_EDITOR",
-    "HGEDITOR",
-    "JJ_EDITOR",
-    "KUBE_EDITOR",
-    "SUDO_EDITOR",
-    "SVN_EDITOR",
-    "VISUAL",
-];
+const EDITORS: &[&str] = crate::words!(
+    "EDITOR FCEDIT GH_EDITOR GIT_EDITOR GIT_SEQUENCE_EDITOR HGEDITOR JJ_EDITOR KUBE_EDITOR SUDO_EDITOR \
+     SVN_EDITOR VISUAL"
+);
 /// The variable with the session's id.
 pub(super) const SESSION: &str = "TAU_SESSION_ID";
 

@@ -40,20 +40,11 @@ const VARIABLES: [(&str, &str); 6] = [
 
 /// Variables that name a repository, which git sets for its hooks: those of `git rev-parse --local-env-vars`, without
 /// the settings.
-const OF_REPOSITORY: [&str; 12] = [
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_CONFIG",
-    "GIT_DIR",
-    "GIT_GRAFT_FILE",
-    "GIT_IMPLICIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_INTERNAL_SUPER_PREFIX",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_PREFIX",
-    "GIT_SHALLOW_FILE",
-    "GIT_WORK_TREE",
-];
+const OF_REPOSITORY: &[&str] = crate::words!(
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_CONFIG GIT_DIR GIT_GRAFT_FILE \
+     GIT_IMPLICIT_WORK_TREE GIT_INDEX_FILE GIT_INTERNAL_SUPER_PREFIX GIT_OBJECT_DIRECTORY GIT_PREFIX \
+     GIT_SHALLOW_FILE GIT_WORK_TREE"
+);
 
 /// The variable for the number of settings in the environment.
 const COUNT: &str = "GIT_CONFIG_COUNT";

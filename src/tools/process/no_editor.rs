@@ -16,30 +16,10 @@ const PROGRAM: &str = "no-editor";
 /// The mode of that file.
 const MODE: u32 = 0o700;
 /// The names of editors.
-const NAMES: [&str; 22] = [
-    "editor",
-    "emacs",
-    "emacsclient",
-    "gvim",
-    "helix",
-    "hx",
-    "jed",
-    "joe",
-    "kak",
-    "mcedit",
-    "mg",
-    "micro",
-    "nano",
-    "nvim",
-    "pico",
-    "rnano",
-    "rvim",
-    "sensible-editor",
-    "vi",
-    "view",
-    "vim",
-    "vimdiff",
-];
+const NAMES: [&str; 22] = *crate::words!(
+    "editor emacs emacsclient gvim helix hx jed joe kak mcedit mg micro nano nvim pico rnano rvim \
+     sensible-editor vi view vim vimdiff"
+);
 /// The message of a stand-in.
 macro_rules! message {
     () => {

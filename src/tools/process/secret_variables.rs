@@ -5,17 +5,8 @@ use std::ffi::OsStr;
 use crate::recognise;
 
 /// Parts of words that mark a value as secret.
-const PARTS: [&str; 9] = [
-    "KEY",
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "PASSCODE",
-    "CREDENTIAL",
-    "CONNECTIONSTRING",
-];
+const PARTS: &[&str] =
+    crate::words!("KEY TOKEN SECRET PASSWORD PASSWD PASSPHRASE PASSCODE CREDENTIAL CONNECTIONSTRING");
 
 /// Word endings that mark a value as secret: `SSHPASS`, `MYSQL_PWD`.
 const ENDS: [&str; 4] = ["PASS", "PWD", "DSN", "JWT"];
@@ -40,25 +31,10 @@ const PHRASES: [[&str; 2]; 6] = [
 ];
 
 /// Words that only look like one of these.
-const HARMLESS_WORDS: [&str; 17] = [
-    "ASKPASS",
-    "BYPASS",
-    "COMPASS",
-    "HOTKEY",
-    "HOTKEYS",
-    "KEYBOARD",
-    "KEYCODE",
-    "KEYMAP",
-    "KEYTIMEOUT",
-    "LESSKEY",
-    "LESSKEYIN",
-    "MONKEY",
-    "OLDPWD",
-    "TOKENIZER",
-    "TOKENIZERS",
-    "TURKEY",
-    "TRESPASS",
-];
+const HARMLESS_WORDS: &[&str] = crate::words!(
+    "ASKPASS BYPASS COMPASS HOTKEY HOTKEYS KEYBOARD KEYCODE KEYMAP KEYTIMEOUT LESSKEY LESSKEYIN MONKEY \
+     OLDPWD TOKENIZER TOKENIZERS TURKEY TRESPASS"
+);
 
 /// Variables that are passed although their name has such a word: they say where something is, or how to ask
 /// for it.
@@ -157,96 +133,32 @@ mod tests {
     #[test]
     fn names_say_which_values_are_secret() {
         let of = |name: &str| secret_name(OsStr::new(name));
-        for name in [
-            "OPENAI_API_KEY",
-            "my_token",
-            "API_KEYS",
-            "API_KEY_2",
-            "OPENAI_KEY1",
-            "APIKEY",
-            "DB_PASS",
-            "DBPASS",
-            "SSHPASS",
-            "dbPass",
-            "DB_PASSPHRASE",
-            "MYSQL_PWD",
-            "PGPASSWORD",
-            "GITHUB_PAT",
-            "githubPat",
-            "PAT",
-            "AWS_CREDENTIALS",
-            "GCP_CREDS",
-            "AWS_SESSION_TOKEN",
-            "SENTRY_DSN",
-            "AZURE_STORAGE_CONNECTION_STRING",
-            "ConnectionString",
-            "API_BEARER",
-            "SUPABASE_JWT",
-            "WALLET_MNEMONIC",
-            "MAIL_PW",
-            "MY_PSWD",
-            "SEED_PHRASE",
-            "RECOVERY_CODES",
-            "BUNDLE_GEMS__EXAMPLE__COM",
-            "BW_SESSION",
-            "OP_SESSION_my",
-        ] {
+        for name in *crate::words!(
+            "OPENAI_API_KEY my_token API_KEYS API_KEY_2 OPENAI_KEY1 APIKEY DB_PASS DBPASS SSHPASS \
+             dbPass DB_PASSPHRASE MYSQL_PWD PGPASSWORD GITHUB_PAT githubPat PAT AWS_CREDENTIALS \
+             GCP_CREDS AWS_SESSION_TOKEN SENTRY_DSN AZURE_STORAGE_CONNECTION_STRING ConnectionString \
+             API_BEARER SUPABASE_JWT WALLET_MNEMONIC MAIL_PW MY_PSWD SEED_PHRASE RECOVERY_CODES \
+             BUNDLE_GEMS__EXAMPLE__COM BW_SESSION OP_SESSION_my"
+        ) {
             assert_eq!(of(name), Some(SecretName::Value), "{name}");
         }
-        for name in [
-            "KEY_NAME",
-            "TOKEN_URL",
-            "PASSWORD_STORE_DIR",
-            "NPM_AUTH",
-            "npm_config__auth",
-            "BASIC_AUTH",
-            "DOCKER_AUTH_CONFIG",
-            "SESSION_COOKIE",
-            "STORAGE_SAS",
-            "CODE_SIGNING",
-            "TLS_PRIVATE",
-            "SLACK_WEBHOOK_URL",
-        ] {
+        for name in *crate::words!(
+            "KEY_NAME TOKEN_URL PASSWORD_STORE_DIR NPM_AUTH npm_config__auth BASIC_AUTH \
+             DOCKER_AUTH_CONFIG SESSION_COOKIE STORAGE_SAS CODE_SIGNING TLS_PRIVATE SLACK_WEBHOOK_URL"
+        ) {
             assert_eq!(of(name), Some(SecretName::Related), "{name}");
         }
     }
 
     #[test]
     fn names_that_only_sound_secret_are_passed() {
-        for name in [
-            "PATH",
-            "HOME",
-            "PWD",
-            "OLDPWD",
-            "SSH_AUTH_SOCK",
-            "SSH_ASKPASS",
-            "GIT_ASKPASS",
-            "VSCODE_GIT_ASKPASS_MAIN",
-            "GPG_TTY",
-            "GNUPGHOME",
-            "XAUTHORITY",
-            "XDG_SESSION_ID",
-            "XDG_SESSION_TYPE",
-            "DBUS_SESSION_BUS_ADDRESS",
-            "DESKTOP_SESSION",
-            "KEYBOARD_LAYOUT",
-            "LESSKEY",
-            "NODE_PATH",
-            "MANPATH",
-            "CARGO_HOME",
-            "CARGO_TARGET_DIR",
-            "CARGO_REGISTRY_GLOBAL_CREDENTIAL_PROVIDERS",
-            "RUSTFLAGS",
-            "GOPRIVATE",
-            "GIT_AUTHOR_NAME",
-            "GIT_CONFIG_KEY_0",
-            "TOKENIZERS_PARALLELISM",
-            "COMPAT",
-            "SSL_CERT_FILE",
-            "PKG_CONFIG_PATH",
-            "BUNDLE_PATH",
-            "NPWAIT",
-        ] {
+        for name in *crate::words!(
+            "PATH HOME PWD OLDPWD SSH_AUTH_SOCK SSH_ASKPASS GIT_ASKPASS VSCODE_GIT_ASKPASS_MAIN GPG_TTY \
+             GNUPGHOME XAUTHORITY XDG_SESSION_ID XDG_SESSION_TYPE DBUS_SESSION_BUS_ADDRESS \
+             DESKTOP_SESSION KEYBOARD_LAYOUT LESSKEY NODE_PATH MANPATH CARGO_HOME CARGO_TARGET_DIR \
+             CARGO_REGISTRY_GLOBAL_CREDENTIAL_PROVIDERS RUSTFLAGS GOPRIVATE GIT_AUTHOR_NAME GIT_CONFIG_KEY_0 \
+             TOKENIZERS_PARALLELISM COMPAT SSL_CERT_FILE PKG_CONFIG_PATH BUNDLE_PATH NPWAIT"
+        ) {
             assert_eq!(secret_name(OsStr::new(name)), None, "{name}");
         }
     }

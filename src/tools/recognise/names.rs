@@ -61,45 +61,13 @@ fn ends(last: u8) -> &'static [(&'static str, Kind)] {
 }
 
 /// Name endings that only sound secret.
-const INNOCENT: &[&str] = &[
-    "nexttoken",
-    "pagetoken",
-    "continuationtoken",
-    "csrftoken",
-    "xsrftoken",
-    "canceltoken",
-    "cancellationtoken",
-    "stoptoken",
-    "eostoken",
-    "bostoken",
-    "padtoken",
-    "unktoken",
-    "maxtoken",
-    "synctoken",
-    "starttoken",
-    "endtoken",
-    "worktoken",
-    "othersignature",
-    "methodsignature",
-    "functionsignature",
-    "typesignature",
-    "currenttoken",
-    "prevtoken",
-    "previoustoken",
-    "lasttoken",
-    "firsttoken",
-    "publickey",
-    "cachekey",
-    "primarykey",
-    "foreignkey",
-    "sortkey",
-    "partitionkey",
-    "idempotencykey",
-    "resumetoken",
-    "cursortoken",
-    "storagekey",
-    "localstoragekey",
-];
+const INNOCENT: &[&str] = crate::words!(
+    "nexttoken pagetoken continuationtoken csrftoken xsrftoken canceltoken cancellationtoken stoptoken \
+     eostoken bostoken padtoken unktoken maxtoken synctoken starttoken endtoken worktoken \
+     othersignature methodsignature functionsignature typesignature currenttoken prevtoken \
+     previoustoken lasttoken firsttoken publickey cachekey primarykey foreignkey sortkey partitionkey \
+     idempotencykey resumetoken cursortoken storagekey localstoragekey"
+);
 
 /// The longest name that is examined, in bytes.
 const MAX_LEN: usize = 96;
@@ -191,17 +159,9 @@ mod tests {
         check("clientSecret", Some(Kind::Secret));
         check("GITHUB_TOKEN", Some(Kind::Token));
         check("STRIPE_KEY", Some(Kind::Generic));
-        for name in [
-            "max_tokens",
-            "nextPageToken",
-            "key",
-            "bypass",
-            "compass",
-            "password_hash",
-            "public_key",
-            "token_type",
-            "monkey",
-        ] {
+        for name in *crate::words!(
+            "max_tokens nextPageToken key bypass compass password_hash public_key token_type monkey"
+        ) {
             check(name, None);
         }
     }

@@ -53,68 +53,17 @@ const PLACEHOLDERS: &[&str] = &[
 ];
 
 /// Whole values that are placeholders or meaningless.
-const WORDS: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "token",
-    "string",
-    "null",
-    "none",
-    "nil",
-    "undefined",
-    "true",
-    "false",
-    "admin",
-    "root",
-    "guest",
-    "default",
-    "user",
-    "required",
-    "optional",
-    "empty",
-    "postgres",
-    "mysql",
-    "redis",
-    "pass",
-    "pwd",
-    "foobar",
-    "foo",
-    "bar",
-    "hidden",
-    "value",
-    "function",
-];
+const WORDS: &[&str] = crate::words!(
+    "password passwd passphrase secret token string null none nil undefined true false admin root guest \
+     default user required optional empty postgres mysql redis pass pwd foobar foo bar hidden value \
+     function"
+);
 
 /// Prefixes of references to the actual value.
-const REFERENCES: &[&str] = &[
-    "arn:",
-    "op://",
-    "vault:",
-    "ref+",
-    "ssm:",
-    "file:",
-    "env:",
-    "kms:",
-    "enc[",
-    "enc:",
-    "sha1:",
-    "sha256:",
-    "sha512:",
-    "sha1-",
-    "sha256-",
-    "sha384-",
-    "sha512-",
-    "md5:",
-    "process.env",
-    "os.environ",
-    "import.meta",
-    "secretref",
-    "secrets.",
-    "projects/",
-    "data:",
-];
+const REFERENCES: &[&str] = crate::words!(
+    "arn: op:// vault: ref+ ssm: file: env: kms: enc[ enc: sha1: sha256: sha512: sha1- sha256- sha384- \
+     sha512- md5: process.env os.environ import.meta secretref secrets. projects/ data:"
+);
 
 /// Names of algorithms, whose digits do not suggest a secret.
 const ALGORITHMS: &[&str] = &[

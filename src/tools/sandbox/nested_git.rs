@@ -32,15 +32,10 @@ const MAX_DEPTH: usize = 5;
 const PLAIN: [(&str, &[&str]); 7] = [
     (
         "core",
-        &[
-            "bare",
-            "filemode",
-            "ignorecase",
-            "logallrefupdates",
-            "precomposeunicode",
-            "repositoryformatversion",
-            "symlinks",
-        ],
+        crate::words!(
+            "bare filemode ignorecase logallrefupdates precomposeunicode repositoryformatversion \
+             symlinks"
+        ),
     ),
     ("extensions", &["objectformat"]),
     ("remote", &["fetch", "url"]),

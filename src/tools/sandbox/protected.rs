@@ -11,15 +11,8 @@ use crate::regular_files::read_text;
 /// The names in a repository that decide which programs git runs, or that lead to other such files.
 /// `modules` holds the repositories of submodules. Missing ones are not protected, except the hooks:
 /// [`prepare`] creates their directory. See `repository_watch` for the others.
-const GIT: [&str; 7] = [
-    "hooks",
-    "config",
-    "config.worktree",
-    "modules",
-    "commondir",
-    "info/attributes",
-    "objects/info/alternates",
-];
+const GIT: [&str; 7] =
+    *crate::words!("hooks config config.worktree modules commondir info/attributes objects/info/alternates");
 /// The corresponding names in the folder of a working tree.
 const WORKING_TREE: [&str; 4] = ["config.worktree", "commondir", "gitdir", "modules"];
 /// Settings of other version control systems at a root, which name programs.

@@ -20,23 +20,11 @@ const OF_APPLY: [&str; 8] =
 /// Settings of the sequencer besides its strategy.
 const OF_SEQUENCER: &[(&str, &[&str])] = &[(
     "options",
-    &[
-        "allow-empty",
-        "allow-empty-message",
-        "allow-ff",
-        "allow-rerere-auto",
-        "commit-use-reference",
-        "default-msg-cleanup",
-        "drop-redundant-commits",
-        "edit",
-        "gpg-sign",
-        "keep-redundant-commits",
-        "mainline",
-        "no-commit",
-        "record-origin",
-        "signoff",
-        "strategy-option",
-    ],
+    crate::words!(
+        "allow-empty allow-empty-message allow-ff allow-rerere-auto commit-use-reference \
+         default-msg-cleanup drop-redundant-commits edit gpg-sign keep-redundant-commits mainline \
+         no-commit record-origin signoff strategy-option"
+    ),
 )];
 
 fn is_strategy(content: &[u8]) -> bool {

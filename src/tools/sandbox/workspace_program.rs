@@ -13,40 +13,10 @@ use crate::paths;
 /// The maximum number of links followed for a name.
 const MAX_LINKS: usize = 40;
 /// Programs that obey files in the current directory without being given their names.
-const RUNNERS: [&str; 32] = [
-    "ant",
-    "bun",
-    "bundle",
-    "cargo",
-    "composer",
-    "deno",
-    "direnv",
-    "dotnet",
-    "gmake",
-    "go",
-    "gradle",
-    "hatch",
-    "just",
-    "lein",
-    "make",
-    "meson",
-    "mise",
-    "mix",
-    "mvn",
-    "ninja",
-    "npm",
-    "npx",
-    "pdm",
-    "pnpm",
-    "poetry",
-    "pre-commit",
-    "rake",
-    "rye",
-    "task",
-    "tox",
-    "uv",
-    "yarn",
-];
+const RUNNERS: &[&str] = crate::words!(
+    "ant bun bundle cargo composer deno direnv dotnet gmake go gradle hatch just lein make meson mise \
+     mix mvn ninja npm npx pdm pnpm poetry pre-commit rake rye task tox uv yarn"
+);
 /// Interpreters that load modules from the current directory for code given as an argument.
 const INTERPRETERS: [&str; 6] = ["lua", "node", "perl", "php", "python", "ruby"];
 /// Letters of their options that give code or name modules.

@@ -228,14 +228,9 @@ fn request(
 
 /// The secrets in the headers and the form of a request.
 fn secrets_of(request: &http::Request<Vec<u8>>) -> Vec<String> {
-    let secret_fields = [
-        "client_secret",
-        "refresh_token",
-        "assertion",
-        "client_assertion",
-        "subject_token",
-        "WebIdentityToken",
-    ];
+    let secret_fields = *tau_tools::words!(
+        "client_secret refresh_token assertion client_assertion subject_token WebIdentityToken"
+    );
     let fields = url::form_urlencoded::parse(request.body()).into_owned();
     let fields = fields.filter(|(name, _)| secret_fields.contains(&name.as_str())).map(|(_, value)| value);
     let headers = request.headers().iter().filter(|(name, _)| Headers::may_hold_key(name.as_str()));

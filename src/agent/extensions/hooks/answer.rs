@@ -66,15 +66,9 @@ pub(super) struct Answer {
 }
 
 /// The fields that make an object an answer.
-const FIELDS: [&str; 7] = [
-    "decision",
-    "permissionDecision",
-    "hookSpecificOutput",
-    "continue",
-    "stopReason",
-    "systemMessage",
-    "suppressOutput",
-];
+const FIELDS: &[&str] = tau_tools::words!(
+    "decision permissionDecision hookSpecificOutput continue stopReason systemMessage suppressOutput"
+);
 /// The fields that may hold a denial.
 const DECIDING: [&str; 4] = ["decision", "permissionDecision", "hookSpecificOutput", "continue"];
 

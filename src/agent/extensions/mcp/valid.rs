@@ -6,17 +6,9 @@ use serde_json::{Map, Value, json};
 
 const TYPES: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
 /// Keywords whose value is a schema.
-const SCHEMAS: [&str; 9] = [
-    "additionalProperties",
-    "contains",
-    "else",
-    "if",
-    "items",
-    "not",
-    "propertyNames",
-    "then",
-    "unevaluatedProperties",
-];
+const SCHEMAS: &[&str] = tau_tools::words!(
+    "additionalProperties contains else if items not propertyNames then unevaluatedProperties"
+);
 /// Keywords whose value is a list of schemas.
 const LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 /// Keywords whose value is a map of schemas by name.
@@ -24,16 +16,9 @@ const NAMED: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"]
 /// Keywords whose value is a string.
 const TEXTS: [&str; 5] = ["description", "title", "format", "pattern", "$comment"];
 /// Keywords whose value is a count.
-const COUNTS: [&str; 8] = [
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "maxContains",
-    "minContains",
-];
+const COUNTS: &[&str] = tau_tools::words!(
+    "maxItems maxLength maxProperties minItems minLength minProperties maxContains minContains"
+);
 /// Keywords whose value is a number.
 const NUMBERS: [&str; 5] = ["exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"];
 /// The maximum length of an argument name that all providers accept.

@@ -8,8 +8,9 @@ use super::packages;
 use crate::permissions::programs::{self, base, runs_texts};
 use crate::permissions::shell::{Analysis, Part, Piece, Word};
 use crate::permissions::strict::{self, inner_commands};
-use crate::permissions::subcommands::{has, words};
+use crate::permissions::subcommands::has;
 use crate::permissions::words_as_paths::Scene;
+use tau_tools::words;
 
 const DOWNLOADING: &[&str] = words!(
     "curl wget wget2 glab fetch aria2c http https xh curlie lynx links w3m elinks nc ncat netcat socat ftp lftp \

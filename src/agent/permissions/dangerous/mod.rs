@@ -24,12 +24,13 @@ use super::programs;
 use super::rule::Pattern;
 use super::shell::{Analysis, Direction, Part, Word};
 use super::strict::inner_commands;
-use super::subcommands::{has, words};
+use super::subcommands::has;
 use super::words_as_paths::Scene;
 use super::{ApprovalReason, PermissionMode, Verdict};
 use finding::is_narrowed;
 pub(super) use packages::folders_of;
 use targets::{Loss, Targets};
+use tau_tools::words;
 
 /// Programs with dangerous uses.
 const PROGRAMS: &[&str] = words!(

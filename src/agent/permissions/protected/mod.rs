@@ -71,53 +71,20 @@ pub(super) enum Use {
 }
 
 /// Names of files with keys.
-const KEY_NAMES: [&str; 13] = [
-    "id_rsa",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
-    "id_ecdsa_sk",
-    "id_ed25519_sk",
-    ".netrc",
-    "_netrc",
-    ".pgpass",
-    ".git-credentials",
-    ".pypirc",
-    ".htpasswd",
-    "auth.json",
-];
+const KEY_NAMES: [&str; 13] = *tau_tools::words!(
+    "id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk .netrc _netrc .pgpass .git-credentials \
+     .pypirc .htpasswd auth.json"
+);
 /// Suffixes of the names of files with keys.
 const KEY_ENDS: [&str; 7] = [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx"];
 /// Files and folders with keys in the home directory.
-const KEY_PLACES: [&str; 27] = [
-    ".aws",
-    ".gnupg",
-    ".kube",
-    ".docker/config.json",
-    ".config/gcloud",
-    ".config/gh",
-    ".azure",
-    ".cargo/credentials.toml",
-    ".local/share/keyrings",
-    ".local/share/kwalletd",
-    "Library/Keychains",
-    ".password-store",
-    ".vault-token",
-    ".mylogin.cnf",
-    ".oci",
-    ".gem/credentials",
-    ".terraform.d/credentials.tfrc.json",
-    ".config/git/credentials",
-    ".config/hub",
-    ".config/doctl",
-    ".config/op",
-    ".config/rclone",
-    ".config/sops",
-    ".config/github-copilot",
-    ".claude/.credentials.json",
-    ".gemini/oauth_creds.json",
-    ".mozilla",
-];
+const KEY_PLACES: &[&str] = tau_tools::words!(
+    ".aws .gnupg .kube .docker/config.json .config/gcloud .config/gh .azure .cargo/credentials.toml \
+     .local/share/keyrings .local/share/kwalletd Library/Keychains .password-store .vault-token \
+     .mylogin.cnf .oci .gem/credentials .terraform.d/credentials.tfrc.json .config/git/credentials \
+     .config/hub .config/doctl .config/op .config/rclone .config/sops .config/github-copilot \
+     .claude/.credentials.json .gemini/oauth_creds.json .mozilla"
+);
 
 /// Such files that programs read by themselves, so that no confinement can keep them away.
 const READ_BY_PROGRAMS: [&str; 3] = [".npmrc", ".yarnrc.yml", ".m2/settings.xml"];
@@ -279,7 +246,7 @@ pub(super) fn encloses(
     let secret = || KEY_PLACES.iter().find_map(|place| found(place, Protected::Keys));
     let started = || {
         let places = places::places().filter(|_| is_used == Use::Write);
-        let at_home = places.filter_map(|(kind, path, _)| Some((*kind, path.strip_prefix("~/")?)));
+        let at_home = places.filter_map(|(kind, path, _)| Some((kind, path.strip_prefix("~/")?)));
         at_home.into_iter().find_map(|(kind, path)| found(path, kind))
     };
     found(".ssh", Protected::Ssh).or_else(secret).or_else(started)

@@ -56,7 +56,7 @@ impl PlaceTable {
     }
 
     fn new() -> Self {
-        let places: Vec<Place> = places().map(|(kind, path, _)| Place::new(*kind, path)).collect();
+        let places: Vec<Place> = places().map(|(kind, path, _)| Place::new(kind, path)).collect();
         let (mut first, mut patterns): (HashMap<String, Vec<usize>>, _) = (HashMap::new(), Vec::new());
         for (index, place) in places.iter().enumerate() {
             match place.names.first().and_then(PathText::text) {
@@ -210,7 +210,7 @@ mod tests {
                 .collect();
             assert!(table.kind(place.anchor, &concrete).is_some(), "{path}");
         }
-        let mut paths: Vec<&str> = places().map(|(_, path, _)| *path).collect();
+        let mut paths: Vec<&str> = places().map(|(_, path, _)| path).collect();
         paths.sort_unstable();
         assert!(paths.windows(2).all(|pair| pair.first() != pair.last()), "a place is there twice");
     }

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use crate::permissions::shell::Part;
-use crate::permissions::subcommands::{has, words};
+use crate::permissions::subcommands::has;
+use tau_tools::words;
 
 /// A program, with its forms that only read and the options that may follow in each of them. A form is the words
 /// behind the program; `_` at its end is one operand, `*` are any.

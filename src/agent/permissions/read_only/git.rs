@@ -8,38 +8,11 @@ use crate::permissions::links;
 use crate::permissions::shell::Word;
 
 /// Subcommands that are read-only with any operands. Those that show changes share their options.
-const READING: [&str; 30] = [
-    "status",
-    "log",
-    "diff",
-    "show",
-    "shortlog",
-    "blame",
-    "annotate",
-    "ls-files",
-    "ls-tree",
-    "rev-parse",
-    "rev-list",
-    "describe",
-    "cat-file",
-    "grep",
-    "merge-base",
-    "name-rev",
-    "for-each-ref",
-    "show-ref",
-    "count-objects",
-    "diff-tree",
-    "diff-index",
-    "diff-files",
-    "whatchanged",
-    "check-ignore",
-    "check-attr",
-    "check-ref-format",
-    "version",
-    "cherry",
-    "range-diff",
-    "show-branch",
-];
+const READING: &[&str] = tau_tools::words!(
+    "status log diff show shortlog blame annotate ls-files ls-tree rev-parse rev-list describe cat-file \
+     grep merge-base name-rev for-each-ref show-ref count-objects diff-tree diff-index diff-files \
+     whatchanged check-ignore check-attr check-ref-format version cherry range-diff show-branch"
+);
 /// Options with which a subcommand writes a file or runs a program. Some run one only if the settings of the
 /// repository name it.
 const EXCLUDED: [&str; 12] = [
@@ -151,19 +124,9 @@ fn listing(subcommand: &str, arguments: &[Word]) -> bool {
         ("tag", _) if lists(&["-l", "--list", "--contains", "--merged", "--no-merged", "--points-at"]) => {
             true
         }
-        ("branch", _) => all(&[
-            "-a",
-            "-r",
-            "-v",
-            "-vv",
-            "--all",
-            "--remotes",
-            "--list",
-            "-l",
-            "--show-current",
-            "--no-color",
-            "--verbose",
-        ]),
+        ("branch", _) => all(tau_tools::words!(
+            "-a -r -v -vv --all --remotes --list -l --show-current --no-color --verbose"
+        )),
         ("tag", _) => all(&["-l", "--list", "-n"]),
         ("remote", []) | ("remote", ["-v" | "--verbose"]) | ("remote", ["get-url", _]) => true,
         ("stash", ["list"]) | ("worktree", ["list"]) | ("submodule", ["status"]) | ("reflog", []) => true,

@@ -12,120 +12,23 @@ pub(super) struct Setting {
 }
 
 /// Sections of which read-only commands run nothing, including sections of other programs.
-const HARMLESS: [&str; 68] = [
-    "user",
-    "author",
-    "committer",
-    "branch",
-    "color",
-    "column",
-    "pull",
-    "push",
-    "fetch",
-    "init",
-    "gc",
-    "rerere",
-    "rebase",
-    "commit",
-    "tag",
-    "status",
-    "advice",
-    "i18n",
-    "apply",
-    "am",
-    "blame",
-    "feature",
-    "index",
-    "pack",
-    "receive",
-    "transfer",
-    "url",
-    "versionsort",
-    "grep",
-    "clean",
-    "checkout",
-    "worktree",
-    "notes",
-    "stash",
-    "submodule",
-    "gui",
-    "gitweb",
-    "http",
-    "https",
-    "credential",
-    "maintenance",
-    "repack",
-    "revert",
-    "sequencer",
-    "showbranch",
-    "splitindex",
-    "uploadpack",
-    "uploadarchive",
-    "ssh",
-    "safe",
-    "reftable",
-    "bundle",
-    "attr",
-    "promisor",
-    "completion",
-    "format",
-    "pretty",
-    "log",
-    "svn",
-    "svn-remote",
-    "gitflow",
-    "github",
-    "gitlab",
-    "hub",
-    "gitk",
-    "bugtraq",
-    "vscode",
-    "magit",
-];
+const HARMLESS: &[&str] = tau_tools::words!(
+    "user author committer branch color column pull push fetch init gc rerere rebase commit tag status \
+     advice i18n apply am blame feature index pack receive transfer url versionsort grep clean checkout \
+     worktree notes stash submodule gui gitweb http https credential maintenance repack revert \
+     sequencer showbranch splitindex uploadpack uploadarchive ssh safe reftable bundle attr promisor \
+     completion format pretty log svn svn-remote gitflow github gitlab hub gitk bugtraq vscode magit"
+);
 
 /// Names in `core` that are neither a program nor another location of files.
-const CORE: [&str; 40] = [
-    "repositoryformatversion",
-    "filemode",
-    "bare",
-    "logallrefupdates",
-    "ignorecase",
-    "precomposeunicode",
-    "symlinks",
-    "autocrlf",
-    "eol",
-    "safecrlf",
-    "hidedotfiles",
-    "protecthfs",
-    "protectntfs",
-    "trustctime",
-    "checkstat",
-    "quotepath",
-    "abbrev",
-    "whitespace",
-    "sharedrepository",
-    "sparsecheckout",
-    "sparsecheckoutcone",
-    "longpaths",
-    "commentchar",
-    "commentstring",
-    "untrackedcache",
-    "preloadindex",
-    "commitgraph",
-    "multipackindex",
-    "compression",
-    "loosecompression",
-    "bigfilethreshold",
-    "packedgitlimit",
-    "packedgitwindowsize",
-    "deltabasecachelimit",
-    "fscache",
-    "fsyncobjectfiles",
-    "fsync",
-    "fsyncmethod",
-    "splitindex",
-    "ignorestat",
-];
+const CORE: [&str; 40] = *tau_tools::words!(
+    "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks \
+     autocrlf eol safecrlf hidedotfiles protecthfs protectntfs trustctime checkstat quotepath abbrev \
+     whitespace sharedrepository sparsecheckout sparsecheckoutcone longpaths commentchar commentstring \
+     untrackedcache preloadindex commitgraph multipackindex compression loosecompression \
+     bigfilethreshold packedgitlimit packedgitwindowsize deltabasecachelimit fscache fsyncobjectfiles \
+     fsync fsyncmethod splitindex ignorestat"
+);
 
 impl Setting {
     /// Whether a read-only command may run or contact something because of this setting. Unknown settings
@@ -136,30 +39,14 @@ impl Setting {
         match (self.section.as_str(), self.name.as_str()) {
             ("core", "fsmonitor") => !is_false,
             ("core", name) => !CORE.contains(&name),
-            ("extensions", name) => ![
-                "objectformat",
-                "refstorage",
-                "worktreeconfig",
-                "noop",
-                "preciousobjects",
-                "relativeworktrees",
-            ]
+            ("extensions", name) => !tau_tools::words!(
+                "objectformat refstorage worktreeconfig noop preciousobjects relativeworktrees"
+            )
             .contains(&name),
-            ("remote", name) => ![
-                "url",
-                "pushurl",
-                "fetch",
-                "push",
-                "mirror",
-                "tagopt",
-                "prune",
-                "prunetags",
-                "skipdefaultupdate",
-                "skipfetchall",
-                "gh-resolved",
-                "pushdefault",
-                "followremotehead",
-            ]
+            ("remote", name) => !tau_tools::words!(
+                "url pushurl fetch push mirror tagopt prune prunetags skipdefaultupdate skipfetchall \
+                 gh-resolved pushdefault followremotehead"
+            )
             .contains(&name),
             ("diff", "external" | "command" | "textconv") => true,
             // It starts git in folders that only a tree names.

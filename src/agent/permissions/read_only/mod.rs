@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use super::path_pattern::JudgedPath;
 use super::shell::{Part, Word};
-use super::subcommands::words;
+use tau_tools::words;
 
 pub(super) use repository::{NotKnown, objection_when_hardened, tracked};
 pub(super) use scripts::sed_edits_only;
@@ -41,90 +41,20 @@ struct Reader {
     operands: usize,
 }
 
-const fn any(name: &'static str) -> Reader {
-    Reader { name, short: "", long: &[], operands: usize::MAX }
-}
-
 const fn without(name: &'static str, short: &'static str, long: &'static [&'static str]) -> Reader {
     Reader { name, short, long, operands: usize::MAX }
 }
 
-const READERS: [Reader; 94] = [
-    any("ls"),
-    any("cat"),
-    any("head"),
-    any("tail"),
-    any("wc"),
-    any("nl"),
-    any("tac"),
-    any("rev"),
-    any("cut"),
-    any("tr"),
-    any("paste"),
-    any("join"),
-    any("comm"),
-    any("column"),
-    any("fold"),
-    any("fmt"),
-    any("expand"),
-    any("unexpand"),
-    any("pr"),
-    any("od"),
-    any("hexdump"),
-    any("strings"),
-    any("stat"),
-    any("du"),
-    any("df"),
-    any("basename"),
-    any("dirname"),
-    any("realpath"),
-    any("readlink"),
-    any("which"),
-    any("whoami"),
-    any("id"),
-    any("groups"),
-    any("uname"),
-    any("uptime"),
-    any("nproc"),
-    any("ps"),
-    any("free"),
-    any("printenv"),
-    any("seq"),
-    any("expr"),
-    any("sleep"),
-    any("md5sum"),
-    any("sha1sum"),
-    any("sha224sum"),
-    any("sha256sum"),
-    any("sha384sum"),
-    any("sha512sum"),
-    any("b2sum"),
-    any("cksum"),
-    any("sum"),
-    any("cmp"),
-    any("grep"),
-    any("egrep"),
-    any("fgrep"),
-    any("lscpu"),
-    any("lsblk"),
-    any("logname"),
-    any("tsort"),
-    any("dir"),
-    any("vdir"),
-    any("eza"),
-    any("factor"),
-    any("numfmt"),
-    any("zipinfo"),
-    any("cal"),
-    any("locale"),
-    any("tty"),
-    any("who"),
-    any("last"),
-    any("whereis"),
-    any("pgrep"),
-    any("yes"),
-    any("bc"),
-    any("readelf"),
+/// Programs without such options.
+const PLAIN_READERS: &[&str] = words!(
+    "ls cat head tail wc nl tac rev cut tr paste join comm column fold fmt expand unexpand pr od \
+     hexdump strings stat du df basename dirname realpath readlink which whoami id groups uname \
+     uptime nproc ps free printenv seq expr sleep md5sum sha1sum sha224sum sha256sum sha384sum \
+     sha512sum b2sum cksum sum cmp grep egrep fgrep lscpu lsblk logname tsort dir vdir eza factor \
+     numfmt zipinfo cal locale tty who last whereis pgrep yes bc readelf jq"
+);
+
+const READERS: [Reader; 18] = [
     without("nm", "", &["plugin"]),
     without("size", "", &["plugin"]),
     without("objdump", "", &["plugin"]),
@@ -135,7 +65,6 @@ const READERS: [Reader; 94] = [
     without("base64", "o", &["output"]),
     without("diff", "l", &["paginate"]),
     without("getconf", "v", &[]),
-    any("jq"),
     without("file", "CzZ", &["compile", "uncompress", "uncompress-noreport"]),
     without("sort", "oT", &["output", "compress-program", "temporary-directory"]),
     without("rg", "z", &["pre", "pre-glob", "hostname-bin", "search-zip"]),
@@ -149,23 +78,10 @@ const READERS: [Reader; 94] = [
 ];
 
 /// Variables that only change the output of later commands.
-const HARMLESS: [&str; 15] = [
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "NO_COLOR",
-    "CLICOLOR",
-    "CLICOLOR_FORCE",
-    "FORCE_COLOR",
-    "COLUMNS",
-    "LINES",
-    "TERM",
-    "RUST_BACKTRACE",
-    "RUST_LOG",
-    "CARGO_TERM_COLOR",
-    "DEBUG",
-    "CI",
-];
+const HARMLESS: &[&str] = tau_tools::words!(
+    "LANG LANGUAGE TZ NO_COLOR CLICOLOR CLICOLOR_FORCE FORCE_COLOR COLUMNS LINES TERM RUST_BACKTRACE \
+     RUST_LOG CARGO_TERM_COLOR DEBUG CI"
+);
 
 /// Whether it affects nothing about programs except their output.
 pub(super) fn is_harmless_variable(name: &str) -> bool {
@@ -189,7 +105,7 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
     // A path may lead to anything; only the usual directories are trusted.
     let plain = ["/bin/", "/usr/bin/"].iter().find_map(|folder| name.strip_prefix(folder)).unwrap_or(&name);
     let arguments = part.words.get(1..).unwrap_or_default();
-    let is_reader = || READERS.iter().any(|reader| reader.name == plain);
+    let is_reader = || PLAIN_READERS.contains(&plain) || READERS.iter().any(|reader| reader.name == plain);
     if part.more_arguments
         && !is_reader()
         && !builtins::is_known(plain)
@@ -230,6 +146,7 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
         "date" => date(arguments, part.more_arguments),
         "hostname" | "env" | "xargs" => bare(plain, arguments),
         _ if builtins::is_known(plain) => builtins::objection(plain, arguments, part.more_arguments),
+        _ if PLAIN_READERS.contains(&plain) => None,
         _ => {
             if let Some(reader) = READERS.iter().find(|reader| reader.name == plain) {
                 return reader.objection(arguments, part.more_arguments);
@@ -284,70 +201,12 @@ pub(super) fn evaluates(part: &Part) -> bool {
 /// settings of the folder are: a builtin, or a program of the system that starts no other. For kernels that
 /// cannot confine commands.
 pub(super) fn runs_nothing_else(part: &Part) -> bool {
-    const ALONE: [&str; 62] = [
-        ":",
-        "[",
-        "arch",
-        "b2sum",
-        "basename",
-        "break",
-        "cat",
-        "cd",
-        "cksum",
-        "cmp",
-        "comm",
-        "continue",
-        "cut",
-        "date",
-        "df",
-        "dirname",
-        "du",
-        "echo",
-        "exit",
-        "expand",
-        "expr",
-        "false",
-        "fmt",
-        "fold",
-        "grep",
-        "groups",
-        "head",
-        "id",
-        "join",
-        "logname",
-        "ls",
-        "md5sum",
-        "nl",
-        "nproc",
-        "od",
-        "paste",
-        "pr",
-        "printenv",
-        "printf",
-        "pwd",
-        "readlink",
-        "realpath",
-        "return",
-        "seq",
-        "sha1sum",
-        "sha224sum",
-        "sha256sum",
-        "sha384sum",
-        "sha512sum",
-        "sleep",
-        "stat",
-        "sum",
-        "tac",
-        "tail",
-        "test",
-        "tr",
-        "true",
-        "tsort",
-        "type",
-        "uname",
-        "uniq",
-        "wc",
-    ];
+    const ALONE: &[&str] = tau_tools::words!(
+        ": [ arch b2sum basename break cat cd cksum cmp comm continue cut date df dirname du echo exit \
+         expand expr false fmt fold grep groups head id join logname ls md5sum nl nproc od paste pr \
+         printenv printf pwd readlink realpath return seq sha1sum sha224sum sha256sum sha384sum \
+         sha512sum sleep stat sum tac tail test tr true tsort type uname uniq wc"
+    );
     let Some(first) = part.words.first() else { return part.outer.is_empty() };
     let name = first.literal().unwrap_or_default();
     let plain = ["/bin/", "/usr/bin/"].iter().find_map(|folder| name.strip_prefix(folder)).unwrap_or(&name);
@@ -361,9 +220,6 @@ fn shown(name: &str) -> String {
 
 impl Reader {
     fn objection(&self, arguments: &[Word], more_arguments: bool) -> Option<String> {
-        if self.operands == usize::MAX && self.short.is_empty() && self.long.is_empty() {
-            return None;
-        }
         if more_arguments {
             return Some(format!("{} gets arguments that are only known when it runs", self.name));
         }
@@ -429,79 +285,16 @@ impl Word {
 
 /// Allowed arguments of find besides its search criteria; those in the second list take a word. The commands
 /// of `-exec` and `-execdir` are parts of their own.
-const FIND_FLAGS: [&str; 35] = [
-    "-a",
-    "-and",
-    "-o",
-    "-or",
-    "-not",
-    "-true",
-    "-false",
-    "-empty",
-    "-readable",
-    "-writable",
-    "-executable",
-    "-daystart",
-    "-depth",
-    "-follow",
-    "-ignore_readdir_race",
-    "-noignore_readdir_race",
-    "-mount",
-    "-xdev",
-    "-noleaf",
-    "-warn",
-    "-nowarn",
-    "-nogroup",
-    "-nouser",
-    "-print",
-    "-print0",
-    "-ls",
-    "-prune",
-    "-quit",
-    "-help",
-    "-version",
-    "-H",
-    "-L",
-    "-P",
-    "-E",
-    "-O3",
-];
-const FIND_VALUED: [&str; 34] = [
-    "-name",
-    "-iname",
-    "-path",
-    "-ipath",
-    "-wholename",
-    "-iwholename",
-    "-lname",
-    "-ilname",
-    "-regex",
-    "-iregex",
-    "-regextype",
-    "-type",
-    "-xtype",
-    "-size",
-    "-perm",
-    "-user",
-    "-group",
-    "-uid",
-    "-gid",
-    "-links",
-    "-inum",
-    "-samefile",
-    "-mtime",
-    "-atime",
-    "-ctime",
-    "-mmin",
-    "-amin",
-    "-cmin",
-    "-newer",
-    "-maxdepth",
-    "-mindepth",
-    "-used",
-    "-fstype",
-    "-printf",
-];
+const FIND_FLAGS: &[&str] = tau_tools::words!(
+    "-a -and -o -or -not -true -false -empty -readable -writable -executable -daystart -depth -follow \
+     -ignore_readdir_race -noignore_readdir_race -mount -xdev -noleaf -warn -nowarn -nogroup -nouser \
+     -print -print0 -ls -prune -quit -help -version -H -L -P -E -O3"
+);
+const FIND_VALUED: &[&str] = tau_tools::words!(
+    "-name -iname -path -ipath -wholename -iwholename -lname -ilname -regex -iregex -regextype -type \
+     -xtype -size -perm -user -group -uid -gid -links -inum -samefile -mtime -atime -ctime -mmin -amin \
+     -cmin -newer -maxdepth -mindepth -used -fstype -printf"
+);
 
 fn find(arguments: &[Word], more_arguments: bool) -> Option<String> {
     if let Some(why) = unknown_arguments("find", arguments, more_arguments) {

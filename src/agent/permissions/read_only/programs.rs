@@ -63,34 +63,12 @@ const CHOOSERS: [&str; 9] =
 /// Folders of such programs, under the names of the programs that they run.
 const CHOOSERS_FOLDERS: [&str; 5] = ["shims", ".volta", ".asdf", ".jenv", "corepack"];
 /// The files that determine their choice.
-const CHOICES: [&str; 26] = [
-    ".tool-versions",
-    ".mise.toml",
-    "mise.toml",
-    ".mise.local.toml",
-    "mise.local.toml",
-    ".mise",
-    "mise",
-    ".config/mise",
-    ".config/mise.toml",
-    ".rtx.toml",
-    ".python-version",
-    ".node-version",
-    ".nvmrc",
-    ".ruby-version",
-    ".java-version",
-    ".go-version",
-    ".php-version",
-    ".perl-version",
-    ".deno-version",
-    ".bun-version",
-    ".dvmrc",
-    ".prototools",
-    ".envrc",
-    "package.json",
-    "aqua.yaml",
-    "aqua.yml",
-];
+const CHOICES: [&str; 26] = *tau_tools::words!(
+    ".tool-versions .mise.toml mise.toml .mise.local.toml mise.local.toml .mise mise .config/mise \
+     .config/mise.toml .rtx.toml .python-version .node-version .nvmrc .ruby-version .java-version \
+     .go-version .php-version .perl-version .deno-version .bun-version .dvmrc .prototools .envrc \
+     package.json aqua.yaml aqua.yml"
+);
 /// The files that name the programs which cargo runs.
 pub(super) const CARGO_FILES: [&str; 2] = [".cargo/config.toml", ".cargo/config"];
 /// The files that determine the choice of rustup.
@@ -112,31 +90,12 @@ pub(super) fn cargo_metadata(
     arguments: &[Cow<'_, str>],
     surroundings: &Surroundings<'_>,
 ) -> Option<Result<(), UserError>> {
-    const PLAIN: [&str; 9] = [
-        "--no-deps",
-        "--offline",
-        "--locked",
-        "--frozen",
-        "--all-features",
-        "--no-default-features",
-        "--format-version",
-        "--quiet",
-        "-q",
-    ];
-    const OF_TREE: [&str; 12] = [
-        "-d",
-        "--duplicates",
-        "--workspace",
-        "--all-targets",
-        "--depth",
-        "1",
-        "2",
-        "3",
-        "-i",
-        "--invert",
-        "-p",
-        "-e",
-    ];
+    const PLAIN: &[&str] = tau_tools::words!(
+        "--no-deps --offline --locked --frozen --all-features --no-default-features --format-version \
+         --quiet -q"
+    );
+    const OF_TREE: &[&str] =
+        tau_tools::words!("-d --duplicates --workspace --all-targets --depth 1 2 3 -i --invert -p -e");
     let is_name = |word: &str| {
         word.chars().all(|c| c.is_ascii_alphanumeric() || "_-@.".contains(c)) && !word.starts_with('-')
     };

@@ -80,17 +80,9 @@ const WRAPPERS: [Wrapper; 17] = [
     Wrapper {
         name: "sudo",
         valued: "ugpCTrtDRUh",
-        long_valued: &[
-            "--user",
-            "--group",
-            "--prompt",
-            "--chdir",
-            "--role",
-            "--type",
-            "--chroot",
-            "--other-user",
-            "--host",
-        ],
+        long_valued: tau_tools::words!(
+            "--user --group --prompt --chdir --role --type --chroot --other-user --host"
+        ),
         operands: 0,
         judged: true,
     },
@@ -348,15 +340,9 @@ fn parallel(words: &[Word]) -> Unwrapped {
 }
 
 fn xargs(words: &[Word]) -> Unwrapped {
-    let long = [
-        "--arg-file",
-        "--delimiter",
-        "--max-args",
-        "--max-procs",
-        "--max-lines",
-        "--max-chars",
-        "--process-slot-var",
-    ];
+    let long = *tau_tools::words!(
+        "--arg-file --delimiter --max-args --max-procs --max-lines --max-chars --process-slot-var"
+    );
     let Some(start) = skip_options(words, "adEIJLnPRSs", &long) else {
         return Unwrapped::Doubt { text: "what xargs runs cannot be known in advance".to_owned(), at: 0 };
     };

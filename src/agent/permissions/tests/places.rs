@@ -86,27 +86,11 @@ const STARTED: &[&str] = &[
     ".junie/mcp/mcp.json",
 ];
 
-const ORDINARY: &[&str] = &[
-    ".vscode/launch.json",
-    ".gitignore",
-    ".gitattributes",
-    ".github/workflows/x.yml",
-    ".npmrc",
-    ".tool-versions",
-    ".env",
-    "conftest.py",
-    "Makefile",
-    "root/.bashrc",
-    "home/x/bin/y",
-    "src/mise/x.rs",
-    "lefthook/x.go",
-    "/tmp/bin/x",
-    "/srv/x",
-    "~/notes.txt",
-    "~/Documents/x.txt",
-    "~/.cache/x",
-    "~/.config/x.conf",
-];
+const ORDINARY: &[&str] = tau_tools::words!(
+    ".vscode/launch.json .gitignore .gitattributes .github/workflows/x.yml .npmrc .tool-versions .env \
+     conftest.py Makefile root/.bashrc home/x/bin/y src/mise/x.rs lefthook/x.go /tmp/bin/x /srv/x \
+     ~/notes.txt ~/Documents/x.txt ~/.cache/x ~/.config/x.conf"
+);
 
 #[test]
 fn files_that_are_run_without_being_called_are_asked_about() {

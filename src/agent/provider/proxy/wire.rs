@@ -64,23 +64,10 @@ enum WireEvent {
 
 /// Every `type` that this version knows. An event of another type is from a later version and is skipped; an
 /// unreadable one of these is a failure.
-const KNOWN: [&str; 15] = [
-    "text_start",
-    "text_delta",
-    "text_end",
-    "thinking_start",
-    "thinking_delta",
-    "thinking_end",
-    "toolcall_start",
-    "toolcall_delta",
-    "toolcall_end",
-    "signature",
-    "usage",
-    "response_id",
-    "thinking",
-    "done",
-    "error",
-];
+const KNOWN: &[&str] = tau_tools::words!(
+    "text_start text_delta text_end thinking_start thinking_delta thinking_end toolcall_start \
+     toolcall_delta toolcall_end signature usage response_id thinking done error"
+);
 
 /// The state of open blocks: whether text arrived, and the arguments of calls.
 #[derive(Debug, Default)]

@@ -106,20 +106,12 @@ mod tests {
         {
             assert!(may(far, target), "{target}");
         }
-        for target in [
-            "http://login.example/token",
-            "https://localhost/token",
-            "http://127.0.0.1:80/token",
-            "https://10.0.0.1/token",
-            "https://169.254.169.254/latest",
-            "https://[::1]/token",
-            "https://[::ffff:127.0.0.1]/token",
-            "https://[fd00::1]/token",
-            "https://name:word@login.example/",
-            "file:///etc/passwd",
-            "javascript:alert(1)",
-            "ftp://login.example/",
-        ] {
+        for target in *tau_tools::words!(
+            "http://login.example/token https://localhost/token http://127.0.0.1:80/token \
+             https://10.0.0.1/token https://169.254.169.254/latest https://[::1]/token \
+             https://[::ffff:127.0.0.1]/token https://[fd00::1]/token https://name:word@login.example/ \
+             file:///etc/passwd javascript:alert(1) ftp://login.example/"
+        ) {
             assert!(!may(far, target), "{target}");
         }
         assert!(may("http://127.0.0.1:1/mcp", "http://127.0.0.1:2/token"));
