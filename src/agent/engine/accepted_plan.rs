@@ -5,7 +5,7 @@ use serde_json::json;
 use super::state::Engine;
 use crate::engine::base::clock::now;
 use tau_protocol::event::SessionEvent;
-use tau_protocol::message::{CustomMessage, Message, UserContent};
+use tau_protocol::message::{CustomMessage, Message};
 use tau_tools::plan::WorkPlan;
 use tau_tools::user_error::UserError;
 
@@ -72,11 +72,5 @@ pub(crate) fn note(engine: &Engine) -> Option<Message> {
     let plan = engine.plan.as_ref().filter(|plan| !plan.is_finished())?;
     let text =
         format!("[tau] The plan that the user has accepted, and what of it is done:\n\n{}", plan.marked());
-    Some(Message::Custom(CustomMessage {
-        custom_type: ENTRY.to_owned(),
-        content: UserContent::Text(text),
-        display: false,
-        details: None,
-        timestamp: now(),
-    }))
+    Some(Message::Custom(CustomMessage::hidden(ENTRY, text, None, now())))
 }

@@ -11,7 +11,7 @@ use super::state::Engine;
 use crate::engine::base::clock::now;
 use crate::engine::base::job_place::JobNews;
 use tau_protocol::event::{NoticeLevel, ShellEvent, TaskEvent};
-use tau_protocol::message::{CustomMessage, Message, UserContent};
+use tau_protocol::message::{CustomMessage, Message};
 use tau_protocol::query::QueryAnswer;
 use tau_tools::jobs::{JobChange, JobLink, JobRow, MoveReason, tool};
 use tau_tools::user_error::UserError;
@@ -127,13 +127,7 @@ pub(crate) fn note(engine: &mut Engine) -> Option<Message> {
     let reports: Vec<String> = ended.iter().map(|job| format!("[tau] {}", job.report(&secrets))).collect();
     let text = reports.join("\n\n");
     let text = engine.config.behavior.masking.vault.mask(&text).unwrap_or(text);
-    Some(Message::Custom(CustomMessage {
-        custom_type: ENDED.to_owned(),
-        content: UserContent::Text(text),
-        display: false,
-        details: None,
-        timestamp: now(),
-    }))
+    Some(Message::Custom(CustomMessage::hidden(ENDED, text, None, now())))
 }
 
 /// Begins to end all jobs with the session; `None` if none is running.

@@ -11,7 +11,7 @@ use crate::engine::calls::call_hooks::{HookEffects, runner};
 use crate::extensions::hooks::{HookOutcome, HookRunner};
 use crate::settings::hooks::HookEvent;
 use tau_protocol::event::{CompactionReason, NoticeLevel};
-use tau_protocol::message::{CustomMessage, HookNote, Message, UserContent, UserMessage};
+use tau_protocol::message::{CustomMessage, HookNote, Message, UserMessage};
 
 /// The type of the message that passes text of hooks to the model.
 const CONTEXT: &str = "tau.hook";
@@ -157,11 +157,10 @@ pub(crate) async fn before_end(engine: &mut Engine, again: bool) -> Option<Messa
 
 /// A hook's text for the model, as a message.
 fn context(text: String) -> Message {
-    Message::Custom(CustomMessage {
-        custom_type: CONTEXT.to_owned(),
-        content: UserContent::Text(format!("[tau] A hook of the user adds: {text}")),
-        display: false,
-        details: None,
-        timestamp: now(),
-    })
+    Message::Custom(CustomMessage::hidden(
+        CONTEXT,
+        format!("[tau] A hook of the user adds: {text}"),
+        None,
+        now(),
+    ))
 }

@@ -14,7 +14,7 @@ use crate::context::instruction_files::{InstructionFiles, TOLD, told};
 use crate::context::system_prompt;
 use crate::engine::base::clock::now;
 use tau_protocol::event::NoticeLevel;
-use tau_protocol::message::{CustomMessage, Message, ToolCall, UserContent};
+use tau_protocol::message::{CustomMessage, Message, ToolCall};
 use tau_tools::paths;
 
 /// The maximum number of words of a command that are checked as paths.
@@ -74,11 +74,10 @@ pub(crate) async fn before_answer(engine: &mut Engine) -> Option<Message> {
     engine.notice(NoticeLevel::Info, format!("instructions: {}", paths.join(", ")), None);
     let text = "[tau] Instructions for the files that you are working on now. They hold in the folder of their file, \
         and come before those of the folders above it.\n";
-    Some(Message::Custom(CustomMessage {
-        custom_type: TOLD.to_owned(),
-        content: UserContent::Text(format!("{text}{}", system_prompt::file_texts(&files).trim_end())),
-        display: false,
-        details: Some(json!({ "paths": paths })),
-        timestamp: now(),
-    }))
+    Some(Message::Custom(CustomMessage::hidden(
+        TOLD,
+        format!("{text}{}", system_prompt::file_texts(&files).trim_end()),
+        Some(json!({ "paths": paths })),
+        now(),
+    )))
 }

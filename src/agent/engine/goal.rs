@@ -8,7 +8,7 @@ use crate::session::entry::Entry;
 use crate::session::usage::UsageSum;
 use tau_protocol::event::{NoticeLevel, SessionEvent};
 use tau_protocol::goal::{Goal, GoalOrder, GoalState, ROUND};
-use tau_protocol::message::{CustomMessage, Message, UserContent};
+use tau_protocol::message::{CustomMessage, Message};
 use tau_protocol::run::RunEnd;
 
 /// The type of the session entries that hold the goal.
@@ -182,11 +182,10 @@ pub(crate) fn note(engine: &mut Engine) -> Option<Message> {
 /// A message of tau for the model, on the round that begins with it.
 pub(crate) fn message(engine: &mut Engine, mut text: String, round: Option<u32>) -> Message {
     engine.config.behavior.masking.text(&mut text);
-    Message::Custom(CustomMessage {
-        custom_type: if round.is_some() { ROUND } else { ENTRY }.to_owned(),
-        content: UserContent::Text(text),
-        display: false,
-        details: round.map(|round| json!({ "round": round })),
-        timestamp: now(),
-    })
+    Message::Custom(CustomMessage::hidden(
+        if round.is_some() { ROUND } else { ENTRY },
+        text,
+        round.map(|round| json!({ "round": round })),
+        now(),
+    ))
 }

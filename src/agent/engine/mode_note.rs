@@ -5,7 +5,7 @@ use serde_json::json;
 use super::state::Engine;
 use crate::engine::base::clock::now;
 use tau_protocol::approval::PermissionMode;
-use tau_protocol::message::{CustomMessage, Message, UserContent};
+use tau_protocol::message::{CustomMessage, Message};
 use tau_tools::plan::SUBMIT as SUBMIT_TOOL;
 
 /// The type of the message that tells the model about plan mode.
@@ -38,11 +38,5 @@ pub(crate) fn before_answer(engine: &Engine) -> Option<Message> {
         true => PLAN,
         false => NO_PLAN,
     };
-    Some(Message::Custom(CustomMessage {
-        custom_type: NOTE.to_owned(),
-        content: UserContent::Text(text.to_owned()),
-        display: false,
-        details: Some(json!({ "plan": plan })),
-        timestamp: now(),
-    }))
+    Some(Message::Custom(CustomMessage::hidden(NOTE, text.to_owned(), Some(json!({ "plan": plan })), now())))
 }

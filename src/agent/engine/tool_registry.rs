@@ -9,11 +9,7 @@ use tau_tools::{AnyTool, Toolbox};
 #[derive(Clone, Default)]
 pub struct ToolRegistry(Arc<Mutex<Vec<Arc<dyn AnyTool>>>>);
 
-impl std::fmt::Debug for ToolRegistry {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ToolRegistry").finish_non_exhaustive()
-    }
-}
+tau_tools::debug_fields!(ToolRegistry {});
 
 impl ToolRegistry {
     /// Adds a tool, replacing one of the same name. An enabled tool stays in use until tools are selected

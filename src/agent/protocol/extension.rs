@@ -32,43 +32,31 @@ impl ExtensionKind {
         ExtensionKind::Package,
     ];
 
+    const fn words(self) -> [&'static str; 3] {
+        match self {
+            ExtensionKind::McpServer => ["mcp", "MCP server", "MCP servers"],
+            ExtensionKind::Skill => ["skill", "skill", "Skills"],
+            ExtensionKind::PromptTemplate => ["prompt", "prompt template", "Prompt templates"],
+            ExtensionKind::Hook => ["hook", "hook", "Hooks"],
+            ExtensionKind::CustomTool => ["tool", "custom tool", "Custom tools"],
+            ExtensionKind::HelperKind => ["helper", "kind of helper", "Kinds of helpers"],
+            ExtensionKind::Package => ["package", "package", "Packages"],
+        }
+    }
+
     /// Its prefix in the setting `extensions_off`, as in `skill:name`.
     pub fn prefix(self) -> &'static str {
-        match self {
-            ExtensionKind::McpServer => "mcp",
-            ExtensionKind::Skill => "skill",
-            ExtensionKind::PromptTemplate => "prompt",
-            ExtensionKind::Hook => "hook",
-            ExtensionKind::CustomTool => "tool",
-            ExtensionKind::HelperKind => "helper",
-            ExtensionKind::Package => "package",
-        }
+        self.words()[0]
     }
 
     /// The name of one of this kind in sentences.
     pub fn noun(self) -> &'static str {
-        match self {
-            ExtensionKind::McpServer => "MCP server",
-            ExtensionKind::Skill => "skill",
-            ExtensionKind::PromptTemplate => "prompt template",
-            ExtensionKind::Hook => "hook",
-            ExtensionKind::CustomTool => "custom tool",
-            ExtensionKind::HelperKind => "kind of helper",
-            ExtensionKind::Package => "package",
-        }
+        self.words()[1]
     }
 
     /// The name of this kind in lists.
     pub fn heading(self) -> &'static str {
-        match self {
-            ExtensionKind::McpServer => "MCP servers",
-            ExtensionKind::Skill => "Skills",
-            ExtensionKind::PromptTemplate => "Prompt templates",
-            ExtensionKind::Hook => "Hooks",
-            ExtensionKind::CustomTool => "Custom tools",
-            ExtensionKind::HelperKind => "Kinds of helpers",
-            ExtensionKind::Package => "Packages",
-        }
+        self.words()[2]
     }
 }
 

@@ -36,41 +36,19 @@ pub trait TypedQuery {
     fn take(answer: QueryAnswer) -> Result<Self::Answer, UserError>;
 }
 
-/// An answer, or the reason why the query failed; `None` if it follows later.
-pub type Found<T> = Option<Result<T, UserError>>;
-
 /// The error of an answer that belongs to another query, which only another version of tau can have sent.
 const OTHER: &str = "the agent answered something else";
 
 macro_rules! queries {
     ($(
         $(#[doc = $doc:literal])+
-        $name:ident $({ $($(#[$attribute:meta])* $field:ident: $kind:ty),+ })? => $method:ident -> $answer:ident$(($type:ty))?;
+        $name:ident $({ $($(#[$attribute:meta])* $field:ident: $kind:ty),+ })? -> $answer:ident$(($type:ty))?;
     )+) => {
         /// A query about the session.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(tag = "query", rename_all = "snake_case", rename_all_fields = "camelCase")]
         pub enum Query {
             $($(#[doc = $doc])+ $name $({ $($(#[$attribute])* $field: $kind),+ })?,)+
-        }
-
-        /// Finds the answers: one method for each query. `None` if the answer to this ticket follows later.
-        pub trait AnswerQuery {
-            $(
-                $(#[doc = $doc])+
-                fn $method(&mut self, ticket: u64 $($(, $field: $kind)+)?) -> Found<queries!(@type $($type)?)>;
-            )+
-        }
-
-        impl Query {
-            /// Finds the answer; `None` if it follows later.
-            pub fn answer(self, ticket: u64, from: &mut impl AnswerQuery) -> Found<QueryAnswer> {
-                match self {
-                    $(Query::$name $({ $($field),+ })? => {
-                        Some(from.$method(ticket $($(, $field)+)?)?.map(ask::$name::give))
-                    })+
-                }
-            }
         }
 
         /// Each query as a type of its own, which knows the type of its answer.
@@ -123,70 +101,70 @@ macro_rules! queries {
 
 queries! {
     /// Answered once every command before this one has taken effect.
-    Sync => sync -> Done;
+    Sync -> Done;
     /// Saves the session, with the prompts that wait to be sent. An error if its file cannot be written.
-    Stored => stored -> Done;
+    Stored -> Done;
     /// Answered once nothing runs and nothing is waiting to run.
-    Idle => idle -> Done;
+    Idle -> Done;
     /// The session, queues and modes.
-    State => state -> State(SessionState);
+    State -> State(SessionState);
     /// The messages in the model's context.
-    Messages => messages -> Messages(Vec<Arc<Message>>);
+    Messages -> Messages(Vec<Arc<Message>>);
     /// The messages in the model's context, as in the file.
-    MessageRecords => message_records -> MessageRecords(Vec<Value>);
+    MessageRecords -> MessageRecords(Vec<Value>);
     /// Every message on the current branch, compacted ones included. Reads the whole session file if only its
     /// end has been read so far.
-    History => history -> Messages(Vec<Arc<Message>>);
+    History -> Messages(Vec<Arc<Message>>);
     /// Messages of the current branch before those sent when the session was opened. A page that must be read
     /// from the file arrives later than the answers to later queries.
-    HistoryPage { #[serde(default)] from: PageFrom, #[serde(default)] goal: PageGoal } => history_page -> HistoryPage(HistoryPage);
+    HistoryPage { #[serde(default)] from: PageFrom, #[serde(default)] goal: PageGoal } -> HistoryPage(HistoryPage);
     /// The text of the last answer that has any.
-    LastText => last_text -> LastText(Option<String>);
+    LastText -> LastText(Option<String>);
     /// The entries after the named one, or all.
-    Entries { since: Option<String> } => entries -> Entries(SessionEntries);
+    Entries { since: Option<String> } -> Entries(SessionEntries);
     /// The tree of the session.
-    Outline => outline -> Outline(Outline);
+    Outline -> Outline(Outline);
     /// The user's messages, in the order of the file.
-    ForkMessages => fork_messages -> ForkMessages(Vec<ForkMessage>);
+    ForkMessages -> ForkMessages(Vec<ForkMessage>);
     /// Counts over the whole session file.
-    Stats => stats -> Stats(SessionStats);
+    Stats -> Stats(SessionStats);
     /// The source of the complete session. An error if the session is empty.
-    Source => source -> Source(SessionSource);
+    Source -> Source(SessionSource);
     /// The contents of the model's context.
-    ContextUsage => context_usage -> ContextUsage(ContextUsage);
+    ContextUsage -> ContextUsage(ContextUsage);
     /// The titles of the earlier calls of this session that a permission rule would have allowed (or asked
     /// about, or denied, depending on its list), oldest first. An error if the rule is invalid.
-    RuleCoverage { rule: String, #[serde(default)] list: Verdict } => rule_coverage -> Titles(Vec<String>);
+    RuleCoverage { rule: String, #[serde(default)] list: Verdict } -> Titles(Vec<String>);
     /// All permission rules.
-    PermissionRules => permission_rules -> PermissionRules(PermissionRules);
+    PermissionRules -> PermissionRules(PermissionRules);
     /// The whole new text of the file that a call waiting for approval would write. An error if no call with
     /// this id is waiting, or its change is not text.
-    ProposedText { id: String } => proposed_text -> Text(String);
+    ProposedText { id: String } -> Text(String);
     /// The prompts on the current branch, with the file changes of each.
-    Checkpoints => checkpoints -> Checkpoints(Vec<Checkpoint>);
+    Checkpoints -> Checkpoints(Vec<Checkpoint>);
     /// The session's file changes.
-    Changes => changes -> Changes(SessionChanges);
+    Changes -> Changes(SessionChanges);
     /// The changes that going back to a prompt would restore; without one, those of reversing the last undo. An
     /// error if there is no such prompt, or nothing to reverse.
-    UndoPlan { entry_id: Option<String> } => undo_plan -> UndoPlan(UndoPlan);
+    UndoPlan { entry_id: Option<String> } -> UndoPlan(UndoPlan);
     /// The values of these placeholders, for the user, in the same order.
-    Reveal { placeholders: Vec<String> } => reveal -> Secrets(Vec<RevealedSecret>);
+    Reveal { placeholders: Vec<String> } -> Secrets(Vec<RevealedSecret>);
     /// All background jobs, with what their processes use. The answer may arrive later than the answers to later
     /// queries.
-    Jobs => jobs -> Jobs(Vec<JobRow>);
+    Jobs -> Jobs(Vec<JobRow>);
     /// The end of the output of a background job.
-    JobOutput { job: u32 } => job_output -> Text(String);
+    JobOutput { job: u32 } -> Text(String);
     /// Skills and other extensions of the agent.
-    Extensions => extensions -> Extensions(Vec<ExtensionRow>);
+    Extensions -> Extensions(Vec<ExtensionRow>);
     /// The commands for prompt templates, skills and prompts of MCP servers.
-    Commands => commands -> Commands(Vec<PromptCommand>);
+    Commands -> Commands(Vec<PromptCommand>);
     /// The resources of MCP servers.
-    Resources => resources -> Resources(Vec<McpResource>);
+    Resources -> Resources(Vec<McpResource>);
     /// An MCP server's suggestions for the argument of one of its prompts that is being typed. `typed` is the
     /// text after the command's name, up to the cursor. With `@server` as the command, `typed` is the start of
     /// a resource's address, and the values are the known addresses that match a template of this server. The
     /// answer arrives when the server has sent it, later than the answers to later queries.
-    CompleteArgument { command: String, typed: String } => complete_argument -> ArgumentValues(ArgumentValues);
+    CompleteArgument { command: String, typed: String } -> ArgumentValues(ArgumentValues);
 }
 
 /// The place to look for a page of the history. Positions are those of pages sent before, and hold until

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use crate::engine::base::clock::now;
-use tau_protocol::message::{CustomMessage, Message, UserContent};
+use tau_protocol::message::{CustomMessage, Message};
 
 /// The maximum number of reminders in a run.
 pub(crate) const MAX_REMINDERS: u32 = 2;
@@ -57,13 +57,7 @@ pub(crate) fn reminder(tool: &str) -> Message {
         "[tau] Your answer has a call of `{tool}` in its text. Text is not run, so nothing was done. If you want \
          the call, make it as a tool call, not in the text."
     );
-    Message::Custom(CustomMessage {
-        custom_type: NOTE.to_owned(),
-        content: UserContent::Text(text),
-        display: false,
-        details: Some(json!({ "tool": tool })),
-        timestamp: now(),
-    })
+    Message::Custom(CustomMessage::hidden(NOTE, text, Some(json!({ "tool": tool })), now()))
 }
 
 fn after<'a>(text: &'a str, tag: &'a str) -> impl Iterator<Item = &'a str> {

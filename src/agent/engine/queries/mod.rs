@@ -11,8 +11,6 @@ pub(crate) mod undo_queries;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::state::Engine;
 use super::{background_jobs, gate, kept_queue};
 use crate::context::compaction::size;
@@ -22,19 +20,12 @@ use crate::session::entry::{Body, Entry};
 use crate::session::tree::Tree;
 use crate::undo::prompts;
 use tau_protocol::event::TaskEvent;
-use tau_protocol::extension::{
-    ArgumentValues, ExtensionKind, ExtensionRow, ExtensionState, McpResource, PromptCommand,
-};
+use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
 use tau_protocol::message::{Message, ToolCall};
-use tau_protocol::outline::Outline;
-use tau_protocol::placeholder::RevealedSecret;
 use tau_protocol::query::{
-    AnswerQuery, ContextUsage, EntryLabel, ForkMessage, Found, HistoryPage, PageFrom, PageGoal, Query,
-    SessionEntries, SessionEntry, SessionSource, SessionState, SessionStats, WindowUsage, ask,
+    EntryLabel, ForkMessage, Query, QueryAnswer, SessionEntries, SessionEntry, SessionState, SessionStats,
+    TypedQuery, WindowUsage, ask,
 };
-use tau_protocol::rules::{PermissionRules, Verdict};
-use tau_protocol::undo::{Checkpoint, SessionChanges, UndoPlan};
-use tau_tools::jobs::JobRow;
 use tau_tools::sandbox::support::Support;
 use tau_tools::user_error::UserError;
 
@@ -42,154 +33,109 @@ use tau_tools::user_error::UserError;
 const EMPTY: &str = "nothing to export: this session is empty";
 
 pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: Query) {
-    if let Some(answer) = query.answer(ticket, engine) {
+    if let Some(answer) = found(engine, ticket, query) {
         engine.emit(TaskEvent::Answered { ticket, answer });
     }
 }
 
-impl AnswerQuery for Engine {
-    fn sync(&mut self, _: u64) -> Found<()> {
-        Some(Ok(()))
+/// The answer, or the reason why the query failed; `None` if it follows later.
+fn found(engine: &mut Engine, ticket: u64, query: Query) -> Option<Result<QueryAnswer, UserError>> {
+    if reads_all(&query) {
+        engine.load_all();
     }
+    let session = &engine.config.session;
+    Some(match query {
+        Query::Sync => given::<ask::Sync>(Ok(())),
+        Query::Stored => {
+            kept_queue::save_prompts(engine);
+            given::<ask::Stored>(engine.store())
+        }
+        Query::Idle => given::<ask::Idle>(Ok(())),
+        Query::State => given::<ask::State>(Ok(state(engine))),
+        Query::Messages => given::<ask::Messages>(Ok(session.context().messages)),
+        Query::MessageRecords => given::<ask::MessageRecords>(Ok(session.context_json())),
+        Query::History => given::<ask::History>(Ok(history(engine))),
+        Query::HistoryPage { from, goal } => {
+            history_paging::request(engine, ticket, from, goal);
+            return None;
+        }
+        Query::LastText => given::<ask::LastText>(Ok(last_text(&session.context().messages))),
+        Query::Entries { since } => given::<ask::Entries>(entries(session.tree(), since.as_deref())),
+        Query::Outline => {
+            // Keeps no more of the session in memory than before.
+            let tools = &engine.config.tools;
+            let title = |call: &ToolCall| Some(tools.get(&call.name)?.title(&call.arguments));
+            let (outline, read) = session.outline(&title);
+            engine.loaded(read);
+            given::<ask::Outline>(Ok(outline))
+        }
+        Query::ForkMessages => given::<ask::ForkMessages>(Ok(fork_messages(session.tree()))),
+        Query::Stats => given::<ask::Stats>(Ok(stats(engine))),
+        Query::Source => given::<ask::Source>(session.source().ok_or_else(|| EMPTY.to_owned().into())),
+        Query::ContextUsage => given::<ask::ContextUsage>(Ok(context_usage::by_kind(engine))),
+        Query::RuleCoverage { rule, list } => {
+            given::<ask::RuleCoverage>(rule_list::coverage(engine, list, &rule))
+        }
+        Query::PermissionRules => given::<ask::PermissionRules>(Ok(rule_list::listed(engine))),
+        Query::ProposedText { id } => given::<ask::ProposedText>(gate::proposed_text(engine, &id)),
+        Query::Checkpoints => {
+            let prompts = prompts(session.tree());
+            engine.undo.answer::<ask::Checkpoints>(ticket, move |undo| Ok(undo.checkpoints(&prompts)));
+            return None;
+        }
+        Query::Changes => {
+            engine.undo.answer::<ask::Changes>(ticket, |undo| Ok(undo.changes()));
+            return None;
+        }
+        Query::UndoPlan { entry_id } => {
+            let prompts = prompts(session.tree());
+            engine.undo.answer::<ask::UndoPlan>(ticket, move |undo| {
+                let plan = match &entry_id {
+                    Some(entry_id) => undo.plan(&prompts, entry_id).ok_or("no such prompt on this branch"),
+                    None => undo.redo_plan().ok_or("there is nothing to redo"),
+                };
+                Ok(plan?)
+            });
+            return None;
+        }
+        Query::Reveal { placeholders } => {
+            given::<ask::Reveal>(Ok(engine.config.behavior.masking.vault.reveal(&placeholders)))
+        }
+        Query::Jobs => {
+            background_jobs::query(engine, ticket);
+            return None;
+        }
+        Query::JobOutput { job } => given::<ask::JobOutput>(background_jobs::output(engine, job)),
+        Query::Extensions => given::<ask::Extensions>(Ok(extensions(engine))),
+        Query::Commands => given::<ask::Commands>(Ok(engine.commands())),
+        Query::Resources => given::<ask::Resources>(Ok(engine.mcp.resources())),
+        Query::CompleteArgument { command, typed } => {
+            engine.mcp.complete(ticket, &command, &typed);
+            return None;
+        }
+    })
+}
 
-    fn stored(&mut self, _: u64) -> Found<()> {
-        kept_queue::save_prompts(self);
-        Some(self.store())
-    }
+/// Whether the answer needs the whole session file.
+fn reads_all(query: &Query) -> bool {
+    matches!(
+        query,
+        Query::State
+            | Query::Messages
+            | Query::MessageRecords
+            | Query::History
+            | Query::LastText
+            | Query::Entries { .. }
+            | Query::ForkMessages
+            | Query::Stats
+            | Query::Source
+            | Query::Checkpoints
+            | Query::UndoPlan { .. }
+    )
+}
 
-    fn idle(&mut self, _: u64) -> Found<()> {
-        Some(Ok(()))
-    }
-
-    fn state(&mut self, _: u64) -> Found<SessionState> {
-        self.load_all();
-        Some(Ok(state(self)))
-    }
-
-    fn messages(&mut self, _: u64) -> Found<Vec<Arc<Message>>> {
-        self.load_all();
-        Some(Ok(self.config.session.context().messages))
-    }
-
-    fn message_records(&mut self, _: u64) -> Found<Vec<Value>> {
-        self.load_all();
-        Some(Ok(self.config.session.context_json()))
-    }
-
-    fn history(&mut self, _: u64) -> Found<Vec<Arc<Message>>> {
-        self.load_all();
-        Some(Ok(history(self)))
-    }
-
-    fn history_page(&mut self, ticket: u64, from: PageFrom, goal: PageGoal) -> Found<HistoryPage> {
-        history_paging::request(self, ticket, from, goal);
-        None
-    }
-
-    fn last_text(&mut self, _: u64) -> Found<Option<String>> {
-        self.load_all();
-        Some(Ok(last_text(&self.config.session.context().messages)))
-    }
-
-    fn entries(&mut self, _: u64, since: Option<String>) -> Found<SessionEntries> {
-        self.load_all();
-        Some(entries(self.config.session.tree(), since.as_deref()))
-    }
-
-    /// Keeps no more of the session in memory than before.
-    fn outline(&mut self, _: u64) -> Found<Outline> {
-        let tools = &self.config.tools;
-        let title = |call: &ToolCall| Some(tools.get(&call.name)?.title(&call.arguments));
-        let (outline, read) = self.config.session.outline(&title);
-        self.loaded(read);
-        Some(Ok(outline))
-    }
-
-    fn fork_messages(&mut self, _: u64) -> Found<Vec<ForkMessage>> {
-        self.load_all();
-        Some(Ok(fork_messages(self.config.session.tree())))
-    }
-
-    fn stats(&mut self, _: u64) -> Found<SessionStats> {
-        self.load_all();
-        Some(Ok(stats(self)))
-    }
-
-    fn source(&mut self, _: u64) -> Found<SessionSource> {
-        self.load_all();
-        Some(self.config.session.source().ok_or_else(|| EMPTY.to_owned().into()))
-    }
-
-    fn context_usage(&mut self, _: u64) -> Found<ContextUsage> {
-        Some(Ok(context_usage::by_kind(self)))
-    }
-
-    fn rule_coverage(&mut self, _: u64, rule: String, list: Verdict) -> Found<Vec<String>> {
-        Some(rule_list::coverage(self, list, &rule))
-    }
-
-    fn permission_rules(&mut self, _: u64) -> Found<PermissionRules> {
-        Some(Ok(rule_list::listed(self)))
-    }
-
-    fn proposed_text(&mut self, _: u64, id: String) -> Found<String> {
-        Some(gate::proposed_text(self, &id))
-    }
-
-    fn checkpoints(&mut self, ticket: u64) -> Found<Vec<Checkpoint>> {
-        self.load_all();
-        let prompts = prompts(self.config.session.tree());
-        self.undo.answer::<ask::Checkpoints>(ticket, move |undo| Ok(undo.checkpoints(&prompts)));
-        None
-    }
-
-    fn changes(&mut self, ticket: u64) -> Found<SessionChanges> {
-        self.undo.answer::<ask::Changes>(ticket, |undo| Ok(undo.changes()));
-        None
-    }
-
-    fn undo_plan(&mut self, ticket: u64, entry_id: Option<String>) -> Found<UndoPlan> {
-        self.load_all();
-        let prompts = prompts(self.config.session.tree());
-        self.undo.answer::<ask::UndoPlan>(ticket, move |undo| {
-            let plan = match &entry_id {
-                Some(entry_id) => undo.plan(&prompts, entry_id).ok_or("no such prompt on this branch"),
-                None => undo.redo_plan().ok_or("there is nothing to redo"),
-            };
-            Ok(plan?)
-        });
-        None
-    }
-
-    fn reveal(&mut self, _: u64, placeholders: Vec<String>) -> Found<Vec<RevealedSecret>> {
-        Some(Ok(self.config.behavior.masking.vault.reveal(&placeholders)))
-    }
-
-    fn jobs(&mut self, ticket: u64) -> Found<Vec<JobRow>> {
-        background_jobs::query(self, ticket);
-        None
-    }
-
-    fn job_output(&mut self, _: u64, job: u32) -> Found<String> {
-        Some(background_jobs::output(self, job))
-    }
-
-    fn extensions(&mut self, _: u64) -> Found<Vec<ExtensionRow>> {
-        Some(Ok(extensions(self)))
-    }
-
-    fn commands(&mut self, _: u64) -> Found<Vec<PromptCommand>> {
-        Some(Ok(Engine::commands(self)))
-    }
-
-    fn resources(&mut self, _: u64) -> Found<Vec<McpResource>> {
-        Some(Ok(self.mcp.resources()))
-    }
-
-    fn complete_argument(&mut self, ticket: u64, command: String, typed: String) -> Found<ArgumentValues> {
-        self.mcp.complete(ticket, &command, &typed);
-        None
-    }
+fn given<Q: TypedQuery>(answer: Result<Q::Answer, UserError>) -> Result<QueryAnswer, UserError> {
+    answer.map(Q::give)
 }
 
 /// All extensions; those that run in the sandbox are marked, servers mark themselves.

@@ -15,7 +15,7 @@ use crate::engine::queries::undo_queries::tell;
 use crate::engine::state::Engine;
 use crate::undo::{NOT_RECORDED, SessionUndo, prompts};
 use tau_protocol::event::{NoticeLevel, SessionEvent};
-use tau_protocol::message::{CustomMessage, Message, UserContent};
+use tau_protocol::message::{CustomMessage, Message};
 use tau_protocol::undo::{RestoreReport, RevertOrder, UndoOrder, UndoScope};
 use tau_tools::user_error::UserError;
 
@@ -132,13 +132,7 @@ fn report(
     };
     let changed: Vec<&str> = report.restored.iter().chain(&report.merged).map(String::as_str).collect();
     if stays && !changed.is_empty() {
-        let note = CustomMessage {
-            custom_type: NOTE.to_owned(),
-            content: UserContent::Text(note(&changed)),
-            display: false,
-            details: None,
-            timestamp: now(),
-        };
+        let note = CustomMessage::hidden(NOTE, note(&changed), None, now());
         announce::record_external(engine, Arc::new(Message::Custom(note)));
     }
     let said = match &error {
