@@ -74,11 +74,7 @@ pub struct AgentBuilder {
     compaction: CompactionSettings,
 }
 
-impl std::fmt::Debug for AgentBuilder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AgentBuilder").field("model", &self.model).finish_non_exhaustive()
-    }
-}
+tau_tools::debug_fields!(AgentBuilder { model });
 
 impl AgentBuilder {
     /// The model. Without one, prompts are refused until one is set.

@@ -51,11 +51,7 @@ struct KeyFiles {
     config: Option<(String, String)>,
 }
 
-impl std::fmt::Debug for Keys {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keys").field("auth_file", &self.auth_file).finish_non_exhaustive()
-    }
-}
+tau_tools::debug_fields!(Keys { auth_file });
 
 /// The source of a provider's key.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -39,11 +39,7 @@ pub struct Direct {
     pub limits: IdleLimits,
 }
 
-impl std::fmt::Debug for Direct {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Direct").field("limits", &self.limits).finish_non_exhaustive()
-    }
-}
+tau_tools::debug_fields!(Direct { limits });
 
 impl Direct {
     /// A transport over `http`.

@@ -20,11 +20,7 @@ pub struct KeyRefresh {
     keys: Arc<dyn KeySource>,
 }
 
-impl std::fmt::Debug for KeyRefresh {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("KeyRefresh").finish_non_exhaustive()
-    }
-}
+tau_tools::debug_fields!(KeyRefresh {});
 
 impl KeyRefresh {
     /// Wraps `inner`. `keys` is the source of the requests' keys.

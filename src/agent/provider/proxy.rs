@@ -111,11 +111,7 @@ pub struct Proxy {
     direct: Direct,
 }
 
-impl std::fmt::Debug for Proxy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Proxy").field("direct", &self.direct).finish_non_exhaustive()
-    }
-}
+tau_tools::debug_fields!(Proxy { direct });
 
 impl Proxy {
     /// Uses the server at `base`, with this token.

@@ -92,11 +92,7 @@ pub struct Scripted {
     requests: Mutex<Vec<ModelRequest>>,
 }
 
-impl std::fmt::Debug for Scripted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scripted").finish_non_exhaustive()
-    }
-}
+tau_tools::debug_fields!(Scripted {});
 
 impl Scripted {
     /// Answers the requests with these scripts in order; then with a failure.
@@ -172,11 +168,7 @@ pub struct Router {
     wire: Arc<dyn Transport>,
 }
 
-impl std::fmt::Debug for Router {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Router").finish_non_exhaustive()
-    }
-}
+tau_tools::debug_fields!(Router {});
 
 impl Router {
     /// `scripted` for [`Api::Scripted`], `wire` for every other format.

@@ -1,6 +1,5 @@
 //! Reports requests to providers and their answers for debugging, without keys.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,11 +32,7 @@ pub enum WireRecord {
 #[derive(Clone)]
 pub struct WireListener(Arc<dyn Fn(WireRecord) + Send + Sync>);
 
-impl fmt::Debug for WireListener {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WireListener").finish_non_exhaustive()
-    }
-}
+tau_tools::debug_fields!(WireListener {});
 
 impl WireListener {
     /// Calls `listen` with each record on the thread of the request: it must not block.

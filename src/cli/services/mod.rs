@@ -91,11 +91,7 @@ pub struct Services {
     pub(crate) hosted: Hosted,
 }
 
-impl std::fmt::Debug for Services {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Services").field("cwd", &self.cwd).finish_non_exhaustive()
-    }
-}
+tau_tools::debug_fields!(Services { cwd });
 
 /// Runs blocking work on a separate thread.
 async fn blocking<T: Send + 'static>(

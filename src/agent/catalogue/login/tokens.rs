@@ -30,11 +30,7 @@ pub struct LoginTokens {
     pub(crate) address: Option<String>,
 }
 
-impl std::fmt::Debug for LoginTokens {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LoginTokens").field("expires", &self.expires).finish_non_exhaustive()
-    }
-}
+tau_tools::debug_fields!(LoginTokens { expires });
 
 /// A number, as a number or as text.
 fn number(value: Option<&Value>) -> Option<f64> {

@@ -54,11 +54,7 @@ impl ReadServers {
     }
 }
 
-impl std::fmt::Debug for ReadServers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ReadServers").finish_non_exhaustive()
-    }
-}
+tau_tools::debug_fields!(ReadServers {});
 
 /// An event of a server, or an answer of it.
 #[derive(Debug)]

@@ -7,7 +7,6 @@
 //! A proxy resolves names itself, and only the proxy knows their addresses. The guard sees the names, and is
 //! not asked about the address of the proxy, which the user has chosen.
 
-use std::fmt;
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
@@ -64,11 +63,7 @@ pub(crate) struct GuardedHttp {
     clients: Clients,
 }
 
-impl fmt::Debug for GuardedHttp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GuardedHttp").field("network", &self.network).finish_non_exhaustive()
-    }
-}
+tau_tools::debug_fields!(GuardedHttp { network });
 
 impl GuardedHttp {
     /// Makes requests over connections with these settings, to addresses that `guard` allows.

@@ -53,11 +53,7 @@ impl Login {
     }
 }
 
-impl std::fmt::Debug for Login {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Login").field("resource", &self.resource).finish_non_exhaustive()
-    }
-}
+tau_tools::debug_fields!(Login { resource });
 
 /// The client that the user has registered, with the variables in it replaced.
 #[derive(Clone, Default)]
