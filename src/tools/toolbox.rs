@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use Offered::{Always, WhenNamed, WhereAsked};
+
 use super::{AnyTool, ToolSpec, ask_user, bash, delegate, edit, find, grep, jobs, ls, read, write};
 use crate::user_error::UserError;
 
@@ -46,68 +48,32 @@ fn make<T: AnyTool + Default + 'static>() -> Arc<dyn AnyTool> {
     Arc::new(T::default())
 }
 
+const fn row(
+    name: &'static str,
+    summary: &'static str,
+    offered: Offered,
+    make: fn() -> Arc<dyn AnyTool>,
+) -> BuiltInTool {
+    BuiltInTool { name, summary, offered, make }
+}
+
 /// The built-in tools, in the order in which models see them.
 pub const TABLE: &[BuiltInTool] = &[
-    BuiltInTool {
-        name: "read",
-        summary: "read a file, with line numbers, or an image",
-        offered: Offered::Always,
-        make: make::<read::Read>,
-    },
-    BuiltInTool {
-        name: "bash",
-        summary: "run a shell command",
-        offered: Offered::Always,
-        make: make::<bash::Bash>,
-    },
-    BuiltInTool {
-        name: "jobs",
-        summary: "look at background jobs of bash, wait for them, stop them",
-        offered: Offered::Always,
-        make: make::<jobs::tool::JobsTool>,
-    },
-    BuiltInTool {
-        name: "edit",
-        summary: "replace text in a file",
-        offered: Offered::Always,
-        make: make::<edit::Edit>,
-    },
-    BuiltInTool {
-        name: "write",
-        summary: "create or replace a file",
-        offered: Offered::Always,
-        make: make::<write::Write>,
-    },
-    BuiltInTool {
-        name: "ask_user",
-        summary: "ask you questions",
-        offered: Offered::Always,
-        make: make::<ask_user::AskUser>,
-    },
-    BuiltInTool {
-        name: "grep",
-        summary: "search files for a regular expression",
-        offered: Offered::WhereAsked,
-        make: make::<grep::Grep>,
-    },
-    BuiltInTool {
-        name: "find",
-        summary: "find files by name",
-        offered: Offered::WhereAsked,
-        make: make::<find::Find>,
-    },
-    BuiltInTool {
-        name: "ls",
-        summary: "list a directory",
-        offered: Offered::WhereAsked,
-        make: make::<ls::Ls>,
-    },
-    BuiltInTool {
-        name: "delegate",
-        summary: "give tasks to helpers: agents of their own",
-        offered: Offered::WhenNamed,
-        make: make::<delegate::Delegate>,
-    },
+    row("read", "read a file, with line numbers, or an image", Always, make::<read::Read>),
+    row("bash", "run a shell command", Always, make::<bash::Bash>),
+    row(
+        "jobs",
+        "look at background jobs of bash, wait for them, stop them",
+        Always,
+        make::<jobs::tool::JobsTool>,
+    ),
+    row("edit", "replace text in a file", Always, make::<edit::Edit>),
+    row("write", "create or replace a file", Always, make::<write::Write>),
+    row("ask_user", "ask you questions", Always, make::<ask_user::AskUser>),
+    row("grep", "search files for a regular expression", WhereAsked, make::<grep::Grep>),
+    row("find", "find files by name", WhereAsked, make::<find::Find>),
+    row("ls", "list a directory", WhereAsked, make::<ls::Ls>),
+    row("delegate", "give tasks to helpers: agents of their own", WhenNamed, make::<delegate::Delegate>),
 ];
 
 /// The comma-separated names of the built-in tools with this default.

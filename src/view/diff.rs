@@ -30,21 +30,28 @@ const TEXT: u16 = 20;
 pub fn render(diff: &FileDiff, width: u16, theme: &Theme, highlighter: &mut Highlighter) -> Vec<Row> {
     let width = width.max(1);
     let gutter = Gutter::for_diff(diff, width);
+    with_gaps(diff, width, theme, highlighter, |lines, rows| {
+        lines.iter().for_each(|line| line.draw(&gutter, width, theme, rows));
+    })
+}
+
+/// The rows of all hunks, with a mark between them.
+fn with_gaps(
+    diff: &FileDiff,
+    width: u16,
+    theme: &Theme,
+    highlighter: &mut Highlighter,
+    draw: impl Fn(&[DiffLine], &mut Vec<Row>),
+) -> Vec<Row> {
     let lang = highlight::language_of(&diff.path);
-    let gap = |text: &'static str| {
-        Row::mark(Line::from(Span::styled(
-            wrap::truncate(text, width),
-            theme.style(ThemeToken::DiffLineNumber),
-        )))
-    };
+    let style = theme.style(ThemeToken::DiffLineNumber);
+    let gap = |text| Row::mark(Line::from(Span::styled(wrap::truncate(text, width).into_owned(), style)));
     let mut rows = Vec::new();
     for (index, hunk) in diff.hunks.iter().enumerate() {
         if index > 0 {
             rows.push(gap("⋯"));
         }
-        for line in lines(hunk, lang, highlighter) {
-            line.draw(&gutter, width, theme, &mut rows);
-        }
+        draw(&lines(hunk, lang, highlighter), &mut rows);
     }
     if diff.cut {
         rows.push(gap("⋯ more changes are not shown"));

@@ -194,15 +194,14 @@ impl Overlay {
         is_free.then_some(letters)
     }
 
-    /// Whether it is a list, and whether it takes words.
-    fn traits(&self) -> (bool, bool) {
+    /// Whether it is a list, whether it takes words, and whether these are secret.
+    fn traits(&self) -> (bool, bool, bool) {
         match self {
+            Overlay::Login { .. } | Overlay::SignIn(_) => (true, true, true),
+            Overlay::Settings(view) => (true, true, view.is_secret()),
             Overlay::Picker { .. }
             | Overlay::Help(_)
-            | Overlay::Login { .. }
-            | Overlay::SignIn(_)
             | Overlay::Tree(_)
-            | Overlay::Settings(_)
             | Overlay::Extensions(_)
             | Overlay::Board(_)
             | Overlay::Jobs(_)
@@ -210,15 +209,15 @@ impl Overlay {
             | Overlay::Attempts(_)
             | Overlay::Keys(_)
             | Overlay::Rules(_)
-            | Overlay::Changes(_) => (true, true),
-            Overlay::Queue(_) | Overlay::SideQuestion(_) => (true, false),
-            Overlay::Plan(view) => (false, view.comment.is_some()),
-            Overlay::Questions(_) | Overlay::Form(_) => (false, true),
+            | Overlay::Changes(_) => (true, true, false),
+            Overlay::Queue(_) | Overlay::SideQuestion(_) => (true, false, false),
+            Overlay::Plan(view) => (false, view.comment.is_some(), false),
+            Overlay::Questions(_) | Overlay::Form(_) => (false, true, false),
             Overlay::Trust(_)
             | Overlay::Leave(_)
             | Overlay::Mode(_)
             | Overlay::Offer(_)
-            | Overlay::Asked { .. } => (false, false),
+            | Overlay::Asked { .. } => (false, false, false),
         }
     }
 
@@ -310,31 +309,7 @@ impl Overlay {
 
     /// Whether typed text must not be recorded or shown.
     pub(crate) fn is_secret(&self) -> bool {
-        match self {
-            Overlay::Login { .. } | Overlay::SignIn(_) => true,
-            Overlay::Settings(view) => view.is_secret(),
-            Overlay::Picker { .. }
-            | Overlay::Help(_)
-            | Overlay::Trust(_)
-            | Overlay::Tree(_)
-            | Overlay::Keys(_)
-            | Overlay::Extensions(_)
-            | Overlay::Board(_)
-            | Overlay::Jobs(_)
-            | Overlay::Worktrees(_)
-            | Overlay::Attempts(_)
-            | Overlay::Leave(_)
-            | Overlay::Rules(_)
-            | Overlay::Queue(_)
-            | Overlay::SideQuestion(_)
-            | Overlay::Plan(_)
-            | Overlay::Mode(_)
-            | Overlay::Offer(_)
-            | Overlay::Changes(_)
-            | Overlay::Form(_)
-            | Overlay::Questions(_)
-            | Overlay::Asked { .. } => false,
-        }
+        self.traits().2
     }
 
     /// The box of a side question, if it is one.

@@ -33,78 +33,69 @@ pub(crate) struct Packager {
     pub remove: &'static str,
 }
 
-const NPM: Packager = Packager {
-    name: "npm",
-    update: "npm install -g taucode@latest",
-    back: "npm install -g taucode@VERSION",
-    remove: "npm uninstall -g taucode",
-};
-const NPX: Packager = Packager {
-    name: "npx",
-    update: "npx taucode@latest",
-    back: "npx taucode@VERSION",
-    remove: "npm cache clean --force",
-};
-const PIP: Packager = Packager {
-    name: "pip",
-    update: "pip install --upgrade taucode",
-    back: "pip install taucode==VERSION",
-    remove: "pip uninstall taucode",
-};
-const PIPX: Packager = Packager {
-    name: "pipx",
-    update: "pipx upgrade taucode",
-    back: "pipx install --force taucode==VERSION",
-    remove: "pipx uninstall taucode",
-};
-const UV: Packager = Packager {
-    name: "uv",
-    update: "uv tool upgrade taucode",
-    back: "uv tool install taucode==VERSION",
-    remove: "uv tool uninstall taucode",
-};
-const UVX: Packager = Packager {
-    name: "uvx",
-    update: "uvx taucode@latest",
-    back: "uvx taucode@VERSION",
-    remove: "uv cache clean taucode",
-};
-const DEB: Packager = Packager {
-    name: "a Debian package",
-    update: "sudo apt install ./taucode_VERSION_ARCH.deb, with the .deb of the new release",
-    back: "sudo apt install --allow-downgrades ./taucode_VERSION_ARCH.deb",
-    remove: "sudo apt remove taucode",
-};
-const RPM: Packager = Packager {
-    name: "an RPM package",
-    update: "sudo dnf install ./taucode-VERSION-1.ARCH.rpm, with the .rpm of the new release",
-    back: "sudo dnf downgrade ./taucode-VERSION-1.ARCH.rpm",
-    remove: "sudo dnf remove taucode",
-};
-const BREW: Packager = Packager {
-    name: "Homebrew",
-    update: "brew upgrade taucode",
-    back: "brew install taucode@VERSION, if the tap has it",
-    remove: "brew uninstall taucode",
-};
-const PACMAN: Packager = Packager {
-    name: "pacman",
-    update: "makepkg -si, with the PKGBUILD of the new release",
-    back: "sudo pacman -U /var/cache/pacman/pkg/taucode-bin-VERSION-1-ARCH.pkg.tar.zst",
-    remove: "sudo pacman -R taucode-bin",
-};
-const NIX: Packager = Packager {
-    name: "Nix",
-    update: "nix profile upgrade taucode",
-    back: "nix profile rollback",
-    remove: "nix profile remove taucode",
-};
-const CARGO: Packager = Packager {
-    name: "cargo",
-    update: "cargo install taucode --force, or in a checkout: git pull && cargo install --path .",
-    back: "cargo install taucode --version VERSION --force",
-    remove: "cargo uninstall taucode",
-};
+const fn packager(
+    name: &'static str,
+    update: &'static str,
+    back: &'static str,
+    remove: &'static str,
+) -> Packager {
+    Packager { name, update, back, remove }
+}
+
+const NPM: Packager = packager(
+    "npm",
+    "npm install -g taucode@latest",
+    "npm install -g taucode@VERSION",
+    "npm uninstall -g taucode",
+);
+const NPX: Packager = packager("npx", "npx taucode@latest", "npx taucode@VERSION", "npm cache clean --force");
+const PIP: Packager =
+    packager("pip", "pip install --upgrade taucode", "pip install taucode==VERSION", "pip uninstall taucode");
+const PIPX: Packager = packager(
+    "pipx",
+    "pipx upgrade taucode",
+    "pipx install --force taucode==VERSION",
+    "pipx uninstall taucode",
+);
+const UV: Packager = packager(
+    "uv",
+    "uv tool upgrade taucode",
+    "uv tool install taucode==VERSION",
+    "uv tool uninstall taucode",
+);
+const UVX: Packager = packager("uvx", "uvx taucode@latest", "uvx taucode@VERSION", "uv cache clean taucode");
+const DEB: Packager = packager(
+    "a Debian package",
+    "sudo apt install ./taucode_VERSION_ARCH.deb, with the .deb of the new release",
+    "sudo apt install --allow-downgrades ./taucode_VERSION_ARCH.deb",
+    "sudo apt remove taucode",
+);
+const RPM: Packager = packager(
+    "an RPM package",
+    "sudo dnf install ./taucode-VERSION-1.ARCH.rpm, with the .rpm of the new release",
+    "sudo dnf downgrade ./taucode-VERSION-1.ARCH.rpm",
+    "sudo dnf remove taucode",
+);
+const BREW: Packager = packager(
+    "Homebrew",
+    "brew upgrade taucode",
+    "brew install taucode@VERSION, if the tap has it",
+    "brew uninstall taucode",
+);
+const PACMAN: Packager = packager(
+    "pacman",
+    "makepkg -si, with the PKGBUILD of the new release",
+    "sudo pacman -U /var/cache/pacman/pkg/taucode-bin-VERSION-1-ARCH.pkg.tar.zst",
+    "sudo pacman -R taucode-bin",
+);
+const NIX: Packager =
+    packager("Nix", "nix profile upgrade taucode", "nix profile rollback", "nix profile remove taucode");
+const CARGO: Packager = packager(
+    "cargo",
+    "cargo install taucode --force, or in a checkout: git pull && cargo install --path .",
+    "cargo install taucode --version VERSION --force",
+    "cargo uninstall taucode",
+);
 
 impl Origin {
     /// The origin of the running program.

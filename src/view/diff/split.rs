@@ -3,8 +3,8 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::{DiffLine, Sign, lines};
-use crate::highlight::{self, Highlighter};
+use super::{DiffLine, Sign, with_gaps};
+use crate::highlight::Highlighter;
 use crate::row::Row;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap::{self, Break};
@@ -26,23 +26,9 @@ pub(crate) fn render_split(
     let digits = diff.hunks.iter().map(last).max().unwrap_or(1).to_string().len();
     let columns = width.max(MIN_SPLIT) - wrap::cells(BETWEEN) as u16;
     let sides = Sides { digits, left: columns / 2, right: columns - columns / 2 };
-    let lang = highlight::language_of(&diff.path);
-    let gap = |text: &'static str| {
-        Row::mark(Line::from(Span::styled(text, theme.style(ThemeToken::DiffLineNumber))))
-    };
-    let mut rows = Vec::new();
-    for (index, hunk) in diff.hunks.iter().enumerate() {
-        if index > 0 {
-            rows.push(gap("⋯"));
-        }
-        for (old, new) in pairs(&lines(hunk, lang, highlighter)) {
-            sides.draw(old, new, theme, &mut rows);
-        }
-    }
-    if diff.cut {
-        rows.push(gap("⋯ more changes are not shown"));
-    }
-    rows
+    with_gaps(diff, width, theme, highlighter, |lines, rows| {
+        pairs(lines).into_iter().for_each(|(old, new)| sides.draw(old, new, theme, rows));
+    })
 }
 
 /// Pairs the lines: context with itself, removed lines with the lines added in their place.
