@@ -52,7 +52,7 @@ impl Home {
     }
 
     fn write(&self, path: &str, text: &str) {
-        crate::support::write(self.path(path), text);
+        crate::support::write(&self.path(path), text);
     }
 
     fn command(&self, arguments: &[&str]) -> Command {

@@ -19,11 +19,11 @@ fn asked(screen: &Screen) -> bool {
 }
 
 fn wait_for_question(screen: &Screen) {
-    let end = std::time::Instant::now() + crate::screen::TIMEOUT;
-    while !asked(screen) {
-        assert!(std::time::Instant::now() < end, "the terminal is not asked");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    crate::time_limit::until(
+        crate::screen::TIMEOUT,
+        || asked(screen),
+        || "the terminal is not asked".to_owned(),
+    );
 }
 
 /// True if the typed text has this colour.

@@ -525,11 +525,7 @@ fn nobody_works_beside_the_check_of_a_killed_batch() {
     let home = Home::new(&answering(Duration::ZERO, "the answer"));
     home.tasks(&[task("one", "echo >>count; until test -e go; do sleep 0.05; done")]);
     let mut killed = home.batch(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let end = Instant::now() + TIMEOUT;
-    while !home.at("count").exists() {
-        assert!(Instant::now() < end, "no check begins");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    crate::time_limit::until(TIMEOUT, || home.at("count").exists(), || "no check begins".to_owned());
     killed.kill().unwrap();
     killed.wait_in_time("the killed batch");
     let (code, out, err) = home.run(&[]);

@@ -141,11 +141,11 @@ impl Stage {
     }
 
     fn wait_for_no_process(&self, round: &str) {
-        let started = Instant::now();
-        while !self.processes().is_empty() {
-            assert!(started.elapsed() < SOON, "{round}: left: {:?}", self.processes());
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        crate::time_limit::until(
+            SOON,
+            || self.processes().is_empty(),
+            || format!("{round}: left: {:?}", self.processes()),
+        );
     }
 
     /// Session files: their paths, headers and entries.

@@ -331,7 +331,7 @@ fn text_below(folder: &Path) -> String {
 async fn bedrock_with_profiles_and_roles() {
     let (server, home) = (Server::start().await, tempfile::tempdir().unwrap());
     let write = |path: &str, text: &str| {
-        crate::support::write(home.path().join(path), text);
+        crate::support::write(&home.path().join(path), text);
     };
     write(
         ".aws/config",

@@ -370,8 +370,7 @@ async fn a_helper_has_the_rights_of_its_parent() {
     })
     .await;
     let prompts = home.config().join("prompts");
-    std::fs::create_dir(&prompts).unwrap();
-    std::fs::write(prompts.join("harm.md"), "expanded: !`touch harmed`\n").unwrap();
+    crate::support::write(&prompts.join("harm.md"), "expanded: !`touch harmed`\n");
     let ended = home.print(&["go"]).await;
     assert_eq!(ended.code, 0, "{}", ended.err);
     assert_eq!(home.of_helpers()[0].task(), "/harm now");

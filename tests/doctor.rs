@@ -128,8 +128,7 @@ fn a_server_on_this_machine_is_found_within_its_time() {
 fn files_are_counted_and_open_ones_named() {
     let home = tempfile::tempdir().unwrap();
     let sessions = home.path().join("sessions");
-    std::fs::create_dir(&sessions).unwrap();
-    std::fs::write(sessions.join("a.jsonl"), vec![b'x'; 2048]).unwrap();
+    crate::support::write(&sessions.join("a.jsonl"), &[b'x'; 2048]);
     std::fs::write(home.path().join("auth.json"), format!("{{\"openai\":{{\"key\":\"{KEY}\"}}}}")).unwrap();
     let mode = |path: &std::path::Path, mode| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();

@@ -47,11 +47,11 @@ fn said(word: &str) -> Screen {
 }
 
 fn wait_for_file(path: &std::path::Path, text: &str) {
-    let end = std::time::Instant::now() + crate::screen::TIMEOUT;
-    while !std::fs::read_to_string(path).is_ok_and(|found| found.contains(text)) {
-        assert!(std::time::Instant::now() < end, "{} does not hold {text:?}", path.display());
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    crate::time_limit::until(
+        crate::screen::TIMEOUT,
+        || std::fs::read_to_string(path).is_ok_and(|found| found.contains(text)),
+        || format!("{} does not hold {text:?}", path.display()),
+    );
 }
 
 /// Types a command where it applies, and waits for its effect; also with an argument, if it takes one.

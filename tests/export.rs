@@ -274,8 +274,7 @@ fn the_ending_says_the_format() {
 fn the_command_writes_a_file_and_says_how_many_secrets() {
     let dir = tempfile::tempdir().unwrap();
     let sessions = dir.path().join("tau/sessions/--srv-web--");
-    fs::create_dir_all(&sessions).unwrap();
-    fs::write(sessions.join("x_s1.jsonl"), session()).unwrap();
+    crate::support::write(&sessions.join("x_s1.jsonl"), &session());
     let run = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
         command.arg("export").args(args).current_dir(dir.path()).env_clear().env("HOME", dir.path());

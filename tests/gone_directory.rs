@@ -2,7 +2,6 @@
 //! say so, are judged there, and nothing recreates the old one.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -18,11 +17,11 @@ const WAIT: &str = "touch waiting; while [ -e waiting ]; do sleep 0.02; done";
 fn move_away(work: &Path) -> std::thread::JoinHandle<()> {
     let (work, away) = (work.to_owned(), work.with_file_name("away"));
     std::thread::spawn(move || {
-        let began = Instant::now();
-        while !work.join("waiting").exists() {
-            assert!(began.elapsed() < SOON, "the command does not run");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        crate::time_limit::until(
+            SOON,
+            || work.join("waiting").exists(),
+            || "the command does not run".to_owned(),
+        );
         std::fs::rename(&work, &away).unwrap();
         std::fs::remove_file(away.join("waiting")).unwrap();
     })

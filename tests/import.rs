@@ -82,7 +82,7 @@ impl Home {
     }
 
     fn write(&self, path: &str, text: &str) {
-        crate::support::write(self.at(path), text);
+        crate::support::write(&self.at(path), text);
     }
 
     fn tau(&self, args: &[&str]) -> Output {

@@ -29,11 +29,11 @@ fn wait_for_runs(terminal: &Terminal, count: usize) {
 
 /// Waits for this many rows of a kind, on the screen or above it.
 fn wait_for_rows(terminal: &Terminal, what: &str, count: usize, is_one: impl Fn(&str) -> bool) {
-    let end = std::time::Instant::now() + crate::screen::TIMEOUT;
-    while terminal.rows().iter().filter(|row| is_one(row.trim_end())).count() < count {
-        assert!(std::time::Instant::now() < end, "no {what}:\n{}", terminal.rows().join("\n"));
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    crate::time_limit::until(
+        crate::screen::TIMEOUT,
+        || terminal.rows().iter().filter(|row| is_one(row.trim_end())).count() >= count,
+        || format!("no {what}:\n{}", terminal.rows().join("\n")),
+    );
 }
 
 const TOUR: [&str; 12] = [

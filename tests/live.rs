@@ -198,11 +198,11 @@ fn a_prompt_in_the_background_prints_its_id_and_is_followed_by_scripts() {
     assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "", ""));
     home.wait_for_state(&id, "done");
     // The process has ended, and nothing of it is left but the result.
-    let end = Instant::now() + TIMEOUT;
-    while fs::read_dir(&live).unwrap().count() != 1 {
-        assert!(Instant::now() < end, "{:?}", fs::read_dir(&live).unwrap().collect::<Vec<_>>());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    crate::time_limit::until(
+        TIMEOUT,
+        || fs::read_dir(&live).unwrap().count() == 1,
+        || format!("{:?}", fs::read_dir(&live).unwrap().collect::<Vec<_>>()),
+    );
     let (code, out, _) = home.run(&["logs", &id]);
     assert_eq!((code, out.as_str()), (Some(0), "the answer\n"));
     let (_, out, _) = home.run(&["sessions"]);

@@ -36,11 +36,7 @@ pub fn process_of(home: &Path, id: &str) -> Pid {
 }
 
 fn wait_for_file(path: &Path) {
-    let end = Instant::now() + TIMEOUT;
-    while !path.exists() {
-        assert!(Instant::now() < end, "{} is not made", path.display());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    crate::time_limit::until(TIMEOUT, || path.exists(), || format!("{} is not made", path.display()));
 }
 
 /// The messages of the user in a session.
@@ -271,11 +267,7 @@ async fn a_message_during_a_compaction_is_accepted_and_not_lost() {
     let (code, out, err) = home.run(&["-b", "--model", "own/m", &"a long story ".repeat(2_000)]);
     assert_eq!(code, Some(0), "{err}");
     let id = out.trim();
-    let end = Instant::now() + TIMEOUT;
-    while server.requests().len() < 2 {
-        assert!(Instant::now() < end, "it is not compacted");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    crate::time_limit::until(TIMEOUT, || server.requests().len() >= 2, || "it is not compacted".to_owned());
     let (code, _, err) = home.run(&["send", id, "and then?"]);
     assert_eq!(code, Some(0), "{err}");
     kill_process(process_of(home.0.path(), id), Signal::KILL).unwrap();
@@ -328,11 +320,11 @@ fn the_note_of_a_killed_process_is_removed_by_the_next_process() {
     kill_process(process_of(home.0.path(), &id), Signal::KILL).unwrap();
     assert_eq!(home.run(&["wait", &id]).0, Some(101));
     let next = home.background(&slow, "another");
-    let end = Instant::now() + TIMEOUT;
-    while !matches!(notes().as_slice(), [only] if is_of(only, &next)) {
-        assert!(Instant::now() < end, "{:?}", notes());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    crate::time_limit::until(
+        TIMEOUT,
+        || matches!(notes().as_slice(), [only] if is_of(only, &next)),
+        || format!("{:?}", notes()),
+    );
     assert_eq!(home.run(&["stop", &next]).0, Some(0));
 }
 
@@ -479,11 +471,11 @@ fn a_command_of_the_user_continues_when_the_screen_is_left() {
     screen.type_keys("!until [ -f go ]; do sleep 0.05; done; touch made\r");
     // It has no file yet.
     let record = home.join(format!("tau/logs/live/{id}.json"));
-    let end = Instant::now() + TIMEOUT;
-    while !fs::read_to_string(&record).unwrap().contains("\"state\":\"running\"") {
-        assert!(Instant::now() < end, "{}", fs::read_to_string(&record).unwrap());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    crate::time_limit::until(
+        TIMEOUT,
+        || fs::read_to_string(&record).unwrap().contains("\"state\":\"running\""),
+        || fs::read_to_string(&record).unwrap(),
+    );
     screen.type_keys("\x18b");
     screen.wait_for(&format!("the session continues: tau attach {id}"));
     screen.wait_for("exit=0");

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -62,11 +62,7 @@ fn a_request_for_a_session_that_was_left_reaches_no_other() {
     // The process has read the head, and waits for the body.
     std::thread::sleep(Duration::from_millis(300));
     screen.type_keys("/new\r");
-    let end = Instant::now() + TIMEOUT;
-    while only_id(home) == left {
-        assert!(Instant::now() < end, "no other session is begun");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    crate::time_limit::until(TIMEOUT, || only_id(home) != left, || "no other session is begun".to_owned());
     let answer = answer(slow);
     assert!(answer.starts_with("HTTP/1.1 409 "), "{answer}");
     screen.type_keys("help\r");

@@ -38,8 +38,7 @@ async fn printed_in(place: &Path, config: &str, acts: Vec<Act>, arguments: &[&st
 async fn printed_with(place: &Path, config: &str, acts: Vec<Act>, arguments: &[&str]) -> (Ended, Vec<Value>) {
     let server = Server::start(acts).await;
     let folder = place.join("config");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("config.toml"), config).unwrap();
+    crate::support::write(&folder.join("config.toml"), &config);
     let mut command = bare(place);
     command.env("TAU_HOME", &folder).env("TAU_PERMISSION_MODE", "auto");
     command.args(["--base-url", &server.url(), "--api-key", "sk-of-the-user", "--model", "m"]);
@@ -54,8 +53,7 @@ async fn printed_with(place: &Path, config: &str, acts: Vec<Act>, arguments: &[&
 /// answers the server's question.
 async fn answered_by_a_line(place: &Path, config: &str, model: &Server, mut answer: Value) {
     let folder = place.join("config");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("config.toml"), config).unwrap();
+    crate::support::write(&folder.join("config.toml"), &config);
     let mut command = bare(place);
     command.env("TAU_HOME", &folder).env("TAU_PERMISSION_MODE", "auto").stdin(Stdio::piped());
     command.args(own_model(&model.url())).args(["--json"]);
@@ -191,8 +189,7 @@ async fn a_model_that_sees_gets_pictures() {
     let acts = vec![calls("mcp__demo__picture", &json!({})), says("Finished.")];
     let server = Server::start(acts).await;
     let folder = place.path().join("config");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("config.toml"), server::config("demo", "usual", "")).unwrap();
+    crate::support::write(&folder.join("config.toml"), &server::config("demo", "usual", ""));
     std::fs::write(folder.join("models.toml"), vision(&server.url())).unwrap();
     let mut command = bare(place.path());
     command.env("TAU_HOME", &folder).env("TAU_PERMISSION_MODE", "auto");
@@ -269,8 +266,7 @@ async fn a_server_gets_no_keys_but_what_it_is_given() {
         let server =
             Server::start(vec![calls("mcp__demo__env", &json!({"text": name})), says("Finished.")]).await;
         let folder = place.path().join("config");
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("config.toml"), &config).unwrap();
+        crate::support::write(&folder.join("config.toml"), &config);
         let mut command = bare(place.path());
         command.env("TAU_HOME", &folder).env("TAU_PERMISSION_MODE", "auto").env("SOME_TOKEN", "abc123");
         command.args(["--mask-secrets=false", "--base-url", &server.url()]);

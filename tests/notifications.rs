@@ -35,12 +35,8 @@ fn wait_for_bytes(screen: &Screen, sequence: &str) {
 
 /// Waits for a condition, up to half a minute.
 #[track_caller]
-fn until(mut holds: impl FnMut() -> bool, what: &str) {
-    let begun = std::time::Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < crate::screen::TIMEOUT, "never: {what:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+fn until(holds: impl FnMut() -> bool, what: &str) {
+    crate::time_limit::until(crate::screen::TIMEOUT, holds, || format!("never: {what:?}"));
 }
 
 #[test]

@@ -20,8 +20,7 @@ fn places() -> (tempfile::TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().canonicalize().unwrap().join(OsStr::from_bytes(b"d\xffx"));
     let prompts = dir.join("tau/prompts");
-    fs::create_dir_all(&prompts).unwrap();
-    fs::write(prompts.join("greet.md"), "Say hello.").unwrap();
+    crate::support::write(&prompts.join("greet.md"), "Say hello.");
     let hook = "[[hooks.PreToolUse]]\ncommand = 'cat > \"$HOME/hook.json\"'\n";
     fs::write(dir.join("tau/config.toml"), hook).unwrap();
     (home, dir)

@@ -136,18 +136,12 @@ fn a_release_has_every_file_with_its_hash() {
     assert!(sums.lines().count() >= 8, "{sums}");
 
     let listed = run(Command::new("tar").args(["-tJf"]).arg(made.file(&archive)));
-    let parts = [
-        "bin/tau",
-        "bin/taucode",
-        "share/bash-completion/completions/tau",
-        "share/zsh/site-functions/_tau",
-        ".d/tau.fish",
-        "share/man/man1/tau.1",
-        "share/doc/taucode/LICENSE",
-        "share/doc/taucode/THIRD-PARTY-LICENSES.txt",
-        "share/doc/taucode/sbom.cdx.json",
-        "share/taucode/package",
-    ];
+    let parts = *tau::tools::words!(
+        "bin/tau bin/taucode share/bash-completion/completions/tau share/zsh/site-functions/_tau \
+         .d/tau.fish share/man/man1/tau.1 share/doc/taucode/LICENSE \
+         share/doc/taucode/THIRD-PARTY-LICENSES.txt share/doc/taucode/sbom.cdx.json \
+         share/taucode/package"
+    );
     for part in parts {
         assert!(listed.lines().any(|line| line.ends_with(part)), "{part}: {listed}");
     }

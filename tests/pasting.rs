@@ -1,7 +1,7 @@
 //! Ctrl+V in the real program: from the clipboard of the machine, of tmux and of the terminal.
 
 use std::io::Cursor;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine;
 use tau::app::request::{Picture, ShellReply, ShellRequest};
@@ -41,11 +41,11 @@ fn start(script: &str) -> Screen {
 
 /// Waits until the terminal was asked this many times.
 fn wait_for_question(screen: &Screen, question: &str, times: usize) {
-    let end = Instant::now() + crate::screen::TIMEOUT;
-    while String::from_utf8_lossy(&screen.bytes()).matches(question).count() < times {
-        assert!(Instant::now() < end, "{question:?} is not asked:\n{}", screen.text());
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    crate::time_limit::until(
+        crate::screen::TIMEOUT,
+        || String::from_utf8_lossy(&screen.bytes()).matches(question).count() >= times,
+        || format!("{question:?} is not asked:\n{}", screen.text()),
+    );
 }
 
 /// Presses Ctrl+V in a terminal that does not know types, up to the question for its text.

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -46,11 +46,11 @@ fn bytes(screen: &Screen) -> String {
 /// Waits until this was sent at least this many times.
 #[track_caller]
 fn wait_for_bytes(screen: &Screen, what: &str, times: usize) {
-    let begun = Instant::now();
-    while bytes(screen).matches(what).count() < times {
-        assert!(begun.elapsed() < TIMEOUT, "not {times} times: {what:?}\n{}", screen.text());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    crate::time_limit::until(
+        TIMEOUT,
+        || bytes(screen).matches(what).count() >= times,
+        || format!("not {times} times: {what:?}\n{}", screen.text()),
+    );
 }
 
 #[test]

@@ -11,41 +11,18 @@ use crate::support::program::{bare, calls, own_model, run, says};
 use crate::support::server::Server;
 
 /// Files of the project, besides its own content.
-const OF_PROJECT: [&str; 21] = [
-    ".git/HEAD",
-    ".git/config",
-    ".git/index",
-    ".git/commondir",
-    ".git/info/exclude",
-    ".git/info/attributes",
-    ".gitattributes",
-    ".gitignore",
-    ".ignore",
-    "sub/.gitignore",
-    "sub/.git",
-    "AGENTS.md",
-    "CLAUDE.md",
-    ".mcp.json",
-    ".tau/config.toml",
-    ".tau/SYSTEM.md",
-    ".tau/skills/x/SKILL.md",
-    ".tau/prompts/x.md",
-    ".tau/tools/x.toml",
-    ".claude/settings.json",
-    ".claude/commands/x.md",
-];
+const OF_PROJECT: [&str; 21] = *tau::tools::words!(
+    ".git/HEAD .git/config .git/index .git/commondir .git/info/exclude .git/info/attributes \
+     .gitattributes .gitignore .ignore sub/.gitignore sub/.git AGENTS.md CLAUDE.md .mcp.json \
+     .tau/config.toml .tau/SYSTEM.md .tau/skills/x/SKILL.md .tau/prompts/x.md .tau/tools/x.toml \
+     .claude/settings.json .claude/commands/x.md"
+);
 /// Files of the user, in the home directory.
-const OF_USER: [&str; 9] = [
-    ".gitconfig",
-    ".config/git/config",
-    ".config/git/ignore",
-    ".claude/settings.json",
-    ".claude/skills/x/SKILL.md",
-    ".config/tau/AGENTS.md",
-    ".config/tau/skills/x/SKILL.md",
-    ".config/tau/themes/mine.toml",
-    ".config/tau/prompts/x.md",
-];
+const OF_USER: [&str; 9] = *tau::tools::words!(
+    ".gitconfig .config/git/config .config/git/ignore .claude/settings.json .claude/skills/x/SKILL.md \
+     .config/tau/AGENTS.md .config/tau/skills/x/SKILL.md .config/tau/themes/mine.toml \
+     .config/tau/prompts/x.md"
+);
 /// Files of the user without which non-interactive runs do not start.
 const REFUSED: [&str; 4] = ["config.toml", "models.toml", "auth.json", "mcp.json"];
 

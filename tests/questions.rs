@@ -15,11 +15,11 @@ fn written(screen: &Screen) -> String {
 }
 
 fn wait_for_question(screen: &Screen, question: &str) {
-    let end = Instant::now() + crate::screen::TIMEOUT;
-    while !written(screen).contains(question) {
-        assert!(Instant::now() < end, "the terminal is not asked: {:?}", written(screen));
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    crate::time_limit::until(
+        crate::screen::TIMEOUT,
+        || written(screen).contains(question),
+        || format!("the terminal is not asked: {:?}", written(screen)),
+    );
 }
 
 #[test]

@@ -204,44 +204,10 @@ fn colours_of_code_come_from_the_theme() {
 #[test]
 fn languages_go_by_many_names() {
     let mut highlighter = Highlighter::default();
-    for lang in [
-        "rs",
-        "rust",
-        "Rust",
-        "ts",
-        "typescript",
-        "tsx",
-        "js",
-        "jsx",
-        "py",
-        "python",
-        "sh",
-        "bash",
-        "console",
-        "json",
-        "jsonc",
-        "toml",
-        "yaml",
-        "yml",
-        "c",
-        "cpp",
-        "c++",
-        "h",
-        "go",
-        "md",
-        "html",
-        "css",
-        "diff",
-        "Dockerfile",
-        "Makefile",
-        "java",
-        "kotlin",
-        "swift",
-        "sql",
-        "rb",
-        "lua",
-        "zig",
-    ] {
+    for lang in *tau::tools::words!(
+        "rs rust Rust ts typescript tsx js jsx py python sh bash console json jsonc toml yaml yml c cpp \
+         c++ h go md html css diff Dockerfile Makefile java kotlin swift sql rb lua zig"
+    ) {
         let code = "# x\nif (a) { return \"b\" + 1 } // c\n-- d\n- e: [1]\n+ f\n/* g */ <b c=\"d\">\nFROM a\nall: b\n";
         let found = highlighter.highlight(lang, code).iter().any(|line| !line.is_empty());
         assert!(found, "{lang} is not coloured");

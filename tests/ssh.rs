@@ -5,7 +5,7 @@ mod sshd;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Signal, kill_process};
 
@@ -85,11 +85,11 @@ fn a_session_without_a_message_comes_back_too() {
     }
     screen.wait_for("connection lost, trying again");
     // Its process ends, as nobody looks.
-    let end = Instant::now() + TIMEOUT;
-    while sshd.home().join(format!("tau/logs/live/{id}.json")).exists() {
-        assert!(Instant::now() < end, "the process stays");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    crate::time_limit::until(
+        TIMEOUT,
+        || !sshd.home().join(format!("tau/logs/live/{id}.json")).exists(),
+        || "the process stays".to_owned(),
+    );
     sshd.signal(Signal::CONT);
     screen.wait_until("no loss", |cells| !cells.contents().contains("connection lost"));
     screen.wait_for_composer("a draft");
@@ -145,11 +145,7 @@ fn a_copy_that_is_interrupted_leaves_nothing() {
     screen.wait_for("[y/N]");
     screen.type_keys("y\r");
     let wait = |what: &str, is_so: &dyn Fn() -> bool| {
-        let end = Instant::now() + TIMEOUT;
-        while !is_so() {
-            assert!(Instant::now() < end, "{what}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        crate::time_limit::until(TIMEOUT, is_so, || what.to_owned());
     };
     wait("the copy does not begin", &|| sshd.home().join("begun").exists());
     let cache = sshd.home().join(".cache/tau/bin");

@@ -211,19 +211,9 @@ const FORBIDDEN: [(&str, &str, &[&str]); 10] = [
 ];
 
 /// The parts of `tools` that `app` may use: plain data and pure functions.
-const TOOLS_FOR_APP: [&str; 11] = [
-    "details",
-    "path_text",
-    "access",
-    "vt",
-    "user",
-    "plan",
-    "compare",
-    "counted",
-    "invisible",
-    "jobs::row",
-    "delegate::report",
-];
+const TOOLS_FOR_APP: &[&str] = tau::tools::words!(
+    "details path_text access vt user plan compare counted invisible jobs::row delegate::report"
+);
 
 #[test]
 fn nothing_names_what_is_not_for_it() {
@@ -409,16 +399,10 @@ fn every_invariant_names_a_test_that_exists() {
 
 /// Places that open trusted files: those of the kernel, newly written ones, or ones named by the user, who
 /// may name a pipe.
-const OPENS: [&str; 8] = [
-    "src/tools/regular_files.rs",
-    "src/tools/process/",
-    "src/tools/replace_file.rs",
-    "src/agent/session/lock.rs",
-    "src/cli/process/signals.rs",
-    "src/cli/tui/editor.rs",
-    "src/cli/serve/mod.rs",
-    "src/cli/attach/start.rs",
-];
+const OPENS: &[&str] = tau::tools::words!(
+    "src/tools/regular_files.rs src/tools/process/ src/tools/replace_file.rs src/agent/session/lock.rs \
+     src/cli/process/signals.rs src/cli/tui/editor.rs src/cli/serve/mod.rs src/cli/attach/start.rs"
+);
 
 /// A pipe or a device in the place of a file must not block, so files are read by `regular_files`.
 #[test]
@@ -428,13 +412,9 @@ fn files_are_opened_in_one_way() {
     for source in product().iter().filter(|source| !is_known(&source.path)) {
         for (number, line) in source.code() {
             let is_folder = line.contains("sync_all");
-            let opens = [
-                "fs::read(",
-                "read_to_string(&",
-                "read_to_string(path",
-                "read_to_string(file",
-                "File::open(",
-            ];
+            let opens = *tau::tools::words!(
+                "fs::read( read_to_string(& read_to_string(path read_to_string(file File::open("
+            );
             let own = ["SessionFile::open(", "TokenFile::open("].iter().any(|own| line.contains(own));
             if opens.iter().any(|name| line.contains(name)) && !is_folder && !own {
                 faults.push(format!("{}:{number}: read it with tools/regular_files", source.path));

@@ -150,8 +150,7 @@ async fn instructions_pipes_and_commands_may_be_utf_16() {
     let server = Server::start(vec![calls("bash", &json!({"command": "cat wide"})), says("done")]).await;
     let home = tempfile::tempdir().unwrap();
     let work = home.path().join("work");
-    fs::create_dir(&work).unwrap();
-    fs::write(work.join("AGENTS.md"), wide("Instructions: größer\n")).unwrap();
+    crate::support::write(&work.join("AGENTS.md"), &wide("Instructions: größer\n"));
     fs::write(work.join("named"), wide("Named: größer\n")).unwrap();
     fs::write(work.join("wide"), wide("Output: größer\n")).unwrap();
     fs::write(work.join("piped"), wide("Piped: größer\n")).unwrap();

@@ -171,8 +171,7 @@ async fn names_with_control_characters_are_quoted() {
     const NOTE: &str = "[names in $'…' contain control characters or invalid UTF-8, escaped as in bash]\n";
     let bench = Bench::new();
     let folder = bench.path("two\nlines");
-    fs::create_dir(&folder).unwrap();
-    fs::write(folder.join("a.txt"), "needle\n").unwrap();
+    crate::support::write(&folder.join("a.txt"), "needle\n");
     fs::write(bench.path("\u{1b}[31mred"), "needle\n").unwrap();
     fs::write(bench.context.cwd.join(OsStr::from_bytes(b"gr\xf6n")), "needle\n").unwrap();
     bench.put("plain 'name'", "needle\n");

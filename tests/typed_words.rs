@@ -364,15 +364,9 @@ fn a_command_is_no_answer_until_enter_is_pressed_again() {
 
 #[test]
 fn a_word_at_a_list_sends_nothing() {
-    let lists = [
-        "/model<enter>",
-        "/resume<enter>",
-        "/theme<enter>",
-        "/settings<enter>",
-        "/help<enter>",
-        "<alt+x>",
-        "<ctrl+r>",
-    ];
+    let lists = *tau::tools::words!(
+        "/model<enter> /resume<enter> /theme<enter> /settings<enter> /help<enter> <alt+x> <ctrl+r>"
+    );
     for list in lists {
         for word in ["exit", "/clear", "yes", "no", "hello", "q"] {
             let mut screen = Folded::new();

@@ -60,7 +60,7 @@ impl Work {
     }
 
     pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) {
-        crate::support::write(self.at(path), text);
+        crate::support::write(&self.at(path), &text);
     }
 
     pub(crate) fn text(&self, path: &str) -> String {

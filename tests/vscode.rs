@@ -84,8 +84,7 @@ async fn the_package_can_be_installed_and_asks_about_calls() {
     assert!(std::fs::read(dir.join("tau.vsix")).unwrap().starts_with(b"PK"));
 
     let stub = dir.join("node_modules/vscode");
-    std::fs::create_dir_all(&stub).unwrap();
-    std::fs::write(stub.join("index.js"), include_str!("vscode/stub.js")).unwrap();
+    crate::support::write(&stub.join("index.js"), &include_str!("vscode/stub.js"));
 
     let call = || calls("bash", &json!({"command": "touch made"}));
     let refused = Server::start(vec![call(), stalls("Then not"), says("It ran on.")]).await;

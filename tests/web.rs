@@ -76,8 +76,7 @@ fn site_answer(path: &str) -> Response {
 /// A home with this `config.toml`, and the program in it.
 fn program(place: &Path, config: &str, model: &Server) -> Command {
     let folder = place.join("config");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("config.toml"), config).unwrap();
+    crate::support::write(&folder.join("config.toml"), &config);
     let mut command = bare(place);
     command.env("TAU_HOME", &folder);
     command.args(["--base-url", &model.url(), "--api-key", "sk-of-the-user", "--model", "m"]);

@@ -1,7 +1,7 @@
 //! Character widths of the terminal: measured invisibly in the real program, cached, obeyed.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::screen::Screen;
 use crate::time_limit::RunInTime;
@@ -19,11 +19,11 @@ fn written(screen: &Screen) -> String {
 
 /// Waits until this was written this many times.
 fn wait_for_bytes(screen: &Screen, bytes: &str, times: usize) {
-    let end = Instant::now() + crate::screen::TIMEOUT;
-    while written(screen).matches(bytes).count() < times {
-        assert!(Instant::now() < end, "{bytes:?} is not written:\n{}", screen.text());
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    crate::time_limit::until(
+        crate::screen::TIMEOUT,
+        || written(screen).matches(bytes).count() >= times,
+        || format!("{bytes:?} is not written:\n{}", screen.text()),
+    );
 }
 
 /// The terminal identifies itself, which answers the queries of the start.
@@ -75,11 +75,11 @@ fn widths_are_remembered_for_a_version_of_a_terminal_and_obeyed() {
     assert!(written(&screen).contains("\x1b[2X👩"), "its second cell is blank, however wide it is");
     // The file is written in parallel to drawing.
     let file = screen.tau_home().join("cache/terminals.json");
-    let end = Instant::now() + crate::screen::TIMEOUT;
-    while !file.exists() {
-        assert!(Instant::now() < end, "{} is not written", file.display());
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    crate::time_limit::until(
+        crate::screen::TIMEOUT,
+        || file.exists(),
+        || format!("{} is not written", file.display()),
+    );
     screen.type_keys("\x15\x04");
     wait_for_bytes(&screen, "\x1b[?1049h", 2);
     wait_for_bytes(&screen, "\x1b[c", 3);

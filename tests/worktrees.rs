@@ -482,11 +482,11 @@ async fn a_session_moves_to_a_worktree_and_back_with_what_it_did() {
         screen.type_keys("/worktree fix\r");
         screen.wait_for("you are in the worktree fix now, in a copy of the session");
         screen.wait_for("work [fix] (tau/fix");
-        let begun = std::time::Instant::now();
-        while !String::from_utf8_lossy(&screen.bytes()).contains("tau · [fix] one") {
-            assert!(begun.elapsed() < crate::time_limit::SOON, "no title");
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
+        crate::time_limit::until(
+            crate::time_limit::SOON,
+            || String::from_utf8_lossy(&screen.bytes()).contains("tau · [fix] one"),
+            || "no title".to_owned(),
+        );
         screen.type_keys("two\r");
         screen.wait_for("Second.");
         assert_eq!(text(&screen.home().join("work/file")), "one\n");

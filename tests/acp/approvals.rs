@@ -35,16 +35,9 @@ async fn the_options_are_those_of_the_prompt_on_the_screen() {
         .iter()
         .map(|option| option["optionId"].as_str().unwrap())
         .collect();
-    let expected = [
-        "allow",
-        "always-exact",
-        "always-session",
-        "always-local",
-        "always-project",
-        "always-user",
-        "deny",
-        "deny-and-stop",
-    ];
+    let expected = *tau::tools::words!(
+        "allow always-exact always-session always-local always-project always-user deny deny-and-stop"
+    );
     assert_eq!(options, expected, "{params}");
     let diff = &params["toolCall"]["content"][0];
     assert_eq!((&diff["type"], &diff["newText"]), (&json!("diff"), &json!("new\n")), "{diff}");

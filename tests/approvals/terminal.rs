@@ -409,11 +409,11 @@ async fn the_first_start_asks_for_the_mode_and_stores_it() {
     screen.wait_for(" · edits");
     let find = |folder: &Path| std::fs::read_to_string(folder.join("permission-mode.json")).ok();
     let state = screen.tau_home().join("logs");
-    let end = Instant::now() + TIMEOUT;
-    while find(&state).is_none_or(|text| text != "{\"mode\":\"edits\"}") {
-        assert!(Instant::now() < end, "not kept");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    crate::time_limit::until(
+        TIMEOUT,
+        || find(&state).is_some_and(|text| text == "{\"mode\":\"edits\"}"),
+        || "not kept".to_owned(),
+    );
     assert!(!screen.tau_home().join("config.toml").exists(), "it is no setting");
     screen.type_keys("\x04");
     screen.wait_for("first is over");

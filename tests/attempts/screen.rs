@@ -123,11 +123,7 @@ fn both_begun(screen: &Screen) {
 }
 
 pub(super) fn until(what: &str, is_so: impl Fn() -> bool) {
-    let begun = std::time::Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < crate::time_limit::SOON, "{what}");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    crate::time_limit::until(crate::time_limit::SOON, is_so, || what.to_owned());
 }
 
 /// The attempts of the screen's directory, in a shell.

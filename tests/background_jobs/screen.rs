@@ -10,11 +10,11 @@ use crate::support::processes::{alive, rare_sleep};
 const AUTO: &str = "--permission-mode auto";
 
 fn wait_gone(nap: &str) {
-    let begun = std::time::Instant::now();
-    while !alive(nap).is_empty() {
-        assert!(begun.elapsed() < crate::time_limit::SOON, "left: {:?}", alive(nap));
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    crate::time_limit::until(
+        crate::time_limit::SOON,
+        || alive(nap).is_empty(),
+        || format!("left: {:?}", alive(nap)),
+    );
 }
 
 fn ctrl_b(screen: &Screen) {

@@ -42,8 +42,7 @@ async fn a_helper_that_is_opened_again_keeps_its_part() {
     })
     .await;
     let kinds = home.config().join("agents");
-    std::fs::create_dir(&kinds).unwrap();
-    std::fs::write(kinds.join("finder.md"), FINDER).unwrap();
+    crate::support::write(&kinds.join("finder.md"), &FINDER);
     for (begin, kind) in [("-b", "explore"), ("-p", "review"), ("-p", "finder")] {
         let ended = run(&mut home.tau(&[begin, "--tools", TOOLS, &format!("ask {kind}")]), None).await;
         assert_eq!(ended.code, 0, "{}", ended.err);

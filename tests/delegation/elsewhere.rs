@@ -112,11 +112,11 @@ fn live_helper(home: &Path) -> Value {
 }
 
 fn wait_until_gone(home: &Path) {
-    let begun = Instant::now();
-    while !live_helpers(home).is_empty() {
-        assert!(begun.elapsed() < crate::time_limit::SOON, "the helper is still listed");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    crate::time_limit::until(
+        crate::time_limit::SOON,
+        || live_helpers(home).is_empty(),
+        || "the helper is still listed".to_owned(),
+    );
 }
 
 fn live_helpers(home: &Path) -> Vec<Value> {

@@ -78,11 +78,7 @@ async fn a_helper_asks_on_the_screen_of_its_parent() {
         screen.wait_for("Files and conversation");
         screen.type_keys("\r");
         let gone = || !work.join("made.txt").exists() && !work.join("second.txt").exists();
-        let begun = Instant::now();
-        while !gone() {
-            assert!(begun.elapsed() < crate::time_limit::SOON, "not undone: {}", screen.text());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        crate::time_limit::until(crate::time_limit::SOON, gone, || format!("not undone: {}", screen.text()));
     })
     .await;
     assert!(asked.last().unwrap().results()[0].contains("blue"));

@@ -165,26 +165,10 @@ fn every_variable_is_documented_and_exists() {
 }
 
 /// Flags of programs other than tau.
-const OTHERS: &[&str] = &[
-    "address",
-    "alone",
-    "do",
-    "dry-run",
-    "exec-path",
-    "force",
-    "grep",
-    "hard",
-    "profile",
-    "prune",
-    "registry",
-    "release",
-    "repo",
-    "runs",
-    "tau",
-    "upload-pack",
-    "user",
-    "writable",
-];
+const OTHERS: &[&str] = tau::tools::words!(
+    "address alone do dry-run exec-path force grep hard profile prune registry release repo runs tau \
+     upload-pack user writable"
+);
 
 /// The flags in a text, without their dashes.
 fn flags(text: &str) -> impl Iterator<Item = &str> {

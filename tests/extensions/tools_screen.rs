@@ -1,7 +1,5 @@
 //! Custom tools on the screen: approval, display, and the effect of Esc.
 
-use std::time::{Duration, Instant};
-
 use serde_json::json;
 
 use crate::screen::{Screen, TIMEOUT};
@@ -60,11 +58,7 @@ async fn escape_ends_a_tool_with_all_that_it_started() {
         assert!(runs());
         screen.type_keys("\x1b");
         screen.wait_for("stopped after");
-        let end = Instant::now() + TIMEOUT;
-        while runs() {
-            assert!(Instant::now() < end, "it still runs");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        crate::time_limit::until(TIMEOUT, || !runs(), || "it still runs".to_owned());
     });
     work.in_time("the screen").await.unwrap();
 }

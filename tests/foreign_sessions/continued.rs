@@ -48,7 +48,7 @@ impl Place {
     fn put(&self, path: &str, recording: &str) -> PathBuf {
         let work = self.work().to_string_lossy().into_owned();
         let path = self.at(&path.replace("DIR", &work.replace(|c: char| !c.is_ascii_alphanumeric(), "-")));
-        crate::support::write(&path, recording.replace(RECORDED, &work));
+        crate::support::write(&path, &recording.replace(RECORDED, &work));
         path
     }
 
@@ -408,7 +408,7 @@ async fn what_an_older_opencode_wrote_in_files_is_read() {
     let work = place.work();
     let storage = place.at(".local/share/opencode/storage");
     let put = |path: &str, value: Value| {
-        crate::support::write(storage.join(path), value.to_string());
+        crate::support::write(&storage.join(path), &value.to_string());
     };
     let time = serde_json::json!({"created": 1772618400000_i64, "updated": 1772618460000_i64});
     let session = serde_json::json!({"id": "ses_1", "directory": work, "title": "Files", "time": time});
@@ -540,8 +540,7 @@ async fn what_was_not_read_of_an_exported_session_is_said() {
     let place = Place::new().await;
     let path = place.claude();
     let helpers = path.with_extension("").join("subagents");
-    fs::create_dir_all(&helpers).unwrap();
-    fs::write(helpers.join("agent-1.jsonl"), "{}\n").unwrap();
+    crate::support::write(&helpers.join("agent-1.jsonl"), "{}\n");
     fs::create_dir_all(place.at(".codex")).unwrap();
     let ended = place.run(&["export", "--to", "codex", "5f0a7c1e-8f0e-4a53-9d3c-1b2f3c4d5e6f", "-"]).await;
     assert_eq!(ended.code, 0, "{ended:?}");

@@ -69,8 +69,7 @@ async fn the_mode_of_the_screen_is_not_that_of_scripts() {
     // A renamed key is refused, with its current name.
     let place = Place::new(touches()).await;
     let home = place.dir.path().join("config");
-    std::fs::create_dir_all(&home).unwrap();
-    std::fs::write(home.join("config.toml"), "screen_permission_mode = \"plan\"\n").unwrap();
+    crate::support::write(&home.join("config.toml"), "screen_permission_mode = \"plan\"\n");
     let ended = run(place.tau(&["-p", "make it"]).env("TAU_HOME", &home), None).await;
     assert!(ended.code == 3 && ended.err.contains("permission_mode"), "{ended:?}");
 }
@@ -196,8 +195,7 @@ async fn permissions_of_another_agent_hold() {
     {
         let place = Place::new(touches()).await;
         let folder = place.dir.path().join(folder);
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("settings.json"), denies()).unwrap();
+        crate::support::write(&folder.join("settings.json"), &denies());
         let home = place.dir.path().join("home");
         std::fs::create_dir_all(&home).unwrap();
         let arguments = [&["-p", "--permission-mode", "auto", "make it"], arguments].concat();

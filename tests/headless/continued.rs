@@ -9,8 +9,7 @@ use super::*;
 async fn two_models() -> Place {
     let place = Place::new(vec![says("yes")]).await;
     let config = place.dir.path().join("config");
-    std::fs::create_dir_all(&config).unwrap();
-    std::fs::write(config.join("config.toml"), "model = \"own/usual\"\nthinking = \"low\"\n").unwrap();
+    crate::support::write(&config.join("config.toml"), "model = \"own/usual\"\nthinking = \"low\"\n");
     write_models(&place, "own");
     place
 }

@@ -200,16 +200,10 @@ async fn doctor_names_them() {
     let found: Value = serde_json::from_str(&ended.out).unwrap();
     let files: Vec<&str> =
         found["instructions"]["files"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-    let ends = [
-        ".claude/CLAUDE.md",
-        "more.md",
-        "config/AGENTS.md",
-        "AGENTS.override.md",
-        "docs/a.md",
-        "docs/b.md",
-        "all.md",
-        "CLAUDE.local.md",
-    ];
+    let ends = *tau::tools::words!(
+        ".claude/CLAUDE.md more.md config/AGENTS.md AGENTS.override.md docs/a.md docs/b.md all.md \
+         CLAUDE.local.md"
+    );
     assert_eq!(files.len(), ends.len(), "{files:?}");
     assert!(files.iter().zip(ends).all(|(file, end)| file.ends_with(end)), "{files:?}");
     assert!(ended.out.contains("outside the project"), "{}", ended.out);

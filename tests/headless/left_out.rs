@@ -18,7 +18,7 @@ async fn answer(tool: &str, arguments: &Value) -> String {
         (".ssh/id_rsa", CANARY),
         ("plain.txt", CANARY),
     ] {
-        crate::support::write(place.dir.path().join(path), text);
+        crate::support::write(&place.dir.path().join(path), text);
     }
     let arguments = ["-p", "--tools", "read,grep,find,ls", "--permission-mode", "auto", "look"];
     let ended = run(place.tau(&arguments).env("TAU_HOME", &config), None).await;
@@ -55,8 +55,7 @@ async fn a_search_leaves_out_what_may_not_be_read_and_says_so() {
 async fn a_file_that_a_rule_denies_is_not_attached() {
     let place = Place::new(vec![says("done")]).await;
     let config = place.dir.path().join("config");
-    std::fs::create_dir_all(&config).unwrap();
-    std::fs::write(config.join("config.toml"), "[permissions]\ndeny = [\"read(**/.env)\"]\n").unwrap();
+    crate::support::write(&config.join("config.toml"), "[permissions]\ndeny = [\"read(**/.env)\"]\n");
     std::fs::write(place.dir.path().join(".env"), CANARY).unwrap();
     let ended = run(place.tau(&["-p", "@./.env", "look"]).env("TAU_HOME", &config), None).await;
     assert_ne!(ended.code, 0, "{ended:?}");

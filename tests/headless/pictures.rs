@@ -71,8 +71,7 @@ async fn a_model_that_is_not_known_to_take_pictures_gets_none_and_the_user_is_to
     let (_, advised) = ended.err.split_once("add to models.toml: ").expect("advice");
     let line = advised.split_once(")\n").expect("its end").0;
     let home = place.dir.path().join("advised");
-    std::fs::create_dir_all(&home).unwrap();
-    std::fs::write(home.join("models.toml"), line).unwrap();
+    crate::support::write(&home.join("models.toml"), &line);
     let mut tau = place.tau(&["-p", "@p.png", "what is it?"]);
     let ended = run(tau.env("TAU_HOME", &home), None).await;
     assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{ended:?}");

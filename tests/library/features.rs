@@ -8,18 +8,10 @@ use crate::harness::root;
 /// The most crates that a program with the agent alone builds, the agent's own included.
 const MOST: usize = 200;
 /// Crates of the screen, of servers and of validators, which the agent does without.
-const NEVER: [&str; 10] = [
-    "agent-client-protocol-schema",
-    "axum",
-    "clap",
-    "crossterm",
-    "jsonschema",
-    "onig",
-    "ratatui",
-    "ratatui-core",
-    "syntect",
-    "two-face",
-];
+const NEVER: [&str; 10] = *tau::tools::words!(
+    "agent-client-protocol-schema axum clap crossterm jsonschema onig ratatui ratatui-core syntect \
+     two-face"
+);
 /// The features, and the crates that only they need.
 const FEATURES: [(&str, &[&str]); 6] = [
     ("mcp", &["oauth2", "rmcp"]),
@@ -33,17 +25,8 @@ const FEATURES: [(&str, &[&str]); 6] = [
 /// The crates, with their versions, that cargo builds for a package; what only tests need is left out.
 fn crates(package: &str, arguments: &[&str]) -> BTreeSet<String> {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args([
-        "tree",
-        "--offline",
-        "--locked",
-        "--edges",
-        "normal,build",
-        "--prefix",
-        "none",
-        "--format",
-        "{p}",
-    ]);
+    cargo
+        .args(*tau::tools::words!("tree --offline --locked --edges normal,build --prefix none --format {p}"));
     cargo.args(["--package", package]).args(arguments).current_dir(root());
     let output = cargo.output().expect("cargo");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

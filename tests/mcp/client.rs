@@ -33,8 +33,7 @@ impl Client {
     /// Like [`Self::start_in_mode`], with additional arguments.
     pub fn start_with(place: &Path, config: &str, url: &str, mode: &str, arguments: &[&str]) -> Self {
         let folder = place.join("config");
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("config.toml"), config).unwrap();
+        crate::support::write(&folder.join("config.toml"), &config);
         let mut command = bare(place);
         command.env("TAU_HOME", &folder).env("TAU_PERMISSION_MODE", mode);
         command.args(["--base-url", url, "--api-key", "x", "--model", "m", "--mode", "rpc", "--no-session"]);

@@ -121,8 +121,7 @@ async fn mcp(place: &Path, arguments: &[&str]) -> Ended {
 async fn a_server_with_an_odd_tool_is_tried() {
     let place = tempfile::tempdir().unwrap();
     let config = place.path().join("config");
-    std::fs::create_dir_all(&config).unwrap();
-    std::fs::write(config.join("config.toml"), server::config("demo", "odd", "")).unwrap();
+    crate::support::write(&config.join("config.toml"), &server::config("demo", "odd", ""));
     let tried = mcp(place.path(), &["test", "demo"]).await;
     assert_eq!(tried.code, 0, "{tried:?}");
     assert!(tried.out.contains("mcp__demo__echo") && !tried.out.contains("mcp__demo__bent"), "{tried:?}");

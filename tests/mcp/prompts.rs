@@ -54,8 +54,7 @@ async fn a_prompt_with_a_resource_and_a_picture_is_one_message() {
     let place = tempfile::tempdir().unwrap();
     let model = Server::start(vec![says("Finished.")]).await;
     let folder = place.path().join("config");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("config.toml"), server::config("demo", "offers", "")).unwrap();
+    crate::support::write(&folder.join("config.toml"), &server::config("demo", "offers", ""));
     std::fs::write(folder.join("models.toml"), vision(&model.url())).unwrap();
     let mut command = bare(place.path());
     let ended = run(command.env("TAU_HOME", &folder).args(["--model", "own/m", "-p", "/demo:look_at"]), None);

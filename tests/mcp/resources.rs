@@ -41,8 +41,7 @@ async fn pictures_are_attached_as_pictures() {
     let place = tempfile::tempdir().unwrap();
     let model = Server::start(vec![says("Finished.")]).await;
     let folder = place.path().join("config");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("config.toml"), server::config("demo", "offers", "")).unwrap();
+    crate::support::write(&folder.join("config.toml"), &server::config("demo", "offers", ""));
     std::fs::write(folder.join("models.toml"), vision(&model.url())).unwrap();
     let mut command = bare(place.path());
     command.env("TAU_HOME", &folder).args(["--model", "own/m", "-p", "look at @demo:demo://picture"]);

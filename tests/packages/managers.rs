@@ -88,14 +88,9 @@ fn npm_installs_and_removes_the_package() {
     let prefix = home.path().join("prefix");
     let npm = || {
         let mut command = with_home(Command::new("npm"), home.path());
-        command.args([
-            "--offline",
-            "--no-audit",
-            "--no-fund",
-            "--no-update-notifier",
-            "--global",
-            "--prefix",
-        ]);
+        command.args(*tau::tools::words!(
+            "--offline --no-audit --no-fund --no-update-notifier --global --prefix"
+        ));
         command.arg(&prefix);
         command
     };

@@ -225,7 +225,7 @@ fn write_files(home: &Path) {
         (".config/other/config.toml", "x"),
     ];
     for (path, text) in files {
-        crate::support::write(home.join(path), text);
+        crate::support::write(&home.join(path), text);
     }
 }
 

@@ -25,21 +25,10 @@ pub const FORMATS: [&str; 5] =
     ["openai-completions", "openai-responses", "anthropic-messages", "google-generative-ai", "proxy"];
 
 /// The cases recorded for every format.
-const CASES: [&str; 13] = [
-    "text",
-    "tool-call",
-    "parallel-calls",
-    "length",
-    "error-in-stream",
-    "cut",
-    "cut-in-event",
-    "done-only",
-    "crlf",
-    "comments",
-    "unknown",
-    "nul",
-    "http-",
-];
+const CASES: &[&str] = tau::tools::words!(
+    "text tool-call parallel-calls length error-in-stream cut cut-in-event done-only crlf comments \
+     unknown nul http-"
+);
 
 /// The additional cases recorded for the formats of providers.
 const PROVIDER_CASES: [&str; 3] = ["usage-with-cache", "error-bare-json", "local-"];

@@ -162,7 +162,7 @@ fn check(name: &str, request: &ModelRequest) {
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/requests").join(format!("{name}.json"));
     let found = written(request);
     if std::env::var_os("TAU_BLESS").is_some() {
-        crate::support::write(&path, serde_json::to_string_pretty(&found).unwrap() + "\n");
+        crate::support::write(&path, &(serde_json::to_string_pretty(&found).unwrap() + "\n"));
     }
     let golden = std::fs::read_to_string(&path).unwrap_or_default();
     let wanted: Value = serde_json::from_str(&golden).unwrap_or_default();

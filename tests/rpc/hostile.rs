@@ -3,38 +3,13 @@
 use super::*;
 use crate::support::dice::Dice;
 
-const COMMANDS: [&str; 30] = [
-    "prompt",
-    "steer",
-    "follow_up",
-    "abort",
-    "clear_queue",
-    "get_state",
-    "get_messages",
-    "get_commands",
-    "get_last_assistant_text",
-    "get_session_stats",
-    "set_model",
-    "cycle_model",
-    "get_available_models",
-    "set_thinking_level",
-    "cycle_thinking_level",
-    "get_available_thinking_levels",
-    "set_steering_mode",
-    "set_auto_retry",
-    "abort_retry",
-    "compact",
-    "abort_bash",
-    "new_session",
-    "switch_session",
-    "fork",
-    "clone",
-    "get_fork_messages",
-    "get_entries",
-    "get_tree",
-    "set_session_name",
-    "export_html",
-];
+const COMMANDS: [&str; 30] = *tau::tools::words!(
+    "prompt steer follow_up abort clear_queue get_state get_messages get_commands \
+     get_last_assistant_text get_session_stats set_model cycle_model get_available_models \
+     set_thinking_level cycle_thinking_level get_available_thinking_levels set_steering_mode \
+     set_auto_retry abort_retry compact abort_bash new_session switch_session fork clone \
+     get_fork_messages get_entries get_tree set_session_name export_html"
+);
 
 fn line(dice: &mut Dice) -> Vec<u8> {
     let command = COMMANDS[dice.below(COMMANDS.len())];

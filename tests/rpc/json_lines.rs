@@ -48,18 +48,10 @@ fn types(records: &[Value]) -> Vec<&str> {
 async fn header_events_end() {
     let (exit, records) = json(vec![vec![Say("hello"), STOP]; 2], &["one", "two"], &[]).await;
     assert_eq!(exit, Exit::Ok);
-    let run = [
-        "agent_start",
-        "turn_start",
-        "message_start",
-        "message_end",
-        "message_start",
-        "message_update",
-        "message_end",
-        "turn_end",
-        "agent_end",
-        "agent_settled",
-    ];
+    let run = *tau::tools::words!(
+        "agent_start turn_start message_start message_end message_start message_update message_end \
+         turn_end agent_end agent_settled"
+    );
     assert_eq!(types(&records), [&["session"][..], &run, &run, &["end"]].concat());
     assert_eq!((&records[0]["version"], &records[0]["type"]), (&json!(3), &json!("session")));
     for record in &records {

@@ -213,8 +213,7 @@ fn tau_s_files_in_the_workspace_are_not_changed() {
         for (level, expected) in [("off", "evil\n"), ("workspace-write", "")] {
             let place = Place::new();
             let own = place.work.join(".own");
-            fs::create_dir(&own).unwrap();
-            fs::write(own.join("config.toml"), "").unwrap();
+            crate::support::write(&own.join("config.toml"), "");
             let mut command =
                 place.command(&["--sandbox", level], &["/bin/sh", "-c", script].map(AsRef::as_ref));
             command.env("TAU_HOME", &own);

@@ -14,7 +14,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tau::tools::sandbox::confinement::Guard;
 use tau::tools::sandbox::support::Support;
@@ -66,14 +66,9 @@ impl Place {
         let path = |name: &str| folder.path().join(name);
         let place =
             Place { work: path("work"), outside: path("outside"), home: path("home"), _folder: folder };
-        for folder in [
-            "work/.git/hooks",
-            "work/.git/objects",
-            "work/.git/refs",
-            "outside",
-            "home/sessions",
-            "home/undo",
-        ] {
+        for folder in *tau::tools::words!(
+            "work/.git/hooks work/.git/objects work/.git/refs outside home/sessions home/undo"
+        ) {
             fs::create_dir_all(place._folder.path().join(folder)).unwrap();
         }
         fs::write(place.work.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
@@ -119,11 +114,7 @@ pub(crate) fn has_program(name: &str) -> bool {
 
 /// Waits for a file to appear.
 pub(crate) fn wait_for(path: &Path) {
-    let begun = Instant::now();
-    while !path.exists() {
-        assert!(begun.elapsed() < TIMEOUT, "{} does not appear", path.display());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    crate::time_limit::until(TIMEOUT, || path.exists(), || format!("{} does not appear", path.display()));
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {

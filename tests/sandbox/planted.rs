@@ -207,13 +207,9 @@ fn the_repository_of_a_submodule_keeps_its_configuration() {
 #[test]
 fn what_git_reads_besides_does_not_appear() {
     needs!(has_mounts() && has_program("git"));
-    let paths = [
-        "modules/x/config",
-        "info/attributes",
-        "commondir",
-        "config.worktree",
-        "worktrees/tree/config.worktree",
-    ];
+    let paths = *tau::tools::words!(
+        "modules/x/config info/attributes commondir config.worktree worktrees/tree/config.worktree"
+    );
     for path in paths {
         let place = repository();
         user(&place, "git worktree add -q ../tree -b tree; rm -rf .git/info");

@@ -94,16 +94,8 @@ fn value(random: &mut Random) -> String {
 /// A value marked as secret by its name.
 fn named(random: &mut Random) -> (String, Vec<String>) {
     let prefix = random.pick(&["APP", "DB", "STRIPE", "GITHUB", "SMTP", "MY_SERVICE", "REDIS"]);
-    let end = random.pick(&[
-        "PASSWORD",
-        "API_KEY",
-        "SECRET",
-        "TOKEN",
-        "ACCESS_KEY",
-        "SECRET_KEY",
-        "AUTH_TOKEN",
-        "PASSWD",
-    ]);
+    let end = random
+        .pick(tau::tools::words!("PASSWORD API_KEY SECRET TOKEN ACCESS_KEY SECRET_KEY AUTH_TOKEN PASSWD"));
     let upper = format!("{prefix}_{end}");
     let lower = upper.to_lowercase();
     let camel: String = lower

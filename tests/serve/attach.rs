@@ -191,8 +191,7 @@ async fn branches_models_and_going_back_work_from_an_attached_screen() {
 async fn what_is_not_loaded_of_a_long_session_is_found_and_gone_to() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("sessions/--here--");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("large_s1.jsonl"), long_session(dir.path())).unwrap();
+    crate::support::write(&folder.join("large_s1.jsonl"), &long_session(dir.path()));
     let sessions = dir.path().join("sessions").display().to_string();
     let server = Served::in_dir(dir, &["--log", "off", "--session-dir", &sessions]).await;
     let screen = attached(&server, "s1");

@@ -42,8 +42,7 @@ impl Client {
     async fn configured(acts: Vec<Act>, config: &str) -> Self {
         let (upstream, dir) = (Server::start(acts).await, tempfile::tempdir().unwrap());
         let folder = dir.path().join(".config/tau");
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("config.toml"), config).unwrap();
+        crate::support::write(&folder.join("config.toml"), &config);
         let mut child = command(&dir, &upstream, &[]).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
         let input = child.stdin.take();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Signal, kill_process};
 use serde_json::json;
@@ -29,11 +29,7 @@ fn begin_there(sshd: &Sshd, prompt: &str) -> String {
 }
 
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let end = Instant::now() + TIMEOUT;
-    while !is_so() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    crate::time_limit::until(TIMEOUT, is_so, || what.to_owned());
 }
 
 #[test]

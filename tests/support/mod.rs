@@ -15,7 +15,7 @@ pub mod tool_bench;
 use std::path::Path;
 
 /// Writes a file, creating the folders above it.
-pub fn write(path: impl AsRef<Path>, content: impl AsRef<[u8]>) {
+pub fn write(path: &(impl AsRef<Path> + ?Sized), content: &(impl AsRef<[u8]> + ?Sized)) {
     std::fs::create_dir_all(path.as_ref().parent().unwrap()).unwrap();
     std::fs::write(path, content).unwrap();
 }

@@ -50,6 +50,16 @@ fn poll<T>(limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     }
 }
 
+/// Waits until something is so; fails the test with this text if it is not in time.
+#[track_caller]
+pub fn until(limit: Duration, mut is_so: impl FnMut() -> bool, what: impl FnOnce() -> String) {
+    let end = Instant::now() + limit;
+    while !is_so() {
+        assert!(Instant::now() < end, "{}", what());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// Programs that are run to their end.
 pub trait RunInTime {
     /// Runs it without an input; returns its exit and its output.
@@ -157,17 +167,10 @@ fn a_wait_that_ends_gives_what_was_waited_for() {
 }
 
 /// Common forms of waits without a limit.
-const UNLIMITED: [&str; 9] = [
-    ".output().unwrap()",
-    ".status().unwrap()",
-    ".wait().unwrap()",
-    ".wait().await",
-    ".wait_with_output().await",
-    ".wait_with_output().unwrap()",
-    ".join().unwrap()",
-    ".recv().unwrap()",
-    ".recv().await",
-];
+const UNLIMITED: &[&str] = tau::tools::words!(
+    ".output().unwrap() .status().unwrap() .wait().unwrap() .wait().await .wait_with_output().await \
+     .wait_with_output().unwrap() .join().unwrap() .recv().unwrap() .recv().await"
+);
 
 #[test]
 fn no_test_waits_without_a_limit() {

@@ -232,15 +232,9 @@ fn forge(work: &mut Work, from: &Path, to: &str) {
 #[test]
 fn records_of_other_places_are_refused() {
     let root = |work: &Work| work.at("").canonicalize().unwrap();
-    for to in [
-        "OUTSIDE/f",
-        "ROOT/../outside/f",
-        "outside/f",
-        "../outside/f",
-        "ROOT/sub/../../outside/f",
-        "ROOT",
-        "/",
-    ] {
+    for to in *tau::tools::words!(
+        "OUTSIDE/f ROOT/../outside/f outside/f ../outside/f ROOT/sub/../../outside/f ROOT /"
+    ) {
         for choice in CHOICES {
             let mut work = Work::new();
             work.user("mkdir -p ../outside sub; printf mine >../outside/f");
