@@ -212,7 +212,7 @@ const FORBIDDEN: [(&str, &str, &[&str]); 10] = [
 
 /// The parts of `tools` that `app` may use: plain data and pure functions.
 const TOOLS_FOR_APP: &[&str] = tau::tools::words!(
-    "details path_text access vt user plan compare counted invisible jobs::row delegate::report"
+    "details path_text access vt user plan compare counted invisible jobs::row delegate::report pairs"
 );
 
 #[test]

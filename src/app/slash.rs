@@ -138,39 +138,14 @@ pub const TABLE: &[CommandRow] = &[
 const UNLISTED: [CommandRow; 1] = [row(Slash::Vim, "vim", "", "turn vim keys on or off")];
 
 /// Names of commands in other programs, with their names here.
-pub const ALIASES: &[(&str, &str)] = &[
-    ("clear", "new"),
-    ("reset", "new"),
-    ("exit", "quit"),
-    ("rewind", "undo"),
-    ("checkpoint", "undo"),
-    ("config", "settings"),
-    ("preferences", "settings"),
-    ("cost", "session"),
-    ("usage", "session"),
-    ("status", "session"),
-    ("stats", "session"),
-    ("mcp", "extensions"),
-    ("agents", "extensions"),
-    ("hooks", "extensions"),
-    ("skills", "extensions"),
-    ("plugins", "extensions"),
-    ("sessions", "resume"),
-    ("history", "resume"),
-    ("rename", "name"),
-    ("compress", "compact"),
-    ("summarize", "compact"),
-    ("models", "model"),
-    ("effort", "thinking"),
-    ("themes", "theme"),
-    ("allowed-tools", "permissions"),
-    ("approvals", "permissions"),
-    ("keybindings", "keys"),
-    ("branch", "fork"),
-    ("todos", "plan"),
-    ("bashes", "jobs"),
-    ("tasks", "jobs"),
-];
+pub const ALIASES: &[(&str, &str)] = tau_tools::pairs!(
+    "clear=new reset=new exit=quit rewind=undo checkpoint=undo config=settings preferences=settings \
+     cost=session usage=session status=session stats=session mcp=extensions agents=extensions \
+     hooks=extensions skills=extensions plugins=extensions sessions=resume history=resume rename=name \
+     compress=compact summarize=compact models=model effort=thinking themes=theme \
+     allowed-tools=permissions approvals=permissions keybindings=keys branch=fork todos=plan \
+     bashes=jobs tasks=jobs"
+);
 
 /// Commands of other programs that are none here, and what to do instead.
 const ELSEWHERE: [(&str, &str); 17] = [

@@ -14,42 +14,15 @@ use crate::user_error::UserError;
 
 /// Field names that models use in place of ours, learned from other programs' tools. An alias counts only if
 /// the schema has the second name and not the first.
-const ALIASES: &[(&str, &str)] = &[
-    ("file_path", "path"),
-    ("filePath", "path"),
-    ("filepath", "path"),
-    ("filename", "path"),
-    ("file", "path"),
-    ("oldText", "old_string"),
-    ("old_text", "old_string"),
-    ("old_str", "old_string"),
-    ("oldString", "old_string"),
-    ("newText", "new_string"),
-    ("new_text", "new_string"),
-    ("new_str", "new_string"),
-    ("newString", "new_string"),
-    ("replaceAll", "replace_all"),
-    ("cmd", "command"),
-    ("contents", "content"),
-    ("file_text", "content"),
-    ("text", "content"),
-    ("directory", "path"),
-    ("dir", "path"),
-    ("regex", "pattern"),
-    ("query", "pattern"),
-    ("include", "glob"),
-    ("glob", "pattern"),
-    ("ignoreCase", "ignore_case"),
-    ("case_insensitive", "ignore_case"),
-    ("-i", "ignore_case"),
-    ("-C", "context"),
-    ("head_limit", "limit"),
-    ("max_results", "limit"),
-    ("maxResults", "limit"),
-    ("prompt", "task"),
-    ("subagent_type", "kind"),
-    ("agent", "kind"),
-];
+const ALIASES: &[(&str, &str)] = crate::pairs!(
+    "file_path=path filePath=path filepath=path filename=path file=path oldText=old_string \
+     old_text=old_string old_str=old_string oldString=old_string newText=new_string \
+     new_text=new_string new_str=new_string newString=new_string replaceAll=replace_all cmd=command \
+     contents=content file_text=content text=content directory=path dir=path regex=pattern \
+     query=pattern include=glob glob=pattern ignoreCase=ignore_case case_insensitive=ignore_case \
+     -i=ignore_case -C=context head_limit=limit max_results=limit maxResults=limit prompt=task \
+     subagent_type=kind agent=kind"
+);
 
 /// Remarks that models add to calls of any tool. They have no effect and are dropped.
 const REMARKS: &[&str] = &["description", "explanation", "reason"];

@@ -24,32 +24,11 @@ pub(crate) const MAX_COLUMNS: usize = 2_000;
 const GROWING: usize = 2;
 
 /// Names of languages that the grammars call something else.
-const ALIASES: [(&str, &str); 24] = [
-    ("rust", "rs"),
-    ("javascript", "js"),
-    ("jsx", "js"),
-    ("mjs", "js"),
-    ("cjs", "js"),
-    ("typescript", "ts"),
-    ("mts", "ts"),
-    ("cts", "ts"),
-    ("python", "py"),
-    ("python3", "py"),
-    ("shell", "sh"),
-    ("bash", "sh"),
-    ("zsh", "sh"),
-    ("console", "sh"),
-    ("shell-session", "sh"),
-    ("jsonc", "json"),
-    ("jsonl", "json"),
-    ("golang", "go"),
-    ("c++", "cpp"),
-    ("csharp", "cs"),
-    ("patch", "diff"),
-    ("markdown", "md"),
-    ("docker", "dockerfile"),
-    ("lock", "toml"),
-];
+const ALIASES: [(&str, &str); 24] = *tau_tools::pairs!(
+    "rust=rs javascript=js jsx=js mjs=js cjs=js typescript=ts mts=ts cts=ts python=py python3=py \
+     shell=sh bash=sh zsh=sh console=sh shell-session=sh jsonc=json jsonl=json golang=go c++=cpp \
+     csharp=cs patch=diff markdown=md docker=dockerfile lock=toml"
+);
 
 /// Scopes and their tokens; the longest prefix of a scope wins.
 const SCOPES: [(&str, ThemeToken); 66] = [

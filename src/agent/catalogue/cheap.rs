@@ -6,15 +6,10 @@ use super::Catalogue;
 use tau_protocol::model::{Model, Price};
 
 /// The cheap model of each provider that has one.
-const CHEAP: &[(&str, &str)] = &[
-    ("anthropic", "claude-haiku-5-5"),
-    ("openai", "gpt-6-luna"),
-    ("openai-codex", "gpt-6-luna"),
-    ("google", "gemini-3.8-flash"),
-    ("google-vertex", "gemini-3.8-flash"),
-    ("deepseek", "deepseek-flash"),
-    ("zai", "glm-5.3-flash"),
-];
+const CHEAP: &[(&str, &str)] = tau_tools::pairs!(
+    "anthropic=claude-haiku-5-5 openai=gpt-6-luna openai-codex=gpt-6-luna google=gemini-3.8-flash \
+     google-vertex=gemini-3.8-flash deepseek=deepseek-flash zai=glm-5.3-flash"
+);
 
 impl Catalogue {
     /// The provider's cheap model, if it is known and costs less than `model`.

@@ -47,24 +47,14 @@ const fn known(
 
 /// The default model of a provider: its strongest for coding at a usual price. For other providers it is
 /// their first model with thinking levels.
-pub(crate) const DEFAULTS: [(&str, &str); 16] = [
-    ("anthropic", "claude-sonnet-5-5"),
-    ("openai", "gpt-6.1-sol"),
-    ("google", "gemini-pro-latest"),
-    ("openrouter", "anthropic/claude-sonnet-5.5"),
-    ("groq", "openai/gpt-oss-120b"),
-    ("deepseek", "deepseek-v4-pro"),
-    ("mistral", "devstral-latest"),
-    ("xai", "grok-4.7"),
-    ("zai", "glm-5.3"),
-    ("moonshotai", "kimi-k3.1-pro"),
-    ("minimax", "MiniMax-M3"),
-    ("vercel-ai-gateway", "anthropic/claude-sonnet-5.5"),
-    ("openai-codex", "gpt-6.1-sol"),
-    ("github-copilot", "claude-sonnet-5.5"),
-    ("amazon-bedrock", "global.anthropic.claude-sonnet-5-5"),
-    ("google-vertex", "gemini-4-argon"),
-];
+pub(crate) const DEFAULTS: [(&str, &str); 16] = *tau_tools::pairs!(
+    "anthropic=claude-sonnet-5-5 openai=gpt-6.1-sol google=gemini-pro-latest \
+     openrouter=anthropic/claude-sonnet-5.5 groq=openai/gpt-oss-120b deepseek=deepseek-v4-pro \
+     mistral=devstral-latest xai=grok-4.7 zai=glm-5.3 moonshotai=kimi-k3.1-pro minimax=MiniMax-M3 \
+     vercel-ai-gateway=anthropic/claude-sonnet-5.5 openai-codex=gpt-6.1-sol \
+     github-copilot=claude-sonnet-5.5 amazon-bedrock=global.anthropic.claude-sonnet-5-5 \
+     google-vertex=gemini-4-argon"
+);
 
 /// The headers by which Copilot recognises a client that chats.
 pub(crate) const COPILOT_HEADERS: [(&str, &str); 4] = [

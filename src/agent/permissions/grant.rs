@@ -29,20 +29,10 @@ const RUN_WORDS: &str = "run exec x shell develop runner console repl eval execu
 const BY_SUBCOMMAND: &str = "docker podman nerdctl kubectl mvn gradle";
 
 /// The tools of Claude Code, in lower case, and their names in tau.
-const TOOLS_OF_OTHERS: [(&str, &str); 12] = [
-    ("bash", "bash"),
-    ("read", "read"),
-    ("notebookread", "read"),
-    ("edit", "edit"),
-    ("multiedit", "edit"),
-    ("notebookedit", "edit"),
-    ("write", "write"),
-    ("grep", "grep"),
-    ("glob", "find"),
-    ("ls", "ls"),
-    ("webfetch", "web_fetch"),
-    ("websearch", "web_search"),
-];
+const TOOLS_OF_OTHERS: [(&str, &str); 12] = *tau_tools::pairs!(
+    "bash=bash read=read notebookread=read edit=edit multiedit=edit notebookedit=edit write=write \
+     grep=grep glob=find ls=ls webfetch=web_fetch websearch=web_search"
+);
 
 /// The name in tau of a tool of Claude Code, given in lower case.
 pub(crate) fn tool_of_others(name: &str) -> Option<&'static str> {

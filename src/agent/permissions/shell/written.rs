@@ -10,16 +10,10 @@ use crate::permissions::programs::{base, takes_data};
 /// Programs that copy or rename files: their last operand gets the content of the others.
 const COPYING: [&str; 10] = ["cp", "mv", "ln", "link", "install", "tee", "rsync", "scp", "objcopy", "strip"];
 /// Files that programs run by default.
-const DEFAULTS: [(&str, &str); 8] = [
-    ("make", "Makefile"),
-    ("make", "makefile"),
-    ("make", "GNUmakefile"),
-    ("gmake", "Makefile"),
-    ("just", "justfile"),
-    ("ninja", "build.ninja"),
-    ("npm", "package.json"),
-    ("rake", "Rakefile"),
-];
+const DEFAULTS: [(&str, &str); 8] = *tau_tools::pairs!(
+    "make=Makefile make=makefile make=GNUmakefile gmake=Makefile just=justfile ninja=build.ninja \
+     npm=package.json rake=Rakefile"
+);
 /// Programs that never run the files they are given.
 const MOVING: [&str; 8] = ["git", "chmod", "cp", "mv", "ln", "install", "tee", "touch"];
 /// Files with more texts than this have them joined into one.
