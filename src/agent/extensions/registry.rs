@@ -213,63 +213,50 @@ impl Loaded {
     fn take_hooks(&mut self, hooks: Vec<Hook>, options: &ExtensionOptions) {
         for hook in hooks {
             let row = hook.row();
-            if options.off.contains(&row.id()) {
-                self.rows.push(off(row));
-            } else {
-                self.rows.push(row);
-                self.hooks.push(hook);
-            }
+            let is_off = options.off.contains(&row.id());
+            self.rows.push(if is_off { off(row) } else { row });
+            self.hooks.extend((!is_off).then_some(hook));
         }
     }
 
-    /// Decides whether a tool is used. Tools of higher precedence come first.
+    /// Adds a tool, if it is used. Tools of higher precedence come first.
     fn take_tool(&mut self, found: FoundTool, options: &ExtensionOptions) {
         let mut row = found.row();
-        if let Ok(tool) = found.tool {
-            let same = |row: &&ExtensionRow| {
-                row.kind == ExtensionKind::CustomTool
-                    && row.name == tool.name()
-                    && row.state != ExtensionState::Failed
-            };
-            let other = self.rows.iter().find(same).and_then(|row| row.path.as_ref());
-            if let Some(other) = other {
-                row.problems.push(format!("{} has the same name and is used instead", other.display()));
-                row.state = ExtensionState::Off;
-            } else if options.off.contains(&row.id()) {
-                row.state = ExtensionState::Off;
-            } else if self.tools.len() >= MAX_CUSTOM_TOOLS {
-                row.problems.push(format!("only {MAX_CUSTOM_TOOLS} tools are used"));
-                row.state = ExtensionState::Off;
-            } else {
-                row.tokens = Some(search::tokens(&[Arc::clone(&tool) as _]));
-                self.tools.push(tool);
-            }
+        let is_full = self.tools.len() >= MAX_CUSTOM_TOOLS;
+        if let Ok(tool) = found.tool
+            && self.uses(&mut row, options, is_full.then(|| format!("{MAX_CUSTOM_TOOLS} tools")))
+        {
+            row.tokens = Some(search::tokens(&[Arc::clone(&tool) as _]));
+            self.tools.push(tool);
         }
         self.rows.push(row);
     }
 
-    /// Decides whether a kind of helper is used. Kinds of higher precedence come first.
+    /// Adds a kind of helper, if it is used. Kinds of higher precedence come first.
     fn take_kind(&mut self, found: FoundKind, options: &ExtensionOptions) {
         let mut row = found.row();
-        let same = |other: &&ExtensionRow| {
-            other.kind == ExtensionKind::HelperKind
-                && other.name == row.name
-                && other.state != ExtensionState::Failed
-        };
-        if row.state == ExtensionState::On {
-            if let Some(other) = self.rows.iter().find(same).and_then(|other| other.path.clone()) {
-                row.problems.push(format!("{} has the same name and is used instead", other.display()));
-                row.state = ExtensionState::Off;
-            } else if options.off.contains(&row.id()) {
-                row.state = ExtensionState::Off;
-            } else if self.kinds.len() >= MAX_HELPER_KINDS {
-                row.problems.push(format!("only {MAX_HELPER_KINDS} kinds of helpers are used"));
-                row.state = ExtensionState::Off;
-            } else {
-                self.kinds.push(found.kind);
-            }
+        let is_full = self.kinds.len() >= MAX_HELPER_KINDS;
+        if row.state == ExtensionState::On
+            && self.uses(&mut row, options, is_full.then(|| format!("{MAX_HELPER_KINDS} kinds of helpers")))
+        {
+            self.kinds.push(found.kind);
         }
         self.rows.push(row);
+    }
+
+    /// Decides whether an extension is used; `full` are all that are, if no more may be.
+    fn uses(&self, row: &mut ExtensionRow, options: &ExtensionOptions, full: Option<String>) -> bool {
+        let same = |other: &&ExtensionRow| {
+            other.kind == row.kind && other.name == row.name && other.state != ExtensionState::Failed
+        };
+        if let Some(other) = self.rows.iter().find(same).and_then(|other| other.path.as_ref()) {
+            row.problems.push(format!("{} has the same name and is used instead", other.display()));
+        } else if !options.off.contains(&row.id()) {
+            let Some(full) = full else { return true };
+            row.problems.push(format!("only {full} are used"));
+        }
+        row.state = ExtensionState::Off;
+        false
     }
 
     /// The skill with this name.
