@@ -11,7 +11,6 @@ use super::helper_role::{HelperRole, Rights};
 use super::shell::Shells;
 use super::state::Engine;
 use super::{announce, ask_user, background_jobs, commands, delegation, gate, side_question};
-use crate::engine::base::clock::due;
 use crate::engine::queries::undo_queries;
 use tau_protocol::command::QuestionAnswer;
 use tau_protocol::event::{Question, QuestionEvent};
@@ -58,7 +57,7 @@ pub(crate) async fn serve(engine: &mut Engine) {
             Some(command) => commands::receive(engine, command),
             None => engine.shut_down(),
         },
-        () = due(deadline), if deadline.is_some() => engine.time_up(),
+        () = tau_tools::deadline::until(deadline), if deadline.is_some() => engine.time_up(),
         event = engine.shells.next(), if calm => commands::shell_event(engine, event),
         news = engine.jobs.next(), if calm => background_jobs::report(engine, news),
         news = engine.side.next(), if calm => side_question::report(engine, news),

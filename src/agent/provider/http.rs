@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::classify::from_status;
 use super::error_text::{is_page, shortened};
+use super::sigv4::host as authority;
 use super::{Failure, FailureKind, Headers, HttpRequest};
 use crate::secrets::Secrets;
 pub use body::ResponseBody;
@@ -245,11 +246,6 @@ fn is_loopback(url: &reqwest::Url) -> bool {
     host == "localhost"
         || host.ends_with(".localhost")
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-fn authority(url: &reqwest::Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 fn header_map(headers: &Headers) -> Result<HeaderMap, Failure> {

@@ -256,7 +256,7 @@ fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// The hash of an id; never 0, which means no id.
-fn hash(id: &[u8]) -> u64 {
+pub(super) fn hash(id: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);
     hasher.finish().max(1)

@@ -1,6 +1,7 @@
 //! Unwraps commands that run another one: `env`, `xargs`, `find -exec`, `sh -c` and others.
 
 use super::words::{Piece, Word};
+use crate::permissions::programs::base;
 
 /// The effect of a command.
 pub(super) enum Unwrapped {
@@ -144,11 +145,6 @@ pub(super) fn runs_arguments(words: &[Word]) -> bool {
     is_wrapper
         || SHELLS.iter().any(|(shell, _)| *shell == name)
         || ["env", "xargs", "gxargs", "find", "parallel"].contains(&name)
-}
-
-/// The name of a program without its directory.
-fn base(name: &str) -> &str {
-    name.rsplit('/').next().unwrap_or(name)
 }
 
 /// The commands that these words run.

@@ -4,7 +4,6 @@
 //! whole, and entries that are stored already are left out.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -18,6 +17,7 @@ use crate::secrets::redact::Redactor;
 use crate::session::entry::Entry;
 use crate::session::foreign::load;
 use crate::session::read::bare;
+use crate::session::survey::hash;
 use crate::settings::private_files::open_regular;
 use tau_protocol::session_row::SessionOrigin;
 
@@ -225,7 +225,7 @@ impl Reader<'_> {
 
     fn add(&mut self, number: u32, entry: &Entry) {
         let text = text_of(entry);
-        let hash = hash_of(text.as_bytes());
+        let hash = hash(text.as_bytes());
         if text.is_empty() || self.job.hashes.get(&number) == Some(&hash) {
             return;
         }
@@ -256,13 +256,6 @@ fn tail_hash(file: &std::fs::File, end: u64) -> io::Result<u64> {
     match file.read_exact_at(&mut bytes, from) {
         // It is shorter now.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
-        read => read.map(|()| hash_of(&bytes)),
+        read => read.map(|()| hash(&bytes)),
     }
-}
-
-/// A hash; never 0.
-fn hash_of(bytes: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    bytes.hash(&mut hasher);
-    hasher.finish().max(1)
 }

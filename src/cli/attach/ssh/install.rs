@@ -9,6 +9,7 @@ use super::connect::OtherMachine;
 use super::scripts;
 use crate::process::confirmation::is_yes;
 use crate::process::exit::Refusal;
+use crate::protocol::capital;
 use tau_agent::settings::servers::SshAddress;
 use tau_tools::regular_files::open_regular;
 
@@ -39,7 +40,7 @@ pub(super) fn offer(address: &SshAddress, other: &OtherMachine) -> Result<(), Re
     let (program, size) = own_program().map_err(Refusal::config)?;
     let question = format!(
         "{}.\nCopy this one ({version}, {:.1} MB) to {} there? [y/N] ",
-        capitalized(&what),
+        capital(&what),
         size as f64 / 1e6,
         scripts::FOLDER_IN_WORDS
     );
@@ -69,12 +70,4 @@ fn own_program() -> std::io::Result<(File, u64)> {
     let file = open_regular(linux).or_else(|_| open_regular(&std::env::current_exe()?))?;
     let size = file.metadata()?.len();
     Ok((file, size))
-}
-
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    letters
-        .next()
-        .map(|first| first.to_uppercase().collect::<String>() + letters.as_str())
-        .unwrap_or_default()
 }
