@@ -120,6 +120,29 @@ fn what_fits_is_taken() {
     assert_eq!(parse(json!({"plain": null, "description": "a remark"})).unwrap().plain, None);
 }
 
+/// The question and the panel show one of the values, so the other is not used.
+#[test]
+fn an_argument_is_not_given_under_two_names() {
+    let tools = tau::tools::Toolbox::all();
+    for (tool, given) in [
+        ("bash", json!({"command": "echo shown", "cmd": "touch ran"})),
+        ("bash", json!({"cmd": "touch ran", "command": "echo shown"})),
+        ("write", json!({"path": "shown.txt", "file": "real.txt", "content": "x"})),
+        ("write", json!({"filename": "shown.txt", "file": "real.txt", "content": "x"})),
+        ("edit", json!({"path": "a", "edits": [{"old_string": "a", "old_text": "b", "new_string": "c"}]})),
+    ] {
+        let error =
+            args::fitted(given.clone(), tools.get(tool).unwrap().spec()).expect_err(&given.to_string());
+        assert!(error.to_string().contains("has two values, one of them as `"), "{given}: {error}");
+    }
+    for same in [json!({"path": "a", "file": "a"}), json!({"path": null, "file": "a"}), json!({"file": "a"})]
+    {
+        let fitted = args::fitted(same.clone(), tools.get("read").unwrap().spec()).unwrap();
+        assert_eq!(fitted, json!({"path": "a"}), "{same}");
+        assert_eq!(args::partial(&same, "path"), Some("a"), "{same}");
+    }
+}
+
 #[test]
 fn schemas_say_what_is_taken() {
     let schema = args::schema::<Args>();

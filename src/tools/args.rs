@@ -183,8 +183,8 @@ fn fit_object(value: Value, schema: &Value, at: &str) -> Result<Value, UserError
     let empty = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let mut fitted = Map::new();
-    for (name, value) in given {
-        let name = canonical(&name, properties);
+    for (given, value) in given {
+        let name = canonical(&given, properties);
         let field = properties.get(name);
         match field.or(further) {
             // A map keeps names whose value is null.
@@ -193,7 +193,12 @@ fn fit_object(value: Value, schema: &Value, at: &str) -> Result<Value, UserError
             }
             _ if value.is_null() => {}
             Some(schema) => {
-                fitted.insert(name.into(), fit(value, schema, &join(at, name))?);
+                let value = fit(value, schema, &join(at, name))?;
+                // The user may have seen either value.
+                if fitted.get(name).is_some_and(|other| *other != value) {
+                    return Err(twice(&join(at, name), &given).into());
+                }
+                fitted.insert(name.into(), value);
             }
             None if REMARKS.contains(&name) => {}
             None => return Err(unknown(&join(at, name), properties).into()),
@@ -345,11 +350,13 @@ fn unknown(at: &str, properties: &Map<String, Value>) -> String {
     format!("unknown argument `{at}`; the arguments are: {}", names.join(", "))
 }
 
+fn twice(at: &str, given: &str) -> String {
+    format!("`{at}` has two values, one of them as `{given}`; give it once, as `{at}`")
+}
+
 /// A string field of arguments that may still be streaming in, under its own name or an alias. Used for
 /// titles.
 pub fn partial<'a>(args: &'a Value, field: &str) -> Option<&'a str> {
-    let direct = args.get(field);
-    let found = direct
-        .or_else(|| ALIASES.iter().filter(|(_, name)| *name == field).find_map(|(alias, _)| args.get(alias)));
-    found?.as_str()
+    let aliases = ALIASES.iter().filter(|(_, name)| *name == field).map(|(alias, _)| *alias);
+    std::iter::once(field).chain(aliases).find_map(|name| args.get(name)?.as_str())
 }
