@@ -118,6 +118,18 @@ echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"c
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_hook_that_changed_a_call_says_so_where_the_call_fails() {
+    let script = r#"cat > /dev/null
+echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": "use make",
+"updatedInput": {"command": "exit 3"}}}'"#;
+    let place = Place::new(&hook("PreToolUse", "^Bash$", script));
+    let (result, _) = place.calls("bash", &json!({"command": "touch made"})).await;
+    for part in ["exit code 3", "A hook of the user: use make", "changed the arguments of this call to"] {
+        assert!(result.contains(part), "{part}: {result}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn hooks_are_given_what_scripts_expect_and_no_keys() {
     let config = hook("PreToolUse", "Write", "cat > before.json; env > env.txt")
         + &hook("PostToolUse", "write", "cat > after.json; echo formatted >&2; exit 2");

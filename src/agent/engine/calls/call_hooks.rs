@@ -132,7 +132,8 @@ impl CallHooks {
         Ok(checked)
     }
 
-    /// Runs the hooks after a successful call, and adds the notes of all hooks to its result.
+    /// Runs the hooks after a successful call, and adds the notes of all hooks to its result. One that failed gets
+    /// those of the hooks before it.
     pub(crate) async fn after(
         &self,
         checked: &CheckedCall,
@@ -140,7 +141,7 @@ impl CallHooks {
         stop: &CancellationToken,
         effects: &mut HookEffects,
     ) -> Result<ToolOutput, ToolError> {
-        let mut output = result?;
+        let mut output = result.map_err(|error| with_notes(error, &checked.notes))?;
         let mut notes = checked.notes.clone();
         let mut seen = output.clone();
         // The result gets its numbers later, in the order of the calls: these placeholders must not stand for them.
@@ -156,9 +157,7 @@ impl CallHooks {
             notes.extend(outcome.block);
             notes.extend(outcome.context);
         }
-        output
-            .content
-            .extend(notes.into_iter().map(|note| Content::text(format!("A hook of the user: {note}"))));
+        output.content.extend(notes.iter().map(|note| Content::text(shown(note))));
         Ok(output)
     }
 
@@ -177,6 +176,21 @@ impl CallHooks {
             "tool_use_id": self.call.id,
         })
     }
+}
+
+/// A note as the model reads it.
+fn shown(note: &str) -> String {
+    format!("A hook of the user: {note}")
+}
+
+/// An error with notes for the model.
+fn with_notes(mut error: ToolError, notes: &[String]) -> ToolError {
+    let (ToolError::Refused { message, .. } | ToolError::Aborted { message, .. }) = &mut error;
+    for note in notes {
+        message.push('\n');
+        message.push_str(&shown(note));
+    }
+    error
 }
 
 /// The result of a call in the format of hooks.
