@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use super::path_pattern::JudgedPath;
-use super::programs;
-use super::shell::{Part, Word};
+use super::programs::{self, Program};
+use super::shell::{DECLARING, Part, Piece, Word};
 use super::subcommands::has;
 use tau_tools::ignore_files;
 
@@ -25,8 +25,8 @@ const NAMES_ONLY: [&str; 45] = [
 const NAMES_ONLY_TOO: [&str; 8] = ["tree", "find", "unset", "wait", "which", "whoami", "id", "uname"];
 /// Programs that build and check a folder, and print no file that they find there.
 const BUILDERS: &[&str] = tau_tools::words!(
-    "bazel black bun bundle cargo clippy-driver cmake composer ctest deno dotnet eslint gofmt go gradle \
-     gradlew jest make meson mvn mvnw mypy ninja npm npx pnpm poetry prettier pytest rake ruff rustc \
+    "bazel black bun bundle cargo clippy-driver cmake composer ctest deno dotnet eslint flake8 gofmt go gradle \
+     gradlew jest make meson mvn mvnw mypy ninja npm npx pip pip3 pnpm poetry prettier pyright pytest rake ruff rustc \
      rustfmt tsc vitest yarn"
 );
 /// Subcommands of git that read files only if they are tracked, or only name them.
@@ -85,17 +85,8 @@ fn arguments(part: &Part) -> impl Iterator<Item = Cow<'_, str>> {
 }
 
 fn git_subcommand(part: &Part) -> Option<Cow<'_, str>> {
-    let mut arguments = arguments(part);
-    loop {
-        let word = arguments.next()?;
-        match word.as_ref() {
-            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" => {
-                arguments.next()?;
-            }
-            _ if word.starts_with('-') => {}
-            _ => return Some(word),
-        }
-    }
+    let (places, _) = Program::named("git")?.subcommand(&part.words);
+    part.words.get(places.start).and_then(Word::literal)
 }
 
 /// Whether a part may print git's contents of tracked files that it does not name.
@@ -125,6 +116,19 @@ pub(super) fn reads_names_only(part: &Part) -> bool {
         || name == "rm"
 }
 
+/// Whether a part changes the files of a folder without printing others of them.
+pub(super) fn only_rewrites(part: &Part) -> bool {
+    builder(part) == "isort"
+}
+
+/// The program of a part, or the module that Python runs.
+fn builder(part: &Part) -> Cow<'_, str> {
+    let name = program(part);
+    let mut words = arguments(part);
+    let is_module = programs::is_same(&name, "python") && words.next().as_deref() == Some("-m");
+    words.next().filter(|_| is_module).unwrap_or(name)
+}
+
 /// Whether a part does nothing with the content of a folder that it names.
 pub(super) fn leaves_folders(part: &Part) -> bool {
     let name = program(part);
@@ -144,8 +148,10 @@ pub(super) fn leaves_folders(part: &Part) -> bool {
     };
     match name.as_ref() {
         "git" => {
-            let compares = git_subcommand(part).is_some_and(|word| word == "diff");
-            git_subcommand(part).is_some_and(|word| GIT_NAMES.contains(&word.as_ref()))
+            let subcommand = git_subcommand(part).unwrap_or_default();
+            let compares = subcommand == "diff";
+            let unstages = subcommand == "restore" && has("S", "--staged") && !has("W", "--worktree");
+            (unstages || GIT_NAMES.contains(&subcommand.as_ref()))
                 && !has("", "--no-index")
                 && !(compares && part.words.iter().skip(1).any(may_lead_out))
         }
@@ -154,7 +160,7 @@ pub(super) fn leaves_folders(part: &Part) -> bool {
         }
         "grep" | "egrep" | "fgrep" | "zgrep" => !has("rRd", "--recursive") && !has("", "--d"),
         "cp" | "scp" => !has("aRrd", "--recursive") && !has("", "--archive"),
-        _ => reads_names_only(part) && name != "rm" || BUILDERS.contains(&name.as_ref()),
+        _ => reads_names_only(part) && name != "rm" || BUILDERS.contains(&builder(part).as_ref()),
     }
 }
 
@@ -170,15 +176,58 @@ fn may_lead_out(word: &Word) -> bool {
 pub(super) fn replaces_folders(part: &Part) -> bool {
     let name = program(part);
     match name.as_ref() {
-        "find" => arguments(part).any(|word| word == "-delete"),
+        "find" => removes_found(part),
         "git" => git_subcommand(part).is_some_and(|word| ["clean", "rm", "mv"].contains(&word.as_ref())),
         _ => REPLACING.contains(&name.as_ref()),
     }
 }
 
+/// Whether a part removes what it finds in the folders that it names.
+pub(super) fn removes_found(part: &Part) -> bool {
+    program(part) == "find" && arguments(part).any(|word| word == "-delete")
+}
+
 /// Whether a part may put files that it does not name into the folders that it names.
 pub(super) fn fills_folders(part: &Part) -> bool {
     FILLING.contains(&program(part).as_ref()) && !leaves_folders(part)
+}
+
+/// Whether a part writes files whose names it does not tell into the working directory, as it names no other folder.
+pub(super) fn unpacks_here(part: &Part) -> bool {
+    let name = program(part);
+    // The first words of some begin with no dash: `tar xf`, `ar x`.
+    let first = arguments(part).next().unwrap_or_default().into_owned();
+    let is = |words: &str| {
+        let bare =
+            |word: &Cow<'_, str>| word.split_once('=').map_or_else(|| word.to_string(), |it| it.0.to_owned());
+        arguments(part).any(|word| has(words, &bare(&word)))
+    };
+    let letter = |letters: &[char]| {
+        arguments(part).any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letters))
+    };
+    match name.as_ref() {
+        "tar" | "bsdtar" | "gtar" => {
+            let extracts =
+                letter(&['x']) || is("--extract --get") || !first.starts_with('-') && first.contains('x');
+            extracts && !letter(&['C', 'O']) && !is("--directory --cd --to-stdout")
+        }
+        "unzip" => !letter(&['d', 'p', 'c', 'l', 't', 'v', 'z', 'Z']),
+        "cpio" => (letter(&['i']) || is("--extract")) && !letter(&['D', 't']) && !is("--directory --list"),
+        "pax" => letter(&['r']) && !letter(&['w']),
+        "7z" | "7za" | "7zr" | "7zz" => ["x", "e"].contains(&first.as_str()) && !letter(&['o']),
+        "unrar" | "rar" | "ar" | "jar" => first.trim_start_matches('-').starts_with(['x', 'e']),
+        "unar" | "dtrx" | "uudecode" => !letter(&['o']),
+        "patch" => !letter(&['d', 'o']) && !is("--directory --output --dry-run"),
+        "git" => first != "-C" && git_subcommand(part).is_some_and(|word| has("am apply", &word)),
+        "curl" => (letter(&['J']) || is("--remote-header-name")) && !is("--output-dir"),
+        "wget" => {
+            (letter(&['r', 'm', 'i'])
+                || is("--content-disposition --trust-server-names --recursive --mirror --input-file"))
+                && !letter(&['P', 'O'])
+                && !is("--directory-prefix --output-document")
+        }
+        _ => false,
+    }
 }
 
 /// Whether a part may make a folder with files in it of one that it names.
@@ -237,8 +286,8 @@ pub(super) fn searches_here(part: &Part, is_there: impl Fn(&Word) -> bool) -> bo
     !operands.into_iter().skip(usize::from(pattern)).any(is_there)
 }
 
-/// How a part takes all files of the working directory: it serves them, runs a program on each, packs what its input
-/// names, or puts ignored ones into the repository. `None` if it does not, or names other folders.
+/// How a part takes all files of the working directory: it serves them, packs what its input names, or puts ignored
+/// ones into the repository. `None` if it does not, or names other folders.
 pub(super) fn takes_here(part: &Part, is_there: impl Fn(&Word) -> bool) -> Option<Search> {
     const SERVERS: &str = "serve http-server live-server servor httpd file-server miniserve simple-http-server dufs webfsd \
                            darkhttpd http.server SimpleHTTPServer twistd";
@@ -256,11 +305,6 @@ pub(super) fn takes_here(part: &Part, is_there: impl Fn(&Word) -> bool) -> Optio
         return (!names).then(Search::default);
     }
     let takes = match name.as_ref() {
-        "fd" | "fdfind" => {
-            let runs = letter(&['x', 'X']) || is("--exec --exec-batch");
-            let skips_hidden = !letter(&['H', 'u', 'I']) && !is("--hidden --unrestricted --no-ignore");
-            return runs.then_some(Search { skips_hidden, skips_links: true });
-        }
         "cpio" => letter(&['o', 'p']) || is("--create --pass-through"),
         "pax" => letter(&['w']),
         "zip" => is("-@ --names-stdin"),
@@ -391,14 +435,14 @@ const TEXTS: [(&str, &[&str]); 6] = [
 /// Whether a word of a part names no file that it uses.
 pub(super) fn is_text(part: &Part, index: usize) -> bool {
     let name = program(part);
+    let text = part.words.get(index).and_then(|word| word.pieces.first()).and_then(Piece::text);
+    // It names folders of programs.
+    if text.is_some_and(|text| text.starts_with("PATH=")) && (name == "env" || DECLARING.contains(&&*name)) {
+        return true;
+    }
     let Some((_, options)) = TEXTS.iter().find(|(program, _)| *program == name) else { return false };
     let before = index.checked_sub(1).and_then(|before| part.words.get(before)).and_then(Word::literal);
-    let start = part.words.get(index).and_then(|word| match word.pieces.first() {
-        Some(super::shell::Piece::Text(text)) => {
-            text.split_once('=').map(|(option, _)| Cow::Borrowed(option))
-        }
-        _ => None,
-    });
+    let start = text.and_then(|text| text.split_once('=')).map(|(option, _)| Cow::Borrowed(option));
     let is_one = |option: Option<Cow<'_, str>>| {
         option.is_some_and(|option| {
             let cluster = name == "git"

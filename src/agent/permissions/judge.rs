@@ -284,7 +284,8 @@ impl Judge<'_> {
             // The doubt is more specific.
             return;
         }
-        if read_only::evaluates(part) {
+        let is_free = self.mode == PermissionMode::Auto || bare.is_some();
+        if read_only::evaluates(part) && !(is_free && read_only::only_sets(part)) {
             findings.push(self.judge_uncertain(&why, bare));
             return;
         }

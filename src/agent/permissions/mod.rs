@@ -13,6 +13,7 @@ pub(crate) mod grant;
 mod host_pattern;
 mod judge;
 mod links;
+mod operands;
 mod options;
 mod path_pattern;
 mod path_text;

@@ -3,6 +3,7 @@
 use super::*;
 
 mod computed;
+mod everyday;
 mod texts;
 mod tracked;
 mod unnamed;

@@ -9,7 +9,7 @@ use super::command_pattern::{CommandPattern, Match};
 use super::links;
 use super::options;
 use super::programs::{self, Program, base};
-use super::shell::{self, Part, Piece, Word};
+use super::shell::{self, DECLARING, Part, Piece, Word};
 use super::subcommands::{Same, has, same};
 
 /// The maximum number of forms of a command that are compared with a rule.
@@ -47,6 +47,17 @@ pub(super) fn values(part: &Part) -> impl Iterator<Item = &Word> {
     values.map(|(_, word)| word)
 }
 
+/// The values that a builtin gives to variables: `export WRAPPER=x`.
+fn declared(part: &Part) -> Vec<Word> {
+    let name = part.words.first().and_then(Word::literal).unwrap_or_default();
+    let value = |word: &Word| {
+        let variable = word.pieces.first().and_then(Piece::text)?.split_once('=')?.0;
+        word.clone().value_of(variable)
+    };
+    let words = part.words.iter().skip(1).filter(|_| DECLARING.contains(&name.as_ref()));
+    words.filter_map(value).collect()
+}
+
 /// How certainly a rule is about a part, including the commands that run it.
 pub(super) fn concerns(pattern: &CommandPattern, part: &Part) -> Match {
     let mut found = of_words(pattern, &with_module(&part.words), part.more_arguments, 0);
@@ -66,8 +77,10 @@ pub(super) fn concerns(pattern: &CommandPattern, part: &Part) -> Match {
         let before = outer.get(..*start).unwrap_or_default();
         found = found.max(of_texts(pattern, before, 0));
     }
-    if !part.values.is_empty() {
-        let words: Vec<Word> = std::iter::once(Word::default()).chain(values(part).cloned()).collect();
+    let declared = declared(part);
+    if !part.values.is_empty() || !declared.is_empty() {
+        let values = values(part).cloned().chain(declared);
+        let words: Vec<Word> = std::iter::once(Word::default()).chain(values).collect();
         let held = if is_held(pattern.leading(), &words, false) { Match::Perhaps } else { Match::No };
         found = found.max(held);
     }
@@ -144,10 +157,46 @@ fn of_program(pattern: &CommandPattern, words: &[Word], more: bool) -> Match {
     found
 }
 
+/// Programs that treat all words as names, or those after one of these subcommands.
+const NAMING: [(&str, &str); 4] = [
+    (
+        "systemctl service loginctl journalctl getent usermod gpasswd groupadd groupdel addgroup adduser tldr",
+        "",
+    ),
+    (
+        "nvm fnm volta pyenv rbenv nodenv goenv jenv",
+        "use install uninstall ls list ls-remote list-remote alias default which current global local pin",
+    ),
+    ("conda mamba", "install create activate remove list search update"),
+    ("snap", "install remove refresh info list find"),
+];
+
+/// The words of a program that it may run: without names of sessions, services, users and versions.
+fn without_names<'w>(name: &str, words: &'w [Word]) -> Cow<'w, [Word]> {
+    let literal = |at: usize| words.get(at).and_then(Word::literal).unwrap_or_default();
+    if NAMING.iter().any(|(of, first)| has(of, name) && (first.is_empty() || has(first, &literal(1)))) {
+        return Cow::Borrowed(words.get(..1).unwrap_or_default());
+    }
+    let options = match name {
+        "tmux" => "-s -t -n",
+        "screen" => "-S -t",
+        _ => return Cow::Borrowed(words),
+    };
+    let is_name =
+        |at: usize| at > 1 && has(options, &literal(at - 1)) && words.get(at).is_some_and(is_plain_name);
+    words.iter().enumerate().filter(|(at, _)| !is_name(*at)).map(|(_, word)| word.clone()).collect()
+}
+
+/// Whether a word is a single name.
+fn is_plain_name(word: &Word) -> bool {
+    word.literal().is_some_and(|text| text.chars().all(|c| c.is_alphanumeric() || "-_.:".contains(c)))
+}
+
 fn of_words_in_order(pattern: &CommandPattern, words: &[Word], more: bool, depth: usize) -> Match {
     let mut found = of_program(pattern, words, more);
     let Some(wanted) = pattern.leading().first() else { return found };
     let name = programs::name(words).unwrap_or_default();
+    let words = &*without_names(&name, words);
     let is_runner = programs::is_runner(&name);
     let may_run = is_runner || name == base(wanted) || mentions(words, base(wanted));
     if found == Match::Yes || !may_run || shell::is_taken_apart(words) || is_data(words, more) {

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use super::links;
 use super::path_pattern::{JudgedPath, Places, in_normal_form};
 use super::path_text::{MAX_ALTERNATIVES, Mark, PathText};
-use super::shell::{Analysis, Part, Piece, Word};
+use super::shell::{Analysis, DECLARING, Part, Piece, Word};
 use candidates::{at_home, candidates, in_text};
 
 /// The maximum number of directories that a command may be in after its `cd`s.
@@ -23,8 +23,6 @@ const MAX_RESOLVED: usize = 64;
 const MAX_NAMES: usize = 4_000;
 /// The maximum number of folders of other words that a path may be relative to.
 const MAX_FOLDERS: usize = 8;
-/// Builtins whose words assign literal values to variables.
-const DECLARING: [&str; 5] = ["export", "declare", "typeset", "local", "readonly"];
 /// Variables with folders, whose values commands get from tau.
 const FOLDERS: &[&str] = tau_tools::words!(
     "TAU_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME CARGO_HOME RUSTUP_HOME GNUPGHOME ZDOTDIR \
@@ -445,6 +443,13 @@ impl<'a> Scene<'a> {
         self.directories.iter().filter_map(PathText::path).map(|path| JudgedPath::new(&path)).collect()
     }
 
+    /// Like [`Scene::working_directories`], with the folders that the commands running a part name: `env -C DIR`.
+    pub(super) fn directories_with_outer(&self, part: &Part) -> Vec<JudgedPath> {
+        let before = part.outer.iter().filter_map(|(words, start)| words.get(1..*start));
+        let named = before.flatten().flat_map(|word| self.folder(word));
+        self.working_directories().into_iter().chain(named.map(|path| JudgedPath::new(&path))).collect()
+    }
+
     /// Whether a word names something that exists.
     pub(super) fn is_there(&self, word: &Word) -> bool {
         self.texts(word).iter().any(|text| self.paths(text, false, false).iter().any(NamedPath::is_there))
@@ -477,12 +482,19 @@ impl<'a> Scene<'a> {
             Vec::new()
         };
         // A variable of the shell names nothing until a command gets it, except the files that shells read.
-        let is_used = |name: &str| !part.words.is_empty() || ["HISTFILE", "BASH_ENV", "ENV"].contains(&name);
+        let is_used = |name: &str| match name {
+            "PATH" => false,
+            "HISTFILE" | "BASH_ENV" | "ENV" => true,
+            _ => !part.words.is_empty(),
+        };
         let values = part.values.iter().filter(|(name, _)| is_used(name)).map(|(_, word)| (1, word));
         for (index, word) in part.words.iter().enumerate().chain(values) {
-            if super::folders::is_text(part, index) {
+            let is_argument = part.words.get(index).is_some_and(|it| std::ptr::eq(it, word));
+            if is_argument && super::folders::is_text(part, index) {
                 continue;
             }
+            // A subcommand is a file only where there is one.
+            let is_subcommand = is_argument && super::operands::is_subcommand(part, index);
             let (texts, is_found) = self.word_texts(part, word);
             // What `find` has found is named from where it runs, wherever it runs the command.
             let elsewhere = part.elsewhere && !is_found;
@@ -490,10 +502,13 @@ impl<'a> Scene<'a> {
                 for candidate in candidates(&text, index == 0) {
                     let counts = changes || candidate.marks().contains(&Mark::Char('/'));
                     for path in self.paths(&candidate, elsewhere, index < MAX_RESOLVED).iter() {
-                        let counts = counts || matches!(path, NamedPath::Known(_)) && path.is_there();
-                        named.push(Named { path: path.clone(), how: Naming::Word, counts });
+                        let is_there = || matches!(path, NamedPath::Known(_)) && path.is_there();
+                        let counts = counts || is_there();
+                        if !is_subcommand || is_there() {
+                            named.push(Named { path: path.clone(), how: Naming::Word, counts });
+                        }
                     }
-                    if changes && index > 0 {
+                    if changes && index > 0 && !is_subcommand {
                         let through = folders.iter().chain(self.folders());
                         let ends = through.flat_map(|folder| ends_in(&candidate, folder));
                         named.extend(ends.map(|path| Named { path, how: Naming::Through, counts: true }));
@@ -510,6 +525,9 @@ impl<'a> Scene<'a> {
                     named.extend(paths.iter().map(named_in));
                 }
             }
+        }
+        if changes {
+            self.add_searched(part, &mut named);
         }
         if part.more_arguments && !part.words.iter().any(super::word_texts::is_filled_in) {
             let path = NamedPath::Partly(PathText::any());

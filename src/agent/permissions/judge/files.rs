@@ -7,6 +7,7 @@ use super::texts::sources;
 use super::{Finding, Judge, allowed, of_rule};
 use crate::permissions::dangerous::folders_of;
 use crate::permissions::folders::Search;
+use crate::permissions::operands::names_no_file;
 use crate::permissions::path_pattern::{JudgedPath, Match, PathPattern};
 use crate::permissions::path_text::PathText;
 use crate::permissions::protected::{
@@ -215,7 +216,11 @@ impl Judge<'_> {
         // Sourcing a file reads it; its commands are not judged.
         let is_used = if only_reads || sources(part) { Use::Read } else { Use::Write };
         let names_only = folders::reads_names_only(part);
+        let names_none = names_no_file(part);
         for Named { path, how, counts } in scene.named(part, !only_reads) {
+            if names_none && matches!(&path, NamedPath::Partly(text) if text.is_open()) {
+                continue;
+            }
             let is_unknown = matches!(&path, NamedPath::Partly(text) if text.is_unknown());
             if !(is_unknown && names_only) {
                 self.check_path_rules(&path, Use::Read, None, how, findings);
@@ -249,7 +254,7 @@ impl Judge<'_> {
                         && folders::makes_folders(part, false)
                         && let Some(kind) = holds_protected(text)
                     {
-                        findings.extend(self.may_touch(kind));
+                        findings.extend(self.protected(kind, PathBuf::from(text.shown())));
                     }
                     let holds = |folder: &PathBuf| self.hidden_in(folder);
                     if is_unknown
@@ -271,10 +276,26 @@ impl Judge<'_> {
                 self.folder(part, &folder, only_reads, findings);
             }
         }
+        if !only_reads && folders::unpacks_here(part) {
+            scene.directories_with_outer(part).iter().for_each(|folder| self.unpacked(folder, findings));
+        }
         self.unnamed(part, scene, findings);
         let written = (!only_reads).then(|| writers::writes(part)).flatten();
         let touched = written.into_iter().chain(writers::prints_keys(part));
         findings.extend(touched.filter_map(|kind| self.may_touch(kind)));
+    }
+
+    /// Judges a folder that a command unpacks files into without naming it.
+    fn unpacked(&self, folder: &JudgedPath, findings: &mut Vec<Finding>) {
+        let path = NamedPath::Known(Rc::new(folder.clone()));
+        self.check_path_rules(&path, Use::Write, None, Naming::Through, findings);
+        self.check_protected_path(folder, Use::Write, findings);
+        if let Some(kind) = holds_protected(&PathText::from(folder.plain.as_path())) {
+            findings.extend(self.protected(kind, folder.plain.clone()));
+        }
+        if let Some(kind) = encloses(folder, &self.places, &self.options.own, Use::Write) {
+            findings.extend(self.may_touch(kind));
+        }
     }
 
     /// Judges the files that the input of a command names: a program may be among them.
@@ -324,10 +345,11 @@ impl Judge<'_> {
         let replaces = folders::replaces_folders(part);
         if replaces || !folders::leaves_folders(part) {
             let search = Search::of(part);
-            if !folders::reads_names_only(part) {
+            if !folders::reads_names_only(part) && !folders::only_rewrites(part) {
                 self.inside(path, Use::Read, (search, false), None, findings);
             }
-            if !only_reads {
+            // What is found is named by itself.
+            if !only_reads && !folders::removes_found(part) {
                 self.inside(path, Use::Write, (search, replaces), None, findings);
             }
             let is_hidden = only_reads && search.skips_hidden;

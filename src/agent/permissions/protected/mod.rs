@@ -252,10 +252,12 @@ pub(super) fn encloses(
     found(".ssh", Protected::Ssh).or_else(secret).or_else(started)
 }
 
-/// The kind of a protected place that is directly in a folder with this path, wherever that is.
+/// The kind of a protected place that is directly in a folder with this path, wherever that is. Of a name with holes
+/// enough must be known.
 pub(super) fn holds_protected(folder: &PathText) -> Option<Protected> {
     let lower = folder.to_lowercase();
-    PlaceTable::get().below(&lower.names().collect::<Vec<_>>())
+    let is_known = lower.names().last().is_some_and(|name| Spelled::new(name).behind >= EVIDENCE);
+    PlaceTable::get().below(&lower.names().collect::<Vec<_>>()).filter(|_| is_known)
 }
 
 /// The kind of which a form occurs literally in a path.
@@ -312,8 +314,15 @@ impl<'a> Spelled<'a> {
         may_be(self.part) || may_be(self.written)
     }
 
-    /// Whether it is a form of a name: it can be that name, and begins like it or lacks little.
+    /// Whether it is a form of a name: it can be that name, and begins like it or lacks little. Of a name that is
+    /// a pattern, its literal start has to be there.
     fn is_form(&self, name: &PathText) -> bool {
+        let known = name.marks().iter().take_while(|mark| matches!(mark, Mark::Char(_))).count();
+        if (1..name.marks().len()).contains(&known) {
+            let start = PathText::of(name.marks().get(..known).unwrap_or_default());
+            let begins = |end| self.part.get(..end).is_some_and(|part| Spelled::new(part).is_form(&start));
+            return name.meets_marks(self.part) && (1..=self.part.len()).any(begins);
+        }
         let lacks_little = self.behind >= EVIDENCE && self.behind + EVIDENCE >= name.marks().len();
         lacks_little && name.meets_marks(self.written) || self.starts && name.meets_marks(self.part)
     }

@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 
 use super::{is_harmless_variable, shown};
-use crate::permissions::shell::{Piece, Word};
+use crate::permissions::shell::{DECLARING, Part, Piece, Word};
+use tau_tools::words;
 
 /// The possible operands after the options.
 #[derive(Clone, Copy)]
@@ -236,4 +237,79 @@ fn test(name: &str, arguments: &[Word]) -> Option<String> {
             all => all.iter().all(|word| word.is_some_and(|word| !["-v", "-R"].contains(&word))),
         };
     (!sound).then(|| format!("{name} may evaluate text that is only known when it runs"))
+}
+
+/// Whether a part that may not be read-only may run any command within the shell: builtins that evaluate
+/// their arguments, and variables that the shell or every program obeys.
+pub(in crate::permissions) fn evaluates(part: &Part) -> bool {
+    const BUILTINS: [&str; 14] = [
+        "test", "[", "printf", "unset", "read", "declare", "typeset", "local", "export", "readonly", "let",
+        "getopts", "set", "hash",
+    ];
+    let name = part.words.first().and_then(Word::literal).unwrap_or_default();
+    let is_path = |name: &String| {
+        let mut values = part.values.iter().filter(|(of, _)| of == name).peekable();
+        name == "PATH" && values.peek().is_some() && values.all(|(_, value)| is_search_path(&value.pieces))
+    };
+    let obeyed = |name: &String| is_obeyed(name) && !is_path(name);
+    BUILTINS.contains(&name.as_ref()) || part.assigned.iter().any(obeyed)
+}
+
+/// Whether the shell or every program obeys a variable.
+fn is_obeyed(name: &str) -> bool {
+    const OBEYED: &[&str] = words!(
+        "PATH IFS PS0 PS1 PS2 PS4 ENV BASHOPTS SHELLOPTS PROMPT_COMMAND PAGER EDITOR VISUAL FCEDIT HISTFILE CDPATH \
+         OPTIND RANDOM SRANDOM SECONDS HISTCMD LINENO GROUPS DIRSTACK PIPESTATUS FUNCNAME FUNCNEST EPOCHSECONDS \
+         EPOCHREALTIME HISTSIZE HISTFILESIZE TMOUT COLUMNS LINES IGNOREEOF INPUTRC EXECIGNORE"
+    );
+    OBEYED.contains(&name)
+        || ["LD_", "DYLD_", "GIT_", "BASH", "COMP", "READLINE_"].iter().any(|start| name.starts_with(start))
+}
+
+/// Whether a part of a value is text that no builtin evaluates, even as an array or an index.
+fn is_inert(piece: &Piece) -> bool {
+    match piece {
+        Piece::Text(text) => !text.contains(['[', '$', '`', '(']),
+        Piece::Home => true,
+        Piece::Glob(_) | Piece::Variable(_) | Piece::Unknown => false,
+    }
+}
+
+/// Whether a value for `PATH` consists of folders and of its value so far.
+fn is_search_path(value: &[Piece]) -> bool {
+    let is_folder = |name: &str| ["PATH", "HOME", "PWD"].contains(&name);
+    value.iter().all(|piece| is_inert(piece) || matches!(piece, Piece::Variable(name) if is_folder(name)))
+}
+
+/// Whether a part is a builtin that gives variables literal values or removes them, and evaluates nothing.
+pub(in crate::permissions) fn only_sets(part: &Part) -> bool {
+    let name = part.words.first().and_then(Word::literal).unwrap_or_default();
+    let is_unset = name == "unset";
+    let is_plain = |word: &Word| {
+        let Some((Piece::Text(text), rest)) = word.pieces.split_first() else { return false };
+        if text.starts_with('-') {
+            return rest.is_empty() && ["-x", "-r", "-g", "-v", "-f"].contains(&text.as_str());
+        }
+        let (variable, value) = match text.split_once('=') {
+            Some((variable, value)) => (variable, Some(value)),
+            None => (text.as_str(), None),
+        };
+        let is_name = variable.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let value: Vec<Piece> = value
+            .map(|value| Piece::Text(value.to_owned()))
+            .into_iter()
+            .chain(rest.iter().cloned())
+            .collect();
+        is_name
+            && !(word.pieces.len() > 1 && !text.contains('='))
+            && match variable {
+                "PATH" => is_search_path(&value),
+                variable => (is_unset || !is_obeyed(variable)) && value.iter().all(is_inert),
+            }
+    };
+    (is_unset || DECLARING.contains(&name.as_ref()))
+        && part.assigned.is_empty()
+        && part.outer.is_empty()
+        && !part.more_arguments
+        && part.words.iter().skip(1).all(is_plain)
 }

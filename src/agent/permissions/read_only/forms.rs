@@ -48,6 +48,11 @@ const FORMS: &[Forms] = &[
     of("conda", "list | env list | info", "--json"),
     of("curl", "-V", ""),
     of("dmesg", "*", "-T -k -x -L -l --level --color"),
+    of(
+        "docker",
+        "build | cp | exec | images | inspect | logs | network | ps | pull | rm | run | stop | volume",
+        "--help",
+    ),
     of("dpkg", "-l * | -L * | -S * | -s * | --list * | --print-architecture", ""),
     of("dpkg-query", "-W * | -l * | -L * | -S * | -s *", ""),
     of("exa", "*", "-l -a -T -L -1 -h -s -r --tree --level --long --all --git-ignore --icons"),
@@ -79,6 +84,7 @@ const FORMS: &[Forms] = &[
     of("more", "*", ""),
     of("mount", "", "-l"),
     of("netstat", "*", "-t -u -l -n -p -a -r -i -s -x"),
+    of("node", "--check _ | -c _", ""),
     of(
         "npm",
         "ls * | list * | ll | root | prefix | run | config get _ | config list | pkg get * | explain * | why *",
@@ -129,6 +135,7 @@ const FORMS: &[Forms] = &[
 /// Forms that write, or run what a project names, without one of these options.
 const WITH: &[(&str, &[&str])] = &[
     ("cargo", words!("--check --help -h --list help")),
+    ("docker", words!("--help")),
     ("rustfmt", words!("--check")),
     ("cloc", words!("--quiet --by-file --json --csv --md")),
 ];

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::{Surroundings, excluded, repository, shown, unknown_arguments};
 use crate::permissions::links;
 use crate::permissions::shell::Word;
+use crate::permissions::subcommands::has;
 
 /// Subcommands that are read-only with any operands. Those that show changes share their options.
 const READING: &[&str] = tau_tools::words!(
@@ -32,6 +33,12 @@ const EXCLUDED: [&str; 12] = [
     "submodule",
 ];
 
+/// Settings that only change how output looks.
+const SHOWING: &str = "core.pager=cat core.quotepath=off core.quotepath=false core.quotePath=off core.quotePath=false \
+                       color.ui=always color.ui=never color.ui=false color.ui=auto advice.detachedHead=false";
+/// Options of `git config` that choose the files it reads.
+const SCOPES: [&str; 4] = ["--global", "--system", "--local", "--worktree"];
+
 /// The reason git may not be read-only with these arguments.
 pub(super) fn objection(
     arguments: &[Word],
@@ -56,6 +63,9 @@ pub(super) fn objection(
                 };
                 at += 2;
             }
+            "-c" if arguments.get(at + 1).and_then(Word::literal).is_some_and(|set| has(SHOWING, &set)) => {
+                at += 2
+            }
             "--version" | "--help" | "-h" if arguments.len() == 1 => return None,
             option => return Some(format!("git {} may run or change something", shown(option))),
         }
@@ -76,7 +86,8 @@ pub(super) fn objection(
     let shows_help = rest.split_last().is_some_and(|(last, before)| {
         last.literal().as_deref() == Some("--help") && before.iter().all(is_plain)
     });
-    if READING.contains(&subcommand.as_ref()) {
+    let shows_log = subcommand == "reflog" && is_shown_reflog(rest);
+    if shows_log || READING.contains(&subcommand.as_ref()) {
         let short = if subcommand == "grep" { "O" } else { "" };
         if let Some(option) = excluded_long(rest, short) {
             return Some(format!("{name} may write or run something with {option}"));
@@ -94,6 +105,14 @@ pub(super) fn objection(
     directories.iter().find_map(|directory| {
         links::objection(directory, || repository::objection(directory, surroundings.home))
     })
+}
+
+/// Whether `git reflog` shows entries with these arguments, like `git log`.
+fn is_shown_reflog(arguments: &[Word]) -> bool {
+    let changes =
+        |word: &Word| word.literal().is_none_or(|text| has("expire delete drop write exists", &text));
+    let first = arguments.first().and_then(Word::literal);
+    first.is_some_and(|first| first == "show" || first.starts_with('-')) && !arguments.iter().any(changes)
 }
 
 /// Like [`excluded`], for the long options in `EXCLUDED`.
@@ -127,9 +146,15 @@ fn listing(subcommand: &str, arguments: &[Word]) -> bool {
         ("branch", _) => all(tau_tools::words!(
             "-a -r -v -vv --all --remotes --list -l --show-current --no-color --verbose"
         )),
+        ("tag", [count])
+            if count.strip_prefix("-n").is_some_and(|it| it.bytes().all(|b| b.is_ascii_digit())) =>
+        {
+            true
+        }
         ("tag", _) => all(&["-l", "--list", "-n"]),
         ("remote", []) | ("remote", ["-v" | "--verbose"]) | ("remote", ["get-url", _]) => true,
-        ("stash", ["list"]) | ("worktree", ["list"]) | ("submodule", ["status"]) | ("reflog", []) => true,
+        ("stash", ["list"]) | ("submodule", [] | ["status"]) | ("reflog", []) => true,
+        ("worktree", ["list", rest @ ..]) => rest.iter().all(|word| has("--porcelain -z -v --verbose", word)),
         ("stash", ["show", rest @ ..]) => {
             rest.iter().all(|word| ["-p", "--stat"].contains(word) || word.starts_with("stash@{"))
         }
@@ -137,6 +162,9 @@ fn listing(subcommand: &str, arguments: &[Word]) -> bool {
             ["--show-origin", "--show-scope", "--global", "--local", "--name-only"].contains(word)
         }),
         ("config", ["--get" | "--get-all" | "get", _]) => true,
+        ("config", [scope, _, ..]) if SCOPES.contains(scope) => {
+            listing("config", arguments.get(1..).unwrap_or_default())
+        }
         ("config", [name]) => !name.starts_with('-') && name.contains('.'),
         ("bisect", ["log"]) | ("notes", ["list"]) | ("fsck", []) | ("help" | "var", [_]) => true,
         ("archive", ["--list" | "-l"]) => true,

@@ -15,9 +15,10 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use super::path_pattern::JudgedPath;
-use super::shell::{Part, Word};
+use super::shell::{Part, Piece, Word};
 use tau_tools::words;
 
+pub(super) use builtins::{evaluates, only_sets};
 pub(super) use repository::{NotKnown, objection_when_hardened, tracked};
 pub(super) use scripts::sed_edits_only;
 
@@ -136,8 +137,10 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
     }
     match plain {
         "git" => git::objection(arguments, part.more_arguments, surroundings),
-        "sed" => scripts::sed(arguments, part.more_arguments),
-        "awk" | "gawk" | "mawk" => scripts::awk(arguments, part.more_arguments),
+        "sed" => scripts::sed(&without_found(part), part.more_arguments && !is_of_find(part)),
+        "awk" | "gawk" | "mawk" => {
+            scripts::awk(&without_found(part), part.more_arguments && !is_of_find(part))
+        }
         "find" => find(arguments, part.more_arguments),
         "tar" | "unzip" => archive(plain, arguments),
         "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "zstd" | "unzstd" => {
@@ -167,34 +170,28 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
     }
 }
 
+/// Whether find runs a part, and gives it names that begin with the folder that it searches: they are no options.
+fn is_of_find(part: &Part) -> bool {
+    let is_find =
+        |(words, _): &(Vec<Word>, usize)| words.first().and_then(Word::literal).as_deref() == Some("find");
+    !part.elsewhere && part.outer.last().is_some_and(is_find)
+}
+
+/// The arguments of a part; `{}` is a word of its own that is no option, if find replaces it.
+fn without_found(part: &Part) -> Vec<Word> {
+    let is_found =
+        |word: &Word| matches!(word.pieces.as_slice(), [Piece::Text(text), Piece::Unknown] if text == "{}");
+    let mut words: Vec<Word> = part.words.iter().skip(1).cloned().collect();
+    words.iter_mut().filter(|word| is_of_find(part) && is_found(word)).for_each(|word| word.splits = false);
+    words
+}
+
 /// Whether a part is read-only by its words alone, wherever it runs.
 pub(super) fn only_reads(part: &Part) -> bool {
     // Nothing is inside it.
     let workspace = JudgedPath { plain: "/dev/null".into(), real: "/dev/null".into() };
     let nowhere = Surroundings { directories: Some(&[]), workspace: &workspace, home: None };
     objection(part, &nowhere).is_none()
-}
-
-/// Whether a part that may not be read-only may run any command within the shell: builtins that evaluate
-/// their arguments, and variables that the shell or every program obeys.
-pub(super) fn evaluates(part: &Part) -> bool {
-    const BUILTINS: [&str; 14] = [
-        "test", "[", "printf", "unset", "read", "declare", "typeset", "local", "export", "readonly", "let",
-        "getopts", "set", "hash",
-    ];
-    const OBEYED: &[&str] = words!(
-        "PATH IFS PS0 PS1 PS2 PS4 ENV BASHOPTS SHELLOPTS PROMPT_COMMAND PAGER EDITOR VISUAL FCEDIT HISTFILE CDPATH \
-         OPTIND RANDOM SRANDOM SECONDS HISTCMD LINENO GROUPS DIRSTACK PIPESTATUS FUNCNAME FUNCNEST EPOCHSECONDS \
-         EPOCHREALTIME HISTSIZE HISTFILESIZE TMOUT COLUMNS LINES IGNOREEOF INPUTRC EXECIGNORE"
-    );
-    let name = part.words.first().and_then(Word::literal).unwrap_or_default();
-    let obeyed = |name: &String| {
-        OBEYED.contains(&name.as_str())
-            || ["LD_", "DYLD_", "GIT_", "BASH", "COMP", "READLINE_"]
-                .iter()
-                .any(|start| name.starts_with(start))
-    };
-    BUILTINS.contains(&name.as_ref()) || part.assigned.iter().any(obeyed)
 }
 
 /// Whether a part without an objection cannot run another program, whatever its arguments, its files or the

@@ -187,6 +187,7 @@ pub(super) fn awk(arguments: &[Word], more_arguments: bool) -> Option<String> {
         ["system", "|", ">", "getline", "@", "close", "fflush", "ARGV", "ARGC", "PROCINFO"];
     // Operators that only compare: before the first brace, there is no action that could write.
     let (patterns, actions) = program.split_at(program.find('{').unwrap_or(program.len()));
+    let actions = without_comparisons(actions);
     let compared = format!("{}{actions}", patterns.replace('>', " ")).replace("||", " ").replace(">=", " ");
     let found = WAYS_OUT.iter().find(|word| compared.contains(**word));
     if let Some(word) = found {
@@ -197,6 +198,31 @@ pub(super) fn awk(arguments: &[Word], more_arguments: bool) -> Option<String> {
         return Some("awk may open a network connection".to_owned());
     }
     excluded(operands, "fiEelo", &["file", "include", "load"]).map(|option| format!("awk gets {option}"))
+}
+
+/// The actions of an awk program without `>` in parentheses, which compares. With what may be a regular expression or
+/// a comment, it is not known what is in parentheses.
+fn without_comparisons(actions: &str) -> String {
+    let (mut found, mut depth, mut is_string) = (String::new(), 0_usize, false);
+    let mut chars = actions.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if is_string => {
+                found.push(c);
+                found.extend(chars.next());
+                continue;
+            }
+            '"' => is_string = !is_string,
+            _ if is_string => {}
+            '/' | '#' | '\\' => return actions.to_owned(),
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            '>' if depth > 0 => continue,
+            _ => {}
+        }
+        found.push(c);
+    }
+    found
 }
 
 #[cfg(test)]

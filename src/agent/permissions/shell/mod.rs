@@ -39,6 +39,9 @@ const MOST_UNSEEN: usize = 8;
 /// The maximum number of simple commands in one command.
 const MOST_PARTS: usize = 400;
 
+/// Builtins whose words assign literal values to variables.
+pub(super) const DECLARING: [&str; 5] = ["export", "declare", "typeset", "local", "readonly"];
+
 /// A simple command that is judged on its own.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Part {

@@ -13,6 +13,9 @@ const FREE: &[&str] = &[
     "curl -V",
     "wget --version",
     "node --help",
+    "node --check x.js",
+    "docker ps --help",
+    "docker run --help",
     "bash --version",
     "gdb --version",
     "cargo build --help",
@@ -111,6 +114,10 @@ const ASKED: &[&str] = &[
     "openssl x509 -in x -out y",
     "xmllint --output x y",
     "kill 1",
+    "node --check -r ./y x.js",
+    "docker ps",
+    "docker x --help",
+    "docker run --help x",
     "mount /x",
     "alias ls=x",
     "shopt -s extglob",
@@ -132,4 +139,85 @@ const ASKED: &[&str] = &[
 fn a_form_that_only_reads_is_free_and_no_other() {
     all(FREE, true);
     all(ASKED, false);
+}
+
+#[test]
+fn comparisons_in_parentheses_write_nothing() {
+    let free = [
+        "awk '{ if ($1 > 5) print }' x",
+        "awk '{ if ($1 > 5) print \"big (\", $2 }' x",
+        "awk '{ for (i = NF; i > 0; i--) printf \"%s/\", $i }' x",
+        "awk '{ while ((n > 1) && (m > 2)) n-- }' x",
+        "awk '{ print ($1 > 5) ? \"a\\\"\" : \"b\" }' x",
+    ];
+    all(&free, true);
+    let asked = [
+        "awk '{ print $1 > (\"f\") }' x",
+        "awk '{ print ($1) > \"f\" }' x",
+        "awk '{ if ($1 > 5) print > f }' x",
+        "awk '{ print \"(\" > f }' x",
+        "awk '{ print \"a\\\"(\" > f }' x",
+        "awk '{ if (/\\(/) print > f }' x",
+        "awk '{ n = 1 # (\nprint > f }' x",
+        "awk '{ if ($1 > 5) system($2) }' x",
+        "awk '{ if ((\"id\" | getline) > 0) print }' x",
+        "awk '{ print $1 ) > f }' x",
+    ];
+    all(&asked, false);
+}
+
+#[test]
+fn what_find_has_found_is_no_option() {
+    let free = [
+        "find . -name '*.rs' -exec sed -n 1,5p {} \\;",
+        "find src -type f -exec sed -n '/x/p' {} +",
+        "find . -name '*.csv' -exec awk '{print $1}' {} +",
+    ];
+    all(&free, true);
+    let asked = [
+        "find . -exec sed {} x \\;",
+        "find . -exec sed -n -f {} x \\;",
+        "find . -exec sed -i s/a/b/ {} \\;",
+        "find . -exec sed -n 'w x' {} +",
+        "find . -execdir sed -n 1,5p {} \\;",
+        "find . -exec awk -f {} x \\;",
+        "find . -exec awk {} x \\;",
+        "find . | xargs sed -n 1,5p",
+    ];
+    all(&asked, false);
+}
+
+#[test]
+fn git_shows_more_than_it_changes() {
+    let free = [
+        "git -c core.pager=cat diff",
+        "git -c color.ui=always -C . log -3",
+        "git reflog -5",
+        "git reflog show -n 3 HEAD",
+        "git worktree list --porcelain",
+        "git config --global --list",
+        "git config --global --get user.name",
+        "git config --global user.name",
+        "git submodule",
+        "git tag -n5",
+    ];
+    all(&free, true);
+    let asked = [
+        "git -c core.pager='cat x' diff",
+        "git -c core.pager=less diff",
+        "git -c core.fsmonitor=x status",
+        "git -c \"$x\" diff",
+        "git reflog expire --all",
+        "git reflog -5 expire --all",
+        "git reflog show --output=x",
+        "git reflog delete HEAD@{1}",
+        "git worktree list x",
+        "git config --global user.name x",
+        "git config --global --unset user.name",
+        "git config --global --edit",
+        "git config --file x --list",
+        "git submodule update",
+        "git tag -n5 x",
+    ];
+    all(&asked, false);
 }

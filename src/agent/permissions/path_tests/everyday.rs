@@ -1,0 +1,282 @@
+//! Tests everyday commands with rules and protected places, beside those that would pass them.
+
+use super::*;
+
+/// Writing commands with patterns, none of which is about a protected place.
+const PATTERNS: &[&str] = &[
+    "eslint --fix src/*.test.js",
+    "black *_test.py",
+    "rm *.spec.ts",
+    "prettier --write *.graphql",
+    "rm -rf *.egg-info",
+    "rm *.profraw",
+    "cp -r plain/* public/",
+    "mv tmp/* .",
+    "mv src/* lib/",
+    "for f in *; do cp \"$f\" out/; done",
+];
+
+/// Forms of the names of protected places.
+const FORMS: &[&str] = &[
+    "rm lefthook.*",
+    "rm *efthook.yml",
+    "cp a.txt ?efthook.yml",
+    "cp a.txt lefthoo*",
+    "cp a.txt [l]efthook.toml",
+    "cp a.txt .lefthook*",
+    "cp a.txt mise.*.toml",
+    "cp a.txt *ise.local.toml",
+    "mv plain .vsc*",
+    "cp -r plain m?se",
+    "cp -r plain/* .vscode/",
+    "cp a.txt site-pack*/x.pth",
+];
+
+#[test]
+fn a_pattern_is_about_a_place_whose_name_it_writes_out() {
+    let stage = Stage::new();
+    std::fs::remove_file(stage.work().join("keys")).unwrap();
+    let none = stage.permissions(&[]);
+    stage.check(&none, PermissionMode::Auto, &[Allow], PATTERNS);
+    stage.check(&none, PermissionMode::Auto, &[Ask], FORMS);
+    // What is there counts, whatever the pattern.
+    std::fs::create_dir_all(stage.work().join("mise")).unwrap();
+    stage.check(&none, PermissionMode::Auto, &[Ask], &["cp -r plain/* *", "mv plain *", "cp config.toml */"]);
+}
+
+#[test]
+fn a_rule_on_editing_covers_what_a_search_finds() {
+    let stage = Stage::new();
+    let rules = stage.permissions(&[("edit(migrations/**)", Deny)]);
+    let found = [
+        "fd -e sql -x touch",
+        "fd -esql -X touch",
+        "fd --extension=sql --exec touch",
+        "fd -e SQL -x touch",
+        "fd '\\.sql$' -x sed -i s/a/b/",
+        "fd . migrations -x touch",
+        "fd -x touch",
+        "fd -H --base-directory migrations -x touch",
+        "fdfind 1 -x touch {}",
+        "find . -name '*.sql' -delete",
+        "find . -delete -name '*.pyc'",
+        "find . \\( -name '*.pyc' -o -name '*.sql' \\) -delete",
+        "find . -name '*.pyc' -o -type f -delete",
+        "find migrations -type f -delete",
+    ];
+    stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &found);
+    let others = [
+        "fd -e rs -x rustfmt",
+        "fd '\\.rs$' -x rustfmt",
+        "fd main src -x touch",
+        "find . -name '*.pyc' -delete",
+        "find . -type d -name __pycache__ -delete",
+        "find . \\( -name '*.pyc' -o -name '*.pyo' \\) -delete",
+        "find . \\( -name '*.pyc' -o -name '*.pyo' \\) -exec rm {} +",
+        "find plain -type f -delete",
+    ];
+    stage.check(&rules, PermissionMode::Auto, &[Allow], &others);
+    stage.check(&stage.permissions(&[]), PermissionMode::Auto, &[Ask], &["find .. -name x -delete"]);
+}
+
+#[test]
+fn what_is_unpacked_fills_the_working_directory() {
+    let stage = Stage::new();
+    let none = stage.permissions(&[]);
+    for unpacking in [
+        "tar xf x",
+        "tar -xzf x",
+        "tar --extract -f x",
+        "bsdtar -xf x",
+        "unzip x",
+        "unzip -o x",
+        "cpio -idm < x",
+        "7z x x.7z",
+        "unrar x x.rar",
+        "ar x x.a",
+        "jar xf x.jar",
+        "patch -p1 < x",
+        "patch -p1 -i x",
+        "git apply x",
+        "git am x",
+        "curl -OJ http://localhost/x",
+        "wget --content-disposition http://localhost/x",
+    ] {
+        for elsewhere in
+            ["cd ~ && @", "cd; @", "cd .. ; @", "pushd ~; @", "env -C ~ @", "cd .vscode && @", "cd ~/.ssh; @"]
+        {
+            stage.check(&none, PermissionMode::Auto, &[Ask], &[&elsewhere.replace('@', unpacking)]);
+        }
+        for elsewhere in ["@", "cd plain && @", "mkdir -p new && cd new && @", "env -C plain @"] {
+            stage.check(&none, PermissionMode::Auto, &[Allow], &[&elsewhere.replace('@', unpacking)]);
+        }
+    }
+    let others =
+        ["cd ~ && tar xf x -C work/plain", "cd ~ && tar tf x", "cd ~ && tar czf work/x.tgz work/src"];
+    stage.check(&none, PermissionMode::Auto, &[Allow], &others);
+    let rules = stage.permissions(&[("edit(migrations/**)", Deny)]);
+    let filled = ["cd migrations && tar -xf ../x.tar", "cd migrations; git apply ../x.patch"];
+    stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &filled);
+}
+
+#[test]
+fn a_subcommand_is_a_file_where_there_is_one() {
+    let stage = Stage::new();
+    std::fs::remove_file(stage.work().join("keys")).unwrap();
+    let rules = stage.permissions(&[("edit(migrations/**)", Deny)]);
+    let others = [
+        "cd migrations && npm test",
+        "cd migrations && npm run build",
+        "cd migrations && docker ps",
+        "cd migrations && docker compose up -d",
+        "cd migrations && gh pr list",
+        "cd migrations && kubectl get pods",
+        "cd migrations && cargo test",
+        "cd migrations && git stash pop",
+        "cd migrations && sqlx migrate run",
+        "for d in */; do (cd \"$d\" && git pull); done",
+    ];
+    stage.check(&rules, PermissionMode::Auto, &[Allow], &others);
+    let files =
+        ["cd migrations && touch test", "cd migrations && git rm 1.sql", "cd migrations && docker cp x:/a b"];
+    stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &files);
+    std::fs::write(stage.work().join("migrations/pull"), "").unwrap();
+    stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &["cd migrations && docker pull x"]);
+}
+
+#[test]
+fn variables_that_are_given_values_are_no_doubt() {
+    let stage = Stage::new();
+    let rules = stage.permissions(&[("bash(zap *)", Deny), ("bash(git push *)", Ask)]);
+    let plain = [
+        "export NODE_ENV=test && npm test",
+        "unset FOO; npm test",
+        "unset -f x; unset -v y",
+        "export PATH=\"$HOME/.cargo/bin:$PATH\" && cargo test",
+        "export PATH=$PATH:/opt/x/bin A='b c' && make",
+        "PATH=\"$HOME/.cargo/bin:$PATH\" cargo test",
+        "declare -x A=b; make",
+        "env PATH=\"$HOME/.cargo/bin:$PATH\" cargo test",
+        "readonly A=b; make",
+    ];
+    stage.check(&rules, PermissionMode::Auto, &[Allow], &plain);
+    let evaluating = [
+        "export 'a[$(zap y)]=1'",
+        "unset 'a[$(zap y)]'",
+        "declare -i x=y",
+        "declare -n x=y",
+        "declare -a x; export x=$y",
+        "export x='($(zap y))'",
+        "export A=\"$(zap y)\"",
+        "export BASH_ENV=x; make",
+        "export GIT_SSH_COMMAND=x; git fetch",
+        "export RUSTC_WRAPPER=zap; cargo build",
+        "export X='git push'; make",
+        "export X=zap; $X y",
+        "export PATH=\"$(zap y)\"",
+        "GIT_TRACE=~/.bashrc env PATH=/usr/bin git status",
+        "GIT_TRACE=~/.bashrc export PATH=/usr/bin",
+        "cp /usr/bin/zap ~/y; export PATH=~:$PATH; y",
+        "export $X",
+    ];
+
+    stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &evaluating);
+    stage.check(&stage.permissions(&[]), PermissionMode::Ask, &[Ask], &["export NODE_ENV=test"]);
+}
+
+/// Operands that name no file.
+const NAMES: &[&str] = &[
+    "docker logs $ID",
+    "docker rm -f \"app-$ID\"",
+    "git checkout $B",
+    "git checkout -b \"$B\" origin/main",
+    "git push origin $B",
+    "git merge \"release-$V\"",
+    "gh pr view $N",
+    "gh run watch \"$N\"",
+    "kubectl get pod $P",
+    "kubectl logs -n x \"$P\"",
+    "kill $PID",
+    "wait $PID",
+    "cd \"$(git rev-parse --show-toplevel)\" && npm test",
+];
+
+#[test]
+fn a_name_of_something_else_is_no_file() {
+    let stage = Stage::new();
+    let read = stage.permissions(&[("read(**/.env)", Deny)]);
+    let edit = stage.permissions(&[("edit(migrations/**)", Deny)]);
+    let folders = [
+        "pip install -e .",
+        "python3 -m pytest .",
+        "isort .",
+        "flake8 .",
+        "pyright .",
+        "git restore --staged .",
+    ];
+    for rules in [&read, &edit] {
+        stage.check(rules, PermissionMode::Auto, &[Allow], NAMES);
+    }
+    stage.check(&read, PermissionMode::Auto, &[Allow], &folders);
+    let reading = [
+        "docker cp \"$X\" c:/x",
+        "docker build -f \"$F\" .",
+        "kubectl get -f $F",
+        "kubectl get -f$F",
+        "kubectl get --kubeconfig $F pods",
+        "git tag -aF $F x",
+        "git tag --fil=$F x",
+        "git -C $D merge x",
+        "git tag -F \"$F\" x",
+        "gh pr view --body-file $F",
+        "gh gist create $F",
+        "gh release upload v1 $F",
+        "python3 -m x .",
+        "python3 -m zipfile -c x.zip .",
+    ];
+    stage.check(&read, PermissionMode::Auto, &[Ask, Deny], &reading);
+    let editing = [
+        "git checkout -- \"$F\"",
+        "git checkout main $F",
+        "git rm $F",
+        "git restore .",
+        "git restore --staged --worktree .",
+        "git restore -SW .",
+        "isort .",
+        "kubectl cp x:/a $F",
+        "F=migrations/1.sql; git checkout $F",
+    ];
+    stage.check(&edit, PermissionMode::Auto, &[Ask, Deny], &editing);
+}
+
+#[test]
+fn a_name_of_a_service_is_no_program() {
+    let stage = Stage::new();
+    let rules = stage.permissions(&[("bash(docker *)", Deny), ("bash(node *)", Deny)]);
+    let names = [
+        "systemctl restart docker",
+        "sudo systemctl restart docker",
+        "service docker status",
+        "journalctl -u docker",
+        "getent group docker",
+        "sudo usermod -aG docker me",
+        "nvm use node",
+        "tmux new -s node",
+        "tmux kill-session -t docker",
+        "conda activate node",
+    ];
+    stage.check(&rules, PermissionMode::Auto, &[Allow], &names);
+    let programs = [
+        "tmux new docker ps",
+        "tmux new -s x 'docker ps'",
+        "tmux new -s 'docker ps' x",
+        "nvm exec node x.js",
+        "nvm run node x.js",
+        "volta run node x.js",
+        "conda run node x.js",
+        "screen -S x docker ps",
+        "sudo docker ps",
+        "systemd-run docker ps",
+    ];
+    stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &programs);
+}
