@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::pen::{Pen, escaped};
+use super::pen::{Highlight, coloured, escaped};
 use crate::session::outline::{action, ending};
 use tau_protocol::message::{ToolCall, ToolResultMessage};
 use tau_tools::{Content, Details};
@@ -16,26 +16,26 @@ const TITLE: usize = 100;
 pub(super) fn call(
     call: &ToolCall,
     result: Option<&ToolResultMessage>,
-    pen: &mut Pen<'_, '_>,
+    highlight: &mut Highlight<'_>,
     out: &mut String,
 ) {
     let what = action(call, &|_| None);
     let (name, rest) = what.split_once(' ').unwrap_or((&what, ""));
-    let title = format!("<b>{}</b> <code>{}</code>", escaped(&pen.text(name)), escaped(&pen.text(rest)));
+    let title = format!("<b>{}</b> <code>{}</code>", escaped(name), escaped(rest));
     begin(&title, result, out);
-    arguments(call, result, pen, out);
+    arguments(call, result, highlight, out);
     match result {
-        Some(result) => content(result, pen, out),
+        Some(result) => content(result, out),
         None => out.push_str("<p class=\"who\">no result</p>"),
     }
     out.push_str("</details>");
 }
 
 /// A result whose call is not on the page.
-pub(super) fn result(result: &ToolResultMessage, pen: &mut Pen<'_, '_>, out: &mut String) {
-    let title = format!("<b>{}</b>", escaped(&pen.text(&result.tool_name)));
+pub(super) fn result(result: &ToolResultMessage, out: &mut String) {
+    let title = format!("<b>{}</b>", escaped(&result.tool_name));
     begin(&title, Some(result), out);
-    content(result, pen, out);
+    content(result, out);
     out.push_str("</details>");
 }
 
@@ -60,29 +60,34 @@ fn begin(title: &str, result: Option<&ToolResultMessage>, out: &mut String) {
 }
 
 /// The arguments that neither the title nor the result shows.
-fn arguments(call: &ToolCall, result: Option<&ToolResultMessage>, pen: &mut Pen<'_, '_>, out: &mut String) {
+fn arguments(
+    call: &ToolCall,
+    result: Option<&ToolResultMessage>,
+    highlight: &mut Highlight<'_>,
+    out: &mut String,
+) {
     let field = |name: &str| call.arguments.get(name).and_then(serde_json::Value::as_str);
     let succeeded = result.is_some_and(|result| !result.is_error);
     let is_diff = result.is_some_and(|result| matches!(result.details, Details::Diff(_)));
     match (call.name.as_str(), field("command"), field("path"), field("content")) {
         ("bash", Some(command), ..) => {
             if command.contains('\n') || command.chars().count() > TITLE {
-                let _ = write!(out, "<pre>{}</pre>", pen.code("sh", command));
+                let _ = write!(out, "<pre>{}</pre>", coloured("sh", command, highlight));
             }
         }
         ("write", _, Some(path), Some(text)) if !is_diff => {
             let language = path.rsplit('.').next().unwrap_or_default().to_owned();
-            let _ = write!(out, "<pre>{}</pre>", pen.code(&language, text));
+            let _ = write!(out, "<pre>{}</pre>", coloured(&language, text, highlight));
         }
         ("read" | "ls" | "write" | "edit", ..) if succeeded => {}
         _ => {
             let arguments = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
-            let _ = write!(out, "<pre>{}</pre>", pen.code("json", &arguments));
+            let _ = write!(out, "<pre>{}</pre>", coloured("json", &arguments, highlight));
         }
     }
 }
 
-fn content(result: &ToolResultMessage, pen: &mut Pen<'_, '_>, out: &mut String) {
+fn content(result: &ToolResultMessage, out: &mut String) {
     if let Details::Diff(diff) = &result.details {
         out.push_str("<pre>");
         for line in diff.hunks.iter().flat_map(|hunk| &hunk.lines) {
@@ -91,7 +96,7 @@ fn content(result: &ToolResultMessage, pen: &mut Pen<'_, '_>, out: &mut String) 
                 Some('-') => "del",
                 _ => "same",
             };
-            let _ = write!(out, "<span class=\"{class}\">{}</span>", escaped(&pen.text(line)));
+            let _ = write!(out, "<span class=\"{class}\">{}</span>", escaped(line));
         }
         out.push_str("</pre>");
         return;
@@ -99,7 +104,7 @@ fn content(result: &ToolResultMessage, pen: &mut Pen<'_, '_>, out: &mut String) 
     for content in &result.content {
         match content {
             Content::Text { text } => {
-                let _ = write!(out, "<pre>{}</pre>", escaped(&pen.text(text)));
+                let _ = write!(out, "<pre>{}</pre>", escaped(text));
             }
             Content::Image { data, mime_type } => picture(mime_type, data, out),
         }

@@ -13,8 +13,8 @@ use pulldown_cmark::{
 };
 
 use super::calls::{self, picture};
-use super::pen::{Pen, escaped, linked};
-use super::{of_program, parted, title};
+use super::pen::{Highlight, coloured, escaped, linked};
+use super::{Redactor, of_program, parted, title};
 use crate::session::Session;
 use crate::session::entry::{Body, Entry, iso};
 use crate::session::outline::outline;
@@ -63,33 +63,33 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// The whole page.
-pub(super) fn page(session: &Session, pen: &mut Pen<'_, '_>) -> String {
+/// The whole page of a session in which that many secrets are already masked.
+pub(super) fn page(session: &Session, masked: usize, highlight: &mut Highlight<'_>) -> String {
     let (path, others) = parted(session);
     let mut main = String::new();
     // Entries on the path take precedence if a call has been answered twice.
     let calls = Calls::of(others.iter().chain(&path).copied());
     for entry in path.iter().filter(|entry| !calls.holds(entry)) {
-        article(entry, &calls, pen, &mut main);
+        article(entry, &calls, highlight, &mut main);
     }
     if !others.is_empty() {
         let count = counted(others.len(), "entry");
         let _ = write!(main, "<details class=\"beside\"><summary>other branches ({count})</summary>");
         for entry in others.iter().filter(|entry| !calls.holds(entry)) {
-            article(entry, &calls, pen, &mut main);
+            article(entry, &calls, highlight, &mut main);
         }
         main.push_str("</details>");
     }
-    let nav = tree(session, pen);
+    let nav = tree(session);
     let info = session.info();
-    let name = escaped(&pen.text(&title(session)));
-    let cwd = escaped(&pen.text(&info.cwd.display().to_string()));
+    let name = escaped(&title(session, &Redactor::default()));
+    let cwd = escaped(&info.cwd.display().to_string());
     let id = escaped(&format!("{}{}", info.id, of_program(session)));
     let policy = format!(
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{DIGEST}'; base-uri 'none'; \
          form-action 'none'"
     );
-    let masked = match pen.count() {
+    let masked = match masked {
         0 => String::new(),
         1 => " · 1 secret masked".to_owned(),
         count => format!(" · {count} secrets masked"),
@@ -106,7 +106,7 @@ pub(super) fn page(session: &Session, pen: &mut Pen<'_, '_>) -> String {
 }
 
 /// The tree as links; rows are indented where it branches.
-fn tree(session: &Session, pen: &mut Pen<'_, '_>) -> String {
+fn tree(session: &Session) -> String {
     let outline = outline(session.tree());
     let mut depth: Vec<usize> = Vec::with_capacity(outline.rows.len());
     let mut children = vec![0_usize; outline.rows.len()];
@@ -129,7 +129,7 @@ fn tree(session: &Session, pen: &mut Pen<'_, '_>) -> String {
         };
         let class = if on.contains(row.id.as_str()) { "on" } else { "" };
         let label = row.label.as_deref().map(|label| format!("[{label}] ")).unwrap_or_default();
-        let text = escaped(&pen.text(&format!("{label}{who}{}", row.text)));
+        let text = escaped(&format!("{label}{who}{}", row.text));
         let lead = "  ".repeat(own.min(12));
         let _ = writeln!(out, "<a class=\"{class}\" href=\"#{}\">{lead}{text}</a>", anchor(&row.id));
     }
@@ -148,7 +148,7 @@ fn anchor(id: &str) -> String {
     name
 }
 
-fn article(entry: &Entry, calls: &Calls<'_>, pen: &mut Pen<'_, '_>, out: &mut String) {
+fn article(entry: &Entry, calls: &Calls<'_>, highlight: &mut Highlight<'_>, out: &mut String) {
     let class = match &entry.body {
         Body::Message { message } if matches!(**message, Message::User(_)) => "user",
         _ => "",
@@ -156,27 +156,26 @@ fn article(entry: &Entry, calls: &Calls<'_>, pen: &mut Pen<'_, '_>, out: &mut St
     let time = escaped(&iso(entry.timestamp));
     let _ = write!(out, "<article id=\"{}\" class=\"{class}\" title=\"{time}\">", anchor(&entry.id));
     match &entry.body {
-        Body::Message { message } => of_message(message, calls, pen, out),
+        Body::Message { message } => of_message(message, calls, highlight, out),
         Body::Compaction { summary, .. } => {
-            said("summary of the earlier conversation", summary, pen, out);
+            said("summary of the earlier conversation", summary, highlight, out);
         }
-        Body::BranchSummary { summary, .. } => said("branch summary", summary, pen, out),
-        Body::CustomMessage { content, .. } => said("note", &content.text(), pen, out),
+        Body::BranchSummary { summary, .. } => said("branch summary", summary, highlight, out),
+        Body::CustomMessage { content, .. } => said("note", &content.text(), highlight, out),
         _ => {}
     }
     out.push_str("</article>\n");
 }
 
-fn said(who: &str, text: &str, pen: &mut Pen<'_, '_>, out: &mut String) {
+fn said(who: &str, text: &str, highlight: &mut Highlight<'_>, out: &mut String) {
     let _ = write!(out, "<div class=\"who\">{who}</div>");
-    let text = pen.text(text);
-    markdown(&text, pen, out);
+    markdown(text, highlight, out);
 }
 
-fn of_message(message: &Message, calls: &Calls<'_>, pen: &mut Pen<'_, '_>, out: &mut String) {
+fn of_message(message: &Message, calls: &Calls<'_>, highlight: &mut Highlight<'_>, out: &mut String) {
     match message {
         Message::User(user) => {
-            plain("plain", &pen.text(&user.content.text()), out);
+            plain("plain", &user.content.text(), out);
             if let UserContent::Blocks(blocks) = &user.content {
                 for block in blocks {
                     if let Block::Image { data, mime_type } = block {
@@ -185,50 +184,47 @@ fn of_message(message: &Message, calls: &Calls<'_>, pen: &mut Pen<'_, '_>, out: 
                 }
             }
         }
-        Message::Assistant(answer) => of_answer(answer, calls, pen, out),
-        Message::ToolResult(result) => calls::result(result, pen, out),
+        Message::Assistant(answer) => of_answer(answer, calls, highlight, out),
+        Message::ToolResult(result) => calls::result(result, out),
         Message::BashExecution(run) => {
             let end = match run.exit_code {
                 _ if run.cancelled => " ■".to_owned(),
                 None | Some(0) => String::new(),
                 Some(code) => format!(" ✗{code}"),
             };
-            fold(&format!("your command: {}{end}", pen.text(&run.command)), "call", out);
-            code(&pen.text(&run.noted_output()), out);
+            fold(&format!("your command: {}{end}", run.command), "call", out);
+            code(&run.noted_output(), out);
             out.push_str("</details>");
         }
         Message::Application(_) => {}
-        Message::Custom(custom) => said("note", &custom.content.text(), pen, out),
+        Message::Custom(custom) => said("note", &custom.content.text(), highlight, out),
         Message::BranchSummary(branch) => {
-            said("branch summary", &branch.summary, pen, out);
+            said("branch summary", &branch.summary, highlight, out);
         }
         Message::CompactionSummary(summary) => {
-            said("summary of the earlier conversation", &summary.summary, pen, out);
+            said("summary of the earlier conversation", &summary.summary, highlight, out);
         }
     }
 }
 
-fn of_answer(answer: &AssistantMessage, calls: &Calls<'_>, pen: &mut Pen<'_, '_>, out: &mut String) {
+fn of_answer(answer: &AssistantMessage, calls: &Calls<'_>, highlight: &mut Highlight<'_>, out: &mut String) {
     let _ = write!(out, "<div class=\"who\">{}{}</div>", escaped(&answer.model), used(answer));
     for block in &answer.content {
         match block {
-            Block::Text { text, .. } => {
-                let text = pen.text(text);
-                markdown(&text, pen, out);
-            }
+            Block::Text { text, .. } => markdown(text, highlight, out),
             Block::Thinking { thinking, .. } if !thinking.trim().is_empty() => {
                 fold("thinking", "", out);
-                plain("plain", &pen.text(thinking), out);
+                plain("plain", thinking, out);
                 out.push_str("</details>");
             }
             Block::ToolCall(call) => {
-                calls::call(call, calls.results.get(call.id.as_str()).copied(), pen, out);
+                calls::call(call, calls.results.get(call.id.as_str()).copied(), highlight, out);
             }
             _ => {}
         }
     }
     if let Some(error) = &answer.error_message {
-        plain("plain del", &pen.text(error), out);
+        plain("plain del", error, out);
     }
 }
 
@@ -259,8 +255,7 @@ fn plain(class: &str, text: &str, out: &mut String) {
 }
 
 /// Markdown as HTML, without raw HTML, without pictures from elsewhere, and with links to the web only.
-/// Secrets in the text are already masked.
-fn markdown(text: &str, pen: &mut Pen<'_, '_>, out: &mut String) {
+fn markdown(text: &str, highlight: &mut Highlight<'_>, out: &mut String) {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut events: Vec<Event<'_>> = Vec::new();
     // The language and the text of the open code block; the number of open links.
@@ -279,7 +274,7 @@ fn markdown(text: &str, pen: &mut Pen<'_, '_>, out: &mut String) {
             }
             Event::End(TagEnd::CodeBlock) => {
                 let (language, code) = block.take().unwrap_or_default();
-                let code = pen.coloured(&language, &code);
+                let code = coloured(&language, &code, highlight);
                 events.push(Event::Html(format!("<pre><code>{code}</code></pre>\n").into()));
             }
             Event::Text(part) | Event::Html(part) | Event::InlineHtml(part) => match &mut block {

@@ -13,7 +13,7 @@ const PICTURE: &str = "[a picture]";
 /// The whole document.
 pub(super) fn text(session: &Session, redactor: &mut Redactor) -> String {
     let info = session.info();
-    let mut out = format!("# {}\n\n", redactor.text(&title(session)));
+    let mut out = format!("# {}\n\n", title(session, redactor));
     out.push_str(&format!(
         "Session `{}`{} in `{}`.\n",
         info.id,

@@ -89,7 +89,10 @@ pub fn coloured_document(
 ) -> Document {
     let mut redactor = Redactor::new(secrets);
     let text = match format {
-        Format::Html => html::page(session, &mut pen::Pen { redactor: &mut redactor, highlight }),
+        Format::Html => {
+            let session = session.redacted(&mut redactor);
+            html::page(&session, redactor.count(), highlight)
+        }
         Format::Markdown => markdown::text(session, &mut redactor),
         Format::Jsonl => lines(session, &mut redactor),
     };
@@ -130,18 +133,24 @@ fn lines(session: &Session, redactor: &mut Redactor) -> String {
     text
 }
 
-/// The name of a session, or the title that its first message gives it.
-fn title(session: &Session) -> String {
+/// The name of a session, or the title that its first message gives it, without secrets: these are masked before
+/// the title is cut. They count where the name or the message is.
+fn title(session: &Session, redactor: &Redactor) -> String {
     let first = || {
+        let mut redactor = redactor.clone();
         session.tree().entries().iter().find_map(|entry| match &entry.body {
             Body::Message { message } => match &**message {
-                Message::User(user) => title::of(&user.content.text()),
+                Message::User(user) => title::of(&redactor.text(&user.content.text())),
                 _ => None,
             },
             _ => None,
         })
     };
-    session.info().name.clone().or_else(first).unwrap_or_else(|| "a session".to_owned())
+    let title = match &session.info().name {
+        Some(name) => Some(redactor.clone().text(name)),
+        None => first(),
+    };
+    title.unwrap_or_else(|| "a session".to_owned())
 }
 
 /// The program that a session is of, after its id, if it is not tau.
@@ -157,7 +166,7 @@ pub fn file_stem(session: &Session, secrets: &[String]) -> String {
     let begun =
         begun.as_ref().and_then(|header| header.get("timestamp")?.as_str()?.parse::<jiff::Timestamp>().ok());
     let day = begun.map(|time| time.to_zoned(local_zone()).date().to_string());
-    let title = Redactor::new(secrets).text(&title(session)).to_lowercase();
+    let title = title(session, &Redactor::new(secrets)).to_lowercase();
     let words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let parts: Vec<&str> = day.iter().map(String::as_str).chain(words).collect();
     let mut name = parts.join("-");

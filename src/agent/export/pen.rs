@@ -1,57 +1,31 @@
-//! Writes text into a page: masks secrets, escapes text, colours code.
+//! Writes text into a page: escapes text, colours code.
 
 use std::fmt::Write;
 use std::ops::Range;
-
-use crate::secrets::redact::Redactor;
 
 /// Finds the tokens of code: for a language and a text, the byte ranges of each line with the names of their
 /// classes, from left to right.
 pub type Highlight<'a> = dyn FnMut(&str, &str) -> Vec<Vec<(Range<usize>, &'static str)>> + 'a;
 
-/// Writes text into a page.
-pub(super) struct Pen<'a, 'h> {
-    pub redactor: &'a mut Redactor,
-    pub highlight: &'a mut Highlight<'h>,
-}
-
-impl Pen<'_, '_> {
-    /// The text without secrets.
-    pub fn text(&mut self, text: &str) -> String {
-        self.redactor.text(text)
-    }
-
-    /// The number of secrets masked so far.
-    pub fn count(&self) -> usize {
-        self.redactor.count()
-    }
-
-    /// Code without secrets, as markup.
-    pub fn code(&mut self, language: &str, text: &str) -> String {
-        let text = self.redactor.text(text);
-        self.coloured(language, &text)
-    }
-
-    /// Code whose secrets are already masked, as markup.
-    pub fn coloured(&mut self, language: &str, text: &str) -> String {
-        let lines = if language.is_empty() { Vec::new() } else { (self.highlight)(language, text) };
-        let mut out = String::with_capacity(text.len());
-        for (number, line) in text.lines().enumerate() {
-            if number > 0 {
-                out.push('\n');
-            }
-            let mut at = 0;
-            for (range, class) in lines.get(number).map(Vec::as_slice).unwrap_or_default() {
-                let (Some(before), Some(token)) = (line.get(at..range.start), line.get(range.clone())) else {
-                    break;
-                };
-                let _ = write!(out, "{}<span class=\"{class}\">{}</span>", escaped(before), escaped(token));
-                at = range.end;
-            }
-            out.push_str(&escaped(line.get(at..).unwrap_or_default()));
+/// Code as markup.
+pub(super) fn coloured(language: &str, text: &str, highlight: &mut Highlight<'_>) -> String {
+    let lines = if language.is_empty() { Vec::new() } else { highlight(language, text) };
+    let mut out = String::with_capacity(text.len());
+    for (number, line) in text.lines().enumerate() {
+        if number > 0 {
+            out.push('\n');
         }
-        out
+        let mut at = 0;
+        for (range, class) in lines.get(number).map(Vec::as_slice).unwrap_or_default() {
+            let (Some(before), Some(token)) = (line.get(at..range.start), line.get(range.clone())) else {
+                break;
+            };
+            let _ = write!(out, "{}<span class=\"{class}\">{}</span>", escaped(before), escaped(token));
+            at = range.end;
+        }
+        out.push_str(&escaped(line.get(at..).unwrap_or_default()));
     }
+    out
 }
 
 /// Text in which nothing is markup; control characters are shown visibly.
@@ -114,10 +88,8 @@ mod tests {
 
     #[test]
     fn code_keeps_its_text_whatever_the_tokens_say() {
-        let mut redactor = Redactor::new(&[]);
         let mut tokens = |_: &str, _: &str| vec![vec![(0..2, "k"), (3..99, "s")], vec![(1..2, "k")]];
-        let mut pen = Pen { redactor: &mut redactor, highlight: &mut tokens };
-        assert_eq!(pen.code("rs", "fn <a>\né"), "<span class=\"k\">fn</span> &lt;a&gt;\né");
-        assert_eq!(pen.code("", "fn"), "fn");
+        assert_eq!(coloured("rs", "fn <a>\né", &mut tokens), "<span class=\"k\">fn</span> &lt;a&gt;\né");
+        assert_eq!(coloured("", "fn", &mut tokens), "fn");
     }
 }

@@ -82,12 +82,24 @@ impl Redactor {
         use serde_json::Value;
         match value {
             Value::String(text) => Value::String(self.text(&text)),
-            Value::Array(items) => Value::Array(items.into_iter().map(|item| self.value(item)).collect()),
-            Value::Object(fields) => {
-                Value::Object(fields.into_iter().map(|(name, value)| (name, self.value(value))).collect())
-            }
+            Value::Array(items) => Value::Array(match self.lines(&items) {
+                Some(lines) => lines,
+                None => items.into_iter().map(|item| self.value(item)).collect(),
+            }),
+            Value::Object(fields) => Value::Object(
+                fields.into_iter().map(|(name, value)| (self.text(&name), self.value(value))).collect(),
+            ),
             other => other,
         }
+    }
+
+    /// The lines of a text, such as those of a change, without secrets that extend over several of them. `None` if
+    /// the values are something else.
+    fn lines(&mut self, items: &[serde_json::Value]) -> Option<Vec<serde_json::Value>> {
+        let lines: Option<Vec<&str>> =
+            items.iter().map(|item| item.as_str().filter(|line| !line.contains('\n'))).collect();
+        let text = lines.filter(|lines| lines.len() > 1)?.join("\n");
+        Some(self.text(&text).split('\n').map(Into::into).collect())
     }
 
     /// Redacts text that looks like a secret.
@@ -147,5 +159,7 @@ mod tests {
         let line = r#"{"a":["with \"quotes\" in it",1],"b":{"c":"x"}}"#;
         assert_eq!(redactor.json_line(line), r#"{"a":["[redacted]",1],"b":{"c":"x"}}"#);
         assert_eq!(redactor.count(), 1);
+        let line = r#"{"lines":["+-----BEGIN PRIVATE KEY-----","+abc","+-----END PRIVATE KEY-----","+x"],"b":["c",""]}"#;
+        assert_eq!(redactor.json_line(line), r#"{"lines":["+[redacted]","+x"],"b":["c",""]}"#);
     }
 }

@@ -10,7 +10,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::entry::{Body, Entry, now};
+use super::tree::Tree;
 use super::{Session, SessionError, read};
+use crate::secrets::redact::Redactor;
+use tau_protocol::event::SessionInfo;
 use tau_protocol::query::SessionSource;
 use tau_tools::regular_files::read_capped;
 
@@ -49,6 +52,25 @@ impl Session {
         session.tree = super::open::tree_of(&contents.header, contents.entries);
         session.info.name = session.tree.name().map(str::to_owned);
         Ok(session)
+    }
+
+    /// A copy in memory, without secrets. It must have been read completely ([`Session::whole`]).
+    pub(crate) fn redacted(&self, redactor: &mut Redactor) -> Session {
+        let (model, thinking) = self.tree.initial();
+        let mut tree = Tree::default();
+        tree.begin_with(model, thinking);
+        for entry in self.tree.entries() {
+            let line = redactor.json_line(String::from_utf8_lossy(&entry.line()).trim_end());
+            Entry::parse(&line).into_iter().for_each(|entry| tree.push(entry));
+        }
+        tree.move_leaf(self.tree.leaf().map(|leaf| &*leaf.id));
+        // It is in the header as well, where it counts.
+        let cwd = redactor.clone().text(&self.info.cwd.to_string_lossy()).into();
+        let (name, file) = (tree.name().map(str::to_owned), None);
+        let info = SessionInfo { name, cwd, file, ..self.info.clone() };
+        let (header, notes) = (redactor.json_line(&self.header).into(), Vec::new());
+        let (skipped, program) = (self.skipped, self.program);
+        Session { info, tree, file: None, skipped, header, unread: None, notes, program }
     }
 
     /// A new session with a part of the path to this one's leaf; `None` when the entry is not on it, or when
