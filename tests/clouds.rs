@@ -280,6 +280,8 @@ async fn bedrock_with_keys_of_the_environment() {
         ("AWS_SECRET_ACCESS_KEY", "env-secret"),
         ("AWS_SESSION_TOKEN", "env-session"),
         ("AWS_REGION", "eu-central-1"),
+        // They come before a profile.
+        ("AWS_PROFILE", "none"),
     ];
     answered(home.path(), CLAUDE, &env).await;
     let asked = server.last();

@@ -100,11 +100,8 @@ impl Files {
 
 /// The credentials of this process.
 pub(super) async fn credentials(finder: &Finder, hidden: &[String]) -> Result<Found, UserError> {
-    let keys = (finder.var("AWS_ACCESS_KEY_ID"), finder.var("AWS_SECRET_ACCESS_KEY"));
-    // A profile that is named counts more than keys, as it does for the command line.
-    if let ((Some(access_key), Some(secret_key)), None) = (keys, finder.var("AWS_PROFILE")) {
-        let session_token = finder.var("AWS_SESSION_TOKEN").unwrap_or_default();
-        return Ok((AwsCredentials { access_key, secret_key, session_token }, None));
+    if let Some(keys) = environment(finder) {
+        return Ok(keys);
     }
     if let (Some(token), Some(role)) = (finder.var("AWS_WEB_IDENTITY_TOKEN_FILE"), finder.var("AWS_ROLE_ARN"))
     {
@@ -154,7 +151,10 @@ async fn of_profile(
             match (get("source_profile"), get("credential_source").as_deref()) {
                 (Some(source), _) if source != name => name = source,
                 (Some(_), _) => break static_keys(&settings).ok_or("its source profile has no keys")?,
-                (None, Some("Environment")) => break environment(finder)?,
+                (None, Some("Environment")) => {
+                    break environment(finder)
+                        .ok_or("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set")?;
+                }
                 (None, Some("EcsContainer")) => {
                     break container(finder).await?.ok_or("this container has no role")?;
                 }
@@ -192,13 +192,11 @@ fn static_keys(settings: &BTreeMap<String, String>) -> Option<Found> {
     Some((AwsCredentials { access_key, secret_key, session_token }, None))
 }
 
-fn environment(finder: &Finder) -> Result<Found, UserError> {
-    let keys = (finder.var("AWS_ACCESS_KEY_ID"), finder.var("AWS_SECRET_ACCESS_KEY"));
-    let (Some(access_key), Some(secret_key)) = keys else {
-        return Err("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set".into());
-    };
+/// The keys in variables.
+fn environment(finder: &Finder) -> Option<Found> {
+    let (access_key, secret_key) = (finder.var("AWS_ACCESS_KEY_ID")?, finder.var("AWS_SECRET_ACCESS_KEY")?);
     let session_token = finder.var("AWS_SESSION_TOKEN").unwrap_or_default();
-    Ok((AwsCredentials { access_key, secret_key, session_token }, None))
+    Some((AwsCredentials { access_key, secret_key, session_token }, None))
 }
 
 /// Credentials in an answer: the names of their fields differ in their first letter.

@@ -14,7 +14,8 @@ pub(super) fn parse(text: &str) -> Sections {
         if line.starts_with([' ', '\t', '#', ';']) {
             continue;
         }
-        if let Some(name) = line.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        // A comment may follow.
+        if let Some((name, _)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             section = name.split_whitespace().collect::<Vec<_>>().join(" ");
             sections.entry(section.clone()).or_default();
         } else if let Some((key, value)) = line.split_once('=') {
@@ -43,7 +44,7 @@ mod tests {
     #[test]
     fn profiles_are_read_from_both_files() {
         let config = parse(
-            "# mine\n[default]\nregion = eu-central-1 # near\ns3 =\n  max_queue_size = 1\n[profile  work]\nsso_session=corp\n\
+            "# mine\n[default]\nregion = eu-central-1 # near\ns3 =\n  max_queue_size = 1\n[profile  work] # [ours]\nsso_session=corp\n\
              [sso-session corp]\nsso_region = eu-west-1\n",
         );
         let credentials = parse("[default]\naws_access_key_id=AKIA1\naws_secret_access_key = a=b\n");
@@ -55,6 +56,6 @@ mod tests {
         assert_eq!(profile(&config, &credentials, "work")["sso_session"], "corp");
         assert!(profile(&config, &credentials, "none").is_empty());
         assert_eq!(config["sso-session corp"]["sso_region"], "eu-west-1");
-        assert!(!default.contains_key("max_queue_size"));
+        assert!(!default.contains_key("max_queue_size") && !default.contains_key("sso_session"));
     }
 }
