@@ -13,7 +13,10 @@ const DAY: Duration = Duration::from_hours(24);
 /// Sessions and undo data that are older than the retention.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Old {
-    sessions: Vec<PathBuf>,
+    /// The time since which they were not changed.
+    before: Option<SystemTime>,
+    /// Files of sessions, with the ids.
+    sessions: Vec<(PathBuf, String)>,
     /// Folders of undo data.
     undo: Vec<PathBuf>,
 }
@@ -24,13 +27,10 @@ impl Old {
         let days = u32::try_from(settings.retention()).unwrap_or(u32::MAX);
         let before = DAY.checked_mul(days).and_then(|age| now.checked_sub(age));
         let Some(before) = before.filter(|_| days > 0) else { return Old::default() };
-        let is_old = |path: &Path| {
-            path.symlink_metadata().and_then(|meta| meta.modified()).is_ok_and(|changed| changed < before)
-        };
-        let (mut old, mut kept) = (Old::default(), Vec::new());
+        let (mut old, mut kept) = (Old { before: Some(before), ..Old::default() }, Vec::new());
         list::list(&settings.session_root(paths), None, &mut |row| {
-            if is_old(&row.path) && !is_open(&row.path) {
-                old.sessions.push(row.path);
+            if is_older(&row.path, before) && !is_open(&row.path) {
+                old.sessions.push((row.path, row.id));
             } else {
                 kept.push(row.id);
             }
@@ -42,19 +42,29 @@ impl Old {
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .filter(|entry| !kept.iter().any(|id| entry.file_name() == id.as_str()))
             .map(|entry| entry.path())
-            .filter(|folder| is_old(&newest_in(folder)))
+            .filter(|folder| is_older(&newest_in(folder), before))
             .collect();
         old
     }
 
-    /// Moves it to the trash; returns a report, or `None` if nothing was old.
-    pub(crate) fn discard(self, days: u64) -> Option<String> {
-        let move_all = |paths: Vec<PathBuf>| {
-            let all = paths.len();
-            (paths.into_iter().filter(|path| trash::delete(path).is_ok()).count(), all)
-        };
-        let ((sessions, all_sessions), (undo, all_undo)) = (move_all(self.sessions), move_all(self.undo));
-        let left = (all_sessions - sessions).saturating_add(all_undo - undo);
+    /// Moves it to the trash, except what has been used since it was found; returns a report, or `None` if nothing was
+    /// old.
+    pub(crate) fn discard(mut self, days: u64) -> Option<String> {
+        let before = self.before?;
+        let (mut sessions, mut undo, mut left) = (0_usize, 0_usize, 0_usize);
+        for (path, id) in self.sessions {
+            let lock = lock::take_unused(&path);
+            if lock.is_err() || !is_older(&path, before) {
+                self.undo.retain(|folder| folder.file_name() != Some(id.as_ref()));
+                continue;
+            }
+            let is_moved = trash::delete(&path).is_ok();
+            *(if is_moved { &mut sessions } else { &mut left }) += 1;
+        }
+        for folder in self.undo.iter().filter(|folder| is_older(&newest_in(folder), before)) {
+            let is_moved = trash::delete(folder).is_ok();
+            *(if is_moved { &mut undo } else { &mut left }) += 1;
+        }
         let moved: Vec<String> = [(sessions, "session"), (undo, "folder of undo data")]
             .into_iter()
             .filter(|(count, _)| *count > 0)
@@ -75,6 +85,11 @@ impl Old {
         }
         (!report.is_empty()).then(|| report.join("; "))
     }
+}
+
+/// Whether a file was last changed before a time.
+fn is_older(path: &Path, before: SystemTime) -> bool {
+    path.symlink_metadata().and_then(|meta| meta.modified()).is_ok_and(|changed| changed < before)
 }
 
 /// Whether a session is in use.
@@ -102,7 +117,8 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("journal"), "x").unwrap();
         let in_days = |days| SystemTime::now() + DAY * days;
-        assert_eq!(Old::find(&settings, &paths, in_days(29)), Old::default());
+        let young = Old::find(&settings, &paths, in_days(29));
+        assert!(young.sessions.is_empty() && young.undo.is_empty());
         let old = Old::find(&settings, &paths, in_days(31));
         assert_eq!((old.sessions.len(), old.undo), (0, vec![folder]));
         // 0, and nothing set, keep everything.
@@ -110,5 +126,34 @@ mod tests {
             let settings = Settings { retention, ..Settings::default() };
             assert_eq!(Old::find(&settings, &paths, in_days(9_999)), Old::default());
         }
+    }
+
+    #[test]
+    fn what_is_used_after_it_was_found_stays() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::under(home.path());
+        let settings = Settings { retention: Some(30), ..Settings::default() };
+        let folder = settings.session_root(&paths).join("--srv--");
+        std::fs::create_dir_all(&folder).unwrap();
+        let session = |id: &str| {
+            let path = folder.join(format!("2026_{id}.jsonl"));
+            let head = format!(
+                r#"{{"type":"session","version":3,"id":"{id}","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/srv"}}"#
+            );
+            let line = r#"{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"x","timestamp":1}}"#;
+            std::fs::write(&path, format!("{head}\n{line}\n")).unwrap();
+            let undo = paths.undo().join(id);
+            std::fs::create_dir_all(&undo).unwrap();
+            (path, undo)
+        };
+        let ((opened, undo_of_opened), (changed, undo_of_changed)) = (session("s1"), session("s2"));
+        let now = SystemTime::now();
+        let old = Old::find(&settings, &paths, now + DAY * 31);
+        assert_eq!((old.sessions.len(), old.undo.len()), (2, 2));
+        let _session = tau_agent::session::Session::open(&opened).unwrap();
+        let file = std::fs::File::options().write(true).open(&changed).unwrap();
+        file.set_modified(now + DAY * 2).unwrap();
+        assert_eq!(old.discard(30), None);
+        assert!([opened, undo_of_opened, changed, undo_of_changed].iter().all(|path| path.exists()));
     }
 }
