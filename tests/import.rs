@@ -168,6 +168,32 @@ fn everything_is_shown_and_nothing_written() {
     assert!(!home.at("tau/config.toml").exists() && !home.at("tau/AGENTS.md").exists());
 }
 
+/// What is shown before it is written has no secret of a server.
+#[test]
+fn secrets_of_servers_are_not_shown() {
+    let home = Home::new();
+    let servers = r#"{"mcpServers": {
+        "db": {"command": "npx", "args": ["-y", "pg", "--token=hunter2one", "--api-key", "hunter2two", "--port", "80",
+            "postgres://me:hunter2three@db/x", "-H", "Authorization: Bearer hunter2four", "API_KEY=hunter2five"],
+            "env": {"URL": "postgres://${env:USER}:hunter2six@${env:HOST}", "T": "${env:A}hunter2seven${env:B:-hunter2eight}"}},
+        "web": {"url": "https://x.example/mcp?apiKey=hunter2nine&v=${env:V}"}}}"#;
+    home.write(".cursor/mcp.json", servers);
+    let shown = home.import(&["--write"]);
+    assert!(!shown.contains("hunter2"), "{shown}");
+    for words in [
+        "\"-y\", \"pg\", \"--token=…\"",
+        "\"--port\", \"80\"",
+        "me:…@db/x",
+        "…${USER}…${HOST}",
+        "?apiKey=…&v=${V}",
+    ] {
+        assert!(shown.contains(words), "no {words} in {shown}");
+    }
+    for secret in ["one", "two", "three", "four", "five", "six", "seven", "nine"] {
+        assert!(home.config().contains(&format!("hunter2{secret}")), "{secret}: {}", home.config());
+    }
+}
+
 #[test]
 fn values_that_are_no_texts_are_taken_over_or_named() {
     let home = Home::new();

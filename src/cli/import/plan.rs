@@ -11,11 +11,14 @@ use crate::compose::environment::Environment;
 use crate::process::plain;
 use tau_agent::catalogue::Catalogue;
 use tau_agent::catalogue::user::UserFile;
+use tau_agent::export::Redactor;
 use tau_agent::permissions::Rule;
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport};
 use tau_agent::settings::private_files::{SharedFile, write_private};
 use tau_agent::settings::{MAX_BYTES, table, write};
 use tau_tools::diff;
+use tau_tools::process::secret_variables::secret_name;
+use tau_tools::recognise;
 use tau_tools::regular_files::read_text;
 use tau_tools::user_error::UserError;
 
@@ -160,8 +163,8 @@ impl Draft {
                 set(&mut self.shown, key, &new)
             }
             Change::Server(server) => {
-                add_server(&mut self.config, server, |text| text.to_owned())?;
-                add_server(&mut self.shown, server, hidden)
+                add_server(&mut self.config, server)?;
+                add_server(&mut self.shown, &shown(server))
             }
             Change::Rule { list, rule } => {
                 rule.parse::<Rule>()?;
@@ -205,15 +208,67 @@ impl Draft {
     }
 }
 
-/// A value as it is shown: variables, but nothing that could be a secret.
+/// A value as it is shown: variables without their defaults, but nothing that could be a secret.
 fn hidden(text: &str) -> String {
-    match (text.find("${").filter(|_| !text.contains("$${")), text.rfind('}')) {
-        (Some(from), Some(to)) if from < to => {
-            let variable = text.get(from..=to).unwrap_or_default();
-            if text.len() == variable.len() { text.to_owned() } else { format!("{HIDDEN}{variable}") }
+    let (mut shown, mut rest) = (String::new(), text);
+    let hide = |shown: &mut String, part: &str| {
+        if !part.is_empty() && !shown.ends_with(HIDDEN) {
+            shown.push_str(HIDDEN);
         }
-        _ => HIDDEN.to_owned(),
+    };
+    while let Some((before, after)) = rest.split_once("${") {
+        let Some((name, behind)) = after.split_once('}') else { break };
+        hide(&mut shown, before);
+        let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if is_name && !before.ends_with('$') {
+            shown.push_str(&format!("${{{name}}}"));
+        } else {
+            hide(&mut shown, name);
+        }
+        rest = behind;
     }
+    hide(&mut shown, rest);
+    shown
+}
+
+/// The words of a command as they are shown: without values of options whose names suggest secrets, without passwords
+/// in addresses, and without keys of known shapes.
+fn words_shown(words: &[String]) -> Vec<String> {
+    let names_secret = |option: &str| {
+        let name = option.trim_start_matches('-');
+        option.starts_with('-') && (matches!(name, "H" | "header") || secret_name(name.as_ref()).is_some())
+    };
+    let mut is_value = false;
+    let show =
+        |word: &String| match (std::mem::replace(&mut is_value, names_secret(word)), word.split_once('=')) {
+            (true, _) if !word.starts_with('-') => hidden(word),
+            (_, Some((name, value))) if names_secret(name) || secret_name(name.as_ref()).is_some() => {
+                is_value = false;
+                format!("{name}={}", hidden(value))
+            }
+            _ => address_shown(word),
+        };
+    words.iter().map(show).collect()
+}
+
+/// An address as it is shown: without its password, the values in its query, and keys of known shapes.
+fn address_shown(text: &str) -> String {
+    let (address, query) = match text.split_once('?').filter(|_| text.contains("://")) {
+        Some((address, query)) => (address, Some(query)),
+        None => (text, None),
+    };
+    let without_passwords = recognise::passwords(address).fold(address.to_owned(), |shown, password| {
+        shown.replace(&format!(":{password}@"), &format!(":{}@", hidden(password)))
+    });
+    let mut shown = Redactor::new(&[]).text(&without_passwords);
+    if let Some(query) = query {
+        let value = |part: &str| match part.split_once('=') {
+            Some((name, value)) => format!("{name}={}", hidden(value)),
+            None => hidden(part),
+        };
+        shown.push_str(&format!("?{}", query.split('&').map(value).collect::<Vec<_>>().join("&")));
+    }
+    shown
 }
 
 fn set(file: &mut DocumentMut, key: &str, new: &Value) -> Result<(), UserError> {
@@ -239,11 +294,24 @@ fn is_same(known: &Item, new: &Value) -> bool {
     known.as_value().is_some_and(|known| plain(known) == plain(new))
 }
 
-fn add_server(
-    file: &mut DocumentMut,
-    server: &McpServer,
-    show: impl Fn(&str) -> String,
-) -> Result<(), UserError> {
+/// A server as it is shown.
+fn shown(server: &McpServer) -> McpServer {
+    let mut server = server.clone();
+    let texts = match &mut server.transport {
+        McpTransport::Stdio { args, env, .. } => {
+            *args = words_shown(args);
+            env
+        }
+        McpTransport::Http { url, headers, .. } => {
+            *url = address_shown(url);
+            headers
+        }
+    };
+    texts.values_mut().for_each(|text| *text = hidden(text));
+    server
+}
+
+fn add_server(file: &mut DocumentMut, server: &McpServer) -> Result<(), UserError> {
     let mut all = Table::new();
     all.set_implicit(true);
     let all = file.entry("mcp").or_insert(Item::Table(all)).as_table_like_mut().ok_or("`mcp` is no table")?;
@@ -252,7 +320,7 @@ fn add_server(
     }
     let mut table = Table::new();
     let texts = |texts: &BTreeMap<String, String>| {
-        value(texts.iter().map(|(name, text)| (name.as_str(), show(text))).collect::<InlineTable>())
+        value(texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect::<InlineTable>())
     };
     match &server.transport {
         McpTransport::Stdio { command, args, env, cwd } => {
