@@ -94,6 +94,42 @@ async fn problems_of_a_package_name_its_own_files() {
     );
 }
 
+/// An addition that is stopped leaves nothing; what one that was killed has left goes with the next.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_addition_that_is_stopped_leaves_nothing() {
+    let home = Home::new();
+    let unfinished = || {
+        let names = std::fs::read_dir(home.path("tau/packages")).into_iter().flatten().flatten();
+        let names = names.map(|entry| entry.file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with(".new-")).collect::<Vec<_>>()
+    };
+    // It accepts, and says nothing.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
+    for source in [format!("git+http://{address}/x"), format!("http://{address}/x.zip")] {
+        let mut command = home.command(&["add", &source, "--yes"]);
+        let mut running = command.kill_on_drop(true).spawn().unwrap();
+        let end = Instant::now() + Duration::from_secs(60);
+        while unfinished().is_empty() {
+            assert!(Instant::now() < end);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        // Another one at the same time does not take its folder away.
+        home.tau(&["add", "plug", "--yes"]).await;
+        assert_eq!(unfinished().len(), 1);
+        let id = rustix::process::Pid::from_raw(i32::try_from(running.id().unwrap()).unwrap()).unwrap();
+        rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+        let ended = tokio::time::timeout(Duration::from_secs(60), running.wait()).await.unwrap().unwrap();
+        assert_eq!((ended.code(), unfinished()), (Some(130), Vec::new()));
+    }
+    std::fs::create_dir_all(home.path("tau/packages/.new-killed/files")).unwrap();
+    home.tau(&["add", "plug", "--yes"]).await;
+    assert_eq!(unfinished(), Vec::<String>::new());
+    // tau's own folder is not a package.
+    let above = home.tau(&["add", ".", "--yes"]).await;
+    assert!(above.code == 3 && above.err.contains("tau keeps its packages below this folder"), "{above:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plugin_is_shown_added_used_and_removed() {
     let home = Home::new();
@@ -348,6 +384,41 @@ async fn a_marketplace_offers_plugins() {
     assert!(none.code == 3 && none.err.contains("a marketplace without plugins"), "{none:?}");
     let unknown = home.tau(&["add", "market", "--plugin", "fourth", "--yes"]).await;
     assert!(unknown.code == 3 && unknown.err.contains("no plugin fourth"), "{unknown:?}");
+    let both = home.tau(&["add", "--update", "first", "--plugin", "first"]).await;
+    assert!(both.code == 2 && both.err.contains("--plugin"), "{both:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_only_plugin_is_updated_when_it_has_company() {
+    let home = Home::new();
+    let one = json!({"name": "one", "source": "./one"});
+    let two = json!({"name": "two", "source": {"source": "git-subdir", "url": "https://x.example/r", "path": "two"}});
+    let list = |plugins: &[&Value]| {
+        home.write(
+            "market/.claude-plugin/marketplace.json",
+            &json!({"name": "m", "plugins": plugins}).to_string(),
+        );
+    };
+    home.write("market/one/skills/greet/SKILL.md", SKILL);
+    list(&[&one]);
+    assert_eq!(home.tau(&["add", "market", "--yes"]).await.code, 0);
+    list(&[&one, &two]);
+    home.write("market/one/skills/greet/more.md", "more");
+    let several = home.tau(&["add", "market", "--yes"]).await;
+    assert!(several.code == 3 && several.err.contains("--plugin: one, two"), "{several:?}");
+    let updated = home.tau(&["add", "--update", "one", "--yes"]).await;
+    assert!(updated.code == 0 && updated.out.contains("updated one"), "{updated:?}");
+    // An older record does not name it.
+    let records = home.path("tau/packages.json");
+    let text = std::fs::read_to_string(&records).unwrap().replace("\"plugin\": \"one\",", "");
+    std::fs::write(&records, text).unwrap();
+    let again = home.tau(&["add", "market", "--plugin", "one", "--yes"]).await;
+    assert!(again.code == 0 && again.out.contains("updated one"), "{again:?}");
+    let unknown = home.tau(&["add", "market", "--plugin", "two", "--yes"]).await;
+    assert!(
+        unknown.code == 3 && unknown.err.contains("plugin two has a source of an unknown kind"),
+        "{unknown:?}"
+    );
 }
 
 /// The price that a summary says.
@@ -453,6 +524,16 @@ async fn a_package_of_npm_has_the_hash_of_its_registry() {
     let unknown = add(&good, "npm:nobody").await;
     assert!(unknown.code == 3 && unknown.err.contains("npm has no nobody"), "{unknown:?}");
     assert!(unknown.err.contains("no such file") && !unknown.err.contains("model"), "{unknown:?}");
+    let with_password = good.replace("http://", "http://alice:s3cret@");
+    for source in ["npm:nobody", "npm:@corp/greeter"] {
+        let ended = add(&with_password, source).await;
+        assert!(!format!("{ended:?}").contains("s3cret"), "{ended:?}");
+    }
+    let lost = add("http://alice:s3cret@127.0.0.1:9", "npm:foo").await;
+    assert!(
+        lost.code == 3 && lost.err.contains("127.0.0.1:9/foo") && !lost.err.contains("s3cret"),
+        "{lost:?}"
+    );
     // A company has its registry in npm's settings.
     std::fs::write(home.path("npmrc"), format!("@corp:registry={good}\n")).unwrap();
     let mut command = home.command(&["add", "npm:@corp/greeter", "--yes"]);

@@ -19,7 +19,7 @@ pub struct AddArgs {
     #[arg(value_name = "SOURCE")]
     pub sources: Vec<String>,
     /// The plugin to add from a marketplace
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "update")]
     pub plugin: Option<String>,
     /// Fetch packages that you have from their sources again
     #[arg(long)]

@@ -1,5 +1,7 @@
 //! `tau add` and `tau remove`: packages of extensions.
 
+use std::path::Path;
+
 use crate::args::CliArgs;
 use crate::args::packages::{AddArgs, RemoveArgs};
 use crate::compose;
@@ -48,37 +50,46 @@ pub(crate) fn add(args: &AddArgs) -> Result<Exit, Refusal> {
         return Ok(say("no packages; add one with `tau add SOURCE`\n"));
     }
     let http = Http::new(environment.settings.network());
-    let mut exit = Exit::Ok;
-    for one in &wanted {
-        let added = stage(one, &packages, &http)
-            .and_then(|staged| decide(&staged, one.name.as_deref(), &packages, args.yes));
-        match (added, &one.name) {
-            (Ok(true), _) => {}
-            (Ok(false), _) => exit = Exit::Model,
-            // The others are updated all the same.
-            (Err(refusal), Some(name)) => {
-                warn(&format!("{name} was not updated: {}", refusal.text));
-                exit = refusal.exit;
+    let (staging, _lock) = packages.staging().map_err(Refusal::config)?;
+    let work = async {
+        let mut exit = Exit::Ok;
+        for one in &wanted {
+            let added = match stage(one, &staging, &http).await {
+                Ok(staged) => decide(&staged, one.name.as_deref(), &packages, args.yes).await,
+                Err(refusal) => Err(refusal),
+            };
+            match (added, &one.name) {
+                (Ok(true), _) => {}
+                (Ok(false), _) => exit = Exit::Model,
+                // The others are updated all the same.
+                (Err(refusal), Some(name)) => {
+                    warn(&format!("{name} was not updated: {}", refusal.text));
+                    exit = refusal.exit;
+                }
+                (Err(refusal), None) => return Err((refusal.exit, refusal.text)),
             }
-            (Err(refusal), None) => return Err(refusal),
         }
-    }
-    Ok(exit)
+        Ok(exit)
+    };
+    runtime::until_stopped(work)?.map_err(|(exit, text)| Refusal { exit, text })
 }
 
 /// Fetches a package. Fails when its source cannot be read.
-fn stage(wanted: &Wanted, packages: &Packages, http: &Http) -> Result<Staged, Refusal> {
+async fn stage(wanted: &Wanted, staging: &Path, http: &Http) -> Result<Staged, Refusal> {
     let cwd = compose::here()?;
     let source = Source::parse(&wanted.source, &cwd).map_err(|text| Refusal::usage(plain::line(&text)))?;
-    let staging = packages.staging().map_err(Refusal::config)?;
-    let runtime = runtime::on_this_thread()?;
-    let staged = runtime.block_on(fetch::stage(&source, wanted.plugin.as_deref(), &staging, http));
+    let staged = fetch::stage(&source, wanted.plugin.as_deref(), staging, http).await;
     staged
         .map_err(|why| Refusal::config(format!("{}: {}", plain::line(&source.recorded()), plain::line(&why))))
 }
 
 /// Shows a package and adds it if that is wanted; returns whether it is there now.
-fn decide(staged: &Staged, name: Option<&str>, packages: &Packages, yes: bool) -> Result<bool, Refusal> {
+async fn decide(
+    staged: &Staged,
+    name: Option<&str>,
+    packages: &Packages,
+    yes: bool,
+) -> Result<bool, Refusal> {
     let records = packages.records().map_err(|error| unreadable(packages, &error))?;
     let before = records.get(&staged.name);
     if let Some(name) = name.filter(|name| *name != staged.name) {
@@ -106,7 +117,9 @@ fn decide(staged: &Staged, name: Option<&str>, packages: &Packages, yes: bool) -
     }
     say(&summary::text(staged, before, &root));
     let question = if before.is_some() { "Replace it? [y/N] " } else { "Add it? [y/N] " };
-    if !yes && !confirmed(question, "nobody can be asked; run it in a terminal, or with --yes")? {
+    // A thread waits for the answer, so that a signal stops it and nothing is left.
+    let ask = || confirmed(question, "nobody can be asked; run it in a terminal, or with --yes");
+    if !yes && !tokio::task::spawn_blocking(ask).await.map_err(Refusal::config)?? {
         say("nothing was changed\n");
         return Ok(false);
     }
@@ -127,7 +140,9 @@ fn is_same_source(one: &PackageRecord, other: &PackageRecord) -> bool {
         let version = source.rfind('@').filter(|at| source.starts_with("npm:") && *at > "npm:".len());
         source.get(..version.unwrap_or(source.len())).unwrap_or_default().to_owned()
     };
-    stem(&one.source) == stem(&other.source) && one.plugin == other.plugin
+    // The name of an only plugin was not always recorded.
+    let is_same_plugin = one.plugin == other.plugin || one.plugin.is_none() || other.plugin.is_none();
+    stem(&one.source) == stem(&other.source) && is_same_plugin
 }
 
 fn unreadable(packages: &Packages, error: &std::io::Error) -> Refusal {

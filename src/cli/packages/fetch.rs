@@ -5,19 +5,20 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA512, digest};
 use serde_json::Value;
 use tempfile::TempDir;
+use tokio::process::Command;
 
 use super::archive;
 use super::source::{Source, without_secrets};
-use tau_agent::extensions::packages::PackageRecord;
 use tau_agent::extensions::packages::digest::{self, FolderDigest, MAX_ENTRIES, MAX_SIZE};
 use tau_agent::extensions::packages::layout::{self, Layout, Listed};
+use tau_agent::extensions::packages::{PackageRecord, UNFINISHED};
 use tau_agent::provider::Failure;
 use tau_agent::provider::http::Http;
 use tau_tools::hashes::hexadecimal;
@@ -30,6 +31,8 @@ const REGISTRY: &str = "https://registry.npmjs.org";
 const MAX_NPMRC: u64 = 256 * 1024;
 /// The maximum size of the description of an npm package, in bytes.
 const MAX_MANIFEST: usize = 4 * 1024 * 1024;
+/// The maximum size of an archive, in bytes.
+const MAX_ARCHIVE: usize = MAX_SIZE as usize;
 /// Folders that are not part of a package.
 const LEFT_OUT: [&str; 3] = [".git", "node_modules", ".venv"];
 /// The variables that git gets.
@@ -64,16 +67,23 @@ pub(crate) async fn stage(
     staging: &Path,
     http: &Http,
 ) -> Result<Staged, UserError> {
-    let folder = tempfile::Builder::new().prefix(".new-").tempdir_in(staging).map_err(words)?;
+    if let Source::Folder(path) = source
+        && staging.canonicalize().map_err(words)?.starts_with(path.canonicalize().map_err(words)?)
+    {
+        return Err("tau keeps its packages below this folder; name the folder of one package".into());
+    }
+    let folder = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(staging).map_err(words)?;
     let mut root = folder.path().join("files");
     let mut fetched = fetch(source, &root, http).await?;
     let chosen = chosen(&root, plugin)?;
-    if let Some(chosen) = &chosen {
-        match layout::inside(&chosen.source) {
-            Some(path) if !chosen.source.contains(':') => root = root.join(path),
+    if let Some(Listed { name, source, .. }) = &chosen {
+        let source =
+            source.as_ref().ok_or_else(|| format!("its plugin {name} has a source of an unknown kind"))?;
+        match layout::inside(source) {
+            Some(path) if !source.contains(':') => root = root.join(path),
             _ => {
                 root = folder.path().join("plugin");
-                fetched = fetch(&elsewhere(&chosen.source)?, &root, http).await?;
+                fetched = fetch(&elsewhere(source)?, &root, http).await?;
             }
         }
     }
@@ -93,7 +103,7 @@ pub(crate) async fn stage(
     let digest = digest::of_folder(&root)?;
     let record = PackageRecord {
         source: source.recorded(),
-        plugin: chosen.map(|chosen| chosen.name).filter(|_| plugin.is_some()),
+        plugin: chosen.map(|chosen| chosen.name),
         revision: fetched.revision.or_else(|| found.version.clone()),
         description: found.description.clone(),
         sha256: digest.sha256.clone(),
@@ -152,8 +162,8 @@ async fn fetch(source: &Source, into: &Path, http: &Http) -> Result<Fetched, Use
     match source {
         Source::Folder(path) => Ok(Fetched { revision: None, links: copy(path, into)? }),
         Source::Archive(path) => unpack(&read_capped(path, MAX_SIZE).map_err(words)?, into),
-        Source::Download(url) => unpack(&download(http, url).await?, into),
-        Source::Git { url, at } => git(url, at.as_deref(), into),
+        Source::Download(url) => unpack(&download(http, url, MAX_ARCHIVE).await?, into),
+        Source::Git { url, at } => git(url, at.as_deref(), into).await,
         Source::Npm { name, version } => npm(name, version.as_deref(), into, http).await,
     }
 }
@@ -162,8 +172,7 @@ fn words(error: std::io::Error) -> String {
     error.to_string()
 }
 
-async fn download(http: &Http, url: &str) -> Result<Vec<u8>, UserError> {
-    let limit = usize::try_from(MAX_SIZE).unwrap_or(usize::MAX);
+async fn download(http: &Http, url: &str, limit: usize) -> Result<Vec<u8>, UserError> {
     let words = |failure: Failure| failure.to_string().replace(url, &without_secrets(url)).into();
     http.download(url, limit).await.map_err(words)
 }
@@ -182,19 +191,16 @@ fn copy(from: &Path, into: &Path) -> Result<usize, UserError> {
             if LEFT_OUT.iter().any(|name| entry.file_name() == *name) {
                 continue;
             }
+            let meta = entry.metadata().map_err(named)?;
             seen += 1;
+            size = size.saturating_add(if kind.is_file() { meta.len() } else { 0 });
+            if seen > MAX_ENTRIES || size > MAX_SIZE {
+                let most = MAX_SIZE / 1024 / 1024;
+                return Err(format!("it has more than {MAX_ENTRIES} files or {most} MB").into());
+            }
             if kind.is_dir() {
                 open.push((path, to));
             } else if kind.is_file() {
-                let meta = entry.metadata().map_err(named)?;
-                size = size.saturating_add(meta.len());
-                if seen > MAX_ENTRIES || size > MAX_SIZE {
-                    return Err(format!(
-                        "it has more than {MAX_ENTRIES} files or {} MB",
-                        MAX_SIZE / 1024 / 1024
-                    )
-                    .into());
-                }
                 let bytes =
                     read_capped(&path, MAX_SIZE).map_err(|error| format!("{}: {error}", path.display()))?;
                 write(&to, &bytes, meta.mode() & 0o111 != 0)?;
@@ -248,22 +254,29 @@ fn is_short_hash(name: &str) -> bool {
     (4..40).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
+/// Settings of git: no hooks and no helpers, and a server that says nothing for a minute is not awaited.
+const SETTINGS: [&str; 8] = [
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "protocol.ext.allow=never",
+    "-c",
+    "http.lowSpeedLimit=1",
+    "-c",
+    "http.lowSpeedTime=60",
+];
+
 /// Fetches one commit of a repository. Its hooks and submodules stay away.
-fn git(url: &str, at: Option<&str>, into: &Path) -> Result<Fetched, UserError> {
+async fn git(url: &str, at: Option<&str>, into: &Path) -> Result<Fetched, UserError> {
     let (clone, shown) = (into.with_extension("git"), without_secrets(url));
     std::fs::create_dir_all(&clone).map_err(words)?;
-    let run = |arguments: &[&str]| {
+    let run = async |arguments: &[&str]| {
         let mut command = Command::new("git");
-        command.arg("-C").arg(&clone).args([
-            "-c",
-            "core.hooksPath=/dev/null",
-            "-c",
-            "protocol.ext.allow=never",
-        ]);
-        command.args(arguments).stdin(Stdio::null()).env_clear();
+        command.arg("-C").arg(&clone).args(SETTINGS).args(arguments);
+        command.stdin(Stdio::null()).kill_on_drop(true).env_clear();
         command.envs(OF_GIT.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))));
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_LFS_SKIP_SMUDGE", "1");
-        let ended = command.output().map_err(|error| format!("cannot run git: {error}"))?;
+        let ended = command.output().await.map_err(|error| format!("cannot run git: {error}"))?;
         if ended.status.success() {
             return Ok(String::from_utf8_lossy(&ended.stdout).trim().to_owned());
         }
@@ -271,20 +284,20 @@ fn git(url: &str, at: Option<&str>, into: &Path) -> Result<Fetched, UserError> {
         let said = reason_of_git(&said).replace(url, &shown);
         Err(format!("git could not fetch {shown}: {said}"))
     };
-    run(&["init", "-q"])?;
+    run(&["init", "-q"]).await?;
     let fetch = ["fetch", "-q", "--no-tags", "--no-recurse-submodules"];
-    let fetched = run(&[&fetch[..], &["--depth", "1", "--", url, at.unwrap_or("HEAD")]].concat());
+    let fetched = run(&[&fetch[..], &["--depth", "1", "--", url, at.unwrap_or("HEAD")]].concat()).await;
     let commit = match (fetched, at.filter(|at| is_short_hash(at))) {
         (Ok(_), _) => "FETCH_HEAD".to_owned(),
         // Servers know commits by their whole names only.
         (Err(why), Some(short)) => {
-            run(&[&fetch[..], &["--", url, "+refs/heads/*:refs/remotes/origin/*"]].concat())?;
-            run(&["rev-parse", "-q", "--verify", &format!("{short}^{{commit}}")]).map_err(|_| why)?
+            run(&[&fetch[..], &["--", url, "+refs/heads/*:refs/remotes/origin/*"]].concat()).await?;
+            run(&["rev-parse", "-q", "--verify", &format!("{short}^{{commit}}")]).await.map_err(|_| why)?
         }
         (Err(why), None) => return Err(why.into()),
     };
-    run(&["checkout", "-q", "--detach", &commit])?;
-    let revision = run(&["rev-parse", "HEAD"])?;
+    run(&["checkout", "-q", "--detach", &commit]).await?;
+    let revision = run(&["rev-parse", "HEAD"]).await?;
     let links = copy(&clone, into)?;
     let _ = std::fs::remove_dir_all(&clone);
     Ok(Fetched { revision: Some(revision), links })
@@ -317,13 +330,16 @@ fn registry_of(name: &str, set: Option<String>, npmrc: &str) -> String {
 async fn npm(name: &str, version: Option<&str>, into: &Path, http: &Http) -> Result<Fetched, UserError> {
     let registry = registry_of(name, std::env::var("npm_config_registry").ok(), &npmrc());
     let address = format!("{registry}/{}/{}", name.replace('/', "%2f"), version.unwrap_or("latest"));
-    let asked = http.download(&address, MAX_MANIFEST).await;
+    let asked = download(http, &address, MAX_MANIFEST).await;
+    let address = without_secrets(&address);
     let manifest =
         asked.map_err(|failure| format!("npm has no {name} that can be used: {address}: {failure}"))?;
     let manifest: Value = serde_json::from_slice(&manifest).map_err(|_| format!("{address} is not JSON"))?;
     let get = |path: &str| manifest.pointer(path).and_then(Value::as_str);
     let tarball = get("/dist/tarball").ok_or_else(|| format!("{address} names no archive"))?;
-    let bytes = download(http, tarball).await.map_err(|failure| format!("{tarball}: {failure}"))?;
+    let bytes = download(http, tarball, MAX_ARCHIVE).await;
+    let tarball = without_secrets(tarball);
+    let bytes = bytes.map_err(|failure| format!("{tarball}: {failure}"))?;
     let encoded = |hash: ring::digest::Digest| BASE64_STANDARD.encode(hash);
     let strong = get("/dist/integrity")
         .and_then(|all| all.split_whitespace().find_map(|one| one.strip_prefix("sha512-")));

@@ -65,8 +65,9 @@ pub struct Layout {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
     pub name: String,
-    /// Where it is: a path in the marketplace (`./x`), or a source as `tau add` takes it.
-    pub source: String,
+    /// Where it is: a path in the marketplace (`./x`), or a source as `tau add` takes it; `None` if tau does not know
+    /// sources of this kind.
+    pub source: Option<String>,
     /// Its entry, which adds to its manifest.
     pub entry: Value,
 }
@@ -96,7 +97,8 @@ pub fn marketplace(root: &Path) -> Result<Option<Vec<Listed>>, UserError> {
     let base = list.pointer("/metadata/pluginRoot").and_then(Value::as_str).unwrap_or_default();
     let listed = |entry: &Value| {
         let name = entry.get("name")?.as_str()?.to_owned();
-        Some(Listed { source: source_of(entry.get("source")?, base)?, name, entry: entry.clone() })
+        let source = entry.get("source").and_then(|source| source_of(source, base));
+        Some(Listed { source, name, entry: entry.clone() })
     };
     Ok(Some(plugins.iter().filter_map(listed).collect()))
 }
@@ -370,15 +372,17 @@ mod tests {
             r#"{"plugins":[{"name":"a","source":"./plugins/a"},
             {"name":"b","source":{"source":"github","repo":"o/r","ref":"v1"}},
             {"name":"c","source":{"source":"npm","package":"@s/p","version":"2.0.0"}},{"source":"./d"},
-            {"name":"e","source":{"source":"url","url":"https://h.example/e.git"}}]}"#,
+            {"name":"e","source":{"source":"url","url":"https://h.example/e.git"}},
+            {"name":"f","source":{"source":"git-subdir","url":"https://h.example/f.git","path":"p"}}]}"#,
         )]);
         let listed = marketplace(market.path()).unwrap().unwrap();
-        let found: Vec<_> = listed.iter().map(|one| (one.name.as_str(), one.source.as_str())).collect();
+        let found: Vec<_> = listed.iter().map(|one| (one.name.as_str(), one.source.as_deref())).collect();
         let expected = [
-            ("a", "./plugins/a"),
-            ("b", "github:o/r#v1"),
-            ("c", "npm:@s/p@2.0.0"),
-            ("e", "git+https://h.example/e.git"),
+            ("a", Some("./plugins/a")),
+            ("b", Some("github:o/r#v1")),
+            ("c", Some("npm:@s/p@2.0.0")),
+            ("e", Some("git+https://h.example/e.git")),
+            ("f", None),
         ];
         assert_eq!(found, expected);
         assert_eq!(marketplace(folder(&[]).path()), Ok(None));

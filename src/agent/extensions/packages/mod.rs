@@ -9,6 +9,8 @@ pub mod layout;
 mod verified;
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +24,9 @@ use verified::Verified;
 
 /// The names by which files of a package call its folder.
 const ROOTS: [&str; 3] = ["${CLAUDE_PLUGIN_ROOT}", "$CLAUDE_PLUGIN_ROOT", "${PACKAGE_ROOT}"];
+
+/// The beginning of the names of folders for packages that are not in use yet; no package can have such a name.
+pub const UNFINISHED: &str = ".new-";
 
 /// The file beside the packages that remembers which had their hash; no package can have its name.
 const VERIFIED: &str = ".verified.json";
@@ -160,10 +165,22 @@ impl Packages {
         }
     }
 
-    /// A folder for the files of a package that is not in use yet, on the same file system as the others.
-    pub fn staging(&self) -> io::Result<PathBuf> {
+    /// The folder for folders of packages that are not in use yet, on the same file system as the others. They stay as
+    /// long as the lock is held; those of programs that were killed are removed. Blocks.
+    pub fn staging(&self) -> io::Result<(PathBuf, File)> {
         std::fs::create_dir_all(&self.folder)?;
-        Ok(self.folder.clone())
+        let lock = OpenOptions::new().read(true).open(&self.folder)?;
+        if lock.try_lock().is_ok() {
+            let entries = std::fs::read_dir(&self.folder)?.flatten();
+            let is_left = |name: &OsStr| name.as_encoded_bytes().starts_with(UNFINISHED.as_bytes());
+            for entry in entries.filter(|entry| is_left(&entry.file_name())) {
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+            lock.unlock()?;
+        }
+        // A file system without locks has no exclusive ones either, so nothing is removed there.
+        let _ = lock.lock_shared();
+        Ok((self.folder.clone(), lock))
     }
 
     fn write(&self, records: &BTreeMap<String, PackageRecord>) -> io::Result<()> {

@@ -1,8 +1,11 @@
 //! Downloads files of releases. No key is sent, so redirects are followed, but never to a connection that others
 //! could change.
 
+use std::time::Duration;
+
 use reqwest::Url;
 use reqwest::header::{HeaderMap, LOCATION};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -16,11 +19,17 @@ use crate::secrets::Secrets;
 
 /// The maximum number of redirects.
 const REDIRECTS: usize = 5;
+/// The longest wait for the beginning of an answer, and for each next part of it.
+const WAIT: Duration = Duration::from_secs(60);
 
 impl Http {
     /// Fetches `url`, up to `limit` bytes, over HTTPS or from this machine. Fails when the status is not 200,
-    /// a redirect leads to an unsafe address, the file is larger, or there is no answer.
+    /// a redirect leads to an unsafe address, the file is larger, or there is no answer for a minute.
     pub async fn download(&self, url: &str, limit: usize) -> Result<Vec<u8>, Failure> {
+        self.download_within(url, limit, WAIT).await
+    }
+
+    async fn download_within(&self, url: &str, limit: usize, wait: Duration) -> Result<Vec<u8>, Failure> {
         let mut next = address(url).map_err(of_file)?;
         for _ in 0..=REDIRECTS {
             if next.scheme() != "https" && !is_loopback(&next) {
@@ -29,12 +38,12 @@ impl Http {
             }
             let peer = Peer::of(&next, &self.network.proxy);
             let sending = self.worker.spawn(self.client(&next)?.get(next.clone()).send());
-            let answered = sending.await.map_err(|_| closed())?;
+            let answered = timeout(wait, sending).await.map_err(|_| silent(&peer))?.map_err(|_| closed())?;
             let response = answered.map_err(|error| lost(&error, &peer))?;
             match response.status().as_u16() {
                 200 => {
                     let body = ResponseBody::read(response, peer.clone(), &self.worker, self.pace);
-                    let bytes = whole(body, limit).await?;
+                    let bytes = whole(body, limit, wait, &peer).await?;
                     return match web_page(200, &bytes, &Secrets::default(), &peer) {
                         Some(failure) => Err(of_file(failure)),
                         None => Ok(bytes),
@@ -93,9 +102,18 @@ fn target(from: &Url, headers: &HeaderMap) -> Result<Url, Failure> {
     Ok(to)
 }
 
-async fn whole(mut body: ResponseBody, limit: usize) -> Result<Vec<u8>, Failure> {
+fn silent(peer: &Peer) -> Failure {
+    Failure::new(FailureKind::Timeout, format!("timed out waiting for {}", peer.host()))
+}
+
+async fn whole(
+    mut body: ResponseBody,
+    limit: usize,
+    wait: Duration,
+    peer: &Peer,
+) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
-    while let Some(part) = body.chunk().await? {
+    while let Some(part) = timeout(wait, body.chunk()).await.map_err(|_| silent(peer))?? {
         if part.len() > limit.saturating_sub(bytes.len()) {
             let text = format!("the file is larger than {limit} bytes");
             return Err(Failure::new(FailureKind::Protocol, text));
@@ -103,4 +121,31 @@ async fn whole(mut body: ResponseBody, limit: usize) -> Result<Vec<u8>, Failure>
         bytes.extend_from_slice(&part);
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::provider::http::Network;
+
+    #[tokio::test]
+    async fn a_silent_server_is_not_awaited_for_ever() {
+        for head in ["", "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx"] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let url = format!("http://{}/x", listener.local_addr().unwrap());
+            let http = Http::new(Network::default());
+            let download = http.download_within(&url, 100, Duration::from_millis(300));
+            let serve = async {
+                let (mut socket, _) = listener.accept().await.unwrap();
+                socket.write_all(head.as_bytes()).await.unwrap();
+                std::future::pending::<()>().await
+            };
+            let failure =
+                tokio::select! { ended = download => ended.unwrap_err(), () = serve => unreachable!() };
+            assert_eq!(failure.kind, FailureKind::Timeout, "{failure}");
+        }
+    }
 }
