@@ -328,6 +328,10 @@ fn notification(state: &mut AcpState, method: &str, params: Value) {
         "$/cancel_request" => {
             let id =
                 params.get("requestId").cloned().and_then(|id| serde_json::from_value::<RequestId>(id).ok());
+            let waits = |next: &mut NextPrompt| Some(&next.request) == id.as_ref();
+            if let Some(next) = state.sessions.values_mut().find_map(|session| session.next.take_if(waits)) {
+                return state.answer(&next.request, &PromptResponse::new(StopReason::Cancelled));
+            }
             let is_it = |turn: &Turn| Some(&turn.request) == id.as_ref();
             let found = state.sessions.iter().find(|(_, session)| session.turn.as_ref().is_some_and(is_it));
             if let Some(key) = found.map(|(key, _)| *key) {
