@@ -94,6 +94,34 @@ async fn problems_of_a_package_name_its_own_files() {
     );
 }
 
+/// The summary names what a server is sent, and what is wrong with one.
+#[tokio::test]
+async fn servers_of_a_package_are_shown_with_their_variables_and_faults() {
+    let home = Home::new();
+    let servers = json!({
+        "web": {"type": "http", "url": "https://x.example/mcp", "headers": {"X-K": "${MY_SECRET_TOKEN}"}},
+        "old": {"type": "sse", "url": "https://x.example/sse"},
+        "odd": {"command": 7},
+    });
+    home.write("plug/.mcp.json", &servers.to_string());
+    let added = home.tau(&["add", "./plug", "--yes"]).await;
+    for part in
+        ["web (https://x.example/mcp with X-K, from your MY_SECRET_TOKEN)", "`old` uses SSE", "server `odd`"]
+    {
+        assert!(added.out.contains(part), "{part}: {added:?}");
+    }
+    home.write("more/skills/greet/SKILL.md", SKILL);
+    home.write("more/.mcp.json", r#"{"web": {"command": "other"}}"#);
+    let added = home.tau(&["add", "./more", "--yes"]).await;
+    assert_eq!(added.code, 0, "{added:?}");
+    for command in [&["mcp", "list"][..], &["extensions"], &["-p", "--model", "demo", "hello"]] {
+        let ended = home.tau(command).await;
+        for part in ["`old` uses SSE", "server `odd`", "server `web` is not used"] {
+            assert!(ended.err.contains(part), "{part}: {ended:?}");
+        }
+    }
+}
+
 /// An addition that is stopped leaves nothing; what one that was killed has left goes with the next.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_addition_that_is_stopped_leaves_nothing() {

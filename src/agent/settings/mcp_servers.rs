@@ -62,7 +62,7 @@ impl McpServer {
     }
 
     /// Adds the names of the environment variables that the server is given or sent to `names`.
-    pub(super) fn add_variables(&self, names: &mut BTreeSet<String>) {
+    pub fn add_variables(&self, names: &mut BTreeSet<String>) {
         let (words, values): (Vec<&str>, Vec<&String>) = match &self.transport {
             McpTransport::Stdio { command, args, env, cwd } => {
                 let cwd = cwd.as_ref().and_then(|cwd| cwd.to_str());

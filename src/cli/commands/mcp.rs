@@ -32,7 +32,7 @@ pub fn run(args: &McpArgs) -> Result<Exit, Refusal> {
         McpAction::Add { .. } | McpAction::Remove { .. } => false,
     };
     let (environment, project, cwd) = Environment::read_here(&all)?;
-    let (servers, _) = mcp_servers::read(&environment.paths, &project);
+    let servers = mcp_servers::read(&environment.paths, &project).servers;
     let file = environment.paths.config_file();
     let logins = LoginStore::new(environment.paths.mcp_logins());
     let exit = match &args.action {

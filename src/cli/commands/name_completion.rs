@@ -304,7 +304,7 @@ fn found(names: Names, typed: &Typed) -> Vec<(String, String)> {
             let others = others.filter(|(name, _)| !named.split(',').any(|other| other == name));
             return others.map(|(name, about)| (format!("{named}{name}"), about)).collect();
         }
-        let servers = mcp_servers::read(&environment.paths, &project).0;
+        let servers = mcp_servers::read(&environment.paths, &project).servers;
         return servers.into_iter().map(|known| (known.server.name, String::new())).collect();
     }
     if names == Names::Themes {

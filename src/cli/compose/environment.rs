@@ -124,8 +124,9 @@ impl Environment {
         let has_mode = settings.permission_mode.is_some() || chosen_mode::read(&paths).is_some();
         let (_, unused) = permission_rules::of_others(&projects, has_mode);
         notices.extend(unused.into_iter().map(String::from));
-        let (_, wrong) = mcp_servers::read(&paths, &projects);
-        on_bad_config.tolerate_all(wrong, &mut notices)?;
+        let servers = mcp_servers::read(&paths, &projects);
+        on_bad_config.tolerate_all(servers.wrong, &mut notices)?;
+        notices.extend(servers.unused.into_iter().map(String::from));
         if settings.hooks.is_some() {
             on_bad_config.tolerate_all(hook_files::faults(&paths, &projects), &mut notices)?;
         }

@@ -12,13 +12,20 @@ use tau_agent::settings::trust::MCP_FILE;
 use tau_agent::settings::{Paths, Settings};
 use tau_tools::user_error::UserError;
 
-/// The servers of all files by name, with servers of the nearest project first, and the faults in the files.
-/// Among the user's files, `config.toml` takes precedence; those of packages come last.
-pub(crate) fn read(paths: &Paths, project: &ProjectSettings) -> (Vec<ConfiguredServer>, Vec<UserError>) {
-    let of_packages = of_packages(paths).into_iter();
-    let mut servers: BTreeMap<String, ConfiguredServer> =
-        of_packages.map(|known| (known.server.name.clone(), known)).collect();
-    let mut wrong = Vec::new();
+/// The servers of all files.
+pub(crate) struct FoundServers {
+    /// By name.
+    pub servers: Vec<ConfiguredServer>,
+    /// The faults in the files of the user and of projects.
+    pub wrong: Vec<UserError>,
+    /// The faults in those of packages.
+    pub unused: Vec<UserError>,
+}
+
+/// Reads the servers; those of the nearest project take precedence. Among the user's files, `config.toml` does; those
+/// of packages come last.
+pub(crate) fn read(paths: &Paths, project: &ProjectSettings) -> FoundServers {
+    let ((mut servers, unused), mut wrong) = (of_packages(paths), Vec::new());
     let mut add = |(found, errors): (Vec<McpServer>, Vec<UserError>), path: &Path, is_project| {
         wrong.extend(errors);
         for server in found {
@@ -38,30 +45,40 @@ pub(crate) fn read(paths: &Paths, project: &ProjectSettings) -> (Vec<ConfiguredS
             add(mcp_servers::of_text(&path, text), &path, true);
         }
     }
-    (servers.into_values().collect(), wrong)
+    FoundServers { servers: servers.into_values().collect(), wrong, unused }
 }
 
-/// The servers of packages that are on. They cannot get out of the sandbox.
-fn of_packages(paths: &Paths) -> Vec<ConfiguredServer> {
+/// The servers of packages that are on, by name, and the faults in them. They cannot get out of the sandbox.
+fn of_packages(paths: &Paths) -> (BTreeMap<String, ConfiguredServer>, Vec<UserError>) {
+    let (mut servers, mut unused) = (BTreeMap::<String, ConfiguredServer>::new(), Vec::new());
     let packages = Packages::new(paths).read().0;
     if packages.is_empty() {
-        return Vec::new();
+        return (servers, unused);
     }
     let off = Settings::load_leniently(paths).0.extensions_off.unwrap_or_default();
     let packages = packages.into_iter();
     let is_used = |package: &Package| package.problem.is_none() && !off.contains(&package.row().id());
-    let mut servers: Vec<ConfiguredServer> = Vec::new();
     for package in packages.filter(is_used) {
-        for (path, text) in package.mcp_texts() {
-            for mut server in mcp_servers::of_json_text(&path, &text).0 {
-                server.sandbox = server.sandbox.filter(|own| *own);
-                if servers.iter().all(|known| known.server.name != server.name) {
-                    servers.push(ConfiguredServer { server, path: path.clone(), is_project: false });
+        let (found, faults) = package.mcp_servers();
+        unused.extend(faults);
+        for (path, mut server) in found {
+            server.sandbox = server.sandbox.filter(|own| *own);
+            match servers.get(&server.name) {
+                Some(known) if known.server == server => {}
+                Some(known) => unused.push(UserError::new(format!(
+                    "{}: server `{}` is not used: {} has one of this name",
+                    path.display(),
+                    server.name,
+                    known.path.display()
+                ))),
+                None => {
+                    let name = server.name.clone();
+                    servers.insert(name, ConfiguredServer { server, path, is_project: false });
                 }
             }
         }
     }
-    servers
+    (servers, unused)
 }
 
 /// Reads the servers for the session's directory. `sandboxed` is the default for a server without a setting
@@ -71,7 +88,7 @@ pub(crate) fn reading(args: &CliArgs, paths: &Paths, sandboxed: bool) -> ReadSer
     ReadServers::new(move |cwd| {
         let project = ProjectSettings::read(&args, &paths, Some(cwd)).unwrap_or_default();
         let off = Settings::load_leniently(&paths).0.extensions_off.unwrap_or_default();
-        let mut servers = read(&paths, &project).0;
+        let mut servers = read(&paths, &project).servers;
         for ConfiguredServer { server, is_project, .. } in &mut servers {
             server.enabled &= !off.contains(&format!("mcp:{}", server.name));
             // A project can ask for the sandbox, but cannot get out of it.

@@ -1,6 +1,6 @@
 //! The summary of a package: its contents, its rights, and its price.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -13,10 +13,11 @@ use tau_agent::extensions::places::Places;
 use tau_agent::extensions::registry::Loaded;
 use tau_agent::extensions::skills::Skill;
 use tau_agent::extensions::skills::listing::{SKILL_BUDGET, listing};
-use tau_agent::settings::mcp_servers::{self, McpServer, McpTransport};
+use tau_agent::settings::mcp_servers::{McpServer, McpTransport};
 use tau_protocol::extension::ExtensionKind;
 use tau_tools::counted::{byte_size, counted};
 use tau_tools::regular_files::read_capped;
+use tau_tools::user_error::UserError;
 
 /// The maximum number of changed files that are named.
 const MAX_NAMED: usize = 20;
@@ -29,8 +30,8 @@ pub(crate) fn text(staged: &Staged, before: Option<&PackageRecord>, root: &Path)
         root: staged.root.clone(),
         problem: None,
     };
-    let servers: Vec<McpServer> =
-        package.mcp_texts().iter().flat_map(|(path, text)| mcp_servers::of_json_text(path, text).0).collect();
+    let (servers, faults) = package.mcp_servers();
+    let servers: Vec<McpServer> = servers.into_iter().map(|(_, server)| server).collect();
     let places = Places { packages: vec![package], ..Places::default() };
     let loaded = Loaded::from_places(&places, &ExtensionOptions::default());
     let mut text = plain::line(&staged.name);
@@ -53,7 +54,13 @@ pub(crate) fn text(staged: &Staged, before: Option<&PackageRecord>, root: &Path)
     for (name, problem) in problems {
         let _ = writeln!(text, "{}: {}", plain::line(name), inside(problem));
     }
-    loaded.problems.iter().for_each(|problem| text += &format!("{}\n", inside(problem)));
+    let faults = faults.iter().map(UserError::to_string);
+    loaded
+        .problems
+        .iter()
+        .cloned()
+        .chain(faults)
+        .for_each(|problem| text += &format!("{}\n", inside(&problem)));
     if let Some(record) = before {
         text += &changes(record, root, staged);
     }
@@ -159,18 +166,25 @@ fn hooks(loaded: &Loaded, staging: &str) -> String {
     shown.collect::<Vec<_>>().join("; ")
 }
 
+/// A server with what it is given: the names of variables or headers, and those of the user's variables in them.
 fn server(server: &McpServer) -> String {
-    let what = match &server.transport {
+    let (what, given) = match &server.transport {
         McpTransport::Stdio { command, args, env, .. } => {
             let words: Vec<&str> = std::iter::once(command).chain(args).map(String::as_str).collect();
-            let variables: Vec<&str> = env.keys().map(String::as_str).collect();
-            let with =
-                if variables.is_empty() { String::new() } else { format!(" with {}", variables.join(" ")) };
-            format!("{}{with}", words.join(" "))
+            (words.join(" "), env)
         }
-        McpTransport::Http { url, .. } => url.clone(),
+        McpTransport::Http { url, headers, .. } => (url.clone(), headers),
     };
-    format!("{} ({what})", server.name)
+    let (mut variables, mut text) = (BTreeSet::new(), format!("{} ({what}", server.name));
+    server.add_variables(&mut variables);
+    let given: Vec<&str> = given.keys().map(String::as_str).collect();
+    if !given.is_empty() {
+        let _ = write!(text, " with {}", given.join(" "));
+    }
+    if !variables.is_empty() {
+        let _ = write!(text, ", from your {}", variables.into_iter().collect::<Vec<_>>().join(" "));
+    }
+    text + ")"
 }
 
 /// The differences between the package in use and the one that would replace it.

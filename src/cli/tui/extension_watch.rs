@@ -179,7 +179,7 @@ impl Known {
         let now = Known {
             cwd: origin.cwd,
             earlier: if is_elsewhere { BTreeSet::new() } else { std::mem::take(&mut self.earlier) },
-            servers: mcp_servers::read(&setup.paths, &projects).0,
+            servers: mcp_servers::read(&setup.paths, &projects).servers,
             trusted: projects.trusted().map(|project| project.root().to_owned()).collect(),
             problems: setup.extensions.loaded().problems.clone(),
         };

@@ -16,10 +16,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::settings::mcp_servers::{self, McpServer};
 use crate::settings::private_files::{SharedFile, read_capped, read_json, write_private};
 use crate::settings::{MAX_BYTES, Paths};
 use layout::Parts;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
+use tau_tools::user_error::UserError;
 use verified::Verified;
 
 /// The names by which files of a package call its folder.
@@ -213,10 +215,17 @@ impl Package {
         }
     }
 
-    /// The texts of its files that define MCP servers, in the form of an `mcp.json`, with their paths.
-    pub fn mcp_texts(&self) -> Vec<(PathBuf, String)> {
-        let (texts, _) = self.texts(&self.record.parts.mcp);
-        texts.into_iter().map(|(path, text)| (path, layout::as_mcp_file(&text))).collect()
+    /// Its MCP servers, with the files that define them, and the faults in these.
+    pub fn mcp_servers(&self) -> (Vec<(PathBuf, McpServer)>, Vec<UserError>) {
+        let (texts, faults) = self.texts(&self.record.parts.mcp);
+        let (mut servers, mut wrong) =
+            (Vec::new(), faults.into_iter().map(UserError::new).collect::<Vec<_>>());
+        for (path, text) in texts {
+            let (found, faults) = mcp_servers::of_json_text(&path, &layout::as_mcp_file(&text));
+            wrong.extend(faults);
+            servers.extend(found.into_iter().map(|server| (path.clone(), server)));
+        }
+        (servers, wrong)
     }
 
     /// The texts of JSON files of the package, in which its folder stands for its name.
