@@ -205,6 +205,11 @@ async fn what_a_token_does_not_allow_is_refused_with_the_reason() {
         assert!(ended.code != 0 && ended.err.contains(expected), "{expected}: {ended:?}");
         assert!(!ended.err.contains(token), "{}", ended.err);
     }
+    // Trying again does not help.
+    let request = format!("POST /v1/messages HTTP/1.1\r\nauthorization: Bearer {dollars}\r\n");
+    let asked = json!({"model": "own/free", "max_tokens": 5, "messages": [{"role": "user", "content": "x"}]});
+    let (head, body) = proxy.send(&request, &asked.to_string()).await;
+    assert!(head.starts_with("HTTP/1.1 403") && body.contains("price"), "{head} {body}");
     let (head, body) = proxy.get("/api/usage", "").await;
     assert!(head.starts_with("HTTP/1.1 401") && body.contains("TAU_PROXY_TOKEN"), "{head} {body}");
     // With the list of models at hand, the refusal of the token itself is told.

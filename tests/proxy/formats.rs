@@ -262,3 +262,32 @@ async fn the_packages_of_openai_and_anthropic_are_clients() {
         String::from_utf8_lossy(&output.stderr)
     );
 }
+
+/// What is between it and its client takes a long silence for the end of the connection.
+#[tokio::test]
+async fn a_stream_begins_while_the_model_thinks() {
+    let fault = "data: {\"error\": {\"message\": \"it broke\"}}\n\n";
+    let mut head = stream(fault);
+    let fault = head.split_off(head.len() - fault.len());
+    let said = Arc::new(tokio::sync::Notify::new());
+    let proxy = Proxy::start(vec![Act::Hold(head, Arc::clone(&said), fault)]).await;
+    let (token, body) = (proxy.token(&["t"]).await, chat(true).to_string());
+    let mut socket = TcpStream::connect(proxy.address()).await.unwrap();
+    let request = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    socket.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    while !answer.contains("\"role\":\"assistant\"") {
+        let mut bytes = [0; 4096];
+        let read = socket.read(&mut bytes).in_time("the beginning").await.unwrap();
+        assert!(read > 0, "{answer}");
+        answer += std::str::from_utf8(&bytes[..read]).unwrap();
+    }
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    said.notify_one();
+    socket.read_to_string(&mut answer).in_time("the end").await.unwrap();
+    assert!(answer.contains("it broke"), "{answer}");
+}

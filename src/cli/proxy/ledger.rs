@@ -85,9 +85,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Starts a request with the token `name` if its limits allow it. `priced` tells whether the model's
-    /// price is known. The error is the limit that forbids it.
-    pub fn admit(&mut self, name: &str, limits: &TokenRow, priced: bool, now: i64) -> Result<(), Denied> {
+    /// Starts a request with the token `name` if its limits allow it. The error is the limit that forbids it.
+    pub fn admit(&mut self, name: &str, limits: &TokenRow, now: i64) -> Result<(), Denied> {
         let account = self.accounts.entry(name.to_owned()).or_default();
         // Later ones are from before the clock was set back.
         account.recent.retain(|came| *came <= now && now.saturating_sub(*came) < MINUTE);
@@ -100,14 +99,8 @@ impl Ledger {
                 tomorrow,
             );
         }
-        if let Some(most) = limits.dollars_per_day {
-            if !priced {
-                let text = "the price of this model is not known, and this token has a limit in dollars";
-                return denied(text.to_owned(), None);
-            }
-            if today.dollars >= most {
-                return denied(format!("this token has used its ${most} per day (UTC)"), tomorrow);
-            }
+        if let Some(most) = limits.dollars_per_day.filter(|most| today.dollars >= *most) {
+            return denied(format!("this token has used its ${most} per day (UTC)"), tomorrow);
         }
         if let Some(most) = limits.at_once.filter(|most| account.running >= *most) {
             return denied(format!("this token allows {} at the same time", counted(most, "request")), None);
@@ -151,7 +144,7 @@ mod tests {
     fn limits_of_a_minute_and_at_once() {
         let mut ledger = Ledger::default();
         let limits = TokenRow { requests_per_minute: Some(2), at_once: Some(2), ..TokenRow::default() };
-        let admit = |ledger: &mut Ledger, now| ledger.admit("a", &limits, true, now);
+        let admit = |ledger: &mut Ledger, now| ledger.admit("a", &limits, now);
         assert_eq!((admit(&mut ledger, 100), admit(&mut ledger, 110)), (Ok(()), Ok(())));
         assert_eq!(
             admit(&mut ledger, 120).unwrap_err().text,
@@ -163,7 +156,7 @@ mod tests {
             (denied.text.as_str(), denied.wait),
             ("this token allows 2 requests per minute", Some(30))
         );
-        assert!(ledger.admit("b", &limits, true, 130).is_ok(), "another token has limits of its own");
+        assert!(ledger.admit("b", &limits, 130).is_ok(), "another token has limits of its own");
         assert_eq!(admit(&mut ledger, 160), Ok(()));
         assert_eq!(ledger.accounts["a"].total.requests, 3, "what is refused is not counted");
         // The clock was set back.
@@ -175,15 +168,14 @@ mod tests {
     fn limits_of_a_day_end_with_the_day() {
         let limits = TokenRow { tokens_per_day: Some(100), ..TokenRow::default() };
         let mut ledger = Ledger::default();
-        ledger.admit("a", &limits, true, DAY + 10).unwrap();
+        ledger.admit("a", &limits, DAY + 10).unwrap();
         ledger.settle("a", &used(100), 0.5, DAY + 20);
-        let denied = ledger.admit("a", &limits, true, 2 * DAY - 7).unwrap_err();
+        let denied = ledger.admit("a", &limits, 2 * DAY - 7).unwrap_err();
         assert!(denied.text.contains("100 tokens per day") && denied.wait == Some(7), "{denied:?}");
-        ledger.admit("a", &limits, true, 2 * DAY).unwrap();
+        ledger.admit("a", &limits, 2 * DAY).unwrap();
         let limits = TokenRow { dollars_per_day: Some(0.5), ..TokenRow::default() };
         ledger.settle("a", &used(1), 0.5, 2 * DAY);
-        assert!(ledger.admit("a", &limits, true, 2 * DAY).unwrap_err().text.contains("$0.5 per day"));
-        assert!(ledger.admit("b", &limits, false, 2 * DAY).unwrap_err().text.contains("price"));
+        assert!(ledger.admit("a", &limits, 2 * DAY).unwrap_err().text.contains("$0.5 per day"));
         assert_eq!((ledger.accounts["a"].total.input, ledger.accounts["a"].total.dollars), (101, 1.0));
     }
 
@@ -192,13 +184,13 @@ mod tests {
         let mut ledger = Ledger::default();
         let limits = TokenRow { at_once: Some(1), ..TokenRow::default() };
         for day in 0..40 {
-            ledger.admit("a", &limits, true, day * DAY).unwrap();
+            ledger.admit("a", &limits, day * DAY).unwrap();
             ledger.settle("a", &used(3), 0.25, day * DAY);
         }
-        ledger.admit("a", &limits, true, 40 * DAY).unwrap();
+        ledger.admit("a", &limits, 40 * DAY).unwrap();
         let text = serde_json::to_string(&ledger).unwrap();
         let mut read: Ledger = serde_json::from_str(&text).unwrap();
         assert_eq!((read.accounts["a"].total.input, read.accounts["a"].days.len()), (120, KEPT_DAYS));
-        read.admit("a", &limits, true, 41 * DAY).unwrap();
+        read.admit("a", &limits, 41 * DAY).unwrap();
     }
 }

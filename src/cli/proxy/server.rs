@@ -263,7 +263,7 @@ async fn answer(
     let (events, counted) = begin(&serving, client, model, body.len(), max_tokens, request).await?;
     let (sender, lines) = mpsc::channel(LINES);
     let mut writer = WireWriter::default();
-    let write = move |event| writer.data(event).map(|data| Event::default().data(data));
+    let write = move |event: Option<StreamEvent>| writer.data(event?).map(|data| Event::default().data(data));
     serving.answers.spawn(forward(events, counted, write, sender));
     let lines = futures_util::stream::unfold(lines, async |mut lines| Some((lines.recv().await?, lines)));
     Ok(Sse::new(lines.map(Ok::<_, Infallible>)).keep_alive(KeepAlive::default()).into_response())
@@ -283,7 +283,11 @@ pub(super) async fn begin(
         let text = format!("the key for {} cannot be read here", model.provider);
         Refused::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", text)
     })?;
-    let admitted = |ledger: &mut Ledger| ledger.admit(&client.name, &client.limits, is_priced(&model), now());
+    if client.limits.dollars_per_day.is_some() && !is_priced(&model) {
+        let text = "the price of this model is not known, and this token has a limit in dollars";
+        return Err(Refused::new(StatusCode::FORBIDDEN, "permission_error", text));
+    }
+    let admitted = |ledger: &mut Ledger| ledger.admit(&client.name, &client.limits, now());
     serving.accounts.with(admitted)?;
     tracing::info!(token = client.name, model = model.reference(), bytes, "request");
     let counted = Counted {
@@ -334,21 +338,33 @@ async fn listed_model(
     Ok(Json(listed(&*serving.named(&id, &client)?)))
 }
 
-/// Passes the events on as they are written, counting them on their way. An answer whose client has left is
-/// read to its end, since only then its cost is known.
+/// The longest silence before an answer begins: proxies in between take a longer one for the end of a connection.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// Passes the events on as they are written, counting them on their way; `None` is such a silence. An answer whose
+/// client has left is read to its end, since only then its cost is known.
 pub(super) async fn forward<T, I: IntoIterator<Item = T>>(
     mut events: EventStream,
     mut counted: Counted,
-    mut write: impl FnMut(StreamEvent) -> I,
+    mut write: impl FnMut(Option<StreamEvent>) -> I,
     sender: mpsc::Sender<T>,
 ) {
+    let (mut silence, mut is_long) = (std::pin::pin!(tokio::time::sleep(SILENCE)), false);
     'written: loop {
         let event = tokio::select! {
-            event = events.next() => event,
+            event = events.next() => match event {
+                Some(event) => Some(event),
+                None => return,
+            },
+            () = &mut silence, if !is_long => {
+                is_long = true;
+                None
+            }
             () = sender.closed() => break,
         };
-        let Some(event) = event else { return };
-        counted.note(&event);
+        if let Some(event) = &event {
+            counted.note(event);
+        }
         for written in write(event) {
             if sender.send(written).await.is_err() {
                 break 'written;

@@ -10,9 +10,12 @@ use tau_agent::secrets::Secret;
 use tau_protocol::message::{
     AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, UserContent, UserMessage,
 };
-use tau_protocol::model::{Model, ThinkingLevel};
+use tau_protocol::model::{Api, Model, ThinkingLevel};
 use tau_tools::user_error::UserError;
 use tau_tools::{Content, Details, ToolSpec};
+
+/// The field of chat completions with the reasoning of an answer. As a signature it says that the reasoning goes back in it.
+pub(super) const REASONING: &str = "reasoning_content";
 
 /// A request of a client.
 #[derive(Debug, Default)]
@@ -51,6 +54,12 @@ impl Asked {
             if let Message::Assistant(assistant) = message {
                 (assistant.api, assistant.provider) = (model.api, model.provider.clone());
                 assistant.model = model.id.clone();
+                // Other formats have signatures of their own.
+                for block in assistant.content.iter_mut().filter(|_| model.api != Api::OpenaiCompletions) {
+                    if let Block::Thinking { thinking_signature, .. } = block {
+                        thinking_signature.take_if(|field| field == REASONING);
+                    }
+                }
             }
         }
         let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();

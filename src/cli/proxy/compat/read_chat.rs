@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::read::{
-    self, Asked, Conversation, call, effort, flag, left_out, list, picture, refuse, set, text, tool,
-    unsupported,
+    self, Asked, Conversation, REASONING, call, effort, flag, left_out, list, picture, refuse, set, text,
+    tool, unsupported,
 };
 use tau_protocol::message::Block;
 use tau_tools::user_error::UserError;
@@ -64,6 +64,11 @@ fn read_message(
         "user" => conversation.user(blocks(content)?),
         "assistant" => {
             let mut blocks = Vec::new();
+            let thinking = text(message, REASONING).to_owned();
+            if !thinking.is_empty() {
+                let thinking_signature = Some(REASONING.to_owned());
+                blocks.push(Block::Thinking { thinking, thinking_signature, redacted: false });
+            }
             let said = plain(content)?;
             if !said.is_empty() {
                 blocks.push(Block::text(said));

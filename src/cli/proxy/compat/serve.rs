@@ -67,7 +67,11 @@ async fn answer(
     let assembler = Assembler::new(&model, created.saturating_mul(1000));
     let mut teller = Teller { assembler, writer: dialect.writer(facts), is_stream, has_begun: false };
     let (sender, mut told) = mpsc::channel(LINES);
-    serving.answers.spawn(forward(events, counted, move |event| teller.tell(event), sender));
+    let tell = move |event: Option<StreamEvent>| match event {
+        Some(event) => teller.tell(event),
+        None => teller.begin_early(),
+    };
+    serving.answers.spawn(forward(events, counted, tell, sender));
     match told.recv().await {
         Some(Told::Whole(whole)) => Ok(Json(whole).into_response()),
         Some(Told::Failed(failure)) => Err(refused(&failure)),
@@ -131,6 +135,15 @@ impl Teller {
             }
         }
         if self.is_stream { lines.into_iter().map(Told::Line).collect() } else { Vec::new() }
+    }
+
+    /// Begins a stream before anything was said, unless it has begun.
+    fn begin_early(&mut self) -> Vec<Told> {
+        let mut lines = Vec::new();
+        if self.is_stream {
+            self.begin(&mut lines);
+        }
+        lines.into_iter().map(Told::Line).collect()
     }
 
     fn begin(&mut self, lines: &mut Vec<Line>) {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use tau_protocol::message::{Block, Message, ToolCall};
+use tau_protocol::model::{Api, Model};
 
 fn roles(asked: &Asked) -> Vec<String> {
     let role = |message: &Message| match message {
@@ -83,6 +84,22 @@ fn the_same_conversation_is_read_from_every_format() {
             ("read", &schema),
             "{dialect:?}"
         );
+    }
+}
+
+/// Reasoning that a client of chat completions was given comes back in its field.
+#[test]
+fn reasoning_of_chat_completions_is_read_back() {
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "x"},
+        {"role": "assistant", "content": "said", "reasoning_content": "thought"}]});
+    let read = || Dialect::Chat.read(&body).unwrap();
+    assert_eq!(roles(&read())[1], "assistant <thought Some(\"reasoning_content\")> said");
+    for (api, kept) in [(Api::OpenaiCompletions, true), (Api::AnthropicMessages, false)] {
+        let model = Model { api, ..Model::openai_compatible("http://h.example", "m") };
+        let request = read().into_request(model.into(), None);
+        let Message::Assistant(said) = &*request.messages[1] else { panic!() };
+        let is_there = said.content.iter().any(|block| matches!(block, Block::Thinking { .. }));
+        assert_eq!(is_there, kept, "{api:?}");
     }
 }
 

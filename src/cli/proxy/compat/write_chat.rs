@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
+use super::read::REASONING;
 use super::{AnswerFacts, AnswerWriter, Line};
 use tau_agent::provider::Failure;
 use tau_protocol::event::Delta;
@@ -72,7 +73,7 @@ impl AnswerWriter for ChatWriter {
         match delta {
             Delta::TextDelta { delta, .. } => vec![self.chunk(json!({ "content": delta }), None)],
             Delta::ThinkingDelta { delta, .. } => {
-                vec![self.chunk(json!({ "reasoning_content": delta }), None)]
+                vec![self.chunk(json!({ REASONING: delta }), None)]
             }
             Delta::ToolCallStart { content_index, id, tool_name } => {
                 let place = self.calls.len();
@@ -147,7 +148,7 @@ impl AnswerWriter for ChatWriter {
                 map.insert("tool_calls".to_owned(), calls.into());
             }
             if !thoughts.is_empty() {
-                map.insert("reasoning_content".to_owned(), thoughts.join("\n\n").into());
+                map.insert(REASONING.to_owned(), thoughts.join("\n\n").into());
             }
         }
         let choice = json!([{ "index": 0, "message": answer, "logprobs": null,

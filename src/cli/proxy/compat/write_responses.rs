@@ -291,22 +291,23 @@ impl AnswerWriter for ResponsesWriter {
     }
 
     fn whole(&self, message: &AssistantMessage) -> Value {
-        let id = |kind: &str, place: usize| format!("{kind}_{}_{place}", self.facts.id);
-        let item = |(place, block): (usize, &Block)| match block {
-            Block::Text { text, .. } => Some(json!({
-                "id": id("msg", place), "type": "message", "status": "completed", "role": "assistant",
-                "content": [text_part(text)],
-            })),
-            Block::Thinking { thinking, thinking_signature, .. } => {
-                Some(reasoning(&id("rs", place), thinking, thinking_signature.as_deref()))
-            }
-            Block::ToolCall(ToolCall { id: call_id, name, arguments, .. }) => Some(json!({
-                "id": id("fc", place), "type": "function_call", "status": "completed", "call_id": call_id,
-                "name": name, "arguments": super::arguments_text(arguments),
-            })),
-            Block::Image { .. } | Block::Unknown(_) => None,
+        let item = |(content_index, block): (usize, &Block)| {
+            let (kind, text, signature) = match block {
+                Block::Text { text, .. } => (Kind::Text, text.clone(), None),
+                Block::Thinking { thinking, thinking_signature, .. } => {
+                    (Kind::Reasoning, thinking.clone(), thinking_signature.clone())
+                }
+                Block::ToolCall(ToolCall { id, name, arguments, .. }) => {
+                    let kind = Kind::Call { id: id.clone(), name: name.clone() };
+                    (kind, super::arguments_text(arguments), None)
+                }
+                Block::Image { .. } | Block::Unknown(_) => return None,
+            };
+            Some(Item { content_index, kind, text, signature })
         };
-        let output = message.content.iter().enumerate().filter_map(item).collect();
-        self.response(status(message), output, usage(&message.usage))
+        let items = message.content.iter().enumerate().filter_map(item).collect();
+        let writer = ResponsesWriter { items, ..ResponsesWriter::new(self.facts.clone()) };
+        let output = (0..writer.items.len()).map(|place| writer.written(place, true)).collect();
+        writer.response(status(message), output, usage(&message.usage))
     }
 }
