@@ -88,6 +88,7 @@ pub mod replace_file;
 pub mod sandbox;
 pub mod scratch;
 pub mod secret_cuts;
+pub mod shell_word;
 pub mod times;
 pub mod toolbox;
 pub mod user;

@@ -10,6 +10,7 @@ use super::subcommand::{self, Subcommand};
 use tau_app::slash::Commands;
 use tau_tools::compare::close_matches;
 use tau_tools::invisible::is_invisible;
+use tau_tools::shell_word::quoted;
 use tau_tools::user_error::UserError;
 
 /// Minimum similarity of two words for a suggestion.
@@ -157,15 +158,6 @@ fn subcommand_form(name: &str, word: &str, arguments: &[OsString]) -> Option<Str
         _ => format!("{name} --help"),
     };
     Some(format!("`{name}` is a command, and comes first: tau {form}"))
-}
-
-/// A word quoted for a shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::args::batch::BatchArgs;
 use crate::process::exit::{Exit, Refusal, say};
 use crate::process::plain;
 use tau_agent::settings::private_files::write_private;
+use tau_tools::shell_word;
 
 /// Elements of an array: the usual MaxArraySize of Slurm, less one.
 const MOST: usize = 1_000;
@@ -124,10 +125,5 @@ pub(super) fn quoted(text: &str) -> Result<String, Refusal> {
     if text.chars().any(char::is_control) {
         return Err(Refusal::usage(format!("{text:?} has a control character")));
     }
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
-    Ok(if text.chars().all(is_plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    })
+    Ok(shell_word::quoted(text))
 }

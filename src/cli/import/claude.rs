@@ -12,6 +12,7 @@ use tau_agent::extensions::packages::{PackageRecord, layout};
 use tau_agent::settings::MAX_BYTES;
 use tau_tools::counted::counted;
 use tau_tools::regular_files::read_text;
+use tau_tools::shell_word::quoted;
 
 /// Parts of the settings that are taken over or said to be left, or about the program's own screen and state.
 const KNOWN: [&str; 15] = *tau_tools::words!(
@@ -151,12 +152,6 @@ fn lists(folder: &Path, plugin: &str) -> bool {
     listed.iter().any(|listed| listed.name == plugin)
 }
 
-/// A path as a shell takes it.
-fn shell_word(path: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+@:~".contains(c);
-    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
-}
-
 /// The plugins that are installed. Their folders are named by version, so a plugin is named by its marketplace, which
 /// also describes those that do not describe themselves.
 fn plugins(found: &mut Collector, folder: &Path, added: &BTreeMap<String, PackageRecord>) {
@@ -177,8 +172,8 @@ fn plugins(found: &mut Collector, folder: &Path, added: &BTreeMap<String, Packag
         let (plugin, market) = name.split_once('@').unwrap_or((name, ""));
         let listed = markets.get(market).and_then(|market| text_in(market, "installLocation"));
         let source = match listed.filter(|folder| lists(Path::new(folder), plugin)) {
-            Some(folder) => format!("{} --plugin {plugin}", shell_word(folder)),
-            None => shell_word(path),
+            Some(folder) => format!("{} --plugin {plugin}", quoted(folder)),
+            None => quoted(path),
         };
         let why = match added.contains_key(plugin) {
             true => format!("you have a package {plugin}; `tau extensions` lists it"),

@@ -215,7 +215,7 @@ fn text(path: &Path) -> Option<Result<String, UserError>> {
 }
 
 /// JSON without `//` and `/* */` comments and trailing commas, which some agents allow.
-fn without_comments(text: &str) -> String {
+pub(crate) fn without_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     let (mut quoted, mut escaped) = (false, false);

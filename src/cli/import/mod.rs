@@ -5,7 +5,7 @@
 
 mod claude;
 mod codex;
-mod found;
+pub(crate) mod found;
 mod opencode;
 mod others;
 mod plan;

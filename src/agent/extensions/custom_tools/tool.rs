@@ -6,10 +6,11 @@ use serde_json::{Map, Value};
 
 use super::definition::{CommandWord, DeclaredAccess, Definition, ToolCommand};
 use super::run::{Call, Program};
-use super::words::{Text, quoted, quoted_word, word};
+use super::words::{Text, quoted, word};
 use super::{arguments, run};
 use crate::extensions::call_title;
 use tau_protocol::extension::ExtensionSource;
+use tau_tools::shell_word;
 use tau_tools::{
     Access, AnyTool, Approved, Prepared, PreparingCall, Preview, ToolContext, ToolError, ToolSpec, args,
     paths,
@@ -247,7 +248,7 @@ fn shown(program: &Program) -> String {
         }
         Program::Shell { text, variables, .. } => {
             let own = variables.iter().filter(|(name, _)| name.starts_with(VARIABLE));
-            let lines = own.map(|(name, value)| format!("{name}={}\n", quoted_word(value)));
+            let lines = own.map(|(name, value)| format!("{name}={}\n", shell_word::quoted(value)));
             format!("{}{text}", lines.collect::<String>())
         }
     }

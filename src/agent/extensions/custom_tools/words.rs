@@ -7,6 +7,7 @@
 //! escaping. A filled-in value becomes part of one word and is never parsed again.
 
 use serde_json::{Map, Value};
+use tau_tools::shell_word;
 use tau_tools::user_error::UserError;
 
 /// The placeholder for the folder of the tool's file.
@@ -169,16 +170,7 @@ pub(super) fn word(value: &Value) -> String {
 
 /// Words quoted for a shell, for display.
 pub(super) fn quoted(words: &[String]) -> String {
-    words.iter().map(|word| quoted_word(word)).collect::<Vec<_>>().join(" ")
-}
-
-/// A word quoted for a shell.
-pub(super) fn quoted_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    words.iter().map(|word| shell_word::quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

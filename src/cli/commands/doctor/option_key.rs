@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::report::{Advice, Fact, Section};
+use crate::import::found::without_comments;
 use tau_tools::regular_files::read_text;
 
 /// Larger files are not settings.
@@ -218,45 +219,6 @@ fn last_value(machine: &Machine, files: &[PathBuf], name: &str) -> Option<String
     let values: Vec<String> =
         texts.flat_map(|text| text.lines().filter_map(of_line).collect::<Vec<_>>()).collect();
     values.into_iter().next_back()
-}
-
-/// JSON without comments and trailing commas, as some editors write it.
-fn without_comments(text: &str) -> String {
-    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
-    while let Some(c) = rest.chars().next() {
-        let taken = if rest.starts_with("//") {
-            rest.find('\n').unwrap_or(rest.len())
-        } else if rest.starts_with("/*") {
-            rest.find("*/").map_or(rest.len(), |end| end + 2)
-        } else if c == '"' {
-            let end = string_end(rest);
-            out.push_str(rest.get(..end).unwrap_or_default());
-            end
-        } else {
-            if matches!(c, '}' | ']') {
-                let kept = out.trim_end().trim_end_matches(',').len();
-                out.truncate(kept);
-            }
-            out.push(c);
-            c.len_utf8()
-        };
-        rest = rest.get(taken..).unwrap_or_default();
-    }
-    out
-}
-
-/// The end of the string at the start of the text.
-fn string_end(text: &str) -> usize {
-    let mut escaped = false;
-    for (at, c) in text.char_indices().skip(1) {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '"' => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
 }
 
 /// Parses a property list in XML as a value; anything but a text, number, flag, list or table is null.
