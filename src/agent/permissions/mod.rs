@@ -250,7 +250,8 @@ impl Permissions {
             }
         }
         let is_dangerous = findings.iter().any(|finding| finding.is_dangerous);
-        let suggested_rules = if verdict == Verdict::Ask { suggestions(&counting, call) } else { Vec::new() };
+        let suggested_rules =
+            if verdict == Verdict::Ask { self.suggestions(&counting, call) } else { Vec::new() };
         Judgement { verdict, reasons, suggested_rules, unasked, is_dangerous }
     }
 
@@ -258,7 +259,40 @@ impl Permissions {
     /// ones.
     pub(crate) fn suggested_rules(&self, call: &CallFacts<'_>) -> Vec<String> {
         let findings = self.explain(call);
-        suggestions(&findings.iter().collect::<Vec<_>>(), call)
+        self.suggestions(&findings.iter().collect::<Vec<_>>(), call)
+    }
+
+    /// The rules suggested by these parts of a call, each once, if with the rules in force they cover the call. Beside
+    /// parts that suggest one, others are allowed exactly: also those that only read, where they are asked about beside
+    /// what a rule allows.
+    fn suggestions(&self, findings: &[&Finding], call: &CallFacts<'_>) -> Vec<String> {
+        if findings.iter().all(|finding| finding.suggestion.is_none()) {
+            return Vec::new();
+        }
+        let of = |finding: &Finding| finding.suggestion.clone().or_else(|| finding.exact.clone());
+        let mut rules: Vec<Rule> = Vec::new();
+        for rule in findings.iter().map(|finding| of(finding)) {
+            match rule {
+                Some(rule) if rules.contains(&rule) => {}
+                Some(rule) => rules.push(rule),
+                None => return Vec::new(),
+            }
+        }
+        let allowed = self.rules.iter().filter(|known| known.list == Verdict::Allow);
+        let known: Vec<&Rule> = allowed.map(|known| &known.rule).collect();
+        let left = |rules: &[Rule]| {
+            let all = known.iter().copied().chain(rules);
+            left_by(all, call.tool, call.access, call.cwd, call.home)
+        };
+        let first = left(&rules);
+        let beside: Option<Vec<Rule>> = first.iter().map(of).collect();
+        for rule in beside.unwrap_or_default() {
+            if !rules.contains(&rule) {
+                rules.push(rule);
+            }
+        }
+        let is_sound = rules.len() <= MAX_SUGGESTED && (first.is_empty() || left(&rules).is_empty());
+        rules.iter().filter(|_| is_sound).map(Rule::to_string).collect()
     }
 
     /// Every part of a call with its verdict, and the rule or the reason for it; at least one.
@@ -327,33 +361,6 @@ impl Permissions {
     }
 }
 
-/// The rules suggested by these parts of a call, each once, if they cover the call. Beside parts that suggest one,
-/// others are allowed exactly: also those that only read, where they are asked about beside what a rule allows.
-fn suggestions(findings: &[&Finding], call: &CallFacts<'_>) -> Vec<String> {
-    if findings.iter().all(|finding| finding.suggestion.is_none()) {
-        return Vec::new();
-    }
-    let of = |finding: &Finding| finding.suggestion.clone().or_else(|| finding.exact.clone());
-    let mut rules: Vec<Rule> = Vec::new();
-    for rule in findings.iter().map(|finding| of(finding)) {
-        match rule {
-            Some(rule) if rules.contains(&rule) => {}
-            Some(rule) => rules.push(rule),
-            None => return Vec::new(),
-        }
-    }
-    let left = left_by(&rules, call.tool, call.access, call.cwd, call.home);
-    let beside: Option<Vec<Rule>> = left.iter().map(of).collect();
-    for rule in beside.unwrap_or_default() {
-        if !rules.contains(&rule) {
-            rules.push(rule);
-        }
-    }
-    let is_sound = rules.len() <= MAX_SUGGESTED
-        && (left.is_empty() || left_by(&rules, call.tool, call.access, call.cwd, call.home).is_empty());
-    rules.iter().filter(|_| is_sound).map(Rule::to_string).collect()
-}
-
 /// Whether a command is known to change nothing, independent of the rules.
 pub(crate) fn only_reads(command: &str, cwd: &Path) -> bool {
     let (home, access) = (std::env::home_dir(), Access::command(command));
@@ -364,13 +371,19 @@ pub(crate) fn only_reads(command: &str, cwd: &Path) -> bool {
 
 /// Whether this rule alone would have allowed the call, if it were an allow rule.
 pub fn covers(rule: &Rule, tool: &str, access: &Access, cwd: &Path, home: Option<&Path>) -> bool {
-    left_by(std::slice::from_ref(rule), tool, access, cwd, home).is_empty()
+    left_by(std::iter::once(rule), tool, access, cwd, home).is_empty()
 }
 
 /// The parts of the call that these rules alone would not have allowed.
-fn left_by(rules: &[Rule], tool: &str, access: &Access, cwd: &Path, home: Option<&Path>) -> Vec<Finding> {
+fn left_by<'a>(
+    rules: impl Iterator<Item = &'a Rule>,
+    tool: &str,
+    access: &Access,
+    cwd: &Path,
+    home: Option<&Path>,
+) -> Vec<Finding> {
     let mut alone = Permissions::default();
-    rules.iter().for_each(|rule| alone.allow_for_session(rule.clone()));
+    rules.for_each(|rule| alone.allow_for_session(rule.clone()));
     let (mode, read_only) = (PermissionMode::Ask, false);
     let call = CallFacts { mode, tool, access, read_only, cwd, home };
     let mut findings = alone.explain(&call);

@@ -542,6 +542,20 @@ fn suggested_rules_are_sound_and_cover_the_call() {
     }
 }
 
+/// What a rule in force allows already is offered in no wider scope.
+#[test]
+fn suggested_rules_are_those_that_are_missing() {
+    let known = permissions(&[("bash(cargo test *)", Verdict::Allow), ("edit(src/**)", Verdict::Allow)]);
+    for (text, rules) in [
+        ("cargo test --offline && npm run lint", "bash(npm run lint*)"),
+        ("cargo test --offline && touch zzy", "bash(touch zzy)"),
+        ("cargo build && cargo test > src/log", "bash(cargo build *)"),
+    ] {
+        let suggested = command(&known, PermissionMode::Ask, text).suggested_rules;
+        assert_eq!(suggested.join(" and "), rules, "{text}");
+    }
+}
+
 #[test]
 fn session_rules_hold_and_survive_a_reload() {
     let mut permissions = permissions(&[("bash(make *)", Verdict::Allow)]);
