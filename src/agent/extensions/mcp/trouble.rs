@@ -13,6 +13,10 @@ const LINES: usize = 20;
 /// The maximum length of a line, in bytes.
 const MAX_LEN: usize = 500;
 
+/// Beginnings of lines that say nothing about the cause.
+const USELESS: [&str; 4] =
+    ["Node.js v", "npm error A complete log", "npm ERR! A complete log", "note: run with `RUST_BACKTRACE"];
+
 /// The longest wait for the end of standard error once a server has ended.
 const SETTLING: Duration = Duration::from_millis(500);
 
@@ -43,13 +47,17 @@ impl Trouble {
         self.known.lock().status.get_or_insert(status);
     }
 
-    /// The fault, or the exit status and the last line of standard error.
+    /// The fault, or the exit status and the most telling line of standard error.
     pub(super) fn text(&self) -> Option<String> {
         let known = self.known.lock();
         if known.why.is_some() {
             return known.why.clone();
         }
-        let said = known.lines.iter().rev().find(|line| !line.trim().is_empty());
+        let is_useful = |line: &&String| {
+            !line.trim().is_empty() && !USELESS.iter().any(|useless| line.starts_with(useless))
+        };
+        let mut useful = known.lines.iter().filter(is_useful);
+        let said = useful.clone().find(|line| is_error(line)).or_else(|| useful.next_back());
         match (&known.status, said) {
             (Some(status), Some(said)) => Some(format!("{status}, {said}")),
             (status, said) => status.as_ref().or(said).cloned(),
@@ -105,9 +113,46 @@ impl Trouble {
     }
 }
 
+/// Whether a line names an error: `Error: …`, `[error] …`, `npm error 404 …`. npm's first one is only a code.
+fn is_error(line: &str) -> bool {
+    let line = line.to_lowercase();
+    match line.strip_prefix("npm error ").or_else(|| line.strip_prefix("npm err! ")) {
+        Some(rest) => !rest.starts_with("code "),
+        None => line.split("error").skip(1).any(|rest| rest.starts_with([':', ']', '!'])),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn the_most_telling_line_is_said() {
+        let node = "node:internal/errors:496\n    throw err;\n    ^\n\nError: Cannot find module 'nothere'\n\
+                    Require stack:\n- /tmp/[eval]\n    at Module._load (node:internal/x:1) {\n  \
+                    code: 'MODULE_NOT_FOUND'\n}\n\nNode.js v20.20.2\n";
+        let npm = "npm error code E404\nnpm error 404 Not Found - GET https://npm.test/nothere\nnpm error 404\n\
+                   npm error A complete log of this run can be found in: /home/me/.npm/_logs/x.log\n";
+        let rust = "thread 'main' panicked at src/main.rs:2:5:\nno port\n\
+                    note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
+        for (text, expected) in [
+            (node, "Error: Cannot find module 'nothere'"),
+            (npm, "npm error 404 Not Found - GET https://npm.test/nothere"),
+            (&npm.replace("npm error", "npm ERR!"), "npm ERR! 404 Not Found - GET https://npm.test/nothere"),
+            (rust, "no port"),
+            (
+                "  File \"errors.py\", line 1\nModuleNotFoundError: No module named 'x'\n",
+                "ModuleNotFoundError: No module named 'x'",
+            ),
+            ("starting\n[error] no database\nbye\n", "[error] no database"),
+            ("starting\nno error so far\nport 80 is taken\n", "port 80 is taken"),
+            ("Node.js v20.20.2\n", ""),
+        ] {
+            let trouble = Trouble::default();
+            trouble.read(text.as_bytes()).await;
+            assert_eq!(trouble.text().unwrap_or_default(), expected, "{text}");
+        }
+    }
 
     #[tokio::test]
     async fn the_end_of_what_was_written_is_kept() {
