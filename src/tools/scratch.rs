@@ -3,10 +3,10 @@
 //! One folder per process, with mode 0700 and a random name, created on first use. Its files have mode 0600
 //! and are newly created (`O_EXCL`), so that no one can put a link in their place. Their total size is
 //! bounded; the oldest finished ones are removed. A folder without such files is removed at exit. One with files
-//! stays for some days after it, because sessions name them.
+//! stays for some days after it, because sessions name them; all such folders together have the same limit.
 
 use std::collections::VecDeque;
-use std::fs::{self, DirEntry, File, OpenOptions, Permissions};
+use std::fs::{self, DirEntry, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -133,27 +133,59 @@ impl Scratch {
         self.shelf.lock().clear();
     }
 
-    /// Removes folders of dead processes after three days, those without output sooner, and returns their number.
-    /// Slow on a full disk: use a background thread.
+    /// Removes folders of dead processes after three days, those without output sooner, and the oldest of the others
+    /// while they hold more than the limit; returns their number. Slow on a full disk: use a background thread.
     pub fn sweep(&self) -> usize {
-        let Ok(entries) = fs::read_dir(&self.base) else { return 0 };
-        let old = entries.filter_map(Result::ok).filter(is_left_behind);
-        old.filter(|entry| fs::remove_dir_all(entry.path()).is_ok()).count()
+        let most = self.shelf.lock().most;
+        let mut left: Vec<LeftBehind> = left_behind(&self.base).into_iter().map(LeftBehind::of).collect();
+        left.sort_by_key(|folder| folder.age);
+        let mut total: u64 = 0;
+        let is_old = |folder: &&LeftBehind| {
+            total = total.saturating_add(folder.bytes);
+            folder.age > KEPT || folder.age > EMPTY_KEPT && (total > most || !folder.has_output)
+        };
+        left.iter().filter(is_old).filter(|folder| fs::remove_dir_all(&folder.path).is_ok()).count()
     }
 }
 
-fn is_left_behind(entry: &DirEntry) -> bool {
+/// The folders of dead processes under `base`.
+pub fn left_behind(base: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(base).into_iter().flatten().filter_map(Result::ok);
+    entries.filter(is_of_dead_process).map(|entry| entry.path()).collect()
+}
+
+fn is_of_dead_process(entry: &DirEntry) -> bool {
     let name = entry.file_name().to_string_lossy().into_owned();
     let number = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()?.parse().ok());
     let Some(pid) = number.and_then(Pid::from_raw) else { return false };
     // The metadata is the entry's own: a link of this name is not followed.
     let Ok(metadata) = entry.metadata() else { return false };
     let ours = metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw();
-    let is_folder = |entry: io::Result<DirEntry>| entry.is_ok_and(|entry| entry.path().is_dir());
-    let has_output = || !fs::read_dir(entry.path()).is_ok_and(|mut entries| entries.all(is_folder));
-    let age = metadata.modified().ok().and_then(|at| at.elapsed().ok());
-    let old = age.is_some_and(|age| age > KEPT || age > EMPTY_KEPT && !has_output());
-    ours && old && rustix::process::test_kill_process(pid).is_err()
+    ours && rustix::process::test_kill_process(pid).is_err()
+}
+
+/// The folder of a dead process.
+struct LeftBehind {
+    path: PathBuf,
+    /// The time since something in it has changed.
+    age: Duration,
+    has_output: bool,
+    bytes: u64,
+}
+
+impl LeftBehind {
+    fn of(path: PathBuf) -> Self {
+        let entries = fs::read_dir(&path).into_iter().flatten().filter_map(Result::ok);
+        let files: Vec<Metadata> =
+            entries.filter_map(|entry| entry.metadata().ok()).filter(|entry| !entry.is_dir()).collect();
+        let changed = path.metadata().iter().chain(&files).filter_map(|entry| entry.modified().ok()).max();
+        LeftBehind {
+            path,
+            age: changed.and_then(|at| at.elapsed().ok()).unwrap_or_default(),
+            has_output: !files.is_empty(),
+            bytes: files.iter().map(Metadata::len).sum(),
+        }
+    }
 }
 
 impl Shelf {
@@ -339,5 +371,27 @@ mod tests {
             [&old, &young, &empty, &with_output, &alive, &foreign].map(|path| path.exists()),
             [false, true, false, true, true, true]
         );
+    }
+
+    #[test]
+    fn folders_of_dead_processes_have_one_limit_and_the_oldest_go() {
+        let base = tempfile::tempdir().unwrap();
+        let make = |name: &str, hours: u32| {
+            let folder = base.path().join(format!("{PREFIX}{}-{name}", 0x3fff_fff0));
+            fs::create_dir(&folder).unwrap();
+            let file = folder.join("bash-0001.log");
+            fs::write(&file, "123456").unwrap();
+            let at = std::time::SystemTime::now() - EMPTY_KEPT * hours - Duration::from_secs(60);
+            for path in [&file, &folder] {
+                File::open(path).unwrap().set_modified(at).unwrap();
+            }
+            folder
+        };
+        let folders = [make("a", 4), make("b", 0), make("c", 3), make("d", 2)];
+        assert_eq!(Scratch::bounded(base.path(), 13).sweep(), 2);
+        assert_eq!(folders.each_ref().map(|folder| folder.exists()), [false, true, false, true]);
+        // What was written just now stays, and may belong to a process in another container.
+        assert_eq!(Scratch::bounded(base.path(), 3).sweep(), 1);
+        assert_eq!(left_behind(base.path()), [folders[1].clone()]);
     }
 }
