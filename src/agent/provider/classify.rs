@@ -122,8 +122,12 @@ fn page(secrets: &Secrets, status: Option<u16>, html: &str) -> Failure {
         Some(kind) => kind,
         None => FailureKind::Protocol,
     };
-    Failure::new(kind, format!("{NOT_THE_API}{said}{status_said}"))
-        .hint("check the provider's base URL, and whether a filter, a proxy or a login page is in between")
+    let failure = Failure::new(kind, format!("{NOT_THE_API}{said}{status_said}"));
+    // A gateway before the API has such pages for its faults, which pass.
+    if status.is_some_and(|status| (500..600).contains(&status)) {
+        return failure;
+    }
+    failure.hint("check the provider's base URL, and whether a filter, a proxy or a login page is in between")
 }
 
 fn hint(kind: FailureKind, value: &Value) -> Option<&'static str> {
@@ -213,6 +217,14 @@ mod tests {
         );
         check(500, "oh no", FailureKind::Overloaded, "status 500: oh no");
         check(400, r#"[{"error":{"message":"in a list"}}]"#, FailureKind::Request, "in a list");
+    }
+
+    #[test]
+    fn a_page_about_a_fault_of_the_server_gives_no_advice_about_the_address() {
+        for (status, has_hint) in [(500, false), (502, false), (503, false), (403, true), (404, true)] {
+            let failure = from_status(&Secrets::default(), status, &[], "<html><title>x</title></html>", 0);
+            assert_eq!((failure.hint.is_some(), failure.retryable()), (has_hint, !has_hint), "{status}");
+        }
     }
 
     #[test]
