@@ -37,6 +37,22 @@ fn ask(screen: &mut Screen, id: &str, question: Question) {
     screen.agent(QuestionEvent::Asked { id: id.into(), question });
 }
 
+/// Whatever is asked, the run waits for the user, not for the model.
+#[test]
+fn a_run_with_a_question_waits_for_the_user() {
+    for question in kinds() {
+        let mut screen = Screen::new();
+        screen.user("go");
+        screen.run();
+        ask(&mut screen, "q", question.clone());
+        screen.wait(22_000);
+        let model = screen.model();
+        assert!(model.waits_for_user() && !model.wants().progress, "{question:?}");
+        assert!(model.wants().title.starts_with("waiting for you"), "{question:?}");
+        assert!(!text(&screen.draw()).contains("waiting for the model"), "{question:?}");
+    }
+}
+
 fn answers(screen: &mut Screen) -> Vec<QuestionAnswer> {
     let answer = |effect| match effect {
         Effect::Agent(AgentCommand::Questions(QuestionCommand::Answer { answer, .. })) => Some(answer),

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use crate::screen::Screen;
+use crate::screen::{SEEN, Screen};
 use crate::time_limit::EndInTime;
 use serde_json::{Value, json};
 use tau::agent::catalogue::{AdHoc, Catalogue, listing};
@@ -178,6 +178,7 @@ fn the_model_that_a_server_named_stays_when_settings_are_read_again() {
         Screen::prepared("unset TAU_PERMISSION_MODE", &format!("--base-url http://{address}/v1"), 80, 24);
     screen.wait_for("What may the model do without asking you?");
     screen.wait_for("Big One · ");
+    std::thread::sleep(SEEN);
     screen.type_keys("\r");
     screen.wait_for(" · ask");
     screen.type_keys("/reload\r");

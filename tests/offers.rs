@@ -279,7 +279,7 @@ fn nothing_is_lost_or_overtaken_while_it_is_asked() {
     let mut screen = offering(true);
     screen.keys("see https://example.com<enter>");
     screen.at += 1_000;
-    screen.keys("2");
+    screen.keys("2<enter>");
     let ticket = screen.take_effects().into_iter().find_map(|effect| match effect {
         Effect::Ask(ticket, ShellRequest::Decide { kept: false, .. }) => Some(ticket),
         _ => None,

@@ -8,6 +8,7 @@ use tau::agent::protocol::command::{QuestionAnswer, QuestionCommand, SessionComm
 use tau::agent::protocol::event::{Question, QuestionEvent, SessionEvent, SettingsEvent};
 use tau::agent::protocol::model::{Api, Model};
 use tau::app::boot::Boot;
+use tau::app::overlays::offer::{HookOffer, Offers};
 use tau::tools::plan::WorkPlan;
 
 use super::*;
@@ -177,6 +178,7 @@ fn a_plan_is_accepted_edited_rejected_or_left() {
     ] {
         let mut screen = planned(PLAN);
         screen.keys(keys);
+        screen.wait(SEEN);
         assert_eq!(answered(&mut screen), accepted(mode, None));
     }
     // Edited: the model gets the plan as changed.
@@ -209,6 +211,7 @@ fn a_plan_is_accepted_edited_rejected_or_left() {
     for keys in ["<end><enter>", "<esc>", "6"] {
         let mut screen = planned(PLAN);
         screen.keys(keys);
+        screen.wait(SEEN);
         assert_eq!(answered(&mut screen), QuestionAnswer::Cancelled, "{keys}");
         screen.keys("more");
         assert_eq!(screen.model().composer.expanded().0, "more");
@@ -259,8 +262,61 @@ fn a_prompt_that_is_typed_at_a_question_is_not_lost() {
         // After a pause, keys answer.
         screen.wait(1_000);
         screen.keys("2");
+        screen.wait(SEEN);
         assert!(!self::shown(&mut screen).contains(shown), "the question is still there");
         assert_eq!(screen.model().composer.expanded().0, "fix 2 bugs");
+    }
+}
+
+/// A number may begin a prompt, so a digit answers only when nothing follows it.
+#[test]
+fn a_number_that_begins_a_prompt_answers_nothing() {
+    let first = || Screen::boot(Boot { ask_permission_mode: true, can_sandbox: true, ..boot() });
+    let hooks = HookOffer { files: vec!["f".into()], ..HookOffer::default() };
+    let offer = || {
+        let offers = Offers { hooks: Some(hooks.clone()), web: None };
+        Screen::boot(Boot { offers, ..boot() })
+    };
+    type Case<'a> = (&'a dyn Fn() -> Screen, &'a str);
+    let cases: [Case<'_>; 3] =
+        [(&first, "What may the model do"), (&|| planned(PLAN), "accept it"), (&offer, "Run them?")];
+    for (start, shown) in cases {
+        for typed in ["1 more test", "12 files", "1quick", "quick one", "3 k"] {
+            let mut screen = start();
+            screen.wait(3_000);
+            screen.take_effects();
+            screen.keys(typed);
+            screen.wait(900);
+            screen.keys("<enter>");
+            assert_eq!(screen.take_effects(), [], "{shown}: {typed}");
+            has(&mut screen, &[shown]);
+            assert_eq!(screen.model().composer.expanded().0, typed, "{shown}");
+        }
+        // Alone it answers, at once with Enter.
+        for (key, pause) in [("1", SEEN), ("1<enter>", 0)] {
+            let mut screen = start();
+            screen.wait(3_000);
+            screen.keys(key);
+            screen.wait(pause);
+            assert!(!self::shown(&mut screen).contains(shown), "{shown}: {key}");
+        }
+    }
+}
+
+/// What was typed before the question at the start could be seen is for the draft, and its Enter answers nothing.
+#[test]
+fn the_first_question_is_not_answered_before_it_is_seen() {
+    for (typed, draft) in
+        [("4", "4"), ("4 tests", "4 tests"), ("<enter>", ""), ("<esc>", ""), ("fix<enter>", "fix")]
+    {
+        let mut screen = Screen::boot(Boot { ask_permission_mode: true, can_sandbox: true, ..boot() });
+        screen.take_effects();
+        screen.wait(150);
+        screen.keys(typed);
+        screen.wait(2_000);
+        assert_eq!(screen.take_effects(), [], "{typed}");
+        has(&mut screen, &["What may the model do"]);
+        assert_eq!(screen.model().composer.expanded().0, draft);
     }
 }
 
@@ -332,6 +388,7 @@ fn the_dialog_of_a_plan_has_the_keys_of_lists() {
         has(&mut screen, &[row]);
     }
     screen.keys("q");
+    screen.wait(SEEN);
     assert!(!shown(&mut screen).contains("accept it"), "closed");
     // The accepted one scrolls by them.
     let mut screen = carried_out(1);
@@ -358,6 +415,14 @@ fn a_long_plan_scrolls() {
     }
 }
 
+/// The screen once its question has been seen.
+fn seen(boot: Boot) -> Screen {
+    let mut screen = Screen::boot(boot);
+    screen.wait(SEEN);
+    screen.take_effects();
+    screen
+}
+
 #[test]
 fn the_first_start_asks_for_the_mode_once() {
     let first = || Boot { ask_permission_mode: true, can_sandbox: true, ..boot() };
@@ -381,27 +446,26 @@ fn the_first_start_asks_for_the_mode_once() {
         (false, "<down><enter>", edits),
         (false, "3", auto),
     ] {
-        let mut screen = Screen::boot(Boot { can_sandbox, ..first() });
-        screen.take_effects();
+        let mut screen = seen(Boot { can_sandbox, ..first() });
         screen.keys(keys);
+        screen.wait(SEEN);
         assert_eq!(kept(&mut screen).map(|(_, chosen)| chosen), Some(chosen), "{keys}");
         screen.agent(SettingsEvent::ModelChanged { model: Arc::new(ai()) });
         assert!(!shown(&mut screen).contains("What may the model do"), "asked once");
     }
     // Without a sandbox it applies at once; otherwise, together with the sandbox.
-    let mut screen = Screen::boot(first());
-    screen.keys("4");
+    let mut screen = seen(first());
+    screen.keys("4<enter>");
     assert_eq!(sent_modes(&mut screen), [PermissionMode::Auto]);
-    let mut screen = Screen::boot(first());
-    screen.keys("1");
+    let mut screen = seen(first());
+    screen.keys("1<enter>");
     let (ticket, _) = kept(&mut screen).unwrap();
     assert_eq!(sent_modes(&mut screen), []);
     screen.send(Msg::Finished(ticket, ShellReply::Failed("disk full".into())));
     assert_eq!(sent_modes(&mut screen), []);
     has(&mut screen, &["was not kept: disk full", "tau asks before anything changes"]);
     // Nothing chosen: tau asks for now, and stores nothing.
-    let mut screen = Screen::boot(first());
-    screen.take_effects();
+    let mut screen = seen(first());
     screen.keys("<esc>");
     assert_eq!(sent_modes(&mut screen), [PermissionMode::Ask]);
     // The demo changes nothing; the question appears with the first real model.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::screen::{Screen as Terminal, TIMEOUT};
+use crate::screen::{SEEN, Screen as Terminal, TIMEOUT};
 use crate::support::program::body;
 pub(crate) use crate::support::program::{calling, says as saying};
 use crate::support::server::{Act, Server};
@@ -405,6 +405,7 @@ async fn the_first_start_asks_for_the_mode_and_stores_it() {
     );
     let screen = Terminal::program(Path::new("/bin/sh"), &["-c", &script], 80, 24);
     screen.wait_for("What may the model do without asking you?");
+    std::thread::sleep(SEEN);
     screen.type_keys("\x1b[B\x1b[B\r");
     screen.wait_for(" · edits");
     let find = |folder: &Path| std::fs::read_to_string(folder.join("permission-mode.json")).ok();

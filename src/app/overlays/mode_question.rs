@@ -1,7 +1,9 @@
 //! The question at the first start: the permission mode to use.
 
 use super::list_keys::choice_key;
+use super::quiet::Quiet;
 use crate::key::Key;
+use crate::msg::Millis;
 use crate::outcome::KeyOutcome;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::chosen::ChosenMode;
@@ -31,13 +33,14 @@ pub struct ModeQuestion {
     pub answers: Vec<ModeAnswer>,
     /// The marked answer.
     pub selected: usize,
+    pub(crate) quiet: Quiet,
 }
 
 impl ModeQuestion {
-    /// A new question; `can_sandbox` tells whether commands can be confined.
-    pub fn new(can_sandbox: bool) -> Self {
+    /// A question that appears now; `can_sandbox` tells whether commands can be confined.
+    pub fn new(can_sandbox: bool, now: Millis) -> Self {
         let all = [Some(SANDBOXED).filter(|_| can_sandbox), Some(ASK), Some(EDITS), Some(AUTO)];
-        ModeQuestion { answers: all.into_iter().flatten().collect(), selected: 0 }
+        ModeQuestion { answers: all.into_iter().flatten().collect(), selected: 0, quiet: Quiet::new(now) }
     }
 
     /// Handles a key.

@@ -15,7 +15,7 @@ use super::list_keys::answer_key;
 use super::mode_question::ModeQuestion;
 use super::offer::OfferView;
 use super::picker::Picker;
-use super::plan::{PlanView, WorkMode};
+use super::plan::{DECIDING, PlanView, WorkMode};
 use super::queue_list::QueueView;
 use super::quiet::Quiet;
 use super::rule_list::{RuleStage, RulesView};
@@ -162,6 +162,7 @@ impl Overlay {
                 view.id.is_some() && view.comment.is_none() && view.key(key, 1) == KeyOutcome::Ignored
             }
             Overlay::Mode(mut view) => view.key(key) == KeyOutcome::Ignored,
+            Overlay::Leave(mut view) => view.key(key) == KeyOutcome::Ignored,
             Overlay::Offer(mut view) => view.key(key) == KeyOutcome::Ignored,
             Overlay::Trust(mut view) => view.key(key, 1) == KeyOutcome::Ignored,
             Overlay::Asked { question, mut selected, .. } => {
@@ -187,6 +188,9 @@ impl Overlay {
             Overlay::Jobs(view) => ("qxs", view.tail.is_none() && view.list.typed().is_none()),
             Overlay::Worktrees(view) => ("qmx", view.list.typed().is_none()),
             Overlay::Questions(view) => ("123456789", view.holds_digits()),
+            Overlay::Mode(_) | Overlay::Offer(_) | Overlay::Leave(_) => ("q123456789", true),
+            Overlay::Trust(_) | Overlay::Asked { .. } => ("q", true),
+            Overlay::Plan(view) => (DECIDING, view.id.is_some() && view.comment.is_none()),
             Overlay::Queue(_) => ("qdes", true),
             Overlay::Attempts(view) => ("qatxs", view.changes.is_none() && view.list.typed().is_none()),
             _ => ("", false),
@@ -267,11 +271,22 @@ impl Overlay {
         }
     }
 
-    /// Since when a call of the model is blocked on it.
+    /// A name that tells it from another question on top.
+    pub(crate) fn asked(&self) -> Option<&str> {
+        match self {
+            Overlay::Mode(_) => Some("mode"),
+            Overlay::Offer(_) => Some("offer"),
+            _ => self.question(),
+        }
+    }
+
+    /// Since when the run is blocked on it.
     pub(crate) fn blocks_since(&self) -> Option<Millis> {
         match self {
             Overlay::Plan(view) => view.id.is_some().then_some(view.quiet.since),
             Overlay::Questions(view) => Some(view.quiet.since),
+            Overlay::Form(form) => Some(form.quiet.since),
+            Overlay::Asked { quiet, .. } => Some(quiet.since),
             _ => None,
         }
     }
@@ -283,6 +298,7 @@ impl Overlay {
             Overlay::Questions(view) => Some(&mut view.quiet),
             Overlay::Form(form) => Some(&mut form.quiet),
             Overlay::Offer(view) => Some(&mut view.quiet),
+            Overlay::Mode(view) => Some(&mut view.quiet),
             // A choice follows what the user has just done, such as opening a session.
             Overlay::Asked { question: Question::Select { .. }, .. } => None,
             Overlay::Asked { quiet, .. } => Some(quiet),

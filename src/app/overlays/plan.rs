@@ -19,6 +19,9 @@ pub const ANSWERS: [(PlanAnswer, &str); 6] = [
     (PlanAnswer::Close, "stop here and keep talking about it"),
 ];
 
+/// The keys of the answers that cannot be undone: a comment can.
+pub(crate) const DECIDING: &str = "q12346";
+
 /// Time for which a mode must apply before it counts as the working mode: the cycle key passes through others
 /// on its way.
 const PASSED: Millis = 2_000;

@@ -450,7 +450,7 @@ pub(super) fn ask_for_mode(model: &mut Model) {
     let is_real = model.status.mirror.model.as_ref().is_some_and(|ai| ai.api != Api::Scripted);
     if is_real && std::mem::take(&mut model.asks_mode) {
         // Below other questions: a question of trust comes first.
-        let question = ModeQuestion::new(model.boot.can_sandbox);
+        let question = ModeQuestion::new(model.boot.can_sandbox, model.now);
         model.overlays.insert(0, Overlay::Mode(question));
     }
 }

@@ -85,6 +85,14 @@ pub(super) fn without_words(model: &Model, key: Key) -> Option<Overlay> {
     (!top.takes_words()).then(|| top.clone())
 }
 
+/// Writes a text that was typed at a question into the draft.
+pub(super) fn drafts(model: &mut Model, text: &str) {
+    let now = model.now;
+    text.chars().for_each(|letter| model.composer.type_char(letter, now));
+    model.misdirected.drafts(now);
+    model.remark("typed into your draft; pause to answer");
+}
+
 /// Writes the beginning of a word that has had no use, or only moved, into the draft, if it was typed just now.
 pub(super) fn write_begun(model: &mut Model) {
     let now = model.now;

@@ -14,7 +14,13 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) ->
     }
     let takes_no_text = match model.overlays.last() {
         Some(Overlay::Plan(view)) => view.comment.is_none(),
-        Some(Overlay::Trust(_) | Overlay::Mode(_) | Overlay::Offer(_) | Overlay::Asked { .. }) => true,
+        Some(
+            Overlay::Trust(_)
+            | Overlay::Leave(_)
+            | Overlay::Mode(_)
+            | Overlay::Offer(_)
+            | Overlay::Asked { .. },
+        ) => true,
         _ => false,
     };
     if takes_no_text {

@@ -61,6 +61,7 @@ fn waits(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> bool {
     if let Some(Overlay::Questions(view)) = model.overlays.last_mut() {
         view.begin_text(key, model.now);
     }
+    let is_question = model.overlays.last().is_some_and(|top| !top.is_list());
     let Some(letters) = model.overlays.last().and_then(Overlay::held_letters) else {
         // At a question the rest of a word is for the draft.
         model.begun = Begun::by_move(key, "jk", model.now);
@@ -93,7 +94,12 @@ fn waits(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> bool {
             {
                 return false;
             }
-            overlay_paste::paste(model, &text, effects);
+            // A number is for the draft where nothing can be typed.
+            if !overlay_paste::paste(model, &text, effects) && is_question {
+                misdirected::drafts(model, &text);
+                misdirected::drafts(model, &key.typed().map(String::from).unwrap_or_default());
+                return true;
+            }
             false
         }
     }
@@ -155,16 +161,15 @@ pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
     let is_for_draft = match model.overlays.last_mut() {
         Some(Overlay::Questions(_) | Overlay::Form(_)) => is_early,
         Some(Overlay::Plan(view)) => is_early || is_draft && view.id.is_some(),
-        Some(Overlay::Offer(_) | Overlay::Asked { .. }) => is_early || is_draft,
-        Some(Overlay::Mode(_) | Overlay::Trust(_)) => is_draft,
+        Some(Overlay::Offer(_) | Overlay::Mode(_) | Overlay::Asked { .. }) => is_early || is_draft,
+        Some(Overlay::Leave(_) | Overlay::Trust(_)) => is_draft,
         // The box only shows an answer: one writes on below it.
         Some(Overlay::SideQuestion(_)) => return !model.composer.is_empty() || is_typed,
         _ => false,
     };
     if is_for_draft && is_typed {
         misdirected::write_begun(model);
-        model.misdirected.drafts(now);
-        model.remark("typed into your draft; pause to answer");
+        misdirected::drafts(model, "");
     }
     is_for_draft
 }
@@ -268,6 +273,7 @@ fn asked_key(
 ) {
     match overlay::asked_key(&question, &mut selected, key) {
         KeyOutcome::Done(answer) => {
+            model.run_waited(quiet.since);
             effects.push(QuestionCommand::Answer { id, answer }.into());
         }
         KeyOutcome::Closed | KeyOutcome::Ignored | KeyOutcome::Handled => {
@@ -286,7 +292,10 @@ fn offer_key(model: &mut Model, mut view: OfferView, key: Key, effects: &mut Vec
 
 fn form_key(model: &mut Model, mut form: Box<FormView>, key: Key, effects: &mut Vec<Effect>) {
     match form.key(key) {
-        KeyOutcome::Done(answer) => effects.push(QuestionCommand::Answer { id: form.id, answer }.into()),
+        KeyOutcome::Done(answer) => {
+            model.run_waited(form.quiet.since);
+            effects.push(QuestionCommand::Answer { id: form.id, answer }.into());
+        }
         KeyOutcome::Closed | KeyOutcome::Ignored | KeyOutcome::Handled => {
             model.overlays.push(Overlay::Form(form));
         }

@@ -5,16 +5,16 @@ use crate::model::Model;
 use crate::overlays::overlay::Overlay;
 use crate::overlays::quiet::Quiet;
 
-/// The id of the question on top.
+/// The name of the question on top.
 pub(super) fn on_top(model: &Model) -> Option<String> {
-    model.overlays.last().and_then(Overlay::question).map(str::to_owned)
+    model.overlays.last().and_then(Overlay::asked).map(str::to_owned)
 }
 
 /// Begins the quiet time of the question on top, unless it was on top `before`.
 pub(super) fn appears(model: &mut Model, before: Option<&str>) {
     let now = model.now;
     if let Some(top) = model.overlays.last_mut()
-        && top.question().is_some_and(|id| Some(id) != before)
+        && top.asked().is_some_and(|name| Some(name) != before)
         && let Some(quiet) = top.quiet()
     {
         *quiet = Quiet::new(now);
