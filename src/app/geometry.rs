@@ -209,6 +209,9 @@ pub struct Laid {
     /// The end of the requested call was on the screen with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asked_end: bool,
+    /// The other waiting calls that were listed whole with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked_beside: Vec<String>,
     /// The layout of the questions of another session on the board.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Box<Laid>>,

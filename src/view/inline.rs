@@ -68,6 +68,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         composer_width: layout::composer_width(screen),
         asked: drawn.asked,
         asked_end: drawn.asked_end,
+        asked_beside: drawn.asked_beside,
         cursor: drawn.cursor,
         within,
         ..Laid::default()

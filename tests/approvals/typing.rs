@@ -140,7 +140,11 @@ fn always_always_has_an_answer() {
     let mut screen = waiting(ApprovalRequest { can_allow_exact: false, ..request() });
     screen.keys("a");
     has(&mut screen, &["› 1 rm -rf build", "2 Type a rule…"]);
-    // Esc goes back, and an unbound key decides nothing.
+    // Esc goes back step by step, and an unbound key decides nothing.
+    screen.keys("2");
+    has(&mut screen, &["rule: ", "Always allow what?"]);
+    screen.keys("<esc>");
+    has(&mut screen, &["› 2 Type a rule…"]);
     screen.keys("x9<esc>");
     assert_eq!(answers(&mut screen), []);
     has(&mut screen, &["1 Yes, once (y)"]);

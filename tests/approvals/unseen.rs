@@ -3,16 +3,17 @@
 
 use serde_json::json;
 use tau::agent::AgentCommand;
-use tau::agent::protocol::approval::{ApprovalAnswer, ApprovalRequest, RuleScope};
+use tau::agent::protocol::approval::{ApprovalAnswer, ApprovalOutcome, ApprovalRequest, RuleScope};
 use tau::agent::protocol::command::TaskCommand;
 use tau::agent::protocol::event::TaskEvent;
 use tau::agent::protocol::query::QueryAnswer;
 use tau::app::approval::PromptStage;
+use tau::app::geometry::Size;
 use tau::app::request::{EditorSource, ShellReply, ShellRequest};
 use tau::app::{Effect, Msg};
 use tau::tools::{FileDiff, Hunk, Preview};
 
-use super::{SEEN, also, answers, change, change_request, check, command_request, once, waiting};
+use super::{SEEN, also, answers, change, change_request, check, command_request, ended, once, waiting};
 use crate::harness::Screen;
 use crate::panels::{has, shown};
 
@@ -187,6 +188,49 @@ fn every_way_to_allow_is_held_to_it() {
     shown(&mut screen);
     screen.keys("<esc>");
     assert_eq!(answers(&mut screen).len(), 1);
+}
+
+/// Short commands are whole in the list of what waits, so one key allows all of them.
+#[test]
+fn calls_that_are_listed_whole_are_seen() {
+    let call = |at: usize, command: &str| ApprovalRequest {
+        id: format!("r-c{at}"),
+        tool_call_id: format!("c{at}"),
+        ..command_request("c1", command, (0, 2))
+    };
+    let long = format!("touch {}", "x".repeat(200));
+    for (last, at_once) in [("touch a3.txt", true), (&*long, false), ("touch a3.txt\nrm x", false)] {
+        let mut screen = waiting(call(1, "touch a1.txt"));
+        screen.send(Msg::Resized(Size { width: 120, height: 40 }));
+        also(&mut screen, call(2, "touch a2.txt"));
+        also(&mut screen, call(3, last));
+        screen.at += SEEN;
+        shown(&mut screen);
+        screen.keys("Y");
+        if !at_once {
+            assert_eq!(answers(&mut screen), [], "{last}");
+            // A row says it, so no remark does, and it ends with the question.
+            assert_eq!(shown(&mut screen).matches("not all of these calls").count(), 1);
+            screen.keys("Y");
+        }
+        assert_eq!(answers(&mut screen).len(), 3, "{last}");
+        for at in 1..=3 {
+            ended(&mut screen, &format!("r-c{at}"), ApprovalOutcome::Allowed);
+        }
+        assert!(!shown(&mut screen).contains("not all of these calls"), "{last}");
+    }
+}
+
+/// A remark about a question is gone with it.
+#[test]
+fn a_remark_about_a_question_does_not_outlive_it() {
+    let mut screen = waiting(command_request("c1", "ls", (0, 2)));
+    screen.keys("words");
+    screen.wait(1_000);
+    screen.keys("<enter>");
+    has(&mut screen, &["enter again takes the selected row"]);
+    check(&mut screen, "<enter>", once());
+    assert!(!shown(&mut screen).contains("enter again"), "{}", shown(&mut screen));
 }
 
 #[test]

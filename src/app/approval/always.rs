@@ -81,6 +81,12 @@ impl Approval {
         PromptStep::Handled
     }
 
+    /// Opens the list again, at the rule that is typed.
+    pub(super) fn list_always(&mut self, scope: RuleScope) {
+        let selected = self.always().iter().position(|offer| *offer == Always::Typed).unwrap_or_default();
+        self.stage = PromptStage::Always(AlwaysList { selected, scope });
+    }
+
     /// Handles a key while the list is open.
     pub(super) fn choose_always(&mut self, key: Key) -> PromptStep {
         let offers = self.always();

@@ -20,6 +20,8 @@ pub enum PromptStep {
     Answer(ApprovalAnswer),
     /// Every request of the same tool is answered: allowed or denied.
     AnswerKind(bool),
+    /// The key has to be pressed again, for this reason.
+    Insists(&'static str),
     /// Asks which earlier calls the rule would have covered.
     Coverage(String),
     /// Opens the new text, or the command, for editing.
@@ -86,6 +88,7 @@ impl Approvals {
             }),
             _ => false,
         };
+        let is_kind = matches!(step, PromptStep::AnswerKind(_));
         let Some(open) = self.open_mut() else { return step };
         let is_again = open.insists == Some(key);
         if step != PromptStep::View {
@@ -93,8 +96,7 @@ impl Approvals {
         }
         match () {
             () if !is_unseen || is_again => step,
-            () if matches!(step, PromptStep::AnswerKind(_)) => Remark(UNSEEN_CALLS),
-            () => Remark(UNSEEN),
+            () => PromptStep::Insists(if is_kind { UNSEEN_CALLS } else { UNSEEN }),
         }
     }
 
@@ -277,8 +279,15 @@ impl Approval {
         match typed {
             Typed::Changed => Handled,
             Typed::Left => {
-                if let PromptStage::Reason(line) = std::mem::take(&mut self.stage) {
-                    self.reason = line;
+                match std::mem::take(&mut self.stage) {
+                    PromptStage::Reason(line) => self.reason = line,
+                    // Back to the list in which it was chosen.
+                    PromptStage::Rule(draft) if !self.request.adds_path() => self.list_always(draft.scope),
+                    PromptStage::Choice
+                    | PromptStage::Always(_)
+                    | PromptStage::Rule(_)
+                    | PromptStage::Command(_)
+                    | PromptStage::Editor(_) => {}
                 }
                 Handled
             }

@@ -193,6 +193,15 @@ impl Approval {
         self.viewer = None;
     }
 
+    /// Whether its title is all of its command.
+    pub fn is_title(&self) -> bool {
+        let command = match &self.request.preview {
+            Preview::Command { command } => Some(asked_line(command.trim())),
+            Preview::None | Preview::Arguments { .. } | Preview::Change { .. } => None,
+        };
+        command.as_ref() == Some(&self.title)
+    }
+
     /// Whether its end must still be seen before one key allows it.
     pub(crate) fn is_unseen(&self) -> bool {
         !self.is_seen
@@ -333,6 +342,13 @@ impl Approvals {
             }
         }
         false
+    }
+
+    /// Records that a frame has listed these calls whole.
+    pub(crate) fn listed(&mut self, ids: &[String]) {
+        for approval in self.pending.iter_mut().filter(|approval| ids.contains(&approval.request.id)) {
+            approval.is_seen = true;
+        }
     }
 
     /// Whether keys go to the open prompt now: a line is being typed in it, or nothing was typed for a while.

@@ -4,7 +4,7 @@ use super::{find, misdirected, notify, trust};
 use crate::action::Action;
 use crate::approval::{Approval, Coverage, PromptStage, PromptStep, QUIET};
 use crate::effect::Effect;
-use crate::geometry::ScrollPosition;
+use crate::geometry::{ScreenKind, ScrollPosition};
 use crate::key::Key;
 use crate::model::Model;
 use crate::msg::Millis;
@@ -108,6 +108,13 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> O
         PromptStep::Coverage(rule) => ask_coverage(model, rule, effects),
         PromptStep::Edit => edit(model, effects),
         PromptStep::View => view(model, effects),
+        // A row of the choices says it.
+        PromptStep::Insists(why) => {
+            let is_row = model.approvals.open().is_some_and(|open| open.stage == PromptStage::Choice);
+            if !is_row || model.boot.screen == ScreenKind::Reader {
+                model.remark(why);
+            }
+        }
         PromptStep::Remark(text) => model.remark(text),
     }
     Some(None)

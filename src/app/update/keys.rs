@@ -16,9 +16,14 @@ use crate::overlays::overlay::Overlay;
 
 pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     let Some(key) = leader::joined(model, key) else { return };
-    let (open, edited) = (misdirected::open(model), queue::edited(model));
+    let (open, edited, remark) = (misdirected::open(model), queue::edited(model), model.remark.clone());
     route(model, key, effects);
-    let left = misdirected::open(model) < open && !queue::begins_edit(model, edited.as_ref());
+    let has_closed = misdirected::open(model) < open;
+    // It was about what has closed.
+    if has_closed && model.remark == remark {
+        model.remark = None;
+    }
+    let left = has_closed && !queue::begins_edit(model, edited.as_ref());
     model.misdirected.follow(key, left, model.now);
 }
 

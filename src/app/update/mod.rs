@@ -161,6 +161,7 @@ fn take_laid(model: &mut Model, mut laid: Laid, effects: &mut Vec<Effect>) {
     if model.approvals.shown(laid.asked.as_deref(), laid.asked_end, model.now) {
         model.approvals.is_draft_meant = !model.composer.is_empty();
     }
+    model.approvals.listed(&laid.asked_beside);
     model.transcript.laid(&laid);
     copy::selection(model, laid.selected.take(), effects);
     model.laid = laid;

@@ -39,6 +39,8 @@ const MAX_KEY_ROWS: usize = 2;
 pub(crate) struct Prompt {
     pub rows: Vec<Row>,
     pub cursor: Option<(usize, u16)>,
+    /// The requests that are listed whole.
+    pub listed: Vec<String>,
 }
 
 /// The space that a prompt takes beside the request. Each look has fewer rows than the one before, and all
@@ -57,6 +59,7 @@ enum Look {
 struct Writer<'a> {
     rows: Vec<Row>,
     cursor: Option<(usize, u16)>,
+    listed: Vec<String>,
     width: u16,
     look: Look,
     theme: &'a Theme,
@@ -78,7 +81,7 @@ impl Prompt {
     }
 
     fn with(model: &Model, approval: &Approval, width: u16, theme: &Theme, look: Look) -> Self {
-        let mut writer = Writer { rows: Vec::new(), cursor: None, width, look, theme };
+        let mut writer = Writer { rows: Vec::new(), cursor: None, listed: Vec::new(), width, look, theme };
         if look == Look::Spacious {
             writer.push(Line::default());
         }
@@ -103,7 +106,7 @@ impl Prompt {
                 writer.text("in your editor: save and close it to continue", ThemeToken::Muted);
             }
         }
-        Prompt { rows: writer.rows, cursor: writer.cursor }
+        Prompt { rows: writer.rows, cursor: writer.cursor, listed: writer.listed }
     }
 }
 
@@ -129,6 +132,9 @@ fn transcript_height(model: &Model) -> usize {
 fn question(approval: &Approval) -> &'static str {
     match (&approval.command, &approval.change) {
         _ if matches!(approval.stage, PromptStage::Always(_)) => "Always allow what?",
+        _ if matches!(approval.stage, PromptStage::Rule(_)) && !approval.request.adds_path() => {
+            "Always allow what?"
+        }
         _ if approval.request.ran => "Run it again without the sandbox?",
         (Some(_), _) => "Run this command?",
         (None, Some(_)) => "Make this change?",
@@ -290,6 +296,9 @@ impl Writer<'_> {
             let (mark, token) =
                 if at == open { ("● ", ThemeToken::Accent) } else { ("  ", ThemeToken::Muted) };
             let text = format!("{mark}{}  {}", other.name.as_str(), other.title.as_str());
+            if other.is_title() && wrap::cells(&text) <= usize::from(self.width) {
+                self.listed.push(other.request.id.clone());
+            }
             let text = wrap::truncate(&text, self.width).into_owned();
             self.push(Line::styled(text, self.theme.style(token)));
         }

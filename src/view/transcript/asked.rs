@@ -319,6 +319,9 @@ impl Walk<'_> {
             laid.asked_end = end.is_none_or(|end| is_whole && shown.contains(&end));
         }
         let prompt = Prompt::of(self.model, open, approval::inner(self.width), self.memo.theme());
+        if laid.asked.is_some() && rows.iter().flatten().any(|at| of_prompt(at) && at.row == 0) {
+            laid.asked_beside = prompt.listed;
+        }
         let Some((row, column)) = prompt.cursor else { return };
         let found = rows.iter().position(|at| at.is_some_and(|at| of_prompt(&at) && at.row as usize == row));
         laid.cursor = found.and_then(|y| {
