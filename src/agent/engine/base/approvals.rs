@@ -62,6 +62,8 @@ pub(crate) struct Approvals {
 /// A call that has been judged.
 #[derive(Debug)]
 pub(crate) struct EarlierCall {
+    /// The id of the call.
+    pub(crate) id: String,
     pub(crate) tool: String,
     pub(crate) title: String,
     pub(crate) access: Access,

@@ -61,8 +61,12 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
     if is_open && engine.approvals.exact.covers(&exact, &judgement.reasons) {
         judgement = Judgement::default();
     }
-    let earlier = EarlierCall { tool: call.name.clone(), title: title.clone(), access: access.clone() };
-    engine.approvals.note(earlier);
+    engine.approvals.note(EarlierCall {
+        id: call.id.clone(),
+        tool: call.name.clone(),
+        title: title.clone(),
+        access: access.clone(),
+    });
     let decision = match judgement.verdict {
         Verdict::Allow => Ok(sandbox_gate::approved(engine, &judgement)),
         Verdict::Deny => Err(denial(&judgement.reasons, again)),

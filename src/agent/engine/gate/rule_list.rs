@@ -168,7 +168,8 @@ pub(in crate::engine) fn coverage(
     let rule = of_tool(engine, rule)?;
     let home = std::env::home_dir();
     let cwd = engine.cwd();
-    let earlier = engine.approvals.earlier();
+    let waits = |id: &str| engine.approvals.iter().any(|call| call.request.tool_call_id == id);
+    let earlier = engine.approvals.earlier().filter(|call| !waits(&call.id));
     let covered = earlier
         .filter(|call| permissions::decides((list, &rule), &call.tool, &call.access, cwd, home.as_deref()))
         .map(|call| call.title.clone());
