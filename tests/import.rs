@@ -129,6 +129,28 @@ fn of_several_files_of_opencode_the_last_one_counts() {
     assert!(config.contains("deny = [\"bash(git push)\"]") && !config.contains("allow"), "{config}");
 }
 
+/// Rules come with the mode with which they meant something; those that deny hold in any.
+#[test]
+fn rules_and_mode_are_those_of_one_agent() {
+    let codex = (".codex/config.toml", "approval_policy = \"on-request\"");
+    let claude = (".claude/settings.json", r#"{"permissions": {"defaultMode": "acceptEdits"}}"#);
+    let rules = r#"{"permission": {"edit": "ask", "bash": {"*": "allow"}, "webfetch": "deny"}}"#;
+    for (others, ask, allow) in [(vec![], 1, 1), (vec![codex], 0, 0), (vec![claude, codex], 0, 0)] {
+        let home = Home::new();
+        home.write(".config/opencode/opencode.json", rules);
+        others.iter().for_each(|(path, text)| home.write(path, text));
+        let text = home.import(&["--write"]);
+        let config: Value =
+            serde_json::to_value(toml::from_str::<toml::Value>(&home.config()).unwrap()).unwrap();
+        let count = |list: &str| config["permissions"][list].as_array().map_or(0, Vec::len);
+        assert_eq!((count("ask"), count("allow"), count("deny")), (ask, allow, 1), "{text}");
+        let left = if others.is_empty() { 0 } else { 2 };
+        assert_eq!(text.matches("and so are the rules").count(), left, "{text}");
+        // The mode is known the second time, too.
+        assert!(home.import(&["--write"]).contains("Nothing to change"), "{text}");
+    }
+}
+
 #[test]
 fn everything_is_shown_and_nothing_written() {
     let home = Home::full();
@@ -151,7 +173,7 @@ fn everything_is_shown_and_nothing_written() {
         "left: model is taken from Claude Code",
         "imported by AGENTS.md",
         "opencode\n",
-        "permissions.allow: bash(git status*)",
+        "left: permission_mode is that of Claude Code, and so are the rules",
         "Gemini CLI\n",
         "Cursor\n",
         "+[mcp.tracker]",
@@ -339,8 +361,9 @@ fn what_is_written_is_used_and_kept() {
     assert_eq!(table["sandbox"]["network"], "off");
     let models = home.tau(&["models", "big-model"]);
     assert!(String::from_utf8_lossy(&models.stdout).contains("corp/big-model"), "{models:?}");
+    // Rules of one agent mean something else with the mode of another.
     let rules = String::from_utf8(home.tau(&["permissions"]).stdout).unwrap();
-    assert!(rules.contains("git status"), "{rules}");
+    assert!(!rules.contains("git status"), "{rules}");
     // The mode has been taken over, so the other agent's is no fault.
     let doctor = home.tau(&["doctor"]);
     let doctor = format!("{doctor:?}");

@@ -27,6 +27,8 @@ const HIDDEN: &str = "…";
 
 /// The setting that names a model.
 const MODEL: &str = "model";
+/// The setting that names a permission mode.
+const MODE: &str = "permission_mode";
 
 /// A file and its new text.
 struct NewText {
@@ -64,6 +66,7 @@ impl Plan {
             models: document(&models, &models_text)?,
             agents: agents_text.clone(),
             taken: BTreeMap::new(),
+            has_mode: None,
         };
         // Models are looked up among those of all providers, so providers come first.
         for is_turn in [Change::is_provider, |change: &Change| !change.is_provider()] {
@@ -132,6 +135,8 @@ struct Draft {
     agents: String,
     /// The subjects taken so far, and the agent of each.
     taken: BTreeMap<String, &'static str>,
+    /// The first agent with a permission mode.
+    has_mode: Option<&'static str>,
 }
 
 impl Draft {
@@ -140,6 +145,14 @@ impl Draft {
         let subject = change.subject();
         if let Some(earlier) = self.taken.get(&subject) {
             return Err(format!("{subject} is taken from {earlier}").into());
+        }
+        // Rules mean what their agent meant only with its mode. Those that deny hold in any.
+        let is_of_mode = matches!(change, Change::Rule { list, .. } if *list != "deny");
+        if let Some(other) = self.has_mode.filter(|other| is_of_mode && *other != agent) {
+            return Err(format!("{MODE} is that of {other}, and so are the rules").into());
+        }
+        if subject == MODE {
+            self.has_mode.get_or_insert(agent);
         }
         self.apply(change)?;
         self.taken.insert(subject, agent);
