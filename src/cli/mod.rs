@@ -76,7 +76,7 @@ fn run() -> Exit {
         Ok(args) => args,
         Err(error) => return args::print_clap_error(&error),
     };
-    if let Err(text) = args::command_words::check(&arguments, &args) {
+    if let Err(text) = args::command_words::check(&arguments, &args, headless::stdin_prompts::has_text) {
         return fail(Exit::Usage, &text);
     }
     converse(args, arguments.get(1..).unwrap_or_default())

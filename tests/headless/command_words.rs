@@ -6,8 +6,8 @@ use super::*;
 async fn a_word_that_resembles_a_command_is_never_sent() {
     let cases: &[(&[&str], &str)] = &[
         (&["signin"], "tau login PROVIDER"),
-        (&["-p", "login"], "tau -- login"),
-        (&["--trust", "login", "openai"], "tau -- login openai"),
+        (&["-p", "login"], " -p -- login"),
+        (&["--trust", "login", "openai"], " -- login openai"),
         (&["upgrade"], "to install a newer version: tau update"),
         (&["mdels"], "did you mean tau models?"),
         (&["Models"], "comes first: tau models"),
@@ -24,10 +24,20 @@ async fn a_word_that_resembles_a_command_is_never_sent() {
         let ended = run(&mut place.tau(arguments), Some("more text")).await;
         assert_eq!(ended.code, 2, "{arguments:?}: {ended:?}");
         assert!(
-            ended.err.contains(expected) && ended.err.contains("To send it as a prompt: tau -- "),
+            ended.err.contains(expected) && ended.err.contains("To send it as a prompt: tau --"),
             "{ended:?}"
         );
         assert!(place.server.requests().is_empty(), "{arguments:?}");
+    }
+    // About a piped text, words that are only like a command are a prompt; without one they are not.
+    for word in ["summarize", "check", "mdels"] {
+        let place = Place::new(vec![says("sent")]).await;
+        let ended = run(&mut place.tau(&["-p", word]), Some("some text")).await;
+        assert!(ended.code == 0 && ended.out == "sent\n", "{word}: {ended:?}");
+        for text in [None, Some("")] {
+            let ended = run(&mut place.tau(&["-p", word]), text).await;
+            assert!(ended.code == 2 && place.server.requests().len() == 1, "{word}: {ended:?}");
+        }
     }
     for prompt in [&["-p", "--", "login"][..], &["hello"], &["-p", "log in"], &["-p", "run", "the", "tests"]]
     {

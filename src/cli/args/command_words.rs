@@ -71,15 +71,21 @@ pub(crate) fn as_flags(arguments: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// Refuses prompts whose first word is, or resembles, a command; with `-p` and its like, of a single word. Behind
-/// `--` every word is a prompt. The error is the replacement to type.
-pub(crate) fn check(arguments: &[OsString], args: &CliArgs) -> Result<(), UserError> {
+/// `--` every word is a prompt, and so is one about a piped text, unless it is a command of the shell. The error is the
+/// replacement to type. `has_text` tells whether text is piped in.
+pub(crate) fn check(
+    arguments: &[OsString],
+    args: &CliArgs,
+    has_text: impl FnOnce() -> bool,
+) -> Result<(), UserError> {
     let is_end = |word: &OsString| word == "--";
     let end = arguments.iter().position(is_end).unwrap_or(arguments.len());
     let literal = arguments.len().saturating_sub(end.saturating_add(1));
     let Some(word) = args.prompts.first().filter(|_| args.prompts.len() > literal) else { return Ok(()) };
     if let Some(command) = word.trim().strip_prefix('!') {
         let command = command.trim_start_matches('!').trim();
-        return Err(format!("`!` runs a command on the screen; in your shell, type it alone: {command}\nTo send it as a prompt: tau -- {}", quoted(word)).into());
+        let advice = format!("`!` runs a command on the screen; in your shell, type it alone: {command}");
+        return Err(refusal(&advice, arguments, args));
     }
     // `tau -p run the tests` asks for an answer, so several words are no command.
     let is_asked = args.print || args.background || args.json || args.mode.is_some();
@@ -87,8 +93,32 @@ pub(crate) fn check(arguments: &[OsString], args: &CliArgs) -> Result<(), UserEr
         return Ok(());
     }
     let Some(advice) = advice(word.trim(), arguments) else { return Ok(()) };
-    let prompt = args.prompts.iter().map(|prompt| quoted(prompt)).collect::<Vec<_>>().join(" ");
-    Err(format!("{advice}\nTo send it as a prompt: tau -- {prompt}").into())
+    let is_about_text = (args.print || args.json) && !word.starts_with('/') && !is_of_shell(word.trim());
+    if is_about_text && has_text() {
+        return Ok(());
+    }
+    Err(refusal(&advice, arguments, args))
+}
+
+/// Whether a word is a command of the shell, not only like one.
+fn is_of_shell(word: &str) -> bool {
+    let name = word.to_lowercase();
+    matches!(&*name, "help" | "version") || subcommand::names().contains(&&*name)
+}
+
+/// The advice, and the line that sends the words as a prompt: all flags, then the prompts.
+fn refusal(advice: &str, arguments: &[OsString], args: &CliArgs) -> UserError {
+    let mut prompts = args.prompts.iter().rev().peekable();
+    let is_flag = |word: &&OsString| {
+        let is_prompt = prompts.next_if(|prompt| word.to_str() == Some(prompt.as_str())).is_some();
+        !is_prompt && *word != "--"
+    };
+    let mut flags: Vec<&OsString> = arguments.iter().skip(1).rev().filter(is_flag).collect();
+    flags.reverse();
+    let quote = |word: &OsString| quoted(&word.to_string_lossy());
+    let prompts = args.prompts.iter().map(|prompt| quoted(prompt));
+    let words = flags.into_iter().map(quote).chain(["--".to_owned()]).chain(prompts);
+    format!("{advice}\nTo send it as a prompt: tau {}", words.collect::<Vec<_>>().join(" ")).into()
 }
 
 /// The replacement for this word; `None` if it is an ordinary word.
@@ -121,17 +151,14 @@ fn advice(word: &str, arguments: &[OsString]) -> Option<String> {
         let name = &row.name;
         return Some(format!("`{name}` is a command of the screen: start tau, then type /{name}"));
     }
-    let others = elsewhere().map(|(known, _)| known).chain(["help", "version"]);
-    let known: Vec<&str> = subcommand::names().into_iter().chain(others).collect();
+    let known: Vec<&str> = subcommand::names().into_iter().chain(["help", "version"]).collect();
     let near = |least: usize, likeness: f32| {
         let known: Vec<&str> = known.iter().copied().filter(|known| known.len() >= least).collect();
         let is_long = name.chars().count() >= least;
         close_matches(&name, &known, 1, likeness).first().copied().filter(|_| is_long)
     };
     let near = near(MIN_MISSPELLED, LIKENESS).or_else(|| near(MIN_SHORT, SHORT_LIKENESS))?;
-    let meant = elsewhere().find(|(known, _)| *known == near);
-    let meant = meant.map_or_else(|| format!("did you mean tau {near}?"), |(_, advice)| advice.to_owned());
-    Some(said(&meant))
+    Some(said(&format!("did you mean tau {near}?")))
 }
 
 /// The correct form of a subcommand that does not come first, or has capitals.
@@ -172,21 +199,28 @@ mod tests {
 
     fn checked_words(arguments: &[OsString]) -> Result<(), UserError> {
         let args = CliArgs::read(arguments.to_vec()).map_err(UserError::of)?;
-        check(arguments, &args)
+        check(arguments, &args, || false)
     }
 
     #[test]
     fn words_that_resemble_a_command_are_refused() {
-        for word in subcommand::names().iter().chain(ELSEWHERE.iter().flat_map(|(_, words)| words.iter())) {
+        let names = subcommand::names();
+        for word in names.iter().chain(ELSEWHERE.iter().flat_map(|(_, words)| words.iter())) {
             for line in
                 [format!("tau -p {word}"), format!("tau --model m {word}"), format!("tau --trust {word} x")]
             {
                 let text = checked(&line).expect_err(&line);
-                assert!(text.contains("To send it as a prompt: tau -- "), "{text}");
+                let (_, sends) = text.split_once("To send it as a prompt: ").expect(&text);
+                assert_eq!(checked(sends), Ok(()), "{text}");
+                let flags = line.split(' ').filter(|flag| flag.starts_with('-'));
+                assert!(
+                    flags.clone().all(|flag| sends.split(" -- ").next().unwrap().contains(flag)),
+                    "{text}"
+                );
             }
             assert_eq!(checked(&format!("tau -p -- {word}")), Ok(()), "{word}");
             // One letter missing, two swapped, one too many.
-            if word.len() >= 5 {
+            if word.len() >= 5 && names.contains(word) {
                 let swapped = format!("{}{}{}{}", &word[..1], &word[2..3], &word[1..2], &word[3..]);
                 for wrong in
                     [word[..word.len() - 1].to_owned(), word[1..].to_owned(), swapped, format!("{word}x")]
@@ -204,7 +238,7 @@ mod tests {
         }
         for word in [
             "hi", "hello", "explain", "test", "fix", "review", "commit", "why", "12345", "/review", "тест",
-            "yes", "ok", "doc",
+            "yes", "ok", "doc", "what", "lint", "bigout",
         ] {
             assert_eq!(checked(&format!("tau {word}")), Ok(()), "{word}");
         }
@@ -237,7 +271,9 @@ mod tests {
             assert_eq!(checked(line), Ok(()), "{line}");
         }
         let prompt = checked("tau --trust login it's").expect_err("a command");
-        assert!(prompt.ends_with(r"tau -- login 'it'\''s'"), "{prompt}");
+        assert!(prompt.ends_with(r"tau --trust -- login 'it'\''s'"), "{prompt}");
+        let prompt = checked("tau -p --model loc/m plan").expect_err("a command");
+        assert!(prompt.ends_with("tau -p --model loc/m -- plan"), "{prompt}");
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::io::{self, IsTerminal, Read};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, fstat};
+use rustix::io::{Errno, ioctl_fionread};
 
 use super::json::input;
 use super::prompts::{self, CliPrompt};
@@ -42,6 +44,21 @@ pub(crate) fn message(arguments: &[String]) -> Result<String, UserError> {
     let parts = [piped.unwrap_or_default(), given];
     let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).filter(|part| !part.is_empty()).collect();
     Ok(parts.join("\n\n"))
+}
+
+/// Whether there is text on standard input. Waits for its first byte, and reads none.
+pub(crate) fn has_text() -> bool {
+    let stdin = io::stdin();
+    let Ok(stat) = fstat(&stdin) else { return false };
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    if !kind.is_fifo() && !kind.is_socket() {
+        return kind.is_file() && stat.st_size > 0;
+    }
+    warning_of_silence(|| {
+        let mut input = [PollFd::new(&stdin, PollFlags::IN)];
+        while poll(&mut input, None) == Err(Errno::INTR) {}
+        ioctl_fionread(&stdin).is_ok_and(|count| count > 0)
+    })
 }
 
 /// The text on standard input, if it is not a terminal.
