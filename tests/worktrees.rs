@@ -448,7 +448,10 @@ async fn worktrees_are_among_what_is_removed_with_tau() {
     assert_eq!(tau(&home, &["-w=fix", "-p", "make it"]).await.code, 0);
     let folder = folder(home.dir.path(), "fix");
     assert!(folder.is_dir(), "{folder:?}");
-    let ended = subcommand(&home, &["uninstall", "--purge", "--yes"]).await;
+    let mut command = bare(home.dir.path());
+    command.args(["uninstall", "--purge", "--yes"]).env("TAU_HOME", home.dir.path().join("tau"));
+    let ended =
+        run(command.env("TMPDIR", home.dir.path()).current_dir(home.dir.path().join("work")), None).await;
     assert!(ended.code == 0 && ended.out.contains("with uncommitted work"), "{ended:?}");
     assert!(!folder.exists(), "{ended:?}");
     script(&home, "test $(git worktree list | wc -l) = 1; git rev-parse -q --verify tau/fix").await;

@@ -256,7 +256,7 @@ fn uninstall_leaves_what_was_written_and_purge_removes_it() {
     assert!(home.join(".config/tau/config.toml").exists());
 
     let mut again = with_home(Command::new(env!("CARGO_BIN_EXE_tau")), home);
-    let purged = again.args(["uninstall", "--purge", "--yes"]).output_in_minutes();
+    let purged = again.args(["uninstall", "--purge", "--yes"]).env("TMPDIR", home).output_in_minutes();
     assert!(purged.status.success(), "{}", said(&purged));
     let left = run(Command::new("find").arg(home).args(["-name", "tau", "-o", "-name", "taucode"]));
     assert_eq!(left, "", "{}", said(&purged));
@@ -291,6 +291,7 @@ fn what_is_purged_is_chosen_by_number() {
         return println!("skipped: no script(1)");
     }
     let mut command = with_home(script, home.path());
+    command.env("TMPDIR", home.path());
     command.env("TERM", "xterm").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // The list is settings, keys, undo data, history, logs, cache.

@@ -24,13 +24,14 @@ use tau_tools::user_error::UserError;
 pub fn run(args: &UninstallArgs) -> Result<Exit, Refusal> {
     let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Warn)?;
     let origin = Origin::here();
-    let found =
-        written::find(&environment.settings, &environment.paths).map_err(|SharedFolder(folder)| {
+    let found = written::find(&environment.settings, &environment.paths, &std::env::temp_dir()).map_err(
+        |SharedFolder(folder)| {
             let folder = plain::line(&in_short(&folder));
             Refusal::config(format!(
                 "{folder} holds more than tau's files; remove them yourself, `tau doctor` says where"
             ))
-        })?;
+        },
+    )?;
     let mut rows = Vec::new();
     if let Origin::Script(folder) = &origin {
         rows.push(Written {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::proxy::tokens::TOKENS_FILE;
 use tau_agent::session::list;
 use tau_agent::settings::{Paths, Settings};
+use tau_tools::scratch;
 
 /// Files and folders of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +55,12 @@ pub(crate) struct SharedFolder(pub PathBuf);
 
 /// Everything that tau has written, by kind; kinds without files are left out. Folders that `TAU_HOME` and
 /// the like name are tau's; a home directory is not. The error is the folder, if it is a home directory or
-/// above one.
-pub(crate) fn find(settings: &Settings, paths: &Paths) -> Result<Vec<Written>, SharedFolder> {
+/// above one. `temporary` is the folder for temporary files.
+pub(crate) fn find(
+    settings: &Settings,
+    paths: &Paths,
+    temporary: &Path,
+) -> Result<Vec<Written>, SharedFolder> {
     let folders = [&paths.config, &paths.data, &paths.state, &paths.cache];
     let home = std::env::home_dir();
     for folder in folders {
@@ -108,6 +113,7 @@ pub(crate) fn find(settings: &Settings, paths: &Paths) -> Result<Vec<Written>, S
         ("logs, locks and answers", state),
         cache,
         projects,
+        ("outputs of tools", scratch::left_behind(temporary)),
     ];
     let written = all.into_iter().map(|(kind, mut paths)| {
         paths.retain(|path| path.symlink_metadata().is_ok());
@@ -148,8 +154,8 @@ pub(crate) fn remove(path: &Path) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
-    fn kinds(paths: &Paths) -> Vec<(&'static str, u64)> {
-        let found = find(&Settings::default(), paths).unwrap();
+    fn kinds(paths: &Paths, temporary: &Path) -> Vec<(&'static str, u64)> {
+        let found = find(&Settings::default(), paths, temporary).unwrap();
         found.into_iter().map(|written| (written.kind, written.size.files)).collect()
     }
 
@@ -170,6 +176,8 @@ mod tests {
             state: home.join("all"),
             cache: home.join("caches"),
         };
+        let temporary = dir.path().join("tmp");
+        let outputs = temporary.join(format!("tau-scratch-{}-x", 0x3fff_fff0)).join("bash-0001.log");
         for paths in [one, apart, same] {
             let files = [
                 paths.config.join("config.toml"),
@@ -181,6 +189,7 @@ mod tests {
                 paths.cache.join("models/x.json"),
                 paths.worktrees().join("r-0123456789abcdef/fix/a.rs"),
                 paths.worktree_records().join("r-0123456789abcdef/fix.json"),
+                outputs.clone(),
             ];
             for file in &files {
                 std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -194,8 +203,9 @@ mod tests {
                 ("prompt history and usage", 1),
                 (WORKTREES, 2),
                 ("cache", 1),
+                ("outputs of tools", 1),
             ];
-            assert_eq!(kinds(&paths), expected, "{paths:?}");
+            assert_eq!(kinds(&paths, &temporary), expected, "{paths:?}");
         }
     }
 
@@ -203,6 +213,6 @@ mod tests {
     fn a_home_directory_is_not_a_folder_of_tau() {
         let home = std::env::home_dir().unwrap();
         let paths = Paths::under(&home);
-        assert_eq!(find(&Settings::default(), &paths), Err(SharedFolder(home)));
+        assert_eq!(find(&Settings::default(), &paths, &home), Err(SharedFolder(home)));
     }
 }
