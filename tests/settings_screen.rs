@@ -36,6 +36,29 @@ fn the_setting_whose_name_is_typed_comes_first() {
     assert_eq!(config(&screen), None, "nothing was changed");
 }
 
+/// Rules of all files hold together, and an answer of the first start has no file.
+#[test]
+fn values_name_where_they_come_from() {
+    let rules = "unset TAU_PERMISSION_MODE; mkdir -p .tau \"$TAU_HOME/logs\"; printf '[permissions]\\nallow = [\"bash(make *)\", \"ls\"]\\n\
+                 deny = [\"bash(rm *)\"]\\n' >.tau/config.local.toml; echo '{\"mode\":\"edits\"}' >STATE";
+    let script = rules.replace("STATE", "\"$TAU_HOME/logs/permission-mode.json\"");
+    let screen = Screen::prepared(&script, "--trust", 120, 40);
+    screen.type_keys("/settings\r");
+    screen.wait_for("permission_mode");
+    screen.type_keys("permission");
+    screen.wait_for("> permission");
+    let row = |key: &str| {
+        let text = screen.text();
+        let row = text.lines().find(|line| line.split_whitespace().any(|word| word == key));
+        row.map(str::to_owned).unwrap_or(text)
+    };
+    assert!(row("permissions").contains("3 rules") && row("permissions").contains("config.local.toml:1"));
+    assert!(row("permission_mode").contains("chosen at the first start"), "{}", row("permission_mode"));
+    screen.type_keys("s");
+    screen.wait_for("> permissions");
+    assert!(!screen.text().contains("no effect"), "{}", screen.text());
+}
+
 #[test]
 fn what_is_as_it_was_at_the_start_needs_no_restart() {
     let screen = Screen::prepared("mkdir -p \"$TAU_HOME\"", "", 100, 40);

@@ -17,6 +17,7 @@ use tau_protocol::approval::PermissionMode;
 use tau_protocol::model::{Api, ThinkingLevel};
 use tau_protocol::screen_settings::{DiffLayout, EditingMode, Notify, OnHangup, Support};
 use tau_protocol::status_template::StatusTemplate;
+use tau_tools::counted::counted;
 use tau_tools::paths::resolve_path;
 use tau_tools::sandbox::SandboxLevel;
 use tau_tools::user_error::UserError;
@@ -231,7 +232,7 @@ plain_values! {
     Vec<String>: ValueKind::List, |list| list.join(","), |value| {
         Ok(value.split(',').map(str::to_owned).collect())
     };
-    BTreeMap<String, Vec<String>>: ValueKind::Table, |table| format!("{} in config.toml", table.len()), |_| {
+    BTreeMap<String, Vec<String>>: ValueKind::Table, |table| counted(table.len() as u64, "entry"), |_| {
         Err("a table can only be set in config.toml".into())
     };
 }

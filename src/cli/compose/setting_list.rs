@@ -2,12 +2,13 @@
 
 use std::ffi::OsStr;
 
-use super::environment;
+use super::{environment, permission_rules};
 use crate::compose::Setup;
 use tau_agent::settings::table::{self, SettingRow};
 use tau_agent::settings::value::ValueKind;
 use tau_agent::settings::{Settings, write};
 use tau_app::request::{SettingOrigin, SettingShown};
+use tau_tools::counted::counted;
 use tau_tools::user_error::UserError;
 
 /// All settings.
@@ -30,10 +31,19 @@ fn shown(setup: &Setup, row: &SettingRow) -> SettingShown {
         (Some(_), None) => Some(environment::origin(&setup.paths, &setup.project, row.key)),
     };
     let own = setup.paths.config_file().display().to_string();
-    let fixed_by = origin.clone().filter(|origin| !origin.starts_with(&own) && origin != row.key);
+    let is_table = matches!(row.kind, ValueKind::Table | ValueKind::Servers | ValueKind::Hooks);
+    // Tables of all files hold together.
+    let is_fixed = |origin: &String| !is_table && !origin.starts_with(&own) && origin != row.key;
+    let fixed_by = origin.clone().filter(is_fixed);
     // The user's file is abbreviated, as all changes here go there.
-    let short =
-        |origin: String| origin.strip_prefix(&own).map(|line| format!("config.toml{line}")).unwrap_or(origin);
+    let short = |origin: String| match origin.strip_prefix(&own) {
+        Some(line) => format!("config.toml{line}"),
+        // No file names it.
+        None if origin == row.key => "chosen at the first start".to_owned(),
+        None => origin,
+    };
+    let rules = || permission_rules::read(&setup.paths, &setup.project, None).0.rules().len() as u64;
+    let set = set.map(|set| if row.key == "permissions" { counted(rules(), "rule") } else { set });
     let live = if row.columns.live { "" } else { " · from the next start on" };
     let default_text = if default.is_empty() { String::new() } else { format!(" · default: {default}") };
     SettingShown {
@@ -58,7 +68,7 @@ fn shown(setup: &Setup, row: &SettingRow) -> SettingShown {
             | ValueKind::Hooks => Vec::new(),
         },
         secret: row.is_secret(),
-        is_table: matches!(row.kind, ValueKind::Table | ValueKind::Servers | ValueKind::Hooks),
+        is_table,
     }
 }
 
