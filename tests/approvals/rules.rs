@@ -355,6 +355,12 @@ async fn a_rule_for_this_project_and_only_me_stays_out_of_the_repository() {
         screen.type_keys("\r");
         screen.wait_for("Finished.");
         screen.wait_for("added `allow bash(mkdir *)` to .tau/config.local.toml");
+        // It has been in force since, so another change of the settings does not mention it.
+        screen.type_keys("/vim\r");
+        screen.wait_for("saved; now in effect: editing_mode vim");
+        assert!(!screen.text().contains("permission rules"), "{}", screen.text());
+        screen.type_keys("/vim\r");
+        screen.wait_for("editing_mode emacs");
         let rule = "[permissions]\nallow = [\"bash(mkdir *)\"]\n";
         assert_eq!(file(screen, ".tau/config.local.toml").as_deref(), Some(rule));
         let mut names: Vec<String> = std::fs::read_dir(screen.home().join("work/.tau"))

@@ -175,6 +175,8 @@ impl Setup {
             })
         };
         let mode = self.first_mode();
+        let permissions = self.permissions();
+        self.rules.lock().clone_from(&permissions);
         let mut behavior = Behavior {
             steer: self.profile.steer,
             on_repeat: self.profile.on_repeat,
@@ -187,12 +189,13 @@ impl Setup {
             on_ask: if self.permission_mode().is_some() { OnAsk::Ask } else { self.profile.on_ask },
             asks_user: self.profile.asks_user,
             search_tools_by_mode: !self.has_chosen_tools(),
-            permissions: self.permissions(),
+            permissions,
             host: Some(Arc::new(ProgramHost {
                 args: self.args.clone(),
                 paths: self.paths.clone(),
                 session_dir: self.session_dir(),
                 keys: Arc::clone(&self.keys),
+                rules: Arc::clone(&self.rules),
             })),
             hooks: Hooks::default().system_prompt(system_prompt),
             tools: self.tool_registry(),
@@ -219,7 +222,7 @@ impl Setup {
     }
 
     /// The rules of all files. Their faults were reported when the settings were read.
-    fn permissions(&self) -> Permissions {
+    pub(super) fn permissions(&self) -> Permissions {
         permission_rules::read(&self.paths, &self.project, self.session_dir().as_deref()).0
     }
 

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use super::session_model::find_usable;
 use super::{permission_rules, sandbox};
 use crate::args::CliArgs;
@@ -21,11 +23,15 @@ pub struct ProgramHost {
     /// The folder of the sessions, if they are stored.
     pub session_dir: Option<PathBuf>,
     pub keys: Arc<Keys>,
+    /// The rules that were read last.
+    pub rules: Arc<Mutex<Permissions>>,
 }
 
 impl Host for ProgramHost {
     fn read_rules(&self, cwd: &Path) -> Option<Result<Permissions, UserError>> {
-        Some(permission_rules::read_again(&self.args, &self.paths, self.session_dir.as_deref(), cwd))
+        let read = permission_rules::read_again(&self.args, &self.paths, self.session_dir.as_deref(), cwd);
+        read.iter().for_each(|rules| self.rules.lock().clone_from(rules));
+        Some(read)
     }
 
     fn save_rule(&self, edit: &RuleEdit, cwd: &Path) -> Result<SavedRule, UserError> {

@@ -33,6 +33,8 @@ mod web;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use super::args::CliArgs;
 use crate::process::exit::Refusal;
 use crate::worktrees;
@@ -43,6 +45,7 @@ use tau_agent::catalogue::keys::Keys;
 use tau_agent::catalogue::{self, Catalogue};
 use tau_agent::engine::behavior::OnAsk;
 use tau_agent::extensions::Extensions;
+use tau_agent::permissions::Permissions;
 use tau_agent::settings::{Paths, Settings};
 use tau_agent::web::Web;
 use tau_app::background::AUTO;
@@ -102,6 +105,8 @@ pub struct Setup {
     pub web: Web,
     /// The HTTP clients for requests to models: shared by all sessions of this process.
     pub http: HttpClients,
+    /// The rules of files that the agent has: one value for tau's lifetime.
+    pub(crate) rules: Arc<Mutex<Permissions>>,
 }
 
 impl Setup {
@@ -153,8 +158,8 @@ impl Setup {
         self.extensions.set_options(extensions::options(&new.settings));
         self.web.set_options(web::options(&new.settings));
         let (extensions, web, http) = (Arc::clone(&self.extensions), self.web.clone(), self.http.clone());
-        let started = Arc::clone(&self.started);
-        Ok(Setup { project_dir, started, extensions, web, http, ..new })
+        let (started, rules) = (Arc::clone(&self.started), Arc::clone(&self.rules));
+        Ok(Setup { project_dir, started, extensions, web, http, rules, ..new })
     }
 
     /// The limits of goals that are set without any.
@@ -224,6 +229,7 @@ impl Setup {
             extensions,
             web,
             http: HttpClients::default(),
+            rules: Arc::default(),
         })
     }
 

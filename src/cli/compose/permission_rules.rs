@@ -12,7 +12,7 @@ use tau_agent::permissions::{
 };
 use tau_agent::settings::claude_permissions::Owner;
 use tau_agent::settings::other_folders::OtherFolders;
-use tau_agent::settings::trust::{FOLDER, OTHERS_HOOKS, Project, SETTINGS, SHARED, uses_others_hooks};
+use tau_agent::settings::trust::{FOLDER, Project, SHARED, uses_others_hooks};
 use tau_agent::settings::{MAX_BYTES, Paths, claude_permissions, local_file, paths, permission_rules};
 use tau_protocol::approval::RuleScope;
 use tau_protocol::trust::Trust;
@@ -107,14 +107,6 @@ pub(super) fn read_again(
         return Err(fault);
     }
     Ok(read(paths, &project, session_dir).0)
-}
-
-/// The texts in which trusted projects set rules: they differ when the rules do.
-pub(crate) fn sources(project: &ProjectSettings) -> Vec<(PathBuf, String)> {
-    let names = || SETTINGS.into_iter().chain(OTHERS_HOOKS);
-    let files = project.trusted().flat_map(|project| names().filter_map(|name| project.file(name)));
-    let with_rules = files.filter(|(_, text)| text.contains("permissions"));
-    with_rules.map(|(path, text)| (path, text.to_owned())).collect()
 }
 
 /// Changes rules in the files of their scopes. A trusted project stays trusted, if nothing else in it changes.

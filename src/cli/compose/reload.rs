@@ -5,10 +5,11 @@
 
 use std::path::Path;
 
-use super::{environment, permission_rules};
+use super::environment;
 use crate::compose::{self, AgentPrompt, Setup};
 use crate::process::exit::Refusal;
 use tau_agent::catalogue::Catalogue;
+use tau_agent::permissions::Permissions;
 use tau_agent::settings::table::{SettingRow, TABLE, row};
 use tau_agent::settings::{Settings, guards};
 use tau_app::background::AUTO;
@@ -181,10 +182,7 @@ fn permission_mode(old: &Setup, new: &Setup, changes: &mut Changes) {
 }
 
 fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {
-    let rules = |setup: &Setup| permission_rules::sources(&setup.project);
-    if old.settings.permissions != new.settings.permissions || rules(old) != rules(new) {
-        changes.now(SettingsCommand::Tune(Tuning::Rules), "permission rules");
-    }
+    permission_rules(new, changes);
     if old.settings.mcp != new.settings.mcp {
         changes.now.push("MCP servers".to_owned());
     }
@@ -212,6 +210,24 @@ fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {
     if old.settings.bash_timeout != seconds {
         let words = seconds.map_or("no bash_timeout".to_owned(), |seconds| format!("bash_timeout {seconds}"));
         tune(Tuning::BashTimeout { seconds }, words);
+    }
+}
+
+/// Compares with the rules that the agent has: it reads those again that it changes itself.
+fn permission_rules(new: &Setup, changes: &mut Changes) {
+    // While they cannot be read, the agent asks about every call.
+    if new.settings_fault.is_some() {
+        return;
+    }
+    let (before, now) = (new.rules.lock().clone(), new.permissions());
+    if before.rules() != now.rules() || before.options() != now.options() {
+        changes.applied.commands.push(SettingsCommand::Tune(Tuning::Rules).into());
+    }
+    // Where they stand in their files is no change.
+    let rules =
+        |all: &Permissions| all.rules().iter().map(|it| (it.list, it.rule.clone())).collect::<Vec<_>>();
+    if rules(&before) != rules(&now) || before.options() != now.options() {
+        changes.now.push("permission rules".to_owned());
     }
 }
 
