@@ -108,6 +108,18 @@ fn what_is_not_trusted_stays_out() {
     assert!(!screen.text().contains("theirs"), "{}", screen.text());
 }
 
+/// Settings that are gone have not changed: there is nothing left to trust.
+#[test]
+fn settings_that_are_gone_need_no_trust() {
+    let script = "mkdir -p .tau/prompts; echo Ship it >.tau/prompts/ship.md; echo 'thinking = \"low\"' >.tau/config.toml";
+    let screen = Screen::prepared(script, "--model demo --trust", 120, 40);
+    wait_for_load(&screen);
+    let work = screen.home().join("work");
+    std::fs::rename(work.join(".tau"), work.join("gone")).unwrap();
+    screen.wait_for("reloaded: removed prompt template ship");
+    assert!(!screen.text().contains("trusted any more"), "{}", screen.text());
+}
+
 fn names(names: &[&str], contents: bool) -> Option<Interest> {
     let names: BTreeSet<OsString> = names.iter().map(OsString::from).collect();
     Some(Interest::Names { names, contents })

@@ -155,6 +155,8 @@ struct Known {
     servers: Vec<ConfiguredServer>,
     /// The directories whose settings are used.
     trusted: Vec<PathBuf>,
+    /// The directories with settings that are not used.
+    untrusted: Vec<PathBuf>,
     /// The faults in folders and files of extensions.
     problems: Vec<String>,
 }
@@ -181,6 +183,7 @@ impl Known {
             earlier: if is_elsewhere { BTreeSet::new() } else { std::mem::take(&mut self.earlier) },
             servers: mcp_servers::read(&setup.paths, &projects).servers,
             trusted: projects.trusted().map(|project| project.root().to_owned()).collect(),
+            untrusted: projects.untrusted().map(|project| project.root().to_owned()).collect(),
             problems: setup.extensions.loaded().problems.clone(),
         };
         std::mem::replace(self, now)
@@ -225,7 +228,7 @@ impl Known {
         has_new_list: bool,
         commands: Vec<AgentCommand>,
     ) -> Option<ExtensionNews> {
-        let lost = old.trusted.iter().find(|root| !self.trusted.contains(root) && root.is_dir());
+        let lost = old.trusted.iter().find(|root| self.untrusted.contains(root));
         let problem = self.problems.iter().find(|problem| !old.problems.contains(problem));
         if changes.is_empty() && commands.is_empty() && lost.is_none() && problem.is_none() {
             return None;
