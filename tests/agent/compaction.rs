@@ -248,6 +248,29 @@ async fn a_conversation_is_compacted_once_a_request_was_too_long() {
     assert_eq!(requests(&player).len(), 4);
 }
 
+/// Where the summary is too long as well, the provider's words are said once, without the advice to compact.
+#[tokio::test]
+async fn a_failure_of_both_is_said_once() {
+    let overflow = || vec![Fail(FailureKind::Overflow, None)];
+    let answers = vec![vec![Say(long(300)), STOP], overflow(), overflow(), overflow(), overflow()];
+    let mut bench = Bench::new(answers);
+    bench.prompt("tell me").await;
+    bench.settled().await;
+    bench.prompt("continue").await;
+    let events = bench.settled().await;
+    let mut errors = events.iter().filter_map(|event| match event {
+        AgentEvent::Turn(TurnEvent::TurnEnd { message, .. }) => match message.as_ref() {
+            Message::Assistant(answer) => answer.error_message.clone(),
+            _ => None,
+        },
+        _ => None,
+    });
+    let error = errors.next_back().expect("an error");
+    assert_eq!(error.matches("it broke").count(), 1, "{error}");
+    assert!(error.contains("larger context") && error.ends_with("failed in the same way"), "{error}");
+    assert!(!error.contains("compact the session"), "{error}");
+}
+
 #[tokio::test]
 async fn a_huge_result_is_truncated_before_anything_is_summarized() {
     let answers = vec![vec![Call("a", "echo", json!({ "words": 4_000 })), USE], vec![Say("seen"), STOP]];

@@ -329,7 +329,9 @@ impl Turn<'_, '_> {
             CompactionEnd::Aborted => Some(self.stopped(self.attempt())),
             CompactionEnd::Failed(_) if self.send_without(&self.attempt(), &failure, true) => None,
             CompactionEnd::Failed(why) => {
-                let text = format!("{failure}; compacting the conversation failed: {why}");
+                let is_same = why.contains(&failure.message);
+                let why = if is_same { " in the same way".to_owned() } else { format!(": {why}") };
+                let text = format!("{failure}; compacting the conversation failed{why}");
                 Some(self.give_up(self.attempt(), &text))
             }
         }

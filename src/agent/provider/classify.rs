@@ -135,7 +135,6 @@ fn hint(kind: FailureKind, value: &Value) -> Option<&'static str> {
         _ if is_spent(value) => Some("check your plan and billing with the provider"),
         FailureKind::Auth => Some("check the API key of this provider"),
         FailureKind::NotFound => Some("check the model's name and the provider's base URL"),
-        FailureKind::Overflow => Some("compact the session or start a new one"),
         FailureKind::Request => {
             Some("the provider refused this request: try another model or thinking level")
         }

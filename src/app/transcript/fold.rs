@@ -18,8 +18,8 @@ use crate::picture::MessagePicture;
 use crate::printable::{Printable, asked_line};
 use tau_protocol::approval::{ApprovalOutcome, ApprovalRequest};
 use tau_protocol::event::{
-    AgentEvent, Delta, NOTHING_TO_COMPACT, NoticeLevel, RunEvent, SessionEvent, SettingsEvent, TaskEvent,
-    TurnEvent,
+    AgentEvent, CompactionReason, Delta, NOTHING_TO_COMPACT, NoticeLevel, RunEvent, SessionEvent,
+    SettingsEvent, TaskEvent, TurnEvent,
 };
 use tau_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolResultMessage, UserContent};
 use tau_protocol::title;
@@ -68,6 +68,12 @@ impl Transcript {
             {
                 self.notice(NoticeLevel::Info, error, None);
             }
+            // The failed answer says it.
+            AgentEvent::Run(RunEvent::CompactionEnd {
+                error_message: Some(_),
+                reason: CompactionReason::Overflow,
+                ..
+            }) => {}
             AgentEvent::Run(RunEvent::CompactionEnd { error_message: Some(error), .. }) => {
                 let hint = "the conversation is unchanged; try /compact again, another /model, or /new";
                 self.notice(NoticeLevel::Warning, &format!("compaction failed: {error}"), Some(hint));

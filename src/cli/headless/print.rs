@@ -34,8 +34,8 @@ use tau_app::slash;
 use tau_protocol::approval::{ApprovalAnswer, ApprovalRequest};
 use tau_protocol::command::{AgentCommand, QuestionAnswer, QuestionCommand, RunCommand};
 use tau_protocol::event::{
-    AgentEvent, NoticeLevel, Question, QuestionEvent, QueueEvent, RunEvent, SessionEvent, TaskEvent,
-    TurnEvent,
+    AgentEvent, CompactionReason, NoticeLevel, Question, QuestionEvent, QueueEvent, RunEvent, SessionEvent,
+    TaskEvent, TurnEvent,
 };
 use tau_protocol::goal::GoalState;
 use tau_protocol::message::{Message, StopReason};
@@ -364,7 +364,10 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
                     self.outcome = Some((answer.stop_reason, answer.error_message.clone()));
                 }
             }
-            AgentEvent::Run(RunEvent::CompactionEnd { error_message: Some(why), .. }) => {
+            // The failed answer says it where that was too long.
+            AgentEvent::Run(RunEvent::CompactionEnd { error_message: Some(why), reason, .. })
+                if reason != CompactionReason::Overflow =>
+            {
                 self.say(&format!("the conversation could not be compacted: {why}"));
             }
             AgentEvent::Run(RunEvent::AutoRetryStart { delay_ms, error_message, .. }) => {
