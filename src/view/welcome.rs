@@ -48,7 +48,7 @@ fn demo(theme: &Theme) -> Vec<Line<'static>> {
         ]),
         Line::styled("  Send anything to watch it read, write and run. To connect a real model:", text),
         item("  · set ", "ANTHROPIC_API_KEY", ", OPENAI_API_KEY or another key, and restart tau"),
-        item("  · type ", "/login", " to add a provider API key"),
+        item("  · type ", "/login", " for a subscription or a provider's API key"),
         item("  · start a local server (Ollama, LM Studio, llama.cpp, vLLM), or use ", "--base-url", ""),
     ]
 }
