@@ -301,7 +301,7 @@ pub(in crate::permissions) fn only_sets(part: &Part) -> bool {
             .chain(rest.iter().cloned())
             .collect();
         is_name
-            && !(word.pieces.len() > 1 && !text.contains('='))
+            && (word.pieces.len() <= 1 || text.contains('='))
             && match variable {
                 "PATH" => is_search_path(&value),
                 variable => (is_unset || !is_obeyed(variable)) && value.iter().all(is_inert),

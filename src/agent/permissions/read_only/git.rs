@@ -64,7 +64,7 @@ pub(super) fn objection(
                 at += 2;
             }
             "-c" if arguments.get(at + 1).and_then(Word::literal).is_some_and(|set| has(SHOWING, &set)) => {
-                at += 2
+                at += 2;
             }
             "--version" | "--help" | "-h" if arguments.len() == 1 => return None,
             option => return Some(format!("git {} may run or change something", shown(option))),

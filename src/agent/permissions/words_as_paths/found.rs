@@ -44,7 +44,7 @@ impl<'a> Search<'a> {
                 match option {
                     "--extension" => search.extensions.extend(value()),
                     "--search-path" | "--base-directory" => {
-                        search.folders.extend(value().map(|text| Word::of_text(&text)))
+                        search.folders.extend(value().map(|text| Word::of_text(&text)));
                     }
                     _ => {}
                 }
