@@ -64,7 +64,13 @@ fn host_with(paths: &Paths, args: &[&str]) -> Arc<ProgramHost> {
     let catalogue = Arc::new(Catalogue::load(paths, &Settings::default(), None).unwrap());
     let keys = Keys::new(paths, &Settings::default(), catalogue, Arc::new(|_| None), None);
     let args = CliArgs::read(args).unwrap();
-    Arc::new(ProgramHost { args, paths: paths.clone(), session_dir: None, keys: Arc::new(keys) })
+    Arc::new(ProgramHost {
+        args,
+        paths: paths.clone(),
+        session_dir: None,
+        keys: Arc::new(keys),
+        rules: Arc::default(),
+    })
 }
 
 #[tokio::test]

@@ -6,129 +6,46 @@
 
 use std::path::{Path, PathBuf};
 
-/// Entries of a repository, or of the folder of a working tree. Names that end in `_HEAD` also are.
-const TOP: &[&str] = &[
-    "ADD_EDIT.patch",
-    "AUTO_MERGE",
-    "EDIT_DESCRIPTION",
-    "GITGUI_MSG",
-    "HEAD",
-    "MERGE_AUTOSTASH",
-    "MERGE_MODE",
-    "MERGE_MSG",
-    "MERGE_RR",
-    "SQUASH_MSG",
-    "addp-hunk-edit.diff",
-    "description",
-    "filter-repo",
-    "fsmonitor--daemon",
-    "fsmonitor--daemon.ipc",
-    "gc.log",
-    "gc.pid",
-    "index",
-    "info",
-    "lfs",
-    "lint-staged_unstaged.patch",
-    "logs",
-    "lost-found",
-    "objects",
-    "packed-refs",
-    "packed-refs.new",
-    "rebase-apply",
-    "rebase-merge",
-    "refs",
-    "reftable",
-    "rr-cache",
-    "sequencer",
-    "shallow",
-];
-/// The beginnings of more such names.
-const TOP_PREFIXES: &[&str] = &["BISECT_", "NOTES_MERGE_", "next-index-", "sharedindex."];
-/// Entries of the folder of an additional working tree only.
-const ADDITIONAL_TREE: &[&str] = &["commondir", "gitdir", "locked"];
-/// What must not appear in a folder that is both the repository and the top of a directory of other files.
-const NOT_IN_BARE: &[&str] =
-    &["branches", "commondir", "config", "config.worktree", "hooks", "modules", "remotes"];
-const INFO: &[&str] = &["exclude", "refs", "sparse-checkout"];
-const OBJECTS_INFO: &[&str] = &["commit-graph", "commit-graphs", "packs"];
-const REBASE_MERGE: &[&str] = &[
-    "allow_rerere_autoupdate",
-    "amend",
-    "author-script",
-    "autostash",
-    "cdate_is_adate",
-    "current-fixups",
-    "done",
-    "drop_redundant_commits",
-    "dropped",
-    "end",
-    "git-rebase-todo",
-    "git-rebase-todo.backup",
-    "gpg_sign_opt",
-    "head",
-    "head-name",
-    "ignore_date",
-    "interactive",
-    "keep_redundant_commits",
-    "message",
-    "message-fixup",
-    "message-squash",
-    "msgnum",
-    "no-reschedule-failed-exec",
-    "onto",
-    "orig-head",
-    "patch",
-    "quiet",
-    "refs-to-delete",
-    "reschedule-failed-exec",
-    "rewritten-list",
-    "rewritten-pending",
-    "signoff",
-    "squash-onto",
-    "stopped-sha",
-    "strategy",
-    "strategy_opts",
-    "update-refs",
-    "verbose",
-];
-/// The patches have numbers for names.
-const REBASE_APPLY: &[&str] = &[
-    "abort-safety",
-    "applying",
-    "apply-opt",
-    "author-script",
-    "autostash",
-    "dirtyindex",
-    "final-commit",
-    "gpg_sign_opt",
-    "head-name",
-    "info",
-    "keep",
-    "last",
-    "messageid",
-    "msg",
-    "msg-clean",
-    "next",
-    "no-reschedule-failed-exec",
-    "onto",
-    "orig-head",
-    "original-commit",
-    "patch",
-    "patch-merge-index",
-    "quiet",
-    "quoted-cr",
-    "rebasing",
-    "rewritten",
-    "scissors",
-    "sign",
-    "threeway",
-    "utf8",
-    "verbose",
-];
-const SEQUENCER: &[&str] = &["abort-safety", "head", "opts", "todo"];
+use crate::words;
 
-/// The folders that are looked at, and whether such an entry may appear there.
-const FOLDERS: [(&str, fn(&str) -> bool); 7] = [
+/// Entries of a repository, or of the folder of a working tree. Names that end in `_HEAD` also are.
+const TOP: &[&str] = words!(
+    "ADD_EDIT.patch AUTO_MERGE EDIT_DESCRIPTION GITGUI_MSG HEAD MERGE_AUTOSTASH MERGE_MODE MERGE_MSG \
+     MERGE_RR SQUASH_MSG addp-hunk-edit.diff description filter-repo fsmonitor--daemon \
+     fsmonitor--daemon.ipc gc.log gc.pid index info lfs lint-staged_unstaged.patch logs lost-found \
+     objects packed-refs packed-refs.new rebase-apply rebase-merge refs reftable rr-cache sequencer \
+     shallow"
+);
+/// The beginnings of more such names.
+const TOP_PREFIXES: &[&str] = words!("BISECT_ NOTES_MERGE_ next-index- sharedindex.");
+/// Entries of the folder of an additional working tree only.
+const ADDITIONAL_TREE: &[&str] = words!("commondir gitdir locked");
+/// Entries that must not appear in a folder that is a repository and holds other files, too.
+const NOT_IN_BARE: &[&str] = words!("branches commondir config config.worktree hooks modules remotes");
+const INFO: &[&str] = words!("exclude refs sparse-checkout");
+const OBJECTS_INFO: &[&str] = words!("commit-graph commit-graphs packs");
+const REBASE_MERGE: &[&str] = words!(
+    "allow_rerere_autoupdate amend author-script autostash cdate_is_adate current-fixups done \
+     drop_redundant_commits dropped end git-rebase-todo git-rebase-todo.backup gpg_sign_opt head \
+     head-name ignore_date interactive keep_redundant_commits message message-fixup message-squash msgnum \
+     no-reschedule-failed-exec onto orig-head patch quiet refs-to-delete reschedule-failed-exec \
+     rewritten-list rewritten-pending signoff squash-onto stopped-sha strategy strategy_opts update-refs \
+     verbose"
+);
+/// The patches have numbers for names.
+const REBASE_APPLY: &[&str] = words!(
+    "abort-safety applying apply-opt author-script autostash dirtyindex final-commit gpg_sign_opt \
+     head-name info keep last messageid msg msg-clean next no-reschedule-failed-exec onto orig-head \
+     original-commit patch patch-merge-index quiet quoted-cr rebasing rewritten scissors sign threeway \
+     utf8 verbose"
+);
+const SEQUENCER: &[&str] = words!("abort-safety head opts todo");
+
+/// A folder, and whether an entry with a name may appear there.
+type Folder = (&'static str, fn(&str) -> bool);
+
+/// The folders that are looked at.
+const FOLDERS: [Folder; 7] = [
     ("", |name| TOP.contains(&name) || is_draft(name) || TOP_PREFIXES.iter().any(|it| name.starts_with(it))),
     ("info", |name| INFO.contains(&name)),
     ("objects", |name| is_hex(name) || ["info", "pack"].contains(&name) || is_temporary(name)),
@@ -165,7 +82,7 @@ pub(super) fn unknown(repository: &Path, dir: &Path) -> Vec<PathBuf> {
         };
         of_this || is_listed(name) || name.ends_with(".lock") || name.contains(BLOCKED)
     };
-    let in_folder = |(folder, is_listed): (&'static str, fn(&str) -> bool)| {
+    let in_folder = |(folder, is_listed): Folder| {
         let entries = std::fs::read_dir(dir.join(folder)).into_iter().flatten().flatten();
         entries
             .filter(move |entry| {

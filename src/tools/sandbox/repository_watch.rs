@@ -427,7 +427,7 @@ mod tests {
                 link("config", HEAD);
             }),
             ("refs", &|| fs::remove_dir_all(git.join("refs")).unwrap()),
-            ("objects", &|| fs::rename(git.join("objects"), git.join("ob")).unwrap()),
+            ("objects", &|| fs::rename(git.join("objects"), folder.path().join("ob")).unwrap()),
             ("objects", &|| {
                 fs::remove_dir(git.join("objects")).unwrap();
                 fs::write(git.join("objects"), "").unwrap();
