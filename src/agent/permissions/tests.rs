@@ -542,7 +542,7 @@ fn suggested_rules_are_sound_and_cover_the_call() {
     }
 }
 
-/// What a rule in force allows already is offered in no wider scope.
+/// A rule in force is offered in no wider scope.
 #[test]
 fn suggested_rules_are_those_that_are_missing() {
     let known = permissions(&[("bash(cargo test *)", Verdict::Allow), ("edit(src/**)", Verdict::Allow)]);

@@ -77,7 +77,7 @@ fn field_row(view: &FieldView, is_selected: bool, theme: &Theme, width: u16) -> 
             let (before, after) = (printable_line(before), printable_line(after));
             // Typing happens at the end of a long text.
             let before = wrap::tail(&before, room);
-            let column = start + wrap::cells(&before) as u16;
+            let column = start + wrap::cells(before) as u16;
             (format!("{before}{after}"), is_selected.then_some(column))
         }
         (FieldEntry::Switch(on), _) => {

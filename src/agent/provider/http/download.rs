@@ -141,7 +141,7 @@ mod tests {
             let serve = async {
                 let (mut socket, _) = listener.accept().await.unwrap();
                 socket.write_all(head.as_bytes()).await.unwrap();
-                std::future::pending::<()>().await
+                std::future::pending::<()>().await;
             };
             let failure =
                 tokio::select! { ended = download => ended.unwrap_err(), () = serve => unreachable!() };
