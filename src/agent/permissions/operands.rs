@@ -74,9 +74,8 @@ pub(super) fn names_no_file(part: &Part) -> bool {
     }
     let subcommand = part.words.get(place).and_then(Word::literal).unwrap_or_default();
     if name == "git" && subcommand == "checkout" {
-        // A single operand is a branch, or a file that has its committed content again.
-        let makes = words().filter_map(option).any(|word| word == "-b" || word == "-B");
-        return (makes || operands().count() == 2) && !words().filter_map(option).any(|word| word == "--");
+        // Any other operand may be a file, which gets its committed content again.
+        return words().filter_map(option).any(|word| word == "-b" || word == "-B");
     }
     let is_excluded = |option: &str, excluded: &str| match excluded.strip_prefix("--") {
         Some(_) => option.len() > 2 && excluded.starts_with(option),

@@ -188,7 +188,7 @@ fn variables_that_are_given_values_are_no_doubt() {
 const NAMES: &[&str] = &[
     "docker logs $ID",
     "docker rm -f \"app-$ID\"",
-    "git checkout $B",
+    "git switch $B",
     "git checkout -b \"$B\" origin/main",
     "git push origin $B",
     "git merge \"release-$V\"",
@@ -236,6 +236,9 @@ fn a_name_of_something_else_is_no_file() {
     ];
     stage.check(&read, PermissionMode::Auto, &[Ask, Deny], &reading);
     let editing = [
+        "git checkout $B",
+        "f=$(ls migrations | head -1); git checkout migrations/$f",
+        "ls migrations | while read -r f; do git checkout \"$f\"; done",
         "git checkout -- \"$F\"",
         "git checkout main $F",
         "git rm $F",
