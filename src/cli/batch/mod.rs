@@ -164,7 +164,7 @@ fn here(
         let report = Report::new(&chosen, batch.results, batch.reasons, &batch.spent);
         let exit = match is_part {
             true if report.missing.is_empty() => Exit::Ok,
-            // The engine is told of it as if this process had been killed: it may queue the task again.
+            // Exit as if this process had been killed too, so that the engine can requeue the task.
             true => killed_by.map_or(Exit::Model, Exit::Signal),
             false => told(&report, as_json),
         };

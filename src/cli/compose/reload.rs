@@ -223,7 +223,7 @@ fn permission_rules(new: &Setup, changes: &mut Changes) {
     if before.rules() != now.rules() || before.options() != now.options() {
         changes.applied.commands.push(SettingsCommand::Tune(Tuning::Rules).into());
     }
-    // Where they stand in their files is no change.
+    // A rule that has only moved within its file has not changed.
     let rules =
         |all: &Permissions| all.rules().iter().map(|it| (it.list, it.rule.clone())).collect::<Vec<_>>();
     if rules(&before) != rules(&now) || before.options() != now.options() {

@@ -57,7 +57,7 @@ pub(crate) fn draw(
     let rows = &kept.insert(known).rows;
     let is_selected = |row: &Listed| row.item == Some(view.selected());
     let selected = rows.iter().position(is_selected);
-    // What is below an item and is none belongs to it.
+    // Rows that belong to no item of their own are part of the item above them.
     let is_its = |row: &&Listed| row.item.is_none_or(|item| item == view.selected());
     let extent = rows.iter().skip(selected.unwrap_or(0)).take_while(is_its).count();
     let list = ListBox {

@@ -144,19 +144,9 @@ pub(super) fn runs_unpacked(
 ) -> bool {
     let name = programs::name(words).unwrap_or_default();
     let is_there = |text: &str| scene.is_there(&Word::of_text(text));
-    if has(BUILDING, &name) || name == "make" {
-        let mut words = words.iter().skip(1).filter_map(Word::literal).peekable();
-        while let Some(text) = words.next() {
-            let value = match text.split_once('=') {
-                Some((option, value)) if has(OF_FOLDER, option) => Some(value.to_owned()),
-                _ if has(OF_FOLDER, &text) => words.peek().map(|value| value.clone().into_owned()),
-                _ => None,
-            };
-            if value.is_some_and(|value| !is_there(&value)) {
-                return true;
-            }
-        }
-        return scene.working_directories().iter().any(|directory| !directory.plain.exists());
+    if has(BUILDING, &name) {
+        return folders_of(words).iter().flatten().any(|folder| !is_there(folder))
+            || scene.working_directories().iter().any(|directory| !directory.plain.exists());
     }
     let Some(file) = file else { return false };
     let is_searched = !file.contains('/') && base(file) == name;

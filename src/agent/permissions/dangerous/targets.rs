@@ -8,7 +8,7 @@ use super::printing;
 use crate::permissions::links::followed;
 use crate::permissions::path_pattern::{Places, normalised};
 use crate::permissions::path_text::{Mark, PathText};
-use crate::permissions::shell::{Analysis, Part, Piece, Word};
+use crate::permissions::shell::{Analysis, Part, Piece, Word, closing};
 use crate::permissions::subcommands::has;
 use crate::permissions::word_texts::is_filled_in;
 use crate::permissions::words_as_paths::Scene;
@@ -135,7 +135,7 @@ impl<'a> Targets<'a> {
         let within: Vec<&Part> = self.analysis.parts.iter().filter(is_within).collect();
         let text = self.command.get(word.span.clone()).unwrap_or_default();
         let shortened = text.split_once("${").and_then(|(_, rest)| {
-            let inner = within_braces(rest)?;
+            let inner = rest.get(..closing(rest)?)?;
             let end = inner.find(|c: char| !c.is_ascii_alphanumeric() && !"_@*#?".contains(c))?;
             let (name, edit) = inner.split_at_checked(end)?;
             // The text that stands for the variable: `${X:-~}`.
@@ -331,20 +331,6 @@ impl<'a> Targets<'a> {
         };
         is_history.then_some(Loss::History(path))
     }
-}
-
-/// The text up to the brace that ends it.
-fn within_braces(text: &str) -> Option<&str> {
-    let mut depth = 1_usize;
-    let end = text.char_indices().find_map(|(at, c)| {
-        depth = match c {
-            '{' => depth + 1,
-            '}' => depth - 1,
-            _ => depth,
-        };
-        (depth == 0).then_some(at)
-    });
-    text.get(..end?)
 }
 
 /// A pattern in which names with classes, such as `[[:alpha:]]`, are any names from there on.

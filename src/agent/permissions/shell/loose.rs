@@ -91,7 +91,7 @@ fn expansion(text: &str, command: &str) -> (String, usize) {
 }
 
 /// The index of the `}` that closes an expansion.
-fn closing(inner: &str) -> Option<usize> {
+pub(in crate::permissions) fn closing(inner: &str) -> Option<usize> {
     let mut open = 0_usize;
     for (at, c) in inner.char_indices() {
         match c {

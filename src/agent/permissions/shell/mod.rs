@@ -17,7 +17,7 @@ mod written;
 
 use std::ops::Range;
 
-pub(super) use loose::loosened;
+pub(super) use loose::{closing, loosened};
 pub(super) use simple::{Direction, Redirect};
 pub(super) use words::{Doubt, Piece, Word};
 
