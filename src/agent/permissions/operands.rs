@@ -57,7 +57,7 @@ const NAMING: [(&str, &str, &str); 5] = [
 /// Subcommands of gh's commands that take numbers and names.
 const GH_NAMING: &str = "view list checkout status diff checks watch close reopen ready rerun cancel";
 
-/// Whether an unknown operand of a part is a name of something else than a file: a process, a container, a branch.
+/// Whether an unknown operand of a part names something other than a file: a process, a container, a branch.
 pub(super) fn names_no_file(part: &Part) -> bool {
     let name = programs::name(&part.words).unwrap_or_default();
     let option = |word: &Word| {

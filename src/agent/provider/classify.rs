@@ -123,7 +123,7 @@ fn page(secrets: &Secrets, status: Option<u16>, html: &str) -> Failure {
         None => FailureKind::Protocol,
     };
     let failure = Failure::new(kind, format!("{NOT_THE_API}{said}{status_said}"));
-    // A gateway before the API has such pages for its faults, which pass.
+    // A gateway in front of the API sends such pages for temporary failures.
     if status.is_some_and(|status| (500..600).contains(&status)) {
         return failure;
     }

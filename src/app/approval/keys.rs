@@ -20,7 +20,7 @@ pub enum PromptStep {
     Answer(ApprovalAnswer),
     /// Every request of the same tool is answered: allowed or denied.
     AnswerKind(bool),
-    /// The key has to be pressed again, for this reason.
+    /// The key must be pressed again; the reason.
     Insists(&'static str),
     /// Asks which earlier calls the rule would have covered.
     Coverage(String),

@@ -193,7 +193,7 @@ impl Approval {
         self.viewer = None;
     }
 
-    /// Whether its title is all of its command.
+    /// Whether its title shows the whole command.
     pub fn is_title(&self) -> bool {
         let command = match &self.request.preview {
             Preview::Command { command } => Some(asked_line(command.trim())),

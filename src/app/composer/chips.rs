@@ -12,7 +12,7 @@ const LONG_LINES: usize = 10;
 /// A paste of more characters than this becomes a chip.
 const LONG_CHARS: usize = 1_000;
 
-/// Whether a text that is put in place of another is shown as a chip: nobody has typed so much.
+/// Whether a replacement text is shown as a chip: it is too long to have been typed.
 pub(crate) fn is_huge(text: &str) -> bool {
     text.lines().count() > 10 * LONG_LINES || text.chars().nth(10 * LONG_CHARS).is_some()
 }

@@ -68,7 +68,7 @@ impl History {
         self.walk = None;
     }
 
-    /// A step back in time from what is shown; the first one keeps it as the draft.
+    /// Goes one prompt back from the current text; the first step keeps that text as the draft.
     pub(super) fn earlier(&mut self, shown: Draft) -> Option<Recalled> {
         let index = self.walk.as_ref().map_or(0, |walk| walk.index + 1);
         let recalled = self.recalled(index)?;
@@ -89,7 +89,7 @@ impl History {
         Some(edited.unwrap_or_else(|| self.find(prompt)))
     }
 
-    /// Keeps what is shown in place of a prompt, if it was edited.
+    /// Keeps the edited version of a recalled prompt.
     fn keep_edit(&mut self, index: usize, shown: Draft) {
         let Some(prompt) = self.prompts.get(index) else { return };
         if shown.is_empty() || shown.expanded().0.trim_end() == prompt.trim_end() {
@@ -105,7 +105,7 @@ impl History {
         draft.unwrap_or_else(|| Recalled::Text(prompt.to_owned()))
     }
 
-    /// A step forward from what is shown; after the newest prompt comes the draft.
+    /// Goes one prompt forward; after the newest prompt comes the draft.
     pub(super) fn later(&mut self, shown: Draft) -> Option<Recalled> {
         let walk = self.walk.take()?;
         self.keep_edit(walk.index, shown);

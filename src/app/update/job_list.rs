@@ -66,7 +66,7 @@ pub(super) fn answered(model: &mut Model, ticket: Ticket, answer: &Result<QueryA
     let Some(tail) = view.tail.as_mut().filter(|tail| tail.ticket == Some(ticket)) else { return false };
     tail.ticket = None;
     match answer {
-        // What is read stays as it is until one is back at the end.
+        // The text being read does not change until the view is back at the end.
         Ok(QueryAnswer::Text(_)) if tail.above_end > 0 => {}
         Ok(QueryAnswer::Text(text)) => tail.text = Some(ansi::plain(text)),
         Ok(_) => {}

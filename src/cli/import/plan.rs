@@ -115,7 +115,7 @@ impl Plan {
             if now != old {
                 return Err(format!("{} has just been changed; start again", file.path().display()).into());
             }
-            // It may hold keys of others, so nobody else may read it.
+            // It may contain other people's keys, so only its owner may read it.
             write_private(file.path(), new.as_bytes()).map_err(failed)?;
             written.push(file.path().to_owned());
         }

@@ -93,5 +93,5 @@ pub(super) fn unknown(repository: &Path, dir: &Path) -> Vec<PathBuf> {
     FOLDERS.into_iter().flat_map(in_folder).collect()
 }
 
-/// A part of the names of what has been put aside.
+/// Part of the name of everything that was put aside.
 pub(super) const BLOCKED: &str = ".blocked-";

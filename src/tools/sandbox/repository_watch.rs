@@ -67,7 +67,7 @@ pub(super) struct RepositoryWatch {
 struct Repository {
     /// Its `.git`.
     dir: PathBuf,
-    /// The files that must not appear, but already existed.
+    /// The files that must not appear, but existed before the command.
     there: BTreeSet<PathBuf>,
     /// The commands in the steps of unfinished operations.
     commands: BTreeSet<String>,

@@ -241,7 +241,7 @@ fn commands(part: &Part) -> impl Iterator<Item = Cow<'_, [Word]>> {
     let wanted = |name: &str| {
         DOWNLOADING.contains(&name)
             || REMOTE.contains(&name)
-            // `.` and `source` are no programs that another one could run.
+            // `.` and `source` are builtins, so no other program can run them.
             || name == "eval"
             || runs_texts(name)
     };

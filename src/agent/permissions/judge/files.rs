@@ -348,7 +348,7 @@ impl Judge<'_> {
             if !folders::reads_names_only(part) && !folders::only_rewrites(part) {
                 self.inside(path, Use::Read, (search, false), None, findings);
             }
-            // What is found is named by itself.
+            // Found files are named on their own.
             if !only_reads && !folders::removes_found(part) {
                 self.inside(path, Use::Write, (search, replaces), None, findings);
             }

@@ -39,7 +39,7 @@ fn a_pattern_is_about_a_place_whose_name_it_writes_out() {
     let none = stage.permissions(&[]);
     stage.check(&none, PermissionMode::Auto, &[Allow], PATTERNS);
     stage.check(&none, PermissionMode::Auto, &[Ask], FORMS);
-    // What is there counts, whatever the pattern.
+    // Existing files count, whatever the pattern.
     std::fs::create_dir_all(stage.work().join("mise")).unwrap();
     stage.check(&none, PermissionMode::Auto, &[Ask], &["cp -r plain/* *", "mv plain *", "cp config.toml */"]);
 }
