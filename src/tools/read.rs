@@ -97,7 +97,7 @@ impl Tool for Read {
         Ok(Prepared::new(access, move |_| async move {
             let task = FileTask::begin(path, context).await?;
             task.on_thread(OnAbort::Leave, move |task| {
-                read(task, (offset, limit), column.map_or(0, |column| column - 1))
+                read(task, offset, limit, column.map_or(0, |column| column - 1))
             })
             .await
         }))
@@ -106,7 +106,8 @@ impl Tool for Read {
 
 fn read(
     task: &FileTask,
-    (offset, limit): (Option<u64>, Option<u64>),
+    offset: Option<u64>,
+    limit: Option<u64>,
     passed: u64,
 ) -> Result<ToolOutput, ToolError> {
     let (mut file, metadata) = paths::open_regular(&task.path, &task.given)?;
@@ -120,7 +121,7 @@ fn read(
     if let Some(format) = picture::format(&start) {
         let bytes = rest_of(task, start, &mut file, &metadata).map_err(failed)?;
         let images = task.context.limits.images;
-        return picture::answer((&task.given, "try bash with `file`"), images, format, &bytes, &|| {
+        return picture::answer(&task.given, "try bash with `file`", images, format, &bytes, &|| {
             task.check_wanted()
         });
     }
@@ -141,7 +142,7 @@ fn read(
         }
         Probe::Narrow => {
             see(task, &metadata, whole.then_some(start.as_slice()));
-            narrow_window(task, (&start, whole), file, &request).map_err(failed)?
+            narrow_window(task, &start, whole, file, &request).map_err(failed)?
         }
     };
     if is_unsaved {
@@ -188,7 +189,8 @@ fn request(task: &FileTask, offset: Option<u64>, limit: Option<u64>) -> WindowRe
 
 fn narrow_window(
     task: &FileTask,
-    (start, whole): (&[u8], bool),
+    start: &[u8],
+    whole: bool,
     file: File,
     request: &WindowRequest,
 ) -> io::Result<(LineWindow, Vec<String>)> {

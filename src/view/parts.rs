@@ -198,8 +198,9 @@ fn render(
             vec![panel::tool_head(tool, asked, model.clock(), theme, highlighter, width)]
         }
         EntryBody::Tool(tool) if approval::part(model, entry, part).is_some() => {
-            let asked = approval::part(model, entry, part);
-            asked.map_or_else(Vec::new, |asked| approval::rows(model, tool, asked, width, theme, highlighter))
+            approval::part(model, entry, part).map_or_else(Vec::new, |(request, part)| {
+                approval::rows(model, tool, request, part, width, theme, highlighter)
+            })
         }
         EntryBody::Tool(tool) => {
             let (open, split) = (model.transcript.is_open(entry), model.text_layout.splits_diffs(width));

@@ -161,7 +161,7 @@ impl Judge<'_> {
         for part in &analysis.parts {
             let before = findings.len();
             let is_doubted = analysis.doubts.iter().any(|doubt| overlap(doubt, part));
-            self.part(part, bare, is_doubted, (&analysis, &scene), findings);
+            self.part(part, bare, is_doubted, &analysis, &scene, findings);
             self.commands_in_texts(part, &scene, 0, findings);
             let text = command.get(part.span.clone()).unwrap_or_default();
             for finding in findings.iter_mut().skip(before) {
@@ -257,7 +257,8 @@ impl Judge<'_> {
         part: &Part,
         bare: Option<&Rule>,
         is_doubted: bool,
-        (analysis, scene): (&Analysis, &Scene<'_>),
+        analysis: &Analysis,
+        scene: &Scene<'_>,
         findings: &mut Vec<Finding>,
     ) {
         let before = findings.len();

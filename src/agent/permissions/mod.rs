@@ -394,7 +394,8 @@ fn left_by<'a>(
 /// Whether a rule in this list decides on the call: it allows a call that would otherwise need approval, or
 /// it is the reason the call is asked about or denied.
 pub fn decides(
-    (list, rule): (Verdict, &Rule),
+    list: Verdict,
+    rule: &Rule,
     tool: &str,
     access: &Access,
     cwd: &Path,

@@ -196,7 +196,7 @@ async fn picture_answer(page: Arc<Page>, takes_images: bool) -> Result<ToolOutpu
         let url = page::short(&page.url);
         let format =
             picture::format(bytes).ok_or_else(|| ToolError::refused(format!("{url} is not a picture")))?;
-        picture::answer((&url, "look for another copy of it"), takes_images, format, bytes, &|| Ok(()))
+        picture::answer(&url, "look for another copy of it", takes_images, format, bytes, &|| Ok(()))
     };
     let answer = tokio::task::spawn_blocking(work).await;
     let mut answer = answer.map_err(|_| ToolError::refused("the picture cannot be decoded"))??;

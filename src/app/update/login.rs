@@ -196,7 +196,8 @@ pub(super) fn refused(model: &mut Model, name: &str, error: &str) {
 /// Stores the typed key; the overlay stays until it is known to work.
 pub(super) fn submit(
     model: &mut Model,
-    (provider, how): (String, Option<Printable>),
+    provider: String,
+    how: Option<Printable>,
     line: LineEdit,
     key: Hidden,
     effects: &mut Vec<Effect>,

@@ -212,7 +212,7 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
         },
         Overlay::Login { provider, mut line, how, ticket, failed } => {
             match overlay::login_key(&mut line, key) {
-                Done(secret) => login::submit(model, (provider, how), line, secret, effects),
+                Done(secret) => login::submit(model, provider, how, line, secret, effects),
                 Closed => model.forget(ticket, effects),
                 Ignored | Handled => {
                     model.overlays.push(Overlay::Login { provider, line, how, ticket, failed });
@@ -238,8 +238,8 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             list!(Changes, view, view.key(key, page, whole_page(model)), changes::chosen);
         }
         Overlay::Queue(mut view) => list!(Queue, view, view.key(key, &model.status, page), queue::chosen),
-        Overlay::SideQuestion(view) => side_question::press(model, view, (key, page), effects),
-        Overlay::Plan(view) => plan_key(model, view, (key, page), effects),
+        Overlay::SideQuestion(view) => side_question::press(model, view, key, page, effects),
+        Overlay::Plan(view) => plan_key(model, view, key, page, effects),
         Overlay::Mode(mut question) => match question.key(key) {
             Done(chosen) => approval::mode_chosen(model, chosen, effects),
             Closed => approval::mode_postponed(model, effects),
@@ -247,9 +247,9 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
         },
         Overlay::Offer(view) => offer_key(model, view, key, effects),
         Overlay::Form(form) => form_key(model, form, key, effects),
-        Overlay::Questions(view) => questions_key(model, view, (key, page), effects),
+        Overlay::Questions(view) => questions_key(model, view, key, page, effects),
         Overlay::Asked { id, question, selected, quiet } => {
-            asked_key(model, (id, quiet), (question, selected), key, effects);
+            asked_key(model, id, quiet, question, selected, key, effects);
         }
     }
 }
@@ -266,8 +266,10 @@ fn whole_page(model: &Model) -> usize {
 
 fn asked_key(
     model: &mut Model,
-    (id, quiet): (String, Quiet),
-    (question, mut selected): (Question, usize),
+    id: String,
+    quiet: Quiet,
+    question: Question,
+    mut selected: usize,
     key: Key,
     effects: &mut Vec<Effect>,
 ) {
@@ -305,7 +307,8 @@ fn form_key(model: &mut Model, mut form: Box<FormView>, key: Key, effects: &mut 
 fn questions_key(
     model: &mut Model,
     mut view: Box<QuestionsView>,
-    (key, page): (Key, usize),
+    key: Key,
+    page: usize,
     effects: &mut Vec<Effect>,
 ) {
     match view.key(key, page) {
@@ -332,12 +335,7 @@ fn questions_answered(
     effects.push(QuestionCommand::Answer { id: view.id.clone(), answer }.into());
 }
 
-fn plan_key(
-    model: &mut Model,
-    mut view: Box<PlanView>,
-    (key, page): (Key, usize),
-    effects: &mut Vec<Effect>,
-) {
+fn plan_key(model: &mut Model, mut view: Box<PlanView>, key: Key, page: usize, effects: &mut Vec<Effect>) {
     match view.key(key, page) {
         KeyOutcome::Done(choice) => plan::chosen(model, view, choice, effects),
         KeyOutcome::Closed => plan::closed(model, &view, effects),

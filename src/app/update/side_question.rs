@@ -54,7 +54,8 @@ fn open<'a>(model: &'a mut Model, id: &str) -> Option<&'a mut SideQuestionView> 
 pub(super) fn press(
     model: &mut Model,
     mut view: Box<SideQuestionView>,
-    (key, page): (Key, usize),
+    key: Key,
+    page: usize,
     effects: &mut Vec<Effect>,
 ) {
     match view.key(key, page) {

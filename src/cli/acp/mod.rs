@@ -329,7 +329,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
         }
         let (model, thinking) = (config.model.clone(), config.thinking);
         let off_screen = self.off_screen.get_or_insert_with(|| OffScreen::start(setup.clone(), true));
-        let mut handle = off_screen.spawn((config, prompt), &setup, None);
+        let mut handle = off_screen.spawn(config, prompt, &setup, None);
         let (commands, mut inbox) = mpsc::channel(COMMANDS);
         let outbox = handle.commands.clone();
         tokio::spawn(async move {
@@ -355,7 +355,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
         });
         let commands_of_agent = RunningAgent { commands, task: handle.task };
         self.agents.insert(key, commands_of_agent);
-        self.state.sessions.insert(key, session(beginning, info, models, (mode, mode_ceiling)));
+        self.state.sessions.insert(key, session(beginning, info, models, mode, mode_ceiling));
         if let Some(session) = self.state.sessions.get_mut(&key) {
             session.mirror.model = model;
             session.mirror.thinking = thinking;
@@ -387,7 +387,8 @@ fn session(
     beginning: Beginning,
     info: SessionInfo,
     models: Vec<std::sync::Arc<tau_protocol::model::Model>>,
-    (mode, mode_ceiling): (PermissionMode, PermissionMode),
+    mode: PermissionMode,
+    mode_ceiling: PermissionMode,
 ) -> AcpSession {
     let Beginning { request, kind, .. } = beginning;
     AcpSession {

@@ -45,7 +45,7 @@ pub(crate) fn run(args: AttachArgs) -> Exit {
         Ok(Target::Connected(connected)) => {
             let (setup, server, session) = *connected;
             let restored = KeptScreen::of(&setup.paths, &session);
-            return run_attached(&setup, server, session, (restored, None));
+            return run_attached(&setup, server, session, restored, None);
         }
         Ok(Target::Server(target)) => *target,
         Err(refusal) => return refusal.fail(),
@@ -66,7 +66,7 @@ pub(crate) fn run(args: AttachArgs) -> Exit {
     match found {
         Ok(session) => {
             let restored = KeptScreen::of(&setup.paths, &session);
-            run_attached(&setup, server, session, (restored, None))
+            run_attached(&setup, server, session, restored, None)
         }
         Err(trouble) => fail(Exit::Config, &format!("cannot attach: {}", trouble.text())),
     }

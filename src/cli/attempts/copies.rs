@@ -31,7 +31,8 @@ pub(super) fn make(
     paths: &Paths,
     dir: &Path,
     count: u32,
-    (check, task): (&str, &str),
+    check: &str,
+    task: &str,
 ) -> Result<Made, UserError> {
     let cannot = |why: UserError| UserError::new(format!("cannot copy {}", dir.display())).because(why);
     let dir = dir.canonicalize().map_err(|error| cannot(UserError::of(error)))?;

@@ -164,7 +164,7 @@ impl Hosted {
             uncounted::note(paths, &host.id, host.reported + dollars);
         }
         let has_begun = ended.is_some_and(|host| !host.attempts.is_empty());
-        ending(count, &last, (has_begun, dollars), &said)
+        ending(count, &last, has_begun, dollars, &said)
     }
 
     /// Starts the process, and gives it its order.
@@ -296,7 +296,8 @@ async fn last_lines(err: impl tokio::io::AsyncRead + Unpin) -> Vec<String> {
 fn ending(
     count: u32,
     last: &Last,
-    (has_begun, dollars): (bool, f64),
+    has_begun: bool,
+    dollars: f64,
     said: &[String],
 ) -> Result<AttemptNews, UserError> {
     let why = said.iter().rev().take(SHOWN).rev().cloned().collect::<Vec<_>>().join("\n");

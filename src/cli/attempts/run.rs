@@ -30,7 +30,6 @@ use crate::serve::live::HelperOf;
 use crate::worktrees;
 use tau_agent::settings::private_files::LockFile;
 use tau_protocol::attempt::MOST_ATTEMPTS;
-use tau_protocol::command::AgentCommand;
 use tau_tools::counted::counted;
 use tau_tools::user_error::UserError;
 
@@ -97,8 +96,13 @@ fn run_prompts(
 ) -> Exit {
     match begin(args, read, session) {
         Ok((begun, prompts)) => {
-            let goal = args.goal();
-            with_signals(async move |signals| work(begun, (prompts, goal), is_json, signals).await)
+            let options = PrintOptions {
+                prompts,
+                goal: args.goal(),
+                timeout: args.timeout.map(Duration::from_secs),
+                ..PrintOptions::default()
+            };
+            with_signals(async move |signals| work(begun, options, is_json, signals).await)
         }
         Err(refusal) => refusal.fail(),
     }
@@ -133,7 +137,7 @@ fn begin(
     crash::install(setup.paths.state.clone());
     let task: String =
         prompts.first().map(|prompt| prompt.text.chars().take(MAX_TASK).collect()).unwrap_or_default();
-    let made = copies::make(&setup.paths, &setup.cwd, count, (check, &task)).map_err(Refusal::config)?;
+    let made = copies::make(&setup.paths, &setup.cwd, count, check, &task).map_err(Refusal::config)?;
     let copies::Made { mut attempts, lock, notes } = made;
     attempts.session = session;
     setup.notices.iter().chain(&notes).for_each(|notice| warn(notice));
@@ -165,7 +169,7 @@ fn begin(
 /// Runs all agents to their ends, and reports the results.
 async fn work(
     Begun { mut attempts, ready, setup, _lock }: Begun,
-    task: (Vec<CliPrompt>, Option<AgentCommand>),
+    options: PrintOptions,
     is_json: bool,
     mut signals: Signals,
 ) -> Exit {
@@ -182,8 +186,7 @@ async fn work(
     let mut progress = Progress::default();
     for (index, one) in ready.into_iter().enumerate() {
         let place = place(&attempts, index);
-        let (known, agent) =
-            spawn(one, (index, place, &off_screen), (&task, setup.args.timeout), &budget, &stopped);
+        let (known, agent) = spawn(one, index, place, &off_screen, options.clone(), &budget, &stopped);
         progress.watch(known);
         running.push(agent);
     }
@@ -277,20 +280,16 @@ type Done = (usize, Exit, Duration, Arc<Mutex<Known>>);
 /// Starts the agent of an attempt; returns what becomes known of it, and the wait for its end.
 fn spawn(
     one: Ready,
-    (index, place, off_screen): (usize, HelperOf, &OffScreen),
-    ((prompts, goal), timeout): (&(Vec<CliPrompt>, Option<AgentCommand>), Option<u64>),
+    index: usize,
+    place: HelperOf,
+    off_screen: &OffScreen,
+    options: PrintOptions,
     budget: &Arc<Budget>,
     stopped: &watch::Receiver<Option<(u32, Caught)>>,
 ) -> (Arc<Mutex<Known>>, impl Future<Output = Done> + use<>) {
     let number = index + 1;
     one.agent.notices.iter().for_each(|notice| warn(&format!("attempt {number}: {notice}")));
-    let options = PrintOptions {
-        prompts: prompts.clone(),
-        goal: goal.clone(),
-        timeout: timeout.map(Duration::from_secs),
-        ..PrintOptions::default()
-    };
-    let agent = off_screen.spawn((one.agent.config, one.agent.prompt), &one.setup, Some(place));
+    let agent = off_screen.spawn(one.agent.config, one.agent.prompt, &one.setup, Some(place));
     let (agent, known) = metered(agent, index, Arc::clone(budget));
     let streams = PrintStreams {
         out: Box::new(tokio::io::sink()),

@@ -201,8 +201,10 @@ fn test(server: ConfiguredServer, environment: &Environment, cwd: &Path) -> Resu
         server,
         Arc::new(child_env(keys, settings, "test")),
         Arc::new(scratch),
-        (settings.network(), Some(LoginStore::new(paths.mcp_logins()))),
-        (cwd.to_owned(), Arc::new(policy)),
+        settings.network(),
+        Some(LoginStore::new(paths.mcp_logins())),
+        cwd.to_owned(),
+        Arc::new(policy),
     );
     let ProbeResult { description, tools, problem, remark } = runtime.block_on(trying);
     if let Some(problem) = problem {

@@ -160,7 +160,7 @@ impl Setup {
 
     /// Keeps the rights of a session for whoever opens it again; returns why they could not be kept.
     fn keep_rights(&self, session: &Session) -> Option<String> {
-        let kept = rights::keep(&self.paths, session.info(), (&self.args, &self.settings), self.first_mode());
+        let kept = rights::keep(&self.paths, session.info(), &self.args, &self.settings, self.first_mode());
         kept.err().map(|error| {
             format!("this session's permissions cannot be saved for the next start: {}", reason(&error))
         })

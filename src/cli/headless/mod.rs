@@ -64,7 +64,7 @@ pub fn print(mut args: CliArgs) -> Exit {
             return refusal.fail();
         }
         agent.config.behavior.join_deltas = true;
-        let agent = OffScreen::start(setup.clone(), false).spawn((agent.config, agent.prompt), &setup, None);
+        let agent = OffScreen::start(setup.clone(), false).spawn(agent.config, agent.prompt, &setup, None);
         let streams = print::PrintStreams::standard(Motion::new(setup.settings.animations()));
         print::run(agent, options, streams, async || signals.next().await).await
     })
@@ -97,7 +97,7 @@ pub fn json(mut args: CliArgs) -> Exit {
             let header = config.session.header().to_owned();
             let options =
                 json::JsonOptions { continues, prompts, goal, input, header, output, schema, timeout };
-            let agent = OffScreen::start(setup.clone(), false).spawn((config, prompt), &setup, None);
+            let agent = OffScreen::start(setup.clone(), false).spawn(config, prompt, &setup, None);
             json::run(agent, options, tokio::io::stdout(), async || signals.next().await).await
         },
     )
@@ -157,7 +157,7 @@ pub fn rpc(args: CliArgs) -> Exit {
         Setup::with_model_if_asked,
         async move |(setup, ()), agent, mut signals| {
             let ComposedAgent { config, prompt, .. } = agent;
-            let agent = OffScreen::start(setup.clone(), true).spawn((config, prompt.clone()), &setup, None);
+            let agent = OffScreen::start(setup.clone(), true).spawn(config, prompt.clone(), &setup, None);
             let host = rpc::host::SetupHost::new(setup, prompt);
             let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
             rpc::run(agent, Box::new(host), events, input, output, async || signals.next().await).await

@@ -23,7 +23,7 @@ const LISTED: usize = 20;
 const LINE: usize = 300;
 
 /// The required form of answers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct OutputSchema {
     schema: Value,
     validator: Validator,

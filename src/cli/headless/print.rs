@@ -57,7 +57,7 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
 };
 
 /// The output to print, and its limits.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct PrintOptions {
     /// Whether a run that ended before its answer is continued, before all prompts.
     pub continues: bool,

@@ -62,9 +62,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
         let Some(mut session) = open_or_send(&setup, &mut prompts, is_again)? else { return Ok(None) };
         session.survey();
         let goal = setup.args.goal().or_else(|| interrupted_goal(&setup, &session));
-        Ok(Some((setup.continuing(&session).with_model()?, session, (goal, prompts))))
+        Ok(Some((setup.continuing(&session).with_model()?, session, goal, prompts)))
     });
-    let (setup, session, work) = match started {
+    let (setup, session, goal, prompts) = match started {
         Ok(Some(started)) => started,
         Ok(None) => return Exit::Ok,
         Err(refusal) => return refusal.fail(),
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
         if let Err(refusal) = headless::has_key(&setup, &mut signals).await {
             return refusal.fail();
         }
-        match host(setup, session, work, signals).await {
+        match host(setup, session, goal, prompts, signals).await {
             Ok(exit) => exit,
             Err(refusal) => refusal.fail(),
         }
@@ -201,7 +201,8 @@ async fn open_or_begin(hub: &Hub, id: Option<String>) -> Result<Arc<LiveSession>
 async fn host(
     setup: Setup,
     session: Session,
-    (goal, prompts): (Option<AgentCommand>, Vec<CliPrompt>),
+    goal: Option<AgentCommand>,
+    prompts: Vec<CliPrompt>,
     mut signals: Signals,
 ) -> Result<Exit, Refusal> {
     let output = setup.args.output.clone();

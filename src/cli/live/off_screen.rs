@@ -56,14 +56,15 @@ impl OffScreen {
         let (changes, helpers) = (watch::Sender::default(), HelperChannel::default());
         let watch = helpers.watch.clone();
         let (orders, received) = mpsc::unbounded_channel();
-        tokio::spawn(serve(setup, at_once, (changes.clone(), helpers), received));
+        tokio::spawn(serve(setup, at_once, changes.clone(), helpers, received));
         OffScreen { orders, changes, helpers: watch }
     }
 
     /// Starts an agent. Others can reach its session, unless that is not kept; `place` is that of an attempt.
     pub fn spawn(
         &self,
-        (mut config, prompt): (AgentConfig, AgentPrompt),
+        mut config: AgentConfig,
+        prompt: AgentPrompt,
         setup: &Setup,
         place: Option<HelperOf>,
     ) -> AgentHandle {
@@ -165,7 +166,8 @@ impl Between {
 async fn serve(
     setup: Setup,
     at_once: bool,
-    (changes, helpers): (watch::Sender<u64>, HelperChannel),
+    changes: watch::Sender<u64>,
+    helpers: HelperChannel,
     mut orders: mpsc::UnboundedReceiver<Order>,
 ) {
     let mut all: Vec<Arc<LiveSession>> = Vec::new();

@@ -44,7 +44,7 @@ pub(crate) fn no_effect(flags: &[&str]) -> String {
 pub(super) fn check(setup: &Setup, id: &str) -> Result<(), Refusal> {
     let (of_model, mut others): (Vec<_>, Vec<_>) =
         given(&setup.args).into_iter().partition(|flag| OF_MODEL.contains(flag));
-    if rights::are_kept(&setup.paths, id, (&setup.args, &setup.settings), setup.first_mode()) {
+    if rights::are_kept(&setup.paths, id, &setup.args, &setup.settings, setup.first_mode()) {
         others.retain(|flag| *flag == "output");
     }
     if !others.is_empty() {

@@ -148,7 +148,8 @@ fn write(paths: &Paths, id: &str, kept: &Kept) -> io::Result<()> {
 pub(crate) fn keep(
     paths: &Paths,
     session: &SessionInfo,
-    (args, settings): (&CliArgs, &Settings),
+    args: &CliArgs,
+    settings: &Settings,
     mode: PermissionMode,
 ) -> io::Result<()> {
     let Some(file) = session.file.clone() else { return Ok(()) };
@@ -166,7 +167,8 @@ pub(crate) fn keep(
 pub(super) fn are_kept(
     paths: &Paths,
     id: &str,
-    (args, settings): (&CliArgs, &Settings),
+    args: &CliArgs,
+    settings: &Settings,
     mode: PermissionMode,
 ) -> bool {
     let (own, kept) = (Kept::of(args, settings, mode), read(paths, id).unwrap_or_default());

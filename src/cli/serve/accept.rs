@@ -66,11 +66,11 @@ async fn accept_within(
                 let _ = stream.set_nodelay(true);
                 let stranger = strangers.enter();
                 let router = made.get_or_insert_with(&router);
-                serve(stream, (Some(client), stranger), router, graceful.watcher(), head);
+                serve(stream, Some(client), stranger, router, graceful.watcher(), head);
             }
             Ok(Connected::Unix(stream)) => {
                 let router = made.get_or_insert_with(&router);
-                serve(stream, (None, strangers.enter()), router, graceful.watcher(), head);
+                serve(stream, None, strangers.enter(), router, graceful.watcher(), head);
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
@@ -99,7 +99,8 @@ async fn next(listener: &Listener) -> std::io::Result<Connected> {
 /// Serves a connection in a separate task.
 fn serve<S>(
     stream: S,
-    (client, stranger): (Option<SocketAddr>, Stranger),
+    client: Option<SocketAddr>,
+    stranger: Stranger,
     router: &Router,
     watcher: Watcher,
     head: Duration,

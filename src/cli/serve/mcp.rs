@@ -90,7 +90,8 @@ async fn streams(hub: &Arc<Hub>) -> Result<Exit, Refusal> {
     let tools = SessionTools::new(Arc::clone(hub));
     let served = async {
         let (client, server) = tokio::io::duplex(PIPE);
-        let passed = pass(tokio::io::stdin(), tokio::io::stdout(), tokio::io::split(client));
+        let (answers, requests) = tokio::io::split(client);
+        let passed = pass(tokio::io::stdin(), tokio::io::stdout(), answers, requests);
         let mut passed = AbortOnDropHandle::new(tokio::spawn(passed));
         let ended = match tools.serve(tokio::io::split(server)).await {
             // A leaving client is the usual end.
@@ -112,7 +113,8 @@ async fn streams(hub: &Arc<Hub>) -> Result<Exit, Refusal> {
 async fn pass(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
-    (answers, mut server): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
+    answers: impl AsyncRead + Unpin,
+    mut server: impl AsyncWrite + Unpin,
 ) -> std::io::Result<()> {
     let output = Mutex::new(output);
     let write = async |line: &[u8]| {

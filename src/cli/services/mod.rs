@@ -417,7 +417,7 @@ impl PerformRequest for Services {
             (command, setup.child_env(&facts.session.id), policy)
         };
         let input = serde_json::to_string(&facts).map_err(UserError::of)?;
-        status_command::run(&command, &format!("{input}\n"), &self.cwd, (&env, &policy)).await
+        status_command::run(&command, &format!("{input}\n"), &self.cwd, &env, &policy).await
     }
 
     async fn folders(self: &Arc<Self>, _: &Call) -> Result<Vec<Folder>, UserError> {

@@ -35,7 +35,8 @@ pub(super) async fn run(
     command: &str,
     input: &str,
     cwd: &Path,
-    (env, policy): (&ChildEnv, &SandboxPolicy),
+    env: &ChildEnv,
+    policy: &SandboxPolicy,
 ) -> Result<String, UserError> {
     let failed = |error: std::io::Error| format!("status_command: {error}");
     let mut shell = Command::new("sh");
@@ -113,17 +114,17 @@ mod tests {
         };
         let variables = [("PATH".into(), std::env::var_os("PATH").unwrap_or_default())];
         let env = ChildEnv::from_variables(variables, &[], &[], "s1");
-        let of_workspace = run("sh ./line.sh", "", &work, (&env, &policy)).await;
+        let of_workspace = run("sh ./line.sh", "", &work, &env, &policy).await;
         assert_eq!(of_workspace, Err("status_command failed".into()));
         assert!(!outside.join("made").exists());
         let command = format!("sh {}/line.sh", outside.display());
-        assert_eq!(run(&command, "", &work, (&env, &policy)).await.as_deref(), Ok("ran\n"));
+        assert_eq!(run(&command, "", &work, &env, &policy).await.as_deref(), Ok("ran\n"));
     }
 
     async fn printed_by(command: &str) -> Result<String, UserError> {
         let variables = [("PATH".into(), std::env::var_os("PATH").unwrap_or_default())];
         let env = ChildEnv::from_variables(variables, &[], &[], "s1");
-        run(command, "{\"x\":1}\n", Path::new("/"), (&env, &SandboxPolicy::off())).await
+        run(command, "{\"x\":1}\n", Path::new("/"), &env, &SandboxPolicy::off()).await
     }
 
     #[tokio::test]

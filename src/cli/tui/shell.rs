@@ -163,7 +163,8 @@ impl Shell {
     /// called in the agent's runtime; runs in the input's.
     pub(super) fn new(
         mut screen: LiveScreen,
-        (input, alarm): (TerminalInput, Alarm),
+        input: TerminalInput,
+        alarm: Alarm,
         signals: Signals,
         held: VecDeque<TerminalEvent>,
         connected: Connected,

@@ -123,7 +123,7 @@ fn run_on(setup: Setup, restored: Option<KeptScreen>, flags: Vec<&str>) -> Exit 
             Err(refusal) => return refusal.fail(),
         };
         return match Server::of_session(&found, address, &setup.paths, &setup.settings.network()) {
-            Ok(server) => run_attached(&setup, server, found.record.id, (restored, notice)),
+            Ok(server) => run_attached(&setup, server, found.record.id, restored, notice),
             Err(failure) => fail(Exit::Config, &failure.to_string()),
         };
     }
@@ -134,7 +134,7 @@ fn run_on(setup: Setup, restored: Option<KeptScreen>, flags: Vec<&str>) -> Exit 
         Err(error) => return fail(Exit::Config, &error),
     };
     let (boot, memo) = first_frame(&setup);
-    show(&setup, (boot, memo), restored, connect(setup.clone(), prompts))
+    show(&setup, boot, memo, restored, connect(setup.clone(), prompts))
 }
 
 /// Runs the screen on a session of a server, with a notice for the user; returns the program's end. The setup is this
@@ -143,7 +143,8 @@ pub(crate) fn run_attached(
     setup: &Setup,
     server: Server,
     session: String,
-    (restored, notice): (Option<KeptScreen>, Option<String>),
+    restored: Option<KeptScreen>,
+    notice: Option<String>,
 ) -> Exit {
     let (mut boot, memo) = first_frame(setup);
     boot = Boot {
@@ -159,14 +160,15 @@ pub(crate) fn run_attached(
         pick_session: false,
         ..boot
     };
-    show(setup, (boot, memo), restored, attach_to(setup.clone(), server, session, notice))
+    show(setup, boot, memo, restored, attach_to(setup.clone(), server, session, notice))
 }
 
 /// Takes the terminal, shows the first frame, and runs the screen on what `connect` connects it to. Keys are
 /// taken meanwhile.
 fn show(
     setup: &Setup,
-    (boot, memo): (Boot, Memo),
+    boot: Boot,
+    memo: Memo,
     restored: Option<KeptScreen>,
     connect: impl Future<Output = Result<Connected, Refusal>> + Send + 'static,
 ) -> Exit {
@@ -225,7 +227,7 @@ fn show(
     }
     let shell = {
         let _within = agent_thread.handle().enter();
-        Shell::new(screen, (input, alarm), signals, held, connected)
+        Shell::new(screen, input, alarm, signals, held, connected)
     };
     let Ok(shell) = shell else { return Exit::HungUp };
     match runtime.block_on(shell.run()) {

@@ -55,7 +55,8 @@ pub fn format(start: &[u8]) -> Option<ImageFormat> {
 /// to do about a broken one. `check` reports cancellation; it is called before slow steps. Refused if the
 /// image is broken or too large, or if `check` fails.
 pub fn answer(
-    (given, hint): (&str, &str),
+    given: &str,
+    hint: &str,
     takes_images: bool,
     format: ImageFormat,
     bytes: &[u8],

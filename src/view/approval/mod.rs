@@ -100,7 +100,8 @@ pub(crate) fn version(model: &Model, revision: u32, approval: &Approval, part: A
 pub(crate) fn rows(
     model: &Model,
     tool: &ToolPanel,
-    (approval, part): (&Approval, AskedPart),
+    approval: &Approval,
+    part: AskedPart,
     width: u16,
     theme: &Theme,
     highlighter: &mut Highlighter,

@@ -44,7 +44,9 @@ struct Listed {
 /// Draws the list and returns how many rows of the selected item are out of sight below.
 pub(crate) fn draw(
     view: &ChangesView,
-    (theme, highlighter, kept): (&Theme, &mut Highlighter, &mut Option<ChangesRows>),
+    theme: &Theme,
+    highlighter: &mut Highlighter,
+    kept: &mut Option<ChangesRows>,
     area: Rect,
     buffer: &mut Buffer,
 ) -> OverlayLayout {
@@ -181,7 +183,7 @@ mod tests {
         let (mut kept, mut highlighter) = (None, Highlighter::default());
         let mut drawn = |view: &ChangesView, width: u16| {
             let area = Rect { width, height: 24, ..Rect::default() };
-            draw(view, (&Theme::plain(), &mut highlighter, &mut kept), area, &mut Buffer::empty(area));
+            draw(view, &Theme::plain(), &mut highlighter, &mut kept, area, &mut Buffer::empty(area));
             kept.as_ref().map(|kept| (kept.rows.as_ptr(), kept.rows.len(), kept.width)).unwrap()
         };
         let first = drawn(&view, 80);

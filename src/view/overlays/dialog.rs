@@ -25,7 +25,7 @@ pub(crate) fn inner_width(area: Rect) -> u16 {
 
 /// Draws a box for `rows` rows; returns the area inside it.
 pub fn frame(title: &str, hint: &str, rows: u16, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
-    frame_within(title, hint, (rows, rows), theme, area, buffer)
+    frame_within(title, hint, rows, rows, theme, area, buffer)
 }
 
 /// The number of rows of a scrolled text that are out of sight, and the key that shows them; nothing if there are none.
@@ -66,13 +66,14 @@ pub(crate) fn draw_question(
 pub(crate) fn frame_within(
     title: &str,
     hint: &str,
-    (rows, most): (u16, u16),
+    rows: u16,
+    most: u16,
     theme: &Theme,
     area: Rect,
     buffer: &mut Buffer,
 ) -> Rect {
     let width = (inner_width(area) + 2).min(area.width);
-    frame_of(title, hint, (width, rows, most), theme, area, buffer)
+    frame_of(title, hint, BoxSize { width, rows, most }, theme, area, buffer)
 }
 
 /// The width inside a box as wide as the screen.
@@ -90,13 +91,20 @@ pub(crate) fn wide_frame(
     buffer: &mut Buffer,
 ) -> Rect {
     let width = (whole_width(area) + 2).min(area.width);
-    frame_of(title, hint, (width, rows, rows), theme, area, buffer)
+    frame_of(title, hint, BoxSize { width, rows, most: rows }, theme, area, buffer)
+}
+
+/// The width of a box with its border, its rows now, and the most that it may have.
+struct BoxSize {
+    width: u16,
+    rows: u16,
+    most: u16,
 }
 
 fn frame_of(
     title: &str,
     hint: &str,
-    (width, rows, most): (u16, u16, u16),
+    BoxSize { width, rows, most }: BoxSize,
     theme: &Theme,
     area: Rect,
     buffer: &mut Buffer,

@@ -33,9 +33,9 @@ pub(crate) fn draw(
     let rows = rows(model, view, theme, inner_width(area));
     let wanted = |rows: usize| u16::try_from(rows + 1).unwrap_or(u16::MAX);
     let most = overview(model, theme, inner_width(area)).len();
-    let heights = (wanted(rows.len()), wanted(most));
     let hint = "type to filter · ↑↓ scroll · esc closes";
-    let inner = frame_within("Keys and commands", hint, heights, theme, area, buffer);
+    let inner =
+        frame_within("Keys and commands", hint, wanted(rows.len()), wanted(most), theme, area, buffer);
     let fit = usize::from(inner.height.saturating_sub(1));
     let first = view.first(rows.len(), fit);
     let place = if rows.len() > fit {

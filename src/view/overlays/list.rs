@@ -98,8 +98,8 @@ impl ListBox<'_> {
     ) -> (OverlayLayout, Rect) {
         let around = self.below.room + usize::from(!matches!(self.filter, FilterRow::None));
         let height = |rows: usize| u16::try_from(rows.max(self.least).max(1) + around).unwrap_or(u16::MAX);
-        let heights = (height(self.count), height(self.most));
-        let inner = frame_within(self.title, &self.hint_now(), heights, theme, area, buffer);
+        let (rows, most) = (height(self.count), height(self.most));
+        let inner = frame_within(self.title, &self.hint_now(), rows, most, theme, area, buffer);
         self.draw_in(theme, inner, buffer, row)
     }
 
@@ -192,7 +192,9 @@ pub(crate) fn choice_mark(is_selected: bool) -> (&'static str, ThemeToken) {
 
 /// A row of a list: a state in so many columns, a text that is cut if need be, and facts at the right end.
 pub(crate) fn state_row(
-    (state, token, columns): (&str, ThemeToken, usize),
+    state: &str,
+    token: ThemeToken,
+    columns: usize,
     text: &str,
     right: String,
     width: u16,

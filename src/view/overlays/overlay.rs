@@ -17,7 +17,6 @@ use crate::{queue, transcript, wrap};
 use tau_app::Model;
 use tau_app::action::Action;
 use tau_app::geometry::Laid;
-use tau_app::line_edit::LineEdit;
 use tau_app::model::Answering;
 use tau_app::overlays::overlay::{Overlay, options};
 use tau_app::printable::{Printable, printable_line};
@@ -37,13 +36,10 @@ pub fn draw(
     }
     let (theme, highlighter) = memo.pens();
     match overlay {
-        Overlay::Picker { picker, .. } => picker::draw(picker, (theme, highlighter), area, buffer),
+        Overlay::Picker { picker, .. } => picker::draw(picker, theme, highlighter, area, buffer),
         Overlay::Tree(view) => tree::draw(model, view, theme, area, buffer),
         Overlay::Help(view) => help::draw(model, view, theme, area, buffer),
-        Overlay::Login { provider, line, how, ticket, failed } => {
-            let prompt = (provider.as_str(), how.as_ref(), line);
-            (login(prompt, ticket.is_some(), failed.as_ref(), theme, area, buffer), 0)
-        }
+        Overlay::Login { .. } => (login(overlay, theme, area, buffer), 0),
         Overlay::SignIn(view) => (sign_in::draw(view, theme, area, buffer), 0),
         Overlay::Extensions(view) => extensions::draw(view, theme, area, buffer),
         Overlay::Board(view) => board::draw(model, view, theme, area, buffer),
@@ -57,11 +53,14 @@ pub fn draw(
         Overlay::Keys(view) => key_list::draw(model, view, theme, area, buffer),
         Overlay::Settings(view) => settings::draw(view, theme, area, buffer),
         Overlay::Rules(view) => rule_list::draw(model, view, theme, area, buffer),
-        Overlay::Changes(view) => changes::draw(view, memo.changes(), area, buffer),
+        Overlay::Changes(view) => {
+            let (theme, highlighter, kept) = memo.changes();
+            changes::draw(view, theme, highlighter, kept, area, buffer)
+        }
         Overlay::Queue(view) => queue::draw_list(model, view, theme, area, buffer),
         Overlay::Trust(view) => trust::draw(view, theme, area, buffer),
-        Overlay::SideQuestion(view) => side_question::draw(model, view, (theme, highlighter), area, buffer),
-        Overlay::Plan(view) => plan::draw(model, view, (theme, highlighter), area, buffer),
+        Overlay::SideQuestion(view) => side_question::draw(model, view, theme, highlighter, area, buffer),
+        Overlay::Plan(view) => plan::draw(model, view, theme, highlighter, area, buffer),
         Overlay::Mode(question) => mode_question::draw(model, question, theme, area, buffer),
         Overlay::Offer(view) => offer::draw(view, theme, area, buffer),
         Overlay::Form(view) => form::draw(view, theme, area, buffer),
@@ -73,14 +72,8 @@ pub fn draw(
     }
 }
 
-fn login(
-    (provider, how, line): (&str, Option<&Printable>, &LineEdit),
-    checking: bool,
-    failed: Option<&Printable>,
-    theme: &Theme,
-    area: Rect,
-    buffer: &mut Buffer,
-) -> Option<(u16, u16)> {
+fn login(overlay: &Overlay, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
+    let Overlay::Login { provider, line, how, ticket, failed } = overlay else { return None };
     let provider = printable_line(provider);
     let title = match how {
         Some(_) => format!("Log in to {provider}"),
@@ -88,11 +81,11 @@ fn login(
     };
     let inner = frame(&title, "enter stores it · esc closes", 3, theme, area, buffer);
     let cursor = draw_secret(line, inner, inner.y, theme, buffer);
-    let (text, token) = match (failed, checking) {
+    let (text, token) = match (failed, ticket.is_some()) {
         (_, true) => ("checking…".to_owned(), ThemeToken::Muted),
         (Some(failed), false) => (failed.as_str().to_owned(), ThemeToken::Error),
         (None, false) => {
-            let how = how.map(|how| format!("{}; ", how.as_str())).unwrap_or_default();
+            let how = how.as_ref().map(|how| format!("{}; ", how.as_str())).unwrap_or_default();
             (format!("{how}enter saves it to auth.json, which only your user can read"), ThemeToken::Muted)
         }
     };

@@ -28,7 +28,8 @@ const BELOW: u16 = 5;
 /// Draws a list; returns the cursor, and how many rows fit.
 pub fn draw(
     picker: &Picker,
-    (theme, highlighter): (&Theme, &mut Highlighter),
+    theme: &Theme,
+    highlighter: &mut Highlighter,
     area: Rect,
     buffer: &mut Buffer,
 ) -> OverlayLayout {
@@ -66,9 +67,9 @@ pub fn draw(
         let list = rows.clamp(1, usize::from(area.height).max(1)) as u16 + 1;
         if side { list.max(MIN_BESIDE) } else { list + below }
     };
-    let heights = (height(picker.count()), height(picker.rows().len()));
-    let inner = frame_within(&picker.title, hint, heights, theme, area, buffer);
-    let inner = preview(picker, side, below, (theme, highlighter), inner, buffer);
+    let (rows, most) = (height(picker.count()), height(picker.rows().len()));
+    let inner = frame_within(&picker.title, hint, rows, most, theme, area, buffer);
+    let inner = preview(picker, side, below, theme, highlighter, inner, buffer);
     let more = if picker.loading { "…" } else { "" };
     let count = format!("{}/{}{more}", picker.count(), picker.rows().len());
     let notes = Notes::of(picker, inner.width);
@@ -121,7 +122,8 @@ fn preview(
     picker: &Picker,
     side: bool,
     below: u16,
-    (theme, highlighter): (&Theme, &mut Highlighter),
+    theme: &Theme,
+    highlighter: &mut Highlighter,
     inner: Rect,
     buffer: &mut Buffer,
 ) -> Rect {

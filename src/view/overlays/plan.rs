@@ -25,7 +25,8 @@ const SHORT_ROWS: usize = 2;
 pub(crate) fn draw(
     model: &Model,
     view: &PlanView,
-    (theme, highlighter): (&Theme, &mut Highlighter),
+    theme: &Theme,
+    highlighter: &mut Highlighter,
     area: Rect,
     buffer: &mut Buffer,
 ) -> OverlayLayout {
@@ -34,7 +35,7 @@ pub(crate) fn draw(
     let plan = markdown::rows(&view.text, room, theme, highlighter);
     // The border of the box takes two rows, and two rows of the window stay free.
     let space = usize::from(area.height).saturating_sub(4);
-    let (answers, typed_at) = answer_rows(view, theme, width, (plan.len(), space));
+    let (answers, typed_at) = answer_rows(view, theme, width, plan.len(), space);
     // What is out of sight stands between the plan and the answers, or with the keys.
     let is_between = answers.len() > SHORT_ROWS || view.comment.is_some();
     let room = space.saturating_sub(answers.len() + usize::from(is_between)).max(1);
@@ -73,7 +74,8 @@ fn answer_rows(
     view: &PlanView,
     theme: &Theme,
     width: u16,
-    (plan, space): (usize, usize),
+    plan: usize,
+    space: usize,
 ) -> (Vec<Line<'static>>, Option<(usize, u16)>) {
     if view.id.is_none() {
         return (Vec::new(), None);

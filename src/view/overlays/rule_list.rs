@@ -204,7 +204,7 @@ fn written(view: &RulesView, form: &RuleForm, theme: &Theme, area: Rect, buffer:
     let extra = u16::try_from(rows.len().saturating_sub(1)).unwrap_or_default();
     let most = u16::try_from(view.count().max(MIN_ROWS) + 1 + BELOW).unwrap_or(u16::MAX);
     let title = if form.replaces.is_some() { "Change a rule" } else { "Add a rule" };
-    let inner = frame_within(title, hint, (FORM + extra, most), theme, area, buffer);
+    let inner = frame_within(title, hint, FORM + extra, most, theme, area, buffer);
     let mut lines: Vec<Line<'static>> = rows.into_iter().map(Line::raw).collect();
     let lists = Verdict::ALL.map(|list| (list.name(), list == form.list));
     let scopes = SCOPES.map(|(scope, name)| (name, scope == form.scope));

@@ -17,7 +17,8 @@ use tau_app::printable::{Printable, printable_line};
 pub(super) fn draw(
     model: &Model,
     view: &SideQuestionView,
-    (theme, highlighter): (&Theme, &mut Highlighter),
+    theme: &Theme,
+    highlighter: &mut Highlighter,
     area: Rect,
     buffer: &mut Buffer,
 ) -> OverlayLayout {

@@ -33,13 +33,14 @@ pub(crate) struct CarriedOut {
     pub(crate) hooks: HookEffects,
 }
 
-/// The task of a call: prepares it, sends it to be judged, and applies the approved part. The number in
-/// `reviews` identifies it among the calls of its answer.
+/// The task of a call: prepares it, sends it to be judged, and applies the approved part.
+/// `index` identifies it among the calls of its answer.
 pub(crate) async fn carry_out(
     tool: Arc<dyn AnyTool>,
     arguments: Value,
     context: ToolContext,
-    reviews: (usize, mpsc::UnboundedSender<(usize, Review)>),
+    index: usize,
+    reviews: mpsc::UnboundedSender<(usize, Review)>,
     undo: Option<CallUndo>,
     hooks: Option<CallHooks>,
 ) -> CarriedOut {
@@ -56,7 +57,7 @@ pub(crate) async fn carry_out(
             return CarriedOut { result: Err(error), waited, is_denied, notices, hooks: effects };
         }
     };
-    let mut carried = carry_out_checked(tool, &checked, context, reviews, undo).await;
+    let mut carried = carry_out_checked(tool, &checked, context, index, reviews, undo).await;
     if let Some(hooks) = hooks {
         carried.result = hooks.after(&checked, carried.result, &stop, &mut effects).await;
     }
@@ -68,7 +69,8 @@ async fn carry_out_checked(
     tool: Arc<dyn AnyTool>,
     checked: &CheckedCall,
     context: ToolContext,
-    (index, reviews): (usize, mpsc::UnboundedSender<(usize, Review)>),
+    index: usize,
+    reviews: mpsc::UnboundedSender<(usize, Review)>,
     undo: Option<CallUndo>,
 ) -> CarriedOut {
     let (mut waited, mut is_denied, mut notices) = (Duration::ZERO, false, Vec::new());
@@ -118,7 +120,7 @@ async fn carry_out_checked(
             was_asked = !is_unasked;
             let (decide, decided) = oneshot::channel();
             let review =
-                sandbox_gate::again((access.clone(), preview.clone()), edited.clone(), blocked, decide);
+                sandbox_gate::again(access.clone(), preview.clone(), edited.clone(), blocked, decide);
             let _ = reviews.send((index, review));
             match await_decision(decided, &stop, &mut waited).await {
                 Some(Ok(decision)) => approved = decision,

@@ -235,7 +235,7 @@ impl<'a> ToolRunner<'a> {
         let (progress, updates) = ToolProgress::channel();
         let helpers = (call.name == delegate::NAME).then(|| self.engine.helpers.link(&call.id));
         let (tool, context) = (tool.clone(), ToolContext { helpers, ..context(self.engine, progress) });
-        let reviews = (index, batch.reviews.sender.clone());
+        let reviews = batch.reviews.sender.clone();
         let undo = undo_queries::of_call(self.engine, call);
         let hooks = call_hooks::of_call(self.engine, call, &tool);
         batch.order.start(index);
@@ -243,7 +243,8 @@ impl<'a> ToolRunner<'a> {
         if batch.order.is_free(index) {
             self.report_start(batch, index);
         }
-        let task = batch.tasks.spawn(call_task::carry_out(tool, arguments, context, reviews, undo, hooks));
+        let task =
+            batch.tasks.spawn(call_task::carry_out(tool, arguments, context, index, reviews, undo, hooks));
         batch.started.insert(task.id(), (index, Instant::now()));
         batch.updates.push(changes(index, updates));
     }

@@ -171,7 +171,7 @@ pub(in crate::engine) fn coverage(
     let waits = |id: &str| engine.approvals.iter().any(|call| call.request.tool_call_id == id);
     let earlier = engine.approvals.earlier().filter(|call| !waits(&call.id));
     let covered = earlier
-        .filter(|call| permissions::decides((list, &rule), &call.tool, &call.access, cwd, home.as_deref()))
+        .filter(|call| permissions::decides(list, &rule, &call.tool, &call.access, cwd, home.as_deref()))
         .map(|call| call.title.clone());
     Ok(covered.collect())
 }

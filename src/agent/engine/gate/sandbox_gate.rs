@@ -79,7 +79,8 @@ pub(in crate::engine) fn blocked(result: &Result<ToolOutput, ToolError>) -> Opti
 
 /// Asks whether to repeat a command that was refused some access.
 pub(in crate::engine) fn again(
-    (access, preview): (Access, Preview),
+    access: Access,
+    preview: Preview,
     edited: Option<String>,
     blocked: SandboxDenial,
     decide: oneshot::Sender<Decision>,

@@ -13,7 +13,8 @@ const MAX_NOTES_LEN: usize = 2_000;
 /// The answer of a successful program. `notes` is its standard error. Fails when its output is not of the
 /// declared kind.
 pub(super) async fn answer(
-    (kind, name): (OutputKind, String),
+    kind: OutputKind,
+    name: String,
     stdout: Vec<u8>,
     notes: &str,
     context: &ToolContext,
@@ -74,7 +75,7 @@ async fn image(
     };
     let images = context.limits.images;
     let made = tokio::task::spawn_blocking(move || {
-        picture::answer((&name, "the tool has to write a whole picture"), images, format, &bytes, &|| Ok(()))
+        picture::answer(&name, "the tool has to write a whole picture", images, format, &bytes, &|| Ok(()))
     });
     let mut output = match context.cancel.run_until_cancelled(made).await {
         Some(made) => made.unwrap_or_else(|_| Err(ToolError::refused("the picture cannot be decoded")))?,

@@ -68,7 +68,7 @@ pub(super) async fn carry_out(call: Call, context: ToolContext) -> Result<ToolOu
         return output::with_stdout(answer, &stdout.bytes, &context);
     }
     let notes = finished.capture.plain().0;
-    output::answer((call.output, call.name), stdout.bytes, &notes, &context).await
+    output::answer(call.output, call.name, stdout.bytes, &notes, &context).await
 }
 
 /// The standard output of a program, if kept apart.

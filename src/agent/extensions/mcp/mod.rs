@@ -329,8 +329,10 @@ pub async fn probe_server(
     server: ConfiguredServer,
     env: Arc<ChildEnv>,
     scratch: Arc<Scratch>,
-    (network, logins): (Network, Option<LoginStore>),
-    (cwd, sandbox): (PathBuf, Arc<SandboxPolicy>),
+    network: Network,
+    logins: Option<LoginStore>,
+    cwd: PathBuf,
+    sandbox: Arc<SandboxPolicy>,
 ) -> ProbeResult {
     let mut mcp = Mcp::new(env, scratch, network, logins);
     mcp.start(ReadServers::new(move |_| vec![server.clone()]), cwd, sandbox);

@@ -100,7 +100,7 @@ impl Mcp {
                 Some(server) => {
                     let (scratch, limits) = (Arc::clone(&self.around.scratch), limits.clone());
                     attached.push(Box::pin(async move {
-                        let read = read(&server, (&written, &uri), limits, &scratch).await;
+                        let read = read(&server, &written, &uri, limits, &scratch).await;
                         read.map_err(|why| UserError::new(format!("@{written}:{uri}")).because(why))
                     }) as Attaching);
                 }
@@ -197,16 +197,15 @@ async fn fetch(
 
 async fn read(
     server: &Arc<Server>,
-    (written, uri): (&str, &str),
+    written: &str,
+    uri: &str,
     limits: OutputLimits,
     scratch: &Scratch,
 ) -> Result<ToolOutput, UserError> {
     let params = ReadResourceRequestParams::new(uri);
     let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
     match answer(server, request).await? {
-        ServerResult::ReadResourceResult(found) => {
-            result::of_resource(found, (written, uri), limits, scratch)
-        }
+        ServerResult::ReadResourceResult(found) => result::of_resource(found, written, uri, limits, scratch),
         _ => Err("the server's answer is not a resource".into()),
     }
 }

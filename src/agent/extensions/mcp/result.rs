@@ -67,7 +67,8 @@ pub(super) fn of_prompt(result: GetPromptResult, limits: OutputLimits, scratch: 
 /// text nor as a picture.
 pub(super) fn of_resource(
     found: ReadResourceResult,
-    (server, uri): (&str, &str),
+    server: &str,
+    uri: &str,
     limits: OutputLimits,
     scratch: &Scratch,
 ) -> Result<ToolOutput, UserError> {

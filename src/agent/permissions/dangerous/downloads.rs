@@ -66,7 +66,7 @@ pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Opti
     let copies: Vec<&Command<'_>> = commands.iter().filter(|(_, words)| is_of(words, REMOTE)).collect();
     let (_, first) = downloads.first().or_else(|| copies.first().copied())?;
     let is_there = !downloads.is_empty();
-    let files = files((command, analysis), &downloads, &copies);
+    let files = files(command, analysis, &downloads, &copies);
     let holds = |word: &Word| downloads.iter().any(|(of, _)| word.span.contains(&of.span.start));
     let is_unpacked = is_there
         && commands.iter().any(|(part, words)| {
@@ -163,7 +163,8 @@ fn is_fed(command: &str, part: &Part) -> bool {
 
 /// The names of the files that a command downloads to, also after they were copied or renamed.
 fn files(
-    (command, analysis): (&str, &Analysis),
+    command: &str,
+    analysis: &Analysis,
     downloads: &[Command<'_>],
     copies: &[&Command<'_>],
 ) -> BTreeSet<String> {

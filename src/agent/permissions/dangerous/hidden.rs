@@ -93,7 +93,7 @@ pub(super) fn found(
         let text = text.trim().trim_start_matches(['!', ':', '\\']);
         let analysis = links::analysis(text);
         let scene = targets.scene.inside(&analysis);
-        let targets = Targets::new((text, &analysis), &scene, targets.places);
+        let targets = Targets::new(text, &analysis, &scene, targets.places);
         let known = super::found(&targets, text, &analysis).into_iter().next().map(|(danger, _)| danger.text);
         let deeper = || found(text, &analysis, &targets, depth + 1).map(|(danger, _)| danger);
         Some((known.or_else(|| (depth < MAX_DEPTH).then(deeper).flatten())?, span))

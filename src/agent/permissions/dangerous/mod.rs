@@ -60,7 +60,7 @@ impl Judge<'_> {
         scene: &Scene<'_>,
         findings: &mut Vec<Finding>,
     ) {
-        let targets = Targets::new((command, analysis), scene, &self.places);
+        let targets = Targets::new(command, analysis, scene, &self.places);
         let mut dangers = found(&targets, command, analysis);
         if dangers.is_empty() {
             let hidden = hidden::found(command, analysis, &targets, 0);

@@ -77,7 +77,8 @@ const UNKNOWN: char = '\u{0}';
 
 impl<'a> Targets<'a> {
     pub(super) fn new(
-        (command, analysis): (&'a str, &'a Analysis),
+        command: &'a str,
+        analysis: &'a Analysis,
         scene: &'a Scene<'a>,
         places: &'a Places,
     ) -> Self {

@@ -47,7 +47,7 @@ impl Judge<'_> {
         self.tracked(part, scene, findings);
         if let Some(search) = folders::takes_here(part, |word| scene.is_there(word)) {
             for folder in scene.working_directories() {
-                self.inside(&folder, Use::Read, (search, false), None, findings);
+                self.inside(&folder, Use::Read, search, false, None, findings);
             }
         }
         let program = folders::program(part);

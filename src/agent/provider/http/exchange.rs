@@ -33,7 +33,7 @@ impl GuardedHttp {
         };
         let client = self.client_for(&url).await.map_err(refused)?;
         let lost = |error: &reqwest::Error| refused(super::guarded::failure(error, &host));
-        exchanged(client, request, &host, (limit, within), &lost).await
+        exchanged(client, request, &host, limit, within, &lost).await
     }
 }
 
@@ -55,7 +55,7 @@ impl Http {
                 secrets.add_exactly(value);
             }
         }
-        let answer = exchanged(self.client(&url)?, request, peer.host(), (limit, within), &lost).await?;
+        let answer = exchanged(self.client(&url)?, request, peer.host(), limit, within, &lost).await?;
         match web_page(answer.status().as_u16(), answer.body(), &secrets, &peer) {
             Some(failure) => Err(failure),
             None => Ok(answer),
@@ -68,7 +68,8 @@ async fn exchanged(
     client: &Client,
     request: http::Request<Vec<u8>>,
     host: &str,
-    (limit, within): (usize, Duration),
+    limit: usize,
+    within: Duration,
     lost: &(dyn Fn(&reqwest::Error) -> Failure + Sync),
 ) -> Result<http::Response<Vec<u8>>, Failure> {
     let invalid = |_| Failure::new(FailureKind::Protocol, format!("the request to {host} cannot be written"));

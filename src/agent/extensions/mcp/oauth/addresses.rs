@@ -32,7 +32,7 @@ pub(super) fn check(server: &Url, target: &Url) -> Result<(), UserError> {
 /// Whether a host name of a login may resolve to this address. A server in the user's own network (`at` are
 /// the addresses of its name) may name others there, and one on this machine others on it; no other server
 /// may.
-pub(super) fn admits((server, at): (&Url, &[IpAddr]), host: &str, address: IpAddr) -> bool {
+pub(super) fn admits(server: &Url, at: &[IpAddr], host: &str, address: IpAddr) -> bool {
     let is_own_host = server.host_str().is_some_and(|own| own.eq_ignore_ascii_case(host));
     let is_here = |address: &IpAddr| address.is_loopback() || address.is_unspecified();
     let is_in_network = |address: &IpAddr| is_near(*address) && !is_here(address) && !is_link_local(*address);
@@ -126,7 +126,7 @@ mod tests {
         let (far, near) = (["93.184.215.14"], ["10.0.0.1"]);
         let leads = |server: &str, at: &[&str], host: &str, address: &str| {
             let at: Vec<IpAddr> = at.iter().map(|text| text.parse().unwrap()).collect();
-            admits((&Url::parse(server).unwrap(), &at), host, address.parse().unwrap())
+            admits(&Url::parse(server).unwrap(), &at, host, address.parse().unwrap())
         };
         for address in
             ["127.0.0.1", "10.0.0.7", "169.254.169.254", "::1", "fd00::1", "::ffff:192.168.0.1", "0.0.0.0"]

@@ -50,7 +50,7 @@ pub(super) async fn manager(server: &Url, network: &Network) -> Result<Authoriza
         None => Vec::new(),
     };
     let of = server.clone();
-    let guard: Guard = Arc::new(move |host, address| addresses::admits((&of, &at), host, address));
+    let guard: Guard = Arc::new(move |host, address| addresses::admits(&of, &at, host, address));
     let http = GuardedHttp::new(network.clone(), guard, lookup);
     let requests = Requests { http, server: server.clone() };
     AuthorizationManager::new_with_oauth_http_client(server.as_str(), Arc::new(requests))
