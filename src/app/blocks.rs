@@ -75,15 +75,6 @@ pub enum CodePart {
 }
 
 impl CodePart {
-    fn new(starts: bool, ends: bool) -> Self {
-        match (starts, ends) {
-            (true, true) => Self::Whole,
-            (true, false) => Self::First,
-            (false, true) => Self::Last,
-            (false, false) => Self::Middle,
-        }
-    }
-
     /// Whether the fence begins here.
     pub fn starts(self) -> bool {
         matches!(self, Self::First | Self::Whole)
@@ -123,6 +114,18 @@ struct Fence {
     lang: Arc<str>,
     /// Lines in the parts that are closed.
     before: usize,
+}
+
+impl Fence {
+    /// The position of the next part.
+    fn next_part(&self, ends: bool) -> CodePart {
+        match (self.before, ends) {
+            (0, true) => CodePart::Whole,
+            (0, false) => CodePart::First,
+            (_, true) => CodePart::Last,
+            (_, false) => CodePart::Middle,
+        }
+    }
 }
 
 impl MarkdownBlocks {
@@ -186,7 +189,7 @@ impl MarkdownBlocks {
             true => complete.into(),
             false => format!("{complete}{}", unindented(partial, fence.indent)).into(),
         };
-        let part = CodePart::new(fence.before == 0, true);
+        let part = fence.next_part(true);
         Some(MarkdownBlock::Code { lang: fence.lang.clone(), text, part, start_line: fence.before })
     }
 
@@ -287,7 +290,7 @@ impl MarkdownBlocks {
         self.closed.push(MarkdownBlock::Code {
             lang: fence.lang.clone(),
             text: self.tail.as_str().into(),
-            part: CodePart::new(fence.before == 0, ends),
+            part: fence.next_part(ends),
             start_line: fence.before,
         });
     }

@@ -203,8 +203,8 @@ fn render(
             })
         }
         EntryBody::Tool(tool) => {
-            let (open, split) = (model.transcript.is_open(entry), model.text_layout.splits_diffs(width));
-            panel::tool_body(tool, open, expand(), split, width, theme, highlighter)
+            let open = model.transcript.is_open(entry);
+            panel::tool_body(tool, open, expand(), model.text_layout, width, theme, highlighter)
         }
         EntryBody::Command(command) if part == 0 => {
             let (hint, open) = (command_hint(model, entry), model.transcript.is_open(entry));

@@ -359,7 +359,9 @@ fn tune(engine: &mut Engine, tuning: Tuning) {
         Tuning::BashTimeout { seconds } => engine.config.bash_timeout = seconds,
         Tuning::GoalLimits { limits } => engine.config.behavior.goal_limits = limits,
         Tuning::Sandbox { policy, user_commands, hooks } => {
-            sandbox_gate::set_policy(engine, &policy, user_commands, hooks);
+            sandbox_gate::set_policy(engine, *policy);
+            let sandbox = &mut engine.config.behavior.sandbox;
+            (sandbox.user_commands, sandbox.hooks) = (user_commands, hooks);
         }
         Tuning::Rules => gate::read_rules(engine),
         Tuning::SettingsFault { fault } => gate::set_settings_fault(engine, fault),

@@ -76,6 +76,9 @@ impl JudgedPath {
     }
 }
 
+/// One of the two forms of a path.
+type Form = fn(&JudgedPath) -> &Path;
+
 /// The base directories of patterns.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
@@ -162,8 +165,8 @@ impl PathPattern {
 
     /// Whether it matches both forms, which is required to allow.
     pub(super) fn allows(&self, path: &JudgedPath, places: &Places) -> bool {
-        self.is_match(&self.globs, &path.plain, places, false, false)
-            && self.is_match(&self.globs, &path.real, places, true, false)
+        let is_match = |form: Form| self.is_match(&self.globs, path, form, places, false);
+        is_match(|path| &path.plain) && is_match(|path| &path.real)
     }
 
     /// Whether it matches either form, which is sufficient to ask or deny.
@@ -179,9 +182,9 @@ impl PathPattern {
 
     /// Whether either form of a path matches.
     fn is_either(&self, globs: &Globs, path: &JudgedPath, places: &Places) -> bool {
-        self.is_match(globs, &path.plain, places, false, true)
-            || !(path.is_plain() && self.base(places).is_none_or(JudgedPath::is_plain))
-                && self.is_match(globs, &path.real, places, true, true)
+        let is_match = |form: Form| self.is_match(globs, path, form, places, true);
+        let is_plain = || path.is_plain() && self.base(places).is_none_or(JudgedPath::is_plain);
+        is_match(|path| &path.plain) || !is_plain() && is_match(|path| &path.real)
     }
 
     /// The directory that it begins at, unless that is the root.
@@ -234,11 +237,17 @@ impl PathPattern {
         bases.flat_map(|base| self.areas.iter().map(move |area| Area::new(area.text.within(&base)))).collect()
     }
 
-    fn is_match(&self, globs: &Globs, path: &Path, places: &Places, real: bool, anywhere: bool) -> bool {
-        let base = match self.base(places) {
-            Some(base) if real => base.real.as_path(),
-            Some(base) => base.plain.as_path(),
-            None if self.base == Base::Root => Path::new("/"),
+    fn is_match(
+        &self,
+        globs: &Globs,
+        path: &JudgedPath,
+        form: Form,
+        places: &Places,
+        anywhere: bool,
+    ) -> bool {
+        let (path, base) = match self.base(places) {
+            Some(base) => (form(path), form(base)),
+            None if self.base == Base::Root => (form(path), Path::new("/")),
             None => return false,
         };
         match path.strip_prefix(base) {

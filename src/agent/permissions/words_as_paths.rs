@@ -39,8 +39,17 @@ pub(super) enum NamedPath {
     Partly(PathText),
 }
 
-/// The paths that a text may be: from the directories of the command or from others, with links followed or not.
-type KnownPaths = [Option<Rc<[NamedPath]>>; 4];
+/// How the paths of a text are found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Lookup {
+    /// From an unknown directory, instead of those of the command.
+    elsewhere: bool,
+    /// Whether links are followed.
+    follows: bool,
+}
+
+/// The paths that a text may be.
+type KnownPaths = Vec<(Lookup, Rc<[NamedPath]>)>;
 
 /// A path among the words of a part, and how it is named there.
 pub(super) struct Named {
@@ -330,19 +339,17 @@ impl<'a> Scene<'a> {
     }
 
     /// The paths that a text may be, from any directory that the part may run in.
-    fn paths(&self, text: &PathText, elsewhere: bool, follows: bool) -> Rc<[NamedPath]> {
-        let at = 2 * usize::from(elsewhere) + usize::from(follows);
-        if let Some(Some(known)) = self.paths.borrow().get(text).and_then(|known| known.get(at)) {
+    fn paths(&self, text: &PathText, lookup: Lookup) -> Rc<[NamedPath]> {
+        let is_same = |(known, _): &&(Lookup, _)| *known == lookup;
+        if let Some((_, known)) = self.paths.borrow().get(text).and_then(|known| known.iter().find(is_same)) {
             return Rc::clone(known);
         }
-        let found: Rc<[NamedPath]> = self.found_paths(text, elsewhere, follows).into();
-        if let Some(known) = self.paths.borrow_mut().entry(text.clone()).or_default().get_mut(at) {
-            *known = Some(Rc::clone(&found));
-        }
+        let found: Rc<[NamedPath]> = self.found_paths(text, lookup).into();
+        self.paths.borrow_mut().entry(text.clone()).or_default().push((lookup, Rc::clone(&found)));
         found
     }
 
-    fn found_paths(&self, text: &PathText, elsewhere: bool, follows: bool) -> Vec<NamedPath> {
+    fn found_paths(&self, text: &PathText, Lookup { elsewhere, follows }: Lookup) -> Vec<NamedPath> {
         let unknown = [PathText::any()];
         let directories = if elsewhere { &unknown } else { self.directories.as_slice() };
         let known =
@@ -403,14 +410,19 @@ impl<'a> Scene<'a> {
             self.folders().iter().flat_map(|folder| ends_in(text, folder)).collect::<Vec<_>>()
         };
         (
-            texts.iter().flat_map(|text| self.paths(text, part.elsewhere, true).to_vec()).collect(),
+            texts.iter().flat_map(|text| self.paths_from(text, part).to_vec()).collect(),
             texts.iter().flat_map(through).collect(),
         )
     }
 
     /// The paths that a text may be, from the directories of the command.
     pub(super) fn paths_of(&self, text: &PathText) -> Rc<[NamedPath]> {
-        self.paths(text, false, true)
+        self.paths(text, Lookup { elsewhere: false, follows: true })
+    }
+
+    /// The paths that a text may be, from where a part runs.
+    fn paths_from(&self, text: &PathText, part: &Part) -> Rc<[NamedPath]> {
+        self.paths(text, Lookup { elsewhere: part.elsewhere, follows: true })
     }
 
     /// The values that the command itself gives to a variable.
@@ -452,7 +464,9 @@ impl<'a> Scene<'a> {
 
     /// Whether a word names something that exists.
     pub(super) fn is_there(&self, word: &Word) -> bool {
-        self.texts(word).iter().any(|text| self.paths(text, false, false).iter().any(NamedPath::is_there))
+        self.texts(word).iter().any(|text| {
+            self.paths(text, Lookup { elsewhere: false, follows: false }).iter().any(NamedPath::is_there)
+        })
     }
 
     /// The existing folders that a word names.
@@ -461,7 +475,7 @@ impl<'a> Scene<'a> {
             true => candidates(&text, false),
             false => vec![text],
         });
-        let known = texts.map(|text| self.paths(&text, false, true));
+        let known = texts.map(|text| self.paths_of(&text));
         let folder = |path: &NamedPath| match path {
             NamedPath::Known(path) if links::is_folder(&path.real) => Some(path.real.clone()),
             NamedPath::Known(_) | NamedPath::Partly(_) => None,
@@ -497,11 +511,11 @@ impl<'a> Scene<'a> {
             let is_subcommand = is_argument && super::operands::is_subcommand(part, index);
             let (texts, is_found) = self.word_texts(part, word);
             // What `find` has found is named from where it runs, wherever it runs the command.
-            let elsewhere = part.elsewhere && !is_found;
+            let lookup = Lookup { elsewhere: part.elsewhere && !is_found, follows: index < MAX_RESOLVED };
             for text in texts {
                 for candidate in candidates(&text, index == 0) {
                     let counts = changes || candidate.marks().contains(&Mark::Char('/'));
-                    for path in self.paths(&candidate, elsewhere, index < MAX_RESOLVED).iter() {
+                    for path in self.paths(&candidate, lookup).iter() {
                         let is_there = || matches!(path, NamedPath::Known(_)) && path.is_there();
                         let counts = counts || is_there();
                         if !is_subcommand || is_there() {
@@ -520,7 +534,7 @@ impl<'a> Scene<'a> {
                 let in_home = if inner.is_empty() { Vec::new() } else { at_home(&text) };
                 let inner = inner.iter().map(|text| (text, Naming::InText));
                 for (text, how) in inner.chain(in_home.iter().map(|text| (text, Naming::AtHome))) {
-                    let paths = self.paths(text, part.elsewhere, true);
+                    let paths = self.paths_from(text, part);
                     let named_in = |path: &NamedPath| Named { path: path.clone(), how, counts: true };
                     named.extend(paths.iter().map(named_in));
                 }

@@ -77,7 +77,7 @@ pub(super) fn run_unconfined(model: &mut Model, effects: &mut Vec<Effect>) {
         return model.remark("a secret in this command is hidden: type it again");
     }
     model.transcript.leave_panel();
-    submit::run(model, command, private, true, effects);
+    submit::run(model, command, private, submit::Confinement::None, effects);
     model.transcript.show_tail();
 }
 

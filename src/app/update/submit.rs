@@ -144,7 +144,14 @@ fn shell(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         return model.remark("type a command after the !");
     }
     sent(model, text, effects);
-    run(model, command.to_owned(), private, false, effects);
+    run(model, command.to_owned(), private, Confinement::Sandbox, effects);
+}
+
+/// The limits of a command of the user.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Confinement {
+    Sandbox,
+    None,
 }
 
 /// Runs a command of the user; the model does not see `private` ones.
@@ -152,11 +159,12 @@ pub(super) fn run(
     model: &mut Model,
     command: String,
     private: bool,
-    without_sandbox: bool,
+    confinement: Confinement,
     effects: &mut Vec<Effect>,
 ) {
     let id = Some(format!("user-{}", model.next_ticket().0));
     let size = Some(terminal_focus::panel_size(model.size));
+    let without_sandbox = confinement == Confinement::None;
     effects.push(
         ShellCommand::Bash { id, command, exclude_from_context: private, size, without_sandbox }.into(),
     );

@@ -15,6 +15,7 @@ use super::highlight::Highlighter;
 use super::row::Row;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
+use tau_app::geometry::TextLayout;
 use tau_app::msg::Millis;
 use tau_app::printable::Printable;
 use tau_app::time_format::{noticeable, seconds};
@@ -187,13 +188,12 @@ pub(crate) fn command_body(
     rows
 }
 
-/// The body of a call: its arguments if they do not fit in the head, its output, and notes. `split` means
-/// that a diff is shown side by side.
+/// The body of a call: its arguments if they do not fit in the head, its output, and notes.
 pub(crate) fn tool_body(
     tool: &ToolPanel,
     open: bool,
     expand: Option<String>,
-    split: bool,
+    layout: TextLayout,
     width: u16,
     theme: &Theme,
     highlighter: &mut Highlighter,
@@ -226,6 +226,7 @@ pub(crate) fn tool_body(
         } else {
             OutputEnd::Open
         };
+        let split = layout.splits_diffs(width);
         let shown = output::Shown { open, expand, lines: CALL_LINES, end, split, width: room };
         rows.extend(output::rows(&tool.output, &shown, theme, highlighter));
     }

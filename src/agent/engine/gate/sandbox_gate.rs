@@ -127,17 +127,10 @@ pub(in crate::engine) fn path_of(rule: &str) -> Option<&str> {
 }
 
 /// Switches to another policy. Paths that the user has added in this session stay writable.
-pub(in crate::engine) fn set_policy(
-    engine: &mut Engine,
-    policy: &SandboxPolicy,
-    user_commands: bool,
-    hooks: bool,
-) {
+pub(in crate::engine) fn set_policy(engine: &mut Engine, policy: SandboxPolicy) {
     let sandbox = &mut engine.config.behavior.sandbox;
-    let policy = sandbox.granted.iter().fold(policy.clone(), |policy, path| policy.with_writable(path));
+    let policy = sandbox.granted.iter().fold(policy, |policy, path| policy.with_writable(path));
     sandbox.policy = Arc::new(policy);
-    sandbox.user_commands = user_commands;
-    sandbox.hooks = hooks;
 }
 
 /// Makes a path writable, from now on or once, and returns the resulting policy for the session's directory.

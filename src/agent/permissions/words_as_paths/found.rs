@@ -109,7 +109,7 @@ impl Scene<'_> {
         } else {
             return;
         };
-        for path in found.iter().flat_map(|text| self.paths(text, part.elsewhere, true).to_vec()) {
+        for path in found.iter().flat_map(|text| self.paths_from(text, part).to_vec()) {
             named.push(Named { path, how, counts: how == Naming::Word });
         }
     }
