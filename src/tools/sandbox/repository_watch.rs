@@ -242,8 +242,32 @@ impl Repository {
         }
         let added: Vec<&PathBuf> =
             planted.iter().filter(|link| !before.links.contains(**link)).copied().collect();
-        forget(&self.dir, dir, &top, &added);
+        self.forget(dir, &top, &added);
         planted.into_iter().map(|link| top.join(link).join(".git")).collect()
+    }
+
+    /// Removes submodules from the index in a folder of the repository, whose working tree is `top`. If git fails to do
+    /// so, they stay there without a repository. Git gets the repository's own folder, which is protected: the command
+    /// may have written the folder of an additional working tree, and with it the name of another repository.
+    fn forget(&self, dir: &Path, top: &Path, links: &[&PathBuf]) {
+        use std::os::unix::ffi::OsStrExt;
+
+        let index = dir.join("index");
+        // Git would write to the target of a link.
+        let is_file = FileAt::find(&index).and_then(|at| at.open_file(false)).is_ok();
+        let Ok(mut names) = tempfile::tempfile() else { return };
+        let list: Vec<u8> =
+            links.iter().flat_map(|link| [link.as_os_str().as_bytes(), b"\0"].concat()).collect();
+        if !is_file || names.write_all(&list).and_then(|()| names.rewind()).is_err() {
+            return;
+        }
+        remove(&dir.join("index.lock"));
+        let mut command = Command::new("git");
+        ChildEnv::of_helpers().apply(&mut command);
+        command.envs(git::hardened(&[])).env("GIT_INDEX_FILE", &index);
+        command.arg("--git-dir").arg(&self.dir).arg("--work-tree").arg(top);
+        command.args(["update-index", "-z", "--force-remove", "--stdin"]).current_dir(top).stdin(names);
+        git::output_within(&mut command, nested_git::LONGEST).ok();
     }
 }
 
@@ -252,29 +276,6 @@ fn block(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let other = format!("{name}{BLOCKED}{}", ids::id().simple());
     FileAt::find(path).and_then(|at| at.rename(&other)).is_ok()
-}
-
-/// Removes submodules from the index in a folder of a repository. If git fails to do so, they stay there without a
-/// repository. Git gets the repository's own folder, which is protected: the command may have written the folder of an
-/// additional working tree, and with it the name of another repository.
-fn forget(repository: &Path, dir: &Path, top: &Path, links: &[&PathBuf]) {
-    use std::os::unix::ffi::OsStrExt;
-
-    let index = dir.join("index");
-    // Git would write to the target of a link.
-    let is_file = FileAt::find(&index).and_then(|at| at.open_file(false)).is_ok();
-    let Ok(mut names) = tempfile::tempfile() else { return };
-    let list: Vec<u8> = links.iter().flat_map(|link| [link.as_os_str().as_bytes(), b"\0"].concat()).collect();
-    if !is_file || names.write_all(&list).and_then(|()| names.rewind()).is_err() {
-        return;
-    }
-    remove(&dir.join("index.lock"));
-    let mut command = Command::new("git");
-    ChildEnv::of_helpers().apply(&mut command);
-    command.envs(git::hardened(&[])).env("GIT_INDEX_FILE", &index);
-    command.arg("--git-dir").arg(repository).arg("--work-tree").arg(top);
-    command.args(["update-index", "-z", "--force-remove", "--stdin"]).current_dir(top).stdin(names);
-    git::output_within(&mut command, nested_git::LONGEST).ok();
 }
 
 /// The file that says which branch is checked out.

@@ -49,15 +49,14 @@ fn credentials(finder: &Finder) -> Result<Option<Value>, UserError> {
 }
 
 async fn of_file(finder: &Finder, credentials: &Value) -> Result<Granted, UserError> {
-    let get = |name: &str| credentials.get(name).and_then(Value::as_str).unwrap_or_default();
+    let get = |name: &str| text(credentials, name);
     let tokens = match get("token_uri") {
         "" => TOKENS,
         uri => uri,
     };
     let body = match get("type") {
         "service_account" => {
-            let assertion =
-                assertion(get("client_email"), get("private_key"), get("private_key_id"), tokens)?;
+            let assertion = assertion(credentials, tokens)?;
             form(&[("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", &assertion)])
         }
         "authorized_user" => form(&[
@@ -79,14 +78,21 @@ async fn of_file(finder: &Finder, credentials: &Value) -> Result<Granted, UserEr
     bearer(&finder.json(request("POST", tokens, &headers, body)?, WITHIN).await?)
 }
 
+fn text<'a>(credentials: &'a Value, name: &str) -> &'a str {
+    credentials.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
 /// The assertion of a service account: a JSON Web Token, signed with its key (RS256).
-fn assertion(email: &str, key: &str, key_id: &str, audience: &str) -> Result<String, UserError> {
-    let pem: String = key.lines().filter(|line| !line.starts_with("-----")).map(str::trim).collect();
+fn assertion(account: &Value, audience: &str) -> Result<String, UserError> {
+    let get = |name: &str| text(account, name);
+    let pem: String =
+        get("private_key").lines().filter(|line| !line.starts_with("-----")).map(str::trim).collect();
     let der = BASE64_STANDARD.decode(pem).map_err(|_| "its private key is damaged".to_owned())?;
     let pair =
         RsaKeyPair::from_pkcs8(&der).map_err(|error| format!("its private key cannot be used: {error}"))?;
-    let header = json!({ "alg": "RS256", "typ": "JWT", "kid": key_id });
+    let header = json!({ "alg": "RS256", "typ": "JWT", "kid": get("private_key_id") });
     let issued = now();
+    let email = get("client_email");
     let claims =
         json!({ "iss": email, "scope": SCOPE, "aud": audience, "iat": issued, "exp": issued + LIFE });
     let text = [header, claims].map(|part| BASE64_URL_SAFE_NO_PAD.encode(part.to_string())).join(".");
