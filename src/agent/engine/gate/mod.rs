@@ -29,7 +29,7 @@ use tau_protocol::event::{NoticeLevel, QuestionEvent, SettingsEvent, TaskEvent};
 use tau_protocol::message::ToolCall;
 use tau_protocol::query::QueryAnswer;
 use tau_protocol::rules::{NewRule, RuleChange};
-use tau_tools::sandbox::SandboxDenial;
+use tau_tools::sandbox::{SandboxDenial, SandboxPolicy};
 use tau_tools::user_error::UserError;
 use tau_tools::{Access, Approved, Preview, ToolError};
 
@@ -219,79 +219,103 @@ fn denial(reasons: &[ApprovalReason], ran: bool) -> ToolError {
 /// Handles the user's decision. It is dropped if the call is no longer waiting.
 pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
     let Some(waiting) = engine.approvals.get(id) else { return };
-    let stops = matches!(answer, ApprovalAnswer::Deny { stop: true, .. });
-    let decision = match answer {
+    let (tool, access) = (waiting.request.tool_name.clone(), waiting.request.access.clone());
+    let decision = decision_of(engine, waiting, &answer);
+    let decision = match decision.and_then(|decision| keep(engine, id, &answer, decision)) {
+        Ok(decision) => decision,
+        Err(StillWaits { why, hint }) => return engine.notice(NoticeLevel::Warning, why, Some(hint)),
+    };
+    if decision.is_ok() {
+        held_grants::looked_at(engine, &tool, &access);
+    }
+    decide(engine, id, decision);
+    if matches!(answer, ApprovalAnswer::Deny { stop: true, .. }) {
+        // After the decision, so that the call ends with it and not as interrupted.
+        engine.current.stop.cancel();
+    }
+    judge_again(engine);
+}
+
+/// The reason a call still waits after an answer, and a hint for the user.
+struct StillWaits {
+    why: UserError,
+    hint: &'static str,
+}
+
+impl From<UserError> for StillWaits {
+    fn from(why: UserError) -> Self {
+        StillWaits { why, hint: "the call is still waiting" }
+    }
+}
+
+/// The decision that an answer makes on the call alone.
+fn decision_of(
+    engine: &Engine,
+    waiting: &WaitingCall,
+    answer: &ApprovalAnswer,
+) -> Result<Decision, StillWaits> {
+    let request = &waiting.request;
+    Ok(match answer {
         ApprovalAnswer::Allow { hunks, edited } => {
-            let edited = match edited.as_deref().map(|text| fill(engine, text)).transpose() {
-                Ok(filled) => filled.flatten().or(edited),
-                Err(why) => {
-                    return engine.notice(NoticeLevel::Warning, why, Some("the call is still waiting"));
-                }
-            };
-            let command = edited.as_ref().filter(|_| !waiting.request.access.commands.is_empty());
-            let edited_access = command.map(|command| Access::command(command.clone()));
-            let judged = edited_access
-                .map(|access| judge(engine, &waiting.request.tool_name, &access, waiting.read_only));
+            let filled = edited.as_deref().map(|text| fill(engine, text)).transpose()?.flatten();
+            let edited = filled.or_else(|| edited.clone());
+            let command = edited.as_ref().filter(|_| !request.access.commands.is_empty());
+            let access = command.map(|command| Access::command(command.clone()));
+            let judged = access.map(|access| judge(engine, &request.tool_name, &access, waiting.read_only));
             match judged.filter(|judged| judged.verdict == Verdict::Deny) {
-                Some(judged) => Err(denial(&judged.reasons, waiting.request.ran)),
+                Some(judged) => Err(denial(&judged.reasons, request.ran)),
                 // Allowed although the sandbox refuses it: it runs without the sandbox, or in that of every
                 // command.
-                None => Ok(Approved {
-                    hunks,
-                    edited,
-                    sandbox: waiting
-                        .request
-                        .blocked
-                        .as_ref()
-                        .filter(|it| !it.unasked)
-                        .map(|_| Arc::default()),
-                }),
-            }
-        }
-        ApprovalAnswer::AllowExact { hunks } => {
-            let (exact, reasons) = (waiting.exact.clone(), waiting.request.reasons.clone());
-            if !waiting.request.can_allow_exact {
-                let why = "this call is asked every time: it cannot be allowed for the session".to_owned();
-                return engine.notice(NoticeLevel::Warning, why, Some("the call is still waiting"));
-            }
-            engine.approvals.exact.allow(exact, &reasons);
-            engine.emit(SettingsEvent::RulesChanged);
-            Ok(Approved { hunks, ..Approved::all() })
-        }
-        ApprovalAnswer::AllowAlways { rules, scope, hunks } => {
-            match allow_always(engine, id, &rules, scope) {
-                Ok(approved) => Ok(Approved { hunks, ..approved }),
-                Err(why) => {
-                    let hint = "the call is still waiting; change the rule, or allow it once";
-                    return engine.notice(
-                        NoticeLevel::Warning,
-                        format!("cannot add the rule: {why}"),
-                        Some(hint),
-                    );
+                None => {
+                    let refused = request.blocked.as_ref().filter(|denial| !denial.unasked);
+                    Ok(Approved { hunks: hunks.clone(), edited, sandbox: refused.map(|_| Arc::default()) })
                 }
             }
         }
+        ApprovalAnswer::AllowExact { .. } if !request.can_allow_exact => {
+            let why = "this call is asked every time: it cannot be allowed for the session";
+            return Err(UserError::from(why).into());
+        }
+        ApprovalAnswer::AllowExact { hunks } | ApprovalAnswer::AllowAlways { hunks, .. } => {
+            Ok(Approved { hunks: hunks.clone(), ..Approved::all() })
+        }
         ApprovalAnswer::Deny { reason, .. } => {
-            let reason = reason.filter(|reason| !reason.trim().is_empty());
-            let reason = reason.map(|reason| format!(": {}", reason.trim())).unwrap_or_default();
-            let what = match waiting.request.blocked {
+            let reason = reason.as_ref().map(|reason| reason.trim()).filter(|reason| !reason.is_empty());
+            let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            let what = match request.blocked {
                 Some(_) => "the user was asked and did not allow it without the sandbox",
                 None => call_ending::DENIED,
             };
             Err(ToolError::refused(format!("{what}{reason}")))
         }
-    };
-    if decision.is_ok() {
-        let waiting = engine.approvals.get(id).map(|call| &call.request);
-        let call = waiting.map(|request| (request.tool_name.clone(), request.access.clone()));
-        call.inspect(|(tool, access)| held_grants::looked_at(engine, tool, access));
+    })
+}
+
+/// Keeps an answer that is for later calls, too; returns the decision on this one with its sandbox.
+fn keep(
+    engine: &mut Engine,
+    id: &str,
+    answer: &ApprovalAnswer,
+    decision: Decision,
+) -> Result<Decision, StillWaits> {
+    match answer {
+        ApprovalAnswer::AllowExact { .. } => {
+            if let Some(waiting) = engine.approvals.get(id) {
+                let (exact, reasons) = (waiting.exact.clone(), waiting.request.reasons.clone());
+                engine.approvals.exact.allow(exact, &reasons);
+            }
+            engine.emit(SettingsEvent::RulesChanged);
+            Ok(decision)
+        }
+        ApprovalAnswer::AllowAlways { rules, scope, .. } => {
+            let sandbox = allow_always(engine, id, rules, *scope).map_err(|why| StillWaits {
+                why: format!("cannot add the rule: {why}").into(),
+                hint: "the call is still waiting; change the rule, or allow it once",
+            })?;
+            Ok(decision.map(|approved| Approved { sandbox, ..approved }))
+        }
+        ApprovalAnswer::Allow { .. } | ApprovalAnswer::Deny { .. } => Ok(decision),
     }
-    decide(engine, id, decision);
-    if stops {
-        // After the decision, so that the call ends with it and not as interrupted.
-        engine.current.stop.cancel();
-    }
-    judge_again(engine);
 }
 
 /// The user's replacement for a call's text, with values for its placeholders.
@@ -427,13 +451,13 @@ pub(crate) fn allow_helpers(
     Ok(())
 }
 
-/// Adds the rule, or makes the path writable in the sandbox; returns how the call runs now.
+/// Adds the rule, or makes the path writable in the sandbox; returns the sandbox in which the call runs then.
 fn allow_always(
     engine: &mut Engine,
     id: &str,
     rules: &[String],
     scope: RuleScope,
-) -> Result<Approved, UserError> {
+) -> Result<Option<Arc<SandboxPolicy>>, UserError> {
     if engine.approvals.get(id).is_none_or(|call| !call.request.adds_path()) {
         rule_list::check(rules)?;
         for rule in rules {
@@ -449,11 +473,10 @@ fn allow_always(
             let text = "this call runs once: the new rule does not cover it";
             engine.notice(NoticeLevel::Warning, text.to_owned(), Some("change the rule in /permissions"));
         }
-        return Ok(Approved::all());
+        return Ok(None);
     }
     let rule = rules.first().ok_or("name the path to add")?;
-    let sandbox = Some(sandbox_gate::add_writable(engine, rule, scope)?);
-    Ok(Approved { sandbox, ..Approved::all() })
+    sandbox_gate::add_writable(engine, rule, scope).map(Some)
 }
 
 /// The complete new text of the file that a waiting call would write, without its secrets. Fails when there
