@@ -146,81 +146,139 @@ fn unparsed(id: Option<Value>, why: &str) -> RpcRequest {
     RpcRequest { call: RpcCall { id, command: "parse".to_owned() }, command }
 }
 
-fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
-    Ok(match kind {
-        "prompt" => prompt(fields)?,
-        "steer" => RpcCommand::Enqueue { message: fields.message()?, queue: Queue::Steer },
-        "follow_up" => RpcCommand::Enqueue { message: fields.message()?, queue: Queue::FollowUp },
-        "abort" => RpcCommand::Abort,
-        "clear_queue" => RpcCommand::ClearQueue,
-        "get_state" => RpcCommand::Query(Query::State),
-        "get_messages" => RpcCommand::Query(Query::MessageRecords),
-        "get_last_assistant_text" => RpcCommand::Query(Query::LastText),
-        "get_entries" => RpcCommand::Query(Query::Entries { since: fields.maybe_text("since")? }),
-        "get_tree" => RpcCommand::Query(Query::Entries { since: None }),
-        "get_fork_messages" => RpcCommand::Query(Query::ForkMessages),
-        "get_session_stats" => RpcCommand::Query(Query::Stats),
-        "get_commands" => RpcCommand::Query(Query::Commands),
-        "get_resources" => RpcCommand::Query(Query::Resources),
-        "complete_argument" => RpcCommand::Query(Query::CompleteArgument {
+/// Reads the fields of a command.
+type FieldReader = fn(&Fields<'_>) -> Result<RpcCommand, UserError>;
+
+/// The commands.
+const COMMANDS: &[(&str, FieldReader)] = &[
+    ("prompt", prompt),
+    ("steer", |fields| Ok(RpcCommand::Enqueue { message: fields.message()?, queue: Queue::Steer })),
+    ("follow_up", |fields| Ok(RpcCommand::Enqueue { message: fields.message()?, queue: Queue::FollowUp })),
+    ("abort", |_| Ok(RpcCommand::Abort)),
+    ("clear_queue", |_| Ok(RpcCommand::ClearQueue)),
+    ("get_state", |_| Ok(RpcCommand::Query(Query::State))),
+    ("get_messages", |_| Ok(RpcCommand::Query(Query::MessageRecords))),
+    ("get_last_assistant_text", |_| Ok(RpcCommand::Query(Query::LastText))),
+    ("get_entries", |fields| Ok(RpcCommand::Query(Query::Entries { since: fields.maybe_text("since")? }))),
+    ("get_tree", |_| Ok(RpcCommand::Query(Query::Entries { since: None }))),
+    ("get_fork_messages", |_| Ok(RpcCommand::Query(Query::ForkMessages))),
+    ("get_session_stats", |_| Ok(RpcCommand::Query(Query::Stats))),
+    ("get_commands", |_| Ok(RpcCommand::Query(Query::Commands))),
+    ("get_resources", |_| Ok(RpcCommand::Query(Query::Resources))),
+    ("complete_argument", |fields| {
+        Ok(RpcCommand::Query(Query::CompleteArgument {
             command: fields.text("command")?,
             typed: fields.maybe_text("typed")?.unwrap_or_default(),
-        }),
-        "set_model" => {
-            RpcCommand::SetModel { provider: fields.text("provider")?, id: fields.text("modelId")? }
-        }
-        "cycle_model" => RpcCommand::CycleModel,
-        "get_available_models" => RpcCommand::Models,
-        "set_thinking_level" => {
-            let names = ThinkingLevel::ALL.map(|level| (level.name(), level));
-            RpcCommand::SetThinking(fields.one_of("level", &names)?)
-        }
-        "cycle_thinking_level" => RpcCommand::CycleThinking,
-        "get_available_thinking_levels" => RpcCommand::ThinkingLevels,
-        "set_steering_mode" => RpcCommand::SetQueueMode { queue: Queue::Steer, mode: fields.queue_mode()? },
-        "set_follow_up_mode" => {
-            RpcCommand::SetQueueMode { queue: Queue::FollowUp, mode: fields.queue_mode()? }
-        }
-        "set_auto_compaction" => RpcCommand::AutoCompaction { enabled: fields.flag("enabled")? },
-        "set_auto_retry" => RpcCommand::AutoRetry { enabled: fields.flag("enabled")? },
-        "set_helper_events" => RpcCommand::HelperEvents { enabled: fields.flag("enabled")? },
-        "set_ask_user" => RpcCommand::AskUser { enabled: fields.flag("enabled")? },
-        "abort_retry" => RpcCommand::AbortRetry,
-        "compact" => RpcCommand::Compact { instructions: fields.maybe_text("customInstructions")? },
-        "bash" => RpcCommand::Bash {
+        }))
+    }),
+    ("set_model", |fields| {
+        Ok(RpcCommand::SetModel { provider: fields.text("provider")?, id: fields.text("modelId")? })
+    }),
+    ("cycle_model", |_| Ok(RpcCommand::CycleModel)),
+    ("get_available_models", |_| Ok(RpcCommand::Models)),
+    ("set_thinking_level", |fields| {
+        let names = ThinkingLevel::ALL.map(|level| (level.name(), level));
+        Ok(RpcCommand::SetThinking(fields.one_of("level", &names)?))
+    }),
+    ("cycle_thinking_level", |_| Ok(RpcCommand::CycleThinking)),
+    ("get_available_thinking_levels", |_| Ok(RpcCommand::ThinkingLevels)),
+    ("set_steering_mode", |fields| {
+        Ok(RpcCommand::SetQueueMode { queue: Queue::Steer, mode: fields.queue_mode()? })
+    }),
+    ("set_follow_up_mode", |fields| {
+        Ok(RpcCommand::SetQueueMode { queue: Queue::FollowUp, mode: fields.queue_mode()? })
+    }),
+    ("set_auto_compaction", |fields| Ok(RpcCommand::AutoCompaction { enabled: fields.flag("enabled")? })),
+    ("set_auto_retry", |fields| Ok(RpcCommand::AutoRetry { enabled: fields.flag("enabled")? })),
+    ("set_helper_events", |fields| Ok(RpcCommand::HelperEvents { enabled: fields.flag("enabled")? })),
+    ("set_ask_user", |fields| Ok(RpcCommand::AskUser { enabled: fields.flag("enabled")? })),
+    ("abort_retry", |_| Ok(RpcCommand::AbortRetry)),
+    ("compact", |fields| Ok(RpcCommand::Compact { instructions: fields.maybe_text("customInstructions")? })),
+    ("bash", |fields| {
+        Ok(RpcCommand::Bash {
             command: fields.text("command")?,
             hidden: fields.maybe_flag("excludeFromContext")?.unwrap_or_default(),
-        },
-        "abort_bash" => RpcCommand::AbortBash,
-        "new_session" => RpcCommand::Session(match fields.maybe_text("parentSession")? {
+        })
+    }),
+    ("abort_bash", |_| Ok(RpcCommand::AbortBash)),
+    ("new_session", |fields| {
+        Ok(RpcCommand::Session(match fields.maybe_text("parentSession")? {
             Some(parent) => SessionChange::Continued { parent: parent.into() },
             None => SessionChange::New,
-        }),
-        "switch_session" => {
-            RpcCommand::Session(SessionChange::Open { path: fields.text("sessionPath")?.into() })
-        }
-        "fork" => RpcCommand::Session(SessionChange::Fork { entry_id: fields.text("entryId")? }),
-        "clone" => RpcCommand::Session(SessionChange::Clone),
-        "set_session_name" => name(fields)?,
-        "export_html" => RpcCommand::Export { file: fields.maybe_text("outputPath")?.map(PathBuf::from) },
-        "extension_ui_response" => answer(fields),
-        "answer_approval" => {
-            RpcCommand::AnswerApproval { id: fields.text("approvalId")?, answer: approval_answer(fields.0)? }
-        }
-        "set_permission_mode" => {
-            let names = PermissionMode::ALL.map(|mode| (mode.name(), mode));
-            RpcCommand::SetPermissionMode(fields.one_of("mode", &names)?)
-        }
-        "drop_plan" => RpcCommand::DropPlan,
-        "set_goal" => match fields.given("command") {
-            Some(_) => RpcCommand::SetGoal(Some(goal(fields)?)),
-            None => RpcCommand::SetGoal(None),
-        },
-        "pursue_goal" => RpcCommand::PursueGoal,
-        "side_question" => RpcCommand::SideQuestion(fields.text("message")?),
-        "get_extensions" => RpcCommand::Query(Query::Extensions),
-        other => return rules(other, fields),
-    })
+        }))
+    }),
+    ("switch_session", |fields| {
+        Ok(RpcCommand::Session(SessionChange::Open { path: fields.text("sessionPath")?.into() }))
+    }),
+    ("fork", |fields| Ok(RpcCommand::Session(SessionChange::Fork { entry_id: fields.text("entryId")? }))),
+    ("clone", |_| Ok(RpcCommand::Session(SessionChange::Clone))),
+    ("set_session_name", name),
+    ("export_html", |fields| {
+        Ok(RpcCommand::Export { file: fields.maybe_text("outputPath")?.map(PathBuf::from) })
+    }),
+    ("extension_ui_response", answer),
+    ("answer_approval", |fields| {
+        Ok(RpcCommand::AnswerApproval { id: fields.text("approvalId")?, answer: approval_answer(fields.0)? })
+    }),
+    ("set_permission_mode", |fields| {
+        let names = PermissionMode::ALL.map(|mode| (mode.name(), mode));
+        Ok(RpcCommand::SetPermissionMode(fields.one_of("mode", &names)?))
+    }),
+    ("drop_plan", |_| Ok(RpcCommand::DropPlan)),
+    ("set_goal", |fields| {
+        Ok(RpcCommand::SetGoal(fields.given("command").map(|_| goal(fields)).transpose()?))
+    }),
+    ("pursue_goal", |_| Ok(RpcCommand::PursueGoal)),
+    ("side_question", |fields| Ok(RpcCommand::SideQuestion(fields.text("message")?))),
+    ("get_extensions", |_| Ok(RpcCommand::Query(Query::Extensions))),
+    // Permission rules and pending approvals.
+    ("get_rule_coverage", |fields| {
+        let names = Verdict::ALL.map(|list| (list.name(), list));
+        let list = match fields.given("list") {
+            Some(_) => fields.one_of("list", &names)?,
+            None => Verdict::Allow,
+        };
+        Ok(RpcCommand::Query(Query::RuleCoverage { rule: fields.text("rule")?, list }))
+    }),
+    ("get_permission_rules", |_| Ok(RpcCommand::Query(Query::PermissionRules))),
+    ("change_permission_rules", rule_change),
+    ("get_proposed_text", |fields| {
+        Ok(RpcCommand::Query(Query::ProposedText { id: fields.text("approvalId")? }))
+    }),
+    // Background jobs.
+    ("get_jobs", |_| Ok(RpcCommand::Query(Query::Jobs))),
+    ("get_job_output", |fields| Ok(RpcCommand::Query(Query::JobOutput { job: fields.job()? }))),
+    ("move_to_background", |_| Ok(RpcCommand::Jobs(ShellCommand::MoveToBackground))),
+    ("stop_job", |fields| Ok(RpcCommand::Jobs(ShellCommand::StopJob { job: fields.job()? }))),
+    ("keep_jobs", |fields| {
+        Ok(RpcCommand::Jobs(ShellCommand::KeepJobs {
+            job: fields.given("job").map(|_| fields.job()).transpose()?,
+            kept: fields.flag("kept")?,
+        }))
+    }),
+    // Changes of files, and reverting them.
+    ("get_checkpoints", |_| Ok(RpcCommand::Query(Query::Checkpoints))),
+    ("get_changes", |_| Ok(RpcCommand::Query(Query::Changes))),
+    ("get_undo_plan", |fields| {
+        Ok(RpcCommand::Query(Query::UndoPlan { entry_id: fields.maybe_text("entryId")? }))
+    }),
+    ("undo", |fields| {
+        fields.text("entryId")?;
+        Ok(RpcCommand::Restore(AgentCommand::Session(SessionCommand::Undo { order: fields.whole()? })))
+    }),
+    ("redo", |fields| {
+        Ok(RpcCommand::Restore(AgentCommand::Session(SessionCommand::Redo { order: fields.whole()? })))
+    }),
+    ("revert", |fields| {
+        fields.text("path")?;
+        Ok(RpcCommand::Restore(AgentCommand::Session(SessionCommand::Revert { order: fields.whole()? })))
+    }),
+];
+
+fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
+    let row = COMMANDS.iter().find(|(name, _)| *name == kind);
+    let (_, read) = row.ok_or_else(|| format!("Unknown command: {kind}"))?;
+    read(fields)
 }
 
 fn goal(fields: &Fields<'_>) -> Result<GoalOrder, UserError> {
@@ -233,39 +291,6 @@ fn goal(fields: &Fields<'_>) -> Result<GoalOrder, UserError> {
     }
 }
 
-/// Permission rules and pending approvals.
-fn rules(name: &str, fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
-    Ok(match name {
-        "get_rule_coverage" => {
-            let names = Verdict::ALL.map(|list| (list.name(), list));
-            let list = match fields.given("list") {
-                Some(_) => fields.one_of("list", &names)?,
-                None => Verdict::Allow,
-            };
-            RpcCommand::Query(Query::RuleCoverage { rule: fields.text("rule")?, list })
-        }
-        "get_permission_rules" => RpcCommand::Query(Query::PermissionRules),
-        "change_permission_rules" => rule_change(fields)?,
-        "get_proposed_text" => RpcCommand::Query(Query::ProposedText { id: fields.text("approvalId")? }),
-        other => return jobs(other, fields),
-    })
-}
-
-/// Background jobs.
-fn jobs(name: &str, fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
-    Ok(match name {
-        "get_jobs" => RpcCommand::Query(Query::Jobs),
-        "get_job_output" => RpcCommand::Query(Query::JobOutput { job: fields.job()? }),
-        "move_to_background" => RpcCommand::Jobs(ShellCommand::MoveToBackground),
-        "stop_job" => RpcCommand::Jobs(ShellCommand::StopJob { job: fields.job()? }),
-        "keep_jobs" => RpcCommand::Jobs(ShellCommand::KeepJobs {
-            job: fields.given("job").map(|_| fields.job()).transpose()?,
-            kept: fields.flag("kept")?,
-        }),
-        other => return restore(other, fields),
-    })
-}
-
 /// A change of the permission rules.
 fn rule_change(fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
     let change: RuleChange = fields.whole()?;
@@ -273,25 +298,6 @@ fn rule_change(fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
         true => Err("name a rule to add, to remove, or both".into()),
         false => Ok(RpcCommand::ChangeRules(change)),
     }
-}
-
-/// Changes of files, and reverting them.
-fn restore(name: &str, fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
-    Ok(match name {
-        "get_checkpoints" => RpcCommand::Query(Query::Checkpoints),
-        "get_changes" => RpcCommand::Query(Query::Changes),
-        "get_undo_plan" => RpcCommand::Query(Query::UndoPlan { entry_id: fields.maybe_text("entryId")? }),
-        "undo" => {
-            fields.text("entryId")?;
-            RpcCommand::Restore(AgentCommand::Session(SessionCommand::Undo { order: fields.whole()? }))
-        }
-        "redo" => RpcCommand::Restore(AgentCommand::Session(SessionCommand::Redo { order: fields.whole()? })),
-        "revert" => {
-            fields.text("path")?;
-            RpcCommand::Restore(AgentCommand::Session(SessionCommand::Revert { order: fields.whole()? }))
-        }
-        other => return Err(format!("Unknown command: {other}").into()),
-    })
 }
 
 fn prompt(fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
@@ -306,9 +312,9 @@ fn prompt(fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
 }
 
 /// The answer to a question. An unintelligible one cancels it, so that nothing waits forever.
-fn answer(fields: &Fields<'_>) -> RpcCommand {
-    let Ok(id) = fields.text("id") else { return RpcCommand::Nothing };
-    RpcCommand::Answer { id, answer: question_answer(fields.0) }
+fn answer(fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
+    let Ok(id) = fields.text("id") else { return Ok(RpcCommand::Nothing) };
+    Ok(RpcCommand::Answer { id, answer: question_answer(fields.0) })
 }
 
 /// The answer to a question in a record.
