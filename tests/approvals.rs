@@ -9,7 +9,7 @@ use tau::agent::protocol::event::{QuestionEvent, RunEvent, TaskEvent};
 use tau::agent::protocol::query::{Query, QueryAnswer};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::geometry::{ScrollPosition, Size};
-use tau::app::request::{EditorUse, ShellReply, ShellRequest, Ticket};
+use tau::app::request::{EditorUse, ScreenReply, ScreenRequest, Ticket};
 use tau::app::{Effect, Msg};
 use tau::tools::access::{Access, Preview};
 use tau::tools::{FileDiff, Hunk};
@@ -275,7 +275,7 @@ fn a_rule_is_shown_edited_and_looked_up() {
 /// The request for the user's editor, and its ticket.
 fn editor(screen: &mut Screen) -> (Ticket, String, String, EditorUse) {
     let asked = screen.take_effects().into_iter().find_map(|effect| match effect {
-        Effect::Ask(ticket, ShellRequest::Editor { text, ending, purpose }) => {
+        Effect::Ask(ticket, ScreenRequest::Editor { text, ending, purpose }) => {
             Some((ticket, text, ending, purpose))
         }
         _ => None,
@@ -298,12 +298,12 @@ fn a_command_is_edited_in_the_prompt_or_in_an_editor() {
     has(&mut screen, &["in your editor"]);
     screen.keys("y");
     assert_eq!(answers(&mut screen), [], "it is being edited");
-    screen.send(Msg::Finished(ticket, ShellReply::Edited(None)));
+    screen.send(Msg::Finished(ticket, ScreenReply::Edited(None)));
     assert_eq!(answers(&mut screen), []);
     screen.at += SEEN;
     screen.keys("e");
     let (ticket, ..) = editor(&mut screen);
-    screen.send(Msg::Finished(ticket, ShellReply::Edited(Some("rm y\n".into()))));
+    screen.send(Msg::Finished(ticket, ScreenReply::Edited(Some("rm y\n".into()))));
     assert_eq!(answers(&mut screen), [("r-c1".to_owned(), edited("rm y\n"))]);
 }
 
@@ -327,7 +327,7 @@ fn a_change_is_edited_as_a_whole_file() {
     assert_eq!((text.as_str(), ending.as_str(), purpose), ("fn parse() {}\n", ".rs", EditorUse::Approval));
     // The call is gone before the editor is closed: nothing is sent, and the draft stays.
     ended(&mut screen, "r-c1", ApprovalOutcome::Withdrawn);
-    screen.send(Msg::Finished(ticket, ShellReply::Edited(Some("x".into()))));
+    screen.send(Msg::Finished(ticket, ScreenReply::Edited(Some("x".into()))));
     assert_eq!(answers(&mut screen), []);
     assert!(screen.model().composer.is_empty());
 }

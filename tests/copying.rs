@@ -7,7 +7,7 @@ use tau::agent::AgentEvent;
 use tau::agent::protocol::event::TurnEvent;
 use tau::agent::protocol::message::{Block, StopReason};
 use tau::app::effect::TERMINAL_COPY;
-use tau::app::request::{ShellReply, ShellRequest};
+use tau::app::request::{ScreenReply, ScreenRequest};
 use tau::app::{Effect, Msg};
 
 use crate::harness::{self, assistant};
@@ -211,12 +211,12 @@ fn what_is_too_large_for_the_terminal_is_not_sent_and_said_to_be() {
         screen.take_effects();
         screen.fold(Msg::Key("ctrl+x c".parse().unwrap()));
         let effects = screen.take_effects();
-        let [Effect::Ask(ticket, ShellRequest::Clipboard { .. })] = effects.as_slice() else {
+        let [Effect::Ask(ticket, ScreenRequest::Clipboard { .. })] = effects.as_slice() else {
             panic!("{} effects", effects.len());
         };
         let reply = match local {
-            Ok(name) => ShellReply::Clipboard(name),
-            Err(why) => ShellReply::Failed(why.into()),
+            Ok(name) => ScreenReply::Clipboard(name),
+            Err(why) => ScreenReply::Failed(why.into()),
         };
         screen.fold(Msg::Finished(*ticket, reply));
         let remark = screen.model().remark.as_ref().unwrap().0.to_string();

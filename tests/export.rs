@@ -14,7 +14,7 @@ use tau::agent::protocol::query::{Query, QueryAnswer, SessionSource};
 use tau::agent::session::{Access, Session};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::Effect;
-use tau::app::request::ShellRequest;
+use tau::app::request::ScreenRequest;
 
 use crate::fake::Step::{Say, Stop};
 use crate::fake::{Bench, Player};
@@ -390,7 +390,7 @@ fn the_screen_asks_for_a_file() {
     let source = SessionSource::Lines("the lines".into());
     let ticket = asked(&mut screen);
     screen.agent(TaskEvent::Answered { ticket, answer: Ok(QueryAnswer::Source(source.clone())) });
-    let wanted = ShellRequest::Export { session: source, file: Some("x y.md".into()) };
+    let wanted = ScreenRequest::Export { session: source, file: Some("x y.md".into()) };
     let effects = screen.take_effects();
     assert!(
         effects.iter().any(|effect| matches!(effect, Effect::Ask(_, request) if *request == wanted)),

@@ -15,7 +15,7 @@ use tau::agent::protocol::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::protocol::query::{HistoryPage, Query, QueryAnswer};
 use tau::agent::protocol::session_row::{FoundSession, LastExchange, SessionOrigin, SessionRow};
 use tau::app::geometry::Size;
-use tau::app::request::{FileMatches, FoundSessions, SessionRows, ShellReply, ShellRequest, Ticket};
+use tau::app::request::{FileMatches, FoundSessions, ScreenReply, ScreenRequest, SessionRows, Ticket};
 use tau::app::{Effect, Msg};
 
 use crate::harness::{Screen, assistant, text, user};
@@ -164,15 +164,15 @@ fn a_late_answer_to_a_closed_picker_is_dropped() {
     screen.take_effects();
     screen.keys("<ctrl+l>");
     let ticket = match screen.take_effects().as_slice() {
-        [Effect::Ask(ticket, ShellRequest::Models { .. })] => *ticket,
+        [Effect::Ask(ticket, ScreenRequest::Models { .. })] => *ticket,
         other => panic!("{other:?}"),
     };
     screen.keys("<esc>");
     assert_eq!(screen.take_effects(), [Effect::Forget(ticket)]);
     let before = screen.model().clone();
-    screen.fold(Msg::Finished(ticket, ShellReply::Models(models_of(vec![Arc::new(crate::harness::ai())]))));
+    screen.fold(Msg::Finished(ticket, ScreenReply::Models(models_of(vec![Arc::new(crate::harness::ai())]))));
     assert_eq!(screen.model(), &before);
-    screen.fold(Msg::Finished(Ticket(999), ShellReply::Done("who?".into())));
+    screen.fold(Msg::Finished(Ticket(999), ScreenReply::Done("who?".into())));
     assert_eq!(screen.model(), &before);
 }
 
@@ -192,7 +192,7 @@ fn choosing_a_model_tells_the_agent_and_keeps_the_choice() {
         let mut other = crate::harness::ai();
         other.id = "other".into();
         let models = vec![Arc::new(crate::harness::ai()), Arc::new(other.clone())];
-        screen.send(Msg::Finished(ticket, ShellReply::Models(models_of(models))));
+        screen.send(Msg::Finished(ticket, ScreenReply::Models(models_of(models))));
         screen.keys(late);
         let effects = screen.take_effects();
         assert!(
@@ -214,19 +214,19 @@ fn completion_of_commands_and_files() {
     screen.keys("<ctrl+c>");
     screen.take_effects();
     screen.keys("see @mai");
-    let Some(Effect::Ask(ticket, ShellRequest::Files { query })) = screen.take_effects().pop() else {
+    let Some(Effect::Ask(ticket, ScreenRequest::Files { query })) = screen.take_effects().pop() else {
         panic!("no request")
     };
     assert_eq!(query, "mai");
     let paths = vec!["src/main.rs".into(), "docs/main.md".into()];
-    screen.send(Msg::Finished(ticket, ShellReply::Matches(FileMatches { paths, count: 312 })));
+    screen.send(Msg::Finished(ticket, ScreenReply::Matches(FileMatches { paths, count: 312 })));
     assert!(text(&screen.draw()).contains("1 of 312"), "{}", text(&screen.draw()));
     screen.keys("<down><enter>");
     assert_eq!(screen.model().composer.text(), "see @docs/main.md ");
     screen.take_effects();
     screen.keys("@zz");
     let Some(Effect::Ask(ticket, _)) = screen.take_effects().pop() else { panic!("no request") };
-    screen.send(Msg::Finished(ticket, ShellReply::Matches(FileMatches::default())));
+    screen.send(Msg::Finished(ticket, ScreenReply::Matches(FileMatches::default())));
     assert!(text(&screen.draw()).contains("nothing matches @zz"), "{}", text(&screen.draw()));
     screen.keys(" ");
     assert!(!text(&screen.draw()).contains("nothing matches"));
@@ -366,7 +366,8 @@ fn esc_twice_opens_the_tree_and_a_choice_goes_there() {
 fn sessions() -> Screen {
     let mut screen = Screen::new();
     screen.keys("/resume<enter>");
-    let Some(Effect::Ask(ticket, ShellRequest::Sessions { all: false })) = screen.take_effects().pop() else {
+    let Some(Effect::Ask(ticket, ScreenRequest::Sessions { all: false })) = screen.take_effects().pop()
+    else {
         panic!("no request")
     };
     let row = |name: &str| SessionRow {
@@ -375,7 +376,7 @@ fn sessions() -> Screen {
         ..SessionRow::default()
     };
     let (rows, troubles) = (vec![row("alpha"), row("beta")], Vec::new());
-    screen.send(Msg::Finished(ticket, ShellReply::Sessions(SessionRows { rows, done: true, troubles })));
+    screen.send(Msg::Finished(ticket, ScreenReply::Sessions(SessionRows { rows, done: true, troubles })));
     screen
 }
 
@@ -383,7 +384,7 @@ fn sessions() -> Screen {
 fn sessions_are_listed_by_the_sentence_with_which_they_began() {
     let mut screen = Screen::new();
     screen.keys("/resume<enter>");
-    let Some(Effect::Ask(ticket, ShellRequest::Sessions { .. })) = screen.take_effects().pop() else {
+    let Some(Effect::Ask(ticket, ScreenRequest::Sessions { .. })) = screen.take_effects().pop() else {
         panic!("no request")
     };
     let row = |name: Option<&str>, first: &str| SessionRow {
@@ -395,7 +396,7 @@ fn sessions_are_listed_by_the_sentence_with_which_they_began() {
     let rows =
         vec![row(None, "Fix the parser. Then commit."), row(Some("mine"), "Something else"), row(None, "")];
     let troubles = vec!["one cannot be read".to_owned()];
-    screen.send(Msg::Finished(ticket, ShellReply::Sessions(SessionRows { rows, done: true, troubles })));
+    screen.send(Msg::Finished(ticket, ScreenReply::Sessions(SessionRows { rows, done: true, troubles })));
     let shown = text(&screen.draw());
     assert!(shown.contains("! one cannot be read"), "{shown}");
     assert!(shown.contains("Fix the parser ") && !shown.contains("Then commit"), "{shown}");
@@ -416,28 +417,28 @@ fn sessions_are_found_by_what_was_said() {
     screen.take_effects();
     screen.keys("zyx");
     let asked = screen.take_effects();
-    let Some(Effect::Ask(ticket, ShellRequest::SearchSessions { query, all: false })) =
-        asked.iter().find(|effect| matches!(effect, Effect::Ask(_, ShellRequest::SearchSessions { .. })))
+    let Some(Effect::Ask(ticket, ScreenRequest::SearchSessions { query, all: false })) =
+        asked.iter().find(|effect| matches!(effect, Effect::Ask(_, ScreenRequest::SearchSessions { .. })))
     else {
         panic!("{asked:?}")
     };
     assert_eq!(query, "zyx");
     assert!(text(&screen.draw()).contains("searching messages"));
-    let found = ShellReply::Found(FoundSessions { found: vec![said("/s/beta")], done: false });
+    let found = ScreenReply::Found(FoundSessions { found: vec![said("/s/beta")], done: false });
     screen.send(Msg::Finished(*ticket, found));
     let shown = text(&screen.draw());
     assert!(shown.contains("match: the **zyx** of it"), "{shown}");
     assert!(shown.contains("beta") && shown.contains("text match") && !shown.contains("alpha"), "{shown}");
     let asked = screen.take_effects();
     assert!(
-        asked.iter().any(|effect| matches!(effect, Effect::Ask(_, ShellRequest::Preview { .. }))),
+        asked.iter().any(|effect| matches!(effect, Effect::Ask(_, ScreenRequest::Preview { .. }))),
         "{asked:?}"
     );
     screen.keys("<backspace>");
     assert_eq!(screen.take_effects().first(), Some(&Effect::Forget(*ticket)), "nobody waits for it");
     screen.send(Msg::Finished(
         *ticket,
-        ShellReply::Found(FoundSessions { found: vec![said("/s/alpha")], done: true }),
+        ScreenReply::Found(FoundSessions { found: vec![said("/s/alpha")], done: true }),
     ));
     assert!(text(&screen.draw()).contains("no matches"), "too late");
 }
@@ -500,7 +501,7 @@ fn what_is_looked_for_here_is_looked_for_in_all_directories() {
     screen.keys("<tab>");
     let asked = screen.take_effects();
     let found = asked.iter().find_map(|effect| match effect {
-        Effect::Ask(_, ShellRequest::SearchSessions { query, all }) => Some((query.clone(), *all)),
+        Effect::Ask(_, ScreenRequest::SearchSessions { query, all }) => Some((query.clone(), *all)),
         _ => None,
     });
     assert_eq!(found, Some(("zyx".to_owned(), true)), "{asked:?}");
@@ -514,13 +515,13 @@ fn a_session_stays_in_the_list_until_it_is_deleted() {
         screen.take_effects();
         screen.keys("<ctrl+d><ctrl+d>");
         let asked = screen.take_effects().into_iter().find_map(|effect| match effect {
-            Effect::Ask(ticket, ShellRequest::DeleteSession { .. }) => Some(ticket),
+            Effect::Ask(ticket, ScreenRequest::DeleteSession { .. }) => Some(ticket),
             _ => None,
         });
         asked.expect("asked to delete it")
     };
     let ticket = delete(&mut screen);
-    screen.send(Msg::Finished(ticket, ShellReply::Failed("the session is open".into())));
+    screen.send(Msg::Finished(ticket, ScreenReply::Failed("the session is open".into())));
     let shown = text(&screen.draw());
     assert!(shown.contains("alpha") && shown.contains("the session is open"), "{shown}");
     screen.send(Msg::Resized(Size { width: 30, height: 10 }));
@@ -528,11 +529,11 @@ fn a_session_stays_in_the_list_until_it_is_deleted() {
     assert!(text(&screen.draw()).contains("ctrl+d again deletes it"), "asked in a narrow window, too");
     screen.keys("<up>");
     let ticket = delete(&mut screen);
-    screen.send(Msg::Finished(ticket, ShellReply::Done("it is gone".into())));
+    screen.send(Msg::Finished(ticket, ScreenReply::Done("it is gone".into())));
     let shown = text(&screen.draw());
     assert!(!shown.contains("alpha") && shown.contains("beta") && shown.contains("it is gone"), "{shown}");
     let previewed = screen.take_effects().into_iter().any(|effect| {
-        matches!(effect, Effect::Ask(_, ShellRequest::Preview { path }) if path == std::path::Path::new("/s/beta"))
+        matches!(effect, Effect::Ask(_, ScreenRequest::Preview { path }) if path == std::path::Path::new("/s/beta"))
     });
     assert!(previewed, "the next one is shown");
 }
@@ -542,7 +543,7 @@ fn sessions_are_renamed_in_the_list() {
     let mut screen = sessions();
     screen.keys("<down><ctrl+r>new name<enter>");
     let effects = screen.take_effects();
-    let renamed = ShellRequest::RenameSession { path: "/s/beta".into(), name: "new name".into() };
+    let renamed = ScreenRequest::RenameSession { path: "/s/beta".into(), name: "new name".into() };
     assert!(
         effects.iter().any(|effect| matches!(effect, Effect::Ask(_, request) if *request == renamed)),
         "{effects:?}"
@@ -558,7 +559,7 @@ fn the_selected_session_shows_what_was_said_last() {
     let mut screen = sessions();
     let preview = |screen: &mut Screen| {
         screen.take_effects().into_iter().rev().find_map(|effect| match effect {
-            Effect::Ask(ticket, ShellRequest::Preview { path }) => Some((ticket, path)),
+            Effect::Ask(ticket, ScreenRequest::Preview { path }) => Some((ticket, path)),
             _ => None,
         })
     };
@@ -568,9 +569,9 @@ fn the_selected_session_shows_what_was_said_last() {
     let (ticket, path) = preview(&mut screen).expect("asked for the next row");
     assert_eq!(path, std::path::Path::new("/s/beta"));
     let words = |person: &str| LastExchange { user: person.into(), model: "an answer".into() };
-    screen.send(Msg::Finished(late, ShellReply::LastExchange(words("of alpha"))));
+    screen.send(Msg::Finished(late, ScreenReply::LastExchange(words("of alpha"))));
     assert!(!text(&screen.draw()).contains("of alpha"), "it came too late");
-    screen.send(Msg::Finished(ticket, ShellReply::LastExchange(words("of beta"))));
+    screen.send(Msg::Finished(ticket, ScreenReply::LastExchange(words("of beta"))));
     let shown = text(&screen.draw());
     assert!(shown.contains("you: of beta") && shown.contains("tau: an answer"), "{shown}");
 }

@@ -12,7 +12,7 @@ use tau::agent::protocol::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::protocol::query::QueryAnswer;
 use tau::agent::protocol::session_row::{LastExchange, SessionRow};
 use tau::app::boot::Boot;
-use tau::app::request::{SessionRows, ShellReply, ShellRequest};
+use tau::app::request::{ScreenReply, ScreenRequest, SessionRows};
 use tau::app::{Effect, Msg};
 use tau::tools::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
@@ -264,7 +264,7 @@ fn session_picker() {
     screen.take_effects();
     screen.keys("/resume<enter>");
     let ticket = screen.take_effects().into_iter().find_map(|effect| match effect {
-        Effect::Ask(ticket, ShellRequest::Sessions { all: false }) => Some(ticket),
+        Effect::Ask(ticket, ScreenRequest::Sessions { all: false }) => Some(ticket),
         _ => None,
     });
     let row = |n: i64, prompt: &str| SessionRow {
@@ -278,11 +278,11 @@ fn session_picker() {
     let rows = vec![row(0, "fix the failing test"), row(1, "explain 漢字"), row(30, "write \u{1b}[2J docs")];
     screen.send(Msg::Finished(
         ticket.expect("asked"),
-        ShellReply::Sessions(SessionRows { rows, done: true, troubles: Vec::new() }),
+        ScreenReply::Sessions(SessionRows { rows, done: true, troubles: Vec::new() }),
     ));
     screen.keys("e");
     let ticket = screen.take_effects().into_iter().rev().find_map(|effect| match effect {
-        Effect::Ask(ticket, ShellRequest::Preview { path }) => {
+        Effect::Ask(ticket, ScreenRequest::Preview { path }) => {
             assert_eq!(path, std::path::Path::new("/s/1.jsonl"));
             Some(ticket)
         }
@@ -292,7 +292,7 @@ fn session_picker() {
         user: "what does \u{1b}[2J 漢字 mean?".into(),
         model: "Chinese characters. ".repeat(20),
     };
-    screen.send(Msg::Finished(ticket.expect("asked"), ShellReply::LastExchange(words)));
+    screen.send(Msg::Finished(ticket.expect("asked"), ScreenReply::LastExchange(words)));
     frames(&mut screen, "sessions");
 }
 

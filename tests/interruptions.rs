@@ -9,7 +9,7 @@ use tau::agent::protocol::event::{Question, QuestionEvent};
 use tau::agent::protocol::form::FormField;
 use tau::app::Effect;
 use tau::app::overlays::overlay::Overlay;
-use tau::app::request::{LoginProvider, ShellReply, ShellRequest};
+use tau::app::request::{LoginProvider, ScreenReply, ScreenRequest};
 use tau::tools::user::UserQuestion;
 
 use crate::harness::{Screen, text};
@@ -98,11 +98,11 @@ fn a_question_is_below_a_key_that_is_being_typed() {
             login: None,
         };
         let asked = |effect: &Effect| match effect {
-            Effect::Ask(ticket, ShellRequest::Providers {}) => Some(*ticket),
+            Effect::Ask(ticket, ScreenRequest::Providers {}) => Some(*ticket),
             _ => None,
         };
         let ticket = screen.take_effects().iter().find_map(asked).unwrap();
-        screen.send(tau::app::Msg::Finished(ticket, ShellReply::Providers(vec![provider])));
+        screen.send(tau::app::Msg::Finished(ticket, ScreenReply::Providers(vec![provider])));
         screen.keys("<enter>");
         ask(&mut screen, "q", question.clone());
         screen.at += 1_000;

@@ -5,7 +5,7 @@ use tau::agent::protocol::command::ShellCommand;
 use tau::agent::protocol::event::{Question, QuestionEvent, ShellEvent};
 use tau::agent::protocol::message::BashExecution;
 use tau::app::geometry::Size;
-use tau::app::request::ShellRequest;
+use tau::app::request::ScreenRequest;
 use tau::app::{Effect, Msg};
 
 use crate::harness::{Screen, frame, frames, text};
@@ -47,7 +47,7 @@ fn typed(screen: &mut Screen) -> String {
             data.as_str()
         }
         Effect::Agent(AgentCommand::Shell(ShellCommand::BashResize { .. }))
-        | Effect::Ask(_, ShellRequest::Branch {}) => "",
+        | Effect::Ask(_, ScreenRequest::Branch {}) => "",
         other => panic!("{other:?}"),
     });
     data.collect()

@@ -18,7 +18,7 @@ use tau::agent::protocol::query::{HistoryPage, QueryAnswer};
 use tau::agent::protocol::session_row::LastExchange;
 use tau::app::geometry::Size;
 use tau::app::key::{Mouse, MouseButton, MouseKind};
-use tau::app::request::{FoundSessions, SessionRows, ShellReply, Ticket};
+use tau::app::request::{FoundSessions, ScreenReply, SessionRows, Ticket};
 use tau::app::{Model, Msg, Stamped, update};
 use tau::tools::access::{Access, Preview};
 use tau::tools::{Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
@@ -165,24 +165,24 @@ fn fact(dice: &mut Dice, model: &Model) -> Msg {
 fn reply(dice: &mut Dice, _model: &Model) -> Msg {
     let ticket = Ticket(dice.below(60) as u64);
     let reply = match dice.below(8) {
-        0 => ShellReply::Sessions(SessionRows {
+        0 => ScreenReply::Sessions(SessionRows {
             rows: vec![Default::default(); dice.below(40)],
             done: dice.below(2) == 0,
             troubles: Vec::new(),
         }),
-        1 => ShellReply::Models(tau::app::request::ModelList {
+        1 => ScreenReply::Models(tau::app::request::ModelList {
             usable: (0..dice.below(4)).map(|_| Arc::new(crate::harness::ai())).collect(),
             ..Default::default()
         }),
-        2 => ShellReply::Files(vec!["src/ma\u{1b}in.rs".into(); dice.below(12)]),
-        3 => ShellReply::History(vec!["earlier".into(), "two\nlines".into()]),
-        5 => ShellReply::Found(FoundSessions { found: vec![Default::default()], done: dice.below(2) == 0 }),
-        6 => ShellReply::LastExchange(LastExchange {
+        2 => ScreenReply::Files(vec!["src/ma\u{1b}in.rs".into(); dice.below(12)]),
+        3 => ScreenReply::History(vec!["earlier".into(), "two\nlines".into()]),
+        5 => ScreenReply::Found(FoundSessions { found: vec![Default::default()], done: dice.below(2) == 0 }),
+        6 => ScreenReply::LastExchange(LastExchange {
             user: dice.pick(TEXTS).repeat(9),
             model: dice.pick(TEXTS).repeat(9),
         }),
-        4 => ShellReply::Edited(Some(dice.pick(TEXTS).to_string())),
-        _ => ShellReply::Failed("no \u{7}".into()),
+        4 => ScreenReply::Edited(Some(dice.pick(TEXTS).to_string())),
+        _ => ScreenReply::Failed("no \u{7}".into()),
     };
     Msg::Finished(ticket, reply)
 }

@@ -9,7 +9,7 @@ use tau::agent::protocol::event::SettingsEvent;
 use tau::agent::protocol::model::Model as AiModel;
 use tau::app::effect::{Effect, SavedSetting};
 use tau::app::msg::Msg;
-use tau::app::request::{ModelList, ShellReply};
+use tau::app::request::{ModelList, ScreenReply};
 
 use crate::harness::{Screen, ai, text};
 use crate::screen::Screen as Terminal;
@@ -34,7 +34,7 @@ fn screen(key: &str, favourites: &[usize], recent: &[usize], current: usize) -> 
     let names = |numbers: &[usize]| numbers.iter().map(|number| reference(*number)).collect();
     let chosen = ChosenModels { favourites: names(favourites), recent: names(recent) };
     let list = ModelList { usable: models(), chosen, ..ModelList::default() };
-    screen.send(Msg::Finished(ticket, ShellReply::Models(list)));
+    screen.send(Msg::Finished(ticket, ScreenReply::Models(list)));
     screen
 }
 

@@ -8,7 +8,7 @@ use tau::agent::protocol::event::{NoticeLevel, TaskEvent};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::boot::Boot;
 use tau::app::overlays::offer::{HookOffer, Offers, WebOffer};
-use tau::app::request::{Applied, ShellReply, ShellRequest};
+use tau::app::request::{Applied, ScreenReply, ScreenRequest};
 use tau::app::{Effect, Msg};
 
 use crate::approvals::terminal::{play, saying};
@@ -257,7 +257,7 @@ fn nothing_is_lost_or_overtaken_while_it_is_asked() {
     assert_eq!(screen.take_effects(), []);
     screen.keys("<enter>");
     let asked = screen.take_effects().into_iter().find_map(|effect| match effect {
-        Effect::Ask(ticket, ShellRequest::Decide { settings, kept }) => Some((ticket, settings, kept)),
+        Effect::Ask(ticket, ScreenRequest::Decide { settings, kept }) => Some((ticket, settings, kept)),
         _ => None,
     });
     let (ticket, settings, kept) = asked.expect("the answer is kept");
@@ -268,7 +268,7 @@ fn nothing_is_lost_or_overtaken_while_it_is_asked() {
     let tools =
         AgentCommand::Settings(SettingsCommand::SetTools { names: vec!["web_fetch".into()], by_mode: true });
     let applied = Applied { commands: vec![tools.clone()], ..Applied::default() };
-    screen.send(Msg::Finished(ticket, ShellReply::Applied(applied)));
+    screen.send(Msg::Finished(ticket, ScreenReply::Applied(applied)));
     let effects = screen.take_effects();
     let at = |wanted: &dyn Fn(&Effect) -> bool| effects.iter().position(wanted).unwrap();
     let is_prompt = |effect: &Effect, text: &str| matches!(effect, Effect::Agent(AgentCommand::Run(RunCommand::Prompt { text: sent, .. })) if sent == text);
@@ -281,10 +281,10 @@ fn nothing_is_lost_or_overtaken_while_it_is_asked() {
     screen.at += 1_000;
     screen.keys("2<enter>");
     let ticket = screen.take_effects().into_iter().find_map(|effect| match effect {
-        Effect::Ask(ticket, ShellRequest::Decide { kept: false, .. }) => Some(ticket),
+        Effect::Ask(ticket, ScreenRequest::Decide { kept: false, .. }) => Some(ticket),
         _ => None,
     });
-    screen.send(Msg::Finished(ticket.unwrap(), ShellReply::Failed("disk full".into())));
+    screen.send(Msg::Finished(ticket.unwrap(), ScreenReply::Failed("disk full".into())));
     assert_eq!(prompts(&mut screen), ["see https://example.com"]);
     assert!(text(&screen.draw()).contains("disk full"));
 }
@@ -317,7 +317,7 @@ fn commands_of_hooks_are_shown_as_text() {
     screen.at += 1_000;
     screen.keys("<down><enter>");
     let never = screen.take_effects().into_iter().any(|effect| {
-        matches!(effect, Effect::Ask(_, ShellRequest::Decide { settings, kept: true }) if settings == [("claude_hooks".to_owned(), "false".to_owned())])
+        matches!(effect, Effect::Ask(_, ScreenRequest::Decide { settings, kept: true }) if settings == [("claude_hooks".to_owned(), "false".to_owned())])
     });
     assert!(never, "the third answer");
 }

@@ -7,7 +7,7 @@ use tau::agent::protocol::command::SettingsCommand;
 use tau::agent::protocol::event::{SessionEvent, SessionInfo, SettingsEvent};
 use tau::agent::protocol::model::{Api, Model};
 use tau::app::boot::Boot;
-use tau::app::request::{KeylessModel, LoggedIn, ModelList, ShellReply};
+use tau::app::request::{KeylessModel, LoggedIn, ModelList, ScreenReply};
 use tau::app::{Effect, Msg};
 
 use crate::harness::{Screen, ai, boot, frames, text};
@@ -61,7 +61,7 @@ fn list() -> ModelList {
 fn with_models(screen: &mut Screen, key: &str) {
     screen.keys(key);
     let Some(Effect::Ask(ticket, _)) = screen.take_effects().pop() else { panic!("no request") };
-    screen.send(Msg::Finished(ticket, ShellReply::Models(list())));
+    screen.send(Msg::Finished(ticket, ScreenReply::Models(list())));
 }
 
 fn sets(screen: &mut Screen) -> Option<String> {
@@ -179,7 +179,7 @@ fn a_key_says_whether_it_was_checked_and_leaves_the_demo() {
         let Some(Effect::Ask(ticket, _)) = screen.take_effects().pop() else { panic!("no request") };
         let said = "stored the key for anthropic; it could not be checked: no answer within 15 seconds";
         let model = Arc::new(Model { id: "claude-opus-5".into(), provider: "anthropic".into(), ..ai() });
-        let reply = ShellReply::LoggedIn(LoggedIn { said: said.into(), model });
+        let reply = ScreenReply::LoggedIn(LoggedIn { said: said.into(), model });
         screen.send(Msg::Finished(ticket, reply));
         let shown = text(&screen.draw());
         assert!(shown.contains("stored the key for anthropic; it could not be checked"), "{shown}");

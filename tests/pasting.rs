@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::time::Duration;
 
 use base64::Engine;
-use tau::app::request::{Picture, ShellReply, ShellRequest};
+use tau::app::request::{Picture, ScreenReply, ScreenRequest};
 use tau::app::{Effect, Msg};
 
 use crate::harness;
@@ -248,11 +248,11 @@ fn a_command_does_not_leave_a_picture_out() {
         let mut screen = harness::Screen::new();
         screen.send(Msg::Paste("/tmp/shot.png".to_owned()));
         let ticket = screen.take_effects().into_iter().find_map(|effect| match effect {
-            Effect::Ask(ticket, ShellRequest::Pictures { .. }) => Some(ticket),
+            Effect::Ask(ticket, ScreenRequest::Pictures { .. }) => Some(ticket),
             _ => None,
         });
         let picture = Picture { data: "AA==".into(), mime_type: "image/png".into(), width: 8, height: 8 };
-        screen.send(Msg::Finished(ticket.expect("asked"), ShellReply::Pictures(vec![picture])));
+        screen.send(Msg::Finished(ticket.expect("asked"), ScreenReply::Pictures(vec![picture])));
         screen.keys(&format!("<home>{command}<esc>"));
         let draft = screen.model().composer.text();
         assert_eq!(draft, format!("{command}[image #1 8x8]"));

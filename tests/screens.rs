@@ -15,7 +15,7 @@ use tau::agent::protocol::session_row::{LastExchange, SessionRow};
 use tau::app::Msg;
 use tau::app::boot::Boot;
 use tau::app::geometry::Size;
-use tau::app::request::{KeylessModel, ModelList, SessionRows, ShellReply};
+use tau::app::request::{KeylessModel, ModelList, ScreenReply, SessionRows};
 use tau::tools::{Content, Details, FileDiff, Hunk, ToolOutput};
 
 use crate::approvals::command_request;
@@ -317,7 +317,7 @@ fn models() -> Screen {
     let usable = usable.into_iter().map(Into::into).collect();
     reply(
         &mut screen,
-        ShellReply::Models(ModelList { usable, keyless: keyless.into(), ..Default::default() }),
+        ScreenReply::Models(ModelList { usable, keyless: keyless.into(), ..Default::default() }),
     );
     screen
 }
@@ -343,7 +343,7 @@ fn sessions() -> Screen {
         row(75, 131, "Move from f64 to whole cents"),
         row(240, 22, "Write the README"),
     ];
-    reply(&mut screen, ShellReply::Sessions(SessionRows { rows, done: true, troubles: Vec::new() }));
+    reply(&mut screen, ScreenReply::Sessions(SessionRows { rows, done: true, troubles: Vec::new() }));
     screen.keys("<down>");
     let words = LastExchange {
         user: "Use the date of booking, not of value.".into(),
@@ -352,7 +352,7 @@ fn sessions() -> Screen {
                 skips what it has seen, so running it twice adds nothing."
                 .into(),
     };
-    reply(&mut screen, ShellReply::LastExchange(words));
+    reply(&mut screen, ScreenReply::LastExchange(words));
     screen
 }
 

@@ -1,7 +1,7 @@
 //! The panel selected with the keyboard: which one, where it is drawn, and its keys.
 
 use serde_json::json;
-use tau::app::request::{EditorSource, ShellRequest};
+use tau::app::request::{EditorSource, ScreenRequest};
 use tau::app::{Effect, Msg};
 use tau::tools::{Details, ToolOutput};
 use tau::view::Memo;
@@ -54,7 +54,7 @@ fn copied(screen: &mut Screen, keys: &str) -> String {
     screen.take_effects();
     screen.keys(keys);
     match screen.take_effects().as_slice() {
-        [Effect::Copy(text), Effect::Ask(_, ShellRequest::Clipboard { text: local })] if text == local => {
+        [Effect::Copy(text), Effect::Ask(_, ScreenRequest::Clipboard { text: local })] if text == local => {
             text.clone()
         }
         other => panic!("{other:?}"),
@@ -66,7 +66,7 @@ fn opened(screen: &mut Screen) -> EditorSource {
     screen.take_effects();
     screen.keys("e");
     match screen.take_effects().as_slice() {
-        [Effect::Ask(_, ShellRequest::OpenInEditor { source })] => source.clone(),
+        [Effect::Ask(_, ScreenRequest::OpenInEditor { source })] => source.clone(),
         other => panic!("{other:?}"),
     }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 use tau::agent::protocol::session_row::{FoundSession, SessionOrigin, SessionRow};
 use tau::app::geometry::Size;
-use tau::app::request::{FoundSessions, SessionRows, ShellReply, ShellRequest};
+use tau::app::request::{FoundSessions, ScreenReply, ScreenRequest, SessionRows};
 use tau::app::{Effect, Msg};
 use tempfile::TempDir;
 
@@ -178,7 +178,7 @@ fn a_row_found_by_what_was_said_says_whose_it_is() {
         let mut screen = Frame::new();
         screen.send(Msg::Resized(Size { width, height: 40 }));
         screen.keys("/resume<enter>");
-        let Some(Effect::Ask(ticket, ShellRequest::Sessions { .. })) = screen.take_effects().pop() else {
+        let Some(Effect::Ask(ticket, ScreenRequest::Sessions { .. })) = screen.take_effects().pop() else {
             panic!("no request")
         };
         let row = |name: &str, source| SessionRow {
@@ -189,17 +189,17 @@ fn a_row_found_by_what_was_said_says_whose_it_is() {
             ..SessionRow::default()
         };
         let (rows, troubles) = (vec![row("alpha", SessionOrigin::Tau), row("beta", source)], Vec::new());
-        screen.send(Msg::Finished(ticket, ShellReply::Sessions(SessionRows { rows, done: true, troubles })));
+        screen.send(Msg::Finished(ticket, ScreenReply::Sessions(SessionRows { rows, done: true, troubles })));
         screen.take_effects();
         screen.keys("zyx");
         let asked = screen.take_effects();
         let search = asked.iter().find_map(|effect| match effect {
-            Effect::Ask(ticket, ShellRequest::SearchSessions { .. }) => Some(*ticket),
+            Effect::Ask(ticket, ScreenRequest::SearchSessions { .. }) => Some(*ticket),
             _ => None,
         });
         let line = "the **zyx** of it".into();
         let found = FoundSession { path: "/s/beta".into(), line, entry: "e1".into(), passage: "zyx".into() };
-        let found = ShellReply::Found(FoundSessions { found: vec![found], done: true });
+        let found = ScreenReply::Found(FoundSessions { found: vec![found], done: true });
         screen.send(Msg::Finished(search.unwrap(), found));
         let shown = text(&screen.draw());
         let row = shown.lines().find(|line| line.contains("A title")).unwrap_or_else(|| panic!("{shown}"));

@@ -8,7 +8,7 @@ use tau::agent::protocol::event::{SessionEvent, SessionInfo};
 use tau::agent::protocol::status_template::StatusTemplate;
 use tau::app::boot::Boot;
 use tau::app::geometry::Size;
-use tau::app::request::{ShellReply, ShellRequest};
+use tau::app::request::{ScreenReply, ScreenRequest};
 use tau::app::screen_settings::ScreenSettings;
 use tau::app::{Effect, Msg};
 
@@ -137,7 +137,7 @@ fn at_80_columns_project_branch_model_mode_and_context_stay() {
 /// The input of the command, as JSON.
 fn asked(screen: &mut Frame) -> Option<(tau::app::request::Ticket, serde_json::Value)> {
     screen.take_effects().into_iter().find_map(|effect| match effect {
-        Effect::Ask(ticket, ShellRequest::StatusCommand { facts }) => {
+        Effect::Ask(ticket, ScreenRequest::StatusCommand { facts }) => {
             Some((ticket, serde_json::to_value(&facts).unwrap()))
         }
         _ => None,
@@ -180,13 +180,13 @@ fn the_command_runs_when_facts_change_one_at_a_time_and_not_too_often() {
     screen.wait(5_000);
     assert!(asked(&mut screen).is_none(), "one is running");
     let printed = "\u{1b}[31mred\u{1b}[0m \u{1b}]0;title\u{7}now\nsecond line\n";
-    screen.send(Msg::Finished(ticket, ShellReply::Done(printed.into())));
+    screen.send(Msg::Finished(ticket, ScreenReply::Done(printed.into())));
     let (ticket, facts) = asked(&mut screen).expect("the run has begun meanwhile");
     assert_eq!(facts["running"], true);
     frames(&mut screen, "status-command");
     let row = text(&screen.draw());
     assert!(row.contains("red now · Coder") && !row.contains("second"), "{row}");
-    screen.send(Msg::Finished(ticket, ShellReply::Failed("status_command failed".into())));
+    screen.send(Msg::Finished(ticket, ScreenReply::Failed("status_command failed".into())));
     screen.settle();
     assert!(asked(&mut screen).is_none(), "too early");
     assert!(screen.model().wants().tick.is_some(), "it is due soon");

@@ -12,7 +12,7 @@ use tau::app::Msg;
 use tau::app::boot::Boot;
 use tau::app::effect::Effect;
 use tau::app::geometry::Size;
-use tau::app::request::{ShellReply, ShellRequest};
+use tau::app::request::{ScreenReply, ScreenRequest};
 
 use crate::harness::{Screen as Drawn, assistant, boot, text};
 use crate::screen::Screen;
@@ -137,11 +137,11 @@ fn the_branch_is_not_cut_while_tokens_are_shown() {
     let branch = "feature/a-very-long-branch-name-for-the-footer";
     let mut screen = answered(Model::clone(&crate::harness::ai()), 80);
     let asks = |effect: Effect| match effect {
-        Effect::Ask(ticket, ShellRequest::Branch {}) => Some(ticket),
+        Effect::Ask(ticket, ScreenRequest::Branch {}) => Some(ticket),
         _ => None,
     };
     let ticket = screen.take_effects().into_iter().find_map(asks).expect("the branch is asked for");
-    screen.send(Msg::Finished(ticket, ShellReply::Branch(Some(branch.to_owned()))));
+    screen.send(Msg::Finished(ticket, ScreenReply::Branch(Some(branch.to_owned()))));
     let mut was_shown = false;
     for width in (60..200).rev() {
         screen.send(Msg::Resized(Size { width, height: 24 }));

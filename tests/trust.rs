@@ -13,7 +13,7 @@ use tau::agent::settings::trust::Project;
 use tau::agent::settings::{Settings, folder};
 use tau::app::boot::Boot;
 use tau::app::geometry::Size;
-use tau::app::request::{Applied, ShellReply, ShellRequest};
+use tau::app::request::{Applied, ScreenReply, ScreenRequest};
 use tau::app::{Effect, Msg};
 use tau::cli::args::CliArgs;
 use tau::cli::compose::{AgentPrompt, Setup, reload};
@@ -259,11 +259,11 @@ fn the_user_is_asked_once_and_by_command() {
     for (keys, trusted) in [("<up><enter>", true), ("<down><enter>", false)] {
         screen.keys("/trust<enter>");
         let ticket = screen.take_effects().into_iter().find_map(|effect| match effect {
-            Effect::Ask(ticket, ShellRequest::Folders {}) => Some(ticket),
+            Effect::Ask(ticket, ScreenRequest::Folders {}) => Some(ticket),
             _ => None,
         });
         let parent = Folder { root: "/srv".into(), place: Some("~/srv".into()), ..unknown.clone() };
-        screen.send(Msg::Finished(ticket.unwrap(), ShellReply::Folders(vec![parent, unknown.clone()])));
+        screen.send(Msg::Finished(ticket.unwrap(), ScreenReply::Folders(vec![parent, unknown.clone()])));
         screen.keys(keys);
         assert_eq!(answers(&screen.take_effects()), [("/srv/web".into(), trusted)], "the nearest first");
         assert!(text(&screen.draw()).contains("~/srv has project settings"));
@@ -279,14 +279,14 @@ fn the_user_is_asked_once_and_by_command() {
     assert!(text(&screen.draw()).contains("instructions: ~/AGENTS.md"));
     screen.take_effects();
     screen.keys("/trust<enter>");
-    let Some(Effect::Ask(ticket, ShellRequest::Folders {})) = screen.take_effects().pop() else { panic!() };
-    screen.send(Msg::Finished(ticket, ShellReply::Folders(Vec::new())));
+    let Some(Effect::Ask(ticket, ScreenRequest::Folders {})) = screen.take_effects().pop() else { panic!() };
+    screen.send(Msg::Finished(ticket, ScreenReply::Folders(Vec::new())));
     assert!(text(&screen.draw()).contains("no project settings here"));
 }
 
 fn answers(effects: &[Effect]) -> Vec<(std::path::PathBuf, bool)> {
     let answer = |effect: &Effect| match effect {
-        Effect::Ask(_, ShellRequest::Trust { root, trusted }) => Some((root.clone(), *trusted)),
+        Effect::Ask(_, ScreenRequest::Trust { root, trusted }) => Some((root.clone(), *trusted)),
         _ => None,
     };
     effects.iter().filter_map(answer).collect()

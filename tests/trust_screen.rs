@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tau::agent::protocol::trust::{ChangeKind, FileChange, Folder, Trust};
 use tau::app::boot::Boot;
-use tau::app::request::{Applied, ShellReply, ShellRequest};
+use tau::app::request::{Applied, ScreenReply, ScreenRequest};
 use tau::app::screen_settings::ScreenSettings;
 use tau::app::{Effect, Msg};
 
@@ -87,7 +87,9 @@ fn what_follows_from_trust_is_done_and_told() {
     let mut screen = Screen::boot(Boot { folders: vec![changed_folder()], ..boot() });
     screen.take_effects();
     screen.keys("<up><enter>");
-    let Some(Effect::Ask(ticket, ShellRequest::Trust { .. })) = screen.take_effects().pop() else { panic!() };
+    let Some(Effect::Ask(ticket, ScreenRequest::Trust { .. })) = screen.take_effects().pop() else {
+        panic!()
+    };
     let command = timeout(Some(9));
     let applied = Applied {
         text: "trusted; now in effect: theme light".into(),
@@ -96,7 +98,7 @@ fn what_follows_from_trust_is_done_and_told() {
         screen: Some(ScreenSettings { hide_thinking: true, ..ScreenSettings::default() }),
         ..Applied::default()
     };
-    screen.send(Msg::Finished(ticket, ShellReply::Applied(applied)));
+    screen.send(Msg::Finished(ticket, ScreenReply::Applied(applied)));
     assert!(text(&screen.draw()).contains("now in effect: theme light"));
     assert_eq!(screen.take_effects(), [Effect::Agent(command)], "nothing is saved as the user's own choice");
     assert_eq!(screen.model().theme, "light");

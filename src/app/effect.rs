@@ -3,7 +3,7 @@
 use tau_protocol::command::AgentCommand;
 
 use super::geometry::TerminalUse;
-use super::request::{ShellRequest, Ticket};
+use super::request::{ScreenRequest, Ticket};
 
 /// Maximum length of a text for the terminal's clipboard, in bytes. Encoded for the terminal it is a third
 /// longer, and tmux drops a sequence of more than 1 MiB.
@@ -15,7 +15,7 @@ pub enum Effect {
     /// Send the agent a command.
     Agent(AgentCommand),
     /// Send a request that has an answer.
-    Ask(Ticket, ShellRequest),
+    Ask(Ticket, ScreenRequest),
     /// The answer is no longer wanted; stop working on it.
     Forget(Ticket),
     /// Pass text to the terminal for its clipboard; at most [`TERMINAL_COPY`] bytes.

@@ -18,7 +18,7 @@ use super::keymap::Keymap;
 use super::misdirected::Misdirected;
 use super::msg::Millis;
 use super::printable::Printable;
-use super::request::{ShellRequest, Ticket};
+use super::request::{ScreenRequest, Ticket};
 use super::screen_place::ScreenPlace;
 use super::slash::Commands;
 use super::status::Status;
@@ -183,7 +183,7 @@ pub struct Model {
     /// Facts from the last frame's layout.
     pub laid: Laid,
     /// Pending requests.
-    pub(super) requests: BTreeMap<Ticket, ShellRequest>,
+    pub(super) requests: BTreeMap<Ticket, ScreenRequest>,
     /// Exports that wait for the session's location, and the files to write.
     pub(super) exports: BTreeMap<Ticket, Option<PathBuf>>,
     /// The text to find in the session that is being opened.
@@ -277,8 +277,8 @@ impl Model {
 
     /// Whether a picture that was pasted or dropped is still being read.
     pub(crate) fn is_reading_picture(&self) -> bool {
-        let reads = |request: &ShellRequest| {
-            matches!(request, ShellRequest::Pictures { .. } | ShellRequest::ReadClipboard {})
+        let reads = |request: &ScreenRequest| {
+            matches!(request, ScreenRequest::Pictures { .. } | ScreenRequest::ReadClipboard {})
         };
         self.requests.values().any(reads)
     }
@@ -432,7 +432,7 @@ impl Model {
     }
 
     /// Sends a request to the outside.
-    pub(super) fn ask(&mut self, request: ShellRequest, effects: &mut Vec<Effect>) -> Ticket {
+    pub(super) fn ask(&mut self, request: ScreenRequest, effects: &mut Vec<Effect>) -> Ticket {
         let ticket = self.next_ticket();
         self.requests.insert(ticket, request.clone());
         effects.push(Effect::Ask(ticket, request));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::connection::Connection;
 use super::geometry::{Laid, Size};
 use super::key::{Key, Mouse};
-use super::request::{Applied, ShellReply, Ticket};
+use super::request::{Applied, ScreenReply, Ticket};
 use super::terminal_facts::TerminalAnswer;
 use tau_protocol::event::AgentEvent;
 use tau_protocol::message::Block;
@@ -46,8 +46,8 @@ pub enum Msg {
     Ticked,
     /// The agent sent an event.
     Agent(AgentEvent),
-    /// A request was answered; see [`super::request::ShellRequest`].
-    Finished(Ticket, ShellReply),
+    /// A request was answered; see [`super::request::ScreenRequest`].
+    Finished(Ticket, ScreenReply),
     /// The open session moved to another directory: the changes from its project settings, the folders to ask
     /// about, and its place for the status line.
     DirectoryChanged {

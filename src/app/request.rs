@@ -6,7 +6,7 @@
 //!
 //! To add one: a row in the table below; the compiler then asks for a method of that name in the two places
 //! that implement its traits: the work (`cli/tui/services`, [`PerformRequest`]) and the effect of its answer
-//! (`update/replies`, [`TakeReply`]). An answer of a new shape is also a variant of [`ShellReply`].
+//! (`update/replies`, [`TakeReply`]). An answer of a new shape is also a variant of [`ScreenReply`].
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -45,7 +45,7 @@ macro_rules! requests {
         /// about the machine that the screen is on: those are not serialized.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "ask", rename_all = "snake_case")]
-        pub enum ShellRequest {
+        pub enum ScreenRequest {
             $($(#[doc = $doc])+ $(#[serde($skip)])? $name { $($(#[serde(with = $with)])? $field: $kind),* },)+
         }
 
@@ -71,33 +71,33 @@ macro_rules! requests {
             )+
         }
 
-        impl ShellRequest {
+        impl ScreenRequest {
             /// Does the work.
-            pub async fn perform<P: PerformRequest>(self, with: &Arc<P>, call: &P::Call) -> ShellReply {
+            pub async fn perform<P: PerformRequest>(self, with: &Arc<P>, call: &P::Call) -> ScreenReply {
                 match self {
-                    $(ShellRequest::$name { $($field),* } => {
+                    $(ScreenRequest::$name { $($field),* } => {
                         match with.$method(call, $($field),*).await {
-                            Ok(answer) => ShellReply::$reply(answer),
-                            Err(error) => ShellReply::Failed(error),
+                            Ok(answer) => ScreenReply::$reply(answer),
+                            Err(error) => ScreenReply::Failed(error),
                         }
                     })+
                 }
             }
 
             /// Whether a reply has the shape that belongs to this request.
-            pub fn fits(&self, reply: &ShellReply) -> bool {
+            pub fn fits(&self, reply: &ScreenReply) -> bool {
                 matches!(
                     (self, reply),
-                    (_, ShellReply::Failed(_)) $(| (ShellRequest::$name { .. }, ShellReply::$reply(_)))+
+                    (_, ScreenReply::Failed(_)) $(| (ScreenRequest::$name { .. }, ScreenReply::$reply(_)))+
                 )
             }
 
             /// Passes the reply to the method for this request. A reply of the wrong shape is dropped.
-            pub(crate) fn reply_to(self, to: &mut impl TakeReply, reply: ShellReply) {
+            pub(crate) fn reply_to(self, to: &mut impl TakeReply, reply: ScreenReply) {
                 match self {
-                    $(ShellRequest::$name { $($kept,)* .. } => match reply {
-                        ShellReply::$reply(answer) => to.$method($($kept,)* Ok(answer)),
-                        ShellReply::Failed(error) => to.$method($($kept,)* Err(error)),
+                    $(ScreenRequest::$name { $($kept,)* .. } => match reply {
+                        ScreenReply::$reply(answer) => to.$method($($kept,)* Ok(answer)),
+                        ScreenReply::Failed(error) => to.$method($($kept,)* Err(error)),
                         _ => {}
                     })+
                 }
@@ -291,7 +291,7 @@ pub struct LoggedIn {
 /// A reply to a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ShellReply {
+pub enum ScreenReply {
     Sessions(SessionRows),
     /// The folders with project settings, the nearest last.
     Folders(Vec<Folder>),
@@ -336,15 +336,15 @@ pub enum ShellReply {
     Failed(UserError),
 }
 
-impl ShellReply {
+impl ScreenReply {
     /// Whether more replies to the same request follow.
     pub fn is_partial(&self) -> bool {
         matches!(
             self,
-            ShellReply::Sessions(SessionRows { done: false, .. })
-                | ShellReply::Found(FoundSessions { done: false, .. })
-                | ShellReply::SignIn(SignInStep::Waits(_))
-                | ShellReply::AttemptNews(AttemptNews { ended: false, .. })
+            ScreenReply::Sessions(SessionRows { done: false, .. })
+                | ScreenReply::Found(FoundSessions { done: false, .. })
+                | ScreenReply::SignIn(SignInStep::Waits(_))
+                | ScreenReply::AttemptNews(AttemptNews { ended: false, .. })
         )
     }
 }

@@ -118,7 +118,7 @@ fn a_prompt_is_live_on_the_shells_screen() {
     assert!(other.live.contains("v views"), "the terminal cannot scroll what is live: {}", other.live);
     other.effects.clear();
     other.key("v");
-    let shows = |effect: &Effect| matches!(effect, Effect::Ask(_, ShellRequest::OpenInEditor { .. }));
+    let shows = |effect: &Effect| matches!(effect, Effect::Ask(_, ScreenRequest::OpenInEditor { .. }));
     assert!(other.effects.iter().any(shows));
     other.key("n");
     other.key("x");

@@ -186,7 +186,7 @@ fn a_plan_is_accepted_edited_rejected_or_left() {
     screen.keys("<down><enter>");
     let (ticket, text, ending, purpose) = editor(&mut screen);
     assert_eq!((text.as_str(), ending.as_str(), purpose), (PLAN, ".md", EditorUse::Plan));
-    screen.send(Msg::Finished(ticket, ShellReply::Edited(Some("# Plan\n\n1. Only read.\n".into()))));
+    screen.send(Msg::Finished(ticket, ScreenReply::Edited(Some("# Plan\n\n1. Only read.\n".into()))));
     has(&mut screen, &["Plan, as you changed it", "Only read."]);
     screen.at += SEEN;
     screen.keys("<enter>");
@@ -430,7 +430,7 @@ fn the_first_start_asks_for_the_mode_once() {
     frames(&mut screen, "mode-question");
     let kept = |screen: &mut Screen| {
         screen.take_effects().into_iter().find_map(|effect| match effect {
-            Effect::Ask(ticket, ShellRequest::ChooseMode { chosen }) => Some((ticket, chosen)),
+            Effect::Ask(ticket, ScreenRequest::ChooseMode { chosen }) => Some((ticket, chosen)),
             _ => None,
         })
     };
@@ -461,7 +461,7 @@ fn the_first_start_asks_for_the_mode_once() {
     screen.keys("1<enter>");
     let (ticket, _) = kept(&mut screen).unwrap();
     assert_eq!(sent_modes(&mut screen), []);
-    screen.send(Msg::Finished(ticket, ShellReply::Failed("disk full".into())));
+    screen.send(Msg::Finished(ticket, ScreenReply::Failed("disk full".into())));
     assert_eq!(sent_modes(&mut screen), []);
     has(&mut screen, &["was not kept: disk full", "tau asks before anything changes"]);
     // Nothing chosen: tau asks for now, and stores nothing.

@@ -9,7 +9,7 @@ use tau::agent::protocol::event::TaskEvent;
 use tau::agent::protocol::query::QueryAnswer;
 use tau::app::approval::PromptStage;
 use tau::app::geometry::Size;
-use tau::app::request::{EditorSource, ShellReply, ShellRequest};
+use tau::app::request::{EditorSource, ScreenReply, ScreenRequest};
 use tau::app::{Effect, Msg};
 use tau::tools::{FileDiff, Hunk, Preview};
 
@@ -125,9 +125,10 @@ fn a_key_allows_what_was_seen_to_its_end_or_is_pressed_twice() {
         screen.keys("<esc>");
         check(&mut screen, "y", once());
         // In an editor, once it is closed.
-        for (reply, is_seen) in
-            [(ShellReply::Done(String::new()), true), (ShellReply::Failed("no editor is set".into()), false)]
-        {
+        for (reply, is_seen) in [
+            (ScreenReply::Done(String::new()), true),
+            (ScreenReply::Failed("no editor is set".into()), false),
+        ] {
             let mut screen = waiting(request.clone());
             shown(&mut screen);
             screen.keys("v");
@@ -144,7 +145,9 @@ fn a_key_allows_what_was_seen_to_its_end_or_is_pressed_twice() {
 #[track_caller]
 fn asked_editor(screen: &mut Screen) -> tau::app::request::Ticket {
     let opened = screen.take_effects().into_iter().find_map(|effect| match effect {
-        Effect::Ask(ticket, ShellRequest::OpenInEditor { source: EditorSource::Text { .. } }) => Some(ticket),
+        Effect::Ask(ticket, ScreenRequest::OpenInEditor { source: EditorSource::Text { .. } }) => {
+            Some(ticket)
+        }
         _ => None,
     });
     opened.expect("an editor")
@@ -247,7 +250,7 @@ fn a_change_that_is_cut_is_shown_as_the_text_that_would_be_written() {
     let ticket = query.expect("the text is asked for");
     screen.agent(TaskEvent::Answered { ticket, answer: Ok(QueryAnswer::Text("all of it".into())) });
     let ticket = asked_editor(&mut screen);
-    screen.send(Msg::Finished(ticket, ShellReply::Done(String::new())));
+    screen.send(Msg::Finished(ticket, ScreenReply::Done(String::new())));
     screen.at += SEEN;
     check(&mut screen, "y", once());
 }

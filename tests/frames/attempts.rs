@@ -7,7 +7,7 @@ use tau::agent::protocol::command::{AgentCommand, SessionCommand};
 use tau::app::Msg;
 use tau::app::effect::Effect;
 use tau::app::geometry::Size;
-use tau::app::request::{ShellReply, ShellRequest};
+use tau::app::request::{ScreenReply, ScreenRequest};
 
 use super::overlays::reply;
 use crate::harness::{Screen, frames};
@@ -41,19 +41,19 @@ fn attempts() {
         rows,
         ..AttemptList::default()
     };
-    reply(&mut screen, ShellReply::Attempts(list));
+    reply(&mut screen, ScreenReply::Attempts(list));
     frames(&mut screen, "attempts");
     screen.keys("<down><enter>");
     frames(&mut screen, "attempts-changes-loading");
-    reply(&mut screen, ShellReply::AttemptFiles(vec![changes_of(&[2])]));
+    reply(&mut screen, ScreenReply::AttemptFiles(vec![changes_of(&[2])]));
     frames(&mut screen, "attempts-changes");
     screen.keys("<esc>t");
     crate::approvals::pause(&mut screen);
     let failed = "attempt 2 cannot be applied: x; the files have changed since it began";
-    reply(&mut screen, ShellReply::Failed(failed.into()));
+    reply(&mut screen, ScreenReply::Failed(failed.into()));
     frames(&mut screen, "attempts-failed");
     screen.keys("<esc>/attempts<enter>");
-    reply(&mut screen, ShellReply::Attempts(AttemptList::default()));
+    reply(&mut screen, ScreenReply::Attempts(AttemptList::default()));
     frames(&mut screen, "attempts-none");
 }
 
@@ -83,7 +83,7 @@ fn changes_of_attempts_are_side_by_side() {
     screen.keys("/attempts<enter>");
     let row = |number| AttemptRow { number, outcome: "succeeded".into(), ..AttemptRow::default() };
     let list = AttemptList { id: "a1b2c3".into(), rows: [1, 2, 3].map(row).into(), ..AttemptList::default() };
-    reply(&mut screen, ShellReply::Attempts(list));
+    reply(&mut screen, ScreenReply::Attempts(list));
     screen.keys("a");
     crate::approvals::pause(&mut screen);
     let new = AttemptHunk {
@@ -94,21 +94,21 @@ fn changes_of_attempts_are_side_by_side() {
     };
     let made =
         AttemptFile { path: "made".into(), patches: vec![AttemptPatch { attempt: 3, hunks: vec![new] }] };
-    reply(&mut screen, ShellReply::AttemptFiles(vec![changes_of(&[1, 2, 3]), made]));
+    reply(&mut screen, ScreenReply::AttemptFiles(vec![changes_of(&[1, 2, 3]), made]));
     screen.send(Msg::Resized(Size { width: 160, height: 40 }));
     screen.keys("<space><right><down><space>");
     frames(&mut screen, "attempts-side");
     screen.take_effects();
     screen.keys("t");
     let effects = screen.take_effects();
-    let [Effect::Ask(ticket, ShellRequest::TakeAttemptParts { id, parts })] = effects.as_slice() else {
+    let [Effect::Ask(ticket, ScreenRequest::TakeAttemptParts { id, parts })] = effects.as_slice() else {
         panic!("{effects:?}")
     };
     let parts: Vec<_> = parts.iter().map(|part| (part.attempt, part.hunk)).collect();
     assert_eq!((id.as_str(), parts), ("a1b2c3", vec![(1, Some(1)), (1, Some(2))]));
     let failed =
         "hunk 1 of attempt 1 and hunk 1 of attempt 2 change the same place of x; take one of them only";
-    screen.send(Msg::Finished(*ticket, ShellReply::Failed(failed.into())));
+    screen.send(Msg::Finished(*ticket, ScreenReply::Failed(failed.into())));
     frames(&mut screen, "attempts-side-failed");
 }
 
@@ -118,7 +118,7 @@ fn attempts_at_work_are_looked_at_again_and_stopped() {
     screen.keys("/attempts 3 --until 'cargo test' --model a,b fix it<enter>");
     let effects = screen.take_effects();
     let begun = effects.iter().find_map(|effect| match effect {
-        Effect::Ask(ticket, ShellRequest::BeginAttempts { order }) => Some((*ticket, order.clone())),
+        Effect::Ask(ticket, ScreenRequest::BeginAttempts { order }) => Some((*ticket, order.clone())),
         _ => None,
     });
     let (begun, order) = begun.expect("an order");
@@ -133,10 +133,10 @@ fn attempts_at_work_are_looked_at_again_and_stopped() {
         is_own: true,
     };
     let listed = effects.iter().find_map(|effect| match effect {
-        Effect::Ask(ticket, ShellRequest::Attempts {}) => Some(*ticket),
+        Effect::Ask(ticket, ScreenRequest::Attempts {}) => Some(*ticket),
         _ => None,
     });
-    screen.send(Msg::Finished(listed.expect("a list"), ShellReply::Attempts(list(Vec::new(), ""))));
+    screen.send(Msg::Finished(listed.expect("a list"), ScreenReply::Attempts(list(Vec::new(), ""))));
     frames(&mut screen, "attempts-copying");
     screen.take_effects();
     screen.wait(1_100);
@@ -149,7 +149,7 @@ fn attempts_at_work_are_looked_at_again_and_stopped() {
         ..AttemptRow::default()
     };
     let rows = vec![row(1, "at work, round 2", true), row(2, "goal given up", false)];
-    reply(&mut screen, ShellReply::Attempts(list(rows, "a1b2c3")));
+    reply(&mut screen, ScreenReply::Attempts(list(rows, "a1b2c3")));
     screen.keys("x");
     crate::approvals::pause(&mut screen);
     frames(&mut screen, "attempts-running");
@@ -157,13 +157,13 @@ fn attempts_at_work_are_looked_at_again_and_stopped() {
     screen.keys("s");
     crate::approvals::pause(&mut screen);
     let effects = screen.take_effects();
-    let [Effect::Ask(stopped, ShellRequest::StopAttempts {})] = effects.as_slice() else {
+    let [Effect::Ask(stopped, ScreenRequest::StopAttempts {})] = effects.as_slice() else {
         panic!("{effects:?}")
     };
-    screen.send(Msg::Finished(*stopped, ShellReply::Done("stopping".into())));
+    screen.send(Msg::Finished(*stopped, ScreenReply::Done("stopping".into())));
     screen.take_effects();
     let news = AttemptNews { ended: true, dollars: 0.5, said: "0 of 3 succeeded, $0.500".into() };
-    screen.send(Msg::Finished(begun, ShellReply::AttemptNews(news)));
+    screen.send(Msg::Finished(begun, ScreenReply::AttemptNews(news)));
     let effects = screen.take_effects();
     let counts = |effect: &Effect| matches!(effect, Effect::Agent(AgentCommand::Session(SessionCommand::AddUsage { usage })) if usage.cost.total == 0.5);
     assert!(effects.iter().any(counts), "{effects:?}");
@@ -175,7 +175,7 @@ fn attempts_are_removed_by_the_same_key_twice() {
     screen.keys("/attempts<enter>");
     let row = AttemptRow { number: 1, outcome: "succeeded".into(), ..AttemptRow::default() };
     let list = AttemptList { id: "a1b2c3".into(), rows: vec![row], ..AttemptList::default() };
-    reply(&mut screen, ShellReply::Attempts(list));
+    reply(&mut screen, ScreenReply::Attempts(list));
     screen.take_effects();
     screen.keys("x<esc>x<down>x");
     crate::approvals::pause(&mut screen);
@@ -185,5 +185,5 @@ fn attempts_are_removed_by_the_same_key_twice() {
     crate::approvals::pause(&mut screen);
     let effects = screen.take_effects();
     let [Effect::Ask(_, request)] = effects.as_slice() else { panic!("{effects:?}") };
-    assert_eq!(*request, ShellRequest::DropAttempts { id: "a1b2c3".into() });
+    assert_eq!(*request, ScreenRequest::DropAttempts { id: "a1b2c3".into() });
 }

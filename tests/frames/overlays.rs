@@ -6,7 +6,7 @@ use tau::agent::protocol::event::{Question, QuestionEvent};
 use tau::agent::protocol::form::FormField;
 use tau::app::boot::Boot;
 use tau::app::request::{
-    KeylessModel, LoginProvider, ModelList, ShellReply, ShellRequest, SignInPage, SignInStep,
+    KeylessModel, LoginProvider, ModelList, ScreenReply, ScreenRequest, SignInPage, SignInStep,
 };
 use tau::app::{Effect, Msg};
 use tau::tools::user::{UserAnswer, UserQuestion};
@@ -14,7 +14,7 @@ use tau::tools::user::{UserAnswer, UserQuestion};
 use crate::harness::{Screen, ai, boot, frames, text};
 
 /// Answers the latest request.
-pub fn reply(screen: &mut Screen, reply: ShellReply) {
+pub fn reply(screen: &mut Screen, reply: ScreenReply) {
     let asked = screen.take_effects().into_iter().rev().find_map(|effect| match effect {
         Effect::Ask(ticket, _) => Some(ticket),
         _ => None,
@@ -44,7 +44,7 @@ fn model_picker() {
     };
     let models =
         ModelList { usable: vec![ai().into(), other.into()], keyless: vec![keyless], ..Default::default() };
-    reply(&mut screen, ShellReply::Models(models));
+    reply(&mut screen, ScreenReply::Models(models));
     frames(&mut screen, "models");
     screen.keys("nosuchmodel");
     frames(&mut screen, "models-none");
@@ -75,12 +75,12 @@ fn login() {
         has_key,
         login: None,
     };
-    reply(&mut screen, ShellReply::Providers(vec![provider("acme", true), provider("other", false)]));
+    reply(&mut screen, ScreenReply::Providers(vec![provider("acme", true), provider("other", false)]));
     frames(&mut screen, "providers");
     screen.keys("<enter>secret");
     frames(&mut screen, "login");
     screen.keys("<enter>");
-    reply(&mut screen, ShellReply::Failed("the key was refused (401)".into()));
+    reply(&mut screen, ScreenReply::Failed("the key was refused (401)".into()));
     frames(&mut screen, "login-refused");
 }
 
@@ -95,17 +95,17 @@ fn sign_in() {
         has_key: false,
         login: Some("acme".into()),
     };
-    reply(&mut screen, ShellReply::Providers(vec![login]));
+    reply(&mut screen, ScreenReply::Providers(vec![login]));
     frames(&mut screen, "sign-in-list");
     screen.keys("<enter>");
     let asked = screen.take_effects().into_iter().rev().find_map(|effect| match effect {
-        Effect::Ask(ticket, ShellRequest::SignIn { login }) => Some((ticket, login)),
+        Effect::Ask(ticket, ScreenRequest::SignIn { login }) => Some((ticket, login)),
         _ => None,
     });
     let (ticket, login) = asked.expect("a login");
     assert_eq!(login, "acme");
     let page = |code: Option<&str>| {
-        ShellReply::SignIn(SignInStep::Waits(SignInPage {
+        ScreenReply::SignIn(SignInStep::Waits(SignInPage {
             name: "Acme (Plus)".into(),
             page: "https://auth.example/authorize?response_type=code&client_id=tau&state=1234567890".into(),
             code: code.map(str::to_owned),
@@ -123,12 +123,12 @@ fn sign_in() {
     frames(&mut screen, "sign-in-browser");
     screen.keys("<enter>");
     let pasted = screen.take_effects().into_iter().any(|effect| {
-        matches!(effect, Effect::Ask(_, ShellRequest::PasteSignIn { address }) if address.0 == "http")
+        matches!(effect, Effect::Ask(_, ScreenRequest::PasteSignIn { address }) if address.0 == "http")
     });
     assert!(pasted);
     screen.send(Msg::Finished(ticket, page(Some("ABCD-1234"))));
     frames(&mut screen, "sign-in-code");
-    let failed = ShellReply::Failed("the code has expired; log in again for a new one".into());
+    let failed = ScreenReply::Failed("the code has expired; log in again for a new one".into());
     screen.send(Msg::Finished(ticket, failed));
     frames(&mut screen, "sign-in-failed");
     screen.keys("<esc>");
@@ -146,7 +146,7 @@ fn stored_keys() {
         has_key: true,
         login: None,
     };
-    reply(&mut screen, ShellReply::Providers(vec![stored]));
+    reply(&mut screen, ScreenReply::Providers(vec![stored]));
     frames(&mut screen, "stored-keys");
 }
 
@@ -154,11 +154,11 @@ fn stored_keys() {
 fn earlier_prompts() {
     let mut screen = Screen::new();
     let history = screen.take_effects().into_iter().find_map(|effect| match effect {
-        Effect::Ask(ticket, ShellRequest::History {}) => Some(ticket),
+        Effect::Ask(ticket, ScreenRequest::History {}) => Some(ticket),
         _ => None,
     });
     let prompts = ["fix the test", "!cargo test", "two\nlines"].map(String::from).to_vec();
-    screen.send(Msg::Finished(history.expect("asked at the start"), ShellReply::History(prompts)));
+    screen.send(Msg::Finished(history.expect("asked at the start"), ScreenReply::History(prompts)));
     screen.keys("<ctrl+r>");
     frames(&mut screen, "prompts");
 }
@@ -321,7 +321,7 @@ fn find() {
 fn files() {
     let mut screen = talked();
     screen.keys("look at @src/p");
-    reply(&mut screen, ShellReply::Files(vec!["src/parser.rs".into(), "src/printer.rs".into()]));
+    reply(&mut screen, ScreenReply::Files(vec!["src/parser.rs".into(), "src/printer.rs".into()]));
     frames(&mut screen, "files");
 }
 

@@ -18,7 +18,7 @@ use tau::app::Msg;
 use tau::app::boot::Boot;
 use tau::app::key::{Mods, Mouse, MouseButton, MouseKind};
 use tau::app::request::{
-    LocalModelServer, LoginProvider, SessionRows, SettingList, SettingShown, ShellReply, ShellRequest,
+    LocalModelServer, LoginProvider, ScreenReply, ScreenRequest, SessionRows, SettingList, SettingShown,
 };
 use tau::tools::jobs::{JobProcess, JobRow, JobState};
 use tau::tools::{Details, ToolOutput};
@@ -43,13 +43,13 @@ fn sessions_that_load_and_change() {
     };
     let rows = vec![row(1, "fix the failing test"), row(2, "write docs")];
     let listed = screen.take_effects().into_iter().find_map(|effect| match effect {
-        tau::app::Effect::Ask(ticket, ShellRequest::Sessions { .. }) => Some(ticket),
+        tau::app::Effect::Ask(ticket, ScreenRequest::Sessions { .. }) => Some(ticket),
         _ => None,
     });
     let ticket = listed.expect("asked");
     screen.send(Msg::Finished(
         ticket,
-        ShellReply::Sessions(SessionRows { rows, done: true, troubles: Vec::new() }),
+        ScreenReply::Sessions(SessionRows { rows, done: true, troubles: Vec::new() }),
     ));
     screen.keys("<ctrl+r> today");
     frames(&mut screen, "sessions-renaming");
@@ -58,7 +58,7 @@ fn sessions_that_load_and_change() {
     screen.keys("<esc>/resume<enter>");
     reply(
         &mut screen,
-        ShellReply::Sessions(SessionRows { rows: Vec::new(), done: true, troubles: Vec::new() }),
+        ScreenReply::Sessions(SessionRows { rows: Vec::new(), done: true, troubles: Vec::new() }),
     );
     frames(&mut screen, "sessions-none");
     screen.keys("<esc>");
@@ -67,7 +67,7 @@ fn sessions_that_load_and_change() {
     screen.take_effects();
     screen.keys("/resume<enter>");
     let rows = vec![row(1, "fix the failing test"), row(2, "write docs")];
-    reply(&mut screen, ShellReply::Sessions(SessionRows { rows, done: true, troubles: Vec::new() }));
+    reply(&mut screen, ScreenReply::Sessions(SessionRows { rows, done: true, troubles: Vec::new() }));
     frames(&mut screen, "sessions-open");
 }
 
@@ -89,7 +89,7 @@ fn a_tree_that_loads_and_gets_a_label() {
             let row = SettingShown { key: "model".into(), ..SettingShown::default() };
             reply(
                 &mut screen,
-                ShellReply::Settings(SettingList { rows: vec![row], ..SettingList::default() }),
+                ScreenReply::Settings(SettingList { rows: vec![row], ..SettingList::default() }),
             );
         }
         screen.keys(&format!("{begin}{}the-end", "abcde".repeat(42)));
@@ -149,15 +149,15 @@ fn worktrees() {
         row("漢字", "nothing of its own", false, false),
         row("old", "removed, its work is kept", false, true),
     ];
-    super::overlays::reply(&mut screen, ShellReply::Worktrees(rows));
+    super::overlays::reply(&mut screen, ScreenReply::Worktrees(rows));
     frames(&mut screen, "worktrees");
     screen.keys("<down>x");
     crate::approvals::pause(&mut screen);
     let failed = "a session works in 漢字: end it first, or `tau stop \u{1b}[2J1`";
-    super::overlays::reply(&mut screen, ShellReply::Failed(failed.into()));
+    super::overlays::reply(&mut screen, ScreenReply::Failed(failed.into()));
     frames(&mut screen, "worktrees-failed");
     screen.keys("<esc>/worktree<enter>");
-    super::overlays::reply(&mut screen, ShellReply::Worktrees(Vec::new()));
+    super::overlays::reply(&mut screen, ScreenReply::Worktrees(Vec::new()));
     frames(&mut screen, "worktrees-none");
 }
 
@@ -196,7 +196,7 @@ fn board() {
         row("e", LiveState::Done, "a thing of the past", 90_000_000, "Done."),
     ];
     let list = BoardList { sessions: rows.clone(), servers: Vec::new() };
-    super::overlays::reply(&mut screen, ShellReply::Board(list.clone()));
+    super::overlays::reply(&mut screen, ScreenReply::Board(list.clone()));
     frames(&mut screen, "board");
     let missing =
         |name: &str, why: Option<&str>| MissingServer { name: name.into(), why: why.map(str::to_owned) };
@@ -213,13 +213,13 @@ fn board() {
     ];
     screen.keys("<esc>/board<enter>");
     let sessions = rows.into_iter().chain([afar]).collect();
-    super::overlays::reply(&mut screen, ShellReply::Board(BoardList { sessions, servers: servers.clone() }));
+    super::overlays::reply(&mut screen, ScreenReply::Board(BoardList { sessions, servers: servers.clone() }));
     frames(&mut screen, "board-servers");
     screen.keys("<esc>/board<enter>");
-    super::overlays::reply(&mut screen, ShellReply::Board(BoardList { sessions: Vec::new(), servers }));
+    super::overlays::reply(&mut screen, ScreenReply::Board(BoardList { sessions: Vec::new(), servers }));
     frames(&mut screen, "board-servers-none");
     screen.keys("<esc>/board<enter>");
-    super::overlays::reply(&mut screen, ShellReply::Board(list));
+    super::overlays::reply(&mut screen, ScreenReply::Board(list));
     screen.keys("m");
     crate::approvals::pause(&mut screen);
     screen.keys("go");
@@ -231,7 +231,7 @@ fn board() {
     crate::approvals::pause(&mut screen);
     let approvals = vec![command_request("c1", "rm -rf build && make", (0, 12))];
     let waiting = WaitingQuestions { approvals, questions: Vec::new() };
-    super::overlays::reply(&mut screen, ShellReply::Waiting(waiting));
+    super::overlays::reply(&mut screen, ScreenReply::Waiting(waiting));
     frames(&mut screen, "board-answering");
     screen.keys("<alt+a>");
     // The details of a session have their room beside one row too.
@@ -239,7 +239,7 @@ fn board() {
     frames(&mut screen, "board-one");
     screen.keys("<backspace><backspace><backspace><backspace>");
     screen.keys("<esc>/board<enter>");
-    super::overlays::reply(&mut screen, ShellReply::Board(BoardList::default()));
+    super::overlays::reply(&mut screen, ScreenReply::Board(BoardList::default()));
     frames(&mut screen, "board-none");
 }
 
@@ -336,7 +336,7 @@ fn a_key_is_checked() {
         has_key: false,
         login: None,
     };
-    reply(&mut screen, ShellReply::Providers(vec![provider]));
+    reply(&mut screen, ScreenReply::Providers(vec![provider]));
     screen.keys("<enter>secret<enter>");
     frames(&mut screen, "login-checking");
 }
@@ -435,7 +435,7 @@ fn a_summary_of_what_came_before() {
 fn a_server_that_was_found() {
     let mut screen = Screen::boot(Boot { demo: true, ..boot() });
     let asked = screen.take_effects().into_iter().find_map(|effect| match effect {
-        tau::app::Effect::Ask(ticket, ShellRequest::Servers {}) => Some(ticket),
+        tau::app::Effect::Ask(ticket, ScreenRequest::Servers {}) => Some(ticket),
         _ => None,
     });
     let found = LocalModelServer {
@@ -443,7 +443,7 @@ fn a_server_that_was_found() {
         base_url: "http://127.0.0.1:8080/v1".into(),
         models: vec!["coder".into()],
     };
-    screen.send(Msg::Finished(asked.expect("asked"), ShellReply::Servers(vec![found])));
+    screen.send(Msg::Finished(asked.expect("asked"), ScreenReply::Servers(vec![found])));
     frames(&mut screen, "server-found");
 }
 

@@ -2,7 +2,7 @@
 
 use tau::agent::protocol::screen_settings::EditingMode;
 use tau::app::boot::Boot;
-use tau::app::request::{SettingList, SettingShown, ShellReply};
+use tau::app::request::{ScreenReply, SettingList, SettingShown};
 use tau::app::screen_settings::ScreenSettings;
 
 use super::overlays::reply;
@@ -69,7 +69,7 @@ fn settings_are_listed_and_typed() {
     let mut screen = Screen::new();
     screen.keys("/settings<enter>");
     let list = SettingList { rows, ..SettingList::default() };
-    reply(&mut screen, ShellReply::Settings(list));
+    reply(&mut screen, ScreenReply::Settings(list));
     frames(&mut screen, "settings");
     screen.keys("<end><enter><backspace>5");
     frames(&mut screen, "settings-typing");

@@ -11,7 +11,7 @@ use crate::effect::Effect;
 use crate::model::Model;
 use crate::overlays::overlay::Overlay;
 use crate::printable::Printable;
-use crate::request::{NO_TICKET, ShellRequest, Ticket};
+use crate::request::{NO_TICKET, ScreenRequest, Ticket};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::{
     AgentEvent, NoticeLevel, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent, ShellEvent,
@@ -64,7 +64,7 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
             if message.blocked.is_some() {
                 panels::offer_unconfined(model);
             }
-            model.ask(ShellRequest::Branch {}, effects);
+            model.ask(ScreenRequest::Branch {}, effects);
         }
         AgentEvent::Shell(ShellEvent::JobsChanged { .. }) => job_list::changed(model, effects),
         AgentEvent::Shell(ShellEvent::BashStart { .. } | ShellEvent::BashExecutionUpdate { .. }) => {}
@@ -103,13 +103,13 @@ fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>
             }
             let place = place(model, &session.cwd);
             if model.boot.attached.is_none() && place != model.place {
-                model.ask(ShellRequest::Branch {}, effects);
+                model.ask(ScreenRequest::Branch {}, effects);
             }
             model.place = place;
             if model.boot.attached.is_some() {
                 // Pending questions follow.
                 questions::withdraw(model, |_| true);
-                model.ask(ShellRequest::Branch {}, effects);
+                model.ask(ScreenRequest::Branch {}, effects);
             }
             if let Some(place) = model.restored.take() {
                 place::restore(model, place);
@@ -122,7 +122,7 @@ fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>
         }
         SessionEvent::FilesRestored { .. } => {
             changes::restored(model, effects);
-            model.ask(ShellRequest::Branch {}, effects);
+            model.ask(ScreenRequest::Branch {}, effects);
         }
         SessionEvent::GoalChanged { goal } => attempts::note_goal(model, goal.as_ref()),
         SessionEvent::SessionRefused { .. }
@@ -254,5 +254,5 @@ fn take_page(model: &mut Model, page: &HistoryPage) {
 
 fn settled(model: &mut Model, effects: &mut Vec<Effect>) {
     questions::withdraw(model, |_| true);
-    model.ask(ShellRequest::Branch {}, effects);
+    model.ask(ScreenRequest::Branch {}, effects);
 }

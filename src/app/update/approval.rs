@@ -11,7 +11,7 @@ use crate::msg::Millis;
 use crate::overlays::mode_question::ModeQuestion;
 use crate::overlays::overlay::Overlay;
 use crate::printable::spell_hidden;
-use crate::request::{Applied, EditorSource, EditorUse, ShellRequest, Ticket};
+use crate::request::{Applied, EditorSource, EditorUse, ScreenRequest, Ticket};
 use tau_protocol::approval::{ApprovalAnswer, ApprovalOutcome, ApprovalRequest, PermissionMode};
 use tau_protocol::chosen::ChosenMode;
 use tau_protocol::command::{QuestionCommand, QueueCommand, SettingsCommand};
@@ -263,7 +263,7 @@ fn wait_for(model: &mut Model, ticket: Ticket) {
 
 fn editor(model: &mut Model, text: String, ending: &str, effects: &mut Vec<Effect>) {
     let ending = ending.to_owned();
-    let ticket = model.ask(ShellRequest::Editor { text, ending, purpose: EditorUse::Approval }, effects);
+    let ticket = model.ask(ScreenRequest::Editor { text, ending, purpose: EditorUse::Approval }, effects);
     wait_for(model, ticket);
 }
 
@@ -291,7 +291,7 @@ pub(super) fn answered(
             let purpose = EditorUse::Approval;
             *stage = PromptStage::Choice;
             let id = approval.request.id.clone();
-            let ticket = model.ask(ShellRequest::Editor { text: text.clone(), ending, purpose }, effects);
+            let ticket = model.ask(ScreenRequest::Editor { text: text.clone(), ending, purpose }, effects);
             if let Some(approval) = model.approvals.by_id(&id) {
                 approval.stage = PromptStage::Editor(ticket);
             }
@@ -349,7 +349,7 @@ fn view(model: &mut Model, effects: &mut Vec<Effect>) {
 fn show(model: &mut Model, id: &str, text: &str, ending: &str, effects: &mut Vec<Effect>) {
     // Editors hide some characters, too.
     let source = EditorSource::Text { text: spell_hidden(text).into_owned(), ending: ending.to_owned() };
-    let ticket = model.ask(ShellRequest::OpenInEditor { source }, effects);
+    let ticket = model.ask(ScreenRequest::OpenInEditor { source }, effects);
     set_viewer(model, id, ticket);
 }
 
@@ -467,7 +467,7 @@ pub(super) fn mode_chosen(model: &mut Model, chosen: ChosenMode, effects: &mut V
     if chosen.sandbox.is_none() {
         set_mode(model, chosen.mode, effects);
     }
-    model.ask(ShellRequest::ChooseMode { chosen }, effects);
+    model.ask(ScreenRequest::ChooseMode { chosen }, effects);
 }
 
 /// Handles the result of storing it.

@@ -11,7 +11,7 @@ use crate::overlays::attempt_list::{AttemptChoice, AttemptsView, REFRESH};
 use crate::overlays::list::{List, report};
 use crate::overlays::overlay::Overlay;
 use crate::printable::Printable;
-use crate::request::{ShellRequest, Ticket};
+use crate::request::{ScreenRequest, Ticket};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::attempt::{AttemptFile, AttemptList, AttemptNews, AttemptOrder};
 use tau_protocol::command::SessionCommand;
@@ -34,7 +34,7 @@ pub(super) fn run(model: &mut Model, arguments: &str, effects: &mut Vec<Effect>)
 
 /// Opens the list.
 fn open(model: &mut Model, effects: &mut Vec<Effect>) {
-    let list = List::waiting(model.ask(ShellRequest::Attempts {}, effects));
+    let list = List::waiting(model.ask(ScreenRequest::Attempts {}, effects));
     let view = AttemptsView { list, asked: model.now, ..AttemptsView::default() };
     model.overlays.push(Overlay::Attempts(Box::new(view)));
 }
@@ -71,7 +71,7 @@ fn begin(model: &mut Model, arguments: &str, effects: &mut Vec<Effect>) -> Resul
     model.transcript.notice(NoticeLevel::Info, &text, Some(&hint));
     let session = model.status.mirror.session.id.clone();
     let order = Box::new(AttemptOrder { count, check, task, models, thinking, mode, spent, session });
-    let ticket = model.ask(ShellRequest::BeginAttempts { order }, effects);
+    let ticket = model.ask(ScreenRequest::BeginAttempts { order }, effects);
     let is_far = model.boot.attached.is_some();
     model.attempts = Some(RunningAttempts { ticket, count, is_far });
     open(model, effects);
@@ -159,7 +159,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Looks at the attempts now, if the list is open.
 fn look(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.open::<AttemptsView>().is_some_and(|view| view.list.ticket.is_none()) {
-        let (ticket, now) = (model.ask(ShellRequest::Attempts {}, effects), model.now);
+        let (ticket, now) = (model.ask(ScreenRequest::Attempts {}, effects), model.now);
         if let Some(view) = model.open::<AttemptsView>() {
             (view.list.ticket, view.asked) = (Some(ticket), now);
         }
@@ -192,23 +192,23 @@ pub(super) fn press(
         KeyOutcome::Closed => return,
         KeyOutcome::Ignored | KeyOutcome::Handled => {}
         KeyOutcome::Done(AttemptChoice::Show(number)) => {
-            let ticket = Some(model.ask(ShellRequest::AttemptChanges { id, number }, effects));
+            let ticket = Some(model.ask(ScreenRequest::AttemptChanges { id, number }, effects));
             view.changes = Some(AttemptChanges { number, ticket, ..AttemptChanges::default() });
         }
         KeyOutcome::Done(AttemptChoice::Take(number)) => {
-            view.list.change = Some(model.ask(ShellRequest::TakeAttempt { id, number }, effects));
+            view.list.change = Some(model.ask(ScreenRequest::TakeAttempt { id, number }, effects));
         }
         KeyOutcome::Done(AttemptChoice::TakeParts(parts)) => {
-            let ticket = model.ask(ShellRequest::TakeAttemptParts { id, parts }, effects);
+            let ticket = model.ask(ScreenRequest::TakeAttemptParts { id, parts }, effects);
             if let Some(changes) = &mut view.changes {
                 changes.change = Some(ticket);
             }
         }
         KeyOutcome::Done(AttemptChoice::Stop) => {
-            view.list.change = Some(model.ask(ShellRequest::StopAttempts {}, effects));
+            view.list.change = Some(model.ask(ScreenRequest::StopAttempts {}, effects));
         }
         KeyOutcome::Done(AttemptChoice::Drop) => {
-            view.list.change = Some(model.ask(ShellRequest::DropAttempts { id }, effects));
+            view.list.change = Some(model.ask(ScreenRequest::DropAttempts { id }, effects));
         }
     }
     model.overlays.push(Overlay::Attempts(view));
@@ -242,7 +242,7 @@ pub(super) fn parts_taken(
         }
         None => say(model, &answer),
     }
-    model.ask(ShellRequest::Branch {}, effects);
+    model.ask(ScreenRequest::Branch {}, effects);
 }
 
 fn say(model: &mut Model, answer: &Result<String, UserError>) {
@@ -263,12 +263,12 @@ pub(super) fn done(
         Some(view) => {
             view.list.change = None;
             let said = Some(report(&answer));
-            let ticket = model.ask(ShellRequest::Attempts {}, effects);
+            let ticket = model.ask(ScreenRequest::Attempts {}, effects);
             if let Some(view) = model.open::<AttemptsView>() {
                 (view.list.ticket, view.list.said) = (Some(ticket), said);
             }
         }
         None => say(model, &answer),
     }
-    model.ask(ShellRequest::Branch {}, effects);
+    model.ask(ScreenRequest::Branch {}, effects);
 }

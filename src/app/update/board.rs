@@ -9,7 +9,7 @@ use crate::overlays::board::{BoardChoice, BoardView, REFRESH};
 use crate::overlays::list::{List, report};
 use crate::overlays::overlay::Overlay;
 use crate::printable::Printable;
-use crate::request::{EditorSource, ShellRequest, Ticket};
+use crate::request::{EditorSource, ScreenRequest, Ticket};
 use tau_protocol::approval::ApprovalOutcome;
 use tau_protocol::command::{AgentCommand, TaskCommand};
 use tau_protocol::event::NoticeLevel;
@@ -18,7 +18,7 @@ use tau_protocol::query::QueryAnswer;
 use tau_tools::user_error::UserError;
 
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
-    let list = List::waiting(model.ask(ShellRequest::Board { known: false }, effects));
+    let list = List::waiting(model.ask(ScreenRequest::Board { known: false }, effects));
     let asked = model.now;
     model.answering = None;
     model.overlays.push(Overlay::Board(Box::new(BoardView { list, asked, ..BoardView::default() })));
@@ -44,7 +44,7 @@ pub(super) fn look(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 fn ask(model: &mut Model, known: bool, effects: &mut Vec<Effect>) {
-    let ticket = model.ask(ShellRequest::Board { known }, effects);
+    let ticket = model.ask(ScreenRequest::Board { known }, effects);
     let now = model.now;
     if let Some(view) = model.open::<BoardView>() {
         (view.list.ticket, view.asked) = (Some(ticket), now);
@@ -81,17 +81,17 @@ pub(super) fn chosen(
         BoardChoice::Open { .. } if attempts::hold(model) => {
             return model.overlays.push(Overlay::Board(view));
         }
-        BoardChoice::Open { id } => ShellRequest::FindSession { id },
+        BoardChoice::Open { id } => ScreenRequest::FindSession { id },
         BoardChoice::Answer { id } => {
             if view.find(&id).is_none_or(|row| row.state != LiveState::Waiting) {
                 view.list.said = Some(Err(Printable::line("nothing waits in this session")));
                 return model.overlays.push(Overlay::Board(view));
             }
-            ShellRequest::WaitingQuestions { id }
+            ScreenRequest::WaitingQuestions { id }
         }
-        BoardChoice::Stop { id } => ShellRequest::StopSession { id },
-        BoardChoice::Send { id, text } => ShellRequest::SendToSession { id, text },
-        BoardChoice::Archive { id, archived } => ShellRequest::ArchiveSession { id, archived },
+        BoardChoice::Stop { id } => ScreenRequest::StopSession { id },
+        BoardChoice::Send { id, text } => ScreenRequest::SendToSession { id, text },
+        BoardChoice::Archive { id, archived } => ScreenRequest::ArchiveSession { id, archived },
     };
     view.list.said = None;
     view.list.change = Some(model.ask(request, effects));
@@ -170,7 +170,7 @@ pub(super) fn resized(model: &mut Model) {
 
 fn look_at_questions(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(id) = model.answering.as_ref().map(|answering| answering.id.clone()) else { return };
-    let ticket = model.ask(ShellRequest::WaitingQuestions { id }, effects);
+    let ticket = model.ask(ScreenRequest::WaitingQuestions { id }, effects);
     if let Some(answering) = &mut model.answering {
         (answering.ticket, answering.asked) = (Some(ticket), model.now);
     }
@@ -269,11 +269,11 @@ pub(super) fn pass_on(model: &mut Model, asked: Vec<Effect>, effects: &mut Vec<E
                 | AgentCommand::Settings(_)
                 | AgentCommand::Shell(_) => continue,
             };
-            (ShellRequest::AnswerSession { id, command: Box::new(command) }, own)
+            (ScreenRequest::AnswerSession { id, command: Box::new(command) }, own)
         } else if is_on_server(&id)
             && matches!(
                 &effect,
-                Effect::Ask(_, ShellRequest::OpenInEditor { source: EditorSource::File { .. } })
+                Effect::Ask(_, ScreenRequest::OpenInEditor { source: EditorSource::File { .. } })
             )
         {
             if let Some(answering) = &mut model.answering {
@@ -282,7 +282,7 @@ pub(super) fn pass_on(model: &mut Model, asked: Vec<Effect>, effects: &mut Vec<E
             continue;
         } else if let Effect::Ask(
             own,
-            request @ (ShellRequest::Editor { .. } | ShellRequest::OpenInEditor { .. }),
+            request @ (ScreenRequest::Editor { .. } | ScreenRequest::OpenInEditor { .. }),
         ) = effect
         {
             (request, Some(own))
@@ -307,8 +307,8 @@ fn is_on_server(id: &str) -> bool {
 }
 
 /// The ticket of the model of the questions, if it wanted this from the screen.
-pub(super) fn of_questions(model: &mut Model, ticket: Ticket, request: &ShellRequest) -> Option<Ticket> {
-    let is_of_screen = matches!(request, ShellRequest::Editor { .. } | ShellRequest::OpenInEditor { .. });
+pub(super) fn of_questions(model: &mut Model, ticket: Ticket, request: &ScreenRequest) -> Option<Ticket> {
+    let is_of_screen = matches!(request, ScreenRequest::Editor { .. } | ScreenRequest::OpenInEditor { .. });
     let answering = model.answering.as_mut().filter(|_| is_of_screen)?;
     answering.sent.remove(&ticket)?
 }

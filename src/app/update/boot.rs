@@ -8,7 +8,7 @@ use crate::effect::Effect;
 use crate::keymap::Keymap;
 use crate::model::Model;
 use crate::overlays::plan::WorkMode;
-use crate::request::ShellRequest;
+use crate::request::ScreenRequest;
 use crate::status::Status;
 use crate::status_line::StatusLine;
 use crate::terminal_facts::TerminalFacts;
@@ -29,10 +29,10 @@ pub fn boot(boot: Boot) -> (Model, Vec<Effect>) {
         model.transcript.notice(NoticeLevel::Warning, text, None);
     }
     let mut effects = Vec::new();
-    model.ask(ShellRequest::History {}, &mut effects);
-    model.ask(ShellRequest::Branch {}, &mut effects);
+    model.ask(ScreenRequest::History {}, &mut effects);
+    model.ask(ScreenRequest::Branch {}, &mut effects);
     if boot.demo {
-        model.ask(ShellRequest::Servers {}, &mut effects);
+        model.ask(ScreenRequest::Servers {}, &mut effects);
     }
     if !boot.instructions.is_empty() {
         let text = format!("instructions: {}", boot.instructions.join(", "));

@@ -4,7 +4,7 @@ use crate::effect::Effect;
 use crate::model::Model;
 use crate::overlays::changes::{ChangesChoice, ChangesView};
 use crate::overlays::overlay::Overlay;
-use crate::request::{EditorSource, ShellRequest, Ticket};
+use crate::request::{EditorSource, ScreenRequest, Ticket};
 use tau_protocol::command::SessionCommand;
 use tau_protocol::query::Query;
 use tau_protocol::undo::SessionChanges;
@@ -45,7 +45,7 @@ pub(super) fn chosen(
         }
         ChangesChoice::Edit { path, line } => {
             let source = EditorSource::File { path, line };
-            model.ask(ShellRequest::OpenInEditor { source }, effects);
+            model.ask(ScreenRequest::OpenInEditor { source }, effects);
         }
     }
 }

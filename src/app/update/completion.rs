@@ -6,7 +6,7 @@ use crate::completion::{self, Completion, CompletionKind, PathWord, Wanted};
 use crate::effect::Effect;
 use crate::key::{Key, KeyCode};
 use crate::model::Model;
-use crate::request::{FileMatches, ShellRequest, Ticket};
+use crate::request::{FileMatches, ScreenRequest, Ticket};
 use tau_protocol::extension::ArgumentValues;
 use tau_protocol::query::Query;
 
@@ -107,7 +107,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
                     }
                 }
             } else if model.completion.as_ref().is_none_or(|list| list.word != word) {
-                ask(model, CompletionKind::File, &word, ShellRequest::Files { query }, effects);
+                ask(model, CompletionKind::File, &word, ScreenRequest::Files { query }, effects);
             }
         }
     }
@@ -177,7 +177,7 @@ pub(super) fn tab(model: &mut Model, effects: &mut Vec<Effect>) {
     }
     let PathWord { word, path, kind } = path_before_cursor(model);
     if !word.is_empty() || matches!(kind, CompletionKind::ShellPath(_)) {
-        ask(model, kind, &word, ShellRequest::Paths { prefix: path }, effects);
+        ask(model, kind, &word, ScreenRequest::Paths { prefix: path }, effects);
     }
 }
 
@@ -185,7 +185,7 @@ fn ask(
     model: &mut Model,
     kind: CompletionKind,
     word: &str,
-    request: ShellRequest,
+    request: ScreenRequest,
     effects: &mut Vec<Effect>,
 ) {
     let before = model.completion.take();

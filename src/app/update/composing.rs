@@ -3,12 +3,13 @@
 use super::queue;
 use crate::effect::Effect;
 use crate::model::Model;
-use crate::request::{EditorUse, ShellRequest};
+use crate::request::{EditorUse, ScreenRequest};
 
 /// Opens the text in an editor.
 pub(super) fn open_editor(model: &mut Model, effects: &mut Vec<Effect>) {
     let text = model.composer.expanded().0;
-    model.ask(ShellRequest::Editor { text, ending: ".md".to_owned(), purpose: EditorUse::Composer }, effects);
+    model
+        .ask(ScreenRequest::Editor { text, ending: ".md".to_owned(), purpose: EditorUse::Composer }, effects);
 }
 
 /// Takes the text from the editor. What came to the composer meanwhile is set aside.
@@ -23,11 +24,11 @@ pub(super) fn edited(model: &mut Model, before: &str, text: &str) {
 
 /// Requests the clipboard and pastes it once it arrives.
 pub(super) fn paste(model: &mut Model, effects: &mut Vec<Effect>) {
-    if model.requests.values().any(|request| *request == ShellRequest::ReadClipboard {}) {
+    if model.requests.values().any(|request| *request == ScreenRequest::ReadClipboard {}) {
         return;
     }
     model.remark("reading the clipboard…");
-    model.ask(ShellRequest::ReadClipboard {}, effects);
+    model.ask(ScreenRequest::ReadClipboard {}, effects);
 }
 
 /// Moves a row up; on the first row to the earlier prompt, or to the start of the line. In an empty composer,

@@ -5,7 +5,7 @@
 
 use crate::effect::{Effect, TERMINAL_COPY};
 use crate::model::Model;
-use crate::request::ShellRequest;
+use crate::request::ScreenRequest;
 use tau_tools::counted::counted;
 use tau_tools::user_error::UserError;
 
@@ -31,7 +31,7 @@ pub(super) fn put(model: &mut Model, text: String, effects: &mut Vec<Effect>) {
     if text.len() <= TERMINAL_COPY {
         effects.push(Effect::Copy(text.clone()));
     }
-    model.ask(ShellRequest::Clipboard { text }, effects);
+    model.ask(ScreenRequest::Clipboard { text }, effects);
 }
 
 /// Confirms a copy in the footer. `local` names the clipboard of this machine that received the text.

@@ -6,7 +6,7 @@ use crate::model::Model;
 use crate::overlays::extension_list::{ExtensionChoice, ExtensionsView};
 use crate::overlays::list::report;
 use crate::overlays::overlay::Overlay;
-use crate::request::{Applied, EditorSource, ShellRequest, Ticket};
+use crate::request::{Applied, EditorSource, ScreenRequest, Ticket};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::extension::ExtensionRow;
 use tau_protocol::query::Query;
@@ -45,11 +45,11 @@ pub(super) fn chosen(
 ) {
     match choice {
         ExtensionChoice::Turn { id, on } => {
-            view.change = Some(model.ask(ShellRequest::TurnExtension { id, on }, effects));
+            view.change = Some(model.ask(ScreenRequest::TurnExtension { id, on }, effects));
         }
         ExtensionChoice::Edit { path } => {
             let source = EditorSource::File { path: path.display().to_string(), line: None };
-            model.ask(ShellRequest::OpenInEditor { source }, effects);
+            model.ask(ScreenRequest::OpenInEditor { source }, effects);
         }
     }
     model.overlays.push(Overlay::Extensions(view));

@@ -6,7 +6,7 @@ use crate::model::Model;
 use crate::overlays::key_list::KeysView;
 use crate::overlays::list::report;
 use crate::overlays::overlay::Overlay;
-use crate::request::{Applied, KeyChanges, ShellRequest, Ticket};
+use crate::request::{Applied, KeyChanges, ScreenRequest, Ticket};
 use tau_tools::user_error::UserError;
 
 pub(super) fn open(model: &mut Model) {
@@ -15,7 +15,7 @@ pub(super) fn open(model: &mut Model) {
 
 /// Changes keys; the list stays open.
 pub(super) fn chosen(model: &mut Model, mut view: KeysView, keys: KeyChanges, effects: &mut Vec<Effect>) {
-    view.ticket = Some(model.ask(ShellRequest::SetKeys { keys }, effects));
+    view.ticket = Some(model.ask(ScreenRequest::SetKeys { keys }, effects));
     model.overlays.push(Overlay::Keys(view));
 }
 

@@ -10,7 +10,7 @@ use crate::outcome::KeyOutcome;
 use crate::overlays::overlay::{self, Overlay, SignInView};
 use crate::overlays::picker::{Picker, PickerKind, PickerRow};
 use crate::printable::Printable;
-use crate::request::{Hidden, LoggedIn, LoginProvider, ShellRequest, SignInStep, Ticket};
+use crate::request::{Hidden, LoggedIn, LoginProvider, ScreenRequest, SignInStep, Ticket};
 use tau_protocol::event::NoticeLevel;
 use tau_tools::user_error::UserError;
 
@@ -21,11 +21,11 @@ const LOGIN: &str = "login ";
 /// that is typed or pasted at once must not get into the composer.
 pub(super) fn open(model: &mut Model, provider: &str, effects: &mut Vec<Effect>) {
     if !provider.is_empty() {
-        model.ask(ShellRequest::LoginName { provider: provider.to_owned() }, effects);
+        model.ask(ScreenRequest::LoginName { provider: provider.to_owned() }, effects);
         return ask_for_key(model, provider);
     }
     let picker = Picker::new(PickerKind::Providers, "Log in, or add an API key for", "no providers");
-    let ticket = model.ask(ShellRequest::Providers {}, effects);
+    let ticket = model.ask(ScreenRequest::Providers {}, effects);
     pickers::open_loading(model, picker, ticket);
 }
 
@@ -36,13 +36,13 @@ pub(super) fn open_stored(model: &mut Model, provider: &str, effects: &mut Vec<E
     }
     let picker =
         Picker::new(PickerKind::StoredKeys, "Remove the API key of", "no keys are stored in auth.json");
-    let ticket = model.ask(ShellRequest::StoredKeys {}, effects);
+    let ticket = model.ask(ScreenRequest::StoredKeys {}, effects);
     pickers::open_loading(model, picker, ticket);
 }
 
 /// Removes the stored key of a provider.
 pub(super) fn remove(model: &mut Model, provider: &str, effects: &mut Vec<Effect>) {
-    model.ask(ShellRequest::Logout { provider: provider.to_owned() }, effects);
+    model.ask(ScreenRequest::Logout { provider: provider.to_owned() }, effects);
 }
 
 /// Fills in the providers with stored keys.
@@ -88,7 +88,7 @@ pub(super) fn picked(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
 
 /// Begins a login.
 fn sign_in(model: &mut Model, login: &str, effects: &mut Vec<Effect>) {
-    let ticket = Some(model.ask(ShellRequest::SignIn { login: login.to_owned() }, effects));
+    let ticket = Some(model.ask(ScreenRequest::SignIn { login: login.to_owned() }, effects));
     let (login, line) = (login.to_owned(), LineEdit::default());
     model.overlays.push(Overlay::SignIn(SignInView { login, page: None, line, ticket, failed: None }));
 }
@@ -122,7 +122,7 @@ fn paste_address(model: &mut Model, mut view: SignInView, address: Hidden, effec
     view.line = LineEdit::default();
     // A login that failed takes nothing.
     if view.ticket.is_some() {
-        model.ask(ShellRequest::PasteSignIn { address }, effects);
+        model.ask(ScreenRequest::PasteSignIn { address }, effects);
     }
     model.overlays.push(Overlay::SignIn(view));
 }
@@ -202,7 +202,7 @@ pub(super) fn submit(
     key: Hidden,
     effects: &mut Vec<Effect>,
 ) {
-    let request = ShellRequest::Login { provider: provider.clone(), key };
+    let request = ScreenRequest::Login { provider: provider.clone(), key };
     let ticket = Some(model.ask(request, effects));
     model.overlays.push(Overlay::Login { provider, line, how, ticket, failed: None });
 }

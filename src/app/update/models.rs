@@ -9,7 +9,7 @@ use crate::model::Model;
 use crate::overlays::overlay::Overlay;
 use crate::overlays::picker::{Picker, PickerKind, PickerRow};
 use crate::printable::Printable;
-use crate::request::{KeylessModel, LocalModelServer, ModelList, ModelsFor, ShellRequest, Ticket};
+use crate::request::{KeylessModel, LocalModelServer, ModelList, ModelsFor, ScreenRequest, Ticket};
 use crate::token_count::tokens;
 use crate::{fuzzy, model_order};
 use tau_protocol::command::SettingsCommand;
@@ -21,14 +21,14 @@ use tau_tools::user_error::UserError;
 pub(super) fn open(model: &mut Model, query: &str, effects: &mut Vec<Effect>) {
     let empty = "no models; add a provider API key with /login";
     let picker = Picker::new(PickerKind::Models, "Models", empty).with_query(query);
-    let ticket = model.ask(ShellRequest::Models { purpose: ModelsFor::Picker }, effects);
+    let ticket = model.ask(ScreenRequest::Models { purpose: ModelsFor::Picker }, effects);
     pickers::open_loading(model, picker, ticket);
 }
 
 /// Switches to the model of that name; opens the picker when it fits several models or none.
 pub(super) fn choose(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     if model.models.is_empty() {
-        model.ask(ShellRequest::Models { purpose: ModelsFor::Named(name.to_owned()) }, effects);
+        model.ask(ScreenRequest::Models { purpose: ModelsFor::Named(name.to_owned()) }, effects);
         return;
     }
     let names: Vec<String> = model.models.iter().map(|ai| ai.reference()).collect();
@@ -46,14 +46,14 @@ pub(super) fn choose(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
 /// The request for the model of a name, while its answer may open the picker.
 pub(super) fn named_in_question(model: &Model) -> Option<Ticket> {
     let is_it =
-        |request: &ShellRequest| matches!(request, ShellRequest::Models { purpose: ModelsFor::Named(_) });
+        |request: &ScreenRequest| matches!(request, ScreenRequest::Models { purpose: ModelsFor::Named(_) });
     model.requests.iter().find(|(_, request)| is_it(request)).map(|(ticket, _)| *ticket)
 }
 
 /// Switches to the next model in this direction.
 pub(super) fn step(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     if model.models.is_empty() {
-        model.ask(ShellRequest::Models { purpose: ModelsFor::Step(by) }, effects);
+        model.ask(ScreenRequest::Models { purpose: ModelsFor::Step(by) }, effects);
         return;
     }
     step_known(model, by, effects);

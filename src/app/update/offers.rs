@@ -6,7 +6,7 @@ use crate::effect::Effect;
 use crate::model::{HeldPrompt, Model};
 use crate::overlays::offer::{Offer, OfferAnswer, OfferView, WebOffer};
 use crate::overlays::overlay::Overlay;
-use crate::request::{Applied, ShellRequest};
+use crate::request::{Applied, ScreenRequest};
 use tau_protocol::command::{Queue, RunCommand};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::message::Block;
@@ -64,7 +64,7 @@ pub(super) fn answered(
             (web(offer, answer != OfferAnswer::Never), answer != OfferAnswer::Once)
         }
     };
-    model.ask(ShellRequest::Decide { settings, kept }, effects);
+    model.ask(ScreenRequest::Decide { settings, kept }, effects);
 }
 
 fn web(offer: WebOffer, on: bool) -> Vec<(String, String)> {

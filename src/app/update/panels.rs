@@ -5,7 +5,7 @@ use crate::action::Action;
 use crate::effect::Effect;
 use crate::key::Key;
 use crate::model::Model;
-use crate::request::{NO_TICKET, ShellRequest};
+use crate::request::{NO_TICKET, ScreenRequest};
 use crate::transcript::hidden_secrets::HiddenSecrets;
 use tau_protocol::command::TaskCommand;
 use tau_protocol::query::Query;
@@ -84,7 +84,7 @@ pub(super) fn run_unconfined(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Opens the file of a call in an editor, at its line; otherwise the panel's content.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.transcript.panel_source() {
-        Some(source) => drop(model.ask(ShellRequest::OpenInEditor { source }, effects)),
+        Some(source) => drop(model.ask(ScreenRequest::OpenInEditor { source }, effects)),
         None => model.remark("nothing in it to open"),
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::composer::InputMode;
 use crate::effect::Effect;
 use crate::model::Model;
-use crate::request::{Picture, ShellRequest};
+use crate::request::{Picture, ScreenRequest};
 use tau_protocol::event::NoticeLevel;
 use tau_tools::user_error::UserError;
 
@@ -16,7 +16,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) ->
         return false;
     }
     let at = model.composer.cursor();
-    model.ask(ShellRequest::Pictures { text: text.to_owned(), at, readings }, effects);
+    model.ask(ScreenRequest::Pictures { text: text.to_owned(), at, readings }, effects);
     true
 }
 

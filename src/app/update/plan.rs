@@ -5,7 +5,7 @@ use crate::model::Model;
 use crate::overlays::overlay::Overlay;
 use crate::overlays::plan::{PlanChoice, PlanView};
 use crate::overlays::quiet::Quiet;
-use crate::request::{EditorUse, ShellRequest, Ticket};
+use crate::request::{EditorUse, ScreenRequest, Ticket};
 use tau_protocol::command::{QuestionAnswer, QuestionCommand, QueueCommand, SessionCommand};
 use tau_tools::plan::WorkPlan;
 use tau_tools::user_error::UserError;
@@ -54,7 +54,7 @@ pub(super) fn chosen(
         PlanChoice::Edit => {
             let (text, ending) = (view.text.clone(), ".md".to_owned());
             let purpose = EditorUse::Plan;
-            view.ticket = Some(model.ask(ShellRequest::Editor { text, ending, purpose }, effects));
+            view.ticket = Some(model.ask(ScreenRequest::Editor { text, ending, purpose }, effects));
             return model.overlays.push(Overlay::Plan(view));
         }
         PlanChoice::Reject(comment) => QuestionAnswer::PlanRejected { comment },

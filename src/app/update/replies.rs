@@ -11,7 +11,7 @@ use crate::model::Model;
 use crate::printable::Printable;
 use crate::request::{
     Applied, EditorUse, FileMatches, FoundSessions, LocalModelServer, LoggedIn, LoginProvider, LoginWay,
-    ModelList, ModelsFor, Pasted, Picture, SessionRows, SettingList, ShellReply, SignInStep, TakeReply,
+    ModelList, ModelsFor, Pasted, Picture, ScreenReply, SessionRows, SettingList, SignInStep, TakeReply,
     Ticket,
 };
 use tau_protocol::attempt::{AttemptFile, AttemptList, AttemptNews};
@@ -25,7 +25,7 @@ use tau_protocol::worktree::{WorktreeDone, WorktreeRow};
 use tau_tools::user_error::UserError;
 
 /// Routes a reply. A reply to a cancelled request is dropped.
-pub(super) fn take(model: &mut Model, ticket: Ticket, reply: ShellReply, effects: &mut Vec<Effect>) {
+pub(super) fn take(model: &mut Model, ticket: Ticket, reply: ScreenReply, effects: &mut Vec<Effect>) {
     let request = match reply.is_partial() {
         true => model.requests.get(&ticket).cloned(),
         false => model.requests.remove(&ticket),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::effect::Effect;
 use crate::model::Model;
-use crate::request::{ShellRequest, Ticket};
+use crate::request::{ScreenRequest, Ticket};
 use crate::time_format::span;
 use tau_protocol::command::{SessionChange, SessionCommand};
 use tau_protocol::event::NoticeLevel;
@@ -114,7 +114,7 @@ pub(super) fn export_from(
     effects: &mut Vec<Effect>,
 ) {
     if let Some(file) = model.exports.remove(&ticket) {
-        model.ask(ShellRequest::Export { session: source.clone(), file }, effects);
+        model.ask(ScreenRequest::Export { session: source.clone(), file }, effects);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::msg::Millis;
 use crate::overlays::overlay::Overlay;
 use crate::overlays::picker::{Picker, PickerKind, PickerRow, TextMatch};
 use crate::printable::Printable;
-use crate::request::{FoundSessions, SessionRows, ShellRequest, Ticket};
+use crate::request::{FoundSessions, ScreenRequest, SessionRows, Ticket};
 use crate::time_format::age;
 use tau_protocol::command::{SessionChange, SessionCommand};
 use tau_protocol::event::NoticeLevel;
@@ -29,7 +29,7 @@ pub(super) fn open(model: &mut Model, all: bool, effects: &mut Vec<Effect>) {
     let empty = if all { "no sessions yet" } else { "no sessions here yet; tab shows all directories" };
     let picker = Picker::new(PickerKind::Sessions { all }, title, empty);
     model.sought_passage = None;
-    let ticket = model.ask(ShellRequest::Sessions { all }, effects);
+    let ticket = model.ask(ScreenRequest::Sessions { all }, effects);
     pickers::open_loading(model, picker, ticket);
 }
 
@@ -140,7 +140,7 @@ pub(super) fn follow(model: &mut Model, before: &Before, effects: &mut Vec<Effec
         let old = top_mut(model).and_then(|picker| picker.search.take());
         model.forget(old, effects);
         if query.chars().count() >= WORDS {
-            let request = ShellRequest::SearchSessions { query, all };
+            let request = ScreenRequest::SearchSessions { query, all };
             let ticket = model.ask(request, effects);
             if let Some(picker) = top_mut(model) {
                 picker.search = Some(ticket);
@@ -152,7 +152,7 @@ pub(super) fn follow(model: &mut Model, before: &Before, effects: &mut Vec<Effec
             picker.preview = None;
         }
         if let Some(key) = selected {
-            model.ask(ShellRequest::Preview { path: PathBuf::from(key) }, effects);
+            model.ask(ScreenRequest::Preview { path: PathBuf::from(key) }, effects);
         }
     }
 }
@@ -212,12 +212,12 @@ pub(super) fn rename(model: &mut Model, key: &str, name: &str, effects: &mut Vec
     if model.status.mirror.session.file.as_deref() == Some(Path::new(key)) {
         return effects.push(SessionCommand::Change(SessionChange::Name { name }).into());
     }
-    model.ask(ShellRequest::RenameSession { path, name }, effects);
+    model.ask(ScreenRequest::RenameSession { path, name }, effects);
 }
 
 /// Deletes the picked session.
 pub(super) fn delete(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
-    model.ask(ShellRequest::DeleteSession { path: PathBuf::from(key) }, effects);
+    model.ask(ScreenRequest::DeleteSession { path: PathBuf::from(key) }, effects);
 }
 
 fn session_row(row: &SessionRow, all: bool, now: Millis, open: Option<&Path>) -> PickerRow {

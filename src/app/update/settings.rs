@@ -7,14 +7,14 @@ use crate::overlays::list::List;
 use crate::overlays::overlay::Overlay;
 use crate::overlays::settings_list::{SettingChoice, SettingsView};
 use crate::printable::Printable;
-use crate::request::{Applied, Hidden, SettingList, ShellRequest, Ticket};
+use crate::request::{Applied, Hidden, ScreenRequest, SettingList, Ticket};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::screen_settings::EditingMode;
 use tau_tools::user_error::UserError;
 
 /// Opens the list.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
-    let list = List::waiting(model.ask(ShellRequest::Settings {}, effects));
+    let list = List::waiting(model.ask(ScreenRequest::Settings {}, effects));
     model.overlays.push(Overlay::Settings(Box::new(SettingsView { list, editing: None })));
 }
 
@@ -23,7 +23,7 @@ pub(super) fn switch_vim(model: &mut Model, effects: &mut Vec<Effect>) {
     let mode = if model.composer.vim_mode().is_some() { EditingMode::Emacs } else { EditingMode::Vim };
     let mode: &str = mode.into();
     let (key, value) = ("editing_mode".to_owned(), Some(Hidden(mode.to_owned())));
-    model.ask(ShellRequest::SetSetting { key, value }, effects);
+    model.ask(ScreenRequest::SetSetting { key, value }, effects);
 }
 
 /// Changes a setting; the list stays open.
@@ -34,7 +34,7 @@ pub(super) fn chosen(
     effects: &mut Vec<Effect>,
 ) {
     let SettingChoice { key, value } = choice;
-    let request = ShellRequest::SetSetting { key, value: value.map(Hidden) };
+    let request = ScreenRequest::SetSetting { key, value: value.map(Hidden) };
     view.list.ticket = Some(model.ask(request, effects));
     model.overlays.push(Overlay::Settings(view));
 }

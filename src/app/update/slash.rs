@@ -9,7 +9,7 @@ use crate::effect::Effect;
 use crate::model::Model;
 use crate::overlays::help::HelpView;
 use crate::overlays::overlay::Overlay;
-use crate::request::ShellRequest;
+use crate::request::ScreenRequest;
 use crate::slash::{CommandRow, Slash};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::{Queue, RunCommand, SessionChange, SessionCommand};
@@ -80,7 +80,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Extensions => extensions::open(model, effects),
         Slash::Keys => key_list::open(model),
         Slash::Reload => {
-            model.ask(ShellRequest::Reload {}, effects);
+            model.ask(ScreenRequest::Reload {}, effects);
         }
         Slash::Permissions => rule_list::open(model, effects),
         Slash::Plan if arguments.is_empty() => plan::open(model),

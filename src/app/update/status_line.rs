@@ -3,7 +3,7 @@
 use crate::effect::Effect;
 use crate::model::Model;
 use crate::msg::Millis;
-use crate::request::ShellRequest;
+use crate::request::ScreenRequest;
 use crate::status_facts::{
     ClaudeFacts, ContextFacts, CostFacts, LimitFacts, ModelFacts, RateLimit, RateLimits, SessionFacts,
     StatusFacts, UsageFacts, WindowFacts, WorkspaceFacts,
@@ -28,7 +28,7 @@ pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
         command.running = true;
         command.asked_at = now;
         command.asked = Some(facts.clone());
-        model.ask(ShellRequest::StatusCommand { facts: Box::new(facts) }, effects);
+        model.ask(ScreenRequest::StatusCommand { facts: Box::new(facts) }, effects);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::effect::{Effect, SavedSetting};
 use crate::model::Model;
 use crate::overlays::overlay::Overlay;
 use crate::overlays::picker::{Picker, PickerKind, PickerRow};
-use crate::request::ShellRequest;
+use crate::request::ScreenRequest;
 use tau_protocol::event::NoticeLevel;
 
 /// Switches to the named theme, or to a file of one; opens the list when there is no name.
@@ -17,7 +17,7 @@ pub(super) fn named(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     }
     let is_known = model.boot.themes.iter().any(|known| known == name);
     if !is_known && name.ends_with(".toml") {
-        model.ask(ShellRequest::ThemeFile { path: name.to_owned() }, effects);
+        model.ask(ScreenRequest::ThemeFile { path: name.to_owned() }, effects);
         return;
     }
     if !is_known {

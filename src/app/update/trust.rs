@@ -8,7 +8,7 @@ use crate::keymap::Keymap;
 use crate::model::Model;
 use crate::overlays::overlay::Overlay;
 use crate::overlays::trust::{TrustAnswer, TrustView};
-use crate::request::{Applied, ShellRequest};
+use crate::request::{Applied, ScreenRequest};
 use crate::screen_settings::ScreenSettings;
 use crate::status_line::StatusLine;
 use tau_protocol::event::NoticeLevel;
@@ -17,7 +17,7 @@ use tau_protocol::trust::Folder;
 
 /// Reads the current settings of the folders, to ask about them.
 pub(super) fn look(model: &mut Model, effects: &mut Vec<Effect>) {
-    model.ask(ShellRequest::Folders {}, effects);
+    model.ask(ScreenRequest::Folders {}, effects);
 }
 
 /// Asks about every folder; the nearest first.
@@ -42,7 +42,7 @@ pub(super) fn answered(model: &mut Model, root: PathBuf, answer: TrustAnswer, ef
         TrustAnswer::Never => false,
         TrustAnswer::Later => return model.remark("nothing changed; /trust asks again"),
     };
-    model.ask(ShellRequest::Trust { root, trusted }, effects);
+    model.ask(ScreenRequest::Trust { root, trusted }, effects);
 }
 
 /// Applies the settings of the screen that have changed: the others may have been changed by keys.

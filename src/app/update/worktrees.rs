@@ -9,7 +9,7 @@ use crate::outcome::KeyOutcome;
 use crate::overlays::list::{List, report};
 use crate::overlays::overlay::Overlay;
 use crate::overlays::worktree_list::{WorktreeChoice, WorktreesView};
-use crate::request::{ShellRequest, Ticket};
+use crate::request::{ScreenRequest, Ticket};
 use tau_protocol::command::{SessionChange, SessionCommand};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::session_row::SessionOrigin;
@@ -19,7 +19,7 @@ use tau_tools::user_error::UserError;
 /// Handles `/worktree`: opens the list, or moves the session to the worktree of this name.
 pub(super) fn run(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     if name.is_empty() {
-        let list = List::waiting(model.ask(ShellRequest::Worktrees {}, effects));
+        let list = List::waiting(model.ask(ScreenRequest::Worktrees {}, effects));
         return model.overlays.push(Overlay::Worktrees(Box::new(WorktreesView { list })));
     }
     if is_busy(model) {
@@ -27,7 +27,7 @@ pub(super) fn run(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
         return model.composer.set_text(&format!("/worktree {name}"));
     }
     let file = file(model);
-    model.ask(ShellRequest::EnterWorktree { name: name.to_owned(), file, resumes: false }, effects);
+    model.ask(ScreenRequest::EnterWorktree { name: name.to_owned(), file, resumes: false }, effects);
 }
 
 /// Whether a run keeps the session from moving; tells the user if so.
@@ -63,7 +63,7 @@ pub(super) fn press(
         KeyOutcome::Ignored | KeyOutcome::Handled => {}
         KeyOutcome::Done(WorktreeChoice::Open { name }) => {
             if !is_busy(model) {
-                let ask = ShellRequest::EnterWorktree { name, file: file(model), resumes: true };
+                let ask = ScreenRequest::EnterWorktree { name, file: file(model), resumes: true };
                 view.list.change = Some(model.ask(ask, effects));
             }
         }
@@ -71,7 +71,7 @@ pub(super) fn press(
             let is_here = is_here(model, &name);
             if !(is_here && is_busy(model)) {
                 let (file, id) = (file(model), model.status.mirror.session.id.clone());
-                let ask = ShellRequest::EndWorktree { name, end, is_here, file, id };
+                let ask = ScreenRequest::EndWorktree { name, end, is_here, file, id };
                 view.list.change = Some(model.ask(ask, effects));
             }
         }
@@ -96,7 +96,7 @@ pub(super) fn done(
     match model.awaiting::<WorktreesView>(ticket) {
         Some(view) if session.is_none() => {
             (view.list.change, view.list.said) = (None, Some(report(&said)));
-            let ticket = model.ask(ShellRequest::Worktrees {}, effects);
+            let ticket = model.ask(ScreenRequest::Worktrees {}, effects);
             if let Some(view) = model.open::<WorktreesView>() {
                 view.list.ticket = Some(ticket);
             }

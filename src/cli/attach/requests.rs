@@ -12,7 +12,7 @@ use crate::commands::export;
 use crate::services::Services;
 use crate::services::call::Call;
 use tau_agent::settings::{chosen_models, table};
-use tau_app::request::{Applied, EditorSource, ModelList, ShellReply, ShellRequest};
+use tau_app::request::{Applied, EditorSource, ModelList, ScreenReply, ScreenRequest};
 use tau_protocol::attempt::AttemptNews;
 use tau_protocol::query::SessionSource;
 use tau_tools::user_error::UserError;
@@ -34,110 +34,110 @@ const NO_LOGOUT: &str = "keys stay on the server: remove one there, with `tau au
 
 impl AttachedRequests {
     /// Answers a request.
-    pub(crate) async fn perform(&self, request: ShellRequest, call: &Call) -> ShellReply {
+    pub(crate) async fn perform(&self, request: ScreenRequest, call: &Call) -> ScreenReply {
         match request {
-            ShellRequest::Sessions { .. }
-            | ShellRequest::SearchSessions { .. }
-            | ShellRequest::Preview { .. }
-            | ShellRequest::RenameSession { .. }
-            | ShellRequest::DeleteSession { .. }
-            | ShellRequest::Models { .. }
-            | ShellRequest::TurnExtension { .. }
-            | ShellRequest::Folders {}
-            | ShellRequest::Trust { .. }
-            | ShellRequest::Files { .. }
-            | ShellRequest::Paths { .. }
-            | ShellRequest::Pictures { .. }
-            | ShellRequest::Branch {}
-            | ShellRequest::Attempts {}
-            | ShellRequest::StopAttempts {}
-            | ShellRequest::AttemptChanges { .. }
-            | ShellRequest::TakeAttempt { .. }
-            | ShellRequest::TakeAttemptParts { .. }
-            | ShellRequest::DropAttempts { .. }
-            | ShellRequest::Worktrees {}
-            | ShellRequest::EnterWorktree { .. }
-            | ShellRequest::EndWorktree { .. } => self.ask(&request).await,
-            ShellRequest::BeginAttempts { .. } => self.begin_attempts(&request).await,
-            ShellRequest::Reload {} => self.reload(call).await,
-            ShellRequest::Export { session, file } => {
-                self.export(session, file).await.map_or_else(ShellReply::Failed, ShellReply::Done)
+            ScreenRequest::Sessions { .. }
+            | ScreenRequest::SearchSessions { .. }
+            | ScreenRequest::Preview { .. }
+            | ScreenRequest::RenameSession { .. }
+            | ScreenRequest::DeleteSession { .. }
+            | ScreenRequest::Models { .. }
+            | ScreenRequest::TurnExtension { .. }
+            | ScreenRequest::Folders {}
+            | ScreenRequest::Trust { .. }
+            | ScreenRequest::Files { .. }
+            | ScreenRequest::Paths { .. }
+            | ScreenRequest::Pictures { .. }
+            | ScreenRequest::Branch {}
+            | ScreenRequest::Attempts {}
+            | ScreenRequest::StopAttempts {}
+            | ScreenRequest::AttemptChanges { .. }
+            | ScreenRequest::TakeAttempt { .. }
+            | ScreenRequest::TakeAttemptParts { .. }
+            | ScreenRequest::DropAttempts { .. }
+            | ScreenRequest::Worktrees {}
+            | ScreenRequest::EnterWorktree { .. }
+            | ScreenRequest::EndWorktree { .. } => self.ask(&request).await,
+            ScreenRequest::BeginAttempts { .. } => self.begin_attempts(&request).await,
+            ScreenRequest::Reload {} => self.reload(call).await,
+            ScreenRequest::Export { session, file } => {
+                self.export(session, file).await.map_or_else(ScreenReply::Failed, ScreenReply::Done)
             }
-            ShellRequest::SetSetting { key, .. } if !is_of_screen(&key) => {
-                ShellReply::Failed(format!("{key} is a setting of the agent: change it on the server").into())
+            ScreenRequest::SetSetting { key, .. } if !is_of_screen(&key) => {
+                ScreenReply::Failed(format!("{key} is a setting of the agent: change it on the server").into())
             }
-            ShellRequest::Settings {} | ShellRequest::SetSetting { .. } | ShellRequest::SetKeys { .. } => {
+            ScreenRequest::Settings {} | ScreenRequest::SetSetting { .. } | ScreenRequest::SetKeys { .. } => {
                 of_screen(request.perform(&self.here, call).await)
             }
-            ShellRequest::Servers {} => ShellReply::Servers(Vec::new()),
-            ShellRequest::OpenInEditor { source: EditorSource::File { path, .. } } => {
-                ShellReply::Failed(format!(
+            ScreenRequest::Servers {} => ScreenReply::Servers(Vec::new()),
+            ScreenRequest::OpenInEditor { source: EditorSource::File { path, .. } } => {
+                ScreenReply::Failed(format!(
                     "{path} is on the server; `!cat {path}` shows it, and an editor with a terminal of its own \
                      starts with `!`"
                 ).into())
             }
-            ShellRequest::Providers {}
-            | ShellRequest::LoginName { .. }
-            | ShellRequest::SignIn { .. }
-            | ShellRequest::PasteSignIn { .. }
-            | ShellRequest::Login { .. } => ShellReply::Failed(NO_LOGIN.into()),
-            ShellRequest::StoredKeys {} | ShellRequest::Logout { .. } => {
-                ShellReply::Failed(NO_LOGOUT.into())
+            ScreenRequest::Providers {}
+            | ScreenRequest::LoginName { .. }
+            | ScreenRequest::SignIn { .. }
+            | ScreenRequest::PasteSignIn { .. }
+            | ScreenRequest::Login { .. } => ScreenReply::Failed(NO_LOGIN.into()),
+            ScreenRequest::StoredKeys {} | ScreenRequest::Logout { .. } => {
+                ScreenReply::Failed(NO_LOGOUT.into())
             }
-            ShellRequest::ChooseMode { .. } => {
-                ShellReply::Failed("the mode of a session on a server is chosen there".into())
+            ScreenRequest::ChooseMode { .. } => {
+                ScreenReply::Failed("the mode of a session on a server is chosen there".into())
             }
-            ShellRequest::Decide { .. } => {
-                ShellReply::Failed("what a session on a server may use is chosen there".into())
+            ScreenRequest::Decide { .. } => {
+                ScreenReply::Failed("what a session on a server may use is chosen there".into())
             }
-            ShellRequest::Board { .. }
-            | ShellRequest::WaitingQuestions { .. }
-            | ShellRequest::AnswerSession { .. }
-            | ShellRequest::SendToSession { .. }
-            | ShellRequest::ArchiveSession { .. }
-            | ShellRequest::FindSession { .. }
-            | ShellRequest::StopSession { .. }
-            | ShellRequest::StatusCommand { .. }
-            | ShellRequest::Clipboard { .. }
-            | ShellRequest::ReadClipboard {}
-            | ShellRequest::ThemeFile { .. }
-            | ShellRequest::History {}
-            | ShellRequest::Editor { .. }
-            | ShellRequest::OpenInEditor { source: EditorSource::Text { .. } } => {
+            ScreenRequest::Board { .. }
+            | ScreenRequest::WaitingQuestions { .. }
+            | ScreenRequest::AnswerSession { .. }
+            | ScreenRequest::SendToSession { .. }
+            | ScreenRequest::ArchiveSession { .. }
+            | ScreenRequest::FindSession { .. }
+            | ScreenRequest::StopSession { .. }
+            | ScreenRequest::StatusCommand { .. }
+            | ScreenRequest::Clipboard { .. }
+            | ScreenRequest::ReadClipboard {}
+            | ScreenRequest::ThemeFile { .. }
+            | ScreenRequest::History {}
+            | ScreenRequest::Editor { .. }
+            | ScreenRequest::OpenInEditor { source: EditorSource::Text { .. } } => {
                 request.perform(&self.here, call).await
             }
         }
     }
 
     /// Asks the server. Favourites and recent models are those of the user here.
-    async fn ask(&self, request: &ShellRequest) -> ShellReply {
+    async fn ask(&self, request: &ScreenRequest) -> ScreenReply {
         let session = self.session.borrow().clone();
         match self.server.ask(&session, request).await {
             Ok(reply) if !request.fits(&reply) => {
-                ShellReply::Failed("the server gave an unexpected answer".into())
+                ScreenReply::Failed("the server gave an unexpected answer".into())
             }
-            Ok(ShellReply::Models(list)) => {
+            Ok(ScreenReply::Models(list)) => {
                 let chosen = chosen_models::read(&self.here.setup.lock().paths);
-                ShellReply::Models(ModelList { chosen, ..list })
+                ScreenReply::Models(ModelList { chosen, ..list })
             }
             Ok(reply) => reply,
-            Err(trouble) => ShellReply::Failed(in_words(&trouble).into()),
+            Err(trouble) => ScreenReply::Failed(in_words(&trouble).into()),
         }
     }
 
     /// Begins attempts on the server, and waits for their end. They do not end with this screen.
-    async fn begin_attempts(&self, request: &ShellRequest) -> ShellReply {
+    async fn begin_attempts(&self, request: &ScreenRequest) -> ScreenReply {
         let session = self.session.borrow().clone();
         match self.ask(request).await {
-            ShellReply::AttemptNews(AttemptNews { ended: false, .. }) => {}
+            ScreenReply::AttemptNews(AttemptNews { ended: false, .. }) => {}
             other => return other,
         }
         loop {
             match self.server.end_of_attempts(&session).await {
-                Ok(Some(reply @ (ShellReply::AttemptNews(_) | ShellReply::Failed(_)))) => return reply,
+                Ok(Some(reply @ (ScreenReply::AttemptNews(_) | ScreenReply::Failed(_)))) => return reply,
                 Ok(_) => {}
                 Err(Trouble::Unreachable(_) | Trouble::Busy(_)) => tokio::time::sleep(AGAIN).await,
-                Err(trouble) => return ShellReply::Failed(in_words(&trouble).into()),
+                Err(trouble) => return ScreenReply::Failed(in_words(&trouble).into()),
             }
         }
     }
@@ -167,30 +167,30 @@ impl AttachedRequests {
     }
 
     /// Reads the files of both sides again.
-    async fn reload(&self, call: &Call) -> ShellReply {
-        let here = match (ShellRequest::Reload {}).perform(&self.here, call).await {
-            ShellReply::Applied(here) => without_commands(here),
+    async fn reload(&self, call: &Call) -> ScreenReply {
+        let here = match (ScreenRequest::Reload {}).perform(&self.here, call).await {
+            ScreenReply::Applied(here) => without_commands(here),
             other => return other,
         };
-        let there = match self.ask(&ShellRequest::Reload {}).await {
-            ShellReply::Applied(there) => there,
+        let there = match self.ask(&ScreenRequest::Reload {}).await {
+            ScreenReply::Applied(there) => there,
             other => return other,
         };
         let text = format!("on the server: {}; here: {}", there.text, here.text);
         let warnings = here.warnings.iter().cloned().chain(there.warnings).collect();
-        ShellReply::Applied(Applied { text, warnings, sandbox: there.sandbox, ..here })
+        ScreenReply::Applied(Applied { text, warnings, sandbox: there.sandbox, ..here })
     }
 }
 
 /// The part of a reply about settings that is about the screen: the agent is the server's.
-fn of_screen(reply: ShellReply) -> ShellReply {
+fn of_screen(reply: ScreenReply) -> ScreenReply {
     match reply {
-        ShellReply::Settings(mut list) => {
+        ScreenReply::Settings(mut list) => {
             list.rows.retain(|row| is_of_screen(&row.key));
             list.applied = without_commands(list.applied);
-            ShellReply::Settings(list)
+            ScreenReply::Settings(list)
         }
-        ShellReply::Applied(applied) => ShellReply::Applied(without_commands(applied)),
+        ScreenReply::Applied(applied) => ScreenReply::Applied(without_commands(applied)),
         other => other,
     }
 }

@@ -15,7 +15,7 @@ use tau_agent::provider::http::Network;
 use tau_agent::provider::http::tau_server::{ServerAnswer, ServerStream, TauServer};
 use tau_agent::provider::{Failure, Headers};
 use tau_agent::settings::Paths;
-use tau_app::request::{ShellReply, ShellRequest};
+use tau_app::request::{ScreenReply, ScreenRequest};
 use tau_protocol::command::SessionChange;
 
 #[derive(Clone, Debug)]
@@ -159,12 +159,12 @@ impl Server {
     }
 
     /// Asks about files, models or sessions of the server.
-    pub(crate) async fn ask(&self, session: &str, request: &ShellRequest) -> Result<ShellReply, Trouble> {
+    pub(crate) async fn ask(&self, session: &str, request: &ScreenRequest) -> Result<ScreenReply, Trouble> {
         self.post(&format!("{}/request", place(session)), request).await
     }
 
     /// How attempts that were begun in a session have ended; `None` if they are at work for some time yet.
-    pub(crate) async fn end_of_attempts(&self, session: &str) -> Result<Option<ShellReply>, Trouble> {
+    pub(crate) async fn end_of_attempts(&self, session: &str) -> Result<Option<ScreenReply>, Trouble> {
         self.get(&format!("{}/attempts", place(session))).await
     }
 

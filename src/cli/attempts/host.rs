@@ -21,7 +21,7 @@ use crate::args::{CliArgs, command_words};
 use crate::process::plain;
 use crate::services::call::Call;
 use tau_agent::settings::Paths;
-use tau_app::request::ShellReply;
+use tau_app::request::ScreenReply;
 use tau_protocol::attempt::{AttemptNews, AttemptOrder, AttemptRow};
 use tau_tools::counted::counted;
 use tau_tools::user_error::UserError;
@@ -146,7 +146,7 @@ impl Hosted {
                 if let Some(dollars) = self.take(&line, &mut last) {
                     self.note_counted(paths);
                     let news = AttemptNews { dollars, ..AttemptNews::default() };
-                    call.send_early(ShellReply::AttemptNews(news)).await;
+                    call.send_early(ScreenReply::AttemptNews(news)).await;
                 }
             }
         }

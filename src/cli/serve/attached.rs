@@ -15,7 +15,7 @@ use super::problem::Problem;
 use crate::attach::wire::{Left, Wanted};
 use crate::services::Services;
 use crate::services::call::Call;
-use tau_app::request::{Applied, ModelsFor, ShellReply, ShellRequest, Ticket};
+use tau_app::request::{Applied, ModelsFor, ScreenReply, ScreenRequest, Ticket};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{QuestionCommand, SessionChange, SessionCommand, SettingsCommand, TaskCommand};
 use tau_protocol::model::Model;
@@ -174,8 +174,8 @@ pub(super) async fn route_command(hub: &Hub, live: &Arc<LiveSession>, command: A
 
 /// The server's model with this name.
 async fn usable(hub: &Hub, live: &LiveSession, reference: &str) -> Result<Arc<Model>, Problem> {
-    let request = ShellRequest::Models { purpose: ModelsFor::Step(1) };
-    if let ShellReply::Models(list) = answered(live.services(), request).await
+    let request = ScreenRequest::Models { purpose: ModelsFor::Step(1) };
+    if let ScreenReply::Models(list) = answered(live.services(), request).await
         && let Some(model) = list.usable.into_iter().find(|model| model.reference() == reference)
     {
         return Ok(model);
@@ -237,10 +237,10 @@ pub(super) async fn leave(
 pub(super) async fn perform(
     services: Arc<Services>,
     live: Option<Arc<LiveSession>>,
-    request: ShellRequest,
-) -> ShellReply {
+    request: ScreenRequest,
+) -> ScreenReply {
     match answered(services, request).await {
-        ShellReply::Applied(applied) => {
+        ScreenReply::Applied(applied) => {
             let Applied { text, commands, sandbox, warnings, .. } = applied;
             for command in commands {
                 let sent = match &live {
@@ -248,21 +248,21 @@ pub(super) async fn perform(
                     None => Err(Ended),
                 };
                 if sent.is_err() {
-                    return ShellReply::Failed("the session is not open any more".into());
+                    return ScreenReply::Failed("the session is not open any more".into());
                 }
             }
-            ShellReply::Applied(Applied { text, sandbox, warnings, ..Applied::default() })
+            ScreenReply::Applied(Applied { text, sandbox, warnings, ..Applied::default() })
         }
-        ShellReply::Models(mut list) => {
+        ScreenReply::Models(mut list) => {
             list.usable = list.usable.iter().map(|model| Arc::new(shown(model))).collect();
-            ShellReply::Models(list)
+            ScreenReply::Models(list)
         }
         other => other,
     }
 }
 
 /// The complete answer to a request.
-async fn answered(services: Arc<Services>, request: ShellRequest) -> ShellReply {
+async fn answered(services: Arc<Services>, request: ScreenRequest) -> ScreenReply {
     let (sender, mut replies) = mpsc::channel(16);
     let (asks, _) = mpsc::channel(1);
     let call = Call::new(Ticket::default(), sender, asks);
@@ -280,16 +280,16 @@ async fn answered(services: Arc<Services>, request: ShellRequest) -> ShellReply 
         before.push(reply);
     }
     match last {
-        ShellReply::Sessions(mut list) => {
+        ScreenReply::Sessions(mut list) => {
             let of =
-                |reply| if let ShellReply::Sessions(earlier) = reply { earlier.rows } else { Vec::new() };
+                |reply| if let ScreenReply::Sessions(earlier) = reply { earlier.rows } else { Vec::new() };
             list.rows.splice(0..0, before.into_iter().flat_map(of));
-            ShellReply::Sessions(list)
+            ScreenReply::Sessions(list)
         }
-        ShellReply::Found(mut list) => {
-            let of = |reply| if let ShellReply::Found(earlier) = reply { earlier.found } else { Vec::new() };
+        ScreenReply::Found(mut list) => {
+            let of = |reply| if let ScreenReply::Found(earlier) = reply { earlier.found } else { Vec::new() };
             list.found.splice(0..0, before.into_iter().flat_map(of));
-            ShellReply::Found(list)
+            ScreenReply::Found(list)
         }
         other => other,
     }

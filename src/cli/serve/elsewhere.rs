@@ -23,7 +23,7 @@ use tau_agent::provider::Headers;
 use tau_agent::provider::http::Network;
 use tau_agent::provider::http::tau_server::TauServer;
 use tau_agent::settings::Paths;
-use tau_app::request::ShellRequest;
+use tau_app::request::ScreenRequest;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::{
     AgentCommand, QuestionAnswer, QuestionCommand, RunCommand, SessionCommand, SettingsCommand,
@@ -180,7 +180,7 @@ impl Elsewhere {
         }
         if *method == Method::POST
             && path.ends_with("/attach/request")
-            && let Ok(ShellRequest::BeginAttempts { order }) = serde_json::from_slice(body)
+            && let Ok(ScreenRequest::BeginAttempts { order }) = serde_json::from_slice(body)
         {
             wanted.push(order.mode);
         }
@@ -253,11 +253,11 @@ fn starts_work(path: &str, body: &[u8]) -> bool {
         "attach/request" => serde_json::from_slice(body).is_ok_and(|request| {
             matches!(
                 request,
-                ShellRequest::BeginAttempts { .. }
-                    | ShellRequest::TakeAttempt { .. }
-                    | ShellRequest::TakeAttemptParts { .. }
-                    | ShellRequest::SendToSession { .. }
-                    | ShellRequest::EnterWorktree { .. }
+                ScreenRequest::BeginAttempts { .. }
+                    | ScreenRequest::TakeAttempt { .. }
+                    | ScreenRequest::TakeAttemptParts { .. }
+                    | ScreenRequest::SendToSession { .. }
+                    | ScreenRequest::EnterWorktree { .. }
             )
         }),
         _ => what.starts_with("attempts/") && what.ends_with("/take"),

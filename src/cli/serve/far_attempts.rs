@@ -10,7 +10,7 @@ use super::live::LiveSession;
 use super::problem::Problem;
 use crate::attempts::host::FarAttempts;
 use crate::services::call::Call;
-use tau_app::request::{ShellReply, Ticket};
+use tau_app::request::{ScreenReply, Ticket};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::attempt::{AttemptNews, AttemptOrder};
 use tau_protocol::command::SessionCommand;
@@ -24,7 +24,7 @@ const GONE: &str =
 
 /// Begins attempts. Fails when their permission mode is above the highest of this server, or is plan: their command
 /// runs unasked.
-pub(super) fn begin(live: &Arc<LiveSession>, order: AttemptOrder) -> Result<ShellReply, Problem> {
+pub(super) fn begin(live: &Arc<LiveSession>, order: AttemptOrder) -> Result<ScreenReply, Problem> {
     let ceiling = live.read_facts(|facts, _| facts.mode_ceiling);
     order.mode.within(ceiling).map_err(Problem::refused)?;
     if order.mode == PermissionMode::Plan {
@@ -34,11 +34,11 @@ pub(super) fn begin(live: &Arc<LiveSession>, order: AttemptOrder) -> Result<Shel
     }
     let services = live.services();
     if services.hosted.is_at_work() || matches!(*services.hosted.far.borrow(), FarAttempts::AtWork) {
-        return Ok(ShellReply::Failed("attempts are already running; /attempts shows them".into()));
+        return Ok(ScreenReply::Failed("attempts are already running; /attempts shows them".into()));
     }
     let order = match services.attempts_ordered(order) {
         Ok(order) => order,
-        Err(why) => return Ok(ShellReply::Failed(why)),
+        Err(why) => return Ok(ScreenReply::Failed(why)),
     };
     services.hosted.far.send_replace(FarAttempts::AtWork);
     let (live, paths) = (Arc::clone(live), services.setup.lock().paths.clone());
@@ -52,7 +52,7 @@ pub(super) fn begin(live: &Arc<LiveSession>, order: AttemptOrder) -> Result<Shel
                 tokio::select! {
                     biased;
                     Some((_, reply)) = early.recv() => {
-                        if let ShellReply::AttemptNews(news) = reply {
+                        if let ScreenReply::AttemptNews(news) = reply {
                             count(&live, news.dollars).await;
                         }
                     }
@@ -67,7 +67,7 @@ pub(super) fn begin(live: &Arc<LiveSession>, order: AttemptOrder) -> Result<Shel
         services.hosted.far.send_replace(FarAttempts::Ended(outcome));
         live.is_free();
     });
-    Ok(ShellReply::AttemptNews(AttemptNews::default()))
+    Ok(ScreenReply::AttemptNews(AttemptNews::default()))
 }
 
 /// Counts a cost in the session.
@@ -80,15 +80,15 @@ async fn count(live: &LiveSession, dollars: f64) {
 }
 
 /// How the attempts of a session have ended; `None` if they are at work for some time yet.
-pub(super) async fn end_of(live: &LiveSession) -> Option<ShellReply> {
+pub(super) async fn end_of(live: &LiveSession) -> Option<ScreenReply> {
     let services = live.services();
     let mut far = services.hosted.far.subscribe();
     let is_over = |far: &FarAttempts| !matches!(far, FarAttempts::AtWork);
     let ended = tokio::time::timeout(PATIENCE, far.wait_for(is_over)).await.ok()?.ok()?.clone();
     match ended {
         FarAttempts::AtWork => None,
-        FarAttempts::Unknown => Some(ShellReply::Failed(GONE.into())),
-        FarAttempts::Ended(Ok(news)) => Some(ShellReply::AttemptNews(news)),
-        FarAttempts::Ended(Err(why)) => Some(ShellReply::Failed(why)),
+        FarAttempts::Unknown => Some(ScreenReply::Failed(GONE.into())),
+        FarAttempts::Ended(Ok(news)) => Some(ScreenReply::AttemptNews(news)),
+        FarAttempts::Ended(Err(why)) => Some(ScreenReply::Failed(why)),
     }
 }

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc;
 
 use crate::tui::questions::ClipboardAsk;
-use tau_app::request::{ShellReply, Ticket};
+use tau_app::request::{ScreenReply, Ticket};
 
 /// The context of a request besides its fields.
 pub struct Call {
     ticket: Ticket,
-    replies: mpsc::Sender<(Ticket, ShellReply)>,
+    replies: mpsc::Sender<(Ticket, ScreenReply)>,
     asks: mpsc::Sender<ClipboardAsk>,
     cancelled: Arc<AtomicBool>,
 }
@@ -20,7 +20,7 @@ impl Call {
     /// A call that sends replies to `replies`, and questions for the terminal to `asks`.
     pub(crate) fn new(
         ticket: Ticket,
-        replies: mpsc::Sender<(Ticket, ShellReply)>,
+        replies: mpsc::Sender<(Ticket, ScreenReply)>,
         asks: mpsc::Sender<ClipboardAsk>,
     ) -> Self {
         Call { ticket, replies, asks, cancelled: Arc::default() }
@@ -31,17 +31,17 @@ impl Call {
         Arc::clone(&self.cancelled)
     }
 
-    pub(crate) async fn send_last(&self, reply: ShellReply) {
+    pub(crate) async fn send_last(&self, reply: ScreenReply) {
         let _ = self.replies.send((self.ticket, reply)).await;
     }
 
     /// Sends a reply that others follow; false when it is no longer wanted.
-    pub(crate) fn send_partial(&self, reply: ShellReply) -> bool {
+    pub(crate) fn send_partial(&self, reply: ScreenReply) -> bool {
         self.replies.blocking_send((self.ticket, reply)).is_ok() && !self.is_cancelled()
     }
 
     /// Like [`Call::send_partial`], from a task.
-    pub(crate) async fn send_early(&self, reply: ShellReply) {
+    pub(crate) async fn send_early(&self, reply: ScreenReply) {
         let _ = self.replies.send((self.ticket, reply)).await;
     }
 

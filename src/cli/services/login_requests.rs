@@ -13,7 +13,7 @@ use tau_agent::catalogue::login::{self, Granted, LOGINS, LoginRow, PastedAddress
 use tau_agent::catalogue::providers::{KnownProvider, PROVIDERS};
 use tau_agent::provider::http::Http;
 use tau_agent::secrets::Secret;
-use tau_app::request::{Hidden, LoggedIn, LoginProvider, LoginWay, ShellReply, SignInPage, SignInStep};
+use tau_app::request::{Hidden, LoggedIn, LoginProvider, LoginWay, ScreenReply, SignInPage, SignInStep};
 use tau_tools::user_error::UserError;
 use tokio::sync::mpsc;
 
@@ -116,7 +116,7 @@ impl Services {
         let (address, code) = (begun.page().to_string(), begun.code().map(str::to_owned));
         let is_open = !is_remote() && browser::open(&address, &env);
         let page = SignInPage { name: row.name.to_owned(), page: address, code, is_open };
-        call.send_early(ShellReply::SignIn(SignInStep::Waits(page))).await;
+        call.send_early(ScreenReply::SignIn(SignInStep::Waits(page))).await;
         let (sender, mut pasted) = mpsc::channel(1);
         *self.pasted.lock() = Some(sender);
         let granted = begun.finish(&mut pasted).await?;

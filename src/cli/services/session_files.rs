@@ -12,7 +12,7 @@ use tau_agent::session::index::SessionIndex;
 use tau_agent::session::search::{SearchLimits, SearchScope, SessionHit, search};
 use tau_agent::session::tail::TAIL;
 use tau_agent::session::{Access, Session};
-use tau_app::request::{FoundSessions, SessionRows, ShellReply};
+use tau_app::request::{FoundSessions, ScreenReply, SessionRows};
 use tau_protocol::query::SessionSource;
 use tau_protocol::session_row::FoundSession;
 use tau_tools::counted::counted;
@@ -53,7 +53,7 @@ impl Services {
             rows.push(row);
             if rows.len() == BATCH {
                 let rows = std::mem::take(&mut rows);
-                return call.send_partial(ShellReply::Sessions(SessionRows {
+                return call.send_partial(ScreenReply::Sessions(SessionRows {
                     rows,
                     done: false,
                     troubles: Vec::new(),
@@ -85,7 +85,7 @@ impl Services {
                 entry: hit.entry,
                 passage: hit.passage,
             };
-            let reply = |hit| ShellReply::Found(FoundSessions { found: vec![of(hit)], done: false });
+            let reply = |hit| ScreenReply::Found(FoundSessions { found: vec![of(hit)], done: false });
             hit.is_none_or(|hit| call.send_partial(reply(hit))) && !call.is_cancelled()
         });
         done.map_err(UserError::of)?;

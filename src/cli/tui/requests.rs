@@ -23,7 +23,7 @@ use crate::services::call::Call;
 use crate::services::files::FileIndex;
 use tau_agent::settings::paths;
 use tau_app::effect::SavedSetting;
-use tau_app::request::{Applied, ShellReply, ShellRequest, Ticket};
+use tau_app::request::{Applied, ScreenReply, ScreenRequest, Ticket};
 use tau_protocol::trust::Folder;
 use tau_protocol::worktree;
 use tau_tools::user_error::UserError;
@@ -35,7 +35,7 @@ pub struct RequestRunner {
     attached: Option<Arc<AttachedRequests>>,
     /// Settings to save, and the lock held while saving one.
     to_save: Arc<(Mutex<VecDeque<SavedSetting>>, Mutex<()>)>,
-    replies: mpsc::Sender<(Ticket, ShellReply)>,
+    replies: mpsc::Sender<(Ticket, ScreenReply)>,
     running: HashMap<Ticket, RunningRequest>,
     /// The channel of queries from requests to the terminal.
     asks: (mpsc::Sender<ClipboardAsk>, mpsc::Receiver<ClipboardAsk>),
@@ -45,14 +45,14 @@ pub struct RequestRunner {
 
 /// A request with its performer.
 struct Performed {
-    request: ShellRequest,
+    request: ScreenRequest,
     services: Arc<Services>,
     attached: Option<Arc<AttachedRequests>>,
     call: Call,
 }
 
 impl Performed {
-    async fn run(self) -> (ShellReply, Call) {
+    async fn run(self) -> (ScreenReply, Call) {
         let reply = match &self.attached {
             Some(attached) => attached.perform(self.request, &self.call).await,
             None => self.request.perform(&self.services, &self.call).await,
@@ -70,7 +70,7 @@ struct RunningRequest {
 
 impl RequestRunner {
     /// Runs requests in the current runtime, and sends replies to `replies`.
-    pub fn new(services: Arc<Services>, replies: mpsc::Sender<(Ticket, ShellReply)>) -> Self {
+    pub fn new(services: Arc<Services>, replies: mpsc::Sender<(Ticket, ScreenReply)>) -> Self {
         RequestRunner {
             services,
             attached: None,
@@ -83,7 +83,7 @@ impl RequestRunner {
     }
 
     /// Like [`Self::new`], for a screen that is attached to a session of a server.
-    pub(crate) fn attached(requests: AttachedRequests, replies: mpsc::Sender<(Ticket, ShellReply)>) -> Self {
+    pub(crate) fn attached(requests: AttachedRequests, replies: mpsc::Sender<(Ticket, ScreenReply)>) -> Self {
         let runner = Self::new(Arc::clone(&requests.here), replies);
         RequestRunner { attached: Some(Arc::new(requests)), ..runner }
     }
@@ -98,7 +98,7 @@ impl RequestRunner {
     }
 
     /// Starts a request.
-    pub fn start(&mut self, ticket: Ticket, request: ShellRequest) {
+    pub fn start(&mut self, ticket: Ticket, request: ScreenRequest) {
         let performed = self.performed(request, ticket);
         let cancelled = performed.call.cancelled();
         let task = self.runtime.spawn(async move {
@@ -109,12 +109,12 @@ impl RequestRunner {
     }
 
     /// A request that the loop itself awaits, as it needs the terminal.
-    pub(crate) fn run_here(&self, request: ShellRequest) -> impl Future<Output = ShellReply> + use<> {
+    pub(crate) fn run_here(&self, request: ScreenRequest) -> impl Future<Output = ScreenReply> + use<> {
         let performed = self.performed(request, Ticket::default());
         TokioContext::new(async move { performed.run().await.0 }, self.runtime.clone())
     }
 
-    fn performed(&self, request: ShellRequest, ticket: Ticket) -> Performed {
+    fn performed(&self, request: ScreenRequest, ticket: Ticket) -> Performed {
         let (services, attached) = (Arc::clone(&self.services), self.attached.clone());
         Performed { request, services, attached, call: self.call(ticket) }
     }
@@ -137,7 +137,7 @@ impl RequestRunner {
     }
 
     /// Records a reply.
-    pub fn answered(&mut self, ticket: Ticket, reply: &ShellReply) {
+    pub fn answered(&mut self, ticket: Ticket, reply: &ScreenReply) {
         if !reply.is_partial() {
             self.running.remove(&ticket);
         }

@@ -30,7 +30,7 @@ use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_app::connection::Connection;
 use tau_app::geometry::Size;
-use tau_app::request::{ShellReply, ShellRequest, Ticket};
+use tau_app::request::{ScreenReply, ScreenRequest, Ticket};
 use tau_app::{Effect, Msg};
 use tau_protocol::command::{SessionChange, SessionCommand};
 use tau_protocol::event::{NoticeLevel, SessionEvent, SettingsEvent, TaskEvent};
@@ -53,7 +53,7 @@ pub struct Shell {
     /// Commands that wait until the agent accepts them.
     outbox: VecDeque<AgentCommand>,
     requests: RequestRunner,
-    replies: mpsc::Receiver<(Ticket, ShellReply)>,
+    replies: mpsc::Receiver<(Ticket, ScreenReply)>,
     /// The agent has reported that it stopped.
     agent_gone: bool,
     pacer: FramePacer,
@@ -74,7 +74,7 @@ pub struct Shell {
 pub(super) struct Connected {
     pub agent: AgentHandle,
     pub requests: RequestRunner,
-    pub replies: mpsc::Receiver<(Ticket, ShellReply)>,
+    pub replies: mpsc::Receiver<(Ticket, ScreenReply)>,
     pub themes: ThemeFiles,
     /// Facts for the screen: notices, then prompts of the command line.
     pub facts: Vec<Msg>,
@@ -137,7 +137,7 @@ enum Wake {
     Signal(Caught),
     Crashed,
     Agent(Option<AgentEvent>),
-    Reply(Ticket, ShellReply),
+    Reply(Ticket, ScreenReply),
     /// A request needs the terminal's clipboard.
     ClipboardAsked(ClipboardAsk),
     Picture(PictureDone),
@@ -487,7 +487,7 @@ impl Shell {
                 }
                 Effect::Ask(
                     ticket,
-                    request @ (ShellRequest::Editor { .. } | ShellRequest::OpenInEditor { .. }),
+                    request @ (ScreenRequest::Editor { .. } | ScreenRequest::OpenInEditor { .. }),
                 ) => {
                     if let Some(exit) = self.edit(ticket, request).await? {
                         return Ok(Some(Leaving::End(exit)));
@@ -551,7 +551,7 @@ impl Shell {
     /// Gives the terminal to the user's editor. The agent's events are taken in the meantime. Of the signals that a
     /// terminal sends to all its programs, Ctrl+C and Ctrl+\ are for the editor, and Ctrl+Z stops tau with it.
     /// Returns tau's end after a signal that ends it.
-    async fn edit(&mut self, ticket: Ticket, request: ShellRequest) -> io::Result<Option<Exit>> {
+    async fn edit(&mut self, ticket: Ticket, request: ScreenRequest) -> io::Result<Option<Exit>> {
         self.await_answer().await?;
         self.screen.tty.leave();
         let mut editing = Box::pin(self.requests.run_here(request));

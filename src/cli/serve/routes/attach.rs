@@ -16,7 +16,7 @@ use super::super::{attached, far_attempts};
 use crate::attach::wire::{
     Commands, Found, HEADER, Leave, Left, OtherSession, StreamRequest, Taken, Wanted, spoken,
 };
-use tau_app::request::{ShellReply, ShellRequest};
+use tau_app::request::{ScreenReply, ScreenRequest};
 use tau_protocol::command::{AgentCommand, QuestionCommand, TaskCommand};
 use tau_protocol::event::{AgentEvent, Question, TaskEvent};
 use tau_protocol::live_session::{WaitingQuestion, WaitingQuestions};
@@ -115,21 +115,21 @@ pub(super) async fn request(
     State(app): State<App>,
     _: SameProtocol,
     Names(id): Names<String>,
-    JsonBody(request): JsonBody<ShellRequest>,
-) -> Result<Json<ShellReply>, Problem> {
+    JsonBody(request): JsonBody<ScreenRequest>,
+) -> Result<Json<ScreenReply>, Problem> {
     let live = app.hub().find(&id);
     let services = match &live {
         Some(live) => live.services(),
         None => app.hub().services()?,
     };
-    if let (ShellRequest::BeginAttempts { order }, Some(live)) = (&request, &live) {
+    if let (ScreenRequest::BeginAttempts { order }, Some(live)) = (&request, &live) {
         return far_attempts::begin(live, (**order).clone()).map(Json);
     }
     Ok(Json(attached::perform(services, live, request).await))
 }
 
 /// Tells how attempts of this session have ended; `None` if they are at work for some time yet.
-pub(super) async fn attempts(_: SameProtocol, AlreadyOpen(live): AlreadyOpen) -> Json<Option<ShellReply>> {
+pub(super) async fn attempts(_: SameProtocol, AlreadyOpen(live): AlreadyOpen) -> Json<Option<ScreenReply>> {
     Json(far_attempts::end_of(&live).await)
 }
 

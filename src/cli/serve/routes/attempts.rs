@@ -16,22 +16,22 @@ use super::super::live::LiveSession;
 use super::super::problem::Problem;
 use super::super::{attached, far_attempts};
 use super::sessions::detail;
-use tau_app::request::{ShellReply, ShellRequest};
+use tau_app::request::{ScreenReply, ScreenRequest};
 use tau_protocol::attempt::{AttemptOrder, AttemptPart, MOST_ATTEMPTS};
 use tau_protocol::command::SessionChange;
 use tau_protocol::session_row::SessionOrigin;
 
 /// The answer to a request about the directory of a session.
-async fn asked(live: &Arc<LiveSession>, request: ShellRequest) -> Result<ShellReply, Problem> {
+async fn asked(live: &Arc<LiveSession>, request: ScreenRequest) -> Result<ScreenReply, Problem> {
     match attached::perform(live.services(), Some(Arc::clone(live)), request).await {
-        ShellReply::Failed(why) => Err(Problem::refused(why.to_string())),
+        ScreenReply::Failed(why) => Err(Problem::refused(why.to_string())),
         reply => Ok(reply),
     }
 }
 
-async fn said(live: &Arc<LiveSession>, request: ShellRequest) -> Result<Json<Said>, Problem> {
+async fn said(live: &Arc<LiveSession>, request: ScreenRequest) -> Result<Json<Said>, Problem> {
     match asked(live, request).await? {
-        ShellReply::Done(text) => Ok(Json(Said { text })),
+        ScreenReply::Done(text) => Ok(Json(Said { text })),
         _ => Err(Problem::failed("the answer is of an unexpected kind")),
     }
 }
@@ -42,8 +42,8 @@ async fn said(live: &Arc<LiveSession>, request: ShellRequest) -> Result<Json<Sai
     (status = 409, description = "The session is not open"),
 ), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn list(AlreadyOpen(live): AlreadyOpen) -> Result<Json<AttemptsFound>, Problem> {
-    match asked(&live, ShellRequest::Attempts {}).await? {
-        ShellReply::Attempts(list) => {
+    match asked(&live, ScreenRequest::Attempts {}).await? {
+        ScreenReply::Attempts(list) => {
             let services = live.services();
             let begun = services.hosted.far.borrow();
             Ok(Json(AttemptsFound::new(list, &begun)))
@@ -80,7 +80,7 @@ pub(super) async fn begin(
         session: live.id.clone(),
     });
     match far_attempts::begin(&live, order)? {
-        ShellReply::Failed(why) => Err(Problem::refused(why.to_string())),
+        ScreenReply::Failed(why) => Err(Problem::refused(why.to_string())),
         _ => Ok(StatusCode::ACCEPTED),
     }
 }
@@ -92,7 +92,7 @@ pub(super) async fn begin(
     (status = 422, description = "No attempts are running"),
 ), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn stop(AlreadyOpen(live): AlreadyOpen) -> Result<Json<Said>, Problem> {
-    said(&live, ShellRequest::StopAttempts {}).await
+    said(&live, ScreenRequest::StopAttempts {}).await
 }
 
 /// Returns what the attempts have changed, file by file.
@@ -108,8 +108,8 @@ pub(super) async fn changes(
     AlreadyOpen(live): AlreadyOpen,
     Names((_, id)): Names<(String, String)>,
 ) -> Result<Json<AttemptChangesFound>, Problem> {
-    match asked(&live, ShellRequest::AttemptChanges { id, number: None }).await? {
-        ShellReply::AttemptFiles(files) => Ok(Json(AttemptChangesFound { files })),
+    match asked(&live, ScreenRequest::AttemptChanges { id, number: None }).await? {
+        ScreenReply::AttemptFiles(files) => Ok(Json(AttemptChangesFound { files })),
         _ => Err(Problem::failed("the answer is of an unexpected kind")),
     }
 }
@@ -130,14 +130,14 @@ pub(super) async fn take(
     JsonBody(body): JsonBody<TakeAttempt>,
 ) -> Result<Json<Said>, Problem> {
     let request = match (body.attempt, body.parts) {
-        (Some(number), parts) if parts.is_empty() => ShellRequest::TakeAttempt { id, number },
+        (Some(number), parts) if parts.is_empty() => ScreenRequest::TakeAttempt { id, number },
         (None, parts) if !parts.is_empty() => {
             let part = |part: super::super::attempt_types::TakePart| AttemptPart {
                 attempt: part.attempt,
                 path: part.path,
                 hunk: part.hunk,
             };
-            ShellRequest::TakeAttemptParts { id, parts: parts.into_iter().map(part).collect() }
+            ScreenRequest::TakeAttemptParts { id, parts: parts.into_iter().map(part).collect() }
         }
         _ => return Err(Problem::invalid("give either attempt or parts")),
     };
@@ -157,7 +157,7 @@ pub(super) async fn drop_all(
     AlreadyOpen(live): AlreadyOpen,
     Names((_, id)): Names<(String, String)>,
 ) -> Result<Json<Said>, Problem> {
-    said(&live, ShellRequest::DropAttempts { id }).await
+    said(&live, ScreenRequest::DropAttempts { id }).await
 }
 
 /// Makes or finds a worktree of the session's repository, and a copy of the session there.
@@ -174,8 +174,8 @@ pub(super) async fn worktree(
 ) -> Result<Response, Problem> {
     let file = live.read_facts(|facts, _| facts.mirror.session.file.clone());
     let file = file.filter(|file| file.exists());
-    let request = ShellRequest::EnterWorktree { name: body.name, file, resumes: false };
-    let ShellReply::WorktreeDone(done) = asked(&live, request).await? else {
+    let request = ScreenRequest::EnterWorktree { name: body.name, file, resumes: false };
+    let ScreenReply::WorktreeDone(done) = asked(&live, request).await? else {
         return Err(Problem::failed("the answer is of an unexpected kind"));
     };
     let path = done.session.ok_or_else(|| Problem::failed("no session was made there"))?;
