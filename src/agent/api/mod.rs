@@ -6,10 +6,10 @@
 //! agent with the coding tools, their system prompt and a directory. [`spawn`] starts the task without a
 //! handle that folds its events. All data types are in [`protocol`](tau_protocol).
 
-mod board;
 mod builder;
 mod coding;
 pub mod events;
+mod handle_state;
 mod keys;
 mod run_events;
 mod runs;
@@ -36,10 +36,10 @@ use super::protocol::model::{Model, ThinkingBudgets, ThinkingLevel};
 use super::protocol::query::{TypedQuery, ask};
 use super::protocol::rules::{PermissionRules, RuleChange};
 use super::protocol::run::RunLimits;
-use board::{AgentEnd, Board, PendingQuery, fold};
 pub use builder::AgentBuilder;
 pub use coding::{CodingAgent, CodingAgentBuilder};
 pub use events::Events;
+use handle_state::{AgentEnd, HandleState, PendingQuery, fold};
 pub use keys::{EnvKeys, KeyFn, NoKeys, OneKey};
 pub use run_events::{RunEvents, agent_loop, agent_loop_continue};
 pub use state::AgentState;
@@ -95,7 +95,7 @@ impl std::fmt::Debug for Agent {
 
 struct Inner {
     commands: mpsc::Sender<AgentCommand>,
-    board: Arc<Mutex<Board>>,
+    state: Arc<Mutex<HandleState>>,
     tools: ToolRegistry,
     tickets: AtomicU64,
     ended: watch::Receiver<bool>,
@@ -115,43 +115,43 @@ impl Agent {
     /// # Panics
     /// Outside a tokio runtime.
     pub fn start(config: AgentConfig) -> Self {
-        let mut board = Board::default();
-        board.fold.mirror = SessionMirror {
+        let mut state = HandleState::default();
+        state.fold.mirror = SessionMirror {
             session: config.session.info().clone(),
             model: config.model.clone(),
             thinking: config.model.as_ref().map_or(config.thinking, |model| model.nearest(config.thinking)),
             mode: config.behavior.permission_mode,
             ..SessionMirror::default()
         };
-        let state = &mut board.fold.state;
-        state.system = Arc::clone(&config.system);
-        state.tools = config.tools.specs().into_iter().map(|spec| spec.name).collect();
-        state.messages = config.session.context().messages;
+        let agent = &mut state.fold.state;
+        agent.system = Arc::clone(&config.system);
+        agent.tools = config.tools.specs().into_iter().map(|spec| spec.name).collect();
+        agent.messages = config.session.context().messages;
         let tools = config.behavior.tools.clone();
         let AgentHandle { commands, events, task } = spawn(config);
-        let board = Arc::new(Mutex::new(board));
+        let state = Arc::new(Mutex::new(state));
         let (sender, ended) = watch::channel(false);
-        tokio::spawn(fold(AgentEnd { events, task }, Arc::clone(&board), sender));
+        tokio::spawn(fold(AgentEnd { events, task }, Arc::clone(&state), sender));
         Agent {
-            inner: Arc::new(Inner { commands, board, tools, tickets: AtomicU64::new(FIRST_TICKET), ended }),
+            inner: Arc::new(Inner { commands, state, tools, tickets: AtomicU64::new(FIRST_TICKET), ended }),
         }
     }
 
     /// The current state of the agent.
     pub fn state(&self) -> AgentState {
-        self.inner.board.lock().fold.snapshot()
+        self.inner.state.lock().fold.snapshot()
     }
 
     /// Subscribes to every event from now on, in order. There may be several subscribers.
     pub fn subscribe(&self) -> Events {
-        self.inner.board.lock().subscribers.add()
+        self.inner.state.lock().subscribers.add()
     }
 
     /// The current state of the agent and every later event: no event is missing between the two, and none is
     /// in both.
     pub fn subscribe_with_state(&self) -> (AgentState, Events) {
-        let mut board = self.inner.board.lock();
-        (board.fold.snapshot(), board.subscribers.add())
+        let mut state = self.inner.state.lock();
+        (state.fold.snapshot(), state.subscribers.add())
     }
 
     /// Sets the name of the conversation for provider caches from the next request on; `None` uses the id of
@@ -184,7 +184,7 @@ impl Agent {
     pub async fn set_system(&self, text: impl Into<String>) -> Result<(), AgentError> {
         let text = text.into();
         self.act(SettingsCommand::SetSystem { text: text.clone() }).await?;
-        self.inner.board.lock().fold.state.system = text.into();
+        self.inner.state.lock().fold.state.system = text.into();
         Ok(())
     }
 
@@ -193,7 +193,7 @@ impl Agent {
         let names: Vec<String> = tools.specs().into_iter().map(|spec| spec.name).collect();
         tools.iter().for_each(|tool| self.inner.tools.register(Arc::clone(tool)));
         self.act(SettingsCommand::SetTools { names: names.clone(), by_mode: false }).await?;
-        self.inner.board.lock().fold.state.tools = names;
+        self.inner.state.lock().fold.state.tools = names;
         Ok(())
     }
 
@@ -231,7 +231,7 @@ impl Agent {
         self.command(RunCommand::Abort).await?;
         self.command(QueueCommand::ClearQueue { queue: None }).await?;
         self.clear_messages().await?;
-        self.inner.board.lock().fold.state.error = None;
+        self.inner.state.lock().fold.state.error = None;
         Ok(())
     }
 
@@ -276,7 +276,7 @@ impl Agent {
     /// Sends any command. Returns when the agent has received it, which may be before it takes effect.
     pub async fn command(&self, command: impl Into<AgentCommand>) -> Result<(), AgentError> {
         let command = command.into();
-        self.inner.board.lock().fold.mirror.sent(&command);
+        self.inner.state.lock().fold.mirror.sent(&command);
         self.inner.commands.send(command).await.map_err(|_| AgentError::Ended)
     }
 
@@ -316,7 +316,7 @@ impl Agent {
     ) -> Result<Q::Answer, AgentError> {
         let ticket = self.inner.tickets.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
-        self.inner.board.lock().queries.insert(ticket, PendingQuery { answer: sender, loads_history });
+        self.inner.state.lock().queries.insert(ticket, PendingQuery { answer: sender, loads_history });
         if *self.inner.ended.borrow() {
             return Err(AgentError::Ended);
         }

@@ -41,7 +41,7 @@ pub(crate) struct LiveSession {
     /// The place of a helper's session.
     pub helper: Option<HelperOf>,
     commands: mpsc::Sender<AgentCommand>,
-    board: Mutex<Board>,
+    state: Mutex<LiveState>,
     /// The number of the last event.
     last: watch::Sender<Position>,
     ended: watch::Sender<bool>,
@@ -72,7 +72,7 @@ pub(crate) struct HelperOf {
 
 /// The state shared by all clients.
 #[derive(Debug)]
-struct Board {
+struct LiveState {
     log: EventLog,
     facts: Facts,
     opening: Opening,
@@ -202,7 +202,7 @@ impl LiveSession {
             id: facts.mirror.session.id.clone(),
             helper: None,
             commands,
-            board: Mutex::new(Board {
+            state: Mutex::new(LiveState {
                 log: EventLog::new(name),
                 opening,
                 facts,
@@ -247,23 +247,23 @@ impl LiveSession {
 
     /// Handles an event: the answer to a query goes to its sender, everything else to all.
     fn take(&self, event: AgentEvent) {
-        let mut board = self.board.lock();
+        let mut state = self.state.lock();
         if let AgentEvent::Task(TaskEvent::Answered { ticket, answer }) = event {
-            let last = board.log.last();
-            let moment = Moment { last, replay_from: board.facts.replay_from(last) };
-            if let Some(query) = board.queries.remove(&ticket) {
+            let last = state.log.last();
+            let moment = Moment { last, replay_from: state.facts.replay_from(last) };
+            if let Some(query) = state.queries.remove(&ticket) {
                 // The sender may have left.
                 let _ = query.send((answer, moment));
             }
             return;
         }
-        drop(board);
+        drop(state);
         self.fold(&event);
     }
 
     /// Folds an event other than an answer; returns whether it is for all screens.
     fn fold(&self, event: &AgentEvent) -> bool {
-        let only = self.board.lock().screens.addressee(event);
+        let only = self.state.lock().screens.addressee(event);
         let is_for_all = only.is_none();
         self.log(event, only);
         is_for_all
@@ -271,24 +271,24 @@ impl LiveSession {
 
     /// Folds an event, which only this attached screen gets, if one is named.
     fn log(&self, event: &AgentEvent, only: Option<Arc<str>>) {
-        let mut board = self.board.lock();
-        let last = board.log.last().saturating_add(1);
-        let cost = board.facts.meter.total().cost.total;
-        board.facts.take(event, last);
-        let is_listed = is_listed(event) || board.facts.meter.total().cost.total > cost;
-        board.opening.take(event);
+        let mut state = self.state.lock();
+        let last = state.log.last().saturating_add(1);
+        let cost = state.facts.meter.total().cost.total;
+        state.facts.take(event, last);
+        let is_listed = is_listed(event) || state.facts.meter.total().cost.total > cost;
+        state.opening.take(event);
         let is_over = |wait: &mut Awaited| (wait.is_it)(event) || wait.sender.is_closed();
-        for wait in board.awaited.extract_if(.., is_over) {
+        for wait in state.awaited.extract_if(.., is_over) {
             // Whoever waited may have left.
             let _ = wait.sender.send(event.clone());
         }
         // Whoever comes next begins with what is incomplete now.
-        let is_incomplete = board.facts.replay_from(last) < last;
+        let is_incomplete = state.facts.replay_from(last) < last;
         match self.is_logged.load(Ordering::Relaxed) || is_incomplete {
-            true => board.log.push(&event_record::record(event), event.clone(), only),
-            false => board.log.skip(),
+            true => state.log.push(&event_record::record(event), event.clone(), only),
+            false => state.log.skip(),
         }
-        drop(board);
+        drop(state);
         self.last.send_replace(last);
         if is_listed {
             self.count_change();
@@ -317,8 +317,8 @@ impl LiveSession {
 
     /// Reads the session facts and the position in the log under one lock.
     pub fn read_facts<T>(&self, read: impl FnOnce(&Facts, &EventLog) -> T) -> T {
-        let board = self.board.lock();
-        read(&board.facts, &board.log)
+        let state = self.state.lock();
+        read(&state.facts, &state.log)
     }
 
     /// Sends a command. Fails when the session has ended: its agent may work in another one by now.
@@ -367,10 +367,10 @@ impl LiveSession {
     ) -> Result<oneshot::Receiver<Answer>, Ended> {
         let ticket = NEXT_TICKET.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
-        self.board.lock().queries.insert(ticket, sender);
+        self.state.lock().queries.insert(ticket, sender);
         let sent = self.send(command(ticket)).await;
         if sent.is_err() {
-            self.board.lock().queries.remove(&ticket);
+            self.state.lock().queries.remove(&ticket);
         }
         sent.map(|()| answer)
     }
@@ -382,7 +382,7 @@ impl LiveSession {
         is_it: fn(&AgentEvent) -> bool,
     ) -> Result<AgentEvent, Ended> {
         let (sender, found) = oneshot::channel();
-        self.board.lock().awaited.push(Awaited { is_it, sender });
+        self.state.lock().awaited.push(Awaited { is_it, sender });
         self.send(command).await?;
         found.await.map_err(|_| Ended)
     }
@@ -415,9 +415,9 @@ impl LiveSession {
     /// Records that a question was answered, and tells the attached screens; returns whether it was open.
     fn withdraw(&self, id: &str) -> bool {
         let was_open = {
-            let mut board = self.board.lock();
-            let was_open = board.facts.mirror.asks(id);
-            board.facts.mirror.answered(id);
+            let mut state = self.state.lock();
+            let was_open = state.facts.mirror.asks(id);
+            state.facts.mirror.answered(id);
             was_open
         };
         if was_open {
@@ -434,7 +434,7 @@ impl LiveSession {
 
     /// The events after a position, of about `most` bytes.
     pub fn after(&self, position: Position, most: usize) -> Following {
-        self.board.lock().log.after(position, most)
+        self.state.lock().log.after(position, most)
     }
 
     /// Waits until there is an event after this position, or none can follow. False then.
@@ -457,21 +457,21 @@ impl LiveSession {
 
     /// Records that it is in use.
     pub fn touch(&self) {
-        self.board.lock().used = Instant::now();
+        self.state.lock().used = Instant::now();
     }
 
     /// Time of its last use.
     pub fn used_at(&self) -> Instant {
-        self.board.lock().used
+        self.state.lock().used
     }
 
     /// Time since its last use; `None` while it has clients, works, or has background jobs.
     pub fn unused_for(&self) -> Option<Duration> {
-        let board = self.board.lock();
-        let is_used = board.facts.is_at_work()
+        let state = self.state.lock();
+        let is_used = state.facts.is_at_work()
             || self.clients.load(Ordering::Relaxed) > 0
             || self.services.hosted.is_at_work();
-        (!is_used).then(|| board.used.elapsed())
+        (!is_used).then(|| state.used.elapsed())
     }
 
     /// The number of clients that follow its events.

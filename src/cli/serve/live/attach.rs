@@ -98,8 +98,8 @@ pub(crate) struct Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        let mut board = self.session.board.lock();
-        if let Some(screen) = board.screens.by_name.get_mut(&self.name) {
+        let mut state = self.session.state.lock();
+        if let Some(screen) = state.screens.by_name.get_mut(&self.name) {
             screen.streams = screen.streams.saturating_sub(1);
             screen.left = Some(Instant::now());
         }
@@ -109,28 +109,28 @@ impl Drop for Screen {
 impl Screen {
     /// The number of its next command.
     pub fn next_command(&self) -> u64 {
-        self.session.board.lock().screens.by_name.get(&self.name).map_or(0, |screen| screen.next)
+        self.session.state.lock().screens.by_name.get(&self.name).map_or(0, |screen| screen.next)
     }
 
     /// The initial events for a screen, and the number of the last event in them.
     pub fn opening(&self) -> (Vec<AgentEvent>, Position) {
-        let board = self.session.board.lock();
-        (board.opening.events(&board.facts.mirror), board.log.last())
+        let state = self.session.state.lock();
+        (state.opening.events(&state.facts.mirror), state.log.last())
     }
 
     /// The events after a position: for all, then for this screen. At most about `most` bytes of events. `None` once
     /// the screen has a newer stream, which gets them.
     pub fn after(&self, position: Position, most: usize) -> Option<(Following, Vec<AgentEvent>)> {
-        let mut board = self.session.board.lock();
-        let known = board.screens.by_name.get(&self.name);
+        let mut state = self.session.state.lock();
+        let known = state.screens.by_name.get(&self.name);
         if known.is_some_and(|screen| !Arc::ptr_eq(&screen.bell, &self.bell)) {
             return None;
         }
-        let mut following = board.log.after(position, most);
+        let mut following = state.log.after(position, most);
         following.events.retain(|kept| kept.only.as_ref().is_none_or(|only| *only == self.name));
         let reached = following.position;
         let mut told = Vec::new();
-        if let Some(screen) = board.screens.by_name.get_mut(&self.name) {
+        if let Some(screen) = state.screens.by_name.get_mut(&self.name) {
             while screen.told.front().is_some_and(|(after, _)| *after <= reached) {
                 told.extend(screen.told.pop_front().map(|(_, event)| event));
             }
@@ -161,27 +161,27 @@ impl LiveSession {
     /// Opens the stream of a screen.
     pub fn attach(self: &Arc<Self>, name: &str) -> Screen {
         let name: Arc<str> = Arc::from(name);
-        let mut board = self.board.lock();
-        board.screens.forget_old();
-        let known = board.screens.by_name.contains_key(&name);
-        let screen = board.screens.by_name.entry(Arc::clone(&name)).or_default();
+        let mut state = self.state.lock();
+        state.screens.forget_old();
+        let known = state.screens.by_name.contains_key(&name);
+        let screen = state.screens.by_name.entry(Arc::clone(&name)).or_default();
         screen.streams = screen.streams.saturating_add(1);
         let bell = Arc::new(Notify::new());
         // An older stream, whose connection may be lost, ends.
         std::mem::replace(&mut screen.bell, Arc::clone(&bell)).notify_one();
-        drop(board);
+        drop(state);
         Screen { session: Arc::clone(self), name, bell, known }
     }
 
     /// A turn to send commands of this screen; `None` if it is not attached.
     pub fn turn(&self, name: &str) -> Option<Arc<AsyncMutex<()>>> {
-        let board = self.board.lock();
-        board.screens.by_name.get(name).map(|screen| Arc::clone(&screen.turn))
+        let state = self.state.lock();
+        state.screens.by_name.get(name).map(|screen| Arc::clone(&screen.turn))
     }
 
     /// The number of the screen's next command; `None` if it is not attached.
     pub fn next_of(&self, name: &str) -> Option<u64> {
-        self.board.lock().screens.by_name.get(name).map(|screen| screen.next)
+        self.state.lock().screens.by_name.get(name).map(|screen| screen.next)
     }
 
     /// Carries out the next command of a screen. Sending and counting it are atomic. Fails when the agent has
@@ -190,7 +190,7 @@ impl LiveSession {
         match command {
             Route::Send(command) => {
                 if may_return(&command) {
-                    self.board.lock().screens.returns_to = Some(Arc::from(name));
+                    self.state.lock().screens.returns_to = Some(Arc::from(name));
                 }
                 self.send(command).await?;
                 self.count(name);
@@ -203,7 +203,7 @@ impl LiveSession {
                     // A missing answer means that the session has ended.
                     if let Ok((answer, moment)) = answer.await as Result<Answer, _> {
                         let answered = AgentEvent::Task(TaskEvent::Answered { ticket, answer });
-                        session.board.lock().screens.tell(&name, moment.last, answered);
+                        session.state.lock().screens.tell(&name, moment.last, answered);
                     }
                 });
             }
@@ -219,7 +219,7 @@ impl LiveSession {
     }
 
     fn count(&self, name: &str) {
-        if let Some(screen) = self.board.lock().screens.by_name.get_mut(name) {
+        if let Some(screen) = self.state.lock().screens.by_name.get_mut(name) {
             screen.next = screen.next.saturating_add(1);
         }
     }

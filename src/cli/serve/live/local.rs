@@ -31,10 +31,10 @@ impl LiveSession {
 
     /// The session that the same agent has opened instead of this one, which ends for its clients.
     pub fn succeeded(&self, session: &SessionInfo) -> Self {
-        let mut board = self.board.lock();
-        let facts = Facts::succeeding(&board.facts, session.clone());
-        let opening = std::mem::take(&mut board.opening);
-        drop(board);
+        let mut state = self.state.lock();
+        let facts = Facts::succeeding(&state.facts, session.clone());
+        let opening = std::mem::take(&mut state.opening);
+        drop(state);
         let (commands, services) = (self.commands.clone(), Arc::clone(&self.services));
         let mut live = Self::with_opening(facts, opening, commands, services, self.changes.clone());
         live.local.clone_from(&self.local);
@@ -60,7 +60,7 @@ impl LiveSession {
     /// Records a command that the screen in this process gives the agent.
     pub fn sent(&self, command: &AgentCommand) {
         if may_return(command) {
-            self.board.lock().screens.return_here();
+            self.state.lock().screens.return_here();
         }
         if let AgentCommand::Questions(QuestionCommand::Answer { id, .. }) = command {
             self.withdraw(id);
@@ -71,19 +71,19 @@ impl LiveSession {
     pub fn close(&self) {
         // First, so that no query is added that nothing answers.
         self.ended.send_replace(true);
-        let mut board = self.board.lock();
-        board.queries.clear();
-        board.awaited.clear();
-        drop(board);
+        let mut state = self.state.lock();
+        state.queries.clear();
+        state.awaited.clear();
+        drop(state);
         self.count_change();
     }
 
     /// Tells all screens, but no other client.
     pub fn tell_screens(&self, event: &AgentEvent) {
-        let mut board = self.board.lock();
-        let last = board.log.last();
-        board.screens.tell_all(last, event);
-        drop(board);
+        let mut state = self.state.lock();
+        let last = state.log.last();
+        state.screens.tell_all(last, event);
+        drop(state);
         if let Some(local) = &self.local {
             // The screen may be gone.
             let _ = local.send(event.clone());

@@ -14,7 +14,7 @@ use tau_tools::user_error::UserError;
 
 /// The state that events are folded into, and the recipients of events and answers.
 #[derive(Default)]
-pub(super) struct Board {
+pub(super) struct HandleState {
     pub fold: Fold,
     pub subscribers: Subscribers,
     /// Queries that are waiting for an answer, by ticket.
@@ -27,7 +27,7 @@ pub(super) struct PendingQuery {
     pub loads_history: bool,
 }
 
-impl Board {
+impl HandleState {
     /// Handles an event. The answer to a query of the handle goes only to its caller.
     pub fn take(&mut self, event: &AgentEvent) {
         if let AgentEvent::Task(TaskEvent::Answered { ticket, answer }) = event
@@ -46,17 +46,17 @@ impl Board {
 }
 
 /// Folds the events until the agent has ended.
-pub(super) async fn fold(handle: AgentEnd, board: Arc<Mutex<Board>>, ended: watch::Sender<bool>) {
+pub(super) async fn fold(handle: AgentEnd, state: Arc<Mutex<HandleState>>, ended: watch::Sender<bool>) {
     let AgentEnd { mut events, task } = handle;
     while let Some(event) = events.recv().await {
-        board.lock().take(&event);
+        state.lock().take(&event);
     }
     // A crash was reported as an event.
     let _ = task.await;
-    let mut board = board.lock();
-    board.fold.take(&AgentEvent::Task(TaskEvent::Stopped));
-    board.queries.clear();
-    board.subscribers.end();
+    let mut state = state.lock();
+    state.fold.take(&AgentEvent::Task(TaskEvent::Stopped));
+    state.queries.clear();
+    state.subscribers.end();
     ended.send_replace(true);
 }
 
